@@ -1,0 +1,165 @@
+// Package build turns a path of a tree into Kubernetes objects: a full
+// kustomize build, then the substitution of ${VAR}.
+//
+// The flow is: walk (read every file that kustomize would reach, refuse what is
+// remote, runs code, leaves the tree or would exhaust the machine, and report
+// all faults at once), run (kustomize over exactly the files that were walked),
+// substitute. The result keeps what it needs to say on demand which line of
+// which file set a field (Origin), and which paths it looked up (ReadSet).
+//
+// What the user wrote wrongly is always a diagnostic; an error means that the
+// tree could not be read or that the context ended.
+package build
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/tree"
+	"go.yaml.in/yaml/v3"
+)
+
+// Options of a build. The zero value builds with no variables and the default
+// limits, and demands no variable.
+type Options struct {
+	// Vars holds the values for ${VAR}.
+	Vars map[string]string
+	// Strict says for which objects every variable must have a value or a
+	// default. Elsewhere a variable without either is left as it stands,
+	// because a repository also holds texts that are not meant for weir.
+	// Nil means for none.
+	Strict func(ref intent.ObjectRef) bool
+	// Limits bound one build. Fields that are zero take their default.
+	Limits Limits
+}
+
+// Limits bound what one build may take. What exceeds one is a diagnostic.
+type Limits struct {
+	// FileBytes is the size of one file; default 1 MiB, as Kubernetes limits
+	// an object.
+	FileBytes int64
+	// TotalBytes is the sum over all reads, a base that is read twice counting
+	// twice; default 64 MiB.
+	TotalBytes int64
+	// Files is the number of reads, counted likewise; default 10,000.
+	Files int
+	// AliasNodes is how many YAML nodes the aliases of one file may stand for;
+	// default 10,000.
+	AliasNodes int
+	// Depth of nested YAML collections; default 100.
+	Depth int
+	// Objects in the output, and on the way to it; default 20,000.
+	Objects int
+	// Duration of the build; default 30 s.
+	Duration time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(p *int, d int) {
+		if *p <= 0 {
+			*p = d
+		}
+	}
+	if l.FileBytes <= 0 {
+		l.FileBytes = 1 << 20
+	}
+	if l.TotalBytes <= 0 {
+		l.TotalBytes = 64 << 20
+	}
+	if l.Duration <= 0 {
+		l.Duration = 30 * time.Second
+	}
+	def(&l.Files, 10_000)
+	def(&l.AliasNodes, 10_000)
+	def(&l.Depth, 100)
+	def(&l.Objects, 20_000)
+	return l
+}
+
+// Result is what a build gave. It is immutable and safe for concurrent use.
+type Result struct {
+	// Objects in kustomize's output order, with variables substituted; nil if
+	// Diags holds an error.
+	Objects []manifest.Object
+	// Diags is sorted by position.
+	Diags diag.List
+	// Reads is what the build looked up, also when it failed.
+	Reads ReadSet
+
+	raw  []*yaml.Node // before substitution, parallel to Objects
+	vars map[string]string
+
+	// What an origin is found with. The plan is dropped after the build and made
+	// again when the first origin is asked, for most results are never asked, and
+	// a plan holds all sources.
+	tree   tree.Tree
+	path   string
+	limits Limits
+	plan   *plan
+
+	indexing sync.Once
+	byRef    map[intent.ObjectRef]int
+	tracing  sync.Once
+	traced   *trace
+	spent    atomic.Int64 // nanoseconds of builds for origins
+	probing  sync.Mutex
+	probed   map[string]diag.Position // by object and path; unknown ones too
+}
+
+// Build builds path, which is a kustomization directory, a directory without a
+// kustomization file whose *.yaml and *.yml files are read in the order of their
+// names (no subdirectories), or one file of objects. It returns an error only if
+// the tree cannot be read or ctx ends; everything that the user wrote wrongly is
+// in the result's Diags.
+func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
+	lim := o.Limits.withDefaults()
+	limited, cancel := context.WithTimeoutCause(ctx, lim.Duration, errTooSlow)
+	defer cancel()
+
+	v := newView(limited, t, lim)
+	w := newWalker(v)
+	r := &Result{vars: maps.Clone(o.Vars), tree: t, path: path, limits: lim}
+	p := w.walk(path)
+	if p != nil && !w.diags.HasErrors() {
+		r.plan = p
+		r.finish(limited, p, w, o)
+	}
+	if err := v.failure(); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
+		}
+		if !isTooSlow(err) {
+			return nil, fmt.Errorf("build %s: read tree: %w", path, err)
+		}
+		w.report(timeoutDiagnostic(lim.Duration))
+	}
+	r.Diags = w.diags.Sorted()
+	if r.Diags.HasErrors() {
+		r.Objects, r.raw = nil, nil
+	}
+	r.Reads = v.readSet()
+	r.plan, r.traced, r.tracing = nil, nil, sync.Once{}
+	return r, nil
+}
+
+// finish runs kustomize over what was walked and substitutes the variables.
+func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
+	nodes, fault := p.run(ctx, nil)
+	if fault != nil {
+		w.report(*fault)
+		return
+	}
+	if len(nodes) > p.limits.Objects {
+		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d objects; at most %d are allowed", len(nodes), p.limits.Objects)))
+		return
+	}
+	r.raw = nodes
+	r.substitute(o, w) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
+}

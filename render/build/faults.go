@@ -1,0 +1,68 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// faultAt makes an error diagnostic. Codes are listed here alone:
+//
+//	bad-path, bad-variable, build-failed, deprecated-field (info or error),
+//	duplicate-key, duplicate-object, exec-plugin, helm, kustomization-cycle,
+//	kustomization-duplicate, kustomization-invalid, kustomization-missing,
+//	kustomization-unknown-field, missing-file, not-an-object, path-escape,
+//	remote-reference, symlink-escape, timeout, too-large, unset-variable,
+//	unsupported-field, yaml-alias, yaml-syntax
+func faultAt(code string, at diag.Position, summary, detail string) diag.Diagnostic {
+	return diag.Diagnostic{Severity: diag.Error, Code: code, Position: at, Summary: summary, Detail: detail}
+}
+
+func (w *walker) add(code string, at diag.Position, summary, detail string) {
+	w.report(faultAt(code, at, summary, detail))
+}
+
+func (w *walker) report(d diag.Diagnostic) { w.diags = append(w.diags, d) }
+
+func tooLarge(at diag.Position, summary string) diag.Diagnostic {
+	return faultAt("too-large", at, summary, "Split the target, or raise the limit of the build.")
+}
+
+func timeoutDiagnostic(limit time.Duration) diag.Diagnostic {
+	return faultAt("timeout", diag.Position{}, fmt.Sprintf("the build took longer than %s", limit),
+		"Look for bases that are included very often, or for very many objects with replacements.")
+}
+
+// pathFault turns an error of the view about the path that was written at a
+// position into a diagnostic. What the tree itself failed at is no diagnostic:
+// the view keeps it, and Build returns it.
+func (w *walker) pathFault(written string, at diag.Position, err error) {
+	var d diag.Diagnostic
+	switch {
+	case w.view.failure() != nil:
+		return
+	case errors.Is(err, errLinkEscape):
+		d = faultAt("symlink-escape", at, fmt.Sprintf("%s leads through a symlink out of the repository", written),
+			"A build sees the files of its commit alone. Replace the symlink by the file.")
+	case errors.Is(err, errLinkLoop):
+		d = faultAt("bad-path", at, fmt.Sprintf("%s leads through more than %d symlinks", written, maxLinks),
+			"Look for a symlink that leads to itself.")
+	case errors.Is(err, errSubmodule):
+		d = faultAt("missing-file", at, fmt.Sprintf("%s is in a Git submodule", written),
+			"Submodules are not read. Copy the files, or make them a target of their own.")
+	case errors.Is(err, errEscape):
+		d = faultAt("path-escape", at, fmt.Sprintf("%s leaves the repository", written),
+			"Give a path inside the repository.")
+	case errors.Is(err, errLimit):
+		d = tooLarge(at, err.Error())
+	case errors.Is(err, fs.ErrNotExist):
+		d = faultAt("missing-file", at, fmt.Sprintf("%s does not exist", written),
+			"Add the file, or correct the path; it is relative to the file that names it.")
+	default:
+		d = faultAt("bad-path", at, fmt.Sprintf("read %s: %v", written, err), "")
+	}
+	w.report(d)
+}

@@ -1,0 +1,211 @@
+// Package diag holds diagnostics about what a user wrote: a severity, a stable
+// code, a sentence, and the position in the source file that is at fault.
+// It imports the standard library only, and everyone may import it.
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Severity says what a diagnostic does to the run that found it.
+type Severity int
+
+// Severities, gravest first.
+const (
+	// Error stops the pool or the target that it concerns.
+	Error Severity = iota
+	// Warning is shown, and the run goes on.
+	Warning
+	// Info is a note, such as a deprecation.
+	Info
+)
+
+// String returns the lower-case word used in text and JSON output.
+func (s Severity) String() string {
+	switch s {
+	case Error:
+		return "error"
+	case Warning:
+		return "warning"
+	default:
+		return "info"
+	}
+}
+
+// MarshalText writes the severity's word, so JSON carries "error", not 0.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the word that MarshalText writes.
+func (s *Severity) UnmarshalText(text []byte) error {
+	for _, v := range []Severity{Error, Warning, Info} {
+		if v.String() == string(text) {
+			*s = v
+			return nil
+		}
+	}
+	return fmt.Errorf("parse severity: unknown word %q", text)
+}
+
+// Position is a place in a source file. The zero value means "unknown", which
+// is said rather than guessed. File is relative to the tree's root and uses
+// slashes; Line and Column count from 1, and 0 means that only the file (or
+// only the line) is known.
+type Position struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// Known reports whether at least the file is known.
+func (p Position) Known() bool { return p.File != "" }
+
+// String prints file:line:column, leaving out what is not known.
+func (p Position) String() string {
+	switch {
+	case p.File == "":
+		return ""
+	case p.Line == 0:
+		return p.File
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	default:
+		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	}
+}
+
+func (p Position) compare(q Position) int {
+	if c := strings.Compare(p.File, q.File); c != 0 {
+		return c
+	}
+	if p.Line != q.Line {
+		return p.Line - q.Line
+	}
+	return p.Column - q.Column
+}
+
+// Related is a second position that helps to understand a diagnostic, such as
+// the place that set the value it collides with.
+type Related struct {
+	Position
+	Message string `json:"message"`
+}
+
+// Diagnostic is one finding. Summary is one sentence without a full stop;
+// Detail may say more and how to mend it.
+type Diagnostic struct {
+	Severity Severity `json:"severity"`
+	// Code is stable across releases, in kebab case.
+	Code    string `json:"code"`
+	Summary string `json:"summary"`
+	Detail  string `json:"detail,omitempty"`
+	Position
+	Related []Related `json:"related,omitempty"`
+
+	// Object and Field name what is at fault in the rendered manifests
+	// ("AWSMachinePool default/web", "spec.maxSize"), for a reader whose
+	// position is unknown, and for a caller that looks the position up.
+	Object string `json:"object,omitempty"`
+	Field  string `json:"field,omitempty"`
+}
+
+// String prints the diagnostic on one line, as a compiler does.
+func (d Diagnostic) String() string {
+	var b strings.Builder
+	if d.Known() {
+		b.WriteString(d.Position.String())
+		b.WriteString(": ")
+	}
+	fmt.Fprintf(&b, "%s: %s", d.Severity, d.Summary)
+	if d.Object != "" && !strings.Contains(d.Summary, d.Object) {
+		fmt.Fprintf(&b, " (%s", d.Object)
+		if d.Field != "" && !strings.Contains(d.Summary, d.Field) {
+			fmt.Fprintf(&b, " %s", d.Field)
+		}
+		b.WriteString(")")
+	}
+	if d.Code != "" {
+		fmt.Fprintf(&b, " [%s]", d.Code)
+	}
+	return b.String()
+}
+
+// List is a set of diagnostics. The zero value is an empty list.
+type List []Diagnostic
+
+// Sorted returns the list in order of position, then severity, then text, with
+// exact duplicates dropped: overlays that share a base find the same fault.
+func (l List) Sorted() List {
+	out := append(List(nil), l...)
+	sort.SliceStable(out, func(i, j int) bool { return out[i].less(out[j]) })
+	kept := out[:0]
+	for i, d := range out {
+		if i > 0 && same(d, out[i-1]) {
+			continue
+		}
+		kept = append(kept, d)
+	}
+	return kept
+}
+
+func (d Diagnostic) less(e Diagnostic) bool {
+	if c := d.compare(e.Position); c != 0 {
+		return c < 0
+	}
+	if d.Severity != e.Severity {
+		return d.Severity < e.Severity
+	}
+	for _, c := range []int{
+		strings.Compare(d.Object, e.Object), strings.Compare(d.Field, e.Field),
+		strings.Compare(d.Code, e.Code), strings.Compare(d.Summary, e.Summary),
+	} {
+		if c != 0 {
+			return c < 0
+		}
+	}
+	return false
+}
+
+// same ignores the object where a position is known: the same line of a shared
+// base is one fault however many rendered objects it reaches.
+func same(d, e Diagnostic) bool {
+	if d.Position != e.Position || d.Code != e.Code || d.Severity != e.Severity || d.Summary != e.Summary {
+		return false
+	}
+	return d.Known() || (d.Object == e.Object && d.Field == e.Field)
+}
+
+// HasErrors reports whether at least one diagnostic is an Error.
+func (l List) HasErrors() bool {
+	for _, d := range l {
+		if d.Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// Count returns how many diagnostics have severity s.
+func (l List) Count(s Severity) int {
+	n := 0
+	for _, d := range l {
+		if d.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Err returns nil if no diagnostic is an Error, and otherwise an error whose
+// text is the errors, a line each.
+func (l List) Err() error {
+	var errs []error
+	for _, d := range l {
+		if d.Severity == Error {
+			errs = append(errs, errors.New(d.String()))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,66 @@
+package intent
+
+// Group is the Auto Scaling group of an AWSMachinePool.
+type Group struct {
+	Name    string `json:"name"`
+	MinSize int32  `json:"minSize"`
+	MaxSize int32  `json:"maxSize"`
+	Subnets Lookup `json:"subnets"`
+	// DefaultCooldown and DefaultInstanceWarmup are in seconds.
+	DefaultCooldown       int32           `json:"defaultCooldown"`
+	DefaultInstanceWarmup int32           `json:"defaultInstanceWarmup"`
+	CapacityRebalance     bool            `json:"capacityRebalance"`
+	MixedInstancesPolicy  *MixedInstances `json:"mixedInstancesPolicy,omitempty"`
+	Refresh               Refresh         `json:"refresh"`
+	// SuspendedProcesses is what the manifest declares, sorted by process; a
+	// process that is not in it is left as it is found.
+	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`
+	// LifecycleHooks are sorted by name.
+	LifecycleHooks []LifecycleHook `json:"lifecycleHooks,omitempty"`
+	// Tags are put on the group, none of them propagated at launch.
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// Process is a scaling process and whether it is declared suspended (true) or
+// declared running (false).
+type Process struct {
+	Name      string `json:"name"`
+	Suspended bool   `json:"suspended"`
+}
+
+// MixedInstances is MixedInstancesPolicy without its launch template, with all
+// of AWS's defaults filled in.
+type MixedInstances struct {
+	OnDemandAllocationStrategy          string     `json:"onDemandAllocationStrategy"`
+	OnDemandBaseCapacity                int32      `json:"onDemandBaseCapacity"`
+	OnDemandPercentageAboveBaseCapacity int32      `json:"onDemandPercentageAboveBaseCapacity"`
+	SpotAllocationStrategy              string     `json:"spotAllocationStrategy"`
+	Overrides                           []Override `json:"overrides,omitempty"`
+}
+
+// Override is one instance type of a mixed instances policy. Order matters: it
+// is AWS's priority.
+type Override struct {
+	InstanceType string `json:"instanceType"`
+}
+
+// Refresh is refreshPreferences. A nil pointer leaves the value to AWS.
+type Refresh struct {
+	Disable              bool   `json:"disable,omitempty"`
+	Strategy             string `json:"strategy"`
+	InstanceWarmup       *int32 `json:"instanceWarmup,omitempty"`
+	MinHealthyPercentage *int32 `json:"minHealthyPercentage,omitempty"`
+	MaxHealthyPercentage *int32 `json:"maxHealthyPercentage,omitempty"`
+}
+
+// LifecycleHook is one hook. HeartbeatTimeout is in seconds; 0 and empty values
+// leave the member to AWS.
+type LifecycleHook struct {
+	Name                  string `json:"name"`
+	LifecycleTransition   string `json:"lifecycleTransition"`
+	NotificationTargetARN string `json:"notificationTargetARN,omitempty"`
+	RoleARN               string `json:"roleARN,omitempty"`
+	HeartbeatTimeout      int32  `json:"heartbeatTimeout,omitempty"`
+	DefaultResult         string `json:"defaultResult,omitempty"`
+	NotificationMetadata  string `json:"notificationMetadata,omitempty"`
+}

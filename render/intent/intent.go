@@ -1,0 +1,199 @@
+// Package intent holds what Git says AWS should hold, after rendering: total
+// values with every default filled in, and a typed Lookup wherever only AWS can
+// answer. The values are immutable once handed on, comparable in tests and
+// printable. Names are AWS's and Cluster API's own.
+package intent
+
+import (
+	"sort"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// Set is everything one render of a target wants.
+type Set struct {
+	// Pools are sorted by Key.
+	Pools []Pool
+	// Clusters are sorted by Key. A pool's cluster may be missing here: its
+	// manifest can live in another directory.
+	Clusters []Cluster
+	// Ignored counts the objects of kinds that are not weir's.
+	Ignored []Ignored
+}
+
+// Ignored is a kind that weir passes over, and how many objects of it there were.
+type Ignored struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Count      int    `json:"count"`
+}
+
+// Key identifies a pool or cluster inside a target: of a pool it is its
+// MachinePool's namespace and name.
+type Key struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// String prints namespace/name, the value of the tag weir.dev/pool.
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+func (k Key) less(o Key) bool {
+	if k.Namespace != o.Namespace {
+		return k.Namespace < o.Namespace
+	}
+	return k.Name < o.Name
+}
+
+// Sort puts pools and clusters in order of their keys.
+func (s *Set) Sort() {
+	sort.SliceStable(s.Pools, func(i, j int) bool { return s.Pools[i].Key.less(s.Pools[j].Key) })
+	sort.SliceStable(s.Clusters, func(i, j int) bool { return s.Clusters[i].Key.less(s.Clusters[j].Key) })
+}
+
+// Cluster returns the cluster with key k, and whether the set holds it.
+func (s *Set) Cluster(k Key) (Cluster, bool) {
+	for _, c := range s.Clusters {
+		if c.Key == k {
+			return c, true
+		}
+	}
+	return Cluster{}, false
+}
+
+// Pool returns the pool with key k, and whether the set holds it.
+func (s *Set) Pool(k Key) (Pool, bool) {
+	for _, p := range s.Pools {
+		if p.Key == k {
+			return p, true
+		}
+	}
+	return Pool{}, false
+}
+
+// Number is a number that the manifest may leave to weir. Value is always
+// usable; an unwritten one is used when something is created and is not held
+// against AWS afterwards.
+type Number struct {
+	Value   int32 `json:"value"`
+	Written bool  `json:"written"`
+}
+
+// Cluster is what pools need of their cluster's objects.
+type Cluster struct {
+	Key Key `json:"key"`
+	// TagName is the <cluster> of tag keys: the Cluster's name, or the EKS
+	// cluster's name where the control plane is managed.
+	TagName string `json:"tagName"`
+	// EKSName is the EKS cluster's name, empty for a self-managed cluster.
+	EKSName string `json:"eksName,omitempty"`
+	// ControlPlaneName is the AWSManagedControlPlane's metadata.name.
+	ControlPlaneName string `json:"controlPlaneName,omitempty"`
+	// ControlPlaneVersion is the Kubernetes version that Git wants for the
+	// control plane, "v1.31.0" or "1.31"; empty where not written.
+	ControlPlaneVersion string `json:"controlPlaneVersion,omitempty"`
+	Region              string `json:"region,omitempty"`
+	Paused              bool   `json:"paused,omitempty"`
+	// Topology says that the Cluster uses a ClusterClass, which weir does not
+	// expand: nothing of the cluster is deleted.
+	Topology bool              `json:"topology,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	// Endpoint is spec.controlPlaneEndpoint as host or host:port.
+	Endpoint string `json:"endpoint,omitempty"`
+	// ServiceCIDR is the first service CIDR block, empty where not written.
+	ServiceCIDR string `json:"serviceCIDR,omitempty"`
+	// SSHKeyName is the control plane's key for remote access to nodegroups.
+	SSHKeyName string  `json:"sshKeyName,omitempty"`
+	Network    Network `json:"network"`
+	// RoleARN is the role of an AWSClusterRoleIdentity, empty without one.
+	RoleARN string `json:"roleARN,omitempty"`
+}
+
+// Network is spec.network of AWSCluster or AWSManagedControlPlane.
+type Network struct {
+	VPCID   string   `json:"vpcID,omitempty"`
+	Subnets []Subnet `json:"subnets,omitempty"`
+	// SecurityGroups holds securityGroupOverrides by CAPA role ("node", "lb",
+	// "node-eks-additional").
+	SecurityGroups map[string]string `json:"securityGroups,omitempty"`
+}
+
+// Subnet is one subnet that the cluster's manifests name.
+type Subnet struct {
+	ID     string `json:"id"`
+	Zone   string `json:"zone,omitempty"`
+	Public bool   `json:"public,omitempty"`
+}
+
+// PoolKind tells the two infrastructure kinds apart.
+type PoolKind string
+
+// The pool kinds.
+const (
+	GroupPool     PoolKind = "AWSMachinePool"
+	NodegroupPool PoolKind = "AWSManagedMachinePool"
+)
+
+// Pool is one MachinePool with its infrastructure object.
+type Pool struct {
+	Key  Key      `json:"key"`
+	Kind PoolKind `json:"kind"`
+	// MachinePool and Infrastructure are the objects whose fields the intent's
+	// fields come from.
+	MachinePool    ObjectRef `json:"machinePool"`
+	Infrastructure ObjectRef `json:"infrastructure"`
+	// Bootstrap is the bootstrap configuration or secret, zero without one.
+	Bootstrap ObjectRef `json:"bootstrap,omitzero"`
+	// ClusterKey names the Cluster.
+	ClusterKey Key `json:"cluster"`
+
+	Paused bool `json:"paused,omitempty"`
+	// PruneDisabled is weir.dev/prune: disabled.
+	PruneDisabled bool `json:"pruneDisabled,omitempty"`
+
+	Replicas Number `json:"replicas"`
+	// ReplicasManagedExternally is cluster.x-k8s.io/replicas-managed-by.
+	ReplicasManagedExternally bool `json:"replicasManagedExternally,omitempty"`
+	// Version is the Kubernetes version, such as "v1.31.2"; empty if unwritten.
+	Version string `json:"version,omitempty"`
+	// MinReadySeconds is how long a node must be ready to count as available.
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+
+	// LaunchTemplate is nil for a managed pool without a template.
+	LaunchTemplate *LaunchTemplate `json:"launchTemplate,omitempty"`
+	// Exactly one of Group and Nodegroup is set, as Kind says.
+	Group     *Group     `json:"group,omitempty"`
+	Nodegroup *Nodegroup `json:"nodegroup,omitempty"`
+
+	// Blocked says why the pool cannot be planned although its manifests are
+	// valid, a missing join token for example. Validation shows these as
+	// warnings, a plan as errors.
+	Blocked diag.List `json:"blocked,omitempty"`
+}
+
+// Lookups returns every question about the pool that only AWS can answer, in a
+// fixed order and without repetition.
+func (p *Pool) Lookups() []Lookup {
+	var out []Lookup
+	seen := map[Lookup]bool{}
+	add := func(ls ...Lookup) {
+		for _, l := range ls {
+			if l.Kind != "" && !seen[l] {
+				seen[l] = true
+				out = append(out, l)
+			}
+		}
+	}
+	if t := p.LaunchTemplate; t != nil {
+		add(t.Image, t.UserData.Cluster)
+		add(t.SecurityGroups...)
+	}
+	if g := p.Group; g != nil {
+		add(g.Subnets)
+	}
+	if n := p.Nodegroup; n != nil {
+		add(n.Cluster, n.Role, n.Subnets)
+		add(n.RemoteAccessGroups...)
+	}
+	return out
+}

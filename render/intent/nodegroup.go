@@ -1,0 +1,57 @@
+package intent
+
+// Nodegroup is the EKS managed nodegroup of an AWSManagedMachinePool. Values
+// are EKS's own (ON_DEMAND, NO_SCHEDULE).
+type Nodegroup struct {
+	Name string `json:"name"`
+	// Cluster asks for the EKS cluster, whose name is ClusterName.
+	ClusterName string `json:"clusterName"`
+	Cluster     Lookup `json:"cluster"`
+	// Role asks for the node role's ARN.
+	Role    Lookup `json:"role"`
+	Subnets Lookup `json:"subnets"`
+
+	// MinSize and MaxSize are held only where written.
+	MinSize Number `json:"minSize"`
+	MaxSize Number `json:"maxSize"`
+
+	// AMIType is EKS's amiType, empty where the launch template carries the image.
+	AMIType string `json:"amiType,omitempty"`
+	// ReleaseVersion is amiVersion, empty for the newest.
+	ReleaseVersion string `json:"releaseVersion,omitempty"`
+	// Version is the Kubernetes version as major.minor, empty to follow the
+	// control plane at creation.
+	Version      string            `json:"version,omitempty"`
+	CapacityType string            `json:"capacityType"`
+	InstanceType string            `json:"instanceType,omitempty"`
+	DiskSize     int32             `json:"diskSize,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	// Taints are sorted by key, then effect.
+	Taints       []Taint       `json:"taints,omitempty"`
+	RemoteAccess *RemoteAccess `json:"remoteAccess,omitempty"`
+	// RemoteAccessGroups fill RemoteAccess.SourceSecurityGroups.
+	RemoteAccessGroups []Lookup     `json:"remoteAccessGroups,omitempty"`
+	UpdateConfig       UpdateConfig `json:"updateConfig"`
+	// NodeRepair is nil where not written.
+	NodeRepair *bool             `json:"nodeRepair,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+}
+
+// Taint is a Kubernetes taint; Effect is NO_SCHEDULE, NO_EXECUTE or PREFER_NO_SCHEDULE.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Effect string `json:"effect"`
+}
+
+// RemoteAccess is remoteAccess of a nodegroup without a launch template.
+type RemoteAccess struct {
+	EC2SSHKey            string   `json:"ec2SshKey,omitempty"`
+	SourceSecurityGroups []string `json:"sourceSecurityGroups,omitempty"`
+}
+
+// UpdateConfig holds exactly one of the two, the other being 0.
+type UpdateConfig struct {
+	MaxUnavailable           int32 `json:"maxUnavailable,omitempty"`
+	MaxUnavailablePercentage int32 `json:"maxUnavailablePercentage,omitempty"`
+}

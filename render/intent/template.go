@@ -1,0 +1,134 @@
+package intent
+
+// LaunchTemplate is the launch template of a pool. Data holds all that the
+// manifests say; the lookups beside it fill the rest at plan time.
+type LaunchTemplate struct {
+	// Name is CAPA's name for it: the pool's for a group, the control plane's
+	// name, a dash and the pool's for a nodegroup.
+	Name string       `json:"name"`
+	Data TemplateData `json:"data"`
+	// Tags are put on the template itself, beside weir's own.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Image fills Data.ImageID; it is zero for a managed pool that lets EKS
+	// choose the image.
+	Image Lookup `json:"image,omitzero"`
+	// RootDevice says that Data.BlockDeviceMappings[0] is the root volume and
+	// takes its device name from the image.
+	RootDevice bool `json:"rootDevice,omitempty"`
+	// SecurityGroups fill Data.SecurityGroupIDs, before the ids written there.
+	SecurityGroups []Lookup `json:"securityGroups,omitempty"`
+	UserData       UserData `json:"userData,omitzero"`
+}
+
+// UserData is bootstrap data before base64. Text may hold placeholders, which
+// the answer to Cluster fills.
+type UserData struct {
+	Text string `json:"-"`
+	// Format is cloud-config, ignition, mime, toml or shell.
+	Format string `json:"format,omitempty"`
+	// Cluster is set where Text holds placeholders.
+	Cluster Lookup `json:"cluster,omitzero"`
+	// Secret says that Text holds a secret, such as a join token.
+	Secret bool `json:"secret,omitempty"`
+}
+
+// Placeholders in UserData.Text. They start and end with a NUL byte, which YAML
+// cannot hold, so no manifest can contain one.
+const (
+	PlaceholderEndpoint    = "\x00weir:apiServerEndpoint\x00"
+	PlaceholderCA          = "\x00weir:certificateAuthority\x00"
+	PlaceholderServiceCIDR = "\x00weir:serviceCIDR\x00"
+)
+
+// TemplateData is EC2's RequestLaunchTemplateData, with the members that weir
+// sends. JSON keys are EC2's member names; absent members are omitted, and every
+// struct declares its members in the order of their keys, so that plain
+// encoding/json gives the canonical form which the content hash is made of.
+type TemplateData struct {
+	BlockDeviceMappings              []BlockDeviceMapping       `json:"BlockDeviceMappings,omitempty"`
+	CapacityReservationSpecification *CapacityReservation       `json:"CapacityReservationSpecification,omitempty"`
+	EnclaveOptions                   *EnclaveOptions            `json:"EnclaveOptions,omitempty"`
+	IamInstanceProfile               *InstanceProfile           `json:"IamInstanceProfile,omitempty"`
+	ImageID                          string                     `json:"ImageId,omitempty"`
+	InstanceMarketOptions            *MarketOptions             `json:"InstanceMarketOptions,omitempty"`
+	InstanceType                     string                     `json:"InstanceType,omitempty"`
+	KeyName                          string                     `json:"KeyName,omitempty"`
+	MetadataOptions                  *MetadataOptions           `json:"MetadataOptions,omitempty"`
+	PrivateDNSNameOptions            *PrivateDNSNameOptions     `json:"PrivateDnsNameOptions,omitempty"`
+	SecurityGroupIDs                 []string                   `json:"SecurityGroupIds,omitempty"`
+	TagSpecifications                []TemplateTagSpecification `json:"TagSpecifications,omitempty"`
+	UserData                         string                     `json:"UserData,omitempty"`
+}
+
+// InstanceProfile names an IAM instance profile by Name or by ARN, never both.
+type InstanceProfile struct {
+	ARN  string `json:"Arn,omitempty"`
+	Name string `json:"Name,omitempty"`
+}
+
+// BlockDeviceMapping is one volume. DeviceName is empty for a root volume whose
+// device name the image decides, until the image is known.
+type BlockDeviceMapping struct {
+	DeviceName string `json:"DeviceName,omitempty"`
+	Ebs        Ebs    `json:"Ebs"`
+}
+
+// Ebs is LaunchTemplateEbsBlockDeviceRequest. VolumeSize is in GiB, Throughput in MiB/s.
+type Ebs struct {
+	DeleteOnTermination *bool  `json:"DeleteOnTermination,omitempty"`
+	Encrypted           *bool  `json:"Encrypted,omitempty"`
+	Iops                int32  `json:"Iops,omitempty"`
+	KmsKeyID            string `json:"KmsKeyId,omitempty"`
+	Throughput          int32  `json:"Throughput,omitempty"`
+	VolumeSize          int32  `json:"VolumeSize,omitempty"`
+	VolumeType          string `json:"VolumeType,omitempty"`
+}
+
+// MarketOptions is LaunchTemplateInstanceMarketOptionsRequest. MarketType is
+// spot or capacity-block; MaxPrice is in US dollars an hour, empty for the
+// on-demand price.
+type MarketOptions struct {
+	MarketType string `json:"MarketType,omitempty"`
+	MaxPrice   string `json:"MaxPrice,omitempty"`
+}
+
+// CapacityReservation is LaunchTemplateCapacityReservationSpecificationRequest.
+type CapacityReservation struct {
+	TargetID   string `json:"CapacityReservationId,omitempty"`
+	Preference string `json:"CapacityReservationPreference,omitempty"`
+}
+
+// MetadataOptions is LaunchTemplateInstanceMetadataOptionsRequest; only members
+// that were written (or that CAPA's schema defaults) are sent.
+type MetadataOptions struct {
+	HTTPEndpoint            string `json:"HttpEndpoint,omitempty"`
+	HTTPProtocolIPv6        string `json:"HttpProtocolIpv6,omitempty"`
+	HTTPPutResponseHopLimit int32  `json:"HttpPutResponseHopLimit,omitempty"`
+	HTTPTokens              string `json:"HttpTokens,omitempty"`
+	InstanceMetadataTags    string `json:"InstanceMetadataTags,omitempty"`
+}
+
+// EnclaveOptions is LaunchTemplateEnclaveOptionsRequest.
+type EnclaveOptions struct {
+	Enabled *bool `json:"Enabled,omitempty"`
+}
+
+// PrivateDNSNameOptions is LaunchTemplatePrivateDnsNameOptionsRequest.
+type PrivateDNSNameOptions struct {
+	EnableResourceNameDNSAAAARecord *bool  `json:"EnableResourceNameDnsAAAARecord,omitempty"`
+	EnableResourceNameDNSARecord    *bool  `json:"EnableResourceNameDnsARecord,omitempty"`
+	HostnameType                    string `json:"HostnameType,omitempty"`
+}
+
+// TemplateTagSpecification tags what a launch makes. ResourceType is instance
+// or volume; Tags are sorted by key.
+type TemplateTagSpecification struct {
+	ResourceType string `json:"ResourceType"`
+	Tags         []Tag  `json:"Tags,omitempty"`
+}
+
+// Tag is a key and a value.
+type Tag struct {
+	Key   string `json:"Key"`
+	Value string `json:"Value"`
+}

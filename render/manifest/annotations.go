@@ -1,0 +1,118 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Annotations of Cluster API and of weir.
+const (
+	annotationPaused     = "cluster.x-k8s.io/paused"
+	annotationReplicasBy = "cluster.x-k8s.io/replicas-managed-by"
+	annotationMinSize    = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+	annotationMaxSize    = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+
+	annotationPrune = groupWeir + "/prune"
+
+	// ownTemplatePrefix begins the keys by which a pool names a launch template
+	// that it brings along.
+	ownTemplatePrefix = "node.k8s.aws/"
+)
+
+// annotated is an object with its annotations and labels.
+type annotated struct {
+	reporter
+	meta Meta
+}
+
+func annotationPath(key string) intent.Path { return path("metadata", "annotations", key) }
+
+// annotation finds a key in the first object that has it.
+func annotation(objects []annotated, key string) (value string, in annotated, ok bool) {
+	for _, o := range objects {
+		if v, ok := o.meta.Annotations[key]; ok {
+			return v, o, true
+		}
+	}
+	return "", annotated{}, false
+}
+
+// readAnnotations reads weir's annotations of a pool, from its infrastructure
+// object first and then from its MachinePool.
+func readAnnotations(objects []annotated, p *intent.Pool) {
+	if v, in, ok := annotation(objects, annotationPrune); ok {
+		p.PruneDisabled = true
+		if v != "disabled" {
+			in.error(annotationPath(annotationPrune), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationPrune, v), `it must be "disabled"`)
+		}
+	}
+}
+
+// checkAnnotations reports keys of weir's that are misspelt, not carried by this
+// version, or on an object where they are not read.
+func checkAnnotations(a annotated, pool bool) {
+	known := []string{annotationPrune}
+	coming := []string{groupWeir + "/keep-versions", groupWeir + "/replace", groupWeir + "/ami-policy", groupWeir + "/adopt", groupWeir + "/architecture"}
+	for _, key := range slices.Sorted(maps.Keys(a.meta.Annotations)) {
+		if !strings.HasPrefix(key, groupWeir+"/") {
+			continue
+		}
+		at := annotationPath(key)
+		switch {
+		case slices.Contains(coming, key):
+			a.unsupported(at, "annotation "+key, "")
+		case !slices.Contains(known, key):
+			detail := "weir reads " + strings.Join(known, ", ")
+			if near := nearest(key, known); near != "" {
+				detail = fmt.Sprintf("did you mean %q?", near)
+			}
+			a.to.add(Fault{Code: "unknown-annotation", Summary: "unknown annotation " + key, Detail: detail, Ref: a.ref, Path: at, Key: true})
+		case !pool:
+			a.warn(at, "annotation-not-read", fmt.Sprintf("annotation %s is not read on a %s", key, a.ref.Kind), "write it on the infrastructure pool or the MachinePool")
+		}
+	}
+}
+
+// checkOwnTemplate reports the keys by which a pool would bring its own launch
+// template, in labels and annotations.
+func checkOwnTemplate(a annotated) {
+	for where, m := range map[string]map[string]string{"annotations": a.meta.Annotations, "labels": a.meta.Labels} {
+		for key := range m {
+			name, ok := strings.CutPrefix(key, ownTemplatePrefix)
+			if ok && (strings.HasPrefix(name, "launch-template-") || name == "capacity-type") {
+				a.unsupported(path("metadata", where, key), "bringing one's own launch template ("+key+")", "")
+			}
+		}
+	}
+}
+
+// replicas returns a MachinePool's size by Cluster API's rule: what is written,
+// else the autoscaler's lower bound if both of its bounds are annotated, else 1.
+func replicas(o *object[MachinePoolSpec], r reporter) intent.Number {
+	if o.Spec.Replicas != nil {
+		return intent.Number{Value: *o.Spec.Replicas, Written: true}
+	}
+	low, hasLow := o.Metadata.Annotations[annotationMinSize]
+	_, hasHigh := o.Metadata.Annotations[annotationMaxSize]
+	if !hasLow || !hasHigh {
+		return intent.Number{Value: 1}
+	}
+	bounds := [2]int{}
+	for i, key := range []string{annotationMinSize, annotationMaxSize} {
+		n, err := strconv.ParseInt(o.Metadata.Annotations[key], 10, 32)
+		if err != nil || n < 0 {
+			r.error(annotationPath(key), "bad-value", fmt.Sprintf("annotation %s is no size: %q", key, o.Metadata.Annotations[key]), "")
+			return intent.Number{Value: 1}
+		}
+		bounds[i] = int(n)
+	}
+	if bounds[0] > bounds[1] {
+		r.error(annotationPath(annotationMinSize), "out-of-range", fmt.Sprintf("annotation %s is %s, above the one for the maximum", annotationMinSize, low), "")
+	}
+	return intent.Number{Value: int32(bounds[0])}
+}

@@ -1,0 +1,144 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Fault is one finding about a rendered object. It knows the object and the
+// field, but not the file and line that wrote them.
+type Fault struct {
+	Severity diag.Severity
+	// Code is stable and in kebab case.
+	Code    string
+	Summary string
+	Detail  string
+	// Ref and Path name the field. A path that does not exist in the object is
+	// a field that is missing; its nearest parent is the place to show.
+	Ref  intent.ObjectRef
+	Path intent.Path
+	// Key says that the fault is about the mapping key, not about its value.
+	Key bool
+	// Related are other fields that help to understand the fault.
+	Related []RelatedField
+}
+
+// RelatedField is a second field that a fault is about.
+type RelatedField struct {
+	Ref     intent.ObjectRef
+	Path    intent.Path
+	Message string
+}
+
+// Diagnostic returns the fault as a diagnostic without a position.
+func (f Fault) Diagnostic() diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: f.Severity, Code: f.Code, Summary: f.Summary, Detail: f.Detail,
+		Object: f.Ref.String(), Field: f.Path.String(),
+	}
+}
+
+// faults collects findings. The zero value is empty and ready.
+type faults struct {
+	list []Fault
+}
+
+func (fs *faults) add(f Fault) { fs.list = append(fs.list, f) }
+
+func (fs *faults) hasErrors() bool {
+	return slices.ContainsFunc(fs.list, func(f Fault) bool { return f.Severity == diag.Error })
+}
+
+// reporter reports about one object.
+type reporter struct {
+	ref intent.ObjectRef
+	to  *faults
+}
+
+func (r reporter) report(s diag.Severity, p intent.Path, code, summary, detail string) {
+	r.to.add(Fault{Severity: s, Code: code, Summary: summary, Detail: detail, Ref: r.ref, Path: p})
+}
+
+func (r reporter) error(p intent.Path, code, summary, detail string) {
+	r.report(diag.Error, p, code, summary, detail)
+}
+
+func (r reporter) warn(p intent.Path, code, summary, detail string) {
+	r.report(diag.Warning, p, code, summary, detail)
+}
+
+func (r reporter) info(p intent.Path, code, summary, detail string) {
+	r.report(diag.Info, p, code, summary, detail)
+}
+
+// unsupported reports a part of the format that this version does not carry.
+func (r reporter) unsupported(p intent.Path, what, detail string) {
+	r.error(p, "not-supported", what+" is not supported by this version", detail)
+}
+
+// path builds a field path.
+func path(elems ...string) intent.Path { return elems }
+
+// sortFaults puts faults in a fixed order: by object, then field, then code.
+func sortFaults(list []Fault) {
+	slices.SortStableFunc(list, func(a, b Fault) int {
+		return cmp.Or(
+			cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Kind, b.Ref.Kind),
+			cmp.Compare(a.Ref.Name, b.Ref.Name), slices.Compare(a.Path, b.Path),
+			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Summary, b.Summary))
+	})
+}
+
+// oneOf lists words for a sentence: "a, b or c".
+func oneOf(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	if len(quoted) < 2 {
+		return strings.Join(quoted, "")
+	}
+	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
+}
+
+// nearest returns the candidate that a misspelt word most likely means, or "".
+func nearest(word string, candidates []string) string {
+	best, bestDistance := "", max(2, len(word)/3)+1
+	for _, c := range candidates {
+		if strings.EqualFold(c, word) {
+			return c
+		}
+		if d := editDistance(strings.ToLower(word), strings.ToLower(c), bestDistance); d < bestDistance && d < len(word) {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance, or limit if it is at least that.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 200 {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
+		}
+	}
+	return min(row[len(b)], limit)
+}

@@ -1,0 +1,184 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// groupPool fills a pool of kind AWSMachinePool.
+func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
+	s := &o.Spec
+	bootstrap := d.machinePool.Spec.Template.Spec.Bootstrap.ConfigRef
+	needsEKS := bootstrap != nil && (bootstrap.Kind == "NodeadmConfig" || bootstrap.Kind == "EKSConfig")
+	b.identify(d, o.ref(), o.Metadata, intent.GroupPool, needsEKS)
+	b.claimName(d, "Auto Scaling group", o.ref().Name, path("metadata", "name"))
+	d.bound(s.MinSize, s.MaxSize)
+
+	tags := additionalTags(d.cluster, s.AdditionalTags)
+	name := o.ref().Name
+	instanceType := s.AWSLaunchTemplate.InstanceType
+	if instanceType == "" && s.MixedInstancesPolicy != nil && len(s.MixedInstancesPolicy.Overrides) > 0 {
+		instanceType = s.MixedInstancesPolicy.Overrides[0].InstanceType
+	}
+	if instanceType == "" {
+		d.infra.error(path("spec", "awsLaunchTemplate", "instanceType"), "missing-required",
+			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
+	}
+	d.Group = &intent.Group{
+		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s),
+		DefaultCooldown: seconds(s.DefaultCoolDown), DefaultInstanceWarmup: seconds(s.DefaultInstanceWarmup),
+		CapacityRebalance: s.CapacityRebalance, MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s.RefreshPreferences),
+		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
+	}
+	d.checkTagCount(d.Group.Tags)
+	b.launchTemplate(d, &s.AWSLaunchTemplate, name, tags, instanceType)
+	lt := d.LaunchTemplate
+	lt.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, lt.SecurityGroups...)
+	if l, ok := (imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.mp, d.infra}).lookup(); ok {
+		lt.Image = l
+	}
+	if s.Ignition != nil {
+		d.block(path("spec", "ignition"), d.infra, "ignition-not-supported", "Ignition user data is not supported by this version", "")
+	}
+	b.userData(d)
+}
+
+// groupSubnets asks for a group's subnets: those that are named, else those of
+// the pool's zones, else those of the MachinePool's failure domains.
+func (d *draft) groupSubnets(s *AWSMachinePoolSpec) intent.Lookup {
+	l := intent.Lookup{Kind: intent.Subnets, Cluster: d.ClusterKey}
+	var ids []string
+	var filters []intent.Filter
+	for _, ref := range s.Subnets {
+		if ref.ID != nil {
+			ids = append(ids, *ref.ID)
+		}
+		filters = append(filters, filtersOf(ref)...)
+	}
+	l.IDs, l.Filters = intent.JoinList(ids), intent.JoinFilters(filters)
+	if l.IDs == "" && l.Filters == "" {
+		if l.Zones = zonesOf(s.AvailabilityZones, d.machinePool.Spec.FailureDomains); l.Zones != "" {
+			l.SubnetType = s.AvailabilityZoneSubnetType
+		}
+	}
+	return l
+}
+
+func filtersOf(ref AWSResourceReference) []intent.Filter {
+	var out []intent.Filter
+	for _, f := range ref.Filters {
+		out = append(out, intent.Filter{Name: f.Name, Values: f.Values})
+	}
+	return out
+}
+
+// checkTagCount reports a resource that would carry more tags than AWS takes.
+func (d *draft) checkTagCount(tags map[string]string) {
+	if n := len(tags) + ownTags; n > 50 {
+		d.infra.error(path("spec", "additionalTags"), "too-many-tags",
+			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS takes 50", n), "")
+	}
+}
+
+// defaultSeconds is what CAPA makes of a cooldown or warm-up under a second.
+const defaultSeconds = 300
+
+func seconds(v Duration) int32 {
+	if v.Duration < time.Second {
+		return defaultSeconds
+	}
+	return int32(min(v.Duration/time.Second, 1<<31-1))
+}
+
+// mixed fills the defaults of AWS, which are CAPA's as well.
+func mixed(m *MixedInstancesPolicy) *intent.MixedInstances {
+	if m == nil {
+		return nil
+	}
+	out := &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price"}
+	if i := m.InstancesDistribution; i != nil {
+		out.OnDemandAllocationStrategy, out.SpotAllocationStrategy = string(i.OnDemandAllocationStrategy), string(i.SpotAllocationStrategy)
+		out.OnDemandBaseCapacity, out.OnDemandPercentageAboveBaseCapacity = int32(i.OnDemandBaseCapacity), int32(i.OnDemandPercentageAboveBaseCapacity)
+	}
+	for _, v := range m.Overrides {
+		out.Overrides = append(out.Overrides, intent.Override{InstanceType: v.InstanceType})
+	}
+	return out
+}
+
+func refresh(p *RefreshPreferences) intent.Refresh {
+	out := intent.Refresh{Strategy: "Rolling"}
+	if p != nil {
+		out.Disable = p.Disable
+		out.InstanceWarmup = narrow(p.InstanceWarmup)
+		out.MinHealthyPercentage = narrow(p.MinHealthyPercentage)
+		out.MaxHealthyPercentage = narrow(p.MaxHealthyPercentage)
+	}
+	return out
+}
+
+// narrow copies a number whose range was checked.
+func narrow(v *int64) *int32 {
+	if v == nil {
+		return nil
+	}
+	n := int32(*v)
+	return &n
+}
+
+// processes lists the declared scaling processes: all of them with `all`, less
+// those that are declared running.
+func processes(s *SuspendProcesses) []intent.Process {
+	if s == nil {
+		return nil
+	}
+	p := Processes{}
+	if s.Processes != nil {
+		p = *s.Processes
+	}
+	declared := map[string]*bool{
+		"Launch": p.Launch, "Terminate": p.Terminate, "AddToLoadBalancer": p.AddToLoadBalancer, "AlarmNotification": p.AlarmNotification,
+		"AZRebalance": p.AZRebalance, "HealthCheck": p.HealthCheck, "InstanceRefresh": p.InstanceRefresh,
+		"ReplaceUnhealthy": p.ReplaceUnhealthy, "ScheduledActions": p.ScheduledActions,
+	}
+	var out []intent.Process
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		switch v := declared[name]; {
+		case v != nil:
+			out = append(out, intent.Process{Name: name, Suspended: *v})
+		case s.All:
+			out = append(out, intent.Process{Name: name, Suspended: true})
+		}
+	}
+	return out
+}
+
+func hooks(list []LifecycleHook) []intent.LifecycleHook {
+	var out []intent.LifecycleHook
+	for _, h := range list {
+		hook := intent.LifecycleHook{Name: h.Name, LifecycleTransition: h.LifecycleTransition, DefaultResult: h.DefaultResult,
+			NotificationTargetARN: text(h.NotificationTargetARN), RoleARN: text(h.RoleARN), NotificationMetadata: text(h.NotificationMetadata)}
+		if h.HeartbeatTimeout != nil {
+			hook.HeartbeatTimeout = int32(h.HeartbeatTimeout.Duration / time.Second)
+		}
+		out = append(out, hook)
+	}
+	slices.SortFunc(out, func(a, b intent.LifecycleHook) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

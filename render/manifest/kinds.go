@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// API groups.
+const (
+	groupCluster        = "cluster.x-k8s.io"
+	groupExpCluster     = "exp.cluster.x-k8s.io"
+	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
+	groupControlPlane   = "controlplane.cluster.x-k8s.io"
+	groupBootstrap      = "bootstrap.cluster.x-k8s.io"
+	groupWeir           = "weir.dev"
+)
+
+// use says what weir does with a kind.
+type use int
+
+const (
+	ignored  use = iota // not weir's
+	read                // decoded, checked and used
+	onDemand            // decoded where another object refers to it
+	refused             // never accepted
+	later               // known, not carried by this version
+)
+
+// kind is a kind that weir knows.
+type kind struct {
+	group, name string
+	versions    []string
+	use         use
+}
+
+var betaVersions = []string{"v1beta1", "v1beta2"}
+
+// kinds are all kinds that weir knows.
+func kinds() []kind {
+	return []kind{
+		{groupCluster, "MachinePool", betaVersions, read},
+		{groupExpCluster, "MachinePool", []string{"v1alpha3", "v1alpha4"}, read},
+		{groupCluster, "Cluster", betaVersions, read},
+		{groupInfrastructure, "AWSMachinePool", betaVersions, read},
+		{groupInfrastructure, "AWSManagedMachinePool", betaVersions, read},
+		{groupInfrastructure, "AWSCluster", betaVersions, read},
+		{groupInfrastructure, "AWSManagedCluster", betaVersions, read},
+		{groupControlPlane, "AWSManagedControlPlane", betaVersions, read},
+		{groupInfrastructure, "AWSClusterRoleIdentity", betaVersions, read},
+		{groupInfrastructure, "AWSClusterControllerIdentity", betaVersions, read},
+		{groupInfrastructure, "AWSClusterStaticIdentity", betaVersions, refused},
+		{groupBootstrap, "KubeadmConfig", betaVersions, read},
+		{groupBootstrap, "EKSConfig", betaVersions, read},
+		{groupBootstrap, "NodeadmConfig", []string{"v1beta2"}, read},
+		{"", "Secret", []string{"v1"}, onDemand},
+		{"", "ConfigMap", []string{"v1"}, onDemand},
+		{groupInfrastructure, "AWSLaunchConfig", nil, later},
+		{groupInfrastructure, "AWSLaunchConfigTemplate", nil, later},
+		{groupWeir, "PoolOptions", nil, later},
+	}
+}
+
+// findKind returns what weir knows about an object's kind; ok is false for a
+// kind that is not weir's.
+func findKind(known []kind, ref intent.ObjectRef) (kind, bool) {
+	i := slices.IndexFunc(known, func(k kind) bool { return k.group == ref.Group() && k.name == ref.Kind })
+	if i < 0 {
+		return kind{}, false
+	}
+	return known[i], true
+}
+
+// version returns the part of an apiVersion after the group.
+func version(apiVersion string) string {
+	return apiVersion[strings.LastIndex(apiVersion, "/")+1:]
+}
+
+// Reads reports whether weir reads every object of a kind, so that its variables
+// must all have values. Secrets and ConfigMaps are not among them: they hold
+// scripts with ${…} of their own.
+func Reads(ref intent.ObjectRef) bool {
+	k, ok := findKind(kinds(), ref)
+	return ok && k.use == read
+}

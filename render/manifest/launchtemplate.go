@@ -1,0 +1,97 @@
+package manifest
+
+// LaunchTemplate is awsLaunchTemplate, which both pool kinds share. Fields
+// marked with a version are not in the other one.
+type LaunchTemplate struct {
+	// Name is ignored by CAPA, which derives the template's name from the pool.
+	Name                          string                 `json:"name"`
+	IamInstanceProfile            string                 `json:"iamInstanceProfile"`
+	AMI                           AMI                    `json:"ami"`
+	ImageLookupFormat             string                 `json:"imageLookupFormat"`
+	ImageLookupOrg                string                 `json:"imageLookupOrg"`
+	ImageLookupBaseOS             string                 `json:"imageLookupBaseOS"`
+	InstanceType                  string                 `json:"instanceType"`
+	RootVolume                    *Volume                `json:"rootVolume"`
+	NonRootVolumes                []Volume               `json:"nonRootVolumes" in:"v1beta2"`
+	SSHKeyName                    *string                `json:"sshKeyName"`
+	VersionNumber                 *int64                 `json:"versionNumber"`
+	AdditionalSecurityGroups      []AWSResourceReference `json:"additionalSecurityGroups"`
+	SpotMarketOptions             *SpotMarketOptions     `json:"spotMarketOptions"`
+	InstanceMetadataOptions       *MetadataOptions       `json:"instanceMetadataOptions" in:"v1beta2"`
+	EnclaveOptions                *EnclaveOptions        `json:"enclaveOptions" in:"v1beta2"`
+	PrivateDNSName                *PrivateDNSName        `json:"privateDnsName" in:"v1beta2"`
+	CapacityReservationID         *string                `json:"capacityReservationId" in:"v1beta2"`
+	MarketType                    string                 `json:"marketType" in:"v1beta2" enum:"OnDemand|Spot|CapacityBlock|"`
+	CapacityReservationPreference string                 `json:"capacityReservationPreference" in:"v1beta2" enum:"None|CapacityReservationsOnly|Open|"`
+}
+
+func (LaunchTemplate) unknownHint(name string) string { return machineOnly(name) }
+
+// machineOnly explains fields that CAPA's AWSMachine has and its pools have not.
+func machineOnly(name string) string {
+	switch name {
+	case "cpuOptions", "networkInterfaces", "networkInterfaceType", "assignPrimaryIPv6", "publicIP",
+		"elasticIpPool", "tenancy", "hostID", "hostAffinity", "dynamicHostAllocation", "placementGroupName",
+		"placementGroupPartition", "cloudInit", "uncompressedUserData", "securityGroupOverrides":
+		return "it is a field of AWSMachine; a pool's awsLaunchTemplate does not have it"
+	}
+	return ""
+}
+
+// AMI names the machine image: by id, or by the kind of EKS image to look up.
+type AMI struct {
+	ID            *string `json:"id"`
+	EKSLookupType *string `json:"eksLookupType" enum:"AmazonLinux|AmazonLinuxGPU|AmazonLinux2023|AmazonLinux2023GPU"`
+}
+
+// Volume is a root or further volume. Size is in GiB, throughput in MiB/s.
+type Volume struct {
+	DeviceName    string `json:"deviceName"`
+	Size          int64  `json:"size" check:"required,min=8,max=65536"`
+	Type          string `json:"type"`
+	IOPS          int64  `json:"iops" check:"min=0,max=2147483647"`
+	Throughput    *int64 `json:"throughput" check:"max=2147483647"`
+	Encrypted     *bool  `json:"encrypted"`
+	EncryptionKey string `json:"encryptionKey"`
+}
+
+// SpotMarketOptions asks for spot instances. MaxPrice is in US dollars an hour.
+type SpotMarketOptions struct {
+	MaxPrice *string `json:"maxPrice"`
+}
+
+// MetadataOptions are the options of the instance metadata service. The
+// defaults are those of CAPA's schema, and count only where the block is present.
+type MetadataOptions struct {
+	HTTPEndpoint            string `json:"httpEndpoint" enum:"enabled|disabled" default:"enabled"`
+	HTTPProtocolIPv6        string `json:"httpProtocolIpv6" enum:"enabled|disabled" default:"disabled"`
+	HTTPPutResponseHopLimit int64  `json:"httpPutResponseHopLimit" check:"min=1,max=64" default:"1"`
+	HTTPTokens              string `json:"httpTokens" enum:"optional|required" default:"optional"`
+	InstanceMetadataTags    string `json:"instanceMetadataTags" enum:"enabled|disabled" default:"disabled"`
+}
+
+// EnclaveOptions switches Nitro enclaves on or off.
+type EnclaveOptions struct {
+	Enabled *bool `json:"enabled"`
+}
+
+// PrivateDNSName is the kind of host name that instances get.
+type PrivateDNSName struct {
+	EnableResourceNameDNSAAAARecord *bool   `json:"enableResourceNameDnsAAAARecord"`
+	EnableResourceNameDNSARecord    *bool   `json:"enableResourceNameDnsARecord"`
+	HostnameType                    *string `json:"hostnameType" enum:"ip-name|resource-name"`
+}
+
+// AWSResourceReference names an AWS resource by id or by EC2 filters.
+type AWSResourceReference struct {
+	ID *string `json:"id"`
+	// ARN was in v1beta1 and was never used by pools.
+	ARN     *string  `json:"arn" in:"v1beta1"`
+	Filters []Filter `json:"filters"`
+}
+
+// Filter is one EC2 filter.
+type Filter struct {
+	Name   string   `json:"name" check:"required"`
+	Values []string `json:"values" check:"required"`
+}

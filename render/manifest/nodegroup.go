@@ -1,0 +1,269 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// nodegroupName is what EKS takes for a nodegroup's name.
+var nodegroupName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
+
+// nodegroupPool fills a pool of kind AWSManagedMachinePool.
+func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) {
+	s := &o.Spec
+	b.identify(d, o.ref(), o.Metadata, intent.NodegroupPool, true)
+	if !d.cluster.eks {
+		d.mp.error(path("spec", "clusterName"), "not-eks", fmt.Sprintf("%s needs an EKS cluster, but cluster %s is none", o.ref(), d.ClusterKey),
+			"the Cluster's controlPlaneRef must be an AWSManagedControlPlane, or the pool an AWSMachinePool")
+		return
+	}
+	tags := additionalTags(d.cluster, s.AdditionalTags)
+	c := d.cluster
+	asked := intent.Lookup{Kind: intent.EKSCluster, Name: c.eksName, Cluster: d.ClusterKey}
+	n := &intent.Nodegroup{
+		Name: b.nodegroupName(d, o), ClusterName: c.eksName, Cluster: asked,
+		Role:         intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, defaultNodeRole), Cluster: d.ClusterKey},
+		AMIType:      string(s.AMIType),
+		CapacityType: map[string]string{"onDemand": "ON_DEMAND", "spot": "SPOT"}[s.CapacityType],
+		InstanceType: text(s.InstanceType), Labels: maps.Clone(s.Labels), Taints: taints(s.Taints), UpdateConfig: updateConfig(s.UpdateConfig),
+		ReleaseVersion: text(s.AMIVersion), Version: d.version.short(),
+	}
+	d.Nodegroup = n
+	if s.DiskSize != nil {
+		n.DiskSize = *s.DiskSize
+	}
+	if s.NodeRepairConfig != nil {
+		n.NodeRepair = s.NodeRepairConfig.Enabled
+	}
+	n.Tags = maps.Clone(tags)
+	n.Tags[tagCloudCluster+c.tagName()] = "owned"
+	d.checkTagCount(n.Tags)
+	d.scale(n, s.Scaling)
+	d.nodegroupSubnets(n, s)
+	d.remoteAccess(n, s)
+	if !managedImage(s) {
+		d.checkAL2(o)
+	}
+	if s.AWSLaunchTemplate == nil {
+		b.unusedBootstrap(d)
+		return
+	}
+	b.managedTemplate(d, o, tags)
+}
+
+func (b *builder) nodegroupName(d *draft, o *object[AWSManagedMachinePoolSpec]) string {
+	name, at := o.Spec.EKSNodegroupName, path("spec", "eksNodegroupName")
+	if name == "" {
+		generated, err := eksName(o.ref().Namespace, o.ref().Name, maxNodegroupName)
+		if err != nil {
+			d.infra.error(at, "bad-name", err.Error(), "")
+		}
+		name, at = generated, path("metadata", "name")
+	}
+	if !nodegroupName.MatchString(name) {
+		d.infra.error(at, "bad-name", fmt.Sprintf("%q is no name for a nodegroup", name), "EKS takes up to 63 letters, digits, - and _")
+	}
+	b.claimName(d, "nodegroup of "+d.cluster.eksName, name, at)
+	return name
+}
+
+// scale sets bounds and size. A bound that is not written makes room for the
+// wanted size, because EKS demands both.
+func (d *draft) scale(n *intent.Nodegroup, s *Scaling) {
+	if s == nil {
+		s = &Scaling{}
+	}
+	size := d.Replicas.Value
+	if s.MinSize != nil {
+		n.MinSize = intent.Number{Value: *s.MinSize, Written: true}
+	}
+	if s.MaxSize != nil {
+		n.MaxSize = intent.Number{Value: *s.MaxSize, Written: true}
+	}
+	if s.MinSize == nil {
+		n.MinSize.Value = min(1, size)
+		if s.MaxSize != nil {
+			n.MinSize.Value = min(n.MinSize.Value, *s.MaxSize)
+		}
+	}
+	if s.MaxSize == nil {
+		n.MaxSize.Value = max(size, n.MinSize.Value, 1)
+	}
+	if s.MaxSize != nil && *s.MaxSize == 0 {
+		d.infra.error(path("spec", "scaling", "maxSize"), "out-of-range", "spec.scaling.maxSize is 0, EKS demands at least 1", "")
+	}
+	d.bound(n.MinSize.Value, n.MaxSize.Value)
+}
+
+func (d *draft) nodegroupSubnets(n *intent.Nodegroup, s *AWSManagedMachinePoolSpec) {
+	n.Subnets = intent.Lookup{Kind: intent.Subnets, Cluster: d.ClusterKey, IDs: intent.JoinList(s.SubnetIDs)}
+	if n.Subnets.IDs == "" {
+		if n.Subnets.Zones = zonesOf(s.AvailabilityZones, d.machinePool.Spec.FailureDomains); n.Subnets.Zones != "" {
+			n.Subnets.SubnetType = s.AvailabilityZoneSubnetType
+		}
+	}
+}
+
+// remoteAccess opens SSH to the written security groups and the cluster's own;
+// with no group at all EKS would open it to the world, which only `public` asks for.
+func (d *draft) remoteAccess(n *intent.Nodegroup, s *AWSManagedMachinePoolSpec) {
+	a := s.RemoteAccess
+	if a == nil {
+		return
+	}
+	n.RemoteAccess = &intent.RemoteAccess{EC2SSHKey: d.cluster.sshKeyName}
+	if a.SSHKeyName != nil {
+		n.RemoteAccess.EC2SSHKey = *a.SSHKeyName
+	}
+	if a.Public {
+		return
+	}
+	n.RemoteAccess.SourceSecurityGroups = slices.Clone(a.SourceSecurityGroups)
+	// EKS puts this tag on the security group that it makes for a cluster.
+	n.RemoteAccessGroups = []intent.Lookup{d.groupsTagged(intent.Filter{Name: "tag:aws:eks:cluster-name", Values: []string{n.ClusterName}})}
+	if d.cluster.bastion {
+		n.RemoteAccessGroups = append(n.RemoteAccessGroups, d.groupsTagged(
+			intent.Filter{Name: "tag:" + tagCAPACluster + d.cluster.tagName(), Values: []string{"owned"}},
+			intent.Filter{Name: "tag:" + tagCAPARole, Values: []string{"bastion"}}))
+	}
+}
+
+func (d *draft) groupsTagged(filters ...intent.Filter) intent.Lookup {
+	return intent.Lookup{Kind: intent.SecurityGroupsByFilter, Cluster: d.ClusterKey, Filters: intent.JoinFilters(filters)}
+}
+
+// checkAL2 refuses Amazon Linux 2 where EKS has none. It is also the default.
+func (d *draft) checkAL2(o *object[AWSManagedMachinePoolSpec]) {
+	v := d.version
+	if !v.known() {
+		v = d.cluster.version
+	}
+	if !o.Spec.AMIType.isAL2() || !v.lacksAL2() {
+		return
+	}
+	what := "spec.amiType is " + string(o.Spec.AMIType)
+	if !o.source.has("spec", "amiType") {
+		what = "spec.amiType is not written, which means " + string(o.Spec.AMIType)
+	}
+	d.infra.error(path("spec", "amiType"), "no-al2-image", what+", which EKS does not have for Kubernetes "+v.short(),
+		"write spec.amiType: AL2023_x86_64_STANDARD, or AL2023_ARM_64_STANDARD")
+}
+
+// managedTemplate fills the launch template of a managed pool. EKS chooses the
+// image unless the manifest does, and attaches the cluster's security group
+// unless the template names groups.
+func (b *builder) managedTemplate(d *draft, o *object[AWSManagedMachinePoolSpec], tags map[string]string) {
+	s, lt := &o.Spec, o.Spec.AWSLaunchTemplate
+	controlPlane := cmp.Or(d.cluster.controlPlaneName, d.ClusterKey.Name)
+	b.launchTemplate(d, lt, controlPlane+"-"+o.ref().Name, tags, lt.InstanceType)
+	t := d.LaunchTemplate
+	if len(lt.AdditionalSecurityGroups) > 0 {
+		t.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, t.SecurityGroups...)
+	}
+	if managedImage(s) {
+		if l, ok := (imageQuestion{lt, d.cluster, d.imageVersion(), lt.InstanceType, d.mp, d.infra}).lookup(); ok {
+			t.Image = l
+		}
+		// EKS takes neither with an image in the template.
+		d.Nodegroup.AMIType, d.Nodegroup.Version = "", ""
+	} else if t.RootDevice {
+		t.Data.BlockDeviceMappings[0].DeviceName = s.AMIType.rootDevice()
+	}
+	b.userData(d)
+	if !managedImage(s) {
+		d.checkMerge(s)
+	}
+}
+
+// checkMerge reports user data into which EKS could not merge its own, as it
+// does where it chooses the image: it wants MIME, and for Bottlerocket TOML.
+func (d *draft) checkMerge(s *AWSManagedMachinePoolSpec) {
+	data := &d.LaunchTemplate.UserData
+	switch {
+	case data.Text == "" || data.Format == "mime" || strings.HasPrefix(string(s.AMIType), "WINDOWS_"):
+	case strings.HasPrefix(string(s.AMIType), "BOTTLEROCKET_") && d.Bootstrap.Kind == "Secret":
+		data.Format = "toml"
+	default:
+		d.infra.error(path("spec", "awsLaunchTemplate"), "user-data-not-mime",
+			"EKS merges its own user data into the pool's, which must then be a MIME document, and that of "+d.Bootstrap.String()+" is none",
+			"use a NodeadmConfig with an AL2023 amiType, or bring an image: amiType: CUSTOM or awsLaunchTemplate.ami.id")
+	}
+}
+
+// imageVersion is the version for an image lookup: the pool's, else the control plane's.
+func (d *draft) imageVersion() kubernetes {
+	if d.version.known() {
+		return d.version
+	}
+	return d.cluster.version
+}
+
+// unusedBootstrap notes bootstrap data that CAPA ignores as well.
+func (b *builder) unusedBootstrap(d *draft) {
+	at := path("spec", "template", "spec", "bootstrap")
+	boot := d.machinePool.Spec.Template.Spec.Bootstrap
+	switch ref := boot.ConfigRef; {
+	case ref != nil && b.bootstrapWritesNothing(d.Key.Namespace, ref):
+	case ref != nil:
+		d.mp.warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s has no awsLaunchTemplate to carry user data", ref.Kind, ref.Name, d.Infrastructure),
+			"write spec.awsLaunchTemplate: {} in the pool to use it")
+	case text(boot.DataSecretName) != "":
+		d.mp.warn(at.Join("dataSecretName"), "bootstrap-not-used", fmt.Sprintf("Secret %q is not used: %s has no awsLaunchTemplate to carry user data", *boot.DataSecretName, d.Infrastructure), "")
+	}
+}
+
+// bootstrapWritesNothing says that a configuration is there and has an empty
+// spec, as CAPA's templates have beside managed pools.
+func (b *builder) bootstrapWritesNothing(namespace string, ref *ObjectReference) bool {
+	key := intent.Key{Namespace: namespace, Name: ref.Name}
+	empty := func(o Object) bool {
+		for i := 0; i+1 < len(o.Node.Content); i += 2 {
+			if o.Node.Content[i].Value == "spec" {
+				return len(o.Node.Content[i+1].Content) == 0
+			}
+		}
+		return true
+	}
+	switch ref.Kind {
+	case "NodeadmConfig":
+		o, ok := b.index.nodeadm[key]
+		return ok && empty(o.source)
+	case "EKSConfig":
+		o, ok := b.index.eks[key]
+		return ok && empty(o.source)
+	}
+	return false
+}
+
+func taints(list []Taint) []intent.Taint {
+	effects := map[string]string{"no-schedule": "NO_SCHEDULE", "no-execute": "NO_EXECUTE", "prefer-no-schedule": "PREFER_NO_SCHEDULE"}
+	var out []intent.Taint
+	for _, t := range list {
+		out = append(out, intent.Taint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
+	}
+	slices.SortFunc(out, func(a, b intent.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
+	})
+	return out
+}
+
+// updateConfig is one unavailable node where nothing is written.
+func updateConfig(u *UpdateConfig) intent.UpdateConfig {
+	out := intent.UpdateConfig{MaxUnavailable: 1}
+	if u == nil {
+		return out
+	}
+	if u.MaxUnavailable != nil {
+		return intent.UpdateConfig{MaxUnavailable: *u.MaxUnavailable}
+	}
+	if p := cmp.Or(u.MaxUnavailablePercentage, u.MaxUnavailablePrecentage); p != nil {
+		return intent.UpdateConfig{MaxUnavailablePercentage: *p}
+	}
+	return out
+}

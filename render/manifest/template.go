@@ -1,0 +1,121 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// templateName is what EC2 takes for a launch template's name.
+var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+
+// launchTemplate fills a pool's launch template, but for its image and user data.
+// Its security groups are those that the manifest adds.
+func (b *builder) launchTemplate(d *draft, lt *LaunchTemplate, name string, additional map[string]string, instanceType string) {
+	p := path("spec", "awsLaunchTemplate")
+	if !templateName.MatchString(name) {
+		d.infra.error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), "EC2 takes 3 to 128 characters")
+	}
+	b.claimName(d, "launch template", name, path("metadata", "name"))
+	if lt.Name != "" && lt.Name != name {
+		d.infra.info(p.Join("name"), "not-carried", "spec.awsLaunchTemplate.name is not used: the launch template is named "+name, "")
+	}
+	tags := capaTags(name, d.cluster.tagName(), additional)
+	out := &intent.LaunchTemplate{Name: name, Tags: tags, RootDevice: lt.RootVolume != nil}
+	out.Data = intent.TemplateData{
+		ImageID: text(lt.AMI.ID), InstanceType: lt.InstanceType, KeyName: text(lt.SSHKeyName), BlockDeviceMappings: volumes(lt),
+		InstanceMarketOptions: market(lt), CapacityReservationSpecification: reservation(lt), MetadataOptions: metadata(lt.InstanceMetadataOptions),
+		TagSpecifications: specifications(tags),
+	}
+	if lt.IamInstanceProfile != "" {
+		out.Data.IamInstanceProfile = profile(lt.IamInstanceProfile)
+	}
+	if lt.EnclaveOptions != nil {
+		out.Data.EnclaveOptions = &intent.EnclaveOptions{Enabled: lt.EnclaveOptions.Enabled}
+	}
+	if n := lt.PrivateDNSName; n != nil {
+		out.Data.PrivateDNSNameOptions = &intent.PrivateDNSNameOptions{HostnameType: text(n.HostnameType),
+			EnableResourceNameDNSARecord: n.EnableResourceNameDNSARecord, EnableResourceNameDNSAAAARecord: n.EnableResourceNameDNSAAAARecord}
+	}
+	for _, ref := range lt.AdditionalSecurityGroups {
+		if ref.ID != nil {
+			out.Data.SecurityGroupIDs = append(out.Data.SecurityGroupIDs, *ref.ID)
+		} else {
+			out.SecurityGroups = append(out.SecurityGroups, intent.Lookup{Kind: intent.SecurityGroupsByFilter, Filters: intent.JoinFilters(filtersOf(ref)), Cluster: d.ClusterKey})
+		}
+	}
+	d.LaunchTemplate = out
+}
+
+// profile takes an ARN for what it is; CAPA passes it as a name, which fails.
+func profile(s string) *intent.InstanceProfile {
+	if strings.HasPrefix(s, "arn:") {
+		return &intent.InstanceProfile{ARN: s}
+	}
+	return &intent.InstanceProfile{Name: s}
+}
+
+// volumes lists the root volume first, if there is one. Its device name is left
+// to the image, also where an exported manifest carries one.
+func volumes(lt *LaunchTemplate) []intent.BlockDeviceMapping {
+	var out []intent.BlockDeviceMapping
+	if lt.RootVolume != nil {
+		out = append(out, intent.BlockDeviceMapping{Ebs: ebs(lt.RootVolume)})
+	}
+	for i := range lt.NonRootVolumes {
+		v := &lt.NonRootVolumes[i]
+		out = append(out, intent.BlockDeviceMapping{DeviceName: v.DeviceName, Ebs: ebs(v)})
+	}
+	return out
+}
+
+func ebs(v *Volume) intent.Ebs {
+	yes := true
+	out := intent.Ebs{VolumeSize: int32(v.Size), VolumeType: v.Type, Iops: int32(v.IOPS), Encrypted: v.Encrypted, KmsKeyID: v.EncryptionKey, DeleteOnTermination: &yes}
+	if v.Throughput != nil {
+		out.Throughput = int32(*v.Throughput)
+	}
+	if v.EncryptionKey != "" {
+		out.Encrypted = &yes
+	}
+	return out
+}
+
+// market infers spot from spotMarketOptions; on demand sends nothing.
+func market(lt *LaunchTemplate) *intent.MarketOptions {
+	switch {
+	case lt.MarketType == "CapacityBlock":
+		return &intent.MarketOptions{MarketType: "capacity-block"}
+	case lt.MarketType == "Spot" || lt.SpotMarketOptions != nil:
+		out := &intent.MarketOptions{MarketType: "spot"}
+		if lt.SpotMarketOptions != nil {
+			out.MaxPrice = text(lt.SpotMarketOptions.MaxPrice)
+		}
+		return out
+	}
+	return nil
+}
+
+func reservation(lt *LaunchTemplate) *intent.CapacityReservation {
+	if lt.CapacityReservationID == nil && lt.CapacityReservationPreference == "" {
+		return nil
+	}
+	preferences := map[string]string{"None": "none", "CapacityReservationsOnly": "capacity-reservations-only", "Open": "open"}
+	return &intent.CapacityReservation{Preference: preferences[lt.CapacityReservationPreference], TargetID: text(lt.CapacityReservationID)}
+}
+
+// metadata carries what CAPA sends. httpProtocolIpv6 goes along only where it is
+// enabled: EC2 then reads it back, and its default reads back as absent.
+func metadata(m *MetadataOptions) *intent.MetadataOptions {
+	if m == nil {
+		return nil
+	}
+	out := &intent.MetadataOptions{HTTPEndpoint: m.HTTPEndpoint, HTTPPutResponseHopLimit: int32(m.HTTPPutResponseHopLimit),
+		HTTPTokens: m.HTTPTokens, InstanceMetadataTags: m.InstanceMetadataTags}
+	if m.HTTPProtocolIPv6 == "enabled" {
+		out.HTTPProtocolIPv6 = m.HTTPProtocolIPv6
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"go.yaml.in/yaml/v3"
+)
+
+// printed is a Set as it is printed. Texts of user data are not in it.
+type printed struct {
+	Pools    []printedPool    `json:"pools"`
+	Clusters []intent.Cluster `json:"clusters,omitempty"`
+	Ignored  []intent.Ignored `json:"ignored,omitempty"`
+}
+
+// printedPool is a pool with the places that set its fields, by the path of the
+// field inside the pool.
+type printedPool struct {
+	intent.Pool
+	Origins map[string]diag.Position `json:"origins,omitempty"`
+}
+
+// IntentsJSON prints the intents as JSON. Each pool has a member origins, which
+// maps fields to the places that set them; a default has none.
+func (r *Result) IntentsJSON() ([]byte, error) {
+	out := r.printed()
+	for i := range out.Pools {
+		p := &out.Pools[i]
+		doc, err := nodeOf(p.Pool)
+		if err != nil {
+			return nil, err
+		}
+		p.Origins = map[string]diag.Position{}
+		r.eachOrigin(&p.Pool, doc, nil, func(path intent.Path, _ *yaml.Node, at diag.Position) { p.Origins[path.String()] = at })
+	}
+	text, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("print intents: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// IntentsYAML prints the intents as YAML, with the place that set a field as a
+// comment beside it; a default has none.
+func (r *Result) IntentsYAML() ([]byte, error) {
+	out := r.printed()
+	doc, err := nodeOf(out)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range member(doc, "pools").Content {
+		r.eachOrigin(&out.Pools[i].Pool, n, nil, func(_ intent.Path, value *yaml.Node, at diag.Position) { value.LineComment = at.String() })
+	}
+	var buf bytes.Buffer
+	enc := yaml.NewEncoder(&buf)
+	enc.SetIndent(2)
+	if err := enc.Encode(doc); err != nil {
+		return nil, fmt.Errorf("print intents: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (r *Result) printed() printed {
+	out := printed{Pools: []printedPool{}, Clusters: r.Set.Clusters, Ignored: r.Set.Ignored}
+	for _, p := range r.Set.Pools {
+		out.Pools = append(out.Pools, printedPool{Pool: p})
+	}
+	return out
+}
+
+// nodeOf turns a value into YAML nodes by way of its JSON, which keeps the
+// order and the names of the members.
+func nodeOf(v any) (*yaml.Node, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("print intents: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("print intents: %w", err)
+	}
+	n := doc.Content[0]
+	plain(n)
+	return n, nil
+}
+
+// plain drops JSON's braces and quotes.
+func plain(n *yaml.Node) {
+	if len(n.Content) > 0 || n.Kind == yaml.ScalarNode {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		plain(c)
+	}
+}
+
+func member(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return &yaml.Node{}
+}
+
+// eachOrigin visits the scalars of a printed pool whose origin is known.
+func (r *Result) eachOrigin(p *intent.Pool, n *yaml.Node, path intent.Path, visit func(intent.Path, *yaml.Node, diag.Position)) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			r.eachOrigin(p, n.Content[i+1], path.Join(n.Content[i].Value), visit)
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			r.eachOrigin(p, c, path.Join(intent.Index(i)), visit)
+		}
+	default:
+		for _, f := range manifestFields(p, path) {
+			if at, ok := r.Origin(f.ref, f.path); ok {
+				visit(path, n, at)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+// Package render turns a path of a tree into intents: it builds the path with
+// kustomize, substitutes variables, decodes and checks the objects, and says of
+// every finding which line of which file it is about.
+//
+// Rendering is pure: the same tree, path and options give the same result, and
+// nothing outside the tree is read. What the user wrote wrongly is a diagnostic,
+// never an error.
+package render
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// Options of a render. The zero value has no variables and the default limits.
+type Options struct {
+	// Vars holds the values for ${VAR}. In objects that weir reads, a variable
+	// without value and default is an error; elsewhere it stays as it is.
+	Vars map[string]string
+	// Limits bound the build.
+	Limits build.Limits
+}
+
+// Result is what a render gave. It is immutable and safe for concurrent use.
+type Result struct {
+	// Set holds the pools without an error, and the clusters.
+	Set intent.Set
+	// Diags are all findings, sorted, with their positions.
+	Diags diag.List
+	// Reads is what the render looked up in the tree; while that is the same in
+	// another tree, so is the result.
+	Reads build.ReadSet
+	// Objects are the rendered objects, weir's kinds and others; nil if the
+	// build failed.
+	Objects []manifest.Object
+
+	built *build.Result
+}
+
+// Render renders path, which is a kustomization directory, a directory of
+// manifests or one manifest file. Its error is non-nil only if the tree cannot
+// be read or ctx ends.
+func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
+	built, err := build.Build(ctx, t, path, build.Options{Vars: o.Vars, Strict: manifest.Reads, Limits: o.Limits})
+	if err != nil {
+		return nil, fmt.Errorf("render %s: %w", path, err)
+	}
+	r := &Result{Diags: built.Diags, Reads: built.Reads, Objects: built.Objects, built: built}
+	if built.Diags.HasErrors() {
+		return r, nil
+	}
+	set, faults := manifest.Intents(built.Objects, manifest.Options{Renamed: built.Renamed})
+	r.Set = set
+	for _, f := range faults {
+		r.Diags = append(r.Diags, r.position(f))
+	}
+	r.placeBlocked()
+	r.Diags = r.Diags.Sorted()
+	return r, nil
+}
+
+// position turns a fault into a diagnostic that knows its place.
+func (r *Result) position(f manifest.Fault) diag.Diagnostic {
+	d := f.Diagnostic()
+	if f.Key {
+		if at, ok := r.built.KeyOrigin(f.Ref, f.Path); ok {
+			d.Position = at
+		}
+	}
+	if !d.Known() {
+		d.Position, _ = r.built.Near(f.Ref, f.Path)
+	}
+	for _, rel := range f.Related {
+		if at, ok := r.built.Near(rel.Ref, rel.Path); ok {
+			d.Related = append(d.Related, diag.Related{Position: at, Message: rel.Message})
+		}
+	}
+	return d
+}
+
+// placeBlocked copies the positions of the findings that block pools to them.
+func (r *Result) placeBlocked() {
+	type key struct{ code, object, field string }
+	at := map[key]diag.Position{}
+	for _, d := range r.Diags {
+		at[key{d.Code, d.Object, d.Field}] = d.Position
+	}
+	for i := range r.Set.Pools {
+		for j := range r.Set.Pools[i].Blocked {
+			b := &r.Set.Pools[i].Blocked[j]
+			b.Position = at[key{b.Code, b.Object, b.Field}]
+		}
+	}
+}
+
+// Whole says that the render has no error, so that what is missing from it may
+// be taken for gone.
+func (r *Result) Whole() bool { return !r.Diags.HasErrors() }
+
+// Origin returns the place that set a field of a rendered object. ok is false
+// if the place cannot be told for sure.
+func (r *Result) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
+	return r.built.Origin(ref, p)
+}
+
+// Near is Origin for a field or, where it is not written or cannot be told, the
+// nearest field above it.
+func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
+	return r.built.Near(ref, p)
+}
+
+// YAML returns the rendered objects with their variables substituted. It is
+// there also when validation failed, and empty when the build did.
+func (r *Result) YAML() []byte { return r.built.YAML() }

@@ -1,0 +1,87 @@
+package userdata
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// scalar writes a value as a plain YAML scalar if it reads back as the same
+// text, and in double quotes otherwise. Words such as true stay plain: users
+// write them for cloud-init modules that want a boolean.
+func scalar(v string) string {
+	if isPlain(v, "k: "+v) {
+		return v
+	}
+	return quoted(v)
+}
+
+// mapKey is scalar for a mapping key.
+func mapKey(v string) string {
+	var doc yaml.Node
+	if oneLine(v) && yaml.Unmarshal([]byte(v+": x"), &doc) == nil {
+		if m := content(&doc); m != nil && m.Kind == yaml.MappingNode && len(m.Content) == 2 && m.Content[0].Value == v && m.Content[0].Style == 0 {
+			return v
+		}
+	}
+	return quoted(v)
+}
+
+// isPlain reports whether text, which holds v as the value of a mapping's only
+// key, gives v back.
+func isPlain(v, text string) bool {
+	var doc yaml.Node
+	if !oneLine(v) || yaml.Unmarshal([]byte(text), &doc) != nil {
+		return false
+	}
+	m := content(&doc)
+	if m == nil || m.Kind != yaml.MappingNode || len(m.Content) != 2 {
+		return false
+	}
+	s := m.Content[1]
+	return s.Kind == yaml.ScalarNode && s.Style == 0 && s.Value == v && s.Anchor == "" && s.LineComment == "" && s.ShortTag() != "!!null"
+}
+
+func content(doc *yaml.Node) *yaml.Node {
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+func oneLine(v string) bool { return v != "" && !strings.ContainsAny(v, "\n\r\x00\u0085\u2028\u2029") }
+
+// quoted writes text in double quotes. Go's escapes are all YAML's as well.
+func quoted(v string) string { return strconv.Quote(v) }
+
+func singleQuoted(v string) string {
+	if strings.ContainsAny(v, "'\n\r") || !printable(v) {
+		return quoted(v)
+	}
+	return "'" + v + "'"
+}
+
+// fitsBlock reports whether a literal block keeps text as it is, but for one
+// line feed at its end.
+func fitsBlock(text string) bool {
+	if text != "" && strings.ContainsRune(" \t\n", rune(text[0])) {
+		return false // the indentation could not be told
+	}
+	last := text[strings.LastIndex(text, "\n")+1:]
+	if strings.HasSuffix(text, "\n\n") || (text != "" && last != "" && strings.TrimSpace(last) == "") {
+		return false // blank lines at the end would go
+	}
+	return printable(text)
+}
+
+func printable(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '\n' && r != '\t' && !unicode.IsPrint(r) || r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+	})
+}
