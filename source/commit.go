@@ -1,0 +1,86 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// maxTagDepth bounds a chain of tags that name tags.
+const maxTagDepth = 10
+
+// repository is an object store whose commits can become snapshots.
+type repository struct {
+	db     *objectDB
+	verify *verifier
+}
+
+func newRepository(db *objectDB) repository {
+	return repository{db: db, verify: newVerifier(db)}
+}
+
+// peel follows annotated tags to the commit.
+func (r repository) peel(h plumbing.Hash) (*object.Commit, error) {
+	for range maxTagDepth {
+		data, err := r.db.read(plumbing.CommitObject, h, maxMetaBytes)
+		if err == nil {
+			c := &object.Commit{}
+			if err := c.Decode(encoded(plumbing.CommitObject, data)); err != nil {
+				return nil, &objectError{hash: h, text: fmt.Sprintf("decode commit: %v", err)}
+			}
+			return c, nil
+		}
+		data, tagErr := r.db.read(plumbing.TagObject, h, maxMetaBytes)
+		if tagErr != nil {
+			if r.isContent(h) {
+				return nil, faultf(MissingRef, "%s is a file or a tree, not a commit; name a commit, a branch or a tag of a commit", h)
+			}
+			return nil, err
+		}
+		tag := &object.Tag{}
+		if err := tag.Decode(encoded(plumbing.TagObject, data)); err != nil {
+			return nil, &objectError{hash: h, text: fmt.Sprintf("decode tag: %v", err)}
+		}
+		h = tag.Target
+	}
+	return nil, faultf(Unsupported, "more than %d tags name one another", maxTagDepth)
+}
+
+func (r repository) isContent(h plumbing.Hash) bool {
+	_, treeErr := r.db.read(plumbing.TreeObject, h, maxMetaBytes)
+	_, blobErr := r.db.read(plumbing.BlobObject, h, MaxFileBytes)
+	return treeErr == nil || blobErr == nil
+}
+
+func encoded(t plumbing.ObjectType, data []byte) *plumbing.MemoryObject {
+	o := &plumbing.MemoryObject{}
+	o.SetType(t)
+	_, _ = o.Write(data) // To memory.
+	return o
+}
+
+// snapshot verifies the commit that h leads to and describes it. Source and
+// SourceID are left to the caller.
+func (r repository) snapshot(h plumbing.Hash, ref string) (Snapshot, error) {
+	c, err := r.peel(h)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if err := r.verify.verify(c.TreeHash); err != nil {
+		return Snapshot{}, fmt.Errorf("verify commit %s: %w", c.Hash, err)
+	}
+	message := strings.ToValidUTF8(c.Message, "\uFFFD")
+	subject, _, _ := strings.Cut(strings.TrimLeft(message, "\n"), "\n")
+	s := Snapshot{
+		Revision: c.Hash.String(), Ref: ref,
+		Subject: strings.TrimRight(subject, "\r "), Message: message,
+		CommittedAt: c.Committer.When,
+		Tree:        &commitTree{db: r.db, root: c.TreeHash},
+	}
+	if len(c.ParentHashes) > 0 {
+		s.Parent = c.ParentHashes[0].String()
+	}
+	return s, nil
+}

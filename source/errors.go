@@ -1,0 +1,152 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Reason says why a source gives no snapshot.
+type Reason string
+
+// Reasons. They are stable: metrics and the API show them.
+const (
+	Unreachable     Reason = "unreachable"
+	AuthFailed      Reason = "auth-failed"
+	NotFound        Reason = "not-found"
+	MissingRef      Reason = "missing-ref"
+	EmptyRepository Reason = "empty-repository"
+	Corrupt         Reason = "corrupt"
+	Timeout         Reason = "timeout"
+	RefusedURL      Reason = "refused-url"
+	Unsupported     Reason = "unsupported"
+	// Storage says that the mirror could not be written.
+	Storage Reason = "storage"
+)
+
+// UnavailableError says that a source gives no snapshot now, why, and what to
+// do. It holds no credentials.
+type UnavailableError struct {
+	Source string
+	Reason Reason
+	Err    error
+}
+
+// Error ends with what to do about it.
+func (e *UnavailableError) Error() string {
+	text := fmt.Sprintf("read source %s: %s: %v", e.Source, e.Reason, e.Err)
+	if a := e.Reason.advice(); a != "" {
+		text += "; " + a
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+func (r Reason) advice() string {
+	switch r {
+	case Unreachable:
+		return "check the url, the network and the proxy; it is tried again at each interval"
+	case AuthFailed:
+		return "check auth.tokenFile, or auth.username and auth.passwordFile, and that they may read this repository"
+	case NotFound:
+		return "check the url; for a private repository, forges answer this too when credentials are missing"
+	case EmptyRepository:
+		return "push a first commit"
+	case Corrupt:
+		return "a mirror is made again at the next attempt; a repository on this machine needs `git fsck`"
+	case Timeout:
+		return "it is tried again at each interval"
+	case Storage:
+		return "check space and permissions of the state directory"
+	default:
+		return ""
+	}
+}
+
+// fault is a cause with its reason, before the source's name is known.
+type fault struct {
+	reason Reason
+	text   string
+	err    error // kept for errors.Is; its text is not shown
+}
+
+func (f *fault) Error() string { return f.text }
+func (f *fault) Unwrap() error { return f.err }
+
+func faultf(r Reason, format string, args ...any) *fault {
+	return &fault{reason: r, text: fmt.Sprintf(format, args...)}
+}
+
+// unavailable gives err the form that leaves the package.
+func unavailable(source string, err error) error {
+	return &UnavailableError{Source: source, Reason: reasonOf(err), Err: err}
+}
+
+// reasonOf reads the reason off err. What carries none comes from writing files.
+func reasonOf(err error) Reason {
+	var f *fault
+	var oe *objectError
+	switch {
+	case errors.As(err, &f):
+		return f.reason
+	case errors.As(err, &oe):
+		return Corrupt
+	default:
+		return Storage
+	}
+}
+
+// objectError says that an object could not be read. It never wraps an error of
+// the file system, because a missing pack must not look like a missing path.
+type objectError struct {
+	hash plumbing.Hash
+	text string
+	// missing and wrongType tell an absent object, and a whole one of another
+	// type, from a damaged one.
+	missing, wrongType bool
+}
+
+func (e *objectError) Error() string {
+	return fmt.Sprintf("read object %s: %s", e.hash, e.text)
+}
+
+// TooLargeError says that a file is above what a manifest may be.
+type TooLargeError struct {
+	Path string
+	// Size is -1 where it is not known. Both are in bytes.
+	Size, Limit int64
+}
+
+// Error names the file and the limit.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("read %s: the file has %d bytes, more than the limit of %d", e.Path, e.Size, e.Limit)
+}
+
+// LFSPointerError says that a file is stored in Git LFS, so that the repository
+// holds a pointer to it only.
+type LFSPointerError struct{ Path string }
+
+// Error names the file and says what to do.
+func (e *LFSPointerError) Error() string {
+	return fmt.Sprintf("read %s: the file is a Git LFS pointer, and its content is not in the repository; store manifests in Git itself (git lfs migrate export)", e.Path)
+}
+
+// plain makes text from outside fit for a log line: printable, one line, short.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 300 {
+		s = string(r[:300]) + "…"
+	}
+	return s
+}

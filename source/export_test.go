@@ -1,0 +1,7 @@
+package source
+
+// SetMirrorLimits makes the limits of a mirror small enough to test.
+func SetMirrorLimits(g *Git, packs int, objectBytes int64) {
+	m := g.backend.(*mirrorBackend).mirror
+	m.limits.packs, m.limits.objectBytes = packs, objectBytes
+}

@@ -1,0 +1,241 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+const (
+	// maxHaves is how many commits are named to the server as already here.
+	// Several, because after a force-push the server may not know the newest.
+	maxHaves = 32
+)
+
+// limits bound what a mirror takes in.
+type limits struct {
+	// packs is the number of packs at which the mirror is made again instead of
+	// growing by one more per fetch.
+	packs int
+	// packBytes bounds what one fetch writes to disk, packObjects its objects.
+	packBytes   int64
+	packObjects uint32
+	// objectBytes bounds one object: indexing needs it in memory.
+	objectBytes int64
+}
+
+func defaultLimits() limits {
+	return limits{packs: 200, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20}
+}
+
+// mirror is a bare repository on disk that holds the full history of one ref. It
+// is a cache: what is damaged is found out by verification and made again, so
+// nothing is synced to disk.
+//
+// Files come into being by rename, so that a process killed at any moment leaves
+// at most temporary files, which sweep removes.
+type mirror struct {
+	dir string
+	// okName names the file below refs/weir/ok that records what was verified.
+	okName string
+	limits limits
+	repository
+	// suspect says that an object could not be read, or that verification
+	// failed, and that the mirror is to be made again.
+	suspect atomic.Bool
+}
+
+// okName is the name under which a source's last good commit is recorded. It
+// differs by ref, so that after a change of the configuration the commit of the
+// former branch is not taken for the last good one of the new branch.
+func okName(source string, ref Ref) string {
+	if ref == (Ref{}) {
+		return source
+	}
+	sum := sha256.Sum256([]byte(ref.fullName() + ref.Commit))
+	return source + "-" + hex.EncodeToString(sum[:4])
+}
+
+func newMirror(dir, record string) *mirror {
+	objects := filepath.Join(dir, "objects")
+	m := &mirror{dir: dir, okName: record, limits: defaultLimits()}
+	db := newObjectDB(false, func() ([]string, error) { return []string{objects}, nil })
+	db.damaged = func() { m.suspect.Store(true) }
+	m.repository = newRepository(db)
+	return m
+}
+
+// prepare makes the layout, so that git itself can open the mirror too.
+func (m *mirror) prepare() error {
+	for _, d := range []string{m.dir, m.packDir(), filepath.Dir(m.okRef())} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return fmt.Errorf("make mirror: %w", err)
+		}
+	}
+	for name, text := range map[string]string{
+		"HEAD":   "ref: refs/heads/main\n", // Git asks for one, though nothing is there.
+		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+	} {
+		file := filepath.Join(m.dir, name)
+		if _, err := os.Stat(file); err == nil {
+			continue
+		}
+		if err := writeAtomic(file, []byte(text)); err != nil {
+			return fmt.Errorf("make mirror: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *mirror) packDir() string { return filepath.Join(m.dir, "objects", "pack") }
+
+func (m *mirror) okRef() string { return filepath.Join(m.dir, "refs", "weir", "ok", m.okName) }
+
+// ok gives the last commit that was verified; the zero hash when there is none.
+func (m *mirror) ok() (plumbing.Hash, error) { return readRef(m.okRef()) }
+
+func readRef(file string) (plumbing.Hash, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, faultf(Corrupt, "read the mirror's ref: %v", err)
+	}
+	text := strings.TrimSpace(string(data))
+	if !isHash(text) {
+		return plumbing.ZeroHash, faultf(Corrupt, "the mirror's ref holds no object name")
+	}
+	return plumbing.NewHash(text), nil
+}
+
+func (m *mirror) setOK(h plumbing.Hash) error {
+	if err := writeAtomic(m.okRef(), []byte(h.String()+"\n")); err != nil {
+		return fmt.Errorf("write the mirror's ref: %w", err)
+	}
+	return nil
+}
+
+// haves names commits that the mirror holds, for any ref it ever followed.
+func (m *mirror) haves() []plumbing.Hash {
+	var queue, out []plumbing.Hash
+	seen := map[plumbing.Hash]bool{}
+	refs := filepath.Dir(m.okRef())
+	files, err := os.ReadDir(refs)
+	if err != nil {
+		return nil // Naming none costs bytes only.
+	}
+	for _, f := range files {
+		if tip, err := readRef(filepath.Join(refs, f.Name())); err == nil && !tip.IsZero() && !seen[tip] {
+			seen[tip] = true
+			queue = append(queue, tip)
+		}
+	}
+	for ; len(queue) > 0 && len(out) < maxHaves; queue = queue[1:] {
+		data, err := m.db.read(plumbing.CommitObject, queue[0], maxMetaBytes)
+		if err != nil {
+			// Naming fewer costs bytes only; damage shows in verification.
+			continue
+		}
+		c := &object.Commit{}
+		if err := c.Decode(encoded(plumbing.CommitObject, data)); err != nil {
+			continue
+		}
+		out = append(out, queue[0])
+		for _, p := range c.ParentHashes {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return out
+}
+
+// sweep removes temporary files, locks and half-written packs that are older
+// than age: a killed process left them.
+func (m *mirror) sweep(now time.Time, age time.Duration) error {
+	packs, err := listPacks(filepath.Join(m.dir, "objects"))
+	if err != nil {
+		return err
+	}
+	whole := map[string]bool{}
+	for _, base := range packs {
+		whole[base] = true
+	}
+	return filepath.WalkDir(m.dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, ext := d.Name(), filepath.Ext(p)
+		stale := strings.HasPrefix(name, tmpPrefix) || ext == ".lock" ||
+			(ext == ".idx" || ext == ".pack") && !whole[strings.TrimSuffix(p, ext)]
+		if !stale {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil || now.Sub(info.ModTime()) < age {
+			return nil //nolint:nilerr // It went away by itself.
+		}
+		return os.Remove(p)
+	})
+}
+
+// replaceBy puts a mirror that was made beside this one into its place. The two
+// renames are not one step: a process killed between them finds no mirror at its
+// next start and makes one. Trees that were given out stay usable as far as the
+// new mirror holds their objects.
+func (m *mirror) replaceBy(fresh *mirror) error {
+	fresh.db.close()
+	old := m.dir + ".old"
+	if err := os.RemoveAll(old); err != nil {
+		return fmt.Errorf("replace mirror: %w", err)
+	}
+	err := m.db.exchange(func() error {
+		if err := os.Rename(m.dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replace mirror: %w", err)
+		}
+		if err := os.Rename(fresh.dir, m.dir); err != nil {
+			return fmt.Errorf("replace mirror: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	m.verify.forget()
+	if err := os.RemoveAll(old); err != nil {
+		return fmt.Errorf("remove replaced mirror: %w", err)
+	}
+	return nil
+}
+
+const tmpPrefix = "tmp_"
+
+func writeAtomic(file string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), tmpPrefix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // sweep does it otherwise.
+	}
+	return err
+}

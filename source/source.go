@@ -1,0 +1,213 @@
+// Package source turns a Git repository and a ref into snapshots: one commit
+// with its tree. A repository behind HTTP is mirrored into a bare directory; one
+// on this machine is read where it is, and nothing is written there. Nothing is
+// ever checked out.
+//
+// A snapshot is given out only after its whole tree was seen to be present. All
+// that stands in the way of one is an *UnavailableError; the last good snapshot
+// stays available from Last, so that a broken source is never taken for an
+// empty one.
+//
+// This package alone imports go-git.
+package source
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+const (
+	defaultInterval = 30 * time.Second
+	defaultTimeout  = 2 * time.Minute
+)
+
+// Ref says what to follow. At most one field may be set; none follows the
+// branch that the remote's HEAD names.
+type Ref struct {
+	// Branch and Tag are short names, without refs/heads/ or refs/tags/.
+	Branch, Tag string
+	// Commit is a full object name of 40 hex digits.
+	Commit string
+}
+
+// Auth names the files that hold credentials. They are read at each fetch, so
+// that a rotated file works, and never logged.
+type Auth struct {
+	// TokenFile holds an access token, sent as the password of basic
+	// authentication.
+	TokenFile string
+	// Username is the user name. Default: x-access-token, which forges take
+	// beside a token; required beside PasswordFile.
+	Username string
+	// PasswordFile holds a password. It excludes TokenFile.
+	PasswordFile string
+}
+
+func (a Auth) isSet() bool { return a.TokenFile != "" || a.Username != "" || a.PasswordFile != "" }
+
+// Config describes one source.
+type Config struct {
+	// Name identifies the source in errors, logs and file names.
+	Name string
+	// URL is http(s)://…, file://… or a path on this machine.
+	URL string
+	Ref Ref
+	// Interval is the time between polls. Default: 30 s.
+	Interval time.Duration
+	// Dir is the directory below which the mirror is kept, in a directory of its
+	// own per source. Not used for a repository on this machine.
+	Dir  string
+	Auth Auth
+	// CAFile holds PEM certificates that are trusted beside the system's.
+	CAFile string
+	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy. Default: as the
+	// environment says.
+	Proxy string
+}
+
+// Options are what the surroundings give. The zero value works.
+type Options struct {
+	// Logger receives what happens. Default: nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// Rand gives numbers in [0,1) for the jitter of polls.
+	Rand func() float64
+	// Timeout bounds one whole operation on the remote. Default: 2 min.
+	Timeout time.Duration
+	// Fetched is told how long each look at the repository took and how it
+	// ended. Default: nobody is told.
+	Fetched func(took time.Duration, err error)
+}
+
+// Snapshot is one commit of a source. It does not change.
+type Snapshot struct {
+	// Source is the name of the source, SourceID the identity of its repository
+	// (see ID).
+	Source, SourceID string
+	// Revision is the commit's object name in hex.
+	Revision string
+	// Ref is the full name of the ref that led to the commit, "HEAD" for a
+	// detached one, or the object name for a pinned commit.
+	Ref string
+	// Subject is the first line of Message.
+	Subject, Message string
+	// CommittedAt is the committer's time.
+	CommittedAt time.Time
+	// Parent is the object name of the first parent, empty for a root commit.
+	Parent string
+	// Tree holds the commit's files. It may be used by several goroutines.
+	Tree tree.Tree
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// New makes a source. It does no input or output beyond reading CAFile. A URL
+// that will never work is refused with an *UnavailableError.
+func New(cfg Config, opts Options) (*Git, error) {
+	if !validName.MatchString(cfg.Name) {
+		return nil, fmt.Errorf("configure source %q: name must match %s", cfg.Name, validName)
+	}
+	if cfg.Interval < 0 {
+		return nil, fmt.Errorf("configure source %s: interval %s is negative", cfg.Name, cfg.Interval)
+	}
+	if cfg.Interval == 0 {
+		cfg.Interval = defaultInterval
+	}
+	if err := cfg.Ref.validate(); err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Rand == nil {
+		opts.Rand = rand.Float64
+	}
+	if opts.Timeout <= 0 {
+		opts.Timeout = defaultTimeout
+	}
+	loc, err := parseURL(cfg.URL)
+	if err != nil {
+		return nil, unavailable(cfg.Name, err)
+	}
+	g := &Git{
+		cfg: cfg, opts: opts, id: ID(cfg.URL),
+		log:    opts.Logger.With(slog.String("source", cfg.Name)),
+		nudges: make(chan struct{}, 1),
+	}
+	if loc.local != "" {
+		if cfg.Auth.isSet() || cfg.CAFile != "" || cfg.Proxy != "" {
+			return nil, fmt.Errorf("configure source %s: auth, caFile and proxy are for http(s), not for a repository on this machine", cfg.Name)
+		}
+		g.backend = newLocalBackend(loc.local, cfg.Ref)
+		return g, nil
+	}
+	if cfg.Dir == "" {
+		return nil, fmt.Errorf("configure source %s: a mirror directory is required for a remote repository", cfg.Name)
+	}
+	r, err := newRemote(loc, cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(cfg.Dir, g.id+"-"+cfg.Name+".git")
+	g.backend = &mirrorBackend{
+		remote: r, mirror: newMirror(dir, okName(cfg.Name, cfg.Ref)), ref: cfg.Ref, log: g.log,
+		sweepAge: 2 * opts.Timeout, now: opts.Now,
+	}
+	return g, nil
+}
+
+func (r Ref) validate() error {
+	set := 0
+	for _, s := range []string{r.Branch, r.Tag, r.Commit} {
+		if s != "" {
+			set++
+		}
+	}
+	switch {
+	case set > 1:
+		return fmt.Errorf("ref: give one of branch, tag and commit, not several")
+	case r.Commit != "" && !isHash(r.Commit):
+		return fmt.Errorf("ref.commit %q: give the full object name, 40 lower-case hex digits", r.Commit)
+	case r.Branch != "" || r.Tag != "":
+		if err := plumbing.ReferenceName(r.fullName()).Validate(); err != nil {
+			return fmt.Errorf("ref: %q is no valid name of a branch or tag", r.Branch+r.Tag)
+		}
+	}
+	return nil
+}
+
+// fullName is the ref's name as Git stores it, empty for a commit or HEAD.
+func (r Ref) fullName() string {
+	switch {
+	case r.Branch != "":
+		return plumbing.NewBranchReferenceName(r.Branch).String()
+	case r.Tag != "":
+		return plumbing.NewTagReferenceName(r.Tag).String()
+	default:
+		return ""
+	}
+}
+
+func isHash(s string) bool {
+	if len(s) != 40 {
+		return false
+	}
+	for _, c := range s {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

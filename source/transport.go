@@ -1,0 +1,204 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	connectTimeout = 10 * time.Second
+	// maxAdvertBytes bounds the list of refs, about 500,000 of them.
+	maxAdvertBytes = 64 << 20
+	// maxErrorBody is how much of a refusal's body is read.
+	maxErrorBody = 4 << 10
+	maxRedirects = 5
+)
+
+// newTransport makes the connections of one source: its own certificates, proxy
+// and limits, nothing shared with other parts of the process.
+func newTransport(cfg Config) (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   connectTimeout,
+		ExpectContinueTimeout: time.Second,
+		MaxIdleConns:          4,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if cfg.CAFile != "" {
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read caFile: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read caFile: %s holds no PEM certificate", cfg.CAFile)
+		}
+		t.TLSClientConfig.RootCAs = pool
+	}
+	if cfg.Proxy != "" {
+		u, err := url.Parse(cfg.Proxy)
+		if err != nil || u.Host == "" {
+			return nil, errors.New("proxy: give a URL such as http://proxy.example:3128")
+		}
+		switch {
+		case u.User != nil:
+			return nil, errors.New("proxy: the URL carries credentials, which are not kept in the configuration")
+		case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
+			return nil, fmt.Errorf("proxy: the scheme %q is none of http, https, socks5", plain(u.Scheme))
+		}
+		t.Proxy = http.ProxyURL(u)
+	}
+	return t, nil
+}
+
+// checkRedirect keeps a source at the host that the configuration names. A
+// redirect elsewhere would let a server choose where weir connects.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	from := via[0].URL
+	switch {
+	case len(via) > maxRedirects:
+		return faultf(RefusedURL, "%s redirects more than %d times", displayURL(from), maxRedirects)
+	case !strings.EqualFold(req.URL.Hostname(), from.Hostname()),
+		from.Scheme == req.URL.Scheme && req.URL.Port() != from.Port(),
+		from.Scheme == "https" && req.URL.Scheme != "https":
+		return faultf(RefusedURL, "%s redirects to %s; set the source's url to where the repository is", displayURL(from), displayURL(req.URL))
+	}
+	return nil
+}
+
+// observer sees what go-git's client does not tell: whether the answer is smart
+// HTTP, and the capabilities before go-git filters them. It bounds bodies. One
+// is made per session.
+type observer struct {
+	base http.RoundTripper
+	// capabilities of the advertisement, as sent.
+	capabilities []string
+}
+
+func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := o.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		resp.Body = limitBody(resp.Body, maxErrorBody, io.EOF)
+	case strings.HasSuffix(req.URL.Path, "/info/refs"):
+		if err := o.advertisement(resp); err != nil {
+			_ = resp.Body.Close() // Refused anyway.
+			return nil, err
+		}
+	}
+	return resp, nil
+}
+
+func (o *observer) advertisement(resp *http.Response) error {
+	const want = "application/x-git-upload-pack-advertisement"
+	if got, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(got) != want {
+		return faultf(Unsupported, "%s does not answer as a Git server with smart HTTP (content type %q); check the url", displayURL(resp.Request.URL), plain(got))
+	}
+	body := limitBody(resp.Body, maxAdvertBytes, faultf(Unsupported, "the server lists more than %d bytes of refs", maxAdvertBytes))
+	r := bufio.NewReaderSize(body, 8<<10)
+	head, _ := r.Peek(4 << 10) // A short answer gives an error and all there is.
+	o.capabilities = capabilities(head)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{r, body}
+	if format := o.capability("object-format="); format != "" && format != "sha1" {
+		return faultf(Unsupported, "the repository uses the object format %s; only sha1 is carried", plain(format))
+	}
+	return nil
+}
+
+// capabilities takes the list that follows the first ref, after a NUL.
+func capabilities(head []byte) []string {
+	_, rest, ok := bytes.Cut(head, []byte{0})
+	if !ok {
+		return nil
+	}
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	return strings.Fields(string(line))
+}
+
+// capability gives what follows prefix in the first capability that has it.
+func (o *observer) capability(prefix string) string {
+	for _, c := range o.capabilities {
+		if v, ok := strings.CutPrefix(c, prefix); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func (o *observer) supports(name string) bool {
+	for _, c := range o.capabilities {
+		if c == name {
+			return true
+		}
+	}
+	return false
+}
+
+// limitedBody answers end once limit bytes were read.
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+	end  error
+}
+
+func limitBody(body io.ReadCloser, limit int64, end error) io.ReadCloser {
+	return &limitedBody{ReadCloser: body, left: limit, end: end}
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.end
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// networkFault gives an error of the HTTP client its reason. op is the context of
+// the operation with its deadline.
+func networkFault(op context.Context, host string, err error) error {
+	var f *fault
+	if errors.As(err, &f) {
+		return f
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // Without the URL, which is said once already.
+	}
+	var ne net.Error
+	if errors.Is(op.Err(), context.DeadlineExceeded) || errors.As(err, &ne) && ne.Timeout() {
+		return &fault{reason: Timeout, text: fmt.Sprintf("%s did not answer in time", host), err: context.DeadlineExceeded}
+	}
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return faultf(Unreachable, "%s: %v; give the authority's certificate as caFile", host, err)
+	}
+	return faultf(Unreachable, "%s: %s", host, plain(err.Error()))
+}

@@ -1,0 +1,113 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// jitter spreads polls over ±10 % of the interval.
+	jitter = 0.1
+	// healDelay is the wait before a damaged mirror is made again.
+	healDelay = time.Second
+)
+
+// Nudge makes Watch look at once, as after a webhook. It does not block; several
+// nudges before the look count as one.
+func (g *Git) Nudge() {
+	select {
+	case g.nudges <- struct{}{}:
+	default:
+	}
+}
+
+// Watch looks at the source at once, then at each interval with jitter, at each
+// nudge, and for a repository on this machine soon after each change of a ref.
+// It calls fn, in its own goroutine and never twice at a time, whenever the
+// outcome differs from the one before: another revision or ref, another error,
+// or the end of one. What came and went while fn ran is skipped.
+//
+// Watch returns nil once ctx has ended. One Watch may run at a time.
+func (g *Git) Watch(ctx context.Context, fn func(Snapshot, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	p := poller{interval: g.cfg.Interval, rand: g.opts.Rand, wake: g.nudges, look: g.Latest, report: fn}
+	if set := g.backend.watch(); set != nil {
+		n, err := newNotifier(set, g.Nudge, g.log)
+		if err != nil {
+			g.log.Warn("changes are seen by polling only", slog.Any("error", err))
+		} else {
+			p.before = n.sync
+			wg.Go(func() { n.run(ctx) })
+		}
+	}
+	p.run(ctx)
+	return nil
+}
+
+// poller is the loop of Watch.
+type poller struct {
+	interval time.Duration
+	rand     func() float64
+	wake     <-chan struct{}
+	look     func(context.Context) (Snapshot, error)
+	report   func(Snapshot, error)
+	// before runs ahead of each look.
+	before func()
+}
+
+func (p poller) run(ctx context.Context) {
+	var told outcome
+	for {
+		if p.before != nil {
+			p.before()
+		}
+		s, err := p.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		now := outcomeOf(s, err)
+		delay := time.Duration(float64(p.interval) * (1 - jitter + 2*jitter*p.rand()))
+		if now.reason == Corrupt && told.reason != Corrupt {
+			delay = min(delay, healDelay)
+		}
+		if now != told {
+			told = now
+			p.report(s, err)
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-p.wake:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// outcome is what makes one look differ from another.
+type outcome struct {
+	seen          bool
+	revision, ref string
+	reason        Reason
+	text          string
+}
+
+func outcomeOf(s Snapshot, err error) outcome {
+	if err == nil {
+		return outcome{seen: true, revision: s.Revision, ref: s.Ref}
+	}
+	o := outcome{seen: true, text: err.Error()}
+	var ue *UnavailableError
+	if errors.As(err, &ue) {
+		o.reason = ue.Reason
+	}
+	return o
+}
