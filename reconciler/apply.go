@@ -1,0 +1,251 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"golang.org/x/sync/errgroup"
+)
+
+// How an apply goes: the steps of one pool run in order, because each needs what
+// the one before made; pools run beside each other. The first step that fails
+// ends its pool's turn and nobody else's. Once ctx is cancelled the call in
+// flight is finished and no further step starts: a call that AWS may have taken
+// is never left without its answer being read. What did not run is planned again
+// by the next pass, from what AWS then holds.
+
+// parking is a pool whose steps AWS refused.
+type parking struct {
+	digest string
+	until  time.Time
+	err    *plan.Error
+}
+
+// How long refused steps are left alone while the plan asks the same.
+const (
+	parkInvalid = time.Hour
+	parkDenied  = 10 * time.Minute
+)
+
+func poolKey(target, pool string) string { return target + "\x00" + pool }
+
+func cutTarget(key string) (target, pool string, ok bool) { return strings.Cut(key, "\x00") }
+
+// apply does what the plans of all reports say, and records it in them.
+func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
+	var g errgroup.Group
+	limit := s.Concurrency
+	if limit == 0 {
+		limit = DefaultConcurrency
+	}
+	g.SetLimit(limit)
+	for _, r := range reports {
+		if r.Plan == nil || len(r.Plan.Steps) == 0 {
+			continue
+		}
+		r.Outcomes = make([]plan.Outcome, len(r.Plan.Steps))
+		for _, turn := range turns(r.Plan.Steps) {
+			g.Go(func() error {
+				s.turn(ctx, r, turn)
+				return nil
+			})
+		}
+	}
+	// A turn returns no error: every outcome is in its report.
+	_ = g.Wait()
+}
+
+// turns groups the positions of steps by pool, in order.
+func turns(steps []plan.Step) [][]int {
+	index := map[string]int{}
+	var out [][]int
+	for i, st := range steps {
+		n, ok := index[st.Pool]
+		if !ok {
+			n = len(out)
+			index[st.Pool] = n
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], i)
+	}
+	return out
+}
+
+// turn runs the steps of one pool.
+func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int) {
+	steps := r.Plan.Steps
+	var own []plan.Step
+	for _, i := range positions {
+		own = append(own, steps[i])
+	}
+	key := poolKey(r.Target, own[0].Pool)
+	digest := (&plan.Plan{Steps: own}).Digest()
+	refused := s.refusal(key, digest)
+	made := map[string]plan.TemplateRef{}
+	stopped := false
+	for _, i := range positions {
+		st := steps[i]
+		out := &r.Outcomes[i]
+		out.Step = st
+		switch {
+		case st.Held != "":
+			out.Status = plan.Held
+			continue
+		case refused != nil && !stopped:
+			out.Status, out.Err, stopped = plan.Failed, refused, true
+			continue
+		case stopped || st.Later || ctx.Err() != nil:
+			out.Status = plan.Skipped
+			continue
+		}
+		*out = s.do(ctx, r, st, made)
+		if out.Status != plan.Done {
+			stopped = true
+			s.park(key, digest, out.Err)
+		}
+	}
+	if !stopped {
+		s.forget(key)
+	}
+}
+
+// do runs one step to its end, whatever becomes of ctx.
+func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[string]plan.TemplateRef) plan.Outcome {
+	began := s.now()
+	res, err := s.Cloud.Execute(context.WithoutCancel(ctx), s.freshToken(plan.WithTemplate(st.Do, made)))
+	out := plan.Outcome{Step: st, Status: plan.Done, Result: res, Duration: s.now().Sub(began)}
+	log := s.logger().With("target", r.Target, "pool", st.Pool, "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
+	if err != nil {
+		out.Err = asError(err)
+		out.Status = plan.Failed
+		if out.Err.Kind == plan.Busy {
+			// Somebody's change is under way: the next pass looks again.
+			out.Status = plan.Skipped
+		}
+		log.Error("step failed", "error", out.Err, "kind", string(out.Err.Kind))
+		return out
+	}
+	log.Info("step done", "reason", st.Reason)
+	if res.Template.Name != "" {
+		made[res.Template.Name] = res.Template
+	}
+	s.remember(st, res)
+	return out
+}
+
+func asError(err error) *plan.Error {
+	var e *plan.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &plan.Error{Kind: plan.Unknown, Code: "Internal", Message: err.Error(), Err: err}
+}
+
+func (s *Scope) logger() *slog.Logger {
+	if s.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Logger
+}
+
+// tokenReplays is how often the same version is asked for with the same token.
+// A read that does not show a version yet asks again, and the token keeps it from
+// being made twice; after that many times the version is gone for good.
+const tokenReplays = 3
+
+// freshToken changes the client token of a version that AWS keeps answering with
+// although nobody can see it: somebody deleted it.
+func (s *Scope) freshToken(a plan.Action) plan.Action {
+	v, ok := a.(plan.CreateLaunchTemplateVersion)
+	if !ok {
+		return a
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.sent[v.Token]; n >= tokenReplays {
+		v.Token = fmt.Sprintf("%s-%d", v.Token, n)
+	}
+	return v
+}
+
+// remember keeps what AWS cannot tell afterwards: which nodegroup update was
+// started for which intent, which refresh weir cancelled, which token was answered.
+func (s *Scope) remember(st plan.Step, res plan.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch a := st.Do.(type) {
+	case plan.CreateLaunchTemplateVersion:
+		if s.sent == nil {
+			s.sent = map[string]int{}
+		}
+		s.sent[a.Token]++
+	case plan.CancelRefresh:
+		if s.memory.Cancelled == nil {
+			s.memory.Cancelled = map[string]bool{}
+		}
+		s.memory.Cancelled[a.RefreshID] = true
+	}
+	name, ok := plan.NodegroupOf(st.Do)
+	if !ok || res.UpdateID == "" {
+		return
+	}
+	if s.memory.Started == nil {
+		s.memory.Started = map[plan.NodegroupName]plan.StartedUpdate{}
+	}
+	s.memory.Started[name] = plan.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint}
+}
+
+// refusal returns the error with which AWS refused these very steps a short
+// while ago: asking again would get the same answer and spend the rate limit.
+func (s *Scope) refusal(key, digest string) *plan.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.parked[key]
+	if !ok || p.digest != digest || s.now().After(p.until) {
+		return nil
+	}
+	return p.err
+}
+
+func (s *Scope) park(key, digest string, err *plan.Error) {
+	var wait time.Duration
+	switch err.Kind {
+	case plan.Invalid:
+		wait = parkInvalid
+	case plan.Denied, plan.Quota, plan.AlreadyThere:
+		wait = parkDenied
+	default:
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parked == nil {
+		s.parked = map[string]parking{}
+	}
+	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err}
+}
+
+func (s *Scope) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.parked, key)
+}
+
+// lockedReporter keeps a Reporter from being called by two scopes at once.
+type lockedReporter struct {
+	mu sync.Mutex
+	r  Reporter
+}
+
+// Report hands r on.
+func (l *lockedReporter) Report(ctx context.Context, r *plan.Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.r.Report(ctx, r)
+}

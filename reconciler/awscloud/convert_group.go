@@ -1,0 +1,199 @@
+package awscloud
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Auto Scaling's defaults for a mixed instances policy (API reference,
+// InstancesDistribution). Intents hold them filled in, so observed policies do too.
+const (
+	defaultOnDemandStrategy   = "prioritized"
+	defaultSpotStrategy       = "lowest-price"
+	defaultSpotPools          = 2
+	defaultOnDemandPercentage = 100
+	defaultCooldown           = 300 // seconds
+)
+
+// group converts a group as DescribeAutoScalingGroups tells it.
+func group(g types.AutoScalingGroup) plan.Group {
+	out := plan.Group{
+		Name: aws.ToString(g.AutoScalingGroupName), ARN: aws.ToString(g.AutoScalingGroupARN),
+		// Status is set while a group is being deleted, and at no other time.
+		Deleting: aws.ToString(g.Status) != "",
+		MinSize:  aws.ToInt32(g.MinSize), MaxSize: aws.ToInt32(g.MaxSize), DesiredCapacity: aws.ToInt32(g.DesiredCapacity),
+		SubnetIDs: splitSubnets(aws.ToString(g.VPCZoneIdentifier)), DefaultCooldown: defaultCooldown, DefaultInstanceWarmup: -1,
+		CapacityRebalance: aws.ToBool(g.CapacityRebalance), Template: templateRef(g.LaunchTemplate), CreatedAt: aws.ToTime(g.CreatedTime),
+	}
+	if g.DefaultCooldown != nil {
+		out.DefaultCooldown = *g.DefaultCooldown
+	}
+	if g.DefaultInstanceWarmup != nil {
+		out.DefaultInstanceWarmup = *g.DefaultInstanceWarmup
+	}
+	if p := g.MixedInstancesPolicy; p != nil {
+		out.MixedInstancesPolicy, out.Template, out.UnknownPolicy = mixedInstances(p)
+	}
+	for _, p := range g.SuspendedProcesses {
+		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
+	}
+	slices.Sort(out.SuspendedProcesses)
+	out.Tags = make(map[string]plan.GroupTag, len(g.Tags))
+	for _, t := range g.Tags {
+		out.Tags[aws.ToString(t.Key)] = plan.GroupTag{Value: aws.ToString(t.Value), PropagateAtLaunch: aws.ToBool(t.PropagateAtLaunch)}
+	}
+	if len(g.Instances) > 0 {
+		out.Instances = make([]plan.Instance, len(g.Instances))
+		for i, in := range g.Instances {
+			out.Instances[i] = plan.Instance{
+				ID: aws.ToString(in.InstanceId), Type: aws.ToString(in.InstanceType), Zone: aws.ToString(in.AvailabilityZone),
+				LifecycleState: string(in.LifecycleState), Health: aws.ToString(in.HealthStatus), Template: templateRef(in.LaunchTemplate),
+			}
+		}
+		slices.SortFunc(out.Instances, func(a, b plan.Instance) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return out
+}
+
+// splitSubnets reads VPCZoneIdentifier, which some tools write with spaces.
+func splitSubnets(zones string) []string {
+	var out []string
+	for part := range strings.SplitSeq(zones, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func templateRef(s *types.LaunchTemplateSpecification) plan.TemplateRef {
+	if s == nil {
+		return plan.TemplateRef{}
+	}
+	return plan.TemplateRef{ID: aws.ToString(s.LaunchTemplateId), Name: aws.ToString(s.LaunchTemplateName), Version: aws.ToString(s.Version)}
+}
+
+// templateSpec names a template version in a request: by id if it is known, for
+// the two together are refused.
+func templateSpec(r plan.TemplateRef) *types.LaunchTemplateSpecification {
+	out := &types.LaunchTemplateSpecification{Version: stringOrNil(r.Version)}
+	if r.ID != "" {
+		out.LaunchTemplateId = aws.String(r.ID)
+	} else {
+		out.LaunchTemplateName = stringOrNil(r.Name)
+	}
+	return out
+}
+
+// mixedInstances reads a policy with AWS's defaults filled in. unknown says that
+// it holds more than intent.MixedInstances can say.
+func mixedInstances(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref plan.TemplateRef, unknown bool) {
+	m = &intent.MixedInstances{
+		OnDemandAllocationStrategy: defaultOnDemandStrategy, SpotAllocationStrategy: defaultSpotStrategy,
+		OnDemandPercentageAboveBaseCapacity: defaultOnDemandPercentage,
+	}
+	rest := *p
+	rest.InstancesDistribution, rest.LaunchTemplate = nil, nil
+	unknown = remains(rest)
+	if d := p.InstancesDistribution; d != nil {
+		unknown = readDistribution(*d, m) || unknown
+	}
+	if t := p.LaunchTemplate; t != nil {
+		ref = templateRef(t.LaunchTemplateSpecification)
+		for _, o := range t.Overrides {
+			m.Overrides = append(m.Overrides, intent.Override{InstanceType: aws.ToString(o.InstanceType)})
+			o.InstanceType = nil
+			unknown = unknown || remains(o)
+		}
+		left := *t
+		left.LaunchTemplateSpecification, left.Overrides = nil, nil
+		unknown = unknown || remains(left)
+	}
+	return m, ref, unknown
+}
+
+func readDistribution(d types.InstancesDistribution, m *intent.MixedInstances) (unknown bool) {
+	if s := aws.ToString(d.OnDemandAllocationStrategy); s != "" {
+		m.OnDemandAllocationStrategy = s
+	}
+	if s := aws.ToString(d.SpotAllocationStrategy); s != "" {
+		m.SpotAllocationStrategy = s
+	}
+	if d.OnDemandBaseCapacity != nil {
+		m.OnDemandBaseCapacity = *d.OnDemandBaseCapacity
+	}
+	if d.OnDemandPercentageAboveBaseCapacity != nil {
+		m.OnDemandPercentageAboveBaseCapacity = *d.OnDemandPercentageAboveBaseCapacity
+	}
+	// SpotInstancePools has a meaning for one strategy only.
+	if d.SpotInstancePools != nil && (m.SpotAllocationStrategy != defaultSpotStrategy || *d.SpotInstancePools == defaultSpotPools) {
+		d.SpotInstancePools = nil
+	}
+	d.OnDemandAllocationStrategy, d.SpotAllocationStrategy, d.OnDemandBaseCapacity, d.OnDemandPercentageAboveBaseCapacity = nil, nil, nil, nil
+	return remains(d)
+}
+
+// mixedPolicy writes a policy for a request. clear removes a maximum spot price
+// that the group may have: only an empty text does that, an absent one keeps it.
+func mixedPolicy(m *intent.MixedInstances, ref plan.TemplateRef, clearPrice bool) *types.MixedInstancesPolicy {
+	out := &types.MixedInstancesPolicy{
+		InstancesDistribution: &types.InstancesDistribution{
+			OnDemandAllocationStrategy:          stringOrNil(m.OnDemandAllocationStrategy),
+			OnDemandBaseCapacity:                aws.Int32(m.OnDemandBaseCapacity),
+			OnDemandPercentageAboveBaseCapacity: aws.Int32(m.OnDemandPercentageAboveBaseCapacity),
+			SpotAllocationStrategy:              stringOrNil(m.SpotAllocationStrategy),
+		},
+		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: templateSpec(ref)},
+	}
+	if clearPrice {
+		out.InstancesDistribution.SpotMaxPrice = aws.String("")
+	}
+	for _, o := range m.Overrides {
+		out.LaunchTemplate.Overrides = append(out.LaunchTemplate.Overrides, types.LaunchTemplateOverrides{InstanceType: aws.String(o.InstanceType)})
+	}
+	return out
+}
+
+// refresh converts an instance refresh.
+func refresh(r types.InstanceRefresh) plan.Refresh {
+	out := plan.Refresh{
+		ID: aws.ToString(r.InstanceRefreshId), Status: string(r.Status), Reason: aws.ToString(r.StatusReason),
+		Percentage: aws.ToInt32(r.PercentageComplete), InstancesLeft: aws.ToInt32(r.InstancesToUpdate),
+		StartedAt: aws.ToTime(r.StartTime), EndedAt: aws.ToTime(r.EndTime),
+	}
+	if p := r.Preferences; p != nil {
+		out.Preferences = intent.Refresh{InstanceWarmup: p.InstanceWarmup, MinHealthyPercentage: p.MinHealthyPercentage, MaxHealthyPercentage: p.MaxHealthyPercentage}
+	}
+	if d := r.DesiredConfiguration; d != nil {
+		out.Template = templateRef(d.LaunchTemplate)
+		if d.MixedInstancesPolicy != nil {
+			var unknown bool
+			out.MixedInstancesPolicy, out.Template, unknown = mixedInstances(d.MixedInstancesPolicy)
+			if unknown {
+				// It is none that weir would start, so it must not look like one.
+				out.Template = plan.TemplateRef{}
+			}
+		}
+	}
+	return out
+}
+
+// lifecycleHooks writes hooks for CreateAutoScalingGroup.
+func lifecycleHooks(in []intent.LifecycleHook) []types.LifecycleHookSpecification {
+	var out []types.LifecycleHookSpecification
+	for _, h := range in {
+		out = append(out, types.LifecycleHookSpecification{
+			LifecycleHookName: aws.String(h.Name), LifecycleTransition: aws.String(h.LifecycleTransition),
+			NotificationTargetARN: stringOrNil(h.NotificationTargetARN), RoleARN: stringOrNil(h.RoleARN),
+			HeartbeatTimeout: numberOrNil(h.HeartbeatTimeout), DefaultResult: stringOrNil(h.DefaultResult),
+			NotificationMetadata: stringOrNil(h.NotificationMetadata),
+		})
+	}
+	return out
+}

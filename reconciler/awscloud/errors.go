@@ -1,0 +1,312 @@
+package awscloud
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// commonCodes are error codes that mean the same in every service.
+var commonCodes = map[string]plan.ErrorKind{
+	"RequestLimitExceeded":     plan.Throttled,
+	"Throttling":               plan.Throttled,
+	"ThrottlingException":      plan.Throttled,
+	"ThrottledException":       plan.Throttled,
+	"TooManyRequestsException": plan.Throttled,
+	"EC2ThrottledException":    plan.Throttled,
+
+	"InternalError":               plan.Transient,
+	"InternalFailure":             plan.Transient,
+	"InternalServerError":         plan.Transient,
+	"InternalServerException":     plan.Transient,
+	"ServiceFailure":              plan.Transient,
+	"ServiceFailureException":     plan.Transient,
+	"ServiceUnavailable":          plan.Transient,
+	"ServiceUnavailableException": plan.Transient,
+	"ServerException":             plan.Transient,
+	"Unavailable":                 plan.Transient,
+	"RequestTimeout":              plan.Transient,
+	"RequestTimeoutException":     plan.Transient,
+
+	"AccessDenied":          plan.Denied,
+	"AccessDeniedException": plan.Denied,
+	"UnauthorizedOperation": plan.Denied,
+	"AuthFailure":           plan.Denied,
+	"OptInRequired":         plan.Denied,
+
+	"ExpiredToken":                plan.Credentials,
+	"ExpiredTokenException":       plan.Credentials,
+	"RequestExpired":              plan.Credentials,
+	"InvalidClientTokenId":        plan.Credentials,
+	"SignatureDoesNotMatch":       plan.Credentials,
+	"UnrecognizedClientException": plan.Credentials,
+	"MissingAuthenticationToken":  plan.Credentials,
+	"IncompleteSignature":         plan.Credentials,
+
+	"IdempotentParameterMismatch": plan.TokenClash,
+
+	"InvalidAction":               plan.Invalid,
+	"InvalidParameterValue":       plan.Invalid,
+	"InvalidParameterCombination": plan.Invalid,
+	"MissingParameter":            plan.Invalid,
+	"UnknownParameter":            plan.Invalid,
+	"ValidationError":             plan.Invalid,
+	"ValidationException":         plan.Invalid,
+}
+
+// serviceCodes are those that mean something in one service only.
+var serviceCodes = map[string]map[string]plan.ErrorKind{
+	"ec2": {
+		"InvalidAMIID.Unavailable":                         plan.NotFound,
+		"InvalidUserData.Malformed":                        plan.Invalid,
+		"InvalidLaunchTemplateName.MalformedException":     plan.Invalid,
+		"InvalidLaunchTemplateId.Malformed":                plan.Invalid,
+		"InvalidLaunchTemplateId.VersionNotFound":          plan.NotFound,
+		"InvalidLaunchTemplateName.AlreadyExistsException": plan.AlreadyThere,
+		"InvalidLaunchTemplateName.NotFoundException":      plan.NotFound,
+		"InvalidInstanceType":                              plan.Invalid,
+		"InvalidAMIID.Malformed":                           plan.Invalid,
+		"InvalidNextToken":                                 plan.Transient,
+		"InvalidLaunchTemplateVersion.NotFound":            plan.NotFound,
+		"VersionLimitExceeded":                             plan.Quota,
+		"ResourceLimitExceeded":                            plan.Quota,
+	},
+	"autoscaling": {
+		"AlreadyExists":                 plan.AlreadyThere,
+		"ScalingActivityInProgress":     plan.Busy,
+		"ResourceInUse":                 plan.Busy,
+		"ResourceContention":            plan.Busy,
+		"InstanceRefreshInProgress":     plan.Busy,
+		"IdempotentCallInProgress":      plan.Busy,
+		"ActiveInstanceRefreshNotFound": plan.NotFound,
+		"ServiceLinkedRoleFailure":      plan.Transient,
+		"LimitExceeded":                 plan.Quota,
+		"IrreversibleInstanceRefresh":   plan.Invalid,
+		"InvalidNextToken":              plan.Transient,
+	},
+	"eks": {
+		"ResourceNotFoundException":            plan.NotFound,
+		"NotFoundException":                    plan.NotFound,
+		"ResourceInUseException":               plan.Busy,
+		"ResourceLimitExceededException":       plan.Quota,
+		"ResourcePropagationDelayException":    plan.Transient,
+		"InvalidParameterException":            plan.Invalid,
+		"InvalidRequestException":              plan.Invalid,
+		"InvalidStateException":                plan.Busy,
+		"BadRequestException":                  plan.Invalid,
+		"ClientException":                      plan.Invalid,
+		"UnsupportedAvailabilityZoneException": plan.Invalid,
+	},
+	"ssm": {
+		"ParameterNotFound":        plan.NotFound,
+		"ParameterVersionNotFound": plan.NotFound,
+	},
+	"iam": {
+		"NoSuchEntity":          plan.NotFound,
+		"NoSuchEntityException": plan.NotFound,
+		"InvalidInput":          plan.Invalid,
+	},
+	"sts": {
+		"RegionDisabledException": plan.Denied,
+	},
+}
+
+// classify turns any failure of a call into a *plan.Error, once and by its code.
+// An error that is one already is returned as it is; nil stays nil.
+func classify(service, operation string, err error) *plan.Error {
+	if err == nil {
+		return nil
+	}
+	var known *plan.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	out := &plan.Error{Service: service, Operation: operation, Err: err}
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) {
+		out.RequestID = response.ServiceRequestID()
+	}
+	if cancelled(err) {
+		out.Kind, out.Code, out.Message = plan.Cancelled, "Cancelled", "the call was cancelled"
+		return out
+	}
+	var missing *credentialsError
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &missing):
+		classifyCredentials(out, missing)
+	case errors.As(err, &api):
+		out.Code, out.Message = api.ErrorCode(), api.ErrorMessage()
+		out.Kind = kindOf(service, operation, out.Code, out.Message)
+		if out.Kind == plan.Unknown {
+			out.Kind = kindOfStatus(err)
+		}
+		if out.Kind == plan.Denied {
+			out.Message = denied(service, operation, out.Message)
+		}
+	default:
+		classifyTransport(out, err)
+	}
+	return out
+}
+
+func cancelled(err error) bool {
+	var c *smithy.CanceledError
+	var waited *waitError
+	if errors.As(err, &waited) {
+		return true // the caller's time ran out before anything was sent
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false // the attempt's own time ran out: that may pass
+	}
+	return errors.As(err, &c) || errors.Is(err, context.Canceled)
+}
+
+// classifyCredentials is for calls that were not made for lack of credentials.
+func classifyCredentials(out *plan.Error, missing *credentialsError) {
+	out.Kind, out.Code, out.Message = plan.Credentials, "NoCredentials", missing.Error()
+	var api smithy.APIError
+	if !errors.As(missing.err, &api) {
+		return
+	}
+	out.Service, out.Operation = "sts", "AssumeRole"
+	out.Code, out.Message = api.ErrorCode(), api.ErrorMessage()
+	switch out.Kind = kindOf("sts", "AssumeRole", out.Code, out.Message); out.Kind {
+	case plan.Denied:
+		out.Message = denied("sts", "AssumeRole", out.Message)
+	case plan.Throttled, plan.Transient:
+	default:
+		out.Kind = plan.Credentials
+	}
+}
+
+// classifyTransport is for failures without an answer of AWS's in its own form.
+func classifyTransport(out *plan.Error, err error) {
+	var params smithy.InvalidParamsError
+	var deserialization *smithy.DeserializationError
+	var send *smithyhttp.RequestSendError
+	var network net.Error
+	var address *url.Error
+	out.Message = cause(err)
+	switch {
+	case errors.As(err, &params):
+		out.Kind, out.Code, out.Message = plan.Invalid, "InvalidParams", params.Error()
+	case errors.As(err, &deserialization):
+		// Something between weir and AWS answered, in HTML most of the time.
+		out.Kind, out.Code = kindOfStatus(err), "UnreadableAnswer"
+	case errors.As(err, &send), errors.As(err, &network), errors.As(err, &address):
+		out.Kind, out.Code = plan.Transient, "ConnectionFailed"
+	default:
+		out.Kind, out.Code = kindOfStatus(err), "Unknown"
+	}
+}
+
+// cause is the innermost part of an SDK error that still says what happened.
+func cause(err error) string {
+	var op *smithy.OperationError
+	if errors.As(err, &op) {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+// kindOfStatus is the last resort for a code that no table holds.
+func kindOfStatus(err error) plan.ErrorKind {
+	var response *smithyhttp.ResponseError
+	if !errors.As(err, &response) {
+		return plan.Unknown
+	}
+	switch status := response.HTTPStatusCode(); {
+	case status == http.StatusTooManyRequests:
+		return plan.Throttled
+	case status == http.StatusForbidden:
+		return plan.Denied
+	case status >= http.StatusInternalServerError:
+		return plan.Transient
+	}
+	return plan.Unknown
+}
+
+// kindOf decides by code; by message only where AWS uses one code for several
+// things, which Auto Scaling's ValidationError and two codes of EKS are.
+func kindOf(service, operation, code, message string) plan.ErrorKind {
+	lower := strings.ToLower(message)
+	switch {
+	case service == "autoscaling" && code == "ValidationError":
+		if strings.Contains(lower, "active instance refresh with a desired configuration") {
+			return plan.Busy
+		}
+		if containsAny(lower, "not found", "does not exist", "could not find the specified version") {
+			return plan.NotFound
+		}
+	case service == "eks" && code == "ResourceInUseException" && strings.HasPrefix(operation, "Create"):
+		return plan.AlreadyThere
+	case service == "eks" && (code == "InvalidRequestException" || code == "InvalidParameterException"):
+		if containsAny(lower, "clientrequesttoken", "client request token", "idempoten") {
+			return plan.TokenClash
+		}
+		if code == "InvalidRequestException" && containsAny(lower, "not active", "must be active", "in progress", "is currently", "status") {
+			return plan.Busy
+		}
+	}
+	if k, ok := serviceCodes[service][code]; ok {
+		return k
+	}
+	if k, ok := commonCodes[code]; ok {
+		return k
+	}
+	if service == "ec2" {
+		return kindOfEC2(code)
+	}
+	return plan.Unknown
+}
+
+// kindOfEC2 reads the parts that EC2's codes are made of.
+func kindOfEC2(code string) plan.ErrorKind {
+	switch {
+	case strings.HasPrefix(code, "Invalid") && (strings.HasSuffix(code, ".NotFound") || strings.HasSuffix(code, ".NotFoundException")):
+		return plan.NotFound
+	case strings.HasSuffix(code, "AlreadyExistsException"), strings.HasSuffix(code, ".Duplicate"):
+		return plan.AlreadyThere
+	case strings.HasSuffix(code, "LimitExceeded"), strings.HasSuffix(code, "LimitExceededException"):
+		return plan.Quota
+	case strings.HasPrefix(code, "Invalid"), strings.HasSuffix(code, "Malformed"):
+		return plan.Invalid
+	}
+	return plan.Unknown
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+var deniedAction = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:[A-Za-z0-9*]+)`)
+
+// denied puts the missing IAM action first. AWS names it most of the time, and
+// it is not always the operation's: a group with an instance profile needs
+// iam:PassRole.
+func denied(service, operation, message string) string {
+	action := service + ":" + operation
+	if m := deniedAction.FindStringSubmatch(message); m != nil {
+		action = m[1]
+	}
+	text := "needs " + action
+	if message != "" {
+		text += ": " + message
+	}
+	return text
+}

@@ -1,0 +1,126 @@
+package awscloud
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+func (c *Cloud) createNodegroup(ctx context.Context, a plan.CreateNodegroup) error {
+	n := a.Nodegroup
+	in := &eks.CreateNodegroupInput{
+		ClusterName: aws.String(n.Cluster), NodegroupName: aws.String(n.Name), NodeRole: aws.String(n.NodeRole), Subnets: n.SubnetIDs,
+		AmiType: types.AMITypes(n.AMIType), CapacityType: types.CapacityTypes(n.CapacityType), InstanceTypes: n.InstanceTypes,
+		DiskSize: numberOrNil(n.DiskSize), Labels: n.Labels, Taints: requestTaints(n.Taints), Tags: n.Tags,
+		Version: stringOrNil(n.Version), ReleaseVersion: stringOrNil(n.ReleaseVersion), LaunchTemplate: requestTemplate(n.Template),
+		ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(n.MinSize), MaxSize: aws.Int32(n.MaxSize), DesiredSize: aws.Int32(n.DesiredSize)},
+		UpdateConfig:  requestUpdateConfig(n.UpdateConfig), ClientRequestToken: stringOrNil(a.Token),
+	}
+	if n.NodeRepair != nil {
+		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: n.NodeRepair}
+	}
+	if r := n.RemoteAccess; r != nil {
+		in.RemoteAccess = &types.RemoteAccessConfig{Ec2SshKey: stringOrNil(r.EC2SSHKey), SourceSecurityGroups: r.SourceSecurityGroups}
+	}
+	_, err := c.eks.CreateNodegroup(ctx, in)
+	if e := classify("eks", "CreateNodegroup", err); e != nil {
+		if e.Kind == plan.AlreadyThere {
+			return c.existingNodegroup(ctx, n, e)
+		}
+		return e
+	}
+	c.fresh.add(nodegroupKey(n.NodegroupName))
+	return nil
+}
+
+// existingNodegroup decides whether the nodegroup that is in the way is this
+// very one. The code says "in use" for a cluster that is being changed as well,
+// so a name that is not there means: later.
+func (c *Cloud) existingNodegroup(ctx context.Context, n plan.Nodegroup, conflict *plan.Error) error {
+	have, err := c.describeNodegroup(ctx, n.NodegroupName)
+	switch {
+	case err != nil:
+		return err
+	case have == nil:
+		conflict.Kind = plan.Busy
+		return conflict
+	case have.Status == string(types.NodegroupStatusDeleting):
+		return busy("eks", "CreateNodegroup", "the nodegroup "+n.String()+" is still being deleted")
+	}
+	if whose := claimOf(have.Tags, n.Tags); whose != mine {
+		return taken(conflict, whose, "nodegroup "+n.String())
+	}
+	return nil
+}
+
+func (c *Cloud) updateNodegroupConfig(ctx context.Context, a plan.UpdateNodegroupConfig) (plan.Result, error) {
+	in := &eks.UpdateNodegroupConfigInput{
+		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: stringOrNil(a.Token),
+	}
+	if a.MinSize != nil || a.MaxSize != nil || a.DesiredSize != nil {
+		in.ScalingConfig = &types.NodegroupScalingConfig{MinSize: a.MinSize, MaxSize: a.MaxSize, DesiredSize: a.DesiredSize}
+	}
+	if len(a.PutLabels)+len(a.RemoveLabels) > 0 {
+		in.Labels = &types.UpdateLabelsPayload{AddOrUpdateLabels: a.PutLabels, RemoveLabels: a.RemoveLabels}
+	}
+	if len(a.PutTaints)+len(a.RemoveTaints) > 0 {
+		in.Taints = &types.UpdateTaintsPayload{AddOrUpdateTaints: requestTaints(a.PutTaints), RemoveTaints: requestTaints(a.RemoveTaints)}
+	}
+	if a.UpdateConfig != nil {
+		in.UpdateConfig = requestUpdateConfig(*a.UpdateConfig)
+	}
+	if a.NodeRepair != nil {
+		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: a.NodeRepair}
+	}
+	defer c.forgetNodegroup(a.NodegroupName)
+	out, err := c.eks.UpdateNodegroupConfig(ctx, in)
+	if err != nil {
+		return plan.Result{}, classify("eks", "UpdateNodegroupConfig", err)
+	}
+	return plan.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
+}
+
+func (c *Cloud) updateNodegroupVersion(ctx context.Context, a plan.UpdateNodegroupVersion) (plan.Result, error) {
+	in := &eks.UpdateNodegroupVersionInput{
+		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: stringOrNil(a.Token),
+		Version: stringOrNil(a.Version), ReleaseVersion: stringOrNil(a.ReleaseVersion),
+	}
+	if a.Template != nil {
+		in.LaunchTemplate = requestTemplate(*a.Template)
+	}
+	defer c.forgetNodegroup(a.NodegroupName)
+	out, err := c.eks.UpdateNodegroupVersion(ctx, in)
+	if err != nil {
+		return plan.Result{}, classify("eks", "UpdateNodegroupVersion", err)
+	}
+	return plan.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
+}
+
+// tagNodegroup takes two calls where tags are both set and removed.
+func (c *Cloud) tagNodegroup(ctx context.Context, a plan.TagNodegroup) error {
+	defer c.forgetNodegroup(a.NodegroupName)
+	if len(a.Put) > 0 {
+		if _, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(a.ARN), Tags: a.Put}); err != nil {
+			return classify("eks", "TagResource", err)
+		}
+	}
+	if len(a.Remove) > 0 {
+		if _, err := c.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(a.ARN), TagKeys: a.Remove}); err != nil {
+			return classify("eks", "UntagResource", err)
+		}
+	}
+	return nil
+}
+
+func (c *Cloud) deleteNodegroup(ctx context.Context, a plan.DeleteNodegroup) error {
+	defer c.forgetNodegroup(a.NodegroupName)
+	_, err := c.eks.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name)})
+	if e := classify("eks", "DeleteNodegroup", err); e != nil && e.Kind != plan.NotFound {
+		return e
+	}
+	c.fresh.drop(nodegroupKey(a.NodegroupName))
+	return nil
+}

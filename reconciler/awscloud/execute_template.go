@@ -1,0 +1,162 @@
+package awscloud
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+func (c *Cloud) createTemplate(ctx context.Context, a plan.CreateLaunchTemplate) (plan.Result, error) {
+	in := &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String(a.Name), VersionDescription: stringOrNil(a.Description),
+		LaunchTemplateData: requestData(a.Data), ClientToken: stringOrNil(a.Token),
+	}
+	if len(a.Tags) > 0 {
+		in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: requestTags(a.Tags)}}
+	}
+	out, err := c.ec2.CreateLaunchTemplate(ctx, in)
+	if e := classify("ec2", "CreateLaunchTemplate", err); e != nil {
+		if e.Kind == plan.AlreadyThere {
+			return c.existingTemplate(ctx, a, e)
+		}
+		return plan.Result{}, e
+	}
+	c.warn("CreateLaunchTemplate", a.Name, out.Warning)
+	t := out.LaunchTemplate
+	ref := plan.TemplateRef{ID: aws.ToString(t.LaunchTemplateId), Name: a.Name, Version: strconv.FormatInt(aws.ToInt64(t.LatestVersionNumber), 10)}
+	c.fresh.add(ref.ID, ref.Name)
+	return plan.Result{Template: ref}, nil
+}
+
+// existingTemplate decides whether the template that is in the way is this very
+// one, made by an attempt whose answer was lost.
+func (c *Cloud) existingTemplate(ctx context.Context, a plan.CreateLaunchTemplate, conflict *plan.Error) (plan.Result, error) {
+	found := map[string]plan.Template{}
+	err := c.templatePages(ctx, &ec2.DescribeLaunchTemplatesInput{
+		Filters: []types.Filter{{Name: aws.String("launch-template-name"), Values: []string{a.Name}}},
+	}, found)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	t, ok := found[a.Name]
+	if !ok {
+		return plan.Result{}, busy("ec2", "CreateLaunchTemplate", "the name "+a.Name+" is taken by a template that AWS does not show yet")
+	}
+	if whose := claimOf(t.Tags, a.Tags); whose != mine {
+		return plan.Result{}, taken(conflict, whose, "launch template "+a.Name)
+	}
+	versions, e := c.describeVersions(ctx, t.ID, []int64{t.LatestVersion})
+	if e != nil {
+		return plan.Result{}, e
+	}
+	if len(versions) != 1 || versions[0].Description != a.Description || versions[0].Unknown || !sameData(versions[0].Data, a.Data) {
+		return plan.Result{}, busy("ec2", "CreateLaunchTemplate", "the template "+a.Name+" exists with other content")
+	}
+	return plan.Result{Template: plan.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
+}
+
+// sameData compares what is stored with what was asked for, which may be in
+// another order.
+func sameData(stored, asked intent.TemplateData) bool {
+	asked.SecurityGroupIDs = sortedStrings(asked.SecurityGroupIDs)
+	return reflect.DeepEqual(stored, asked)
+}
+
+func (c *Cloud) createVersion(ctx context.Context, a plan.CreateLaunchTemplateVersion) (plan.Result, error) {
+	id, name := templateSelector(a.Template)
+	out, err := c.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateId: id, LaunchTemplateName: name, VersionDescription: stringOrNil(a.Description),
+		LaunchTemplateData: requestData(a.Data), ClientToken: stringOrNil(a.Token),
+	})
+	if err != nil {
+		return plan.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
+	}
+	c.warn("CreateLaunchTemplateVersion", a.Template.Name, out.Warning)
+	v := out.LaunchTemplateVersion
+	ref := plan.TemplateRef{ID: aws.ToString(v.LaunchTemplateId), Name: aws.ToString(v.LaunchTemplateName), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
+	c.fresh.add(ref.ID, ref.Name)
+	return plan.Result{Template: ref}, nil
+}
+
+// warn passes on what EC2 finds wrong with a template that it made all the same.
+func (c *Cloud) warn(operation, name string, w *types.ValidationWarning) {
+	if w == nil {
+		return
+	}
+	for _, e := range w.Errors {
+		c.logger.Warn("launch template made with a warning", "operation", operation, "name", name, "code", aws.ToString(e.Code), "message", aws.ToString(e.Message))
+	}
+}
+
+func (c *Cloud) setDefault(ctx context.Context, a plan.SetDefaultVersion) error {
+	id, name := templateSelector(a.Template)
+	_, err := c.ec2.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{
+		LaunchTemplateId: id, LaunchTemplateName: name, DefaultVersion: aws.String(a.Template.Version), ClientToken: stringOrNil(a.Token),
+	})
+	return asError("ec2", "ModifyLaunchTemplate", err)
+}
+
+func (c *Cloud) deleteTemplate(ctx context.Context, a plan.DeleteLaunchTemplate) error {
+	id, name := templateSelector(a.Template)
+	_, err := c.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: id, LaunchTemplateName: name})
+	if e := classify("ec2", "DeleteLaunchTemplate", err); e != nil && e.Kind != plan.NotFound {
+		return e
+	}
+	c.fresh.drop(a.Template.ID, a.Template.Name)
+	return nil
+}
+
+// tagTemplate takes two calls where tags are both set and removed.
+func (c *Cloud) tagTemplate(ctx context.Context, a plan.TagLaunchTemplate) error {
+	resources := []string{a.Template.ID}
+	if len(a.Put) > 0 {
+		if _, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(a.Put)}); err != nil {
+			return classify("ec2", "CreateTags", err)
+		}
+	}
+	// A call without a list would delete every tag.
+	if len(a.Remove) > 0 {
+		var tags []types.Tag
+		for _, k := range a.Remove {
+			tags = append(tags, types.Tag{Key: aws.String(k)})
+		}
+		if _, err := c.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags}); err != nil {
+			return classify("ec2", "DeleteTags", err)
+		}
+	}
+	return nil
+}
+
+func requestTags(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+// templateSelector names a template by id if it is known, else by name: EC2
+// refuses the two together.
+func templateSelector(r plan.TemplateRef) (id, name *string) {
+	if r.ID != "" {
+		return aws.String(r.ID), nil
+	}
+	return nil, aws.String(r.Name)
+}
+
+// asError is classify for functions that return an error: a nil *plan.Error
+// must not become an error that is not nil.
+func asError(service, operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return classify(service, operation, err)
+}

@@ -1,0 +1,371 @@
+package awscloud_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+func createTemplate(e *env, name string) plan.CreateLaunchTemplate {
+	return plan.CreateLaunchTemplate{Name: name, Description: "weir:v1:x", Data: e.data(), Tags: tags(name)}
+}
+
+func createGroup(e *env, name string, ref plan.TemplateRef, size int32) plan.CreateGroup {
+	return plan.CreateGroup{
+		Group: plan.Group{
+			Name: name, MinSize: 0, MaxSize: 5, DesiredCapacity: size, SubnetIDs: e.subnets(), DefaultCooldown: 200, DefaultInstanceWarmup: 100,
+			CapacityRebalance: true, Template: ref, Tags: groupTags(name),
+		},
+		LifecycleHooks: []intent.LifecycleHook{{Name: "hook", LifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING", HeartbeatTimeout: 60, DefaultResult: "CONTINUE"}},
+	}
+}
+
+func TestTemplateLife(t *testing.T) {
+	e := start(t)
+	made := e.do(createTemplate(e, "web")).Template
+	if made.Version != "1" || !strings.HasPrefix(made.ID, "lt-") || made.Name != "web" {
+		t.Fatalf("made %+v", made)
+	}
+	data := e.data()
+	data.UserData = "aGVsbG8="
+	second := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: made.ID, Name: "web"}, Description: "two", Data: data, Token: "t1"}).Template
+	again := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: made.ID, Name: "web"}, Description: "two", Data: data, Token: "t1"}).Template
+	if want := (plan.TemplateRef{ID: made.ID, Name: "web", Version: "2"}); second != want || again != want {
+		t.Errorf("the second version is %+v, repeated %+v, want %+v", second, again, want)
+	}
+	_, err := e.cloud.Execute(t.Context(), plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: made.ID}, Description: "three", Data: data, Token: "t1"})
+	if k := kind(t, err); k != plan.TokenClash {
+		t.Errorf("another request with the same token: %q (%v)", k, err)
+	}
+	e.do(plan.SetDefaultVersion{Template: second})
+	e.do(plan.TagLaunchTemplate{Template: made, Put: map[string]string{plan.TagTarget: "blue"}, Remove: []string{plan.TagPool}})
+
+	s := e.observe(query())
+	s = e.fill(s, plan.Needs{Versions: []plan.TemplateRef{{Name: "web", Version: "1"}, {ID: made.ID, Version: "$Latest"}, {Name: "web", Version: "7"}}})
+	wantTags := tags("web")
+	wantTags[plan.TagTarget] = "blue"
+	delete(wantTags, plan.TagPool)
+	want := plan.Template{
+		ID: made.ID, Name: "web", DefaultVersion: 2, LatestVersion: 2, Tags: wantTags, Missing: map[int64]bool{7: true},
+		Versions: map[int64]plan.TemplateVersion{1: {Number: 1, Description: "weir:v1:x", Data: e.data()}, 2: {Number: 2, Description: "two", Data: data}},
+	}
+	if d := cmp.Diff(want, s.Templates["web"]); d != "" {
+		t.Errorf("template (-want +got):\n%s", d)
+	}
+	for range 2 { // deleting what is gone is done
+		e.do(plan.DeleteLaunchTemplate{Template: made})
+	}
+	s = e.fill(e.observe(query()), plan.Needs{TemplateNames: []string{"web"}})
+	if len(s.Templates) != 0 || !s.Absent.Templates["web"] {
+		t.Errorf("after the deletion: %+v", s)
+	}
+}
+
+func TestExistingTemplate(t *testing.T) {
+	e := start(t)
+	first := e.do(createTemplate(e, "web")).Template
+	change := func(f func(*plan.CreateLaunchTemplate)) plan.CreateLaunchTemplate {
+		a := createTemplate(e, "web")
+		f(&a)
+		return a
+	}
+	tests := map[string]struct {
+		action plan.CreateLaunchTemplate
+		want   plan.ErrorKind
+	}{
+		"the same":        {createTemplate(e, "web"), ""},
+		"other data":      {change(func(a *plan.CreateLaunchTemplate) { a.Data.InstanceType = "m5.xlarge" }), plan.Busy},
+		"other text":      {change(func(a *plan.CreateLaunchTemplate) { a.Description = "weir:v1:y" }), plan.Busy},
+		"another pool":    {change(func(a *plan.CreateLaunchTemplate) { a.Tags = tags("other") }), plan.Busy},
+		"another owner":   {change(func(a *plan.CreateLaunchTemplate) { a.Tags[plan.TagOwner] = "dev" }), plan.AlreadyThere},
+		"without a owner": {change(func(a *plan.CreateLaunchTemplate) { delete(a.Tags, plan.TagOwner) }), plan.AlreadyThere},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			res, err := e.cloud.Execute(t.Context(), tt.action)
+			if k := kind(t, err); k != tt.want {
+				t.Fatalf("got %q (%v), want %q", k, err, tt.want)
+			}
+			if tt.want == "" && res.Template != first {
+				t.Errorf("got %+v, want %+v", res.Template, first)
+			}
+		})
+	}
+}
+
+func TestGroupLife(t *testing.T) {
+	e := start(t)
+	ref := e.do(createTemplate(e, "web")).Template
+	e.do(createGroup(e, "web", ref, 2))
+	e.clock.Advance(5 * time.Second)
+	got := e.observe(query()).Groups["web"]
+	if len(got.Instances) != 2 || got.Instances[0].LifecycleState != "InService" || got.Instances[0].Template != ref || got.ARN == "" || got.CreatedAt.IsZero() {
+		t.Fatalf("group %+v", got)
+	}
+	got.Instances, got.ARN, got.CreatedAt = nil, "", time.Time{}
+	want := createGroup(e, "web", ref, 2).Group
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("group (-want +got):\n%s", d)
+	}
+
+	mixed := &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandBaseCapacity: 1, OnDemandPercentageAboveBaseCapacity: 20,
+		SpotAllocationStrategy: "capacity-optimized", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "m5.xlarge"}}}
+	e.do(plan.UpdateGroup{Name: "web", MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredCapacity: ptr[int32](3), SubnetIDs: e.subnets()[:1],
+		DefaultCooldown: ptr[int32](1), DefaultInstanceWarmup: ptr[int32](-1), CapacityRebalance: ptr(false), Template: &ref, MixedInstancesPolicy: mixed})
+	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"AZRebalance", "Terminate"}})
+	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"Launch"}, Resume: []string{"Terminate"}})
+	e.do(plan.SetProcesses{Group: "web"}) // nothing is no request for all
+	e.do(plan.TagGroup{Group: "web", Put: map[string]plan.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}}, Remove: []string{plan.TagPool}})
+	got = e.observe(query()).Groups["web"]
+	got.Instances, got.ARN, got.CreatedAt = nil, "", time.Time{}
+	wantTags := groupTags("web")
+	wantTags["k"] = plan.GroupTag{Value: "v", PropagateAtLaunch: true}
+	delete(wantTags, plan.TagPool)
+	want = plan.Group{Name: "web", MinSize: 1, MaxSize: 4, DesiredCapacity: 3, SubnetIDs: e.subnets()[:1], DefaultCooldown: 1, DefaultInstanceWarmup: -1,
+		Template: ref, MixedInstancesPolicy: mixed, SuspendedProcesses: []string{"AZRebalance", "Launch"}, Tags: wantTags}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("after the update (-want +got):\n%s", d)
+	}
+
+	e.do(plan.DeleteGroup{Name: "web"})
+	if s := e.observe(query()); len(s.Groups) == 1 && !s.Groups["web"].Deleting {
+		t.Errorf("the group is not being deleted: %+v", s.Groups["web"])
+	}
+	e.clock.Advance(time.Minute)
+	e.do(plan.DeleteGroup{Name: "web"})
+	s := e.fill(e.observe(query()), plan.Needs{GroupNames: []string{"web"}})
+	if len(s.Groups) != 0 || !s.Absent.Groups["web"] {
+		t.Errorf("after the deletion: %+v", s)
+	}
+}
+
+func TestExistingGroup(t *testing.T) {
+	e := start(t)
+	ref := e.do(createTemplate(e, "web")).Template
+	e.do(createGroup(e, "web", ref, 0))
+	for name, tt := range map[string]struct {
+		tags map[string]plan.GroupTag
+		want plan.ErrorKind
+	}{
+		"the same":      {groupTags("web"), ""},
+		"another pool":  {groupTags("other"), plan.Busy},
+		"another owner": {map[string]plan.GroupTag{plan.TagOwner: {Value: "dev"}}, plan.AlreadyThere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := createGroup(e, "web", ref, 0)
+			a.Group.Tags = tt.tags
+			_, err := e.cloud.Execute(t.Context(), a)
+			if k := kind(t, err); k != tt.want {
+				t.Errorf("got %q (%v), want %q", k, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRefreshLife(t *testing.T) {
+	e := start(t)
+	ref := e.do(createTemplate(e, "web")).Template
+	e.do(createGroup(e, "web", ref, 2))
+	e.clock.Advance(5 * time.Second)
+	data := e.data()
+	data.InstanceType = "m5.xlarge"
+	next := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: ref.ID, Name: "web"}, Data: data}).Template
+	begin := plan.StartRefresh{Group: "web", Template: next, Preferences: intent.Refresh{Strategy: "Rolling", MinHealthyPercentage: ptr[int32](50)}}
+	id := e.do(begin).RefreshID
+	if again := e.do(begin).RefreshID; again != id {
+		t.Errorf("the same refresh again is %s, not %s", again, id)
+	}
+	other := begin
+	other.Template.Version = "1"
+	if _, err := e.cloud.Execute(t.Context(), other); kind(t, err) != plan.Busy {
+		t.Errorf("another refresh meanwhile: %v", err)
+	}
+	newest := func() plan.Refresh {
+		return e.fill(e.observe(query()), plan.Needs{Refreshes: []string{"web"}}).Refreshes["web"]
+	}
+	if r := newest(); !r.Active() || r.ID != id || r.Template != next || r.StartedAt.IsZero() {
+		t.Errorf("the running refresh is %+v", r)
+	}
+	if g := e.observe(query()).Groups["web"]; g.Template != ref {
+		t.Errorf("the group was moved to %+v before the refresh succeeded", g.Template)
+	}
+	for range 30 {
+		e.clock.Advance(2 * time.Second)
+		newest()
+	}
+	if r := newest(); r.Status != "Successful" || r.Percentage != 100 || r.EndedAt.IsZero() {
+		t.Errorf("the refresh ended as %+v", r)
+	}
+	g := e.observe(query()).Groups["web"]
+	if g.Template != next {
+		t.Errorf("the group runs %+v, want %+v", g.Template, next)
+	}
+	for _, in := range g.Instances {
+		if in.Template != next {
+			t.Errorf("the instance %s runs %+v", in.ID, in.Template)
+		}
+	}
+	e.do(plan.CancelRefresh{Group: "web"}) // nothing is left to cancel
+	begin.Template = ref
+	e.do(begin)
+	e.do(plan.CancelRefresh{Group: "web"})
+	e.clock.Advance(time.Minute)
+	if r := newest(); r.Status != "Cancelled" {
+		t.Errorf("the cancelled refresh is %+v", r)
+	}
+	s := e.fill(e.observe(query()), plan.Needs{Refreshes: []string{"none"}})
+	if r, ok := s.Refreshes["none"]; !ok || r.ID != "" {
+		t.Errorf("the refresh of a group that does not exist is %+v, %v", r, ok)
+	}
+}
+
+// TestLostAnswers loses the answer of each write: the retry finds its own work,
+// and nothing is made twice.
+func TestLostAnswers(t *testing.T) {
+	e := start(t)
+	for _, op := range []string{
+		"CreateLaunchTemplate", "CreateLaunchTemplateVersion", "ModifyLaunchTemplate", "CreateTags", "CreateAutoScalingGroup", "UpdateAutoScalingGroup",
+		"SuspendProcesses", "CreateOrUpdateTags", "StartInstanceRefresh", "CancelInstanceRefresh", "DeleteAutoScalingGroup", "DeleteLaunchTemplate",
+	} {
+		e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.LoseAnswer, Operation: op})
+	}
+	before := e.cloud.AttemptCounts()
+	ref := e.do(createTemplate(e, "web")).Template
+	next := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: ref.ID, Name: "web"}, Data: e.data()}).Template
+	e.do(plan.SetDefaultVersion{Template: next})
+	e.do(plan.TagLaunchTemplate{Template: ref, Put: map[string]string{"k": "v"}})
+	e.do(createGroup(e, "web", ref, 1))
+	e.clock.Advance(5 * time.Second)
+	e.do(plan.UpdateGroup{Name: "web", MaxSize: ptr[int32](7)})
+	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"AZRebalance"}})
+	e.do(plan.TagGroup{Group: "web", Put: map[string]plan.GroupTag{"k": {Value: "v"}}})
+	e.do(plan.StartRefresh{Group: "web", Template: next, Preferences: intent.Refresh{Strategy: "Rolling"}})
+	e.do(plan.CancelRefresh{Group: "web"})
+
+	s := e.observe(query())
+	if tpl := s.Templates["web"]; tpl.LatestVersion != 2 || tpl.DefaultVersion != 2 || tpl.Tags["k"] != "v" {
+		t.Errorf("template %+v", tpl)
+	}
+	if g := s.Groups["web"]; g.MaxSize != 7 || len(g.Instances) != 1 || len(g.SuspendedProcesses) != 1 || g.Tags["k"].Value != "v" {
+		t.Errorf("group %+v", g)
+	}
+	e.clock.Advance(time.Minute)
+	e.do(plan.DeleteGroup{Name: "web"})
+	e.clock.Advance(time.Minute)
+	e.do(plan.DeleteLaunchTemplate{Template: ref})
+	for op, n := range map[string]int{"ec2:CreateLaunchTemplate": 2, "autoscaling:CreateAutoScalingGroup": 2, "autoscaling:StartInstanceRefresh": 2, "ec2:DeleteLaunchTemplate": 2} {
+		if got := e.cloud.AttemptCounts()[op] - before[op]; got != n {
+			t.Errorf("%s was sent %d times, want %d", op, got, n)
+		}
+		if got := e.cloud.CallCounts()[op]; got != 1 {
+			t.Errorf("%s counts as %d calls, want 1", op, got)
+		}
+	}
+}
+
+func TestFreshObjectsMayBeInvisible(t *testing.T) {
+	e := start(t)
+	ref := e.do(createTemplate(e, "web")).Template
+	strike := func() {
+		e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "CreateAutoScalingGroup", Code: "ValidationError",
+			Message: "Launch template lt-1 does not exist", Status: 400})
+	}
+	strike()
+	if _, err := e.cloud.Execute(t.Context(), createGroup(e, "web", ref, 0)); kind(t, err) != plan.Transient {
+		t.Errorf("a fresh template that is not visible: %v", err)
+	}
+	e.clock.Advance(2 * time.Minute)
+	strike()
+	if _, err := e.cloud.Execute(t.Context(), createGroup(e, "web", ref, 0)); kind(t, err) != plan.NotFound {
+		t.Errorf("an old template that does not exist: %v", err)
+	}
+}
+
+func TestThrottledCallsAreTriedAgain(t *testing.T) {
+	e := start(t)
+	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Throttled, Operation: "DescribeLaunchTemplates"})
+	e.observe(query())
+	if got := e.cloud.AttemptCounts()["ec2:DescribeLaunchTemplates"]; got != 2 {
+		t.Errorf("%d attempts, want 2", got)
+	}
+	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Throttled, Operation: "DescribeLaunchTemplates", Times: 3})
+	if _, err := e.cloud.Observe(t.Context(), query()); kind(t, err) != plan.Throttled {
+		t.Errorf("throttled to the end: %v", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	e := start(t)
+	options := awscloud.Options{Region: region, EndpointURL: e.url, Embedded: true}
+	with := func(f func(*awscloud.Options)) awscloud.Options {
+		o := options
+		f(&o)
+		return o
+	}
+	if e.cloud.Account() != "000000000000" || e.cloud.Region() != region {
+		t.Errorf("opened %s in %s", e.cloud.Account(), e.cloud.Region())
+	}
+	t.Setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:1") // what is given explicitly wins
+	other := e.open(func(o *awscloud.Options) {
+		o.RoleARN = "arn:aws:iam::111122223333:role/weir"
+		o.AccountID = "111122223333"
+	})
+	if other.Account() != "111122223333" {
+		t.Errorf("the role's account is %s", other.Account())
+	}
+	if _, err := other.Observe(t.Context(), query()); err != nil {
+		t.Error(err)
+	}
+	_, err := awscloud.Open(t.Context(), with(func(o *awscloud.Options) { o.AccountID = "999999999999" }))
+	if kind(t, err) != plan.Credentials || !strings.Contains(err.Error(), "000000000000") || !strings.Contains(err.Error(), "999999999999") {
+		t.Errorf("another account: %v", err)
+	}
+	_, err = awscloud.Open(t.Context(), with(func(o *awscloud.Options) { o.RoleARN = "arn:aws:iam::000000000000:role/none" }))
+	if k := kind(t, err); k != plan.Denied {
+		t.Errorf("a role that does not exist: %q %v", k, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = awscloud.Open(ended, options); kind(t, err) != plan.Cancelled {
+		t.Errorf("a cancelled open: %v", err)
+	}
+}
+
+// TestAnswersThatAreNotAWSs reads what a proxy says in AWS's place.
+func TestAnswersThatAreNotAWSs(t *testing.T) {
+	for status, want := range map[int]plan.ErrorKind{http.StatusBadGateway: plan.Transient, http.StatusTooManyRequests: plan.Throttled, http.StatusOK: plan.Unknown} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html><body><hr></body></html>")
+		}))
+		_, err := awscloud.Open(t.Context(), awscloud.Options{Region: region, EndpointURL: proxy.URL, Embedded: true, Attempts: 1})
+		if k := kind(t, err); k != want {
+			t.Errorf("status %d: %q (%v), want %q", status, k, err, want)
+		}
+		proxy.CloseClientConnections()
+		proxy.Close()
+	}
+}
+
+func TestOnCall(t *testing.T) {
+	var calls []awscloud.CallInfo
+	e := start(t, func(o *awscloud.Options) { o.OnCall = func(c awscloud.CallInfo) { calls = append(calls, c) } })
+	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Throttled, Operation: "ModifyLaunchTemplate"})
+	calls = nil
+	if _, err := e.cloud.Execute(t.Context(), plan.SetDefaultVersion{Template: plan.TemplateRef{ID: "lt-00000000000000000", Version: "1"}}); kind(t, err) != plan.NotFound {
+		t.Fatalf("got %v", err)
+	}
+	if len(calls) != 1 || calls[0].Service != "ec2" || calls[0].Operation != "ModifyLaunchTemplate" || calls[0].Kind != plan.NotFound || calls[0].Attempts != 2 || calls[0].Duration <= 0 {
+		t.Errorf("told of %+v", calls)
+	}
+}

@@ -1,0 +1,241 @@
+package awscloud
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+var _ resolve.Cloud = (*Cloud)(nil)
+
+// Batch and page sizes of the lookups.
+const (
+	parametersBatch    = 10  // GetParameters: names
+	instanceTypesBatch = 100 // DescribeInstanceTypes: MaxResults
+	lookupPage         = 1000
+)
+
+// Parameters reads SSM parameters by name; missing ones are left out.
+func (c *Cloud) Parameters(ctx context.Context, names []string) (map[string]string, error) {
+	found := make(map[string]string, len(names))
+	for batch := range slices.Chunk(names, parametersBatch) {
+		out, err := c.ssm.GetParameters(ctx, &ssm.GetParametersInput{Names: batch})
+		if err != nil {
+			return nil, classify("ssm", "GetParameters", err)
+		}
+		for _, p := range out.Parameters {
+			found[aws.ToString(p.Name)] = aws.ToString(p.Value)
+		}
+	}
+	return found, nil
+}
+
+// Images reads AMIs: by id, or those of an owner by name pattern. Ids go into a
+// filter, which passes over a missing one where the id list would fail the call.
+func (c *Cloud) Images(ctx context.Context, q resolve.ImageQuery) ([]resolve.Image, error) {
+	if len(q.IDs) == 0 {
+		return c.imagePages(ctx, &ec2.DescribeImagesInput{
+			Owners: []string{q.Owner},
+			Filters: []types.Filter{
+				filter("name", q.Name), filter("architecture", q.Architecture), filter("state", "available"), filter("virtualization-type", "hvm"),
+			},
+			MaxResults: aws.Int32(lookupPage),
+		})
+	}
+	var out []resolve.Image
+	for batch := range slices.Chunk(q.IDs, filterValues) {
+		// An image that its owner has deprecated still launches.
+		page, err := c.imagePages(ctx, &ec2.DescribeImagesInput{
+			Filters: []types.Filter{filter("image-id", batch...)}, IncludeDeprecated: aws.Bool(true), MaxResults: aws.Int32(lookupPage),
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page...)
+	}
+	return out, nil
+}
+
+func (c *Cloud) imagePages(ctx context.Context, in *ec2.DescribeImagesInput) ([]resolve.Image, error) {
+	var images []resolve.Image
+	for {
+		out, err := c.ec2.DescribeImages(ctx, in)
+		if err != nil {
+			return nil, classify("ec2", "DescribeImages", err)
+		}
+		for i := range out.Images {
+			images = append(images, image(&out.Images[i]))
+		}
+		if aws.ToString(out.NextToken) == "" {
+			return images, nil
+		}
+		in.NextToken = out.NextToken
+	}
+}
+
+func image(im *types.Image) resolve.Image {
+	out := resolve.Image{
+		Image: plan.Image{
+			ID: aws.ToString(im.ImageId), Name: aws.ToString(im.Name), Architecture: string(im.Architecture), RootDevice: aws.ToString(im.RootDeviceName),
+		},
+		CreatedAt: aws.ToString(im.CreationDate), State: string(im.State),
+	}
+	for _, m := range im.BlockDeviceMappings {
+		if aws.ToString(m.DeviceName) == out.RootDevice && m.Ebs != nil {
+			out.RootSize = aws.ToInt32(m.Ebs.VolumeSize)
+		}
+	}
+	return out
+}
+
+// Architectures reads the architectures of instance types; unknown types are left out.
+func (c *Cloud) Architectures(ctx context.Context, instanceTypes []string) (map[string][]string, error) {
+	found := map[string][]string{}
+	for batch := range slices.Chunk(instanceTypes, instanceTypesBatch) {
+		in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{filter("instance-type", batch...)}, MaxResults: aws.Int32(instanceTypesBatch)}
+		for {
+			out, err := c.ec2.DescribeInstanceTypes(ctx, in)
+			if err != nil {
+				return nil, classify("ec2", "DescribeInstanceTypes", err)
+			}
+			for _, t := range out.InstanceTypes {
+				if t.ProcessorInfo == nil {
+					continue
+				}
+				for _, a := range t.ProcessorInfo.SupportedArchitectures {
+					found[string(t.InstanceType)] = append(found[string(t.InstanceType)], string(a))
+				}
+			}
+			if aws.ToString(out.NextToken) == "" {
+				break
+			}
+			in.NextToken = out.NextToken
+		}
+	}
+	return found, nil
+}
+
+// VPCs reads all VPCs of the region.
+func (c *Cloud) VPCs(ctx context.Context) ([]resolve.VPC, error) {
+	var vpcs []resolve.VPC
+	in := &ec2.DescribeVpcsInput{MaxResults: aws.Int32(lookupPage)}
+	for {
+		out, err := c.ec2.DescribeVpcs(ctx, in)
+		if err != nil {
+			return nil, classify("ec2", "DescribeVpcs", err)
+		}
+		for _, v := range out.Vpcs {
+			vpcs = append(vpcs, resolve.VPC{ID: aws.ToString(v.VpcId), Default: aws.ToBool(v.IsDefault)})
+		}
+		if aws.ToString(out.NextToken) == "" {
+			return vpcs, nil
+		}
+		in.NextToken = out.NextToken
+	}
+}
+
+// Subnets reads the subnets that match all filters.
+func (c *Cloud) Subnets(ctx context.Context, filters []intent.Filter) ([]resolve.Subnet, error) {
+	var subnets []resolve.Subnet
+	in := &ec2.DescribeSubnetsInput{Filters: requestFilters(filters), MaxResults: aws.Int32(lookupPage)}
+	for {
+		out, err := c.ec2.DescribeSubnets(ctx, in)
+		if err != nil {
+			return nil, classify("ec2", "DescribeSubnets", err)
+		}
+		for _, s := range out.Subnets {
+			subnets = append(subnets, resolve.Subnet{
+				ID: aws.ToString(s.SubnetId), VPCID: aws.ToString(s.VpcId), Zone: aws.ToString(s.AvailabilityZone),
+				MapPublicIP: aws.ToBool(s.MapPublicIpOnLaunch), Tags: ec2Tags(s.Tags),
+			})
+		}
+		if aws.ToString(out.NextToken) == "" {
+			return subnets, nil
+		}
+		in.NextToken = out.NextToken
+	}
+}
+
+// SecurityGroups reads the security groups that match all filters.
+func (c *Cloud) SecurityGroups(ctx context.Context, filters []intent.Filter) ([]resolve.SecurityGroup, error) {
+	var groups []resolve.SecurityGroup
+	in := &ec2.DescribeSecurityGroupsInput{Filters: requestFilters(filters), MaxResults: aws.Int32(lookupPage)}
+	for {
+		out, err := c.ec2.DescribeSecurityGroups(ctx, in)
+		if err != nil {
+			return nil, classify("ec2", "DescribeSecurityGroups", err)
+		}
+		for _, g := range out.SecurityGroups {
+			groups = append(groups, resolve.SecurityGroup{
+				ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName), VPCID: aws.ToString(g.VpcId), Tags: ec2Tags(g.Tags),
+			})
+		}
+		if aws.ToString(out.NextToken) == "" {
+			return groups, nil
+		}
+		in.NextToken = out.NextToken
+	}
+}
+
+// Cluster describes an EKS cluster.
+func (c *Cloud) Cluster(ctx context.Context, name string) (plan.EKSCluster, bool, error) {
+	out, err := c.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+	if e := classify("eks", "DescribeCluster", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return plan.EKSCluster{}, false, nil
+		}
+		return plan.EKSCluster{}, false, e
+	}
+	cl := out.Cluster
+	found := plan.EKSCluster{
+		Name: aws.ToString(cl.Name), ARN: aws.ToString(cl.Arn), Status: string(cl.Status), Version: aws.ToString(cl.Version),
+		Endpoint: aws.ToString(cl.Endpoint),
+	}
+	if cl.CertificateAuthority != nil {
+		found.CertificateAuthority = aws.ToString(cl.CertificateAuthority.Data)
+	}
+	if n := cl.KubernetesNetworkConfig; n != nil {
+		found.ServiceCIDR = aws.ToString(n.ServiceIpv4Cidr)
+		if found.ServiceCIDR == "" {
+			found.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
+		}
+	}
+	if v := cl.ResourcesVpcConfig; v != nil {
+		found.VPCID, found.ClusterSecurityGroupID = aws.ToString(v.VpcId), aws.ToString(v.ClusterSecurityGroupId)
+		found.SubnetIDs, found.SecurityGroupIDs = sortedStrings(v.SubnetIds), sortedStrings(v.SecurityGroupIds)
+	}
+	return found, true, nil
+}
+
+// Role returns the ARN of an IAM role.
+func (c *Cloud) Role(ctx context.Context, name string) (string, bool, error) {
+	out, err := c.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+	if e := classify("iam", "GetRole", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return "", false, nil
+		}
+		return "", false, e
+	}
+	return aws.ToString(out.Role.Arn), true, nil
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: aws.String(name), Values: values}
+}
+
+func requestFilters(in []intent.Filter) []types.Filter {
+	out := make([]types.Filter, 0, len(in))
+	for _, f := range in {
+		out = append(out, filter(f.Name, f.Values...))
+	}
+	return out
+}

@@ -1,0 +1,251 @@
+package awscloud_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const (
+	eksCluster = "demo" // the cluster that every region of the emulator has
+	nodeRole   = "nodes.cluster-api-provider-aws.sigs.k8s.io"
+)
+
+func (e *env) role() string {
+	e.t.Helper()
+	arn, found, err := e.cloud.Role(context.Background(), nodeRole)
+	if err != nil || !found {
+		e.t.Fatalf("role: %v %v", found, err)
+	}
+	return arn
+}
+
+func createNodegroup(e *env, name string) plan.CreateNodegroup {
+	return plan.CreateNodegroup{Nodegroup: plan.Nodegroup{
+		NodegroupName: plan.NodegroupName{Cluster: eksCluster, Name: name}, NodeRole: e.role(), SubnetIDs: e.subnets(), MinSize: 0, MaxSize: 3, DesiredSize: 1,
+		AMIType: "AL2023_x86_64_STANDARD", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m5.large"}, DiskSize: 30,
+		Labels: map[string]string{"a": "1", "b": "2"}, Taints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}},
+		UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}, NodeRepair: ptr(true), Tags: tags(name),
+	}}
+}
+
+func TestNodegroupLife(t *testing.T) {
+	e := start(t)
+	create := createNodegroup(e, "web")
+	name := create.Nodegroup.NodegroupName
+	e.do(create)
+	e.do(create) // the same again
+	other := create
+	other.Nodegroup.Tags = map[string]string{plan.TagOwner: "dev"}
+	if _, err := e.cloud.Execute(t.Context(), other); kind(t, err) != plan.AlreadyThere {
+		t.Errorf("another owner's nodegroup: %v", err)
+	}
+	q := query()
+	q.EKSClusters = []string{eksCluster, "none"}
+	s := e.observe(q)
+	if d := cmp.Diff(map[string]bool{eksCluster: true, "none": false}, s.Clusters); d != "" {
+		t.Errorf("clusters (-want +got):\n%s", d)
+	}
+	if got := s.Nodegroups[name].Status; got != "CREATING" {
+		t.Errorf("status %s", got)
+	}
+	e.clock.Advance(time.Minute)
+	s = e.observe(q)
+	got := s.Nodegroups[name]
+	if len(got.GroupNames) != 1 || got.ARN == "" || got.CreatedAt.IsZero() || got.Status != "ACTIVE" || got.ReleaseVersion == "" || got.Version == "" {
+		t.Errorf("nodegroup %+v", got)
+	}
+	behind := got.GroupNames[0]
+	got.GroupNames, got.ARN, got.CreatedAt, got.Status, got.ReleaseVersion, got.Version = nil, "", time.Time{}, "", "", ""
+	want := create.Nodegroup
+	want.SubnetIDs, want.DescribedAtPass = e.subnets(), true
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("nodegroup (-want +got):\n%s", d)
+	}
+
+	res := e.do(plan.UpdateNodegroupConfig{NodegroupName: name, MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredSize: ptr[int32](2),
+		PutLabels: map[string]string{"a": "9"}, RemoveLabels: []string{"b"}, PutTaints: []intent.Taint{{Key: "x", Effect: "NO_EXECUTE"}},
+		RemoveTaints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}}, UpdateConfig: &intent.UpdateConfig{MaxUnavailablePercentage: 50}, NodeRepair: ptr(false)})
+	if _, err := e.cloud.Execute(t.Context(), plan.UpdateNodegroupVersion{NodegroupName: name, Version: "1.34"}); kind(t, err) != plan.Busy {
+		t.Errorf("a second update meanwhile: %v", err)
+	}
+	e.clock.Advance(time.Minute)
+	s = e.fill(e.observe(q), plan.Needs{Updates: []plan.NodegroupName{name}})
+	if u := s.Updates[name]; u.ID != res.UpdateID || u.Type != "ConfigUpdate" || u.Status != "Successful" || u.CreatedAt.IsZero() {
+		t.Errorf("update %+v, want %s", u, res.UpdateID)
+	}
+	n := s.Nodegroups[name]
+	if n.MinSize != 1 || n.MaxSize != 4 || n.DesiredSize != 2 || *n.NodeRepair || n.UpdateConfig != (intent.UpdateConfig{MaxUnavailablePercentage: 50}) {
+		t.Errorf("after the update: %+v", n)
+	}
+	if d := cmp.Diff(map[string]string{"a": "9"}, n.Labels); d != "" {
+		t.Errorf("labels (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]intent.Taint{{Key: "x", Effect: "NO_EXECUTE"}}, n.Taints); d != "" {
+		t.Errorf("taints (-want +got):\n%s", d)
+	}
+
+	e.do(plan.TagNodegroup{NodegroupName: name, ARN: n.ARN, Put: map[string]string{"k": "v"}, Remove: []string{plan.TagPool}})
+	e.do(plan.TagGroup{Group: behind, Put: groupTags("web")})
+	q.EKSClusters = nil // the group behind names the cluster now
+	s = e.observe(q)
+	if n := s.Nodegroups[name]; n.Tags["k"] != "v" || n.Tags[plan.TagPool] != "" {
+		t.Errorf("tags %v", n.Tags)
+	}
+	if g, ok := s.Groups[behind]; !ok || len(g.Instances) == 0 {
+		t.Errorf("the group behind is %+v", g)
+	}
+	e.do(plan.DeleteNodegroup{NodegroupName: name})
+	if n := e.observe(q).Nodegroups[name]; n.Status != "DELETING" {
+		t.Errorf("the deleted nodegroup is %s", n.Status)
+	}
+	e.clock.Advance(time.Minute)
+	e.do(plan.DeleteNodegroup{NodegroupName: name})
+	q.EKSClusters = []string{eksCluster}
+	s = e.observe(q)
+	calls := e.counted(func() { s = e.fill(s, plan.Needs{Nodegroups: []plan.NodegroupName{name}}) })
+	if !s.Absent.Nodegroups[name] || len(s.Nodegroups) != 0 || len(calls) != 0 {
+		t.Errorf("after the deletion: %+v with the calls %v", s, calls)
+	}
+}
+
+func TestNodegroupVersionByTemplate(t *testing.T) {
+	e := start(t)
+	data := intent.TemplateData{InstanceType: "m5.large"}
+	ref := e.do(plan.CreateLaunchTemplate{Name: "web", Data: data, Tags: tags("web")}).Template
+	create := createNodegroup(e, "web")
+	create.Nodegroup.Template, create.Nodegroup.DiskSize, create.Nodegroup.InstanceTypes = ref, 0, nil
+	e.do(create)
+	name := create.Nodegroup.NodegroupName
+	e.clock.Advance(time.Minute)
+	data.InstanceType = "m5.xlarge"
+	next := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: ref.ID, Name: "web"}, Data: data}).Template
+	res := e.do(plan.UpdateNodegroupVersion{NodegroupName: name, Template: &next})
+	for range 20 {
+		e.clock.Advance(5 * time.Second)
+		e.observe(query())
+	}
+	s := e.fill(e.observe(query()), plan.Needs{Nodegroups: []plan.NodegroupName{name}, Updates: []plan.NodegroupName{name}})
+	if u := s.Updates[name]; u.ID != res.UpdateID || u.Status != "Successful" || u.Type != "VersionUpdate" {
+		t.Errorf("update %+v", u)
+	}
+	if n := s.Nodegroups[name]; n.Template != next || n.Status != "ACTIVE" {
+		t.Errorf("nodegroup %+v", n)
+	}
+}
+
+func TestLostAnswersOfNodegroups(t *testing.T) {
+	e := start(t)
+	for _, op := range []string{"CreateNodegroup", "UpdateNodegroupConfig", "TagResource", "UntagResource", "DeleteNodegroup"} {
+		e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.LoseAnswer, Operation: op})
+	}
+	create := createNodegroup(e, "web")
+	name := create.Nodegroup.NodegroupName
+	e.do(create)
+	e.clock.Advance(time.Minute)
+	res := e.do(plan.UpdateNodegroupConfig{NodegroupName: name, MaxSize: ptr[int32](4)})
+	e.clock.Advance(time.Minute)
+	q := query()
+	q.EKSClusters = []string{eksCluster}
+	s := e.fill(e.observe(q), plan.Needs{Updates: []plan.NodegroupName{name}})
+	if s.Updates[name].ID != res.UpdateID || s.Nodegroups[name].MaxSize != 4 {
+		t.Errorf("update %+v of %+v, want %s", s.Updates[name], s.Nodegroups[name], res.UpdateID)
+	}
+	e.do(plan.TagNodegroup{NodegroupName: name, ARN: s.Nodegroups[name].ARN, Put: map[string]string{"k": "v"}, Remove: []string{plan.TagPool}})
+	e.do(plan.DeleteNodegroup{NodegroupName: name})
+	e.clock.Advance(time.Minute)
+	if s := e.observe(q); len(s.Nodegroups) != 0 {
+		t.Errorf("left %+v", s.Nodegroups)
+	}
+}
+
+// TestNodegroupsAreDescribedInSlices checks which nodegroups of resting ones a
+// daemon's pass describes.
+func TestNodegroupsAreDescribedInSlices(t *testing.T) {
+	const count, slices = 12, 4
+	e := start(t)
+	for i := range count {
+		e.do(createNodegroup(e, fmt.Sprintf("ng-%02d", i)))
+	}
+	q := query()
+	q.EKSClusters, q.Slices = []string{eksCluster}, slices
+	described := func() map[plan.NodegroupName]bool {
+		out := map[plan.NodegroupName]bool{}
+		for name, n := range e.observe(q).Nodegroups {
+			if n.DescribedAtPass {
+				out[name] = true
+			}
+		}
+		return out
+	}
+	calls := func(want int) {
+		t.Helper()
+		var got map[plan.NodegroupName]bool
+		n := e.counted(func() { got = described() })
+		if len(got) != want || n["eks:DescribeNodegroup"] != want || n["eks:ListNodegroups"] != 1 {
+			t.Errorf("slice %d described %d with the calls %v, want %d", q.Slice, len(got), n, want)
+		}
+	}
+	calls(count) // none is known
+	calls(count) // none is ACTIVE
+	e.clock.Advance(time.Minute)
+	calls(count)
+	seen := map[plan.NodegroupName]bool{}
+	for q.Slice = range slices {
+		n := described()
+		if len(n) == count {
+			t.Errorf("slice %d describes all", q.Slice)
+		}
+		for name := range n {
+			if seen[name] {
+				t.Errorf("%s is in two slices", name)
+			}
+			seen[name] = true
+		}
+	}
+	if len(seen) != count {
+		t.Errorf("all slices together describe %d of %d", len(seen), count)
+	}
+
+	var resting plan.NodegroupName // one that is not due in this slice
+	due := described()
+	for name := range seen {
+		if !due[name] {
+			resting = name
+			break
+		}
+	}
+	q.Describe = []plan.NodegroupName{resting}
+	if !described()[resting] {
+		t.Error("a nodegroup that was asked for is not described")
+	}
+	q.Describe = nil
+	e.do(plan.UpdateNodegroupConfig{NodegroupName: resting, MaxSize: ptr[int32](9)})
+	if !described()[resting] {
+		t.Error("a nodegroup that was changed is not described")
+	}
+	e.clock.Advance(time.Minute)
+	described()
+	s := e.observe(q)
+	if s.Nodegroups[resting].DescribedAtPass || s.Nodegroups[resting].MaxSize != 9 {
+		t.Errorf("the resting nodegroup is %+v", s.Nodegroups[resting])
+	}
+	group := s.Nodegroups[resting].GroupNames[0]
+	e.do(plan.TagGroup{Group: group, Put: groupTags(resting.Name)})
+	if !described()[resting] {
+		t.Error("a nodegroup whose group came into view is not described")
+	}
+	if described()[resting] {
+		t.Error("it is described although nothing changed since")
+	}
+	e.do(plan.UpdateGroup{Name: group, DesiredCapacity: ptr[int32](3)}) // as an autoscaler does
+	if !described()[resting] {
+		t.Error("a nodegroup whose group changed is not described")
+	}
+}

@@ -1,0 +1,302 @@
+package awscloud
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	smithytime "github.com/aws/smithy-go/time"
+	"github.com/weir-gitops/weir/reconciler/awscloud/xmlscan"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// pageScan is a scanner with the values of AWS's XML on top.
+type pageScan struct {
+	*xmlscan.Scanner
+	err error
+}
+
+func (s *pageScan) bad(err error) {
+	if err != nil && s.err == nil {
+		s.err = fmt.Errorf("scan %s: %w", s.Name(), err)
+	}
+}
+
+func (s *pageScan) int32() int32 {
+	n, err := strconv.ParseInt(s.Text(), 10, 32)
+	s.bad(err)
+	return int32(n) //nolint:gosec // ParseInt has checked the bounds
+}
+
+func (s *pageScan) int64() int64 {
+	n, err := strconv.ParseInt(s.Text(), 10, 64)
+	s.bad(err)
+	return n
+}
+
+func (s *pageScan) bool() bool {
+	b, err := strconv.ParseBool(s.Text())
+	s.bad(err)
+	return b
+}
+
+func (s *pageScan) time() time.Time {
+	t, err := smithytime.ParseDateTime(s.Text())
+	s.bad(err)
+	return t
+}
+
+// members calls each for the items of a list.
+func (s *pageScan) members(each func()) {
+	for s.Child() {
+		each()
+	}
+}
+
+// scanPage enters the root element of an answer, then the path below it, and
+// calls each for what is inside.
+func scanPage(body []byte, root, path string, each func(*pageScan)) error {
+	s := &pageScan{Scanner: xmlscan.New(body)}
+	if !s.Child() || string(s.Name()) != root {
+		return fmt.Errorf("scan page: the answer is no %s", root)
+	}
+	if path == "" {
+		each(s)
+	} else {
+		for s.Child() {
+			if string(s.Name()) == path {
+				each(s)
+			} else {
+				s.Skip()
+			}
+		}
+	}
+	if err := s.End(); err != nil {
+		return err
+	}
+	return s.err
+}
+
+// scanGroups reads an answer of DescribeAutoScalingGroups.
+func scanGroups(body []byte) (groups []plan.Group, next string, err error) {
+	err = scanPage(body, "DescribeAutoScalingGroupsResponse", "DescribeAutoScalingGroupsResult", func(s *pageScan) {
+		for s.Child() {
+			switch string(s.Name()) {
+			case "AutoScalingGroups":
+				s.members(func() { groups = append(groups, scanGroup(s)) })
+			case "NextToken":
+				next = s.Text()
+			default:
+				s.Skip()
+			}
+		}
+	})
+	return groups, next, err
+}
+
+// scanGroup reads one group; it is group for a scanner.
+func scanGroup(s *pageScan) plan.Group {
+	g := plan.Group{DefaultCooldown: defaultCooldown, DefaultInstanceWarmup: -1, Tags: make(map[string]plan.GroupTag, 12)}
+	var policyRef plan.TemplateRef
+	for s.Child() {
+		switch string(s.Name()) {
+		case "AutoScalingGroupName":
+			g.Name = s.Text()
+		case "AutoScalingGroupARN":
+			g.ARN = s.Text()
+		case "Status":
+			g.Deleting = s.Text() != ""
+		case "MinSize":
+			g.MinSize = s.int32()
+		case "MaxSize":
+			g.MaxSize = s.int32()
+		case "DesiredCapacity":
+			g.DesiredCapacity = s.int32()
+		case "VPCZoneIdentifier":
+			g.SubnetIDs = splitSubnets(s.Text())
+		case "DefaultCooldown":
+			g.DefaultCooldown = s.int32()
+		case "DefaultInstanceWarmup":
+			g.DefaultInstanceWarmup = s.int32()
+		case "CapacityRebalance":
+			g.CapacityRebalance = s.bool()
+		case "CreatedTime":
+			g.CreatedAt = s.time()
+		case "LaunchTemplate":
+			g.Template = scanTemplateRef(s)
+		case "MixedInstancesPolicy":
+			g.MixedInstancesPolicy, policyRef, g.UnknownPolicy = scanPolicy(s)
+		case "SuspendedProcesses":
+			s.members(func() { g.SuspendedProcesses = append(g.SuspendedProcesses, scanProcess(s)) })
+		case "Tags":
+			s.members(func() { scanGroupTag(s, g.Tags) })
+		case "Instances":
+			s.members(func() { g.Instances = append(g.Instances, scanInstance(s)) })
+		default:
+			s.Skip()
+		}
+	}
+	if g.MixedInstancesPolicy != nil {
+		g.Template = policyRef
+	}
+	slices.Sort(g.SuspendedProcesses)
+	slices.SortFunc(g.Instances, func(a, b plan.Instance) int { return strings.Compare(a.ID, b.ID) })
+	return g
+}
+
+func scanTemplateRef(s *pageScan) plan.TemplateRef {
+	var r plan.TemplateRef
+	for s.Child() {
+		switch string(s.Name()) {
+		case "LaunchTemplateId":
+			r.ID = s.Text()
+		case "LaunchTemplateName":
+			r.Name = s.Text()
+		case "Version":
+			r.Version = s.Text()
+		default:
+			s.Skip()
+		}
+	}
+	return r
+}
+
+func scanProcess(s *pageScan) string {
+	name := ""
+	for s.Child() {
+		if string(s.Name()) == "ProcessName" {
+			name = s.Text()
+		} else {
+			s.Skip()
+		}
+	}
+	return name
+}
+
+func scanGroupTag(s *pageScan, into map[string]plan.GroupTag) {
+	var key string
+	var t plan.GroupTag
+	for s.Child() {
+		switch string(s.Name()) {
+		case "Key":
+			key = s.Text()
+		case "Value":
+			t.Value = s.Text()
+		case "PropagateAtLaunch":
+			t.PropagateAtLaunch = s.bool()
+		default:
+			s.Skip()
+		}
+	}
+	into[key] = t
+}
+
+func scanInstance(s *pageScan) plan.Instance {
+	var in plan.Instance
+	for s.Child() {
+		switch string(s.Name()) {
+		case "InstanceId":
+			in.ID = s.Text()
+		case "InstanceType":
+			in.Type = s.Text()
+		case "AvailabilityZone":
+			in.Zone = s.Text()
+		case "LifecycleState":
+			in.LifecycleState = s.Text()
+		case "HealthStatus":
+			in.Health = s.Text()
+		case "LaunchTemplate":
+			in.Template = scanTemplateRef(s)
+		default:
+			s.Skip()
+		}
+	}
+	return in
+}
+
+// scanPolicy reads a mixed instances policy into the SDK's type and has
+// mixedInstances judge it. An element that the SDK does not know is unknown.
+func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref plan.TemplateRef, unknown bool) {
+	var p types.MixedInstancesPolicy
+	for s.Child() {
+		switch string(s.Name()) {
+		case "InstancesDistribution":
+			d, more := scanDistribution(s)
+			p.InstancesDistribution, unknown = d, unknown || more
+		case "LaunchTemplate":
+			t, r, more := scanPolicyTemplate(s)
+			p.LaunchTemplate, ref, unknown = t, r, unknown || more
+		default:
+			unknown = true
+			s.Skip()
+		}
+	}
+	m, _, more := mixedInstances(&p)
+	return m, ref, unknown || more
+}
+
+func scanDistribution(s *pageScan) (*types.InstancesDistribution, bool) {
+	var d types.InstancesDistribution
+	unknown := false
+	text := func(to **string) { t := s.Text(); *to = &t }
+	number := func(to **int32) { n := s.int32(); *to = &n }
+	for s.Child() {
+		switch string(s.Name()) {
+		case "OnDemandAllocationStrategy":
+			text(&d.OnDemandAllocationStrategy)
+		case "OnDemandBaseCapacity":
+			number(&d.OnDemandBaseCapacity)
+		case "OnDemandPercentageAboveBaseCapacity":
+			number(&d.OnDemandPercentageAboveBaseCapacity)
+		case "SpotAllocationStrategy":
+			text(&d.SpotAllocationStrategy)
+		case "SpotInstancePools":
+			number(&d.SpotInstancePools)
+		case "SpotMaxPrice":
+			text(&d.SpotMaxPrice)
+		default:
+			unknown = scanRest(s) || unknown
+		}
+	}
+	return &d, unknown
+}
+
+func scanPolicyTemplate(s *pageScan) (t *types.LaunchTemplate, ref plan.TemplateRef, unknown bool) {
+	t = &types.LaunchTemplate{}
+	for s.Child() {
+		switch string(s.Name()) {
+		case "LaunchTemplateSpecification":
+			ref = scanTemplateRef(s)
+		case "Overrides":
+			s.members(func() {
+				var o types.LaunchTemplateOverrides
+				for s.Child() {
+					if string(s.Name()) == "InstanceType" {
+						name := s.Text()
+						o.InstanceType = &name
+					} else {
+						unknown = scanRest(s) || unknown
+					}
+				}
+				t.Overrides = append(t.Overrides, o)
+			})
+		default:
+			unknown = scanRest(s) || unknown
+		}
+	}
+	return t, ref, unknown
+}
+
+// scanRest leaves an element of which weir knows nothing, and reports whether it
+// held anything.
+func scanRest(s *pageScan) bool {
+	before := s.Pos()
+	name := len(s.Name())
+	s.Skip()
+	// An element without content is at most its two tags.
+	return s.Pos()-before > len("</>")+name
+}

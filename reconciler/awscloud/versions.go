@@ -1,0 +1,78 @@
+package awscloud
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// The version cache forgets a template that no pass has seen for a while, and
+// keeps a bounded number of versions of each: the newest, which are those that
+// groups run and plans compare with.
+const (
+	versionsUnusedFor = time.Hour
+	versionsKept      = 32
+)
+
+// versionCache holds template versions, which AWS never changes. The maps in it
+// are never changed either, so that states may share them: an addition makes a
+// new map.
+type versionCache struct {
+	mu        sync.Mutex
+	templates map[string]cachedVersions // by template id
+	swept     time.Time
+}
+
+type cachedVersions struct {
+	versions map[int64]plan.TemplateVersion
+	used     time.Time
+}
+
+func newVersionCache() *versionCache {
+	return &versionCache{templates: map[string]cachedVersions{}}
+}
+
+// fill puts the known versions into each of the templates.
+func (c *versionCache) fill(templates map[string]plan.Template, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, t := range templates {
+		known, ok := c.templates[t.ID]
+		if !ok {
+			continue
+		}
+		known.used = now
+		c.templates[t.ID] = known
+		t.Versions = known.versions
+		templates[name] = t
+	}
+	if now.Sub(c.swept) >= versionsUnusedFor {
+		c.swept = now
+		maps.DeleteFunc(c.templates, func(_ string, v cachedVersions) bool { return now.Sub(v.used) >= versionsUnusedFor })
+	}
+}
+
+// add remembers versions of a template and returns all that are known of it.
+func (c *versionCache) add(id string, versions []plan.TemplateVersion, now time.Time) map[int64]plan.TemplateVersion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := maps.Clone(c.templates[id].versions)
+	if all == nil {
+		all = make(map[int64]plan.TemplateVersion, len(versions))
+	}
+	for _, v := range versions {
+		all[v.Number] = v
+	}
+	if len(all) > versionsKept {
+		for _, n := range slices.Sorted(maps.Keys(all))[:len(all)-versionsKept] {
+			if !slices.ContainsFunc(versions, func(v plan.TemplateVersion) bool { return v.Number == n }) {
+				delete(all, n)
+			}
+		}
+	}
+	c.templates[id] = cachedVersions{versions: all, used: now}
+	return all
+}

@@ -1,0 +1,381 @@
+// Package xmlscan reads the XML that AWS's query protocols answer with, about ten
+// times as fast as a general decoder and almost without garbage. It walks one
+// document in memory, element by element:
+//
+//	s := xmlscan.New(body)
+//	for s.Child() {
+//		switch string(s.Name()) {
+//		case "Name":
+//			name = s.Text()
+//		default:
+//			s.Skip()
+//		}
+//	}
+//	if err := s.Err(); err != nil { … }
+//
+// Every element that Child enters is left by Text, Skip, or a Child loop of its
+// own that runs to its end. Attributes are passed over and name prefixes cut off,
+// as AWS's answers use neither. What it does not understand is an error, so that
+// the caller can hand the document to a decoder that may.
+package xmlscan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth bounds how deep elements nest.
+const maxDepth = 64
+
+// internBelow is the length below which Text returns the same memory for equal
+// texts of a document: ids, zones and tags repeat all the time.
+const internBelow = 64
+
+// Scanner reads one document. It is not safe for concurrent use.
+type Scanner struct {
+	data  []byte
+	pos   int
+	stack [][]byte // names of the elements that are open
+	// empty says that the element entered last is <x/>, so it has no end tag.
+	empty bool
+	err   error
+	texts map[string]string
+}
+
+// New returns a scanner that stands before the root element.
+func New(data []byte) *Scanner {
+	return &Scanner{data: data, stack: make([][]byte, 0, 16), texts: make(map[string]string, 64)}
+}
+
+// Err returns the first error. After an error the scanner finds nothing more.
+func (s *Scanner) Err() error { return s.err }
+
+// Pos is how many bytes have been read.
+func (s *Scanner) Pos() int { return s.pos }
+
+// Name is the name of the element that Child entered last, without prefix. It is
+// valid until the next call.
+func (s *Scanner) Name() []byte {
+	if len(s.stack) == 0 {
+		return nil
+	}
+	return s.stack[len(s.stack)-1]
+}
+
+func (s *Scanner) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("scan XML at byte %d: "+format, append([]any{s.pos}, args...)...)
+	}
+}
+
+// Child enters the next child of the current element, or the root element at
+// first. At the end of the current element it leaves it and returns false.
+func (s *Scanner) Child() bool {
+	if s.err != nil {
+		return false
+	}
+	if s.empty {
+		s.leave()
+		return false
+	}
+	for {
+		text, ok := s.toTag()
+		if !ok {
+			if len(s.stack) > 0 {
+				s.fail("the document ends inside %s", s.Name())
+			}
+			return false
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			s.fail("text between elements")
+			return false
+		}
+		switch {
+		case s.at("</"):
+			s.endTag()
+			return false
+		case s.at("<!--"), s.at("<?"):
+			if !s.passOver() {
+				return false
+			}
+		default:
+			return s.startTag()
+		}
+	}
+}
+
+// End checks that nothing follows the root element.
+func (s *Scanner) End() error {
+	if s.err == nil && len(s.stack) > 0 {
+		s.fail("%s is still open", s.Name())
+	}
+	if s.err == nil && s.Child() {
+		s.fail("a second root element")
+	}
+	return s.err
+}
+
+// toTag moves to the next '<' and returns the text before it.
+func (s *Scanner) toTag() (text []byte, ok bool) {
+	i := bytes.IndexByte(s.data[s.pos:], '<')
+	if i < 0 {
+		if len(bytes.TrimSpace(s.data[s.pos:])) > 0 {
+			s.fail("text after the last element")
+		}
+		return nil, false
+	}
+	text = s.data[s.pos : s.pos+i]
+	s.pos += i
+	return text, true
+}
+
+func (s *Scanner) at(prefix string) bool {
+	rest := s.data[s.pos:]
+	return len(rest) >= len(prefix) && string(rest[:len(prefix)]) == prefix
+}
+
+// passOver skips a comment or a processing instruction.
+func (s *Scanner) passOver() bool {
+	end := "?>"
+	if s.at("<!--") {
+		s.pos += len("<!--")
+		end = "-->"
+	}
+	i := bytes.Index(s.data[s.pos:], []byte(end))
+	if i < 0 {
+		s.fail("%q is missing", end)
+		return false
+	}
+	s.pos += i + len(end)
+	return true
+}
+
+// startTag enters the element at the position.
+func (s *Scanner) startTag() bool {
+	if len(s.stack) == maxDepth {
+		s.fail("elements nest deeper than %d", maxDepth)
+		return false
+	}
+	s.pos++
+	name := s.name()
+	if s.err != nil {
+		return false
+	}
+	if !s.attributes() {
+		return false
+	}
+	s.stack = append(s.stack, name)
+	return true
+}
+
+// attributes passes over attributes and the end of a start tag.
+func (s *Scanner) attributes() bool {
+	for s.pos < len(s.data) {
+		switch c := s.data[s.pos]; c {
+		case '>':
+			s.pos++
+			s.empty = false
+			return true
+		case '/':
+			if !s.at("/>") {
+				s.fail("a slash inside a tag")
+				return false
+			}
+			s.pos += 2
+			s.empty = true
+			return true
+		case '"', '\'':
+			i := bytes.IndexByte(s.data[s.pos+1:], c)
+			if i < 0 {
+				s.fail("an attribute without end")
+				return false
+			}
+			s.pos += i + 2
+		case '<':
+			s.fail("a tag inside a tag")
+			return false
+		default:
+			s.pos++
+		}
+	}
+	s.fail("a tag without end")
+	return false
+}
+
+// name reads an element's name and cuts its prefix off.
+func (s *Scanner) name() []byte {
+	start := s.pos
+	for s.pos < len(s.data) && nameByte(s.data[s.pos]) {
+		s.pos++
+	}
+	name := s.data[start:s.pos]
+	if i := bytes.LastIndexByte(name, ':'); i >= 0 {
+		name = name[i+1:]
+	}
+	if len(name) == 0 || name[0] >= '0' && name[0] <= '9' || name[0] == '-' || name[0] == '.' {
+		s.fail("an element without a name")
+	}
+	return name
+}
+
+func nameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == ':'
+}
+
+// endTag leaves the current element by the end tag at the position.
+func (s *Scanner) endTag() {
+	s.pos += len("</")
+	name := s.name()
+	if s.err != nil {
+		return
+	}
+	for s.pos < len(s.data) && (s.data[s.pos] == ' ' || s.data[s.pos] == '\n' || s.data[s.pos] == '\t' || s.data[s.pos] == '\r') {
+		s.pos++
+	}
+	switch {
+	case !s.at(">"):
+		s.fail("an end tag without end")
+	case len(s.stack) == 0 || !bytes.Equal(name, s.Name()):
+		s.fail("%s ends what %s began", name, s.Name())
+	default:
+		s.pos++
+		s.leave()
+	}
+}
+
+func (s *Scanner) leave() {
+	s.stack = s.stack[:len(s.stack)-1]
+	s.empty = false
+}
+
+// Skip leaves the current element with all that is in it.
+func (s *Scanner) Skip() {
+	depth := len(s.stack)
+	for s.err == nil && len(s.stack) >= depth && depth > 0 {
+		if s.empty {
+			s.leave()
+			continue
+		}
+		if _, ok := s.toTag(); !ok {
+			s.fail("the document ends inside %s", s.Name())
+			return
+		}
+		switch {
+		case s.at("</"):
+			s.endTag()
+		case s.at("<!--"), s.at("<?"):
+			s.passOver()
+		default:
+			s.startTag()
+		}
+	}
+}
+
+// Text returns the text of the current element, which holds no other, and leaves
+// the element. Short equal texts of a document share their memory.
+func (s *Scanner) Text() string {
+	if s.err != nil {
+		return ""
+	}
+	if s.empty {
+		s.leave()
+		return ""
+	}
+	raw, ok := s.toTag()
+	switch {
+	case !ok:
+		s.fail("the document ends inside %s", s.Name())
+		return ""
+	case !s.at("</"):
+		s.fail("%s holds more than text", s.Name())
+		return ""
+	}
+	text := s.unescape(raw)
+	s.endTag()
+	if s.err != nil {
+		return ""
+	}
+	return text
+}
+
+// unescape resolves entities and line ends.
+func (s *Scanner) unescape(raw []byte) string {
+	if len(raw) < internBelow {
+		if t, ok := s.texts[string(raw)]; ok {
+			return t
+		}
+	}
+	text := string(raw)
+	if bytes.IndexByte(raw, '&') >= 0 || bytes.IndexByte(raw, '\r') >= 0 {
+		text = s.resolve(text)
+	}
+	for _, r := range text {
+		if r == utf8.RuneError || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			s.fail("the character %U", r)
+			return ""
+		}
+	}
+	if strings.Contains(text, "]]>") {
+		s.fail("]]> in a text")
+		return ""
+	}
+	if len(raw) < internBelow {
+		s.texts[string(raw)] = text
+	}
+	return text
+}
+
+var errEntity = errors.New("an entity that XML does not define")
+
+func (s *Scanner) resolve(text string) string {
+	// Line ends come first: a carriage return that is written as an entity stays.
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "&")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, ";")
+		r, err := entity(name)
+		if !closed || err != nil {
+			s.fail("%v", errEntity)
+			return ""
+		}
+		b.WriteRune(r)
+		text = after
+	}
+}
+
+func entity(name string) (rune, error) {
+	switch name {
+	case "lt":
+		return '<', nil
+	case "gt":
+		return '>', nil
+	case "amp":
+		return '&', nil
+	case "quot":
+		return '"', nil
+	case "apos":
+		return '\'', nil
+	}
+	digits, isNumber := strings.CutPrefix(name, "#")
+	if !isNumber {
+		return 0, errEntity
+	}
+	base := 10
+	if hex, isHex := strings.CutPrefix(digits, "x"); isHex {
+		digits, base = hex, 16
+	}
+	n, err := strconv.ParseUint(digits, base, 32)
+	if err != nil || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) { //nolint:gosec // the bound is checked first
+		return 0, errEntity
+	}
+	return rune(n), nil //nolint:gosec // the bound is checked above
+}

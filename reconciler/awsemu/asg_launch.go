@@ -1,0 +1,186 @@
+package awsemu
+
+import (
+	"fmt"
+	"sort"
+)
+
+// launchConfig is what the group launches now: while a refresh with a desired
+// configuration is under way, that.
+func (g *asgGroup) launchConfig(r *region) groupConfig {
+	if f := g.activeRefresh(); f != nil && f.Desired != nil && f.Status != refreshCancelling && f.Status != refreshRollingBack {
+		return *f.Desired
+	}
+	return g.Config
+}
+
+// place is a subnet, or a zone of the default VPC, to launch in.
+type place struct {
+	subnet, zone string
+	load         int // active members in the zone
+	own          int // active members in the subnet
+}
+
+// places are where the group may launch, the emptiest zone first.
+func (g *asgGroup) places(r *region) []place {
+	inZone, inSubnet := map[string]int{}, map[string]int{}
+	for _, m := range g.Members {
+		if m.active() {
+			inZone[m.Zone]++
+			inSubnet[m.SubnetID]++
+		}
+	}
+	var out []place
+	for _, id := range g.Subnets {
+		if s := r.EC2.Subnets.get(id); s != nil {
+			out = append(out, place{subnet: id, zone: s.Zone, load: inZone[s.Zone], own: inSubnet[id]})
+		}
+	}
+	if len(g.Subnets) == 0 {
+		for _, zone := range g.Zones {
+			out = append(out, place{zone: zone, load: inZone[zone]})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].load != out[j].load {
+			return out[i].load < out[j].load
+		}
+		return out[i].own < out[j].own
+	})
+	return out
+}
+
+// launchMember launches one member, trying other places and choices where EC2
+// lacks capacity. It reports whether that worked.
+func (r *region) launchMember(g *asgGroup) bool {
+	cfg := g.launchConfig(r)
+	spot := cfg.Mixed != nil && g.nextIsSpot(cfg.Mixed.Distribution)
+	choices, err := r.choices(cfg)
+	if err == nil {
+		choices = g.rotate(cfg, choices, spot)
+		err = r.launchSomewhere(g, choices, spot)
+	}
+	if err == nil {
+		return true
+	}
+	g.LastFailure = err.Message
+	r.recordFailedLaunch(g, err.Message)
+	r.launchFailed(g)
+	return false
+}
+
+// launchSomewhere launches a member at the first place and with the first choice
+// that work; the fault is that of the first attempt.
+func (r *region) launchSomewhere(g *asgGroup, choices []choice, spot bool) *apiError {
+	var firstErr *apiError
+	for _, at := range g.places(r) {
+		elsewhere := false
+		for i := range choices {
+			ch := &choices[i]
+			in, err := r.launchInstance(launchSpec{
+				Template: ch.template, Version: ch.version.Number, Data: ch.version.Data,
+				InstanceType: ch.instanceType, ImageID: ch.imageID, SubnetID: at.subnet, Zone: at.zone, Spot: spot,
+				Tags: g.memberTags(), Owner: g.owner(),
+			})
+			if err == nil {
+				r.join(g, ch, in)
+				return nil
+			}
+			if firstErr == nil {
+				firstErr = err
+			}
+			elsewhere = elsewhere || lacksCapacity(err.Code)
+		}
+		if !elsewhere {
+			break
+		}
+	}
+	if firstErr == nil {
+		return fail("ValidationError", "The group has no subnet to launch in.")
+	}
+	return firstErr
+}
+
+// lacksCapacity says whether another zone or type may do better.
+func lacksCapacity(code string) bool {
+	return contains([]string{"InsufficientInstanceCapacity", "InsufficientFreeAddressesInSubnet", "Unsupported",
+		"MaxSpotInstanceCountExceeded", "SpotMaxPriceTooLow", "InvalidSubnetID.NotFound"}, code)
+}
+
+// join makes a launched instance a member.
+func (r *region) join(g *asgGroup, ch *choice, in *instance) {
+	g.Launched++
+	m := &member{
+		ID: in.ID, Type: in.Type, Zone: in.Zone, SubnetID: in.SubnetID, ImageID: in.ImageID,
+		Lifecycle: memberPending, Health: healthy, Template: ch.spec, Override: ch.override, Weight: ch.weight,
+		Units: ch.units(g.CapacityType), Spot: in.Lifecycle == "spot", Protected: g.Protect, Seq: g.Launched,
+	}
+	n := g.capacity()
+	g.Members = append(g.Members, m)
+	r.beginActivity(g, m, "Launching a new EC2 instance: "+m.ID,
+		fmt.Sprintf("an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.", n, n+m.Units))
+}
+
+// launchFailed counts a failure and waits longer after each.
+func (r *region) launchFailed(g *asgGroup) {
+	g.FailuresTotal++
+	wait := r.timings().InstancePending << min(g.Failures, 6)
+	g.Failures++
+	g.RetryAt = r.now().Add(wait)
+	r.after(wait, timerRetry, g.key())
+}
+
+// nextIsSpot says how the next member is bought.
+func (g *asgGroup) nextIsSpot(d distribution) bool {
+	total, onDemand := int64(0), int64(0)
+	for _, m := range g.Members {
+		if m.active() {
+			total += m.Units
+			if !m.Spot {
+				onDemand += m.Units
+			}
+		}
+	}
+	above := max(total+1-d.OnDemandBase, 0)
+	wanted := min(d.OnDemandBase, total+1) + (above*d.OnDemandPercent+99)/100
+	return onDemand >= wanted
+}
+
+// rotate orders choices by the allocation strategy. Without prices the order of
+// the policy stands for the price; lowest-price Spot spreads over its pools.
+func (g *asgGroup) rotate(cfg groupConfig, choices []choice, spot bool) []choice {
+	if !spot || cfg.Mixed.Distribution.SpotPools == nil {
+		return choices
+	}
+	pools := min(int(*cfg.Mixed.Distribution.SpotPools), len(choices))
+	if pools < 2 {
+		return choices
+	}
+	spots := 0
+	for _, m := range g.Members {
+		if m.active() && m.Spot {
+			spots++
+		}
+	}
+	i := spots % pools
+	out := append([]choice{choices[i]}, choices[:i]...)
+	return append(out, choices[i+1:]...)
+}
+
+// matcherOf tells members that a configuration could have launched: same template,
+// version, and a type and image that it offers.
+func (r *region) matcherOf(cfg groupConfig) func(*member) bool {
+	choices, err := r.choices(cfg)
+	return func(m *member) bool {
+		if err != nil {
+			return false
+		}
+		for i := range choices {
+			ch := &choices[i]
+			if ch.spec == m.Template && (ch.instanceType == "" || ch.instanceType == m.Type) && (ch.imageID == "" || ch.imageID == m.ImageID) {
+				return true
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,84 @@
+package awsemu_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+)
+
+// fillAll sets every member of a request, so that all of them are sent.
+func fillAll(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillAll(v.Elem())
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(epoch))
+			return
+		}
+		for i := range v.NumField() {
+			// BaselinePerformanceFactors is the one member that is not known.
+			if f := v.Field(i); f.CanSet() && v.Type().Field(i).Name != "BaselinePerformanceFactors" {
+				fillAll(f)
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fillAll(v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]string{"x": "x"}))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Bool:
+		v.SetBool(true)
+	}
+}
+
+// TestEveryMemberIsKnown sends requests with all members that the SDKs have. The
+// values are nonsense and refused; that a member is unknown must not be why.
+func TestEveryMemberIsKnown(t *testing.T) {
+	e := start(t, awsemu.Options{})
+	for _, op := range []any{
+		e.autoscaling().CreateAutoScalingGroup, e.autoscaling().UpdateAutoScalingGroup, e.autoscaling().DescribeAutoScalingGroups, e.autoscaling().DeleteAutoScalingGroup,
+		e.autoscaling().CreateOrUpdateTags, e.autoscaling().DeleteTags, e.autoscaling().DescribeTags, e.autoscaling().StartInstanceRefresh,
+		e.autoscaling().DescribeInstanceRefreshes, e.autoscaling().CancelInstanceRefresh, e.autoscaling().RollbackInstanceRefresh,
+		e.autoscaling().SuspendProcesses, e.autoscaling().ResumeProcesses, e.autoscaling().SetDesiredCapacity, e.autoscaling().DescribeAccountLimits,
+		e.autoscaling().DescribeScalingActivities, e.autoscaling().PutLifecycleHook, e.autoscaling().DescribeLifecycleHooks, e.autoscaling().DeleteLifecycleHook,
+		e.autoscaling().PutWarmPool, e.autoscaling().DescribeWarmPool, e.autoscaling().DeleteWarmPool, e.autoscaling().AttachLoadBalancerTargetGroups,
+		e.autoscaling().DetachLoadBalancerTargetGroups, e.autoscaling().TerminateInstanceInAutoScalingGroup,
+		e.eks().CreateNodegroup, e.eks().UpdateNodegroupConfig, e.eks().UpdateNodegroupVersion, e.eks().DescribeNodegroup, e.eks().ListNodegroups,
+		e.eks().TagResource, e.eks().UntagResource,
+	} {
+		f := reflect.ValueOf(op)
+		in := reflect.New(f.Type().In(1).Elem())
+		fillAll(in.Elem())
+		t.Run(strings.TrimSuffix(in.Elem().Type().Name(), "Input"), func(t *testing.T) {
+			err, _ := f.Call([]reflect.Value{reflect.ValueOf(ctx), in})[1].Interface().(error)
+			if c := code(err); c == "MalformedInput" || c == "SerializationException" || strings.HasPrefix(c, "not an API error") || err != nil && strings.Contains(err.Error(), "Unknown parameter") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestUnknownMembersAreRefused sends what the emulator does not have.
+func TestUnknownMembersAreRefused(t *testing.T) {
+	e := start(t, awsemu.Options{})
+	in := &eks.CreateClusterInput{}
+	fillAll(reflect.ValueOf(in).Elem())
+	_, err := e.eks().CreateCluster(ctx, in)
+	wantError(t, err, "InvalidParameterException", "Unknown parameter")
+	_, err = e.autoscaling().DescribePolicies(ctx, &autoscaling.DescribePoliciesInput{})
+	wantCode(t, err, "InvalidAction")
+}

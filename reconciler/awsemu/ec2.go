@@ -1,0 +1,57 @@
+package awsemu
+
+// ec2State is EC2's part of a region.
+type ec2State struct {
+	LaunchTemplates table[*launchTemplate] // by id
+	TemplateNames   map[string]string      // name to id
+	Instances       table[*instance]       // by id
+	Vpcs            table[*vpc]
+	Subnets         table[*subnet]
+	SecurityGroups  table[*securityGroup]
+	Images          table[*image]
+}
+
+// ec2Service is EC2: launch templates, instances, and what they are made from.
+func ec2Service() *service {
+	sv := &service{
+		name: "ec2", version: "2016-11-15", namespace: "http://ec2.amazonaws.com/doc/2016-11-15/",
+		protocol: protocolEC2, dialect: ec2Dialect(), timers: instanceTimers(), seed: seedEC2,
+		restored: func(r *region) {
+			if r.EC2.TemplateNames == nil {
+				r.EC2.TemplateNames = map[string]string{}
+			}
+		},
+	}
+	sv.register(
+		queryOp("CreateLaunchTemplate", writes, parseCreateTemplate, createLaunchTemplate),
+		queryOp("CreateLaunchTemplateVersion", writes, parseCreateVersion, createLaunchTemplateVersion),
+		queryOp("ModifyLaunchTemplate", writes, parseModifyTemplate, modifyLaunchTemplate),
+		queryOp("DeleteLaunchTemplate", writes, parseTemplateRef, deleteLaunchTemplate),
+		queryOp("DeleteLaunchTemplateVersions", writes, parseDeleteVersions, deleteLaunchTemplateVersions),
+		queryOp("DescribeLaunchTemplates", reads, parseDescribeTemplates, describeLaunchTemplates),
+		queryOp("DescribeLaunchTemplateVersions", reads, parseDescribeVersions, describeLaunchTemplateVersions),
+		queryOp("CreateTags", writes, parseCreateTags, createTags),
+		queryOp("DeleteTags", writes, parseDeleteTags, deleteTags),
+		queryOp("DescribeTags", reads, parseDescribeTags, describeTags),
+		queryOp("DescribeInstances", reads, parseDescribeInstances, describeInstances),
+		queryOp("TerminateInstances", writes, parseTerminateInstances, terminateInstances),
+		queryOp("DescribeImages", reads, parseDescribeImages, describeImages),
+		queryOp("DescribeVpcs", reads, parseDescribeVpcs, describeVpcs),
+		queryOp("DescribeSubnets", reads, parseDescribeSubnets, describeSubnets),
+		queryOp("DescribeSecurityGroups", reads, parseDescribeSecurityGroups, describeSecurityGroups),
+		queryOp("CreateVpc", writes, parseCreateVpc, createVpc),
+		queryOp("CreateSubnet", writes, parseCreateSubnet, createSubnet),
+		queryOp("CreateSecurityGroup", writes, parseCreateSecurityGroup, createSecurityGroup),
+		queryOp("DescribeAvailabilityZones", reads, parseDescribeZones, describeAvailabilityZones),
+		queryOp("DescribeInstanceTypes", reads, parseDescribeInstanceTypes, describeInstanceTypes),
+		queryOp("DescribeInstanceTypeOfferings", reads, parseDescribeOfferings, describeInstanceTypeOfferings),
+	)
+	return sv
+}
+
+// seedEC2 fills EC2's part of a new region.
+func seedEC2(r *region) {
+	r.EC2.TemplateNames = map[string]string{}
+	seedNetwork(r)
+	seedImages(r)
+}

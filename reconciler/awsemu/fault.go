@@ -1,0 +1,259 @@
+package awsemu
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// FaultKind is what a fault does to a call.
+type FaultKind int
+
+// The kinds of faults.
+const (
+	FailBefore FaultKind = iota + 1 // answer Code without effect
+	CutBefore                       // cut the connection without effect
+	LoseAnswer                      // take effect, then cut the connection
+	Throttled                       // answer as the service does when its bucket is empty
+	Slow                            // take effect, answer after Delay
+	StaleRead                       // answer a read from before the region's last write
+)
+
+// Fault is one scripted fault. The zero value of a selector matches every call.
+type Fault struct {
+	Kind FaultKind
+
+	Service    string // ec2, autoscaling, eks, ssm, sts, iam
+	Operation  string // DescribeImages
+	Resource   string // a text that the request's body or path must hold, such as a name or an id
+	WritesOnly bool   // only operations that can change something
+
+	After int // let this many matching calls pass first
+	Times int // strike this often; 0: once, negative: until removed
+
+	Code    string // FailBefore
+	Message string // FailBefore; "" gives a general one
+	Status  int    // FailBefore: HTTP status; 0: the usual one of the code
+
+	Delay   time.Duration // Slow
+	OnClock bool          // Slow: move a ManualClock by Delay instead of waiting
+}
+
+// Faults scripts what goes wrong. It is safe for concurrent use. Where several
+// faults match a call, the one added first strikes.
+type Faults struct {
+	mu     sync.Mutex
+	armed  []*armedFault
+	launch []*LaunchFault
+}
+
+type armedFault struct {
+	Fault
+	seen, struck int
+}
+
+// LaunchFault makes launches of instances fail, as AWS does for lack of capacity
+// or a broken image. The zero value of a selector matches every launch.
+type LaunchFault struct {
+	InstanceType     string
+	AvailabilityZone string
+	ImageID          string
+
+	Code    string // for example InsufficientInstanceCapacity; "": the instance launches but stays unhealthy
+	Message string
+}
+
+// Faults returns the emulator's fault script.
+func (s *Server) Faults() *Faults { return &s.faults }
+
+// Add arms a fault and returns a function that removes it. A StaleRead fault must
+// be armed before the write that its answer is to miss.
+func (f *Faults) Add(fault Fault) (remove func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	armed := &armedFault{Fault: fault}
+	f.armed = append(f.armed, armed)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.drop(armed)
+	}
+}
+
+// AddLaunch arms a fault of launches and returns a function that removes it.
+func (f *Faults) AddLaunch(fault LaunchFault) (remove func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	armed := &fault
+	f.launch = append(f.launch, armed)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for i, l := range f.launch {
+			if l == armed {
+				f.launch = append(f.launch[:i:i], f.launch[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+// Clear removes all faults.
+func (f *Faults) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.armed, f.launch = nil, nil
+}
+
+// Pending returns how many faults are armed.
+func (f *Faults) Pending() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.armed) + len(f.launch)
+}
+
+func (f *Faults) drop(armed *armedFault) {
+	for i, a := range f.armed {
+		if a == armed {
+			f.armed = append(f.armed[:i:i], f.armed[i+1:]...)
+			return
+		}
+	}
+}
+
+// take returns the fault that strikes a call, nil for none.
+func (f *Faults) take(call *Call, rq *request) *Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.armed {
+		if !a.matches(call, rq) {
+			continue
+		}
+		a.seen++
+		if a.seen <= a.After {
+			continue
+		}
+		a.struck++
+		if a.Times >= 0 && a.struck >= max(a.Times, 1) {
+			f.drop(a)
+		}
+		return &a.Fault
+	}
+	return nil
+}
+
+func (f *Fault) matches(call *Call, rq *request) bool {
+	switch {
+	case f.Service != "" && f.Service != call.Service,
+		f.Operation != "" && f.Operation != call.Operation,
+		f.WritesOnly && !call.Write,
+		f.Kind == StaleRead && call.Write:
+		return false
+	}
+	return f.Resource == "" || rq.mentions(f.Resource)
+}
+
+// mentions says whether the request's parameters or path hold a text.
+func (rq *request) mentions(text string) bool {
+	if rq.params != nil {
+		for _, values := range rq.params.top.pairs {
+			if strings.Contains(values[0], text) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, label := range rq.labels {
+		if strings.Contains(label, text) {
+			return true
+		}
+	}
+	return strings.Contains(string(rq.body), text)
+}
+
+func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
+
+func (f *Fault) realDelay() time.Duration {
+	if f.is(Slow) && !f.OnClock {
+		return f.Delay
+	}
+	return 0
+}
+
+func (f *Fault) message() string {
+	if f.Message != "" {
+		return f.Message
+	}
+	return "Scripted fault " + f.Code
+}
+
+// launchFault returns the fault that strikes a launch, nil for none.
+func (f *Faults) launchFault(instanceType, zone, image string) *LaunchFault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.launch {
+		if (l.InstanceType == "" || l.InstanceType == instanceType) &&
+			(l.AvailabilityZone == "" || l.AvailabilityZone == zone) &&
+			(l.ImageID == "" || l.ImageID == image) {
+			return l
+		}
+	}
+	return nil
+}
+
+// wantsSnapshots says whether writes have to keep what was before them.
+func (f *Faults) wantsSnapshots() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.armed {
+		if a.Kind == StaleRead {
+			return true
+		}
+	}
+	return false
+}
+
+// keepSnapshot keeps a region as it is before a write.
+func (s *Server) keepSnapshot(r *region) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic(fmt.Sprintf("marshal region: %v", err)) // regions are plain data
+	}
+	s.snapshot[r.Account+"/"+r.Name] = data
+}
+
+// handleStale runs a read on the region as it was before the last write; without
+// a snapshot it runs on the region as it is.
+func (s *Server) handleStale(rq *request) error {
+	if data := s.snapshot[rq.region.Account+"/"+rq.region.Name]; data != nil {
+		var before region
+		if err := json.Unmarshal(data, &before); err != nil {
+			return err
+		}
+		s.adopt(&before)
+		rq.region = &before
+	}
+	return rq.op.handle(rq)
+}
+
+// advance moves a clock that can be moved; a real one cannot.
+func (s *Server) advance(d time.Duration) {
+	if c, ok := s.clock.(interface{ Advance(time.Duration) }); ok {
+		c.Advance(d)
+	}
+}
+
+// sleep waits for d, and reports whether it did so to the end.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,220 @@
+package awsemu
+
+import (
+	"encoding/json"
+	"reflect"
+	"sort"
+)
+
+// updatable says whether a nodegroup can be updated now.
+func (ng *nodegroup) updatable(c *eksCluster) *apiError {
+	var err *apiError
+	switch {
+	case ng.Status == eksUpdating:
+		err = fail("ResourceInUseException", "Nodegroup cannot be updated as it is currently not in Active State")
+	case ng.Status != eksActive:
+		err = eksRefused("Nodegroup cannot be updated as it is currently in %s state", ng.Status)
+	case c.Status != eksActive:
+		err = eksRefused("Cluster '%s' is not in ACTIVE status", c.Name)
+	default:
+		return nil
+	}
+	return err.with("clusterName", c.Name).with("nodegroupName", ng.Name)
+}
+
+// maxUpdates is how many updates of a nodegroup are remembered.
+const maxUpdates = 100
+
+// beginUpdate notes an update.
+func (r *region) beginUpdate(ng *nodegroup, kind string, params []updateParam) *eksUpdate {
+	u := r.newUpdate(kind, params)
+	ng.Updates = append(ng.Updates, u)
+	if n := len(ng.Updates); n > maxUpdates {
+		ng.Updates = append([]*eksUpdate(nil), ng.Updates[n-maxUpdates:]...)
+	}
+	ng.enter(r, eksUpdating)
+	return u
+}
+
+type updateConfigInput struct {
+	Labels struct {
+		Set    map[string]string `json:"addOrUpdateLabels"`
+		Remove []string          `json:"removeLabels"`
+	} `json:"labels"`
+	Taints struct {
+		Set    []taint `json:"addOrUpdateTaints"`
+		Remove []taint `json:"removeTaints"`
+	} `json:"taints"`
+	Scaling      *scaling        `json:"scalingConfig"`
+	UpdateConfig *updateConfig   `json:"updateConfig"`
+	Repair       *repairConfig   `json:"nodeRepairConfig"`
+	WarmPool     *warmPoolConfig `json:"warmPoolConfig"`
+	Token        string          `json:"clientRequestToken"`
+}
+
+func updateNodegroupConfig(rq *request, in updateConfigInput) (any, error) {
+	r := rq.region
+	err := rq.idempotent(in.Token, func(string) bool { return true }, func() (string, error) {
+		c, ng, err := rq.nodegroup()
+		if err != nil {
+			return "", err
+		}
+		if err := ng.updatable(c); err != nil {
+			return "", err
+		}
+		changed := *ng
+		if err := in.apply(r, &changed); err != nil {
+			return "", err.with("clusterName", c.Name).with("nodegroupName", ng.Name)
+		}
+		*ng = changed
+		r.resize(ng, in.Scaling)
+		u := r.beginUpdate(ng, "ConfigUpdate", in.params())
+		r.tickNodegroup(ng, r.timings().NodegroupUpdate)
+		rq.reply = u.out()
+		return ng.Name, nil
+	})
+	return rq.reply, err
+}
+
+// apply changes a copy of the nodegroup by what was sent.
+func (in *updateConfigInput) apply(r *region, ng *nodegroup) *apiError {
+	if err := in.applyScaling(r, ng); err != nil {
+		return err
+	}
+	labels := map[string]string{}
+	for k, v := range ng.Labels {
+		labels[k] = v
+	}
+	for _, k := range in.Labels.Remove {
+		if _, both := in.Labels.Set[k]; both {
+			return eksInvalid("Label %s cannot be both added and removed", k)
+		}
+		delete(labels, k)
+	}
+	for k, v := range in.Labels.Set {
+		labels[k] = v
+	}
+	ng.Labels, ng.Taints = labels, mergedTaints(ng.Taints, in.Taints.Set, in.Taints.Remove)
+	if in.UpdateConfig != nil {
+		if ng.UpdateConfig = *in.UpdateConfig; ng.UpdateConfig.Max == nil && ng.UpdateConfig.Percentage == nil {
+			one := int64(1)
+			ng.UpdateConfig.Max = &one
+		}
+	}
+	if in.Repair != nil {
+		ng.Repair = in.Repair
+	}
+	if in.WarmPool != nil {
+		ng.WarmPool = in.WarmPool
+	}
+	for _, err := range []*apiError{
+		checkLabels(in.Labels.Set), checkTaints(in.Taints.Set), checkTaints(ng.Taints),
+		ng.UpdateConfig.check(), in.Repair.check(), in.WarmPool.check(ng.CustomImage),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *updateConfigInput) applyScaling(r *region, ng *nodegroup) *apiError {
+	if in.Scaling == nil {
+		return nil
+	}
+	s := ng.Scaling
+	if g := ng.group(r); g != nil {
+		desired := g.Desired
+		s.Desired = &desired
+	}
+	for _, f := range []struct{ to, from **int64 }{{&s.Min, &in.Scaling.Min}, {&s.Max, &in.Scaling.Max}, {&s.Desired, &in.Scaling.Desired}} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if in.Scaling.Desired == nil && s.Min != nil && s.Max != nil {
+		desired := min(max(*s.Desired, *s.Min), *s.Max)
+		s.Desired = &desired
+	}
+	if err := s.check(r.quota("nodes-per-nodegroup")); err != nil {
+		return err
+	}
+	ng.Scaling = s
+	return nil
+}
+
+// resize gives the group the nodegroup's sizes.
+func (r *region) resize(ng *nodegroup, sent *scaling) {
+	if g := ng.group(r); g != nil && !g.Deleting && sent != nil {
+		g.Min, g.Max, g.Desired = *ng.Scaling.Min, *ng.Scaling.Max, *ng.Scaling.Desired
+		g.Cause = "a user request update of AutoScalingGroup constraints to min: " + decimal(g.Min) + ", max: " + decimal(g.Max) + ", desired: " + decimal(g.Desired) + "."
+		r.touch(g)
+	}
+}
+
+// mergedTaints are taints after adding and removing; key and effect name one.
+func mergedTaints(have, add, remove []taint) []taint {
+	name := func(t taint) string { return t.Key + "\x00" + t.Effect }
+	byName := map[string]taint{}
+	for _, t := range have {
+		byName[name(t)] = t
+	}
+	for _, t := range remove {
+		delete(byName, name(t))
+	}
+	for _, t := range add {
+		byName[name(t)] = t
+	}
+	var out []taint
+	for _, key := range sortedKeys(byName) {
+		out = append(out, byName[key])
+	}
+	return out
+}
+
+// params are the update's parameters: sizes as numbers, the rest as JSON.
+func (in *updateConfigInput) params() []updateParam {
+	var out []updateParam
+	number := func(kind string, n *int64) {
+		if n != nil {
+			out = append(out, updateParam{kind, decimal(*n)})
+		}
+	}
+	object := func(kind string, v any) {
+		if !reflect.ValueOf(v).IsZero() && reflect.ValueOf(v).Len() > 0 {
+			text, err := json.Marshal(v)
+			if err == nil {
+				out = append(out, updateParam{kind, string(text)})
+			}
+		}
+	}
+	if in.Scaling != nil {
+		number("MinSize", in.Scaling.Min)
+		number("MaxSize", in.Scaling.Max)
+		number("DesiredSize", in.Scaling.Desired)
+	}
+	object("LabelsToAdd", in.Labels.Set)
+	object("LabelsToRemove", in.Labels.Remove)
+	object("TaintsToAdd", in.Taints.Set)
+	object("TaintsToRemove", in.Taints.Remove)
+	if in.UpdateConfig != nil {
+		number("MaxUnavailable", in.UpdateConfig.Max)
+		number("MaxUnavailablePercentage", in.UpdateConfig.Percentage)
+		if in.UpdateConfig.Strategy != "" {
+			out = append(out, updateParam{"UpdateStrategy", in.UpdateConfig.Strategy})
+		}
+	}
+	if in.Repair != nil && in.Repair.Enabled != nil {
+		value := "false"
+		if *in.Repair.Enabled {
+			value = "true"
+		}
+		out = append(out, updateParam{"NodeRepairEnabled", value})
+	}
+	if in.WarmPool != nil {
+		number("WarmPoolMinSize", in.WarmPool.Min)
+		number("WarmPoolMaxGroupPreparedCapacity", in.WarmPool.MaxPrepared)
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Type < out[j].Type })
+	return out
+}

@@ -1,0 +1,146 @@
+package awsemu
+
+import "reflect"
+
+type updateVersionInput struct {
+	Version  string      `json:"version"`
+	Release  string      `json:"releaseVersion"`
+	Template *ngTemplate `json:"launchTemplate"`
+	Force    bool        `json:"force"`
+	Token    string      `json:"clientRequestToken"`
+}
+
+func updateNodegroupVersion(rq *request, in updateVersionInput) (any, error) {
+	r := rq.region
+	err := rq.idempotent(in.Token, func(string) bool { return true }, func() (string, error) {
+		c, ng, err := rq.nodegroup()
+		if err != nil {
+			return "", err
+		}
+		if err := ng.updatable(c); err != nil {
+			return "", err
+		}
+		next, failed := r.targetOf(c, ng, &in)
+		if failed != nil {
+			return "", failed.with("clusterName", c.Name).with("nodegroupName", ng.Name)
+		}
+		next.Progress = r.now()
+		ng.Next = next
+		u := r.beginUpdate(ng, "VersionUpdate", next.params(ng))
+		r.tickNodegroup(ng, r.timings().InstancePending)
+		rq.reply = u.out()
+		return ng.Name, nil
+	})
+	return rq.reply, err
+}
+
+// params name what the update changes.
+func (next *ngTarget) params(ng *nodegroup) []updateParam {
+	out := []updateParam{{"ReleaseVersion", next.Release}, {"Version", next.Version}}
+	if ng.CustomImage {
+		out = nil
+	}
+	if next.Template != nil {
+		out = append([]updateParam{{"LaunchTemplateVersion", next.Template.Version}, {"LaunchTemplateName", next.Template.Name}}, out...)
+	}
+	return out
+}
+
+// targetOf checks a version update and makes the version of EKS's launch template
+// that it leads to.
+func (r *region) targetOf(c *eksCluster, ng *nodegroup, in *updateVersionInput) (*ngTarget, *apiError) {
+	template, data, err := r.targetTemplate(ng, in.Template)
+	if err != nil {
+		return nil, err
+	}
+	next := &ngTarget{Version: first(in.Version, ng.Version), Template: template}
+	imageID := ""
+	if ng.CustomImage {
+		if in.Version != "" || in.Release != "" {
+			return nil, eksInvalid("You cannot specify the field kubernetesVersion or releaseVersion when using custom AMIs.")
+		}
+		if imageID, err = r.resolveImage(data.text("ImageId")); err != nil {
+			return nil, eksInvalid("%s", err.Message)
+		}
+		next.Release = imageID
+	} else {
+		if err := checkVersionStep(c, ng, next.Version); err != nil {
+			return nil, err
+		}
+		if imageID, next.Release, err = r.amiRelease(ng.AMIType, next.Version, in.Release); err != nil {
+			return nil, err
+		}
+		if err := checkUserText(ng.AMIType, data); err != nil {
+			return nil, err
+		}
+	}
+	types := ng.InstanceTypes
+	if t := data.text("InstanceType"); t != "" {
+		if len(ng.InstanceTypes) > 0 {
+			return nil, eksInvalid("Instance types cannot be specified both in the launch template and in the nodegroup.")
+		}
+		types = []string{t}
+	}
+	if len(types) == 0 {
+		types = []string{"t3.medium"}
+	}
+	hidden := r.EC2.LaunchTemplates.get(ng.Hidden)
+	if hidden == nil {
+		return nil, eksRefused("The launch template %s of the nodegroup was not found", ng.Hidden)
+	}
+	next.Config = ng.config(r.hiddenVersion(hidden, r.hiddenData(c, ng, data, imageID)), types)
+	return next, nil
+}
+
+// hiddenVersion returns the version of EKS's template with a body: the default one
+// where that has it, else a new one.
+func (r *region) hiddenVersion(hidden *launchTemplate, body ltData) int64 {
+	if v := hidden.version(hidden.Default); v != nil && reflect.DeepEqual(v.Data, body) {
+		return v.Number
+	}
+	return r.addVersion(hidden, hidden.CreatedBy, body, "").Number
+}
+
+// targetTemplate is the user's launch template after the update: the same one in
+// the version that was asked for, or in the version in use.
+func (r *region) targetTemplate(ng *nodegroup, in *ngTemplate) (*ngTemplate, ltData, *apiError) {
+	switch {
+	case ng.Template == nil && in != nil:
+		return nil, nil, eksInvalid("You cannot specify a launch template for a nodegroup that was created without one.")
+	case ng.Template == nil:
+		return nil, nil, nil
+	case in == nil:
+		in = &ngTemplate{ID: ng.Template.ID, Version: ng.Template.Version}
+	}
+	template, data, err := r.resolveTemplate(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if template.ID != ng.Template.ID {
+		return nil, nil, eksInvalid("You cannot change the launch template of a nodegroup: %s", ng.Template.ID)
+	}
+	if err := checkUserTemplate(data); err != nil {
+		return nil, nil, err
+	}
+	if data.has("ImageId") != ng.CustomImage {
+		return nil, nil, eksInvalid("A nodegroup cannot change between a launch template with an image id and one without.")
+	}
+	return template, data, nil
+}
+
+// checkVersionStep allows the nodegroup's version or the next one, up to the
+// cluster's.
+func checkVersionStep(c *eksCluster, ng *nodegroup, version string) *apiError {
+	from, to := minorOf(ng.Version), minorOf(version)
+	switch {
+	case !contains(kubernetesVersions(), version):
+		return eksInvalid("unsupported Kubernetes version: %s", version)
+	case to < from:
+		return eksInvalid("Nodegroup Kubernetes version %s cannot be downgraded to %s", ng.Version, version)
+	case to > minorOf(c.Version):
+		return eksInvalid("Nodegroup Kubernetes version %s cannot be newer than the cluster's: %s", version, c.Version)
+	case to > from+1:
+		return eksInvalid("Nodegroup Kubernetes version can only be updated one minor version at a time: from %s to %s", ng.Version, version)
+	}
+	return nil
+}

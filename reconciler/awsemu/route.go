@@ -1,0 +1,81 @@
+package awsemu
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// scope is what a request's credential scope says.
+type scope struct {
+	accessKey string
+	region    string
+	service   string
+}
+
+// parseScope reads the credential scope of SigV4 from the Authorization header
+// or, for a presigned request, from the query.
+func parseScope(r *http.Request) (scope, bool) {
+	credential := r.URL.Query().Get("X-Amz-Credential")
+	if auth := r.Header.Get("Authorization"); auth != "" {
+		rest, ok := strings.CutPrefix(auth, "AWS4-HMAC-SHA256 ")
+		if !ok {
+			return scope{}, false
+		}
+		credential = ""
+		for _, part := range strings.Split(rest, ",") {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(part), "Credential="); ok {
+				credential = v
+			}
+		}
+	}
+	parts := strings.Split(credential, "/")
+	if len(parts) != 5 || parts[4] != "aws4_request" || parts[0] == "" {
+		return scope{}, false
+	}
+	return scope{accessKey: parts[0], region: parts[2], service: parts[3]}, true
+}
+
+// route finds the service that a request is for: by its credential scope or,
+// where that is missing, by what only that service's requests look like.
+func (s *Server) route(r *http.Request, sc scope, form url.Values) *service {
+	if sc.service != "" {
+		return s.services[sc.service]
+	}
+	target := r.Header.Get("X-Amz-Target")
+	for _, sv := range s.services {
+		switch {
+		case target != "":
+			if sv.target != "" && strings.HasPrefix(target, sv.target+".") {
+				return sv
+			}
+		case sv.protocol == protocolRESTJSON:
+			if op, _ := sv.match(r); op != nil {
+				return sv
+			}
+		case sv.version != "" && form.Get("Version") == sv.version:
+			return sv
+		}
+	}
+	return nil
+}
+
+// knownRegion says whether a name is one of AWS's regions. The list is that of
+// the partitions aws, aws-cn and aws-us-gov.
+func knownRegion(name string) bool {
+	switch name {
+	case "us-east-1", "us-east-2", "us-west-1", "us-west-2",
+		"af-south-1",
+		"ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3",
+		"ap-south-1", "ap-south-2",
+		"ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4",
+		"ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
+		"ca-central-1", "ca-west-1",
+		"eu-central-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2",
+		"eu-west-1", "eu-west-2", "eu-west-3",
+		"il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1",
+		"cn-north-1", "cn-northwest-1", "us-gov-east-1", "us-gov-west-1":
+		return true
+	}
+	return false
+}

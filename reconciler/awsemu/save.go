@@ -1,0 +1,119 @@
+package awsemu
+
+import (
+	"container/heap"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// stateSchema names the format of saved state.
+const stateSchema = "awsemu/v1"
+
+type savedState struct {
+	Schema string
+	Now    time.Time
+	State  *state
+}
+
+// Save writes the whole state as JSON: resources, timers and client tokens, but
+// neither recorded calls nor faults nor the fill of token buckets. It holds user
+// data and is to be kept as such.
+func (s *Server) Save(w io.Writer) error {
+	s.mu.Lock()
+	data, err := json.Marshal(savedState{Schema: stateSchema, Now: s.now, State: s.state})
+	s.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	if _, err := w.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	return nil
+}
+
+// Load replaces the whole state by a saved one. What became due in between
+// happens at the next request. On an error the state stays as it was.
+func (s *Server) Load(r io.Reader) error {
+	dec := json.NewDecoder(r)
+	dec.DisallowUnknownFields()
+	saved := savedState{State: newState()}
+	if err := dec.Decode(&saved); err != nil {
+		return fmt.Errorf("load state: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("load state: text after the end")
+	}
+	if saved.Schema != stateSchema {
+		return fmt.Errorf("load state: schema %q, want %q", saved.Schema, stateSchema)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(saved.State); err != nil {
+		return fmt.Errorf("load state: %w", err)
+	}
+	s.now = saved.Now
+	s.use(saved.State)
+	return nil
+}
+
+// use makes a state that was read from JSON the server's.
+func (s *Server) use(st *state) {
+	s.state = st
+	heap.Init(&s.state.Timers)
+	for _, a := range s.state.Accounts {
+		a.srv = s
+	}
+	for _, r := range s.state.Regions {
+		s.adopt(r)
+	}
+	s.snapshot = map[string][]byte{}
+}
+
+// restoreState goes back to a state as it was marshalled.
+func (s *Server) restoreState(data []byte) error {
+	st := newState()
+	if err := json.Unmarshal(data, st); err != nil {
+		return err
+	}
+	s.use(st)
+	return nil
+}
+
+// check looks for what would break the emulator later.
+func (s *Server) check(st *state) error {
+	if st == nil || st.Accounts == nil || st.Regions == nil || st.Keys == nil {
+		return errors.New("the state is not complete")
+	}
+	for _, t := range st.Timers {
+		if s.timerFuncs[t.Kind] == nil {
+			return fmt.Errorf("unknown timer %q", t.Kind)
+		}
+	}
+	for key, r := range st.Regions {
+		if r == nil || key != r.Account+"/"+r.Name {
+			return fmt.Errorf("region %q is not whole", key)
+		}
+	}
+	for key, a := range st.Accounts {
+		if a == nil || key != a.ID {
+			return fmt.Errorf("account %q is not whole", key)
+		}
+	}
+	return nil
+}
+
+// adopt makes a region that was read from JSON the server's.
+func (s *Server) adopt(r *region) {
+	r.srv = s
+	if r.Tokens == nil {
+		r.Tokens = map[string]*clientToken{}
+	}
+	for _, sv := range s.order {
+		if sv.restored != nil {
+			sv.restored(r)
+		}
+	}
+}

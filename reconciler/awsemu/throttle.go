@@ -1,0 +1,81 @@
+package awsemu
+
+import (
+	"time"
+)
+
+// allowance is the size of a token bucket: how many calls may come at once, and
+// how many more each second.
+type allowance struct {
+	burst  float64
+	refill float64
+}
+
+// tokenBucket is one bucket's fill at a time.
+type tokenBucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// spend takes a token for the call, and reports whether there was one.
+func (s *Server) spend(rq *request) bool {
+	name, size := rq.bucket()
+	key := rq.region.Account + "/" + rq.region.Name + "/" + rq.svc.name + "/" + name
+	b := s.buckets[key]
+	if b == nil {
+		b = &tokenBucket{tokens: size.burst, at: s.now}
+		s.buckets[key] = b
+	}
+	if passed := s.now.Sub(b.at).Seconds(); passed > 0 {
+		b.tokens = min(size.burst, b.tokens+passed*size.refill)
+		b.at = s.now
+	}
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// bucket names the bucket that a call draws from, and its size. EC2 publishes its
+// sizes and gives each action a bucket of its own. Auto Scaling has one allowance
+// over all its actions and EKS limits each action; their sizes are not published,
+// so these are cautious. SSM and STS document 40 and 600 calls a second.
+func (rq *request) bucket() (string, allowance) {
+	switch rq.svc.name {
+	case "ec2":
+		return rq.op.name, rq.ec2Allowance()
+	case "autoscaling":
+		return "all", allowance{burst: 100, refill: 10}
+	case "eks":
+		if rq.op.effect == writes {
+			return rq.op.name, allowance{burst: 10, refill: 2}
+		}
+		return rq.op.name, allowance{burst: 50, refill: 10}
+	case "ssm":
+		return "all", allowance{burst: 40, refill: 40}
+	case "iam":
+		return rq.op.name, allowance{burst: 50, refill: 15}
+	}
+	return "all", allowance{burst: 600, refill: 600}
+}
+
+// ec2Allowance is EC2's published size for the call.
+func (rq *request) ec2Allowance() allowance {
+	switch rq.op.name {
+	case "CreateLaunchTemplateVersion", "ModifyLaunchTemplate":
+		return allowance{burst: 100, refill: 5}
+	case "CreateTags", "DeleteTags":
+		return allowance{burst: 100, refill: 10}
+	case "TerminateInstances":
+		return allowance{burst: 100, refill: 5}
+	case "DescribeInstances", "DescribeSecurityGroups":
+		if !rq.params.has("MaxResults") && !rq.params.has("Filter") {
+			return allowance{burst: 50, refill: 10}
+		}
+	}
+	if rq.op.effect == writes {
+		return allowance{burst: 50, refill: 5}
+	}
+	return allowance{burst: 100, refill: 20}
+}

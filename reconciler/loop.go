@@ -1,0 +1,189 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// ScopeKey tells the accounts and regions apart, together with how they are reached.
+type ScopeKey struct {
+	// Account may be empty until the credentials have told it.
+	Account  string
+	Region   string
+	RoleARN  string
+	Endpoint string
+}
+
+// Batch is the targets of one scope.
+type Batch struct {
+	Key     ScopeKey
+	Scope   *Scope
+	Targets []Desired
+}
+
+// Loop runs passes until its context ends: at once when it is nudged, after a
+// short delay while something moves, and else at every interval. It is the one
+// writer of the process.
+type Loop struct {
+	// Desired says what Git wants now, by scope. A scope that cannot be
+	// reached has an Err in its targets and no Scope.
+	Desired  func(ctx context.Context) ([]Batch, error)
+	Reporter Reporter
+	Logger   *slog.Logger
+	Now      func() time.Time
+	// Interval is the time between passes with nothing moving, with 10 % of
+	// jitter either way; MovingDelay the time to the next pass while something moves.
+	Interval    time.Duration
+	MovingDelay time.Duration
+
+	once  sync.Once
+	bell  chan struct{}
+	state sync.Mutex
+	last  time.Time
+}
+
+// Defaults of Loop.
+const (
+	DefaultInterval    = time.Minute
+	DefaultMovingDelay = 5 * time.Second
+	// parallelScopes is how many accounts and regions are worked on at once.
+	parallelScopes = 4
+)
+
+func (l *Loop) init() { l.once.Do(func() { l.bell = make(chan struct{}, 1) }) }
+
+// Nudge has the next pass start now. It never blocks; several nudges before the
+// pass are one.
+func (l *Loop) Nudge() {
+	l.init()
+	select {
+	case l.bell <- struct{}{}:
+	default:
+	}
+}
+
+// LastPass returns when the last pass ended, zero before the first.
+func (l *Loop) LastPass() time.Time {
+	l.state.Lock()
+	defer l.state.Unlock()
+	return l.last
+}
+
+// Run makes passes until ctx ends. The pass that is under way then finishes the
+// calls in flight and starts no new step.
+func (l *Loop) Run(ctx context.Context) error {
+	l.init()
+	for {
+		moving := l.pass(ctx)
+		l.state.Lock()
+		l.last = l.now()
+		l.state.Unlock()
+		wait := jitter(orDefault(l.Interval, DefaultInterval))
+		if moving {
+			wait = min(wait, orDefault(l.MovingDelay, DefaultMovingDelay))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-l.bell:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+func orDefault(d, fallback time.Duration) time.Duration {
+	if d <= 0 {
+		return fallback
+	}
+	return d
+}
+
+// jitter moves d by up to 10 % either way, so that many daemons do not beat in time.
+func jitter(d time.Duration) time.Duration {
+	return d + time.Duration((rand.Float64()*0.2-0.1)*float64(d)) //nolint:gosec // spreading load needs no secrecy
+}
+
+func (l *Loop) now() time.Time {
+	if l.Now == nil {
+		return time.Now()
+	}
+	return l.Now()
+}
+
+// pass works through all scopes once and says whether something still moves.
+func (l *Loop) pass(ctx context.Context) (moving bool) {
+	batches, err := l.Desired(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.Logger.Error("pass failed", "error", err)
+		}
+		return false
+	}
+	reporter := &lockedReporter{r: l.Reporter}
+	slots := make(chan struct{}, parallelScopes)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, b := range batches {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			for _, r := range RunBatch(ctx, b, Apply) {
+				reporter.Report(context.WithoutCancel(ctx), r)
+				mu.Lock()
+				moving = moving || Moving(r)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return moving
+}
+
+// RunBatch makes one pass over one scope. A failure of the scope as a whole is
+// in each report.
+func RunBatch(ctx context.Context, b Batch, mode Mode) []*plan.Report {
+	if b.Scope == nil {
+		reports := make([]*plan.Report, len(b.Targets))
+		for i, t := range b.Targets {
+			reports[i] = newReport(t, time.Now())
+			if reports[i].Err == nil {
+				reports[i].Err = errors.New("open account: no access to AWS")
+			}
+		}
+		return reports
+	}
+	reports, err := b.Scope.Pass(ctx, b.Targets, mode)
+	if err != nil {
+		for _, r := range reports {
+			if r.Err == nil {
+				r.Err = err
+			}
+		}
+	}
+	return reports
+}
+
+// Moving reports whether a target is worth another look soon: something was
+// done, waits for something, or is on its way.
+func Moving(r *plan.Report) bool {
+	for _, o := range r.Outcomes {
+		if o.Status == plan.Done || o.Status == plan.Skipped {
+			return true
+		}
+	}
+	for _, p := range r.Pools {
+		if !p.Converged && p.FailureReason == "" && (p.Rollout != nil || p.InfrastructureReady || p.Phase == plan.PhaseProvisioning) {
+			return true
+		}
+	}
+	return false
+}

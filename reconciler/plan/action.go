@@ -1,0 +1,207 @@
+package plan
+
+import "github.com/weir-gitops/weir/render/intent"
+
+// Action is the request of a step, one of the types below. An executor does it
+// with one call to AWS (tags on several resources aside).
+type Action interface{ action() }
+
+// CreateLaunchTemplate makes a template with version 1.
+type CreateLaunchTemplate struct {
+	Name        string
+	Description string
+	Data        intent.TemplateData
+	Tags        map[string]string
+	Token       string
+}
+
+// CreateLaunchTemplateVersion adds a version to a template.
+type CreateLaunchTemplateVersion struct {
+	Template    TemplateRef // Version is empty
+	Description string
+	Data        intent.TemplateData
+	Token       string
+}
+
+// SetDefaultVersion moves a template's default version.
+type SetDefaultVersion struct {
+	Template TemplateRef
+	Token    string
+}
+
+// DeleteLaunchTemplate deletes a template with all of its versions.
+type DeleteLaunchTemplate struct {
+	Template TemplateRef
+}
+
+// TagLaunchTemplate sets and removes tags of a template.
+type TagLaunchTemplate struct {
+	Template TemplateRef
+	Put      map[string]string
+	Remove   []string // sorted
+}
+
+// CreateGroup makes an Auto Scaling group with everything that CreateAutoScalingGroup takes.
+type CreateGroup struct {
+	Group Group // Name, sizes, subnets, cooldown, warmup, Template, policy, Tags
+	// OmitDesired leaves the desired size to AWS (the minimum).
+	OmitDesired    bool
+	LifecycleHooks []intent.LifecycleHook
+}
+
+// UpdateGroup changes the members of a group that are not nil.
+type UpdateGroup struct {
+	Name                  string
+	MinSize               *int32
+	MaxSize               *int32
+	DesiredCapacity       *int32
+	SubnetIDs             []string
+	DefaultCooldown       *int32
+	DefaultInstanceWarmup *int32
+	CapacityRebalance     *bool
+	Template              *TemplateRef
+	MixedInstancesPolicy  *intent.MixedInstances // sent with Template
+}
+
+// StartRefresh starts an instance refresh with SkipMatching and the desired configuration.
+type StartRefresh struct {
+	Group                string
+	Template             TemplateRef
+	MixedInstancesPolicy *intent.MixedInstances
+	Preferences          intent.Refresh
+}
+
+// CancelRefresh cancels the group's running instance refresh.
+type CancelRefresh struct {
+	Group string
+	// RefreshID is the refresh that was observed, for weir's memory.
+	RefreshID string
+}
+
+// SetProcesses suspends and resumes scaling processes; both lists are sorted.
+type SetProcesses struct {
+	Group   string
+	Suspend []string
+	Resume  []string
+}
+
+// TagGroup sets and removes tags of a group.
+type TagGroup struct {
+	Group  string
+	Put    map[string]GroupTag
+	Remove []string // sorted
+}
+
+// DeleteGroup deletes a group with its instances (ForceDelete).
+type DeleteGroup struct {
+	Name string
+}
+
+// CreateNodegroup makes a managed nodegroup.
+type CreateNodegroup struct {
+	Nodegroup Nodegroup // what CreateNodegroup takes; Template.Version may be ""
+	Token     string
+}
+
+// UpdateNodegroupConfig changes what one UpdateNodegroupConfig call can change.
+type UpdateNodegroupConfig struct {
+	NodegroupName
+	MinSize, MaxSize, DesiredSize *int32
+	PutLabels                     map[string]string
+	RemoveLabels                  []string // sorted
+	PutTaints                     []intent.Taint
+	RemoveTaints                  []intent.Taint
+	UpdateConfig                  *intent.UpdateConfig
+	NodeRepair                    *bool
+	Token                         string
+}
+
+// UpdateNodegroupVersion moves a nodegroup to a template version, a Kubernetes
+// version or a release version.
+type UpdateNodegroupVersion struct {
+	NodegroupName
+	Template       *TemplateRef
+	Version        string
+	ReleaseVersion string
+	Token          string
+}
+
+// TagNodegroup sets and removes tags of a nodegroup.
+type TagNodegroup struct {
+	NodegroupName
+	ARN    string
+	Put    map[string]string
+	Remove []string // sorted
+}
+
+// DeleteNodegroup deletes a nodegroup.
+type DeleteNodegroup struct {
+	NodegroupName
+}
+
+func (CreateLaunchTemplate) action()        {}
+func (CreateLaunchTemplateVersion) action() {}
+func (SetDefaultVersion) action()           {}
+func (DeleteLaunchTemplate) action()        {}
+func (TagLaunchTemplate) action()           {}
+func (CreateGroup) action()                 {}
+func (UpdateGroup) action()                 {}
+func (StartRefresh) action()                {}
+func (CancelRefresh) action()               {}
+func (SetProcesses) action()                {}
+func (TagGroup) action()                    {}
+func (DeleteGroup) action()                 {}
+func (CreateNodegroup) action()             {}
+func (UpdateNodegroupConfig) action()       {}
+func (UpdateNodegroupVersion) action()      {}
+func (TagNodegroup) action()                {}
+func (DeleteNodegroup) action()             {}
+
+// WithTemplate returns the action with the template version that an earlier
+// step made filled in; made is by template name. Other actions are returned as
+// they are.
+func WithTemplate(a Action, made map[string]TemplateRef) Action {
+	fill := func(r TemplateRef) TemplateRef {
+		if m, ok := made[r.Name]; ok && r.Version == "" {
+			return m
+		}
+		return r
+	}
+	switch a := a.(type) {
+	case CreateGroup:
+		a.Group.Template = fill(a.Group.Template)
+		return a
+	case UpdateGroup:
+		if a.Template != nil {
+			t := fill(*a.Template)
+			a.Template = &t
+		}
+		return a
+	case StartRefresh:
+		a.Template = fill(a.Template)
+		return a
+	case CreateNodegroup:
+		if a.Nodegroup.Template.Name != "" {
+			a.Nodegroup.Template = fill(a.Nodegroup.Template)
+		}
+		return a
+	case UpdateNodegroupVersion:
+		if a.Template != nil {
+			t := fill(*a.Template)
+			a.Template = &t
+		}
+		return a
+	}
+	return a
+}
+
+// NodegroupOf returns the nodegroup whose update the action starts.
+func NodegroupOf(a Action) (NodegroupName, bool) {
+	switch a := a.(type) {
+	case UpdateNodegroupConfig:
+		return a.NodegroupName, true
+	case UpdateNodegroupVersion:
+		return a.NodegroupName, true
+	}
+	return NodegroupName{}, false
+}

@@ -1,0 +1,50 @@
+package plan
+
+import "github.com/weir-gitops/weir/render/intent"
+
+// Answers holds what AWS answered to the lookups of the intents. A lookup that
+// is not in it was not answered; it blocks its pool and never becomes a default.
+type Answers map[intent.Lookup]Answer
+
+// Answer is the answer to one lookup. Exactly the member that the lookup's kind
+// asks for is set, or Problem says why there is none.
+type Answer struct {
+	Image          *Image
+	Subnets        []string // sorted ids
+	SecurityGroups []string // sorted ids
+	Cluster        *EKSCluster
+	RoleARN        string
+	// Discovered subnets were written by nobody: a pool that has some keeps
+	// them, whatever appears in the network later.
+	Discovered bool
+	// Problem is a sentence for the user; Code classifies it in kebab case.
+	// Warning is said although there is an answer.
+	Problem string
+	Code    string
+	Warning string
+}
+
+// Image is an AMI.
+type Image struct {
+	ID           string
+	Name         string
+	Architecture string // x86_64 or arm64
+	// RootDevice is the device name of the root volume, RootSize its size in GiB.
+	RootDevice string
+	RootSize   int32
+}
+
+// EKSCluster is an EKS cluster as DescribeCluster tells it.
+type EKSCluster struct {
+	Name                   string
+	ARN                    string
+	Status                 string
+	Version                string // major.minor
+	Endpoint               string
+	CertificateAuthority   string // base64
+	ServiceCIDR            string
+	VPCID                  string
+	SubnetIDs              []string
+	SecurityGroupIDs       []string
+	ClusterSecurityGroupID string
+}

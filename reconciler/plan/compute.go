@@ -1,0 +1,221 @@
+package plan
+
+import (
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Compute plans one target. It is a pure function: equal input gives an equal
+// plan. needs names what the state lacks; a plan with needs is not whole, and
+// the caller reads what is named and computes again.
+func Compute(in Input) (plan *Plan, needs Needs) {
+	if in.Index == nil {
+		in.Index = NewIndex(in.State)
+	}
+	c := &computation{in: in, stuck: map[string]bool{}}
+	for i := range in.Set.Pools {
+		c.pool(&in.Set.Pools[i])
+	}
+	c.orphans()
+	c.needs.sort()
+	p := &Plan{
+		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
+		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
+	}
+	p.Summary = c.summary()
+	return p, c.needs
+}
+
+// computation is the work on one plan.
+type computation struct {
+	in    Input
+	steps []Step
+	diags diag.List
+	needs Needs
+	// hold is the hold of the pool that is being planned; its steps take it.
+	hold Hold
+	// stuck are the pools that have an error.
+	stuck map[string]bool
+	// blocked is set once the current pool has an error: none of its steps stand.
+	blocked bool
+}
+
+// pool plans one pool: template first, then what uses it.
+func (c *computation) pool(pool *intent.Pool) {
+	c.hold, c.blocked = c.holdOf(pool), false
+	for _, d := range pool.Blocked {
+		d.Severity = diag.Error
+		c.diags = append(c.diags, d)
+		c.blocked, c.stuck[pool.Key.String()] = true, true
+	}
+	for _, claim := range Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
+		if others := c.in.Fleet.Contested[claim]; len(others) > 0 {
+			c.blockf(pool, nil, "contested-name", "the "+string(claim.Resource)+" "+claim.Name+" is wanted by more than one target: "+join(others),
+				"give the pools different names, or put them in different accounts or regions")
+		}
+	}
+	if c.blocked {
+		return
+	}
+	before := len(c.steps)
+	var want *wantTemplate
+	if pool.LaunchTemplate != nil {
+		w, ok := c.template(pool)
+		if !ok {
+			return
+		}
+		want = w
+	}
+	switch {
+	case pool.Group != nil:
+		c.planGroup(pool, want)
+	case pool.Nodegroup != nil:
+		c.planNodegroup(pool, want)
+	}
+	if c.blocked {
+		c.steps = slices.DeleteFunc(c.steps, func(s Step) bool {
+			return s.Pool == pool.Key.String() && s.Held != HeldConflict
+		})
+		return
+	}
+	for i := before; i < len(c.steps); i++ {
+		c.steps[i].Pool = pool.Key.String()
+		if c.steps[i].Held == "" {
+			c.steps[i].Held = c.hold
+		}
+	}
+}
+
+func (c *computation) holdOf(pool *intent.Pool) Hold {
+	switch {
+	case c.in.Policy.Suspended || c.in.Policy.ReportOnly:
+		return HeldSuspended
+	case pool.Paused:
+		return HeldPaused
+	}
+	return ""
+}
+
+// step adds a step of the current pool.
+func (c *computation) step(pool *intent.Pool, s Step) {
+	s.Pool = pool.Key.String()
+	c.steps = append(c.steps, s)
+}
+
+// codeConflict is the diagnostic of a name that somebody else has.
+const codeConflict = "conflict"
+
+// conflict records that a wanted name is taken by what is not ours. Nothing of
+// the pool runs.
+func (c *computation) conflict(pool *intent.Pool, r Resource, name, why string) {
+	c.blockf(pool, nil, codeConflict, "the "+string(r)+" "+name+" exists and is not touched: "+why,
+		"rename the pool, or remove or hand over the existing resource")
+	c.steps = append(c.steps, Step{
+		Verb: Adopt, Resource: r, Pool: pool.Key.String(), Name: name, Reason: why, Held: HeldConflict,
+	})
+}
+
+// blockf records an error that keeps the pool from being planned.
+func (c *computation) blockf(pool *intent.Pool, path intent.Path, code, summary, detail string) {
+	c.blocked = true
+	c.stuck[pool.Key.String()] = true
+	c.note(diag.Error, pool, path, code, summary, detail)
+}
+
+// note records a diagnostic about the pool's infrastructure object. Positions
+// are attached by the caller, who can ask the render.
+func (c *computation) note(sev diag.Severity, pool *intent.Pool, path intent.Path, code, summary, detail string) {
+	c.diags = append(c.diags, diag.Diagnostic{
+		Severity: sev, Code: code, Summary: summary, Detail: detail,
+		Object: pool.Infrastructure.String(), Field: path.String(),
+	})
+}
+
+// verbRank orders verbs for the summary, gravest first.
+var verbRank = []Verb{Delete, Replace, Rollout, Create, Adopt, Update, PruneVersion}
+
+func (c *computation) summary() Summary {
+	gravest := map[string]int{}
+	for _, s := range c.steps {
+		rank := slices.Index(verbRank, s.Verb)
+		if old, ok := gravest[s.Pool]; !ok || rank < old {
+			gravest[s.Pool] = rank
+		}
+	}
+	var out Summary
+	for _, rank := range gravest {
+		switch verbRank[rank] {
+		case Delete:
+			out.Delete++
+		case Replace:
+			out.Replace++
+		case Rollout:
+			out.Rollout++
+		case Create:
+			out.Create++
+		default:
+			out.Update++
+		}
+	}
+	for i := range c.in.Set.Pools {
+		if _, ok := gravest[c.in.Set.Pools[i].Key.String()]; !ok {
+			out.Unchanged++
+		}
+	}
+	return out
+}
+
+func (n *Needs) sort() {
+	n.TemplateNames = sortedUnique(n.TemplateNames)
+	n.GroupNames = sortedUnique(n.GroupNames)
+	n.Refreshes = sortedUnique(n.Refreshes)
+	byName := func(a, b NodegroupName) int {
+		if a.String() < b.String() {
+			return -1
+		}
+		if a == b {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(n.Nodegroups, byName)
+	n.Nodegroups = slices.Compact(n.Nodegroups)
+	slices.SortFunc(n.Updates, byName)
+	n.Updates = slices.Compact(n.Updates)
+	sort.Slice(n.Versions, func(i, j int) bool { return n.Versions[i].ID < n.Versions[j].ID })
+	n.Versions = slices.Compact(n.Versions)
+}
+
+func sortedUnique(s []string) []string {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// Add joins the needs of several targets.
+func (n *Needs) Add(o Needs) {
+	n.TemplateNames = append(n.TemplateNames, o.TemplateNames...)
+	n.GroupNames = append(n.GroupNames, o.GroupNames...)
+	n.Nodegroups = append(n.Nodegroups, o.Nodegroups...)
+	n.Versions = append(n.Versions, o.Versions...)
+	n.Refreshes = append(n.Refreshes, o.Refreshes...)
+	n.Updates = append(n.Updates, o.Updates...)
+	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
+	n.sort()
+}
+
+func itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
+
+func join(s []string) string {
+	out := ""
+	for i, v := range s {
+		if i > 0 {
+			out += ", "
+		}
+		out += v
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// wantTemplate is a launch template with every lookup answered.
+type wantTemplate struct {
+	name   string
+	data   intent.TemplateData
+	source string // SourceHash; empty until needed where the image is fixed
+	lookup intent.Lookup
+	root   bool
+	needs  int32 // GiB that the image's snapshot asks of the root volume
+	tags   map[string]string
+}
+
+// answer returns the answer to a lookup of pool, or records why there is none.
+// A lookup that AWS did not answer blocks the pool and never becomes a default.
+func (c *computation) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) {
+	a, ok := c.in.Answers[l]
+	switch {
+	case !ok:
+		c.blockf(pool, nil, "lookup-unanswered", "the question for "+l.String()+" was not answered", "weir asks again at the next pass")
+		return Answer{}, false
+	case a.Problem != "":
+		c.blockf(pool, lookupPath(pool, l), a.Code, a.Problem, "")
+		return Answer{}, false
+	}
+	if a.Warning != "" {
+		c.note(diag.Warning, pool, lookupPath(pool, l), cmpOr(a.Code, "lookup"), a.Warning, "")
+	}
+	return a, true
+}
+
+func cmpOr(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// lookupPath is the manifest field that asked the lookup.
+func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
+	switch l.Kind {
+	case intent.ImageByID:
+		return intent.Path{"spec", "awsLaunchTemplate", "ami", "id"}
+	case intent.ImageForEKS, intent.ImageByName, intent.ImageByParameter:
+		return intent.Path{"spec", "awsLaunchTemplate"}
+	case intent.Subnets:
+		if pool.Kind == intent.NodegroupPool {
+			return intent.Path{"spec", "subnetIDs"}
+		}
+		return intent.Path{"spec", "subnets"}
+	case intent.SecurityGroupsByFilter:
+		return intent.Path{"spec", "awsLaunchTemplate", "additionalSecurityGroups"}
+	case intent.Role:
+		return intent.Path{"spec", "roleName"}
+	}
+	return nil
+}
+
+// template answers the lookups of the pool's template. ok is false where one
+// has no answer; the pool is then blocked.
+func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
+	t := pool.LaunchTemplate
+	w := &wantTemplate{name: t.Name, data: t.Data, lookup: t.Image, root: t.RootDevice}
+	w.data.BlockDeviceMappings = slices.Clone(t.Data.BlockDeviceMappings)
+	w.tags = withTags(t.Tags, c.in.Policy.ownTags(pool))
+	if n := pool.Nodegroup; n != nil {
+		w.tags[TagCluster] = n.ClusterName
+	}
+	ok = true
+
+	groups := map[string]bool{}
+	for _, id := range t.Data.SecurityGroupIDs {
+		groups[id] = true
+	}
+	for _, l := range t.SecurityGroups {
+		a, answered := c.answer(pool, l)
+		ok = ok && answered
+		for _, id := range a.SecurityGroups {
+			groups[id] = true
+		}
+	}
+	w.data.SecurityGroupIDs = sortedKeys(groups)
+	if len(w.data.SecurityGroupIDs) == 0 {
+		w.data.SecurityGroupIDs = nil
+	}
+
+	text, filled := c.userData(pool, t.UserData)
+	ok = ok && filled
+	if text != "" {
+		w.data.UserData = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+
+	if t.Image.Kind != "" {
+		a, answered := c.answer(pool, t.Image)
+		ok = ok && answered
+		if answered {
+			w.data.ImageID = a.Image.ID
+			if t.RootDevice && len(w.data.BlockDeviceMappings) > 0 {
+				w.data.BlockDeviceMappings[0].DeviceName = a.Image.RootDevice
+				w.needs = a.Image.RootSize
+			}
+		}
+	}
+	if !w.published() {
+		return w, ok
+	}
+	source := w.data
+	if w.root && len(source.BlockDeviceMappings) > 0 {
+		// The device name follows from the image, so it is no part of the source.
+		source.BlockDeviceMappings = slices.Clone(source.BlockDeviceMappings)
+		source.BlockDeviceMappings[0].DeviceName = ""
+	}
+	w.source = SourceHash(source, t.Image)
+	return w, ok
+}
+
+// userData fills the placeholders of bootstrap data from the EKS cluster.
+func (c *computation) userData(pool *intent.Pool, u intent.UserData) (string, bool) {
+	if u.Cluster.Kind == "" {
+		return u.Text, true
+	}
+	a, ok := c.answer(pool, u.Cluster)
+	if !ok {
+		return "", false
+	}
+	if a.Cluster.Endpoint == "" {
+		c.blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint yet, which the bootstrap data needs", "weir looks again at the next pass")
+		return "", false
+	}
+	text := strings.NewReplacer(
+		intent.PlaceholderEndpoint, a.Cluster.Endpoint,
+		intent.PlaceholderCA, a.Cluster.CertificateAuthority,
+		intent.PlaceholderServiceCIDR, a.Cluster.ServiceCIDR,
+	).Replace(u.Text)
+	if len(text) > userDataLimit {
+		c.blockf(pool, nil, "user-data-too-large", "the bootstrap data has "+itoa(int64(len(text)))+" bytes with the cluster's endpoint and certificate filled in; EC2 takes 16384",
+			"shorten the files and commands of the bootstrap configuration, or fetch them at boot")
+		return "", false
+	}
+	return text, true
+}
+
+// userDataLimit is EC2's limit for user data before base64, in bytes.
+const userDataLimit = 16384
+
+// published reports whether the image comes from a lookup whose answer changes
+// when somebody publishes a newer image.
+func (w *wantTemplate) published() bool {
+	return w.lookup.Kind != "" && w.lookup.Kind != intent.ImageByID
+}
+
+// is reports whether version v holds what is wanted. A version of weir's says so
+// by the hashes in its description; any other is compared by content. Where the
+// image comes from a lookup, the source hash decides: while nothing but the
+// answer changed, the version keeps its image, because a newly published image
+// must not roll a fleet by itself.
+func (w *wantTemplate) is(v TemplateVersion) bool {
+	body, source, ours := descriptionHashes(v.Description)
+	switch {
+	case ours && w.published():
+		return source == w.source
+	case ours:
+		return body == BodyHash(w.data)
+	}
+	return !v.Unknown && BodyHash(v.Data) == BodyHash(w.data)
+}

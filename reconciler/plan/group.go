@@ -1,0 +1,229 @@
+package plan
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// planGroup plans the Auto Scaling group of a pool and its template.
+func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
+	g := pool.Group
+	subnets, ok := c.answer(pool, g.Subnets)
+	if !ok {
+		return
+	}
+	observed, found := c.in.State.Groups[g.Name]
+	if !found && !c.in.State.Absent.Groups[g.Name] {
+		c.needs.GroupNames = append(c.needs.GroupNames, g.Name)
+	} else if found {
+		claim := Claim{Resource: AutoScalingGroup, Name: g.Name}
+		if o := c.groupOwnership(observed, c.in.Fleet.Wanted[claim]); !o.ours {
+			c.conflict(pool, AutoScalingGroup, g.Name, o.why)
+		}
+	}
+	version, ok := c.planTemplate(pool, want, c.inUse(observed))
+	if !ok || c.blocked {
+		return
+	}
+	switch {
+	case !found && c.in.State.Absent.Groups[g.Name]:
+		c.createGroup(pool, version, subnets.Subnets)
+	case !found:
+		return
+	case observed.Deleting:
+		c.note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; it is made anew once it is gone", "")
+	default:
+		if subnets.Discovered && len(observed.SubnetIDs) > 0 {
+			subnets.Subnets = observed.SubnetIDs // nobody wrote them, so those it has stay
+		}
+		c.updateGroup(pool, observed, version, subnets.Subnets)
+		c.rollGroup(pool, observed, version)
+	}
+}
+
+// inUse lists the template versions that a group is set to, is being refreshed
+// to, or still runs, in that order.
+func (c *computation) inUse(g Group) []TemplateRef {
+	refs := []TemplateRef{g.Template}
+	// A refresh that moves holds content that AWS already took: a read that
+	// does not show its version yet must not make weir cancel its own rollout.
+	if r := c.in.State.Refreshes[g.Name]; r.Active() {
+		refs = []TemplateRef{r.Template, g.Template}
+	}
+	for _, i := range g.Instances {
+		if !i.Leaving() && !slices.Contains(refs, i.Template) && len(refs) < maxCandidates {
+			refs = append(refs, i.Template)
+		}
+	}
+	return refs
+}
+
+// groupOwnership is owns, and besides no group behind a nodegroup is ever
+// taken for a pool's own.
+func (c *computation) groupOwnership(g Group, wantedBy string) ownership {
+	if t, behind := g.Tags[tagNodegroup]; behind {
+		return ownership{why: "it is the group behind the EKS nodegroup " + t.Value}
+	}
+	return c.in.Policy.owns(groupTagValues(g.Tags), wantedBy, c.in.Fleet.Whole)
+}
+
+// desiredSize is the wanted size inside the bounds.
+func desiredSize(pool *intent.Pool) int32 {
+	return min(max(pool.Replicas.Value, pool.Group.MinSize), pool.Group.MaxSize)
+}
+
+func (c *computation) groupTags(pool *intent.Pool) map[string]string {
+	return withTags(pool.Group.Tags, c.in.Policy.ownTags(pool))
+}
+
+func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subnets []string) {
+	g := pool.Group
+	group := Group{
+		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: desiredSize(pool),
+		SubnetIDs: subnets, DefaultCooldown: g.DefaultCooldown, DefaultInstanceWarmup: g.DefaultInstanceWarmup,
+		CapacityRebalance: g.CapacityRebalance, Template: version.ref, MixedInstancesPolicy: g.MixedInstancesPolicy,
+		Tags: map[string]GroupTag{},
+	}
+	for k, v := range c.groupTags(pool) {
+		group.Tags[k] = GroupTag{Value: v}
+	}
+	changes := []Change{
+		infraChange(pool, "minSize", nil, g.MinSize),
+		infraChange(pool, "maxSize", nil, g.MaxSize),
+		replicasChange(pool, nil, group.DesiredCapacity),
+		infraChange(pool, "subnets", nil, subnets),
+		{Field: "launchTemplate.version", To: version.version()},
+	}
+	if g.MixedInstancesPolicy != nil {
+		changes = append(changes, infraChange(pool, "mixedInstancesPolicy", nil, jsonValue(g.MixedInstancesPolicy)))
+	}
+	c.step(pool, Step{
+		Verb: Create, Resource: AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
+		Instances: int(group.DesiredCapacity), Changes: changes,
+		Do: CreateGroup{Group: group, OmitDesired: pool.ReplicasManagedExternally && !pool.Replicas.Written, LifecycleHooks: g.LifecycleHooks},
+	})
+	if suspend := declaredSuspended(g); len(suspend) > 0 {
+		c.step(pool, Step{
+			Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: "processes are declared suspended",
+			Changes: []Change{infraChange(pool, "suspendProcesses", nil, suspend)},
+			Do:      SetProcesses{Group: g.Name, Suspend: suspend},
+		})
+	}
+}
+
+func declaredSuspended(g *intent.Group) []string {
+	var out []string
+	for _, p := range g.SuspendedProcesses {
+		if p.Suspended {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// updateGroup plans everything of an existing group but its launch
+// configuration. What weir does not own keeps its observed value.
+func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedVersion, subnets []string) {
+	g := pool.Group
+	u := UpdateGroup{Name: g.Name}
+	var changes []Change
+	set := func(field string, from, to int32, dst **int32) {
+		if from != to {
+			*dst = &to
+			changes = append(changes, infraChange(pool, field, from, to))
+		}
+	}
+	set("minSize", have.MinSize, g.MinSize, &u.MinSize)
+	set("maxSize", have.MaxSize, g.MaxSize, &u.MaxSize)
+	set("defaultCoolDown", have.DefaultCooldown, g.DefaultCooldown, &u.DefaultCooldown)
+	set("defaultInstanceWarmup", have.DefaultInstanceWarmup, g.DefaultInstanceWarmup, &u.DefaultInstanceWarmup)
+	// A written number is held; a default set the size at creation only.
+	if want := desiredSize(pool); pool.Replicas.Written && !pool.ReplicasManagedExternally && want != have.DesiredCapacity {
+		u.DesiredCapacity = &want
+		changes = append(changes, replicasChange(pool, have.DesiredCapacity, want))
+	}
+	if have.CapacityRebalance != g.CapacityRebalance {
+		u.CapacityRebalance = &g.CapacityRebalance
+		changes = append(changes, infraChange(pool, "capacityRebalance", have.CapacityRebalance, g.CapacityRebalance))
+	}
+	if !slices.Equal(have.SubnetIDs, subnets) {
+		u.SubnetIDs = subnets
+		changes = append(changes, infraChange(pool, "subnets", have.SubnetIDs, subnets))
+	}
+	if c.updatesDirectly(pool, have) && !c.runsWanted(pool, have, version) {
+		u.Template, u.MixedInstancesPolicy = &version.ref, g.MixedInstancesPolicy
+		changes = append(changes, c.launchChanges(pool, have, version)...)
+	}
+	if len(changes) > 0 {
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Changes: changes, Do: u})
+	}
+	if len(g.LifecycleHooks) > 0 {
+		c.note(diag.Info, pool, intent.Path{"spec", "lifecycleHooks"}, "hooks-at-creation",
+			"the lifecycle hooks were made with the group; later changes of them are not carried by this version", "")
+	}
+	c.updateProcesses(pool, have)
+	c.updateGroupTags(pool, have)
+}
+
+func (c *computation) updateProcesses(pool *intent.Pool, have Group) {
+	s := SetProcesses{Group: have.Name}
+	var changes []Change
+	for _, p := range pool.Group.SuspendedProcesses {
+		suspended := slices.Contains(have.SuspendedProcesses, p.Name)
+		if suspended == p.Suspended {
+			continue
+		}
+		if p.Suspended {
+			s.Suspend = append(s.Suspend, p.Name)
+		} else {
+			s.Resume = append(s.Resume, p.Name)
+		}
+		changes = append(changes, Change{Field: "suspendProcesses." + p.Name, From: suspended, To: p.Suspended,
+			Object: pool.Infrastructure, Path: intent.Path{"spec", "suspendProcesses"}})
+	}
+	if len(changes) > 0 {
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "suspended processes differ", Changes: changes, Do: s})
+	}
+}
+
+func (c *computation) updateGroupTags(pool *intent.Pool, have Group) {
+	put, remove := missingTags(c.groupTags(pool), groupTagValues(have.Tags))
+	if len(put)+len(remove) == 0 {
+		return
+	}
+	t := TagGroup{Group: have.Name, Put: map[string]GroupTag{}, Remove: remove}
+	for k, v := range put {
+		t.Put[k] = GroupTag{Value: v}
+	}
+	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "tags differ",
+		Changes: tagChanges(pool, put, remove, groupTagValues(have.Tags)), Do: t})
+}
+
+func infraChange(pool *intent.Pool, field string, from, to any) Change {
+	return Change{Field: field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec"}.Join(fieldPath(field)...)}
+}
+
+func replicasChange(pool *intent.Pool, from, to any) Change {
+	return Change{Field: "replicas", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "replicas"}}
+}
+
+// reason says in a few words which fields a step changes.
+func reason(changes []Change) string {
+	var fields []string
+	for _, ch := range changes {
+		fields = append(fields, ch.Field)
+	}
+	if len(fields) > 3 {
+		fields = append(fields[:3], "…")
+	}
+	if len(fields) == 1 {
+		return fields[0] + " differs"
+	}
+	return join(fields) + " differ"
+}
+
+// samePolicy compares mixed instances policies, which hold AWS's defaults on both sides.
+func samePolicy(a, b *intent.MixedInstances) bool { return reflect.DeepEqual(a, b) }

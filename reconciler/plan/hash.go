@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// descriptionLimit is EC2's limit for a version description, in characters.
+const descriptionLimit = 255
+
+const descriptionPrefix = "weir:v1:"
+
+// canonical returns JSON with sorted keys and absent members omitted, so equal
+// values give equal bytes whatever order a struct declares its members in.
+func canonical(v any) []byte {
+	first, err := json.Marshal(v)
+	if err != nil {
+		// Intent types hold strings, numbers, booleans and slices of them.
+		panic("canonical: " + err.Error())
+	}
+	var generic any
+	if err := json.Unmarshal(first, &generic); err != nil {
+		panic("canonical: " + err.Error())
+	}
+	out, err := json.Marshal(generic)
+	if err != nil {
+		panic("canonical: " + err.Error())
+	}
+	return out
+}
+
+func shortHash(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p)
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// bodyJSON is canonical for template data, whose structs declare their members
+// in order: it is on the path of every steady pass.
+func bodyJSON(data *intent.TemplateData) []byte {
+	out, err := json.Marshal(data)
+	if err != nil {
+		panic("template data: " + err.Error())
+	}
+	return out
+}
+
+// BodyHash is 16 hex of SHA-256 over the canonical JSON of template data.
+func BodyHash(data intent.TemplateData) string { return shortHash(bodyJSON(&data)) }
+
+// SourceHash is BodyHash with the image as Git names it: by lookup, not by what
+// the lookup answered. While it is unchanged a newly published image rolls nothing.
+func SourceHash(data intent.TemplateData, image intent.Lookup) string {
+	data.ImageID = ""
+	return shortHash(bodyJSON(&data), canonical(image))
+}
+
+// Description is what weir writes as a version's description: the hashes, then
+// the commit, so that the console reads like a log.
+func Description(body, source string, c Commit) string {
+	text := descriptionPrefix + body + ":" + source
+	if c.Revision != "" {
+		text += " " + c.Revision[:min(7, len(c.Revision))]
+	}
+	if subject := printable(c.Subject); subject != "" {
+		text += " " + subject
+	}
+	if utf8.RuneCountInString(text) <= descriptionLimit {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:descriptionLimit]))
+}
+
+func printable(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
+	}), " ")
+}
+
+// descriptionHashes reads the hashes back out of a version description.
+func descriptionHashes(description string) (body, source string, ok bool) {
+	rest, ok := strings.CutPrefix(description, descriptionPrefix)
+	if !ok {
+		return "", "", false
+	}
+	rest, _, _ = strings.Cut(rest, " ")
+	body, source, ok = strings.Cut(rest, ":")
+	return body, source, ok && len(body) == 16 && len(source) == 16
+}
+
+// mask stands for user data in changes: equal text gives equal marks, and the
+// key keeps anybody without it from guessing a short secret.
+func (p Policy) mask(text string) any {
+	if text == "" {
+		return nil
+	}
+	m := hmac.New(sha256.New, p.DigestKey)
+	m.Write([]byte(text))
+	return "hmac:" + hex.EncodeToString(m.Sum(nil))[:16]
+}

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+)
+
+// Index arranges a state by the target in its tags. It is made once for a state,
+// whatever the number of targets that are planned against it.
+type Index struct {
+	owned map[ownerKey]owned
+	// inUse holds the ids and names of templates that something launches from.
+	inUse map[string]bool
+}
+
+// ownerKey is what three of weir's tags say together.
+type ownerKey struct{ instance, source, target string }
+
+// owned is what carries one target's tags, each list in order.
+type owned struct {
+	groups, templates []string
+	nodegroups        []NodegroupName
+	pools             map[string]bool
+}
+
+// NewIndex arranges s.
+func NewIndex(s *State) *Index {
+	x := &Index{owned: map[ownerKey]owned{}, inUse: map[string]bool{}}
+	note := func(tags map[string]string, put func(*owned)) {
+		if tags[TagOwner] == "" {
+			return
+		}
+		key := ownerKey{tags[TagOwner], tags[TagSource], tags[TagTarget]}
+		o := x.owned[key]
+		if o.pools == nil {
+			o.pools = map[string]bool{}
+		}
+		o.pools[tags[TagPool]] = true
+		put(&o)
+		x.owned[key] = o
+	}
+	use := func(r TemplateRef) { x.inUse[r.ID], x.inUse[r.Name] = r.ID != "", r.Name != "" }
+	for _, name := range sortedKeys(s.Groups) {
+		g := s.Groups[name]
+		use(g.Template)
+		for _, i := range g.Instances {
+			use(i.Template)
+		}
+		own := map[string]string{TagOwner: g.Tags[TagOwner].Value, TagSource: g.Tags[TagSource].Value,
+			TagTarget: g.Tags[TagTarget].Value, TagPool: g.Tags[TagPool].Value}
+		note(own, func(o *owned) { o.groups = append(o.groups, name) })
+	}
+	names := make([]NodegroupName, 0, len(s.Nodegroups))
+	for n := range s.Nodegroups {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b NodegroupName) int { return strings.Compare(a.String(), b.String()) })
+	for _, name := range names {
+		n := s.Nodegroups[name]
+		use(n.Template)
+		note(n.Tags, func(o *owned) { o.nodegroups = append(o.nodegroups, name) })
+	}
+	for _, name := range sortedKeys(s.Templates) {
+		note(s.Templates[name].Tags, func(o *owned) { o.templates = append(o.templates, name) })
+	}
+	return x
+}

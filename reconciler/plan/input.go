@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"maps"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Input is everything a plan of one target depends on.
+type Input struct {
+	Policy  Policy
+	Commit  Commit
+	Set     *intent.Set
+	Answers Answers
+	State   *State
+	// Index is NewIndex(State); Compute makes it where it is nil.
+	Index  *Index
+	Fleet  Fleet
+	Memory Memory
+}
+
+// Commit is what a new template version's description says of its cause.
+type Commit struct {
+	Revision string // full hash; "" in path mode
+	Subject  string
+}
+
+// Policy is what the configuration says about one target.
+type Policy struct {
+	// Instance is the value of the tag weir.dev/owner.
+	Instance string
+	Target   string
+	// Source is the value of the tag weir.dev/source; Sources holds those of
+	// all of the instance's sources.
+	Source  string
+	Sources []string
+	Account string
+	Region  string
+	// Suspended targets are planned and never written.
+	Suspended bool
+	// ReportOnly targets (mode: report) show drift and change nothing.
+	ReportOnly bool
+	Prune      Prune
+	// OwnTargetOnly refuses resources of another target of the same instance
+	// and source: path mode, where nobody knows what other targets want.
+	OwnTargetOnly bool
+	// DigestKey keys the HMAC that stands for user data in changes.
+	DigestKey []byte
+	// Secretless marks a plan that was made without the target's secrets.
+	Secretless bool
+}
+
+// Prune says whether orphans are deleted, and how many at most.
+type Prune struct {
+	// Enabled turns deleting on; Silent leaves orphans unmentioned (path mode
+	// without --prune).
+	Enabled bool
+	Silent  bool
+	// Percent of the pools that the target owns in AWS, rounded down but at
+	// least 1; or Count where Percent is 0.
+	Percent int
+	Count   int
+	// Allowed are pools ("namespace/name") whose deletion was allowed
+	// whatever the limit says.
+	Allowed map[string]bool
+}
+
+// DefaultPrunePercent is the limit where the configuration gives none.
+const DefaultPrunePercent = 20
+
+// limit returns how many of owned pools may be deleted in one pass.
+func (p Prune) limit(owned int) int {
+	if p.Percent == 0 && p.Count > 0 {
+		return p.Count
+	}
+	percent := p.Percent
+	if percent == 0 {
+		percent = DefaultPrunePercent
+	}
+	return max(1, owned*percent/100)
+}
+
+// Claim names an AWS resource that a target wants to exist.
+type Claim struct {
+	Resource Resource
+	// Name is the resource's; Cluster is set for nodegroups only.
+	Name    string
+	Cluster string
+}
+
+// Fleet is what all targets of the instance in the account and region want
+// together.
+type Fleet struct {
+	// Wanted names the target that wants a resource; several targets that want
+	// the same one are in Contested.
+	Wanted    map[Claim]string
+	Contested map[Claim][]string
+	// Whole says that every one of those targets has a whole render. Unless it
+	// is, nothing is deleted.
+	Whole bool
+}
+
+// Claims returns the resources that a set of intents wants.
+func Claims(set *intent.Set) []Claim {
+	var out []Claim
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		if p.LaunchTemplate != nil {
+			out = append(out, Claim{Resource: LaunchTemplate, Name: p.LaunchTemplate.Name})
+		}
+		if p.Group != nil {
+			out = append(out, Claim{Resource: AutoScalingGroup, Name: p.Group.Name})
+		}
+		if p.Nodegroup != nil {
+			out = append(out, Claim{Resource: ManagedNodegroup, Name: p.Nodegroup.Name, Cluster: p.Nodegroup.ClusterName})
+		}
+	}
+	return out
+}
+
+// NewFleet joins the claims of several targets.
+func NewFleet(claims map[string][]Claim, whole bool) Fleet {
+	f := Fleet{Wanted: map[Claim]string{}, Contested: map[Claim][]string{}, Whole: whole}
+	for _, target := range sortedKeys(claims) {
+		for _, c := range claims[target] {
+			first, taken := f.Wanted[c]
+			switch {
+			case !taken:
+				f.Wanted[c] = target
+			case first != target:
+				if len(f.Contested[c]) == 0 {
+					f.Contested[c] = []string{first}
+				}
+				f.Contested[c] = append(f.Contested[c], target)
+			}
+		}
+	}
+	return f
+}
+
+// Memory is what a running process remembers between passes: EKS hands a
+// nodegroup whose update failed back as ACTIVE with its old values, so only the
+// memory of the attempt keeps weir from trying for ever. A restart forgets it
+// and costs one more try.
+type Memory struct {
+	// Started holds the fingerprint of the wanted nodegroup for which an
+	// update was last started.
+	Started map[NodegroupName]StartedUpdate
+	// Cancelled holds the ids of instance refreshes that weir cancelled.
+	Cancelled map[string]bool
+	// Retry names pools ("namespace/name") whose parked rollouts are to be
+	// tried again in this pass.
+	Retry map[string]bool
+}
+
+// StartedUpdate is a nodegroup update that this process started.
+type StartedUpdate struct {
+	UpdateID    string
+	Fingerprint string
+}
+
+// Clone returns a memory that shares no map with m.
+func (m Memory) Clone() Memory {
+	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Retry: maps.Clone(m.Retry)}
+}

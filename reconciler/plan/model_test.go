@@ -1,0 +1,327 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// model is the smallest AWS that planning can be tried against: it holds a
+// state, answers needs and does actions at once. The emulator and the contract
+// suite speak for the real wire; this speaks for the planner alone.
+type model struct {
+	state  State
+	nextID int
+	writes []string
+}
+
+func newModel() *model {
+	return &model{state: State{
+		Account: "000000000000", Region: "eu-west-1",
+		Templates: map[string]Template{}, Groups: map[string]Group{}, Nodegroups: map[NodegroupName]Nodegroup{},
+		Refreshes: map[string]Refresh{}, Updates: map[NodegroupName]NodegroupUpdate{}, Clusters: map[string]bool{},
+	}}
+}
+
+func (m *model) id(prefix string) string {
+	m.nextID++
+	return fmt.Sprintf("%s-%017x", prefix, m.nextID)
+}
+
+// observe returns what the owner read gives: only what carries the owner's tag.
+func (m *model) observe(owner string) State {
+	s := State{
+		Account: m.state.Account, Region: m.state.Region,
+		Templates: map[string]Template{}, Groups: map[string]Group{}, Nodegroups: map[NodegroupName]Nodegroup{},
+		Absent:    Absent{Templates: map[string]bool{}, Groups: map[string]bool{}, Nodegroups: map[NodegroupName]bool{}},
+		Refreshes: map[string]Refresh{}, Updates: map[NodegroupName]NodegroupUpdate{},
+	}
+	for n, t := range m.state.Templates {
+		if t.Tags[TagOwner] == owner {
+			s.Templates[n] = t
+		}
+	}
+	for n, g := range m.state.Groups {
+		if g.Tags[TagOwner].Value == owner {
+			s.Groups[n] = g
+		}
+	}
+	maps.Copy(s.Nodegroups, m.state.Nodegroups)
+	return s
+}
+
+func (m *model) fill(s State, n Needs) State {
+	for _, name := range n.TemplateNames {
+		if t, ok := m.state.Templates[name]; ok {
+			s.Templates[name] = t
+		} else {
+			s.Absent.Templates[name] = true
+		}
+	}
+	for _, name := range n.GroupNames {
+		if g, ok := m.state.Groups[name]; ok {
+			s.Groups[name] = g
+		} else {
+			s.Absent.Groups[name] = true
+		}
+	}
+	for _, name := range n.Nodegroups {
+		if _, ok := m.state.Nodegroups[name]; !ok {
+			s.Absent.Nodegroups[name] = true
+		}
+	}
+	for _, name := range n.Refreshes {
+		s.Refreshes[name] = m.state.Refreshes[name]
+	}
+	if n.TemplateUsers {
+		s.TemplateUsers = map[string][]string{}
+		for _, g := range m.state.Groups {
+			s.TemplateUsers[g.Template.ID] = append(s.TemplateUsers[g.Template.ID], g.Name)
+		}
+	}
+	for _, name := range n.Updates {
+		s.Updates[name] = m.state.Updates[name]
+	}
+	return s
+}
+
+// pass plans to the end of its needs.
+func (m *model) pass(t fataler, in Input) (*Plan, Input) {
+	t.Helper()
+	state := m.observe(in.Policy.Instance)
+	for range 6 {
+		in.State = &state
+		p, needs := Compute(in)
+		if needs.Empty() {
+			return p, in
+		}
+		state = m.fill(state, needs)
+	}
+	t.Fatal("planning never has enough of the state")
+	return nil, in
+}
+
+// apply does the steps that run in this pass.
+func (m *model) apply(p *Plan) {
+	made := map[string]TemplateRef{}
+	for _, s := range p.Steps {
+		if s.Held != "" || s.Later {
+			continue
+		}
+		m.writes = append(m.writes, fmt.Sprintf("%T %s", s.Do, s.Name))
+		m.do(WithTemplate(s.Do, made), made)
+	}
+}
+
+func (m *model) do(a Action, made map[string]TemplateRef) {
+	switch a := a.(type) {
+	case CreateLaunchTemplate:
+		if _, taken := m.state.Templates[a.Name]; taken {
+			panic("create template: name taken: " + a.Name)
+		}
+		t := Template{ID: m.id("lt"), Name: a.Name, DefaultVersion: 1, LatestVersion: 1, Tags: a.Tags,
+			Versions: map[int64]TemplateVersion{1: {Number: 1, Description: a.Description, Data: a.Data}}}
+		m.state.Templates[a.Name] = t
+		made[a.Name] = TemplateRef{ID: t.ID, Name: t.Name, Version: "1"}
+	case CreateLaunchTemplateVersion:
+		t := m.state.Templates[a.Template.Name]
+		t.LatestVersion++
+		t.Versions = maps.Clone(t.Versions)
+		t.Versions[t.LatestVersion] = TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data}
+		m.state.Templates[t.Name] = t
+		made[t.Name] = TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)}
+	case SetDefaultVersion:
+		t := m.state.Templates[a.Template.Name]
+		t.DefaultVersion, _ = strconv.ParseInt(a.Template.Version, 10, 64)
+		m.state.Templates[t.Name] = t
+	case DeleteLaunchTemplate:
+		delete(m.state.Templates, a.Template.Name)
+	case TagLaunchTemplate:
+		t := m.state.Templates[a.Template.Name]
+		t.Tags = withTags(t.Tags, a.Put)
+		for _, k := range a.Remove {
+			delete(t.Tags, k)
+		}
+		m.state.Templates[t.Name] = t
+	default:
+		m.doGroup(a)
+	}
+}
+
+func (m *model) doGroup(a Action) {
+	switch a := a.(type) {
+	case CreateGroup:
+		g := a.Group
+		g.Instances = m.launch(g, nil)
+		m.state.Groups[g.Name] = g
+	case UpdateGroup:
+		g := m.state.Groups[a.Name]
+		assign(&g.MinSize, a.MinSize)
+		assign(&g.MaxSize, a.MaxSize)
+		assign(&g.DesiredCapacity, a.DesiredCapacity)
+		g.DesiredCapacity = min(max(g.DesiredCapacity, g.MinSize), g.MaxSize)
+		assign(&g.DefaultCooldown, a.DefaultCooldown)
+		assign(&g.DefaultInstanceWarmup, a.DefaultInstanceWarmup)
+		assign(&g.CapacityRebalance, a.CapacityRebalance)
+		if a.SubnetIDs != nil {
+			g.SubnetIDs = a.SubnetIDs
+		}
+		if a.Template != nil {
+			g.Template, g.MixedInstancesPolicy = *a.Template, a.MixedInstancesPolicy
+		}
+		g.Instances = m.launch(g, g.Instances)
+		m.state.Groups[g.Name] = g
+	case StartRefresh:
+		g := m.state.Groups[a.Group]
+		g.Template, g.MixedInstancesPolicy = a.Template, a.MixedInstancesPolicy
+		g.Instances = m.launch(g, nil)
+		m.state.Groups[g.Name] = g
+		m.state.Refreshes[g.Name] = Refresh{ID: m.id("refresh"), Status: "Successful", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy}
+	case CancelRefresh:
+		r := m.state.Refreshes[a.Group]
+		r.Status = "Cancelled"
+		m.state.Refreshes[a.Group] = r
+	case SetProcesses:
+		g := m.state.Groups[a.Group]
+		s := slices.DeleteFunc(append(slices.Clone(g.SuspendedProcesses), a.Suspend...), func(p string) bool { return slices.Contains(a.Resume, p) })
+		g.SuspendedProcesses = sortedUnique(s)
+		m.state.Groups[g.Name] = g
+	case TagGroup:
+		g := m.state.Groups[a.Group]
+		g.Tags = maps.Clone(g.Tags)
+		maps.Copy(g.Tags, a.Put)
+		for _, k := range a.Remove {
+			delete(g.Tags, k)
+		}
+		m.state.Groups[g.Name] = g
+	case DeleteGroup:
+		delete(m.state.Groups, a.Name)
+	default:
+		m.doNodegroup(a)
+	}
+}
+
+func (m *model) doNodegroup(a Action) {
+	switch a := a.(type) {
+	case CreateNodegroup:
+		n := a.Nodegroup
+		n.Status, n.ARN, n.DescribedAtPass = "ACTIVE", m.id("arn"), true
+		m.state.Nodegroups[n.NodegroupName] = n
+	case UpdateNodegroupConfig:
+		n := m.state.Nodegroups[a.NodegroupName]
+		assign(&n.MinSize, a.MinSize)
+		assign(&n.MaxSize, a.MaxSize)
+		assign(&n.DesiredSize, a.DesiredSize)
+		n.Labels = withTags(n.Labels, a.PutLabels)
+		for _, k := range a.RemoveLabels {
+			delete(n.Labels, k)
+		}
+		for _, t := range a.PutTaints {
+			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(o intent.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
+			n.Taints = append(n.Taints, t)
+		}
+		n.Taints = without(n.Taints, a.RemoveTaints)
+		assign(&n.UpdateConfig, a.UpdateConfig)
+		m.state.Nodegroups[a.NodegroupName] = n
+	case UpdateNodegroupVersion:
+		n := m.state.Nodegroups[a.NodegroupName]
+		if a.Template != nil {
+			n.Template = *a.Template
+		}
+		if a.Version != "" {
+			n.Version = a.Version
+		}
+		m.state.Nodegroups[a.NodegroupName] = n
+	case TagNodegroup:
+		n := m.state.Nodegroups[a.NodegroupName]
+		n.Tags = withTags(n.Tags, a.Put)
+		m.state.Nodegroups[a.NodegroupName] = n
+	case DeleteNodegroup:
+		delete(m.state.Nodegroups, a.NodegroupName)
+	default:
+		panic(fmt.Sprintf("model: no such action %T", a))
+	}
+}
+
+func assign[T any](dst *T, v *T) {
+	if v != nil {
+		*dst = *v
+	}
+}
+
+// launch brings a group to its desired size, new instances on the group's template.
+func (m *model) launch(g Group, have []Instance) []Instance {
+	have = slices.Clone(have)
+	for int32(len(have)) < g.DesiredCapacity {
+		have = append(have, Instance{ID: m.id("i"), Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: g.Template})
+	}
+	return have[:g.DesiredCapacity]
+}
+
+// Pools for tests.
+
+func testPolicy() Policy {
+	return Policy{Instance: "prod", Target: "blue", Source: "0123456789ab", Sources: []string{"0123456789ab"},
+		Account: "000000000000", Region: "eu-west-1", Prune: Prune{Enabled: true}}
+}
+
+var subnetLookup = intent.Lookup{Kind: intent.Subnets, Cluster: intent.Key{Namespace: "default", Name: "c"}}
+
+func testAnswers() Answers {
+	return Answers{
+		subnetLookup: {Subnets: []string{"subnet-a", "subnet-b"}},
+		imageLookup:  {Image: &Image{ID: "ami-1", RootDevice: "/dev/xvda", RootSize: 8}},
+		eksLookup:    {Cluster: &EKSCluster{Name: "c", Version: "1.33", Endpoint: "https://e", Status: "ACTIVE"}},
+		roleLookup:   {RoleARN: "arn:aws:iam::000000000000:role/nodes"},
+	}
+}
+
+var (
+	imageLookup = intent.Lookup{Kind: intent.ImageByName, Name: "capa-*", Owner: "1"}
+	eksLookup   = intent.Lookup{Kind: intent.EKSCluster, Name: "c"}
+	roleLookup  = intent.Lookup{Kind: intent.Role, Name: "nodes"}
+)
+
+func ref(kind, name string) intent.ObjectRef {
+	return intent.ObjectRef{Kind: kind, Namespace: "default", Name: name}
+}
+
+func groupPool(name, instanceType string, replicas int32) intent.Pool {
+	return intent.Pool{
+		Key: intent.Key{Namespace: "default", Name: name}, Kind: intent.GroupPool,
+		MachinePool: ref("MachinePool", name), Infrastructure: ref("AWSMachinePool", name),
+		ClusterKey: intent.Key{Namespace: "default", Name: "c"},
+		Replicas:   intent.Number{Value: replicas, Written: true},
+		LaunchTemplate: &intent.LaunchTemplate{Name: name, Image: imageLookup, Tags: map[string]string{"Name": name},
+			Data: intent.TemplateData{InstanceType: instanceType, KeyName: "key"}},
+		Group: &intent.Group{Name: name, MinSize: 0, MaxSize: 10, Subnets: subnetLookup, DefaultCooldown: 300,
+			DefaultInstanceWarmup: 300, Tags: map[string]string{"Name": name}, Refresh: intent.Refresh{Strategy: "Rolling"}},
+	}
+}
+
+func nodegroupPool(name string, replicas int32) intent.Pool {
+	return intent.Pool{
+		Key: intent.Key{Namespace: "default", Name: name}, Kind: intent.NodegroupPool,
+		MachinePool: ref("MachinePool", name), Infrastructure: ref("AWSManagedMachinePool", name),
+		Replicas: intent.Number{Value: replicas, Written: true},
+		Nodegroup: &intent.Nodegroup{Name: name, ClusterName: "c", Cluster: eksLookup, Role: roleLookup, Subnets: subnetLookup,
+			MinSize: intent.Number{Value: 1}, MaxSize: intent.Number{Value: max(replicas, 1)}, AMIType: "AL2023_x86_64_STANDARD",
+			CapacityType: "ON_DEMAND", UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}},
+	}
+}
+
+func testInput(pools ...intent.Pool) Input {
+	set := &intent.Set{Pools: pools}
+	set.Sort()
+	return Input{Policy: testPolicy(), Commit: Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: set, Answers: testAnswers(),
+		Fleet: NewFleet(map[string][]Claim{"blue": Claims(set)}, true)}
+}
+
+// fataler is what the model needs of a test.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}

@@ -1,0 +1,38 @@
+package plan
+
+// Query says what to observe in one account and region.
+type Query struct {
+	// Owner is the value of the tag weir.dev/owner.
+	Owner string
+	// EKSClusters are the clusters that intents name, sorted; the adapter adds
+	// those that groups behind owned nodegroups name.
+	EKSClusters []string
+	// Groups and Templates say whether the service is used at all: an unused
+	// service is not read.
+	Groups, Templates bool
+	// Slice of Slices says which nodegroups to describe anew: 0 of 1 is all.
+	// One that is not ACTIVE, not yet known or named in Describe is always described.
+	Slice, Slices int
+	Describe      []NodegroupName
+}
+
+// Needs is what planning found missing from a State.
+type Needs struct {
+	TemplateNames []string // to be read by name, sorted
+	GroupNames    []string
+	Nodegroups    []NodegroupName
+	// Versions are template versions whose bodies are needed.
+	Versions []TemplateRef
+	// Refreshes are groups whose newest instance refresh is needed.
+	Refreshes []string
+	// Updates are nodegroups whose newest update is needed.
+	Updates []NodegroupName
+	// TemplateUsers asks which groups of the whole account launch from which
+	// template: read before a template is deleted.
+	TemplateUsers bool
+}
+
+// Empty reports whether nothing is needed.
+func (n Needs) Empty() bool {
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Updates) == 0 && !n.TemplateUsers
+}

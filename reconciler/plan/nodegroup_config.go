@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// configStep plans UpdateNodegroupConfig: none or one step.
+func (c *computation) configStep(w wantNodegroup, have Nodegroup) []Step {
+	pool, n := w.pool, w.pool.Nodegroup
+	u := UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
+	var changes []Change
+	c.scaling(w, have, &u, &changes)
+	for _, k := range sortedKeys(n.Labels) {
+		if got, ok := have.Labels[k]; !ok || got != n.Labels[k] {
+			u.PutLabels = withTags(u.PutLabels, map[string]string{k: n.Labels[k]})
+			changes = append(changes, labelChange(pool, k, orNil(have.Labels[k]), n.Labels[k]))
+		}
+	}
+	for _, k := range sortedKeys(have.Labels) {
+		if _, wanted := n.Labels[k]; !wanted {
+			u.RemoveLabels = append(u.RemoveLabels, k)
+			changes = append(changes, labelChange(pool, k, have.Labels[k], nil))
+		}
+	}
+	u.PutTaints = without(n.Taints, have.Taints)
+	u.RemoveTaints = slices.DeleteFunc(without(have.Taints, n.Taints), func(t intent.Taint) bool {
+		// A taint with another value is overwritten, not removed.
+		return slices.ContainsFunc(n.Taints, func(o intent.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
+	})
+	if len(u.PutTaints)+len(u.RemoveTaints) > 0 {
+		changes = append(changes, infraChange(pool, "taints", taintText(have.Taints), taintText(n.Taints)))
+	}
+	if have.UpdateConfig != n.UpdateConfig {
+		u.UpdateConfig = &n.UpdateConfig
+		changes = append(changes, infraChange(pool, "updateConfig", updateText(have.UpdateConfig), updateText(n.UpdateConfig)))
+	}
+	if n.NodeRepair != nil && (have.NodeRepair == nil && *n.NodeRepair || have.NodeRepair != nil && *have.NodeRepair != *n.NodeRepair) {
+		u.NodeRepair = n.NodeRepair
+		changes = append(changes, infraChange(pool, "nodeRepairConfig.enabled", have.NodeRepair != nil && *have.NodeRepair, *n.NodeRepair))
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return []Step{{Verb: Update, Resource: ManagedNodegroup, Name: n.Name, Reason: reason(changes), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+}
+
+// scaling holds the sizes that are written and keeps the others as observed,
+// moved only as far as the bounds ask.
+func (c *computation) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+	pool, n := w.pool, w.pool.Nodegroup
+	minSize, maxSize, desired := have.MinSize, have.MaxSize, have.DesiredSize
+	if n.MinSize.Written {
+		minSize = n.MinSize.Value
+	}
+	if n.MaxSize.Written {
+		maxSize = n.MaxSize.Value
+	}
+	if pool.Replicas.Written && !pool.ReplicasManagedExternally {
+		desired = pool.Replicas.Value
+	}
+	if !n.MinSize.Written {
+		minSize = min(minSize, desired, maxSize)
+	}
+	if !n.MaxSize.Written {
+		maxSize = max(maxSize, desired, minSize)
+	}
+	desired = min(max(desired, minSize), maxSize)
+	if minSize == have.MinSize && maxSize == have.MaxSize && desired == have.DesiredSize {
+		return
+	}
+	u.MinSize, u.MaxSize, u.DesiredSize = &minSize, &maxSize, &desired
+	for _, ch := range []Change{
+		infraChange(pool, "scaling.minSize", have.MinSize, minSize),
+		infraChange(pool, "scaling.maxSize", have.MaxSize, maxSize),
+		replicasChange(pool, have.DesiredSize, desired),
+	} {
+		if ch.From != ch.To {
+			*changes = append(*changes, ch)
+		}
+	}
+}
+
+func fieldPath(field string) intent.Path {
+	p, err := intent.ParsePath(field)
+	if err != nil {
+		return intent.Path{field}
+	}
+	return p
+}
+
+func labelChange(pool *intent.Pool, key string, from, to any) Change {
+	return Change{Field: intent.Path{"labels", key}.String(), From: from, To: to,
+		Object: pool.Infrastructure, Path: intent.Path{"spec", "labels", key}}
+}
+
+func without(a, b []intent.Taint) []intent.Taint {
+	return slices.DeleteFunc(slices.Clone(a), func(t intent.Taint) bool { return slices.Contains(b, t) })
+}
+
+func taintText(taints []intent.Taint) any {
+	if len(taints) == 0 {
+		return nil
+	}
+	out := make([]string, 0, len(taints))
+	for _, t := range taints {
+		out = append(out, t.Key+"="+t.Value+":"+t.Effect)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func updateText(u intent.UpdateConfig) any {
+	if u.MaxUnavailablePercentage > 0 {
+		return itoa(u.MaxUnavailablePercentage) + "%"
+	}
+	return u.MaxUnavailable
+}

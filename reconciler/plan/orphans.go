@@ -1,0 +1,274 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// orphan is a resource with this target's tags that no target wants.
+type orphan struct {
+	claim Claim
+	pool  string
+	tags  map[string]string
+	step  Step
+}
+
+// orphans plans what becomes of resources that nothing in Git wants. They are
+// deleted only where pruning is on, only while every render in the account and
+// region is whole, and only within the target's limit.
+func (c *computation) orphans() {
+	found := c.findOrphans()
+	if len(found) == 0 || c.in.Policy.Prune.Silent {
+		return
+	}
+	if !c.in.Policy.Prune.Enabled {
+		for _, o := range found {
+			c.orphanNote(diag.Warning, o, "orphan", "nothing in Git wants it any more; pruning is off, so it stays",
+				"turn pruning on for the target, or delete it by hand")
+		}
+		return
+	}
+	found = c.keepProtected(found)
+	if !c.in.Fleet.Whole {
+		for _, o := range found {
+			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
+		}
+		return
+	}
+	pools := map[string]bool{}
+	for _, o := range found {
+		if c.counts(o) {
+			pools[o.pool] = true
+		}
+	}
+	limit := c.in.Policy.Prune.limit(len(c.ownedPools()))
+	emptied := len(c.in.Set.Pools) == 0
+	refused := len(pools) > limit || emptied && len(pools) > 0
+	if refused {
+		why := itoa(int64(len(pools))) + " of " + itoa(int64(len(c.ownedPools()))) + " pools would be deleted, more than the limit of " + itoa(int64(limit))
+		if emptied {
+			why = "the target renders no pool at all, and " + itoa(int64(len(pools))) + " would be deleted"
+		}
+		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Error, Code: "prune-refused", Summary: "nothing is deleted: " + why,
+			Detail: "if it is meant, put the trailer \"Weir-Allow-Prune: " + c.in.Policy.Target + "\" on the commit that removes the pools"})
+	}
+	for _, o := range found {
+		s := o.step
+		s.Held = c.holdOrphan(o, refused)
+		s.Later = s.Later || c.inPlace(o)
+		if s.Held == "" && !s.Later && !c.confirmed(o) {
+			continue
+		}
+		c.steps = append(c.steps, s)
+	}
+}
+
+// inPlace reports whether the orphan still does the work of a pool that Git
+// wants under another name: it goes once what replaces it is up.
+func (c *computation) inPlace(o orphan) bool {
+	pool := c.poolOf(o)
+	if pool == nil {
+		return false
+	}
+	if c.stuck[o.pool] {
+		return true
+	}
+	if n := pool.Nodegroup; n != nil {
+		have, ok := c.in.State.Nodegroups[NodegroupName{Cluster: n.ClusterName, Name: n.Name}]
+		return !ok || have.Status != "ACTIVE"
+	}
+	have, ok := c.in.State.Groups[pool.Group.Name]
+	if !ok || have.Deleting {
+		return true
+	}
+	ready := int32(0)
+	for _, i := range have.Instances {
+		if i.LifecycleState == "InService" && i.Health == "Healthy" {
+			ready++
+		}
+	}
+	return ready < have.DesiredCapacity
+}
+
+// poolOf returns the pool of the render whose key the orphan's tag names.
+func (c *computation) poolOf(o orphan) *intent.Pool {
+	for i := range c.in.Set.Pools {
+		if c.in.Set.Pools[i].Key.String() == o.pool {
+			return &c.in.Set.Pools[i]
+		}
+	}
+	return nil
+}
+
+// confirmed reports whether everything that a delete must know was read in this
+// pass, and asks for it otherwise: whose a nodegroup is now, and which groups of
+// other owners launch from a template.
+func (c *computation) confirmed(o orphan) bool {
+	switch o.claim.Resource {
+	case ManagedNodegroup:
+		name := NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
+		if !c.in.State.Nodegroups[name].DescribedAtPass {
+			c.needs.Nodegroups = append(c.needs.Nodegroups, name)
+			return false
+		}
+	case LaunchTemplate:
+		if c.in.State.TemplateUsers == nil {
+			c.needs.TemplateUsers = true
+			return false
+		}
+		t := c.in.State.Templates[o.claim.Name]
+		if users := append(slices.Clone(c.in.State.TemplateUsers[t.ID]), c.in.State.TemplateUsers[t.Name]...); len(users) > 0 {
+			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+join(sortedUnique(users))+" launches from it, so it stays", "")
+			return false
+		}
+	}
+	return true
+}
+
+func (c *computation) holdOrphan(o orphan, refused bool) Hold {
+	switch {
+	case c.in.Policy.Suspended || c.in.Policy.ReportOnly:
+		return HeldSuspended
+	case c.clusterOf(o, func(paused, _ bool) bool { return paused }):
+		return HeldPaused
+	case c.poolOf(o) != nil && c.poolOf(o).Paused:
+		return HeldPaused
+	case refused && c.counts(o):
+		return HeldPruneLimit
+	}
+	return ""
+}
+
+// counts reports whether the orphan counts against the limit: one that was
+// allowed does not, nor does one that is replaced rather than pruned.
+func (c *computation) counts(o orphan) bool {
+	return !c.in.Policy.Prune.Allowed[o.pool] && c.poolOf(o) == nil
+}
+
+// clusterOf asks test about the clusters of the render whose tag the orphan has.
+func (c *computation) clusterOf(o orphan, test func(paused, topology bool) bool) bool {
+	for _, cl := range c.in.Set.Clusters {
+		if _, tagged := o.tags[tagClusterPrefix+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
+			return true
+		}
+		if _, tagged := o.tags["kubernetes.io/cluster/"+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepProtected takes out what must stay whatever Git says.
+func (c *computation) keepProtected(found []orphan) []orphan {
+	return slices.DeleteFunc(found, func(o orphan) bool {
+		switch {
+		case o.tags[TagPrune] == "disabled":
+			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
+		case c.clusterOf(o, func(_, topology bool) bool { return topology }):
+			c.orphanNote(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (c *computation) orphanNote(sev diag.Severity, o orphan, code, summary, detail string) {
+	c.diags = append(c.diags, diag.Diagnostic{Severity: sev, Code: code, Detail: detail,
+		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of pool " + quote(o.pool) + ": " + summary})
+}
+
+func (c *computation) wanted(claim Claim) bool {
+	_, ok := c.in.Fleet.Wanted[claim]
+	return ok
+}
+
+// findOrphans lists this target's unwanted resources: groups and nodegroups
+// first, a template only once nothing of its pool is left that uses it.
+func (c *computation) findOrphans() []orphan {
+	var out []orphan
+	mine := c.mine()
+	add := func(claim Claim, tags map[string]string, s Step) {
+		s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[TagPool], Delete, "nothing in Git wants it"
+		s.Disruptive = s.Instances > 0
+		out = append(out, orphan{claim: claim, pool: tags[TagPool], tags: tags, step: s})
+	}
+	for _, name := range mine.groups {
+		g := c.in.State.Groups[name]
+		claim := Claim{Resource: AutoScalingGroup, Name: name}
+		if _, behind := g.Tags[tagNodegroup]; behind || c.wanted(claim) || g.Deleting {
+			continue
+		}
+		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Do: DeleteGroup{Name: name}})
+	}
+	for _, name := range mine.nodegroups {
+		n := c.in.State.Nodegroups[name]
+		claim := Claim{Resource: ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
+		if c.wanted(claim) || n.Status == "DELETING" {
+			continue
+		}
+		// EKS refuses to delete a nodegroup that it is still making or changing.
+		busy := n.Status == "CREATING" || n.Status == "UPDATING"
+		add(claim, n.Tags, Step{Later: busy, Instances: int(n.DesiredSize), Do: DeleteNodegroup{NodegroupName: name}})
+	}
+	for _, name := range mine.templates {
+		t := c.in.State.Templates[name]
+		claim := Claim{Resource: LaunchTemplate, Name: name}
+		if c.wanted(claim) {
+			continue
+		}
+		// The nodegroup behind a template may be one that nobody listed yet.
+		cluster := t.Tags[TagCluster]
+		_, listed := c.in.State.Clusters[cluster]
+		later := c.in.Index.inUse[t.ID] || c.in.Index.inUse[t.Name] || cluster != "" && !listed
+		add(claim, t.Tags, Step{Later: later, Do: DeleteLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}}})
+	}
+	return out
+}
+
+// mine is what carries this target's tags exactly: nothing else is ever an
+// orphan of it.
+func (c *computation) mine() owned {
+	return c.in.Index.owned[ownerKey{c.in.Policy.Instance, c.in.Policy.Source, c.in.Policy.Target}]
+}
+
+// ownedPools returns the pools that the target owns in AWS.
+func (c *computation) ownedPools() map[string]bool { return c.mine().pools }
+
+// Strays are the instance's resources whose target or source the configuration
+// no longer names. They are reported and never deleted: nobody can say any more what that
+// target wanted. known holds the configured targets of the account and region.
+func Strays(s *State, p Policy, known map[string]bool) diag.List {
+	var out diag.List
+	note := func(r Resource, name string, tags map[string]string) {
+		if tags[TagOwner] != p.Instance {
+			return
+		}
+		if source := tags[TagSource]; source != p.Source && !slices.Contains(p.Sources, source) {
+			out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-source",
+				Summary: "the " + string(r) + " " + name + " comes from the source " + quote(source) + ", which is none of this instance's; it is left as it is",
+				Detail:  "configure the repository again under its old address, or delete the resource by hand"})
+			return
+		}
+		if known[tags[TagTarget]] {
+			return
+		}
+		out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-target",
+			Summary: "the " + string(r) + " " + name + " belongs to the target " + quote(tags[TagTarget]) + ", which the configuration does not name here; it is left as it is",
+			Detail:  "configure the target again, or delete the resource by hand"})
+	}
+	for _, name := range sortedKeys(s.Groups) {
+		if g := s.Groups[name]; g.Tags[tagNodegroup].Value == "" {
+			note(AutoScalingGroup, name, groupTagValues(g.Tags))
+		}
+	}
+	for name, n := range s.Nodegroups {
+		note(ManagedNodegroup, name.String(), n.Tags)
+	}
+	for _, name := range sortedKeys(s.Templates) {
+		note(LaunchTemplate, name, s.Templates[name].Tags)
+	}
+	return out.Sorted()
+}

@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// ErrorKind classifies a failed AWS call once, by its code; retries, exit codes,
+// metric labels and status texts all read it.
+type ErrorKind string
+
+// Error kinds.
+const (
+	NotFound     ErrorKind = "not-found"
+	AlreadyThere ErrorKind = "already-exists"
+	TokenClash   ErrorKind = "token-clash"
+	Busy         ErrorKind = "busy"
+	Throttled    ErrorKind = "throttled"
+	Transient    ErrorKind = "transient"
+	Denied       ErrorKind = "denied"
+	Credentials  ErrorKind = "credentials"
+	Quota        ErrorKind = "quota"
+	Invalid      ErrorKind = "invalid"
+	Cancelled    ErrorKind = "cancelled"
+	Unknown      ErrorKind = "unknown"
+)
+
+// Error is a failed AWS call.
+type Error struct {
+	Kind      ErrorKind
+	Service   string // ec2, autoscaling, eks, ssm, sts, iam
+	Operation string // CreateLaunchTemplate
+	Code      string // AWS's
+	Message   string
+	RequestID string
+	// Err is the cause, for errors.Is and errors.As.
+	Err error
+}
+
+// Error prints service:Operation: Code: message.
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s:%s: %s", e.Service, e.Operation, e.Code)
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.RequestID != "" {
+		s += " (request " + e.RequestID + ")"
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Result says what an executed step made.
+type Result struct {
+	// Template is the template version that the step made, with its number.
+	Template TemplateRef
+	// RefreshID and UpdateID name what the step started.
+	RefreshID string
+	UpdateID  string
+}
+
+// OutcomeStatus says how a step ended.
+type OutcomeStatus string
+
+// Outcome statuses.
+const (
+	Done    OutcomeStatus = "done"
+	Failed  OutcomeStatus = "failed"
+	Skipped OutcomeStatus = "skipped" // an earlier step of the pool failed, or weir is stopping
+	Held    OutcomeStatus = "held"
+)
+
+// Outcome is what became of a step.
+type Outcome struct {
+	Step     Step
+	Status   OutcomeStatus
+	Result   Result
+	Err      *Error
+	Duration time.Duration
+}
+
+// Phase is Cluster API's MachinePool phase.
+type Phase string
+
+// Phases, as Cluster API writes them.
+const (
+	PhasePending      Phase = "Pending"
+	PhaseProvisioning Phase = "Provisioning"
+	PhaseProvisioned  Phase = "Provisioned"
+	PhaseRunning      Phase = "Running"
+	PhaseScaling      Phase = "Scaling"
+	PhaseScalingUp    Phase = "ScalingUp"
+	PhaseScalingDown  Phase = "ScalingDown"
+	PhaseDeleting     Phase = "Deleting"
+	PhaseFailed       Phase = "Failed"
+	PhaseUnknown      Phase = "Unknown"
+)
+
+// Condition is a Cluster API condition.
+type Condition struct {
+	Type     string `json:"type"`
+	Status   string `json:"status"` // True, False, Unknown
+	Severity string `json:"severity,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// PoolStatus is a pool's status in the shape of Cluster API's MachinePool
+// status, with what identifies the pool before it.
+type PoolStatus struct {
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"`
+	Cluster   string          `json:"cluster"`
+	Target    string          `json:"target"`
+	Kind      intent.PoolKind `json:"kind"`
+
+	Phase                 Phase       `json:"phase"`
+	Replicas              int32       `json:"replicas"`
+	ReadyReplicas         int32       `json:"readyReplicas"`
+	AvailableReplicas     int32       `json:"availableReplicas"`
+	UnavailableReplicas   int32       `json:"unavailableReplicas"`
+	DesiredReplicas       int32       `json:"desiredReplicas"`
+	ReadyFrom             string      `json:"readyFrom"` // "InService" or "nodes"
+	ProviderIDList        []string    `json:"providerIDList"`
+	LaunchTemplateID      string      `json:"launchTemplateID,omitempty"`
+	LaunchTemplateVersion string      `json:"launchTemplateVersion,omitempty"`
+	BootstrapReady        bool        `json:"bootstrapReady"`
+	InfrastructureReady   bool        `json:"infrastructureReady"`
+	FailureReason         string      `json:"failureReason,omitempty"`
+	FailureMessage        string      `json:"failureMessage,omitempty"`
+	Conditions            []Condition `json:"conditions"`
+
+	// Rollout is set while an instance refresh or nodegroup update moves.
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+	// Converged says that AWS is what Git says and nothing moves.
+	Converged bool `json:"converged"`
+}
+
+// RolloutStatus is how far a rollout has come.
+type RolloutStatus struct {
+	ID            string `json:"id"`
+	Status        string `json:"status"`
+	Percentage    int32  `json:"percentage"`
+	InstancesLeft int32  `json:"instancesLeft"`
+	Message       string `json:"message,omitempty"`
+}
+
+// Report is what one pass over one target did and found.
+type Report struct {
+	Target   string
+	Source   string
+	Account  string
+	Region   string
+	Revision string // full commit hash; empty in path mode
+	Subject  string
+	Ref      string
+	// Touched says that the commit changed what this target renders, compared
+	// with the commit before; false for a pass that was due by time alone.
+	Touched bool
+
+	Plan     *Plan // nil where there is none: Diagnostics or Err say why
+	Outcomes []Outcome
+	Pools    []PoolStatus
+	// Diagnostics are all of the pass: render, lookups, plan.
+	Diagnostics diag.List
+	// Err is a failure that is not the user's files: source, credentials, AWS.
+	Err error
+
+	StartedAt time.Time
+	Duration  time.Duration
+	// Suspended says that the target is suspended: planned, never written.
+	Suspended bool
+}
+
+// Converged reports whether every pool has converged and nothing failed.
+func (r *Report) Converged() bool {
+	if r.Err != nil || r.Plan == nil || r.Diagnostics.HasErrors() || !r.Plan.Empty() {
+		return false
+	}
+	for _, p := range r.Pools {
+		if !p.Converged {
+			return false
+		}
+	}
+	return true
+}
+
+// Failures returns the outcomes that failed.
+func (r *Report) Failures() []Outcome {
+	var out []Outcome
+	for _, o := range r.Outcomes {
+		if o.Status == Failed {
+			out = append(out, o)
+		}
+	}
+	return out
+}

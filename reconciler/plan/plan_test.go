@@ -1,0 +1,551 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/render/intent"
+	"pgregory.net/rapid"
+)
+
+// converge applies until the plan is empty and returns how many passes wrote.
+func converge(t testing.TB, m *model, in Input) int {
+	t.Helper()
+	for n := range 8 {
+		p, _ := m.pass(t, in)
+		if p.Runnable() == 0 {
+			return n
+		}
+		m.apply(p)
+	}
+	t.Fatal("no convergence in 8 passes")
+	return 0
+}
+
+func verbs(p *Plan) []string {
+	out := []string{}
+	for _, s := range p.Steps {
+		line := string(s.Verb) + " " + string(s.Resource) + " " + s.Name
+		if s.Held != "" {
+			line += " held:" + string(s.Held)
+		}
+		if s.Later {
+			line += " later"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func codes(p *Plan) []string {
+	out := []string{}
+	for _, d := range p.Diagnostics {
+		out = append(out, d.Code)
+	}
+	return out
+}
+
+func TestANewGroupPoolTakesTwoWritesAndThenNone(t *testing.T) {
+	m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
+	if n := converge(t, m, in); n != 1 {
+		t.Errorf("passes that wrote: got %d, want 1", n)
+	}
+	want := []string{"plan.CreateLaunchTemplate web", "plan.CreateGroup web"}
+	if d := cmp.Diff(want, m.writes); d != "" {
+		t.Errorf("writes (-want +got):\n%s", d)
+	}
+	p, full := m.pass(t, in)
+	if !p.Empty() || p.Summary.Unchanged != 1 {
+		t.Errorf("second plan: got %v, want none", verbs(p))
+	}
+	s := Statuses(full, p)[0]
+	if s.Phase != PhaseRunning || !s.Converged || s.ReadyReplicas != 2 || s.LaunchTemplateVersion != "1" {
+		t.Errorf("status: got %+v", s)
+	}
+}
+
+func TestAChangedTemplateRollsByRefreshAndThenMovesTheDefault(t *testing.T) {
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
+	in := testInput(groupPool("web", "m5.xlarge", 3))
+	p, _ := m.pass(t, in)
+	if d := cmp.Diff([]string{"update launch-template web", "rollout auto-scaling-group web"}, verbs(p)); d != "" {
+		t.Fatalf("steps (-want +got):\n%s", d)
+	}
+	if p.Steps[1].Instances != 3 || !p.Steps[1].Disruptive {
+		t.Errorf("rollout: got %d instances, disruptive %v", p.Steps[1].Instances, p.Steps[1].Disruptive)
+	}
+	ch := p.Steps[0].Changes[0]
+	if ch.Field != "awsLaunchTemplate.instanceType" || ch.From != "m5.large" || ch.To != "m5.xlarge" {
+		t.Errorf("change: got %+v", ch)
+	}
+	m.apply(p)
+	p, _ = m.pass(t, in)
+	if d := cmp.Diff([]string{"update launch-template web"}, verbs(p)); d != "" {
+		t.Fatalf("after the rollout (-want +got):\n%s", d)
+	}
+	converge(t, m, in)
+	if got := m.state.Templates["web"].DefaultVersion; got != 2 {
+		t.Errorf("default version: got %d, want 2", got)
+	}
+}
+
+func TestACrashBetweenVersionAndRefreshLosesNothing(t *testing.T) {
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
+	in := testInput(groupPool("web", "m5.xlarge", 3))
+	p, _ := m.pass(t, in)
+	m.do(p.Steps[0].Do, map[string]TemplateRef{}) // the version is made, then the process dies
+	p, _ = m.pass(t, in)
+	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" {
+		t.Errorf("after the restart (-want +got):\n%s", d)
+	}
+}
+
+func TestARevertUsesTheVersionThatStillRuns(t *testing.T) {
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
+	p, _ := m.pass(t, testInput(groupPool("web", "m5.xlarge", 3)))
+	m.do(p.Steps[0].Do, map[string]TemplateRef{})
+	p, _ = m.pass(t, testInput(groupPool("web", "m5.large", 3)))
+	if !p.Empty() {
+		t.Errorf("revert to what runs: got %v, want nothing", verbs(p))
+	}
+}
+
+func TestANewImageAloneRollsNothing(t *testing.T) {
+	m, in := newModel(), testInput(groupPool("web", "m5.large", 3))
+	converge(t, m, in)
+	in.Answers = maps.Clone(in.Answers)
+	in.Answers[imageLookup] = Answer{Image: &Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
+	if p, _ := m.pass(t, in); !p.Empty() {
+		t.Errorf("a newer image: got %v, want nothing", verbs(p))
+	}
+	changed := testInput(groupPool("web", "m5.2xlarge", 3))
+	changed.Answers = in.Answers
+	p, _ := m.pass(t, changed)
+	v, ok := p.Steps[0].Do.(CreateLaunchTemplateVersion)
+	if !ok || v.Data.ImageID != "ami-2" {
+		t.Errorf("a change of the manifest takes the newer image along: got %+v", p.Steps[0].Do)
+	}
+}
+
+func TestAFailedRefreshIsParkedUntilTheIntentChanges(t *testing.T) {
+	for status, code := range map[string]string{"Failed": "rollout-failed", "RollbackSuccessful": "rollout-failed", "Cancelled": "rollout-cancelled"} {
+		t.Run(status, func(t *testing.T) {
+			m := newModel()
+			converge(t, m, testInput(groupPool("web", "m5.large", 3)))
+			in := testInput(groupPool("web", "m5.xlarge", 3))
+			p, _ := m.pass(t, in)
+			m.do(p.Steps[0].Do, map[string]TemplateRef{})
+			tmpl := m.state.Templates["web"]
+			m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: status, Reason: "no capacity", Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
+			p, full := m.pass(t, in)
+			if !p.Empty() || len(codes(p)) != 1 || codes(p)[0] != code {
+				t.Errorf("parked: got %v %v, want no step and %s", verbs(p), codes(p), code)
+			}
+			if s := Statuses(full, p)[0]; s.Phase != PhaseFailed || s.FailureReason != code {
+				t.Errorf("status: got %s %s", s.Phase, s.FailureReason)
+			}
+			in.Memory.Retry = map[string]bool{"default/web": true}
+			if p, _ = m.pass(t, in); len(p.Steps) != 1 {
+				t.Errorf("retry: got %v, want the rollout", verbs(p))
+			}
+			if p, _ = m.pass(t, testInput(groupPool("web", "m5.2xlarge", 3))); len(p.Steps) != 2 {
+				t.Errorf("new intent: got %v, want version and rollout", verbs(p))
+			}
+		})
+	}
+}
+
+func TestARunningRefreshIsLeftAloneOrSuperseded(t *testing.T) {
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
+	in := testInput(groupPool("web", "m5.xlarge", 3))
+	p, _ := m.pass(t, in)
+	m.do(p.Steps[0].Do, map[string]TemplateRef{})
+	tmpl := m.state.Templates["web"]
+	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: "InProgress", Percentage: 40, Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
+	p, full := m.pass(t, in)
+	if !p.Empty() {
+		t.Errorf("while it runs: got %v, want nothing", verbs(p))
+	}
+	if s := Statuses(full, p)[0]; s.Rollout == nil || s.Rollout.Percentage != 40 || s.Converged {
+		t.Errorf("status: got %+v", s)
+	}
+	resized := groupPool("web", "m5.xlarge", 3)
+	resized.Group.MaxSize = 12
+	if p, _ = m.pass(t, testInput(resized)); len(p.Steps) != 1 || p.Steps[0].Verb != Update {
+		t.Errorf("a commit that leaves the launch configuration alone: got %v", verbs(p))
+	}
+	p, _ = m.pass(t, testInput(groupPool("web", "m5.2xlarge", 3)))
+	if _, ok := p.Steps[len(p.Steps)-1].Do.(CancelRefresh); !ok {
+		t.Errorf("a newer launch configuration: got %v, want the refresh cancelled", verbs(p))
+	}
+}
+
+func TestDriftIsShownWithWhatItWasAndPutBack(t *testing.T) {
+	m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
+	converge(t, m, in)
+	g := m.state.Groups["web"]
+	g.MaxSize = 7
+	m.state.Groups["web"] = g
+	p, _ := m.pass(t, in)
+	want := []Change{{Field: "maxSize", From: int32(7), To: int32(10), Object: ref("AWSMachinePool", "web"), Path: intent.Path{"spec", "maxSize"}}}
+	if d := cmp.Diff(want, p.Steps[0].Changes); d != "" {
+		t.Errorf("changes (-want +got):\n%s", d)
+	}
+	converge(t, m, in)
+	if m.state.Groups["web"].MaxSize != 10 {
+		t.Error("maxSize was not put back")
+	}
+}
+
+func TestAnUnwrittenOrExternallyManagedSizeIsLeftAlone(t *testing.T) {
+	for name, mutate := range map[string]func(*intent.Pool){
+		"unwritten": func(p *intent.Pool) { p.Replicas.Written = false },
+		"external":  func(p *intent.Pool) { p.ReplicasManagedExternally = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := groupPool("web", "m5.large", 2)
+			mutate(&pool)
+			m, in := newModel(), testInput(pool)
+			converge(t, m, in)
+			g := m.state.Groups["web"]
+			g.DesiredCapacity = 5
+			g.Instances = m.launch(g, g.Instances)
+			m.state.Groups["web"] = g
+			if p, _ := m.pass(t, in); !p.Empty() {
+				t.Errorf("got %v, want nothing", verbs(p))
+			}
+		})
+	}
+}
+
+func TestWhatIsNotOursIsAConflictAndStaysUntouched(t *testing.T) {
+	foreign := map[string]map[string]string{
+		"untagged":      {},
+		"other owner":   {TagOwner: "other", TagTarget: "blue", TagSource: "0123456789ab"},
+		"other source":  {TagOwner: "prod", TagTarget: "blue", TagSource: "ffffffffffff"},
+		"capa":          {tagClusterPrefix + "c": "owned"},
+		"eks nodegroup": {TagOwner: "prod", TagTarget: "blue", TagSource: "0123456789ab", tagNodegroup: "ng"},
+	}
+	for name, tags := range foreign {
+		t.Run("group "+name, func(t *testing.T) {
+			m, in := newModel(), testInput(groupPool("web", "m5.large", 2), groupPool("api", "m5.large", 1))
+			g := Group{Name: "web", MinSize: 1, MaxSize: 1, Tags: map[string]GroupTag{}}
+			for k, v := range tags {
+				g.Tags[k] = GroupTag{Value: v}
+			}
+			m.state.Groups["web"] = g
+			p, _ := m.pass(t, in)
+			m.apply(p)
+			if d := cmp.Diff(g, m.state.Groups["web"]); d != "" {
+				t.Errorf("the foreign group changed (-before +after):\n%s", d)
+			}
+			if _, ok := m.state.Templates["web"]; ok {
+				t.Error("a template was made for a pool in conflict")
+			}
+			if _, ok := m.state.Groups["api"]; !ok {
+				t.Error("the other pool was not made")
+			}
+			if !strings.Contains(fmt.Sprint(verbs(p)), "held:conflict") {
+				t.Errorf("steps: got %v, want a held conflict", verbs(p))
+			}
+		})
+	}
+	t.Run("template", func(t *testing.T) {
+		m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
+		m.state.Templates["web"] = Template{ID: "lt-x", Name: "web", LatestVersion: 1, DefaultVersion: 1, Versions: map[int64]TemplateVersion{1: {Number: 1}}}
+		p, _ := m.pass(t, in)
+		m.apply(p)
+		if len(m.writes) != 0 {
+			t.Errorf("writes: got %v, want none", m.writes)
+		}
+	})
+}
+
+func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
+	pools := func(n int) []intent.Pool {
+		var out []intent.Pool
+		for i := range n {
+			out = append(out, groupPool(fmt.Sprintf("p%02d", i), "m5.large", 1))
+		}
+		return out
+	}
+	tests := map[string]struct {
+		had, want int
+		mutate    func(*Input)
+		deletes   int // groups deleted in the first pass
+		code      string
+	}{
+		"one of ten":              {had: 10, want: 9, deletes: 1},
+		"two of ten":              {had: 10, want: 8, deletes: 2},
+		"three of ten":            {had: 10, want: 7, code: "prune-refused"},
+		"one of one by emptying":  {had: 1, want: 0, code: "prune-refused"},
+		"pruning off":             {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Prune.Enabled = false }, code: "orphan"},
+		"another render broken":   {had: 10, want: 9, mutate: func(in *Input) { in.Fleet.Whole = false }, code: "orphan-kept"},
+		"suspended":               {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Suspended = true }},
+		"a count as limit":        {had: 10, want: 7, mutate: func(in *Input) { in.Policy.Prune.Count = 3 }, deletes: 3},
+		"allowed by the trailer":  {had: 2, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true, "default/p01": true} }, deletes: 2},
+		"only one of two allowed": {had: 4, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true} }, deletes: 1, code: "prune-refused"},
+		"wanted by another target": {had: 2, want: 1, mutate: func(in *Input) {
+			in.Fleet.Wanted[Claim{Resource: AutoScalingGroup, Name: "p01"}] = "green"
+			in.Fleet.Wanted[Claim{Resource: LaunchTemplate, Name: "p01"}] = "green"
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			converge(t, m, testInput(pools(tc.had)...))
+			m.writes = nil
+			in := testInput(pools(tc.want)...)
+			if tc.mutate != nil {
+				tc.mutate(&in)
+			}
+			p, _ := m.pass(t, in)
+			m.apply(p)
+			if got := len(m.writes); got != tc.deletes {
+				t.Errorf("deletes: got %v, want %d", m.writes, tc.deletes)
+			}
+			if tc.code != "" && !strings.Contains(fmt.Sprint(codes(p)), tc.code) {
+				t.Errorf("diagnostics: got %v, want %s", codes(p), tc.code)
+			}
+			if tc.deletes > 0 && tc.code == "" {
+				converge(t, m, in)
+				if len(m.state.Templates) != tc.want || len(m.state.Groups) != tc.want {
+					t.Errorf("left: %d templates, %d groups, want %d of each", len(m.state.Templates), len(m.state.Groups), tc.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAPoolThatMovesToAnotherTargetIsRetagged(t *testing.T) {
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 2)))
+	in := testInput(groupPool("web", "m5.large", 2))
+	in.Policy.Target = "green"
+	in.Fleet = NewFleet(map[string][]Claim{"green": Claims(in.Set)}, true)
+	p, _ := m.pass(t, in)
+	for _, s := range p.Steps {
+		if s.Reason != "tags differ" {
+			t.Errorf("step: got %s %s, want tags only", s.Verb, s.Reason)
+		}
+	}
+	converge(t, m, in)
+	if got := m.state.Groups["web"].Tags[TagTarget].Value; got != "green" {
+		t.Errorf("target tag: got %s", got)
+	}
+	in.Policy.OwnTargetOnly, in.Policy.Target = true, "blue"
+	if p, _ = m.pass(t, in); !strings.Contains(fmt.Sprint(codes(p)), "conflict") {
+		t.Errorf("path mode: got %v, want a conflict", codes(p))
+	}
+}
+
+func TestTwoTargetsThatWantOneNameAreBothBlocked(t *testing.T) {
+	m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
+	in.Fleet = NewFleet(map[string][]Claim{"blue": Claims(in.Set), "green": Claims(in.Set)}, true)
+	p, _ := m.pass(t, in)
+	if !p.Empty() || codes(p)[0] != "contested-name" {
+		t.Errorf("got %v %v", verbs(p), codes(p))
+	}
+}
+
+func TestAnUnansweredLookupBlocksItsPoolOnly(t *testing.T) {
+	m, in := newModel(), testInput(groupPool("api", "m5.large", 1), nodegroupPool("ng", 1))
+	delete(in.Answers, roleLookup)
+	p, _ := m.pass(t, in)
+	if d := cmp.Diff([]string{"lookup-unanswered"}, codes(p)); d != "" {
+		t.Errorf("codes (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"create launch-template api", "create auto-scaling-group api"}, verbs(p)); d != "" {
+		t.Errorf("steps (-want +got):\n%s", d)
+	}
+}
+
+func TestPausedAndSuspendedPoolsArePlannedAndNotWritten(t *testing.T) {
+	pool := groupPool("web", "m5.large", 2)
+	pool.Paused = true
+	m, in := newModel(), testInput(pool)
+	p, _ := m.pass(t, in)
+	m.apply(p)
+	if len(p.Steps) != 2 || p.Steps[0].Held != HeldPaused || len(m.writes) != 0 {
+		t.Errorf("paused: got %v, writes %v", verbs(p), m.writes)
+	}
+}
+
+func TestNodegroupUpdatesGoOneAtATime(t *testing.T) {
+	m, in := newModel(), testInput(nodegroupPool("ng", 2))
+	converge(t, m, in)
+	n := m.state.Nodegroups[NodegroupName{"c", "ng"}]
+	n.Version = "1.31"
+	m.state.Nodegroups[n.NodegroupName] = n
+	pool := nodegroupPool("ng", 3)
+	pool.Nodegroup.Version = "1.33"
+	pool.Nodegroup.Labels = map[string]string{"tier": "web"}
+	in = testInput(pool)
+	p, _ := m.pass(t, in)
+	if d := cmp.Diff([]string{"update nodegroup ng", "rollout nodegroup ng later"}, verbs(p)); d != "" {
+		t.Errorf("steps (-want +got):\n%s", d)
+	}
+	if n := converge(t, m, in); n != 3 {
+		t.Errorf("passes: got %d, want 3: config, 1.32, 1.33", n)
+	}
+	got := m.state.Nodegroups[n.NodegroupName]
+	if got.Version != "1.33" || got.MaxSize != 3 || got.Labels["tier"] != "web" {
+		t.Errorf("nodegroup: got %+v", got)
+	}
+}
+
+func TestANodegroupNeverPassesItsControlPlane(t *testing.T) {
+	m, in := newModel(), testInput(nodegroupPool("ng", 2))
+	converge(t, m, in)
+	n := m.state.Nodegroups[NodegroupName{"c", "ng"}]
+	n.Version = "1.33"
+	m.state.Nodegroups[n.NodegroupName] = n
+	pool := nodegroupPool("ng", 2)
+	pool.Nodegroup.Version = "1.34"
+	p, _ := m.pass(t, testInput(pool))
+	if !p.Empty() || codes(p)[0] != "waits-for-control-plane" {
+		t.Errorf("got %v %v", verbs(p), codes(p))
+	}
+}
+
+func TestAFailedNodegroupUpdateIsNotTriedAgain(t *testing.T) {
+	m, in := newModel(), testInput(nodegroupPool("ng", 2))
+	converge(t, m, in)
+	pool := nodegroupPool("ng", 5)
+	in = testInput(pool)
+	p, _ := m.pass(t, in)
+	name := NodegroupName{"c", "ng"}
+	in.Memory.Started = map[NodegroupName]StartedUpdate{name: {UpdateID: "u-1", Fingerprint: p.Steps[0].Fingerprint}}
+	m.state.Updates[name] = NodegroupUpdate{ID: "u-1", Type: "ConfigUpdate", Status: "Failed", Errors: []HealthIssue{{Code: "PodEvictionFailure"}}}
+	p, _ = m.pass(t, in)
+	if !p.Empty() || codes(p)[0] != "nodegroup-update-failed" {
+		t.Errorf("got %v %v", verbs(p), codes(p))
+	}
+	other := testInput(nodegroupPool("ng", 6))
+	other.Memory = in.Memory
+	if p, _ = m.pass(t, other); p.Empty() {
+		t.Error("a new intent must be tried")
+	}
+}
+
+func TestWhatEKSCannotChangeIsRefused(t *testing.T) {
+	m, in := newModel(), testInput(nodegroupPool("ng", 2))
+	converge(t, m, in)
+	pool := nodegroupPool("ng", 2)
+	pool.Nodegroup.CapacityType = "SPOT"
+	p, _ := m.pass(t, testInput(pool))
+	if !p.Empty() || codes(p)[0] != "nodegroup-immutable" {
+		t.Errorf("got %v %v", verbs(p), codes(p))
+	}
+}
+
+func TestTheDigestIgnoresRevisionAndOrigins(t *testing.T) {
+	m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
+	a, _ := m.pass(t, in)
+	in.Commit = Commit{Revision: "999", Subject: "other words"}
+	b, _ := m.pass(t, in)
+	if a.Digest() != b.Digest() || a.Digest() == "" {
+		t.Errorf("digests differ: %s %s", a.Digest(), b.Digest())
+	}
+	other, _ := m.pass(t, testInput(groupPool("web", "m5.xlarge", 2)))
+	if a.Digest() == other.Digest() {
+		t.Error("different work has one digest")
+	}
+	if CombinedDigest([]*Plan{a, other}) != CombinedDigest([]*Plan{other, a}) {
+		t.Error("the combined digest depends on the order of targets")
+	}
+}
+
+func TestThePlanAsJSONHasTheStableSchema(t *testing.T) {
+	m := newModel()
+	p, _ := m.pass(t, testInput(groupPool("web", "m5.large", 2)))
+	raw, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["schema"] != "weir.dev/plan/v1" || got["target"] != "blue" {
+		t.Errorf("got %v", got)
+	}
+	step, ok := got["steps"].([]any)[0].(map[string]any)
+	if !ok {
+		t.Fatal("no steps")
+	}
+	for _, key := range []string{"verb", "resource", "pool", "name", "reason", "disruptive", "instances", "held", "changes"} {
+		if _, ok := step[key]; !ok {
+			t.Errorf("a step lacks %q: %v", key, step)
+		}
+	}
+}
+
+func TestUserDataNeverAppearsInAPlan(t *testing.T) {
+	pool := groupPool("web", "m5.large", 2)
+	pool.LaunchTemplate.UserData = intent.UserData{Text: "#cloud-config\ntoken: abcdef.0123456789abcdef\n", Secret: true}
+	m, in := newModel(), testInput(pool)
+	p, _ := m.pass(t, in)
+	raw, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "0123456789abcdef") && strings.Contains(string(raw), "token") {
+		t.Error("the plan holds user data")
+	}
+	if !strings.Contains(string(raw), `"hmac:`) {
+		t.Error("the plan does not say that user data is set")
+	}
+}
+
+func TestDescriptionsFitAndReadBack(t *testing.T) {
+	d := Description("0123456789abcdef", "fedcba9876543210", Commit{Revision: "abcdef0123", Subject: strings.Repeat("ü\n", 400)})
+	if n := len([]rune(d)); n > 255 {
+		t.Errorf("length: got %d", n)
+	}
+	body, source, ok := descriptionHashes(d)
+	if !ok || body != "0123456789abcdef" || source != "fedcba9876543210" {
+		t.Errorf("read back: got %s %s %v", body, source, ok)
+	}
+	if _, _, ok := descriptionHashes("made by hand"); ok {
+		t.Error("a foreign description was read as weir's")
+	}
+}
+
+// Hashing on the steady path relies on the order in which the structs declare
+// their members.
+func TestTemplateDataEncodesCanonically(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.Make[intent.TemplateData]().Draw(t, "data")
+		if d := cmp.Diff(string(canonical(data)), string(bodyJSON(&data))); d != "" {
+			t.Fatalf("members out of order (-canonical +encoded):\n%s", d)
+		}
+	})
+}
+
+func TestBeingReplacedIsNotBeingPruned(t *testing.T) {
+	m := newModel()
+	renamed := func(suffix string) Input {
+		var pools []intent.Pool
+		for i := range 5 {
+			name := fmt.Sprintf("p%d", i)
+			p := groupPool(name, "m5.large", 1)
+			p.Group.Name, p.LaunchTemplate.Name = name+suffix, name+suffix
+			pools = append(pools, p)
+		}
+		return testInput(pools...)
+	}
+	converge(t, m, renamed(""))
+	converge(t, m, renamed("-new"))
+	if len(m.state.Groups) != 5 || len(m.state.Templates) != 5 {
+		t.Errorf("left: %d groups and %d templates, want 5 of each", len(m.state.Groups), len(m.state.Templates))
+	}
+}

@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"encoding/json"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// updatesDirectly reports whether a new launch configuration is written to the
+// group itself: where rollouts are off, and where nothing runs that could roll.
+// Everywhere else the refresh carries it, because AWS then writes it to the
+// group only on success, and a rollback returns to what ran before.
+func (c *computation) updatesDirectly(pool *intent.Pool, have Group) bool {
+	return pool.Group.Refresh.Disable || len(have.Instances) == 0
+}
+
+// runsWanted reports whether the group is set to the wanted launch configuration.
+func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVersion) bool {
+	return version.resolves(have.Template) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+}
+
+// stale counts the instances that do not run the wanted version.
+func stale(have Group, version wantedVersion) int {
+	n := 0
+	for _, i := range have.Instances {
+		if i.Leaving() {
+			continue
+		}
+		if !version.resolves(i.Template) {
+			n++
+		}
+	}
+	return n
+}
+
+// Leaving reports whether the instance is on its way out of its group. The
+// states are those of the Auto Scaling API's LifecycleState.
+func (i Instance) Leaving() bool {
+	switch i.LifecycleState {
+	case "Terminating", "Terminating:Wait", "Terminating:Proceed", "Terminated", "Detaching", "Detached",
+		"Warmed:Terminating", "Warmed:Terminating:Wait", "Warmed:Terminating:Proceed", "Warmed:Terminated":
+		return true
+	}
+	return false
+}
+
+// rollGroup decides whether a rollout is due, from what the instances run: so
+// no crash between making a version and starting its refresh loses the refresh.
+func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVersion) {
+	set := c.runsWanted(pool, have, version)
+	left := stale(have, version)
+	if set && (left == 0 || pool.Group.Refresh.Disable) {
+		c.planDefault(pool, version)
+		return
+	}
+	if c.updatesDirectly(pool, have) {
+		return
+	}
+	latest, read := c.in.State.Refreshes[have.Name]
+	if !read {
+		c.needs.Refreshes = append(c.needs.Refreshes, have.Name)
+		return
+	}
+	same := latest.ID != "" && version.resolves(latest.Template) && samePolicy(latest.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	switch {
+	case same && latest.Moving():
+		return // nothing to do
+	case latest.Active():
+		// Also one to the wanted version that is being cancelled: wanted again
+		// after something else was wanted in between.
+		c.supersede(pool, have, latest, version)
+		return
+	case same && triedWith(latest.Preferences, pool.Group.Refresh) && !c.in.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
+		return
+	}
+	changes := c.launchChanges(pool, have, version)
+	if left == 0 && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy) {
+		// Somebody set the group to another version, and nothing runs it yet.
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: reason(changes), Changes: changes,
+			Do: UpdateGroup{Name: have.Name, Template: &version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
+		return
+	}
+	c.step(pool, Step{
+		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
+		Reason:  itoa(int64(left)) + " of " + itoa(int64(len(have.Instances))) + " instances do not run version " + version.version(),
+		Changes: changes,
+		Do: StartRefresh{
+			Group: have.Name, Template: version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
+		},
+	})
+}
+
+// supersede cancels a running refresh whose configuration is no longer wanted;
+// the new one starts once AWS says that the old one has ended.
+func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, version wantedVersion) {
+	if running.Status == "Cancelling" || running.Status == "RollbackInProgress" {
+		c.note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
+		return
+	}
+	c.step(pool, Step{
+		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: stale(have, version),
+		Reason:  "the running instance refresh to version " + running.Template.Version + " is superseded",
+		Changes: c.launchChanges(pool, have, version),
+		Do:      CancelRefresh{Group: have.Name, RefreshID: running.ID},
+	})
+}
+
+// parked reports whether the newest refresh already tried this very
+// configuration and ended: trying again by itself would loop for ever. AWS keeps
+// the history, so a restart does not forget.
+func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set bool, left int) bool {
+	switch {
+	case latest.Failed():
+		c.note(diag.Error, pool, nil, "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmpOr(latest.Reason, "AWS gives no reason"),
+			"change the pool's launch configuration in Git")
+		return true
+	case latest.Status == "Cancelled" && c.in.Memory.Cancelled[latest.ID]:
+		return false // weir did that, for something that is no longer wanted
+	case latest.Status == "Cancelled":
+		c.note(diag.Error, pool, nil, "rollout-cancelled", "the instance refresh "+latest.ID+" of "+have.Name+" was cancelled outside weir",
+			"change the pool's launch configuration in Git")
+		return true
+	case set:
+		c.note(diag.Warning, pool, nil, "rollout-incomplete",
+			itoa(int64(left))+" instances of "+have.Name+" do not run the wanted version although the refresh "+latest.ID+" succeeded",
+			"standby or protected instances are left alone by a refresh: end them by hand")
+		return true
+	}
+	return false
+}
+
+// triedWith reports whether a refresh ran with the preferences that Git writes
+// now. What Git leaves to AWS is not compared.
+func triedWith(tried, want intent.Refresh) bool {
+	same := func(a, b *int32) bool { return b == nil || a != nil && *a == *b }
+	return same(tried.MinHealthyPercentage, want.MinHealthyPercentage) &&
+		same(tried.MaxHealthyPercentage, want.MaxHealthyPercentage) && same(tried.InstanceWarmup, want.InstanceWarmup)
+}
+
+// launchChanges says what of the launch configuration changes.
+func (c *computation) launchChanges(pool *intent.Pool, have Group, version wantedVersion) []Change {
+	var out []Change
+	if !version.resolves(have.Template) {
+		out = append(out, Change{Field: "launchTemplate.version", From: orNil(have.Template.Version), To: version.version()})
+	}
+	if !samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy) || have.UnknownPolicy {
+		out = append(out, infraChange(pool, "mixedInstancesPolicy", jsonValue(have.MixedInstancesPolicy), jsonValue(pool.Group.MixedInstancesPolicy)))
+	}
+	return out
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// jsonValue turns a struct into the JSON value that a Change holds.
+func jsonValue(v *intent.MixedInstances) any {
+	if v == nil {
+		return nil
+	}
+	var out any
+	if err := json.Unmarshal(canonical(v), &out); err != nil {
+		panic("json value: " + err.Error())
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// State is what AWS holds in one account and region, as far as it was read. It
+// is shared by all targets there and is not changed by planning.
+type State struct {
+	Account string
+	Region  string
+	// Templates, Groups and Nodegroups hold what was found, by name. A name
+	// that is in Absent was asked for and does not exist; a name in neither
+	// was not asked for.
+	Templates  map[string]Template
+	Groups     map[string]Group
+	Nodegroups map[NodegroupName]Nodegroup
+	Absent     Absent
+	// Refreshes holds the newest instance refresh of the groups for which it
+	// was read, by group name. A group without any has a zero Refresh.
+	Refreshes map[string]Refresh
+	// Updates holds the newest update of the nodegroups for which it was read.
+	Updates map[NodegroupName]NodegroupUpdate
+	// Clusters holds the EKS clusters whose nodegroups were listed; false
+	// means that the cluster does not exist.
+	Clusters map[string]bool
+	// TemplateUsers names every group of the account and region, whoever owns
+	// it, that launches from a template, by template id and by name. It is nil
+	// until it was read.
+	TemplateUsers map[string][]string
+}
+
+// Absent holds names that were asked for one by one and do not exist.
+type Absent struct {
+	Templates  map[string]bool
+	Groups     map[string]bool
+	Nodegroups map[NodegroupName]bool
+}
+
+// Template is an EC2 launch template.
+type Template struct {
+	ID             string
+	Name           string
+	DefaultVersion int64
+	LatestVersion  int64
+	Tags           map[string]string
+	// Versions holds the versions that were read: they are immutable. Missing
+	// holds numbers that were asked for and do not exist (any more).
+	Versions map[int64]TemplateVersion
+	Missing  map[int64]bool
+}
+
+// TemplateVersion is one immutable version of a launch template.
+type TemplateVersion struct {
+	Number      int64
+	Description string
+	Data        intent.TemplateData
+	// Unknown says that the version holds members which weir does not know,
+	// so Data is not all of it.
+	Unknown bool
+}
+
+// Group is an Auto Scaling group.
+type Group struct {
+	Name string
+	ARN  string
+	// Deleting is set while AWS is deleting the group.
+	Deleting              bool
+	MinSize               int32
+	MaxSize               int32
+	DesiredCapacity       int32
+	SubnetIDs             []string // sorted
+	DefaultCooldown       int32    // seconds
+	DefaultInstanceWarmup int32    // seconds; -1 where unset
+	CapacityRebalance     bool
+	// Template is the group's launch template, of the mixed instances policy
+	// where there is one.
+	Template             TemplateRef
+	MixedInstancesPolicy *intent.MixedInstances
+	// UnknownPolicy says that the mixed instances policy holds members which
+	// weir does not know.
+	UnknownPolicy      bool
+	SuspendedProcesses []string // sorted
+	Tags               map[string]GroupTag
+	Instances          []Instance
+	CreatedAt          time.Time
+}
+
+// GroupTag is a tag's value on a group, and whether launches copy it.
+type GroupTag struct {
+	Value             string
+	PropagateAtLaunch bool
+}
+
+// TemplateRef names a version of a launch template. In a step, Version "" means
+// the version that an earlier step of the same plan makes. In observed state it
+// may also be "$Latest" or "$Default".
+type TemplateRef struct {
+	ID      string `json:"id,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// Instance is one instance of a group.
+type Instance struct {
+	ID             string
+	Type           string
+	Zone           string
+	LifecycleState string // Pending, InService, Terminating…, as AWS writes it
+	Health         string // Healthy or Unhealthy
+	Template       TemplateRef
+}
+
+// Refresh is an instance refresh of a group.
+type Refresh struct {
+	ID         string
+	Status     string // AWS's, such as InProgress or RollbackSuccessful
+	Reason     string
+	Percentage int32
+	// InstancesLeft is InstancesToUpdate.
+	InstancesLeft int32
+	// Template and MixedInstancesPolicy are the desired configuration, zero
+	// where the refresh was started without one.
+	Template             TemplateRef
+	MixedInstancesPolicy *intent.MixedInstances
+	Preferences          intent.Refresh
+	StartedAt            time.Time
+	EndedAt              time.Time
+}
+
+// Active reports whether the refresh still moves. The states are those of
+// the Auto Scaling API's InstanceRefreshStatus.
+func (r Refresh) Active() bool {
+	switch r.Status {
+	case "Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress":
+		return true
+	}
+	return false
+}
+
+// Moving reports whether the refresh is on its way to its configuration.
+func (r Refresh) Moving() bool {
+	return r.Active() && r.Status != "Cancelling" && r.Status != "RollbackInProgress"
+}
+
+// Failed reports whether the refresh ended without reaching its configuration.
+func (r Refresh) Failed() bool {
+	switch r.Status {
+	case "Failed", "RollbackFailed", "RollbackSuccessful":
+		return true
+	}
+	return false
+}
+
+// NodegroupName identifies a managed nodegroup in an account and region.
+type NodegroupName struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+}
+
+// String prints cluster/name.
+func (n NodegroupName) String() string { return n.Cluster + "/" + n.Name }
+
+// Nodegroup is an EKS managed nodegroup.
+type Nodegroup struct {
+	NodegroupName
+	ARN             string
+	Status          string // CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED, DEGRADED
+	Version         string // Kubernetes major.minor
+	ReleaseVersion  string
+	AMIType         string
+	CapacityType    string
+	InstanceTypes   []string
+	DiskSize        int32
+	NodeRole        string
+	SubnetIDs       []string // sorted
+	MinSize         int32
+	MaxSize         int32
+	DesiredSize     int32
+	Labels          map[string]string
+	Taints          []intent.Taint // sorted by key, then effect
+	UpdateConfig    intent.UpdateConfig
+	NodeRepair      *bool
+	RemoteAccess    *intent.RemoteAccess
+	Template        TemplateRef // zero without a launch template
+	Tags            map[string]string
+	GroupNames      []string // Auto Scaling groups behind it
+	HealthIssues    []HealthIssue
+	CreatedAt       time.Time
+	DescribedAtPass bool // false: remembered from an earlier pass
+}
+
+// HealthIssue is one entry of a nodegroup's health.
+type HealthIssue struct {
+	Code        string
+	Message     string
+	ResourceIDs []string
+}
+
+// NodegroupUpdate is an EKS update of a nodegroup.
+type NodegroupUpdate struct {
+	ID        string
+	Type      string // ConfigUpdate or VersionUpdate
+	Status    string // InProgress, Failed, Cancelled, Successful
+	Errors    []HealthIssue
+	CreatedAt time.Time
+}

@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Statuses says how each pool of the input stands, from what was observed and
+// from the plan that was made of it.
+func Statuses(in Input, p *Plan) []PoolStatus {
+	out := make([]PoolStatus, 0, len(in.Set.Pools))
+	f := findingsOf(p)
+	for i := range in.Set.Pools {
+		out = append(out, f.status(in, &in.Set.Pools[i]))
+	}
+	return out
+}
+
+// findings is what a plan says, by pool and by object.
+type findings struct {
+	pending map[string]bool             // pools with steps
+	errors  map[string]*diag.Diagnostic // the first error of an object
+}
+
+func findingsOf(p *Plan) findings {
+	f := findings{pending: map[string]bool{}, errors: map[string]*diag.Diagnostic{}}
+	for _, s := range p.Steps {
+		f.pending[s.Pool] = true
+	}
+	for i, d := range p.Diagnostics {
+		if _, known := f.errors[d.Object]; d.Severity == diag.Error && d.Object != "" && !known {
+			f.errors[d.Object] = &p.Diagnostics[i]
+		}
+	}
+	return f
+}
+
+func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
+	s := PoolStatus{
+		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: in.Policy.Target,
+		Kind: pool.Kind, DesiredReplicas: pool.Replicas.Value, ReadyFrom: "InService", ProviderIDList: []string{},
+		BootstrapReady: len(pool.Blocked) == 0,
+	}
+	if t := pool.LaunchTemplate; t != nil {
+		if have, ok := in.State.Templates[t.Name]; ok {
+			s.LaunchTemplateID = have.ID
+		}
+	}
+	failure := s.failure(f, pool)
+	moving := false
+	switch {
+	case s.FailureReason == codeConflict:
+		// What has the name is somebody else's: its machines are not the pool's.
+		s.LaunchTemplateID = ""
+	case pool.Group != nil:
+		moving = s.fromGroup(in, pool)
+	case pool.Nodegroup != nil:
+		moving = s.fromNodegroup(in, pool)
+	}
+	s.AvailableReplicas = s.ReadyReplicas
+	s.UnavailableReplicas = max(0, s.DesiredReplicas-s.AvailableReplicas)
+	pending := f.pending[pool.Key.String()]
+	s.Converged = s.InfrastructureReady && !moving && !pending && failure == nil && s.ReadyReplicas >= s.DesiredReplicas
+	s.Phase = s.phase(pool, moving, failure != nil)
+	s.Conditions = s.conditions(pool, moving, pending, failure)
+	return s
+}
+
+// failure is the error that concerns the pool, if there is one.
+func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
+	if len(f.errors) == 0 {
+		return nil
+	}
+	for _, ref := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap} {
+		if d := f.errors[ref.String()]; d != nil && ref.Kind != "" {
+			s.FailureReason, s.FailureMessage = d.Code, d.Summary
+			return d
+		}
+	}
+	return nil
+}
+
+func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
+	g, ok := in.State.Groups[pool.Group.Name]
+	if !ok || g.Deleting {
+		return ok
+	}
+	s.InfrastructureReady = true
+	s.LaunchTemplateVersion = g.Template.Version
+	s.DesiredReplicas = g.DesiredCapacity
+	s.count(g)
+	if r, read := in.State.Refreshes[g.Name]; read && r.Active() {
+		s.Rollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason}
+		moving = true
+	}
+	return moving || int32(len(g.Instances)) != g.DesiredCapacity || s.ReadyReplicas != g.DesiredCapacity
+}
+
+func (s *PoolStatus) count(g Group) {
+	for _, i := range g.Instances {
+		s.Replicas++
+		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
+		if i.LifecycleState == "InService" && i.Health == "Healthy" {
+			s.ReadyReplicas++
+		}
+	}
+	slices.Sort(s.ProviderIDList)
+}
+
+func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool) (moving bool) {
+	name := NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}
+	n, ok := in.State.Nodegroups[name]
+	if !ok {
+		return false
+	}
+	s.DesiredReplicas = n.DesiredSize
+	s.LaunchTemplateVersion = n.Template.Version
+	s.InfrastructureReady = n.Status == "ACTIVE" || n.Status == "UPDATING" || n.Status == "DEGRADED"
+	groups := 0
+	for _, g := range n.GroupNames {
+		if have, known := in.State.Groups[g]; known {
+			groups++
+			s.count(have)
+		}
+	}
+	if n.Status == "UPDATING" {
+		s.Rollout = &RolloutStatus{Status: n.Status}
+		if u, read := in.State.Updates[name]; read {
+			s.Rollout.ID, s.Rollout.Message = u.ID, u.Type
+		}
+	}
+	return n.Status == "CREATING" || n.Status == "UPDATING" || n.Status == "DELETING" || groups == 0 || s.ReadyReplicas != n.DesiredSize
+}
+
+// phase follows Cluster API's MachinePool controller, where the later rule wins.
+func (s *PoolStatus) phase(pool *intent.Pool, moving, failed bool) Phase {
+	phase := PhasePending
+	if s.BootstrapReady && !s.InfrastructureReady {
+		phase = PhaseProvisioning
+	}
+	if s.InfrastructureReady {
+		scaling := s.ReadyReplicas != s.DesiredReplicas
+		switch {
+		case !scaling && s.Replicas == s.ReadyReplicas || !scaling && !moving:
+			phase = PhaseRunning
+		case scaling && pool.ReplicasManagedExternally:
+			phase = PhaseScaling
+		case s.ReadyReplicas < s.DesiredReplicas && s.ReadyReplicas == 0 && s.Rollout == nil:
+			phase = PhaseProvisioned
+		case s.ReadyReplicas < s.DesiredReplicas:
+			phase = PhaseScalingUp
+		default:
+			phase = PhaseScalingDown
+		}
+	}
+	if failed {
+		phase = PhaseFailed
+	}
+	return phase
+}
+
+func (s *PoolStatus) conditions(pool *intent.Pool, moving, pending bool, failure *diag.Diagnostic) []Condition {
+	is := func(ok bool) string {
+		if ok {
+			return "True"
+		}
+		return "False"
+	}
+	ready := Condition{Type: "Ready", Status: is(s.Converged)}
+	switch {
+	case failure != nil:
+		ready.Severity, ready.Reason, ready.Message = "Error", failure.Code, failure.Summary
+	case pool.Paused:
+		ready.Severity, ready.Reason = "Info", "Paused"
+	case pending:
+		ready.Severity, ready.Reason = "Info", "ChangesPlanned"
+	case moving:
+		ready.Severity, ready.Reason = "Info", "InProgress"
+	}
+	if s.Converged {
+		ready.Severity, ready.Reason, ready.Message = "", "", ""
+	}
+	infra := Condition{Type: "ASGReady", Status: is(s.InfrastructureReady)}
+	if pool.Kind == intent.NodegroupPool {
+		infra.Type = "EKSNodegroupReady"
+	}
+	out := []Condition{ready, infra}
+	if pool.LaunchTemplate != nil {
+		out = append(out, Condition{Type: "LaunchTemplateReady", Status: is(s.LaunchTemplateID != "")})
+	}
+	if pool.Paused {
+		out = append(out, Condition{Type: "Paused", Status: "True", Reason: "Paused"})
+	}
+	return out
+}

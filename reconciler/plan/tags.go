@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Tag keys that weir puts on what it owns. They stand on templates, groups and
+// nodegroups themselves, never in a template's body nor on instances.
+const (
+	TagOwner  = "weir.dev/owner"
+	TagTarget = "weir.dev/target"
+	TagSource = "weir.dev/source"
+	TagPool   = "weir.dev/pool"
+	// TagPrune is "disabled" on what must not be deleted when Git drops it.
+	TagPrune = "weir.dev/prune"
+	// TagCluster names the EKS cluster on the template of a nodegroup, so that
+	// the nodegroup is looked for even when Git names the cluster no more.
+	TagCluster = "weir.dev/cluster"
+
+	tagNodegroup     = "eks:nodegroup-name"
+	tagClusterPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+)
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// ownTags returns the tags that mark a pool's resource as this target's.
+func (p Policy) ownTags(pool *intent.Pool) map[string]string {
+	tags := map[string]string{
+		TagOwner: p.Instance, TagTarget: p.Target, TagSource: p.Source, TagPool: pool.Key.String(),
+	}
+	if pool.PruneDisabled {
+		tags[TagPrune] = "disabled"
+	}
+	return tags
+}
+
+func withTags(base map[string]string, more ...map[string]string) map[string]string {
+	out := maps.Clone(base)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, m := range more {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+// ownership is what the tags of a resource say about whose it is.
+type ownership struct {
+	ours bool
+	// why says who has it, where it is not ours.
+	why string
+}
+
+// owns decides whether a resource with these tags may be changed for this
+// target. A resource of another target of the instance is ours as well (it is
+// retagged), unless that target still wants it, or cannot be asked: whole says
+// that every target of the account and region could.
+func (p Policy) owns(tags map[string]string, wantedBy string, whole bool) ownership {
+	owner, hasOwner := tags[TagOwner]
+	switch {
+	case !hasOwner && hasCAPATag(tags):
+		return ownership{why: "it belongs to Cluster API Provider AWS: its tags say so and weir.dev/owner is missing"}
+	case !hasOwner:
+		return ownership{why: "it has no weir.dev/owner tag, so weir did not make it"}
+	case owner != p.Instance:
+		return ownership{why: "it belongs to the weir instance " + quote(owner)}
+	case !slices.Contains(p.Sources, tags[TagSource]) && tags[TagSource] != p.Source:
+		return ownership{why: "its weir.dev/source tag " + quote(tags[TagSource]) + " is none of this instance's sources"}
+	case tags[TagTarget] != p.Target && p.OwnTargetOnly:
+		return ownership{why: "it belongs to the target " + quote(tags[TagTarget])}
+	case tags[TagTarget] != p.Target && !whole:
+		return ownership{why: "it belongs to the target " + quote(tags[TagTarget]) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
+	case tags[TagTarget] != p.Target && wantedBy != p.Target:
+		return ownership{why: "the target " + quote(wantedBy) + " wants it too"}
+	}
+	return ownership{ours: true}
+}
+
+func hasCAPATag(tags map[string]string) bool {
+	for k := range tags {
+		if strings.HasPrefix(k, tagClusterPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// missingTags returns the wanted tags that observed lacks or has otherwise.
+// Tags that weir does not want are foreign and stay, weir's own prune mark aside.
+func missingTags(want, have map[string]string) (put map[string]string, remove []string) {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || got != v {
+			if put == nil {
+				put = map[string]string{}
+			}
+			put[k] = v
+		}
+	}
+	if _, stale := have[TagPrune]; stale && want[TagPrune] == "" {
+		remove = []string{TagPrune}
+	}
+	return put, remove
+}
+
+func groupTagValues(tags map[string]GroupTag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for k, t := range tags {
+		out[k] = t.Value
+	}
+	return out
+}
+
+func quote(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return `"` + s + `"`
+}

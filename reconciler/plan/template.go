@@ -1,0 +1,192 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// wantedVersion is the template version that a pool's machines should run.
+type wantedVersion struct {
+	// ref has an empty Version where a step of this plan makes it.
+	ref TemplateRef
+	// number is the version's number, predicted where it is yet to be made.
+	number int64
+	// template is the observed template; found is false where it is to be created.
+	template Template
+	found    bool
+}
+
+func (w wantedVersion) made() bool { return w.ref.Version == "" }
+
+// version is the number as AWS writes it.
+func (w wantedVersion) version() string { return strconv.FormatInt(w.number, 10) }
+
+// planTemplate plans a pool's launch template and says which version of it is
+// wanted. inUse are versions that the group or nodegroup has: content that it
+// already has needs no new version. ok is false where the wanted version cannot
+// be said yet or at all.
+func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []TemplateRef) (w wantedVersion, ok bool) {
+	t, found := c.in.State.Templates[want.name]
+	if !found {
+		if !c.in.State.Absent.Templates[want.name] {
+			c.needs.TemplateNames = append(c.needs.TemplateNames, want.name)
+			return w, false
+		}
+		if c.tooSmall(pool, want) {
+			return w, false
+		}
+		return c.createTemplate(pool, want), true
+	}
+	claim := Claim{Resource: LaunchTemplate, Name: want.name}
+	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours {
+		c.conflict(pool, LaunchTemplate, want.name, o.why)
+		return w, false
+	}
+	candidates, read := c.candidates(t, inUse)
+	if !read {
+		return w, false
+	}
+	if put, remove := missingTags(want.tags, t.Tags); len(put)+len(remove) > 0 {
+		c.step(pool, Step{
+			Verb: Update, Resource: LaunchTemplate, Name: t.Name, Reason: "tags differ",
+			Changes: tagChanges(pool, put, remove, t.Tags),
+			Do:      TagLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove},
+		})
+	}
+	w = wantedVersion{template: t, found: true}
+	for _, v := range candidates {
+		if want.is(v) {
+			w.number, w.ref = v.Number, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}
+			return w, true
+		}
+	}
+	if c.tooSmall(pool, want) {
+		return w, false
+	}
+	newest := TemplateVersion{Number: t.LatestVersion}
+	if len(candidates) > 0 {
+		newest = candidates[0]
+	}
+	w.number, w.ref = t.LatestVersion, TemplateRef{ID: t.ID, Name: t.Name}
+	w.number++
+	description := want.description(c.in.Commit)
+	c.step(pool, Step{
+		Verb: Update, Resource: LaunchTemplate, Name: t.Name,
+		Reason:  "version " + itoa(w.number) + " differs from version " + itoa(newest.Number),
+		Changes: c.templateChanges(pool, newest.Data, want.data),
+		Do: CreateLaunchTemplateVersion{
+			Template: TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.data,
+			// What was observed is part of the token: the same content wanted
+			// again after another version came between is another request.
+			Token: shortHash([]byte(t.ID), []byte(itoa(t.LatestVersion)), []byte(description), canonical(want.data)),
+		},
+	})
+	return w, true
+}
+
+// maxCandidates bounds how many versions are looked at for one pool.
+const maxCandidates = 6
+
+// candidates are the versions whose content may be the wanted one: the newest,
+// then those in use. read is false while one of them is yet to be read.
+func (c *computation) candidates(t Template, inUse []TemplateRef) (out []TemplateVersion, read bool) {
+	numbers := []int64{t.LatestVersion}
+	for _, ref := range inUse {
+		if n, err := strconv.ParseInt(ref.Version, 10, 64); err == nil && ref.ID == t.ID && !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
+	}
+	read = true
+	for _, n := range numbers {
+		v, known := t.Versions[n]
+		switch {
+		case known:
+			out = append(out, v)
+		case !t.Missing[n]:
+			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(n)})
+			read = false
+		}
+	}
+	return out, read
+}
+
+// tooSmall refuses a root volume that cannot hold the image's snapshot. It is
+// asked only where a version is made: one that exists keeps its own image.
+func (c *computation) tooSmall(pool *intent.Pool, want *wantTemplate) bool {
+	if want.needs == 0 || want.data.BlockDeviceMappings[0].Ebs.VolumeSize >= want.needs {
+		return false
+	}
+	c.blockf(pool, intent.Path{"spec", "awsLaunchTemplate", "rootVolume", "size"}, "root-volume-too-small",
+		"the root volume of "+itoa(want.data.BlockDeviceMappings[0].Ebs.VolumeSize)+" GiB is smaller than the image's snapshot of "+itoa(want.needs)+" GiB",
+		"write a size of at least "+itoa(want.needs))
+	return true
+}
+
+// description is the version description of the wanted content.
+func (w *wantTemplate) description(c Commit) string {
+	source := w.source
+	if source == "" {
+		source = SourceHash(w.data, w.lookup)
+	}
+	return Description(BodyHash(w.data), source, c)
+}
+
+func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
+	c.step(pool, Step{
+		Verb: Create, Resource: LaunchTemplate, Name: want.name, Reason: "it does not exist",
+		Changes: c.templateChanges(pool, intent.TemplateData{}, want.data),
+		Do: CreateLaunchTemplate{
+			// No client token: the name is unique, and a token would answer
+			// with the old template after somebody deleted it.
+			Name: want.name, Data: want.data, Tags: want.tags,
+			Description: want.description(c.in.Commit),
+		},
+	})
+	return wantedVersion{number: 1, ref: TemplateRef{Name: want.name}}
+}
+
+// planDefault moves the default version once the wanted one is what runs.
+func (c *computation) planDefault(pool *intent.Pool, w wantedVersion) {
+	if !w.found || w.made() || w.template.DefaultVersion == w.number {
+		return
+	}
+	c.step(pool, Step{
+		Verb: Update, Resource: LaunchTemplate, Name: w.template.Name,
+		Reason:  "version " + w.version() + " is what runs",
+		Changes: []Change{{Field: "defaultVersion", From: w.template.DefaultVersion, To: w.number}},
+		Do:      SetDefaultVersion{Template: w.ref},
+	})
+}
+
+// resolves reports whether an observed reference means version number of
+// template t: pinned, or by an alias that points there now.
+func (w wantedVersion) resolves(ref TemplateRef) bool {
+	if !w.found || w.made() || (ref.ID != "" && ref.ID != w.template.ID) || (ref.ID == "" && ref.Name != w.template.Name) {
+		return false
+	}
+	switch ref.Version {
+	case "$Latest":
+		return w.template.LatestVersion == w.number
+	case "$Default", "":
+		return w.template.DefaultVersion == w.number
+	}
+	return ref.Version == w.version()
+}
+
+func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []Change {
+	var out []Change
+	for _, k := range sortedKeys(put) {
+		var from any
+		if v, ok := have[k]; ok {
+			from = v
+		}
+		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: from, To: put[k],
+			Object: pool.Infrastructure, Path: intent.Path{"spec", "additionalTags", k}})
+	}
+	for _, k := range remove {
+		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: have[k]})
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// manifestField names the field of awsLaunchTemplate that a member of the
+// template data comes from. Members below BlockDeviceMappings, MetadataOptions
+// and TagSpecifications have rules of their own.
+var manifestField = map[string]intent.Path{
+	"ImageId":                                                        {"ami", "id"},
+	"InstanceType":                                                   {"instanceType"},
+	"KeyName":                                                        {"sshKeyName"},
+	"IamInstanceProfile.Name":                                        {"iamInstanceProfile"},
+	"IamInstanceProfile.Arn":                                         {"iamInstanceProfile"},
+	"SecurityGroupIds":                                               {"additionalSecurityGroups"},
+	"InstanceMarketOptions.MarketType":                               {"marketType"},
+	"InstanceMarketOptions.MaxPrice":                                 {"spotMarketOptions", "maxPrice"},
+	"EnclaveOptions.Enabled":                                         {"enclaveOptions", "enabled"},
+	"PrivateDnsNameOptions.HostnameType":                             {"privateDnsName", "hostnameType"},
+	"MetadataOptions.HttpEndpoint":                                   {"instanceMetadataOptions", "httpEndpoint"},
+	"MetadataOptions.HttpProtocolIpv6":                               {"instanceMetadataOptions", "httpProtocolIpv6"},
+	"MetadataOptions.HttpTokens":                                     {"instanceMetadataOptions", "httpTokens"},
+	"MetadataOptions.InstanceMetadataTags":                           {"instanceMetadataOptions", "instanceMetadataTags"},
+	"MetadataOptions.HttpPutResponseHopLimit":                        {"instanceMetadataOptions", "httpPutResponseHopLimit"},
+	"PrivateDnsNameOptions.EnableResourceNameDnsARecord":             {"privateDnsName", "enableResourceNameDnsARecord"},
+	"PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord":          {"privateDnsName", "enableResourceNameDnsAAAARecord"},
+	"CapacityReservationSpecification.CapacityReservationId":         {"capacityReservationId"},
+	"CapacityReservationSpecification.CapacityReservationPreference": {"capacityReservationPreference"},
+}
+
+var volumeField = map[string]string{
+	"DeviceName": "deviceName", "VolumeSize": "size", "VolumeType": "type", "Iops": "iops",
+	"Throughput": "throughput", "Encrypted": "encrypted", "KmsKeyId": "encryptionKey",
+}
+
+// templateChanges lists the fields in which two bodies differ, named as the
+// manifest names them.
+func (c *computation) templateChanges(pool *intent.Pool, from, to intent.TemplateData) []Change {
+	a, b := flatten(from), flatten(to)
+	var out []Change
+	for _, key := range sortedKeys(union(a, b)) {
+		if reflect.DeepEqual(a[key], b[key]) {
+			continue
+		}
+		ch := Change{From: a[key], To: b[key], Object: pool.Infrastructure}
+		if key == "UserData" {
+			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
+			ch.From, ch.To = c.in.Policy.mask(decoded(from.UserData)), c.in.Policy.mask(decoded(to.UserData))
+			out = append(out, ch)
+			continue
+		}
+		if ch.From == nil && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
+			continue // always true, and no manifest says it
+		}
+		below := templatePath(key, pool.LaunchTemplate.RootDevice)
+		ch.Path = append(intent.Path{"spec"}, below...)
+		ch.Field = below.String()
+		// One tag of the manifest is put on instances and on volumes.
+		if !slices.ContainsFunc(out, func(o Change) bool {
+			return o.Field == ch.Field && reflect.DeepEqual(o.From, ch.From) && reflect.DeepEqual(o.To, ch.To)
+		}) {
+			out = append(out, ch)
+		}
+	}
+	return out
+}
+
+func decoded(b64 string) string {
+	raw, err := base64.StdEncoding.DecodeString(b64)
+	if err != nil {
+		return b64
+	}
+	return string(raw)
+}
+
+// templatePath turns a flattened member name into a path below spec.
+func templatePath(key string, root bool) intent.Path {
+	base := intent.Path{"awsLaunchTemplate"}
+	if p, ok := manifestField[key]; ok {
+		return base.Join(p...)
+	}
+	if rest, ok := strings.CutPrefix(key, "BlockDeviceMappings["); ok {
+		index, member, _ := strings.Cut(rest, "].")
+		member = strings.TrimPrefix(member, "Ebs.")
+		if f, known := volumeField[member]; known {
+			member = f
+		}
+		n, err := strconv.Atoi(index)
+		switch {
+		case err != nil:
+			return base.Join(key)
+		case root && n == 0:
+			return base.Join("rootVolume", member)
+		case root:
+			n--
+		}
+		return base.Join("nonRootVolumes", intent.Index(n), member)
+	}
+	if rest, ok := strings.CutPrefix(key, "TagSpecifications/"); ok {
+		_, tag, _ := strings.Cut(rest, "/")
+		return intent.Path{"additionalTags", tag}
+	}
+	return base.Join(strings.Split(key, ".")...)
+}
+
+// flatten lists the leaves of template data by member path. Security groups are
+// one leaf, and tags are leaves by resource type and key, so that an order
+// cannot show as a difference.
+func flatten(d intent.TemplateData) map[string]any {
+	out := map[string]any{}
+	for _, spec := range d.TagSpecifications {
+		for _, t := range spec.Tags {
+			out["TagSpecifications/"+spec.ResourceType+"/"+t.Key] = t.Value
+		}
+	}
+	d.TagSpecifications = nil
+	if len(d.SecurityGroupIDs) > 0 {
+		out["SecurityGroupIds"] = d.SecurityGroupIDs
+	}
+	d.SecurityGroupIDs = nil
+	var generic map[string]any
+	if err := json.Unmarshal(canonical(d), &generic); err != nil {
+		panic("flatten template data: " + err.Error())
+	}
+	leaves("", generic, out)
+	return out
+}
+
+func leaves(prefix string, v any, out map[string]any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, child := range v {
+			name := k
+			if prefix != "" {
+				name = prefix + "." + k
+			}
+			leaves(name, child, out)
+		}
+	case []any:
+		for i, child := range v {
+			leaves(prefix+intent.Index(i), child, out)
+		}
+	default:
+		out[prefix] = v
+	}
+}
+
+func union(a, b map[string]any) map[string]bool {
+	out := map[string]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}

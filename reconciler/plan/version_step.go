@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// versionStep plans UpdateNodegroupVersion: none or one step. Everything that one
+// call can carry goes into one, so that a commit rolls the nodes once: the
+// template version, the Kubernetes version (one minor at a time and never above
+// the control plane), and the release version where Git pins one. EKS takes the
+// newest release where a call names none, so a pinned one is always named.
+func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
+	pool, n := w.pool, w.pool.Nodegroup
+	u := UpdateNodegroupVersion{NodegroupName: have.NodegroupName}
+	var changes []Change
+	if w.hasTemplate && !w.version.resolves(have.Template) {
+		u.Template = &w.version.ref
+		changes = append(changes, Change{Field: "launchTemplate.version", From: orNil(have.Template.Version), To: w.version.version()})
+	}
+	if !w.hasImage { // an image in the template decides the versions
+		next, ok := c.nextVersion(w, have)
+		if !ok {
+			return nil
+		}
+		if next != "" {
+			u.Version = next
+			changes = append(changes, versionChange(pool, have.Version, next))
+		}
+		last := n.Version == "" || next == "" || minorOf(next) == minorOf(n.Version)
+		if n.ReleaseVersion != "" && last {
+			if n.ReleaseVersion != have.ReleaseVersion {
+				changes = append(changes, infraChange(pool, "amiVersion", orNil(have.ReleaseVersion), n.ReleaseVersion))
+			}
+			u.ReleaseVersion = n.ReleaseVersion
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: n.Name, Reason: reason(changes), Disruptive: true,
+		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+}
+
+// nextVersion is the Kubernetes version to go to now, "" to stay. ok is false
+// where Git asks for what EKS cannot do.
+func (c *computation) nextVersion(w wantNodegroup, have Nodegroup) (next string, ok bool) {
+	pool, n := w.pool, w.pool.Nodegroup
+	switch wanted, has := minorOf(n.Version), minorOf(have.Version); {
+	case n.Version == "" || wanted == has:
+		return "", true
+	case wanted < has:
+		c.note(diag.Error, pool, nil, "nodegroup-downgrade", "EKS cannot take the nodegroup "+n.Name+" from Kubernetes "+have.Version+" back to "+n.Version,
+			"write "+have.Version+" in spec.template.spec.version of the MachinePool")
+		return "", false
+	}
+	next = nextMinor(have.Version)
+	if minorOf(next) > minorOf(w.cluster.Version) {
+		c.note(diag.Warning, pool, nil, "waits-for-control-plane",
+			"the nodegroup "+n.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
+		return "", true
+	}
+	return next, true
+}
+
+func versionChange(pool *intent.Pool, from, to any) Change {
+	return Change{Field: "version", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "template", "spec", "version"}}
+}
+
+// minorOf returns the minor of "1.31" or "v1.31.2"; -1 where there is none.
+func minorOf(version string) int {
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(parts) < 2 {
+		return -1
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func nextMinor(version string) string {
+	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	return major + "." + strconv.Itoa(minorOf(version)+1)
+}

@@ -1,0 +1,65 @@
+// Package reconciler makes AWS what Git says: it observes, resolves, plans and
+// applies, target by target, and reports what came of it. It knows neither Git,
+// YAML, the AWS SDK nor any forge: it asks for what it needs through the small
+// interfaces in this file. A pass never waits for AWS to finish something; what
+// still moves is looked at again after a delay.
+package reconciler
+
+import (
+	"context"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Cloud is one account and region of AWS.
+type Cloud interface {
+	// Observe reads what the instance owns, in batches.
+	Observe(ctx context.Context, q plan.Query) (plan.State, error)
+	// Fill reads what planning found missing and returns a state that has it.
+	Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.State, error)
+	// Execute does one step. Its error is a *plan.Error.
+	Execute(ctx context.Context, a plan.Action) (plan.Result, error)
+}
+
+// Resolver answers what only AWS can answer, one answer for each request.
+type Resolver interface {
+	Answer(ctx context.Context, requests []resolve.Request) ([]plan.Answer, error)
+}
+
+// Reporter is told what a pass did and found.
+type Reporter interface {
+	Report(ctx context.Context, r *plan.Report)
+}
+
+// Desired is what Git wants of one target: the composition of source and render.
+type Desired struct {
+	Policy plan.Policy
+	// Network is the target's configured network.
+	Network resolve.Network
+	Source  string
+	Ref     string
+	Commit  plan.Commit
+	// Touched says that the commit changed what the target renders.
+	Touched bool
+	// Set is nil where the source or the render gave nothing; Err or
+	// Diagnostics say why. It is never taken for an empty wish.
+	Set         *intent.Set
+	Diagnostics diag.List
+	// Whole says that the render has no error.
+	Whole bool
+	Err   error
+	// Origin answers where a field of a rendered object was set; nil if nobody can.
+	Origin func(intent.ObjectRef, intent.Path) (diag.Position, bool)
+}
+
+// Mode says how far a pass goes.
+type Mode int
+
+// Modes.
+const (
+	PlanOnly Mode = iota
+	Apply
+)

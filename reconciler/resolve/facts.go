@@ -1,0 +1,152 @@
+package resolve
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// state says what is known of a fact.
+type state int
+
+const (
+	// unread facts were not asked for yet, or are too old.
+	unread state = iota
+	present
+	// absent: AWS says that there is no such thing.
+	absent
+	// refused: AWS refused to say; err tells why.
+	refused
+)
+
+// fact is one answer of AWS.
+type fact[V any] struct {
+	state   state
+	value   V
+	err     *plan.Error
+	expires time.Time
+}
+
+// shelf holds the facts of one kind, and which ones are wanted next.
+type shelf[K cmp.Ordered, V any] struct {
+	ttl    time.Duration
+	facts  map[K]fact[V]
+	wanted map[K]bool
+}
+
+func newShelf[K cmp.Ordered, V any](ttl time.Duration) *shelf[K, V] {
+	return &shelf[K, V]{ttl: ttl, facts: map[K]fact[V]{}, wanted: map[K]bool{}}
+}
+
+// get returns the fact k. An unread one is noted as wanted.
+func (s *shelf[K, V]) get(k K) fact[V] {
+	f, ok := s.facts[k]
+	if !ok {
+		s.wanted[k] = true
+	}
+	return f
+}
+
+// take returns the wanted keys in order and forgets the wish.
+func (s *shelf[K, V]) take() []K {
+	keys := slices.Sorted(maps.Keys(s.wanted))
+	clear(s.wanted)
+	return keys
+}
+
+func (s *shelf[K, V]) put(k K, v V, now time.Time) {
+	s.facts[k] = fact[V]{state: present, value: v, expires: now.Add(s.ttl)}
+}
+
+func (s *shelf[K, V]) putAbsent(k K, now time.Time) {
+	s.facts[k] = fact[V]{state: absent, expires: now.Add(min(s.ttl, negativeTTL))}
+}
+
+func (s *shelf[K, V]) putRefused(k K, err *plan.Error, now time.Time) {
+	s.facts[k] = fact[V]{state: refused, err: err, expires: now.Add(min(s.ttl, negativeTTL))}
+}
+
+// expire drops what is too old.
+func (s *shelf[K, V]) expire(now time.Time) {
+	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return !now.Before(f.expires) })
+}
+
+// facts is all that is known of an account and region. Keys that ask for more
+// than one thing are written as one string, which keeps them comparable.
+type facts struct {
+	parameters    *shelf[string, string]
+	images        *shelf[string, Image]    // by id
+	newestImages  *shelf[string, Image]    // by imageKey
+	architectures *shelf[string, string]   // by instance type
+	vpcs          *shelf[string, []VPC]    // by ""
+	subnets       *shelf[string, Subnet]   // by id
+	subnetsIn     *shelf[string, []Subnet] // by VPC id
+	subnetsOf     *shelf[string, []Subnet] // by cluster tag name
+	subnetsWith   *shelf[string, []Subnet] // by filters
+	groupsOf      *shelf[string, []SecurityGroup]
+	groupsWith    *shelf[string, []SecurityGroup]
+	clusters      *shelf[string, plan.EKSCluster]
+	roles         *shelf[string, string]
+}
+
+func newFacts() *facts {
+	return &facts{
+		parameters:    newShelf[string, string](movingImageTTL),
+		images:        newShelf[string, Image](imageTTL),
+		newestImages:  newShelf[string, Image](movingImageTTL),
+		architectures: newShelf[string, string](instanceTypeTTL),
+		vpcs:          newShelf[string, []VPC](networkTTL),
+		subnets:       newShelf[string, Subnet](networkTTL),
+		subnetsIn:     newShelf[string, []Subnet](networkTTL),
+		subnetsOf:     newShelf[string, []Subnet](networkTTL),
+		subnetsWith:   newShelf[string, []Subnet](networkTTL),
+		groupsOf:      newShelf[string, []SecurityGroup](networkTTL),
+		groupsWith:    newShelf[string, []SecurityGroup](networkTTL),
+		clusters:      newShelf[string, plan.EKSCluster](clusterTTL),
+		roles:         newShelf[string, string](roleTTL),
+	}
+}
+
+func (f *facts) expire(now time.Time) {
+	f.parameters.expire(now)
+	f.images.expire(now)
+	f.newestImages.expire(now)
+	f.architectures.expire(now)
+	f.vpcs.expire(now)
+	f.subnets.expire(now)
+	f.subnetsIn.expire(now)
+	f.subnetsOf.expire(now)
+	f.subnetsWith.expire(now)
+	f.groupsOf.expire(now)
+	f.groupsWith.expire(now)
+	f.clusters.expire(now)
+	f.roles.expire(now)
+}
+
+// imageKey writes an image query by name as one string.
+func imageKey(owner, name, architecture string) string {
+	return intent.JoinFilters([]intent.Filter{
+		{Name: "owner", Values: []string{owner}},
+		{Name: "name", Values: []string{name}},
+		{Name: "architecture", Values: []string{architecture}},
+	})
+}
+
+func splitImageKey(key string) ImageQuery {
+	var q ImageQuery
+	for _, f := range intent.SplitFilters(key) {
+		switch f.Name {
+		case "owner":
+			q.Owner = f.Values[0]
+		case "name":
+			q.Name = f.Values[0]
+		case "architecture":
+			q.Architecture = f.Values[0]
+		}
+	}
+	return q
+}

@@ -1,0 +1,135 @@
+package resolve
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// Architectures that weir knows images of.
+const (
+	archX86 = "x86_64"
+	archARM = "arm64"
+)
+
+func (q *question) imageByID(id, why string) plan.Answer {
+	im, a, ok := know(q, q.facts.images.get(id), problem("image-not-found", "there is no image "+id+" that this account may launch in this region ("+why+")"))
+	switch {
+	case !ok:
+		return a
+	case im.State != "available":
+		return problem("image-not-available", "the image "+id+" is "+im.State+" and cannot be launched ("+why+")")
+	}
+	return plan.Answer{Image: &im.Image}
+}
+
+func (q *question) imageByParameter(name string) plan.Answer {
+	id, a, ok := know(q, q.facts.parameters.get(name), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
+	if !ok {
+		return a
+	}
+	return q.imageByID(id, "the SSM parameter "+name+" holds it")
+}
+
+// architecture is that of the lookup's instance type. A pool without one gets
+// x86_64, as Cluster API Provider AWS has it.
+func (q *question) architecture() (arch string, a plan.Answer, ok bool) {
+	t := q.Lookup.InstanceType
+	if t == "" {
+		return archX86, a, true
+	}
+	return know(q, q.facts.architectures.get(t), problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
+}
+
+// imageForEKS reads the image that EKS publishes for a Kubernetes version. Images
+// for graphics cards exist for one architecture only, so their paths hold it.
+func (q *question) imageForEKS() plan.Answer {
+	version, ok := minorVersion(q.Lookup.Version)
+	if !ok {
+		return problem("version-unknown", "the Kubernetes version "+strconv.Quote(q.Lookup.Version)+" is not of the form 1.31 or v1.31.2")
+	}
+	path, byArch := eksPath(q.Lookup.Name)
+	if path == "" {
+		return problem("image-lookup-unknown", "there is no EKS image of the type "+strconv.Quote(q.Lookup.Name))
+	}
+	arch := archX86
+	if byArch {
+		a, answer, known := q.architecture()
+		if !known {
+			return answer
+		}
+		arch = a
+	}
+	name := "/aws/service/eks/optimized-ami/" + version + strings.ReplaceAll(path, "{arch}", arch) + "/recommended/image_id"
+	if q.Lookup.Name == "AmazonLinux" && arch == archARM {
+		name = "/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2-arm64/recommended/image_id"
+	}
+	return q.imageByParameter(name)
+}
+
+// eksPath is the middle of the parameter's path for an eksLookupType ("Retrieve
+// recommended Amazon Linux AMI IDs" of the EKS user guide), and whether the
+// architecture decides.
+func eksPath(lookupType string) (path string, byArch bool) {
+	switch lookupType {
+	case "AmazonLinux":
+		return "/amazon-linux-2", true
+	case "AmazonLinuxGPU":
+		return "/amazon-linux-2-gpu", false
+	case "AmazonLinux2023":
+		return "/amazon-linux-2023/{arch}/standard", true
+	case "AmazonLinux2023GPU":
+		return "/amazon-linux-2023/x86_64/nvidia", false
+	}
+	return "", false
+}
+
+// minorVersion returns "1.31" of "1.31", "v1.31" or "v1.31.2".
+func minorVersion(v string) (string, bool) {
+	parts := strings.Split(strings.TrimPrefix(v, "v"), ".")
+	if len(parts) < 2 {
+		return "", false
+	}
+	for _, p := range parts[:2] {
+		if _, err := strconv.ParseUint(p, 10, 16); err != nil {
+			return "", false
+		}
+	}
+	return parts[0] + "." + parts[1], true
+}
+
+func (q *question) imageByName() plan.Answer {
+	arch, a, ok := q.architecture()
+	if !ok {
+		return a
+	}
+	im, a, ok := know(q, q.facts.newestImages.get(imageKey(q.Lookup.Owner, q.Lookup.Name, arch)),
+		problem("image-not-found", "no available image of owner "+q.Lookup.Owner+" is named "+q.Lookup.Name+" and has the architecture "+arch))
+	if !ok {
+		return a
+	}
+	return plan.Answer{Image: &im.Image}
+}
+
+// newest picks the image created last; of two made at the same moment the one
+// with the greater id, so that the choice is always the same.
+func newest(images []Image) (Image, bool) {
+	var best Image
+	for _, im := range images {
+		if im.CreatedAt > best.CreatedAt || im.CreatedAt == best.CreatedAt && im.ID > best.ID {
+			best = im
+		}
+	}
+	return best, best.ID != ""
+}
+
+// supported picks the architecture that weir uses of those that an instance type has.
+func supported(architectures []string) (string, bool) {
+	for _, a := range architectures {
+		if a == archX86 || a == archARM {
+			return a, true
+		}
+	}
+	return "", false
+}

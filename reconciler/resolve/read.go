@@ -1,0 +1,255 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+	"golang.org/x/sync/errgroup"
+)
+
+// parallel is how many questions that AWS takes one at a time are asked beside
+// each other.
+const parallel = 8
+
+// read reads all facts that are wanted, in as few calls as AWS allows.
+func (r *Resolver) read(ctx context.Context) error {
+	for _, f := range []func(context.Context, time.Time) error{
+		r.readParameters, r.readImages, r.readNewestImages, r.readArchitectures, r.readVPCs,
+		r.readSubnets, r.readSubnetsIn, r.readSubnetsOf, r.readSubnetsWith, r.readGroupsOf, r.readGroupsWith,
+		r.readClusters, r.readRoles,
+	} {
+		if err := f(ctx, r.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusedBy returns the error where it is AWS's last word on the question, and
+// fails where asking again may help.
+func refusedBy(err error) (*plan.Error, error) {
+	var e *plan.Error
+	if errors.As(err, &e) && (e.Kind == plan.Denied || e.Kind == plan.Invalid || e.Kind == plan.NotFound) {
+		return e, nil
+	}
+	return nil, err
+}
+
+// readBatch reads keys with one call and notes the answer to each of them.
+func readBatch[V any](s *shelf[string, V], now time.Time, call func(keys []string) (map[string]V, error)) error {
+	keys := s.take()
+	if len(keys) == 0 {
+		return nil
+	}
+	found, err := call(keys)
+	if err != nil {
+		refused, err := refusedBy(err)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			s.putRefused(k, refused, now)
+		}
+		return nil
+	}
+	for _, k := range keys {
+		if v, ok := found[k]; ok {
+			s.put(k, v, now)
+		} else {
+			s.putAbsent(k, now)
+		}
+	}
+	return nil
+}
+
+// readEach reads keys one at a time, several beside each other.
+func readEach[V any](ctx context.Context, s *shelf[string, V], now time.Time, call func(ctx context.Context, key string) (v V, found bool, err error)) error {
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, k := range s.take() {
+		g.Go(func() error {
+			v, found, err := call(gctx, k)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				refused, err := refusedBy(err)
+				if err != nil {
+					return err
+				}
+				s.putRefused(k, refused, now)
+			case found:
+				s.put(k, v, now)
+			default:
+				s.putAbsent(k, now)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (r *Resolver) readParameters(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.parameters, now, func(names []string) (map[string]string, error) {
+		return r.cloud.Parameters(ctx, names)
+	})
+}
+
+func (r *Resolver) readImages(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.images, now, func(ids []string) (map[string]Image, error) {
+		images, err := r.cloud.Images(ctx, ImageQuery{IDs: ids})
+		out := map[string]Image{}
+		for _, im := range images {
+			out[im.ID] = im
+		}
+		return out, err
+	})
+}
+
+func (r *Resolver) readNewestImages(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.newestImages, now, func(ctx context.Context, key string) (Image, bool, error) {
+		images, err := r.cloud.Images(ctx, splitImageKey(key))
+		im, found := newest(images)
+		return im, found, err
+	})
+}
+
+func (r *Resolver) readArchitectures(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.architectures, now, func(types []string) (map[string]string, error) {
+		all, err := r.cloud.Architectures(ctx, types)
+		out := map[string]string{}
+		for t, architectures := range all {
+			if a, ok := supported(architectures); ok {
+				out[t] = a
+			}
+		}
+		return out, err
+	})
+}
+
+func (r *Resolver) readVPCs(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.vpcs, now, func([]string) (map[string][]VPC, error) {
+		vpcs, err := r.cloud.VPCs(ctx)
+		return map[string][]VPC{"": vpcs}, err
+	})
+}
+
+func (r *Resolver) readSubnets(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.subnets, now, func(ids []string) (map[string]Subnet, error) {
+		out := map[string]Subnet{}
+		err := r.subnetsBy(ctx, "subnet-id", ids, func(s Subnet) { out[s.ID] = s })
+		return out, err
+	})
+}
+
+func (r *Resolver) readSubnetsIn(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.subnetsIn, now, func(vpcs []string) (map[string][]Subnet, error) {
+		out := map[string][]Subnet{}
+		err := r.subnetsBy(ctx, "vpc-id", vpcs, func(s Subnet) { out[s.VPCID] = append(out[s.VPCID], s) })
+		return out, err
+	})
+}
+
+// readSubnetsOf reads the subnets of all clusters that are looked for by tag.
+func (r *Resolver) readSubnetsOf(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.subnetsOf, now, func(clusters []string) (map[string][]Subnet, error) {
+		out := map[string][]Subnet{}
+		err := r.subnetsBy(ctx, "tag-key", clusterTags(clusters), func(s Subnet) {
+			for _, c := range clusters {
+				if tagged(s.Tags, c) {
+					out[c] = append(out[c], s)
+				}
+			}
+		})
+		return out, err
+	})
+}
+
+// subnetsBy reads subnets by one filter, as many values in a call as EC2 takes.
+func (r *Resolver) subnetsBy(ctx context.Context, filter string, values []string, each func(Subnet)) error {
+	seen := map[string]bool{}
+	for batch := range slices.Chunk(values, filterValues) {
+		found, err := r.cloud.Subnets(ctx, []intent.Filter{{Name: filter, Values: batch}})
+		if err != nil {
+			return err
+		}
+		for _, s := range found {
+			// Two tags of one subnet may be in different batches.
+			if !seen[s.ID] {
+				seen[s.ID] = true
+				each(s)
+			}
+		}
+	}
+	return nil
+}
+
+// filterValues is how many values one EC2 filter takes.
+const filterValues = 200
+
+func (r *Resolver) readSubnetsWith(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.subnetsWith, now, func(ctx context.Context, filters string) ([]Subnet, bool, error) {
+		found, err := r.cloud.Subnets(ctx, intent.SplitFilters(filters))
+		return found, len(found) > 0, err
+	})
+}
+
+func (r *Resolver) readGroupsOf(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.groupsOf, now, func(clusters []string) (map[string][]SecurityGroup, error) {
+		out := map[string][]SecurityGroup{}
+		keys := make([]string, 0, len(clusters))
+		for _, c := range clusters {
+			keys = append(keys, tagCAPACluster+c)
+		}
+		for batch := range slices.Chunk(keys, filterValues) {
+			found, err := r.cloud.SecurityGroups(ctx, []intent.Filter{{Name: "tag-key", Values: batch}})
+			if err != nil {
+				return nil, err
+			}
+			for _, g := range found {
+				for _, c := range clusters {
+					if _, ok := g.Tags[tagCAPACluster+c]; ok && slices.Contains(batch, tagCAPACluster+c) {
+						out[c] = append(out[c], g)
+					}
+				}
+			}
+		}
+		return out, nil
+	})
+}
+
+func (r *Resolver) readGroupsWith(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.groupsWith, now, func(ctx context.Context, filters string) ([]SecurityGroup, bool, error) {
+		found, err := r.cloud.SecurityGroups(ctx, intent.SplitFilters(filters))
+		return found, len(found) > 0, err
+	})
+}
+
+func (r *Resolver) readClusters(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.clusters, now, r.cloud.Cluster)
+}
+
+func (r *Resolver) readRoles(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.roles, now, r.cloud.Role)
+}
+
+// clusterTags are the tag keys that mark what belongs to clusters.
+func clusterTags(clusters []string) []string {
+	var out []string
+	for _, c := range clusters {
+		out = append(out, tagCAPACluster+c, tagKubernetes+c)
+	}
+	return out
+}
+
+func tagged(tags map[string]string, cluster string) bool {
+	_, capa := tags[tagCAPACluster+cluster]
+	_, kubernetes := tags[tagKubernetes+cluster]
+	return capa || kubernetes
+}

@@ -1,0 +1,108 @@
+// Package resolve answers what only AWS can answer: which image, which subnets
+// and security groups, which cluster endpoint, which role. All questions of an
+// account and region are answered together: each round works out from the facts
+// at hand which facts are still missing, and reads those in batches. Facts are
+// kept for a time that depends on their kind.
+//
+// A question that AWS does not answer, because the thing does not exist or
+// because weir may not look, becomes a plan.Answer with a Problem. It never
+// becomes a default. A failure that may pass by itself (throttling, a lost
+// connection) fails the whole call instead, so that nothing is planned from
+// half of the facts.
+package resolve
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Network is a target's configured network.
+type Network struct {
+	VPCID            string
+	SubnetIDs        []string
+	SecurityGroupIDs []string
+}
+
+// Request is one question with what its answer depends on.
+type Request struct {
+	Lookup intent.Lookup
+	// Cluster is the pool's cluster; where the render does not hold it, one
+	// with only its names.
+	Cluster intent.Cluster
+	Network Network
+}
+
+// Image is an AMI as DescribeImages tells it.
+type Image struct {
+	plan.Image
+	// CreatedAt is AWS's CreationDate, ISO 8601.
+	CreatedAt string
+	// State is "available" for an image that can be launched.
+	State string
+}
+
+// ImageQuery asks for images: either those of IDs, or those of Owner whose name
+// matches the pattern Name and which have Architecture.
+type ImageQuery struct {
+	IDs          []string
+	Owner        string
+	Name         string
+	Architecture string
+}
+
+// VPC is a virtual private cloud.
+type VPC struct {
+	ID      string
+	Default bool
+}
+
+// Subnet is a subnet as DescribeSubnets tells it.
+type Subnet struct {
+	ID    string
+	VPCID string
+	Zone  string
+	// MapPublicIP says that launches get a public address.
+	MapPublicIP bool
+	Tags        map[string]string
+}
+
+// SecurityGroup is a security group as DescribeSecurityGroups tells it.
+type SecurityGroup struct {
+	ID    string
+	Name  string
+	VPCID string
+	Tags  map[string]string
+}
+
+// Cloud reads facts of one account and region. What does not exist is left out
+// of the result and is no error. An error is a *plan.Error.
+type Cloud interface {
+	// Parameters reads SSM parameters by name.
+	Parameters(ctx context.Context, names []string) (map[string]string, error)
+	Images(ctx context.Context, q ImageQuery) ([]Image, error)
+	// Architectures reads which architectures instance types have, in AWS's order.
+	Architectures(ctx context.Context, instanceTypes []string) (map[string][]string, error)
+	VPCs(ctx context.Context) ([]VPC, error)
+	// Subnets and SecurityGroups match EC2 filters: all filters, any value.
+	Subnets(ctx context.Context, filters []intent.Filter) ([]Subnet, error)
+	SecurityGroups(ctx context.Context, filters []intent.Filter) ([]SecurityGroup, error)
+	// Cluster describes an EKS cluster; found is false where there is none.
+	Cluster(ctx context.Context, name string) (c plan.EKSCluster, found bool, err error)
+	// Role returns the ARN of an IAM role.
+	Role(ctx context.Context, name string) (arn string, found bool, err error)
+}
+
+// How long facts are kept. A fact that something does not exist, or that weir
+// may not look, is kept for negativeTTL whatever its kind.
+const (
+	negativeTTL     = 30 * time.Second
+	movingImageTTL  = 10 * time.Minute // parameters and name patterns: what is newest changes
+	imageTTL        = 24 * time.Hour   // an image's own properties do not
+	instanceTypeTTL = 24 * time.Hour
+	networkTTL      = 5 * time.Minute
+	clusterTTL      = time.Minute
+	roleTTL         = time.Hour
+)

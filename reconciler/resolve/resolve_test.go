@@ -1,0 +1,355 @@
+package resolve_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const (
+	capaTag = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+	k8sTag  = "kubernetes.io/cluster/"
+	roleTag = "sigs.k8s.io/cluster-api-provider-aws/role"
+)
+
+func image(id, name, arch, created string) resolve.Image {
+	return resolve.Image{Image: plan.Image{ID: id, Name: name, Architecture: arch, RootDevice: "/dev/xvda", RootSize: 8}, CreatedAt: created, State: "available"}
+}
+
+func subnet(id, vpc, zone string, public bool, tags ...string) resolve.Subnet {
+	s := resolve.Subnet{ID: id, VPCID: vpc, Zone: zone, MapPublicIP: public, Tags: map[string]string{}}
+	for i := 0; i < len(tags); i += 2 {
+		s.Tags[tags[i]] = tags[i+1]
+	}
+	return s
+}
+
+// world is an account with two VPCs: one of the self-managed cluster "web", and
+// the default one, in which the EKS cluster "shop" runs.
+func world() *fakeCloud {
+	return &fakeCloud{
+		parameters: map[string]string{
+			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2/recommended/image_id":                    "ami-al2",
+			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2-arm64/recommended/image_id":              "ami-al2arm",
+			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/x86_64/standard/recommended/image_id": "ami-al2023",
+			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/arm64/standard/recommended/image_id":  "ami-al2023arm",
+			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/x86_64/nvidia/recommended/image_id":   "ami-gpu",
+			"/mine": "ami-gone",
+		},
+		images: []resolve.Image{
+			image("ami-al2", "al2", "x86_64", "2026-01-01"), image("ami-al2arm", "al2", "arm64", "2026-01-01"),
+			image("ami-al2023", "al2023", "x86_64", "2026-01-01"), image("ami-al2023arm", "al2023", "arm64", "2026-01-01"),
+			image("ami-gpu", "gpu", "x86_64", "2026-01-01"),
+			image("ami-old", "capa-1.31.0-a", "x86_64", "2026-01-01"), image("ami-new1", "capa-1.31.0-b", "x86_64", "2026-02-01"),
+			image("ami-new2", "capa-1.31.0-c", "x86_64", "2026-02-01"), image("ami-foreign", "capa-1.31.0-z", "x86_64", "2026-03-01"),
+			{Image: plan.Image{ID: "ami-failed"}, State: "failed"},
+		},
+		owners:        map[string]string{"ami-old": "111", "ami-new1": "111", "ami-new2": "111", "ami-foreign": "666"},
+		architectures: map[string][]string{"m5.large": {"x86_64"}, "m6g.large": {"arm64"}, "t2.micro": {"i386", "x86_64"}, "mac2.metal": {"arm64_mac"}},
+		vpcs:          []resolve.VPC{{ID: "vpc-default", Default: true}, {ID: "vpc-web"}},
+		subnets: []resolve.Subnet{
+			subnet("subnet-a", "vpc-web", "eu-west-1a", false, capaTag+"web", "owned"),
+			subnet("subnet-b", "vpc-web", "eu-west-1b", false, k8sTag+"web", "shared", capaTag+"web", "owned"),
+			subnet("subnet-pub", "vpc-web", "eu-west-1a", true, capaTag+"web", "owned"),
+			subnet("subnet-elb", "vpc-web", "eu-west-1b", false, capaTag+"web", "owned", "kubernetes.io/role/elb", "1"),
+			subnet("subnet-cni", "vpc-web", "eu-west-1a", false, capaTag+"web", "owned", "sigs.k8s.io/cluster-api-provider-aws/association", "secondary"),
+			subnet("subnet-edge", "vpc-web", "eu-west-1-lon-1a", false, capaTag+"web", "owned"),
+			subnet("subnet-d1", "vpc-default", "eu-west-1a", true), subnet("subnet-d2", "vpc-default", "eu-west-1b", true),
+		},
+		groups: []resolve.SecurityGroup{
+			{ID: "sg-node", VPCID: "vpc-web", Tags: map[string]string{capaTag + "web": "owned", roleTag: "node"}},
+			{ID: "sg-lb", VPCID: "vpc-web", Tags: map[string]string{capaTag + "web": "owned", roleTag: "lb"}},
+			{ID: "sg-bastion", VPCID: "vpc-web", Tags: map[string]string{capaTag + "web": "owned", roleTag: "bastion"}},
+			{ID: "sg-default", Name: "default", VPCID: "vpc-default", Tags: map[string]string{}},
+			{ID: "sg-x", Name: "extra", VPCID: "vpc-web", Tags: map[string]string{"team": "x"}},
+		},
+		clusters: map[string]plan.EKSCluster{
+			"shop": {Name: "shop", Status: "ACTIVE", Version: "1.31", Endpoint: "https://e", CertificateAuthority: "Y2E=", VPCID: "vpc-default",
+				SubnetIDs: []string{"subnet-d1", "subnet-d2"}, ClusterSecurityGroupID: "sg-eks", SecurityGroupIDs: []string{"sg-extra"}},
+			"young": {Name: "young", Status: "CREATING"},
+		},
+		roles: map[string]string{"nodes": "arn:aws:iam::1:role/nodes"},
+	}
+}
+
+var (
+	web   = intent.Cluster{Key: intent.Key{Namespace: "default", Name: "web"}, TagName: "web"}
+	shop  = intent.Cluster{Key: intent.Key{Namespace: "default", Name: "shop"}, TagName: "shop", EKSName: "shop"}
+	ghost = intent.Cluster{Key: intent.Key{Namespace: "default", Name: "ghost"}, TagName: "ghost", EKSName: "ghost"}
+)
+
+func onlyDefault(f *fakeCloud) { f.vpcs = f.vpcs[:1] }
+
+func TestAnswer(t *testing.T) {
+	eksImage := func(kind, version, instanceType string) intent.Lookup {
+		return intent.Lookup{Kind: intent.ImageForEKS, Name: kind, Version: version, InstanceType: instanceType}
+	}
+	named := func(owner, pattern, instanceType string) intent.Lookup {
+		return intent.Lookup{Kind: intent.ImageByName, Owner: owner, Name: pattern, InstanceType: instanceType}
+	}
+	subnets := intent.Lookup{Kind: intent.Subnets}
+	in := func(zones, kind string) intent.Lookup {
+		return intent.Lookup{Kind: intent.Subnets, Zones: zones, SubnetType: kind}
+	}
+	core := intent.Lookup{Kind: intent.CoreSecurityGroups}
+	withNetwork := func(c intent.Cluster, n intent.Network) intent.Cluster { c.Network = n; return c }
+
+	tests := map[string]struct {
+		change  func(*fakeCloud)
+		request resolve.Request
+		want    string // a short form of the answer
+	}{
+		"image by id":           {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByID, Name: "ami-old"}}, want: "image ami-old"},
+		"image by id, missing":  {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByID, Name: "ami-x"}}, want: "image-not-found: ami-x"},
+		"image by id, failed":   {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByID, Name: "ami-failed"}}, want: "image-not-available: failed"},
+		"parameter, missing":    {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/none"}}, want: "parameter-not-found: /none"},
+		"parameter, dead image": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/mine"}}, want: "image-not-found: the SSM parameter /mine"},
+
+		"eks al2":                {request: resolve.Request{Lookup: eksImage("AmazonLinux", "v1.31.2", "m5.large")}, want: "image ami-al2"},
+		"eks al2 arm":            {request: resolve.Request{Lookup: eksImage("AmazonLinux", "1.31", "m6g.large")}, want: "image ami-al2arm"},
+		"eks al2023":             {request: resolve.Request{Lookup: eksImage("AmazonLinux2023", "v1.31", "t2.micro")}, want: "image ami-al2023"},
+		"eks al2023 arm":         {request: resolve.Request{Lookup: eksImage("AmazonLinux2023", "v1.31.9", "m6g.large")}, want: "image ami-al2023arm"},
+		"eks al2023, no type":    {request: resolve.Request{Lookup: eksImage("AmazonLinux2023", "v1.31.9", "")}, want: "image ami-al2023"},
+		"eks gpu ignores type":   {request: resolve.Request{Lookup: eksImage("AmazonLinux2023GPU", "v1.31.9", "m6g.large")}, want: "image ami-gpu"},
+		"eks, unknown version":   {request: resolve.Request{Lookup: eksImage("AmazonLinux2023", "v1.99.0", "m5.large")}, want: "parameter-not-found: /1.99/"},
+		"eks, broken version":    {request: resolve.Request{Lookup: eksImage("AmazonLinux2023", "newest", "m5.large")}, want: "version-unknown: newest"},
+		"eks, unknown type":      {request: resolve.Request{Lookup: eksImage("Debian", "v1.31.9", "")}, want: "image-lookup-unknown: Debian"},
+		"eks, unknown instance":  {request: resolve.Request{Lookup: eksImage("AmazonLinux2023", "v1.31.9", "m5.huge")}, want: "instance-type-unknown: m5.huge"},
+		"eks, foreign processor": {request: resolve.Request{Lookup: eksImage("AmazonLinux2023", "v1.31.9", "mac2.metal")}, want: "instance-type-unknown: mac2.metal"},
+
+		"image by name, newest with the greater id": {request: resolve.Request{Lookup: named("111", "capa-1.31.0-*", "m5.large")}, want: "image ami-new2"},
+		"image by name, none of that architecture":  {request: resolve.Request{Lookup: named("111", "capa-1.31.0-*", "m6g.large")}, want: "image-not-found: arm64"},
+
+		"subnets by id":          {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Subnets, IDs: "subnet-a,subnet-pub"}}, want: "subnets subnet-a subnet-pub"},
+		"subnets by id, missing": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Subnets, IDs: "subnet-a,subnet-x"}}, want: "subnets-not-found: subnet-x"},
+		"subnets by filter": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Subnets, IDs: "subnet-a", Filters: "availability-zone=eu-west-1b;vpc-id=vpc-web"}},
+			want: "subnets subnet-a subnet-b subnet-elb"},
+		"subnets by filter, none": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Subnets, Filters: "vpc-id=vpc-0"}}, want: "subnets-not-found: vpc-0"},
+
+		"network of the target": {request: resolve.Request{Lookup: subnets, Cluster: shop, Network: resolve.Network{SubnetIDs: []string{"subnet-pub", "subnet-a"}}}, want: "subnets subnet-a subnet-pub"},
+		"VPC of the target":     {request: resolve.Request{Lookup: subnets, Cluster: shop, Network: resolve.Network{VPCID: "vpc-web"}}, want: "subnets subnet-a subnet-b"},
+		"missing VPC":           {request: resolve.Request{Lookup: subnets, Cluster: shop, Network: resolve.Network{VPCID: "vpc-0"}}, want: "subnets-not-found: vpc-0"},
+		"manifests": {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(web, intent.Network{Subnets: []intent.Subnet{{ID: "subnet-b"}, {ID: "subnet-a", Public: true}}})},
+			want: "subnets subnet-b"},
+		"manifests with a VPC":       {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(shop, intent.Network{VPCID: "vpc-web", Subnets: []intent.Subnet{{ID: "web-private-1"}}})}, want: "subnets subnet-a subnet-b"},
+		"manifests, missing subnet":  {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(web, intent.Network{Subnets: []intent.Subnet{{ID: "subnet-x"}}})}, want: "subnets-not-found: the cluster's manifests"},
+		"EKS, all public":            {request: resolve.Request{Lookup: subnets, Cluster: shop}, want: "subnets subnet-d1 subnet-d2"},
+		"tags":                       {request: resolve.Request{Lookup: subnets, Cluster: web}, want: "subnets subnet-a subnet-b"},
+		"tags, zone":                 {request: resolve.Request{Lookup: in("eu-west-1a", ""), Cluster: web}, want: "subnets subnet-a subnet-pub"},
+		"tags, zones and type":       {request: resolve.Request{Lookup: in("eu-west-1a,eu-west-1b", "public"), Cluster: web}, want: "subnets subnet-elb subnet-pub"},
+		"tags, private in zone":      {request: resolve.Request{Lookup: in("eu-west-1b", "private"), Cluster: web}, want: "subnets subnet-b"},
+		"tags, all":                  {request: resolve.Request{Lookup: in("", "all"), Cluster: web}, want: "subnets subnet-a subnet-b subnet-elb subnet-pub"},
+		"zone without subnet":        {request: resolve.Request{Lookup: in("eu-west-1a,eu-west-1c", ""), Cluster: web}, want: "subnets-not-found: eu-west-1c"},
+		"edge zone":                  {request: resolve.Request{Lookup: in("eu-west-1-lon-1a", ""), Cluster: web}, want: "subnets-not-found: lon"},
+		"no private subnet in EKS":   {request: resolve.Request{Lookup: in("", "private"), Cluster: shop}, want: "subnets-not-found: private subnet"},
+		"nothing answers":            {request: resolve.Request{Lookup: subnets, Cluster: ghost}, want: "network-unknown: there is no EKS cluster ghost; no subnet is tagged"},
+		"default VPC":                {change: onlyDefault, request: resolve.Request{Lookup: subnets, Cluster: ghost}, want: "subnets subnet-d1 subnet-d2 (default-network)"},
+		"default VPC, no other name": {change: onlyDefault, request: resolve.Request{Lookup: subnets}, want: "subnets subnet-d1 subnet-d2 (default-network)"},
+
+		"groups of the target":             {request: resolve.Request{Lookup: core, Cluster: web, Network: resolve.Network{SecurityGroupIDs: []string{"sg-2", "sg-1"}}}, want: "groups sg-1 sg-2"},
+		"groups overridden":                {request: resolve.Request{Lookup: core, Cluster: withNetwork(web, intent.Network{SecurityGroups: map[string]string{"node": "sg-n", "lb": "sg-l", "bastion": "sg-b"}})}, want: "groups sg-l sg-n"},
+		"groups overridden without lb":     {request: resolve.Request{Lookup: core, Cluster: withNetwork(web, intent.Network{SecurityGroups: map[string]string{"node": "sg-n"}})}, want: "groups sg-n"},
+		"groups overridden, EKS":           {request: resolve.Request{Lookup: core, Cluster: withNetwork(shop, intent.Network{SecurityGroups: map[string]string{"node-eks-additional": "sg-n"}})}, want: "groups sg-eks sg-n"},
+		"groups overridden, EKS not there": {request: resolve.Request{Lookup: core, Cluster: withNetwork(ghost, intent.Network{SecurityGroups: map[string]string{"node-eks-additional": "sg-n"}})}, want: "cluster-not-found: ghost"},
+		"groups of EKS":                    {request: resolve.Request{Lookup: core, Cluster: shop}, want: "groups sg-eks sg-extra"},
+		"groups tagged":                    {request: resolve.Request{Lookup: core, Cluster: web}, want: "groups sg-lb sg-node"},
+		"groups, nothing answers":          {request: resolve.Request{Lookup: core, Cluster: ghost}, want: "security-groups-unknown: no security group is tagged"},
+		"groups, default VPC":              {change: onlyDefault, request: resolve.Request{Lookup: core, Cluster: ghost}, want: "groups sg-default (default-network)"},
+		"groups by filter":                 {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.SecurityGroupsByFilter, Filters: "tag:team=x"}}, want: "groups sg-x"},
+		"groups by filter, none":           {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.SecurityGroupsByFilter, Filters: "tag:team=y"}}, want: "security-groups-not-found: tag:team=y"},
+
+		"cluster":            {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "shop"}}, want: "cluster shop"},
+		"cluster, missing":   {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "ghost"}}, want: "cluster-not-found: ghost"},
+		"cluster, not ready": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "young"}}, want: "cluster-not-ready: CREATING"},
+		"role":               {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Role, Name: "nodes"}}, want: "role arn:aws:iam::1:role/nodes"},
+		"role, missing":      {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Role, Name: "none"}}, want: "role-not-found: none"},
+		"unknown lookup":     {request: resolve.Request{Lookup: intent.Lookup{Kind: "weather"}}, want: "unknown-lookup: weather"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := world()
+			if tt.change != nil {
+				tt.change(f)
+			}
+			got, err := resolve.New(f, newClock().now).Answer(context.Background(), []resolve.Request{tt.request})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a := got[0]; a.Problem != "" {
+				code, part, _ := strings.Cut(tt.want, ": ")
+				if a.Code != code || !strings.Contains(a.Problem, part) {
+					t.Errorf("got the problem %s: %s\nwant %s", a.Code, a.Problem, tt.want)
+				}
+				return
+			}
+			if d := cmp.Diff(tt.want, short(got[0])); d != "" {
+				t.Errorf("answer (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// short prints an answer in a few words.
+func short(a plan.Answer) string {
+	var out []string
+	if a.Image != nil {
+		out = append(out, "image "+a.Image.ID)
+	}
+	if a.Subnets != nil {
+		out = append(out, "subnets "+strings.Join(a.Subnets, " "))
+	}
+	if a.SecurityGroups != nil {
+		out = append(out, "groups "+strings.Join(a.SecurityGroups, " "))
+	}
+	if a.Cluster != nil {
+		out = append(out, "cluster "+a.Cluster.Name)
+	}
+	if a.RoleARN != "" {
+		out = append(out, "role "+a.RoleARN)
+	}
+	if a.Warning != "" {
+		out = append(out, "("+a.Code+")")
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAbsenceIsForgottenSoon(t *testing.T) {
+	f := world()
+	c := newClock()
+	r := resolve.New(f, c.now)
+	requests := []resolve.Request{{Lookup: intent.Lookup{Kind: intent.Role, Name: "new"}}}
+	ask := func() plan.Answer {
+		t.Helper()
+		a, err := r.Answer(context.Background(), requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a[0]
+	}
+	if a := ask(); a.Code != "role-not-found" {
+		t.Fatalf("got %+v", a)
+	}
+	f.roles["new"] = "arn:new"
+	c.t = c.t.Add(29 * time.Second)
+	if a := ask(); a.Code != "role-not-found" {
+		t.Errorf("asked again too soon: %+v", a)
+	}
+	c.t = c.t.Add(2 * time.Second)
+	if a := ask(); a.RoleARN != "arn:new" {
+		t.Errorf("still %+v", a)
+	}
+}
+
+func TestDeniedIsAProblemAndTransientAFailure(t *testing.T) {
+	f := world()
+	r := resolve.New(f, newClock().now)
+	requests := []resolve.Request{
+		{Lookup: intent.Lookup{Kind: intent.Role, Name: "nodes"}},
+		{Lookup: intent.Lookup{Kind: intent.Subnets}, Cluster: web},
+		{Lookup: intent.Lookup{Kind: intent.CoreSecurityGroups}, Cluster: web},
+	}
+	f.fail = map[string]error{"Subnets": &plan.Error{Kind: plan.Denied, Message: "needs ec2:DescribeSubnets"}}
+	got, err := r.Answer(context.Background(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].RoleARN == "" || got[1].Code != "access-denied" || !strings.Contains(got[1].Problem, "ec2:DescribeSubnets") || len(got[2].SecurityGroups) != 2 {
+		t.Errorf("got %+v", got)
+	}
+	c := newClock()
+	r = resolve.New(f, c.now)
+	f.fail = map[string]error{"SecurityGroups": &plan.Error{Kind: plan.Throttled, Service: "ec2", Code: "RequestLimitExceeded"}}
+	if got, err := r.Answer(context.Background(), requests); err == nil {
+		t.Errorf("throttling answered %+v", got)
+	}
+	f.fail = nil
+	if _, err := r.Answer(context.Background(), requests); err != nil {
+		t.Errorf("after the throttling: %v", err)
+	}
+}
+
+func TestNetworkIsPartOfTheQuestion(t *testing.T) {
+	r := resolve.New(world(), newClock().now)
+	l := intent.Lookup{Kind: intent.Subnets, Cluster: shop.Key}
+	got, err := r.Answer(context.Background(), []resolve.Request{
+		{Lookup: l, Cluster: shop},
+		{Lookup: l, Cluster: shop, Network: resolve.Network{SubnetIDs: []string{"subnet-a"}}},
+		{Lookup: l, Cluster: web},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"subnet-d1", "subnet-d2"}, {"subnet-a"}, {"subnet-a", "subnet-b"}}
+	for i := range want {
+		if d := cmp.Diff(want[i], got[i].Subnets); d != "" {
+			t.Errorf("answer %d (-want +got):\n%s", i, d)
+		}
+	}
+}
+
+// TestDiscoveredSubnets tells subnets that happen to be there from those that
+// somebody wrote down.
+func TestDiscoveredSubnets(t *testing.T) {
+	r := resolve.New(world(), newClock().now)
+	written := web
+	written.Network = intent.Network{Subnets: []intent.Subnet{{ID: "subnet-a"}}}
+	subnets := intent.Lookup{Kind: intent.Subnets}
+	tests := map[string]struct {
+		request resolve.Request
+		want    bool
+	}{
+		"tags":          {resolve.Request{Lookup: subnets, Cluster: web}, true},
+		"EKS":           {resolve.Request{Lookup: subnets, Cluster: shop}, true},
+		"manifests":     {resolve.Request{Lookup: subnets, Cluster: written}, false},
+		"configuration": {resolve.Request{Lookup: subnets, Cluster: web, Network: resolve.Network{SubnetIDs: []string{"subnet-a"}}}, false},
+		"zones":         {resolve.Request{Lookup: intent.Lookup{Kind: intent.Subnets, Zones: "eu-west-1a"}, Cluster: web}, false},
+		"ids":           {resolve.Request{Lookup: intent.Lookup{Kind: intent.Subnets, IDs: "subnet-a"}}, false},
+	}
+	for name, tt := range tests {
+		got, err := r.Answer(context.Background(), []resolve.Request{tt.request})
+		if err != nil || got[0].Problem != "" || got[0].Discovered != tt.want {
+			t.Errorf("%s: %+v, %v, want discovered %v", name, got, err, tt.want)
+		}
+	}
+}
+
+func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
+	cloud := &blocking{fakeCloud: world(), entered: make(chan struct{})}
+	r := resolve.New(cloud, newClock().now)
+	requests := []resolve.Request{{Lookup: intent.Lookup{Kind: intent.Role, Name: "nodes"}}}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() {
+		_, err := r.Answer(ctx, requests)
+		done <- err
+	}()
+	<-cloud.entered
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if _, err := r.Answer(ended, requests); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call that waits for its turn ended with %v", err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call that waits for AWS ended with %v", err)
+	}
+}
+
+// blocking answers Role when the context ends.
+type blocking struct {
+	*fakeCloud
+	entered chan struct{}
+}
+
+func (b *blocking) Role(ctx context.Context, _ string) (string, bool, error) {
+	close(b.entered)
+	<-ctx.Done()
+	return "", false, ctx.Err()
+}

@@ -1,0 +1,148 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// maxRounds bounds how often facts may lead to further facts. The longest chain
+// is a network's: cluster, its subnets, tagged subnets, VPCs, their subnets.
+const maxRounds = 8
+
+// Resolver answers requests from facts that it keeps. It is safe for concurrent
+// use; calls wait for each other, because one call's facts serve the next.
+type Resolver struct {
+	cloud Cloud
+	now   func() time.Time
+	turn  chan struct{} // holds one token: whoever has it may touch facts
+	facts *facts
+}
+
+// New returns a resolver that reads from cloud. now is nil for time.Now.
+func New(cloud Cloud, now func() time.Time) *Resolver {
+	if now == nil {
+		now = time.Now
+	}
+	r := &Resolver{cloud: cloud, now: now, turn: make(chan struct{}, 1), facts: newFacts()}
+	r.turn <- struct{}{}
+	return r
+}
+
+// Answer answers each request, in order. Its error is a failure that may pass by
+// itself: nothing was answered then.
+func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]plan.Answer, error) {
+	select {
+	case <-r.turn:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { r.turn <- struct{}{} }()
+	r.facts.expire(r.now())
+	answers := make([]plan.Answer, len(requests))
+	open := make([]int, len(requests))
+	for i := range open {
+		open[i] = i
+	}
+	for range maxRounds {
+		left := open[:0]
+		for _, i := range open {
+			q := &question{Request: &requests[i], facts: r.facts}
+			a := q.answer()
+			if q.waits {
+				left = append(left, i)
+			} else {
+				answers[i] = a
+			}
+		}
+		if open = left; len(open) == 0 {
+			return answers, nil
+		}
+		if err := r.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("answer %s: facts led to further facts more than %d times", requests[open[0]].Lookup, maxRounds)
+}
+
+// question is the work on one request. It waits where a fact is yet to be read;
+// what it returns then means nothing.
+type question struct {
+	*Request
+	facts *facts
+	waits bool
+	// tried says in order what was looked at for a network, for the error.
+	tried []string
+}
+
+func (q *question) answer() plan.Answer {
+	switch q.Lookup.Kind {
+	case intent.ImageByID:
+		return q.imageByID(q.Lookup.Name, "it was written as ami.id")
+	case intent.ImageByParameter:
+		return q.imageByParameter(q.Lookup.Name)
+	case intent.ImageForEKS:
+		return q.imageForEKS()
+	case intent.ImageByName:
+		return q.imageByName()
+	case intent.Subnets:
+		return q.subnets()
+	case intent.CoreSecurityGroups:
+		return q.coreSecurityGroups()
+	case intent.SecurityGroupsByFilter:
+		return q.securityGroupsByFilter()
+	case intent.EKSCluster:
+		return q.cluster()
+	case intent.Role:
+		return q.role()
+	}
+	return problem("unknown-lookup", "nobody knows how to answer the question for "+q.Lookup.String())
+}
+
+func problem(code, text string) plan.Answer { return plan.Answer{Code: code, Problem: text} }
+
+// know looks at a fact. ok is false where there is no value; a is then the answer
+// to give, unless the question waits. missing is the answer to absence.
+func know[V any](q *question, f fact[V], missing plan.Answer) (v V, a plan.Answer, ok bool) {
+	switch f.state {
+	case present:
+		return f.value, a, true
+	case absent:
+		return v, missing, false
+	case refused:
+		return v, refusal(f.err), false
+	default:
+		q.waits = true
+		return v, a, false
+	}
+}
+
+// refusal is the answer where AWS would not say.
+func refusal(err *plan.Error) plan.Answer {
+	if err.Kind == plan.Denied {
+		return problem("access-denied", "AWS does not let weir look: "+err.Message)
+	}
+	return problem("lookup-refused", "AWS refuses the question: "+err.Error())
+}
+
+func (q *question) cluster() plan.Answer {
+	c, a, ok := know(q, q.facts.clusters.get(q.Lookup.Name), problem("cluster-not-found", "there is no EKS cluster "+q.Lookup.Name+" in this account and region"))
+	switch {
+	case !ok:
+		return a
+	case c.Endpoint == "" || c.CertificateAuthority == "":
+		return problem("cluster-not-ready", "the EKS cluster "+c.Name+" is "+c.Status+" and has no endpoint yet")
+	}
+	return plan.Answer{Cluster: &c}
+}
+
+func (q *question) role() plan.Answer {
+	arn, a, ok := know(q, q.facts.roles.get(q.Lookup.Name), problem("role-not-found", "there is no IAM role "+q.Lookup.Name+" in this account"))
+	if !ok {
+		return a
+	}
+	return plan.Answer{RoleARN: arn}
+}

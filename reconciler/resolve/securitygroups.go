@@ -1,0 +1,138 @@
+package resolve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Roles of security groups, as Cluster API Provider AWS names them.
+const (
+	roleNode    = "node"
+	roleLB      = "lb"
+	roleEKSNode = "node-eks-additional"
+)
+
+// coreSecurityGroups answers which groups every node of the cluster has: the
+// first that answers of the target's configuration, the cluster's manifests,
+// EKS, tags, the default VPC.
+func (q *question) coreSecurityGroups() plan.Answer {
+	if len(q.Network.SecurityGroupIDs) > 0 {
+		return groupsAnswer(q.Network.SecurityGroupIDs)
+	}
+	q.tried = append(q.tried, "the target's configuration names no security groups")
+	for _, try := range []func() (plan.Answer, step){q.overriddenGroups, q.groupsOfEKS, q.taggedGroups, q.defaultGroup} {
+		a, s := try()
+		switch {
+		case q.waits:
+			return plan.Answer{}
+		case s != passes:
+			return a
+		}
+	}
+	return problem("security-groups-unknown", "it cannot be said which security groups the pool's machines have; tried: "+strings.Join(q.tried, "; ")+
+		". Set network.securityGroupIDs in the target's configuration, or network.securityGroupOverrides in the cluster's manifest")
+}
+
+func groupsAnswer(ids []string) plan.Answer {
+	out := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
+	slices.Sort(out)
+	return plan.Answer{SecurityGroups: slices.Compact(out)}
+}
+
+// overriddenGroups are the manifests' securityGroupOverrides. Nodes of EKS have
+// the group that EKS made for the cluster as well.
+func (q *question) overriddenGroups() (plan.Answer, step) {
+	o := q.Cluster.Network.SecurityGroups
+	if q.Cluster.EKSName == "" {
+		if o[roleNode] == "" {
+			return plan.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleNode)
+		}
+		return groupsAnswer([]string{o[roleNode], o[roleLB]}), answers
+	}
+	if o[roleEKSNode] == "" {
+		return plan.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleEKSNode)
+	}
+	f := q.facts.clusters.get(q.Cluster.EKSName)
+	c, a, ok := know(q, f, problem("cluster-not-found", "there is no EKS cluster "+q.Cluster.EKSName+", whose security group the nodes need"))
+	if !ok {
+		return a, stops
+	}
+	return groupsAnswer([]string{o[roleEKSNode], c.ClusterSecurityGroupID}), answers
+}
+
+func (q *question) groupsOfEKS() (plan.Answer, step) {
+	c, found, a, s := q.eks()
+	if !found {
+		return a, s
+	}
+	ids := append([]string{c.ClusterSecurityGroupID}, c.SecurityGroupIDs...)
+	if out := groupsAnswer(ids); len(out.SecurityGroups) > 0 {
+		return out, answers
+	}
+	return plan.Answer{}, q.pass("the EKS cluster " + c.Name + " has no security group")
+}
+
+// taggedGroups are those that Cluster API made for the cluster. The one for load
+// balancers is taken along where it exists, as Cluster API does.
+func (q *question) taggedGroups() (plan.Answer, step) {
+	name := q.Cluster.TagName
+	if name == "" {
+		return plan.Answer{}, q.pass("the cluster has no name to look for in tags")
+	}
+	f := q.facts.groupsOf.get(name)
+	groups, a, ok := know(q, f, plan.Answer{})
+	if !ok && f.state != absent {
+		return a, stops
+	}
+	var ids []string
+	node := false
+	for _, g := range groups {
+		switch g.Tags[tagCAPARole] {
+		case roleNode:
+			node = true
+			ids = append(ids, g.ID)
+		case roleLB:
+			ids = append(ids, g.ID)
+		}
+	}
+	if !node {
+		return plan.Answer{}, q.pass("no security group is tagged " + tagCAPACluster + name + " with the role " + roleNode)
+	}
+	return groupsAnswer(ids), answers
+}
+
+func (q *question) defaultGroup() (plan.Answer, step) {
+	vpc, a, s := q.onlyVPC()
+	if s != answers {
+		return a, s
+	}
+	key := intent.JoinFilters([]intent.Filter{{Name: "group-name", Values: []string{"default"}}, {Name: "vpc-id", Values: []string{vpc}}})
+	groups, a, ok := know(q, q.facts.groupsWith.get(key), problem("security-groups-unknown", "the default VPC "+vpc+" has no security group named default"))
+	if !ok {
+		return a, stops
+	}
+	out := groupsAnswer(groupIDs(groups))
+	out.Code = "default-network"
+	out.Warning = "no security groups are named for the pool's cluster, so the group default of the default VPC " + vpc +
+		" is used, which is the region's only VPC; set network.securityGroupIDs in the target's configuration"
+	return out, answers
+}
+
+func (q *question) securityGroupsByFilter() plan.Answer {
+	groups, a, ok := know(q, q.facts.groupsWith.get(q.Lookup.Filters), problem("security-groups-not-found", "no security group matches the pool's filters ("+q.Lookup.Filters+")"))
+	if !ok {
+		return a
+	}
+	return groupsAnswer(groupIDs(groups))
+}
+
+func groupIDs(in []SecurityGroup) []string {
+	out := make([]string, 0, len(in))
+	for _, g := range in {
+		out = append(out, g.ID)
+	}
+	return out
+}

@@ -1,0 +1,364 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// planRounds bounds how often planning may ask for more of the state: by name,
+// then versions, then refreshes.
+const planRounds = 6
+
+// DefaultConcurrency is how many pools are applied at once.
+const DefaultConcurrency = 8
+
+// Scope reconciles the targets of one account and region. It remembers between
+// passes only what AWS cannot tell: which attempts were refused.
+type Scope struct {
+	Cloud    Cloud
+	Resolver Resolver
+	Logger   *slog.Logger
+	Now      func() time.Time
+	// Concurrency is how many pools are applied at once, DefaultConcurrency if 0.
+	Concurrency int
+	// Strays has resources of targets that are not in the pass reported: the
+	// daemon knows all of its targets, a single apply does not.
+	Strays bool
+	// Slices spreads the descriptions of resting nodegroups over that many
+	// passes; 0 or 1 describes all of them in each.
+	Slices int
+
+	mu     sync.Mutex
+	memory plan.Memory
+	parked map[string]parking
+	pass   int
+	// clusters are the EKS clusters in which this process has wanted nodegroups.
+	clusters map[string]bool
+	// sent counts how often a client token was answered.
+	sent map[string]int
+}
+
+// Retry has parked pools ("namespace/name") tried again in the next pass.
+func (s *Scope) Retry(pools []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory.Retry == nil {
+		s.memory.Retry = map[string]bool{}
+	}
+	for _, p := range pools {
+		s.memory.Retry[p] = true
+		for key := range s.parked {
+			if _, pool, _ := cutTarget(key); pool == p {
+				delete(s.parked, key)
+			}
+		}
+	}
+}
+
+// Pass observes once, plans every target and, in mode Apply, does what the
+// plans say. It returns a report for each target, in order, and fails as a
+// whole only where AWS could not be read.
+func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan.Report, error) {
+	started := s.now()
+	reports := make([]*plan.Report, len(targets))
+	for i, t := range targets {
+		reports[i] = newReport(t, started)
+	}
+	inputs, err := s.prepare(ctx, targets)
+	if err != nil {
+		return reports, err
+	}
+	plans, state, err := s.plan(ctx, targets, inputs)
+	if err != nil {
+		return reports, err
+	}
+	s.retried(inputs)
+	for i := range targets {
+		if targets[i].Set == nil {
+			continue
+		}
+		inputs[i].State = &state
+		p := plans[i]
+		reports[i].Pools = plan.Statuses(inputs[i], p)
+		attachOrigins(p, targets[i])
+		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
+		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
+	}
+	s.strays(targets, reports, &state)
+	if mode == Apply {
+		s.apply(ctx, reports)
+	}
+	for _, r := range reports {
+		r.Duration = s.now().Sub(started)
+	}
+	return reports, nil
+}
+
+// strays reports what belongs to targets that nobody configures any more, with
+// the first target of the pass that has a plan.
+func (s *Scope) strays(targets []Desired, reports []*plan.Report, state *plan.State) {
+	if !s.Strays {
+		return
+	}
+	known := map[string]bool{}
+	for _, t := range targets {
+		known[t.Policy.Target] = true
+	}
+	for i, r := range reports {
+		if r.Plan != nil {
+			found := plan.Strays(state, targets[i].Policy, known)
+			r.Plan.Diagnostics = append(r.Plan.Diagnostics, found...)
+			r.Diagnostics = r.Plan.Diagnostics
+			return
+		}
+	}
+}
+
+// retried forgets the wishes to try again that this pass has planned for.
+func (s *Scope) retried(inputs []plan.Input) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, in := range inputs {
+		for pool := range in.Memory.Retry {
+			delete(s.memory.Retry, pool)
+		}
+	}
+}
+
+func (s *Scope) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+func newReport(t Desired, started time.Time) *plan.Report {
+	return &plan.Report{
+		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
+		Revision: t.Commit.Revision, Subject: t.Commit.Subject, Ref: t.Ref, Touched: t.Touched,
+		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
+	}
+}
+
+// prepare makes the inputs of all targets but for the state: the fleet that
+// they want together, and the answers to their lookups.
+func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, error) {
+	claims := map[string][]plan.Claim{}
+	whole := true
+	for _, t := range targets {
+		if t.Set == nil || !t.Whole || t.Err != nil {
+			whole = false
+		}
+		if t.Set != nil {
+			claims[t.Policy.Target] = plan.Claims(t.Set)
+		}
+	}
+	fleet := plan.NewFleet(claims, whole)
+	answers, err := s.answers(ctx, targets)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	memory := s.memory.Clone()
+	s.mu.Unlock()
+	inputs := make([]plan.Input, len(targets))
+	for i, t := range targets {
+		inputs[i] = plan.Input{
+			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory,
+		}
+	}
+	return inputs, nil
+}
+
+// answers resolves the lookups of all targets in one batch.
+func (s *Scope) answers(ctx context.Context, targets []Desired) ([]plan.Answers, error) {
+	var requests []resolve.Request
+	// A target has one network, so within it a lookup has one answer, however
+	// many pools ask.
+	type place struct {
+		target int
+		lookup intent.Lookup
+	}
+	var places []place
+	seen := map[place]bool{}
+	for i, t := range targets {
+		if t.Set == nil {
+			continue
+		}
+		clusters := clustersOf(t.Set)
+		for j := range t.Set.Pools {
+			pool := &t.Set.Pools[j]
+			for _, l := range pool.Lookups() {
+				at := place{i, l}
+				if seen[at] {
+					continue
+				}
+				seen[at] = true
+				requests = append(requests, resolve.Request{Lookup: l, Cluster: clusters(pool), Network: t.Network})
+				places = append(places, at)
+			}
+		}
+	}
+	out := make([]plan.Answers, len(targets))
+	if len(requests) == 0 {
+		return out, nil
+	}
+	got, err := s.Resolver.Answer(ctx, requests)
+	if err != nil {
+		return nil, fmt.Errorf("resolve lookups: %w", err)
+	}
+	for i, p := range places {
+		if out[p.target] == nil {
+			out[p.target] = plan.Answers{}
+		}
+		out[p.target][p.lookup] = got[i]
+	}
+	return out, nil
+}
+
+// clustersOf returns a function that finds a pool's cluster in the set, or makes
+// one of the names that the pool knows where the cluster's manifest is elsewhere.
+func clustersOf(set *intent.Set) func(*intent.Pool) intent.Cluster {
+	byKey := make(map[intent.Key]intent.Cluster, len(set.Clusters))
+	for _, c := range set.Clusters {
+		byKey[c.Key] = c
+	}
+	return func(pool *intent.Pool) intent.Cluster {
+		if c, ok := byKey[pool.ClusterKey]; ok {
+			return c
+		}
+		c := intent.Cluster{Key: pool.ClusterKey, TagName: pool.ClusterKey.Name}
+		if n := pool.Nodegroup; n != nil {
+			c.EKSName, c.TagName = n.ClusterName, n.ClusterName
+		}
+		return c
+	}
+}
+
+// plan observes and plans until no plan lacks anything.
+func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input) ([]*plan.Plan, plan.State, error) {
+	plans := make([]*plan.Plan, len(targets))
+	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
+		return plans, plan.State{}, nil
+	}
+	state, err := s.Cloud.Observe(ctx, s.query(targets))
+	if err != nil {
+		return nil, plan.State{}, fmt.Errorf("observe: %w", err)
+	}
+	for range planRounds {
+		var needs plan.Needs
+		index := plan.NewIndex(&state)
+		for i := range targets {
+			if targets[i].Set == nil {
+				continue
+			}
+			inputs[i].State, inputs[i].Index = &state, index
+			p, n := plan.Compute(inputs[i])
+			plans[i] = p
+			needs.Add(n)
+		}
+		if needs.Empty() {
+			return plans, state, nil
+		}
+		if state, err = s.Cloud.Fill(ctx, state, needs); err != nil {
+			return nil, plan.State{}, fmt.Errorf("observe: %w", err)
+		}
+	}
+	return nil, plan.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
+}
+
+func (s *Scope) query(targets []Desired) plan.Query {
+	clusters := map[string]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clusters == nil {
+		s.clusters = map[string]bool{}
+	}
+	q := plan.Query{Groups: true, Templates: true, Slices: max(1, s.Slices)}
+	for _, t := range targets {
+		q.Owner = t.Policy.Instance
+		if t.Set == nil {
+			continue
+		}
+		for i := range t.Set.Pools {
+			if n := t.Set.Pools[i].Nodegroup; n != nil {
+				clusters[n.ClusterName] = true
+				s.clusters[n.ClusterName] = true
+			}
+		}
+	}
+	// A cluster whose last pool has left Git is listed on, so that a nodegroup
+	// which was being made when that happened is seen.
+	for c := range s.clusters {
+		clusters[c] = true
+	}
+	for c := range clusters {
+		q.EKSClusters = append(q.EKSClusters, c)
+	}
+	slices.Sort(q.EKSClusters)
+	q.Slice = s.pass % q.Slices
+	s.pass++
+	return q
+}
+
+// attachOrigins asks the render where the shown fields were set. The planner
+// itself never asks.
+func attachOrigins(p *plan.Plan, t Desired) {
+	if t.Origin == nil {
+		return
+	}
+	refs := map[string]intent.ObjectRef{}
+	for i := range t.Set.Pools {
+		pool := &t.Set.Pools[i]
+		for _, r := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap} {
+			refs[r.String()] = r
+		}
+	}
+	for i := range p.Steps {
+		for j := range p.Steps[i].Changes {
+			ch := &p.Steps[i].Changes[j]
+			if ch.Object.Kind == "" {
+				continue
+			}
+			if pos, ok := t.Origin(ch.Object, ch.Path); ok {
+				ch.Origin = &pos
+			}
+		}
+	}
+	for i := range p.Diagnostics {
+		d := &p.Diagnostics[i]
+		ref, known := refs[d.Object]
+		if d.Known() || !known {
+			continue
+		}
+		path, err := intent.ParsePath(d.Field)
+		if err != nil {
+			continue
+		}
+		if pos, ok := nearest(t.Origin, ref, path); ok {
+			d.Position = pos
+		}
+	}
+}
+
+// nearest is the origin of a field, or of the closest field around it.
+func nearest(origin func(intent.ObjectRef, intent.Path) (diag.Position, bool), ref intent.ObjectRef, path intent.Path) (diag.Position, bool) {
+	for {
+		if pos, ok := origin(ref, path); ok {
+			return pos, true
+		}
+		if len(path) == 0 {
+			return diag.Position{}, false
+		}
+		path = path[:len(path)-1]
+	}
+}

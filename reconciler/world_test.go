@@ -1,0 +1,194 @@
+package reconciler_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const (
+	testRegion   = "eu-west-1"
+	testInstance = "prod"
+	testSource   = "0123456789ab"
+)
+
+// world is the embedded AWS over HTTP with a scope that reconciles it: all that
+// a pass touches, the wire included.
+type world struct {
+	t     testing.TB
+	srv   *awsemu.Server
+	clock *awsemu.ManualClock
+	url   string
+	scope *reconciler.Scope
+	// cut says that a lost call had no effect.
+	cut bool
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	clock := awsemu.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	srv, err := awsemu.New(awsemu.Options{Clock: clock, Quotas: map[string]int{"auto-scaling-groups": 20000, "launch-templates": 20000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(srv)
+	t.Cleanup(web.Close)
+	w := &world{t: t, srv: srv, clock: clock, url: web.URL}
+	w.restart()
+	return w
+}
+
+// restart throws away all that a process remembers, as a crash does.
+func (w *world) restart() {
+	w.t.Helper()
+	w.scope = newScope(w)
+}
+
+// newScope is a process of its own in front of the same account.
+func newScope(w *world) *reconciler.Scope {
+	w.t.Helper()
+	cloud, err := awscloud.Open(context.Background(), awscloud.Options{
+		Region: testRegion, EndpointURL: w.url, Embedded: true, Attempts: 1, Now: w.clock.Now,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &reconciler.Scope{Cloud: cloud, Resolver: resolve.New(cloud, w.clock.Now), Now: w.clock.Now}
+}
+
+// pass makes one pass; a failed one is returned as such.
+func (w *world) pass(mode reconciler.Mode, targets ...reconciler.Desired) ([]*plan.Report, error) {
+	return w.scope.Pass(context.Background(), targets, mode)
+}
+
+// must makes one pass that has to work as a whole.
+func (w *world) must(mode reconciler.Mode, targets ...reconciler.Desired) []*plan.Report {
+	w.t.Helper()
+	reports, err := w.pass(mode, targets...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return reports
+}
+
+// settle makes passes, the clock going on between them, until all have
+// converged, and returns how many it took.
+func (w *world) settle(targets ...reconciler.Desired) int {
+	w.t.Helper()
+	var last []*plan.Report
+	for n := 1; n <= 60; n++ {
+		reports, err := w.pass(reconciler.Apply, targets...)
+		last = reports
+		if err == nil && converged(reports) {
+			return n
+		}
+		w.clock.Advance(2 * time.Second)
+	}
+	for _, r := range last {
+		w.t.Logf("%s: err %v, diagnostics %v", r.Target, r.Err, r.Diagnostics)
+		for _, o := range r.Outcomes {
+			w.t.Logf("  %s %s %s: %s %v", o.Step.Verb, o.Step.Resource, o.Step.Name, o.Status, o.Err)
+		}
+		for _, p := range r.Pools {
+			w.t.Logf("  pool %s: %s converged=%v ready=%d/%d %s", p.Name, p.Phase, p.Converged, p.ReadyReplicas, p.DesiredReplicas, p.FailureMessage)
+		}
+	}
+	w.t.Fatal("no convergence in 60 passes")
+	return 0
+}
+
+func converged(reports []*plan.Report) bool {
+	for _, r := range reports {
+		if !r.Converged() {
+			return false
+		}
+	}
+	return true
+}
+
+// calls returns how many reads and writes the emulator got since the last reset.
+func (w *world) calls() (reads, writes int) {
+	for _, c := range w.srv.Calls() {
+		if c.Write {
+			writes++
+		} else {
+			reads++
+		}
+	}
+	return reads, writes
+}
+
+func target(name string, pools ...intent.Pool) reconciler.Desired {
+	set := &intent.Set{Pools: pools}
+	set.Sort()
+	return reconciler.Desired{
+		Policy: plan.Policy{Instance: testInstance, Target: name, Source: testSource, Sources: []string{testSource},
+			Account: "000000000000", Region: testRegion, Prune: plan.Prune{Enabled: true}},
+		Source: "fleet", Commit: plan.Commit{Revision: "abcdef0123456789", Subject: "a change"}, Set: set, Whole: true,
+	}
+}
+
+func object(kind, name string) intent.ObjectRef {
+	return intent.ObjectRef{Kind: kind, Namespace: "default", Name: name}
+}
+
+var clusterKey = intent.Key{Namespace: "default", Name: "demo"}
+
+func groupPool(name, instanceType string, replicas int32) intent.Pool {
+	return intent.Pool{
+		Key: intent.Key{Namespace: "default", Name: name}, Kind: intent.GroupPool, ClusterKey: clusterKey,
+		MachinePool: object("MachinePool", name), Infrastructure: object("AWSMachinePool", name),
+		Replicas: intent.Number{Value: replicas, Written: true}, Version: "v1.33.0",
+		LaunchTemplate: &intent.LaunchTemplate{Name: name, RootDevice: true,
+			Image:          intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux2023", Version: "1.33", InstanceType: instanceType},
+			SecurityGroups: []intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: clusterKey}},
+			Tags:           map[string]string{"Name": name},
+			Data: intent.TemplateData{InstanceType: instanceType,
+				IamInstanceProfile:  &intent.InstanceProfile{Name: "nodes.cluster-api-provider-aws.sigs.k8s.io"},
+				BlockDeviceMappings: []intent.BlockDeviceMapping{{Ebs: intent.Ebs{VolumeSize: 40, VolumeType: "gp3"}}}},
+		},
+		Group: &intent.Group{Name: name, MinSize: 0, MaxSize: 10, DefaultCooldown: 300, DefaultInstanceWarmup: 0,
+			Subnets: intent.Lookup{Kind: intent.Subnets, Cluster: clusterKey},
+			Tags:    map[string]string{"Name": name}, Refresh: intent.Refresh{Strategy: "Rolling"}},
+	}
+}
+
+func nodegroupPool(name string, replicas int32) intent.Pool {
+	return intent.Pool{
+		Key: intent.Key{Namespace: "default", Name: name}, Kind: intent.NodegroupPool, ClusterKey: clusterKey,
+		MachinePool: object("MachinePool", name), Infrastructure: object("AWSManagedMachinePool", name),
+		Replicas: intent.Number{Value: replicas, Written: true},
+		LaunchTemplate: &intent.LaunchTemplate{Name: "cp-" + name, Tags: map[string]string{"Name": name},
+			Data: intent.TemplateData{InstanceType: "m5.large"}},
+		Nodegroup: &intent.Nodegroup{Name: name, ClusterName: "demo",
+			Cluster: intent.Lookup{Kind: intent.EKSCluster, Name: "demo"},
+			Role:    intent.Lookup{Kind: intent.Role, Name: "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"},
+			Subnets: intent.Lookup{Kind: intent.Subnets, Cluster: clusterKey},
+			MinSize: intent.Number{Value: 1}, MaxSize: intent.Number{Value: max(replicas, 1)}, AMIType: "AL2023_x86_64_STANDARD",
+			CapacityType: "ON_DEMAND", UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}},
+	}
+}
+
+// inventory is what the account holds, for "nothing doubled, nothing leaked".
+func (w *world) inventory(targets ...reconciler.Desired) string {
+	w.t.Helper()
+	w.restart()
+	reports := w.must(reconciler.PlanOnly, targets...)
+	text := ""
+	for _, r := range reports {
+		for _, p := range r.Pools {
+			text += fmt.Sprintf("%s %s template=%v version=%s replicas=%d ready=%d\n", p.Kind, p.Name, p.LaunchTemplateID != "", p.LaunchTemplateVersion, p.Replicas, p.ReadyReplicas)
+		}
+		text += fmt.Sprintf("steps=%d\n", len(r.Plan.Steps))
+	}
+	return text
+}
