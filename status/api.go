@@ -1,0 +1,88 @@
+package status
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+type apiPools struct {
+	Pools []plan.PoolStatus `json:"pools"`
+}
+
+func (w *web) apiPools(rw http.ResponseWriter, _ *http.Request) {
+	w.writeJSON(rw, apiPools{Pools: w.board.Pools()})
+}
+
+type apiTargets struct {
+	Targets []apiTarget `json:"targets"`
+}
+
+// apiTarget is a target with its last pass. Plan has the schema
+// weir.dev/plan/v1 and is null where there is none; Outcomes are those of the
+// same pass.
+type apiTarget struct {
+	Target
+	Phase       TargetPhase  `json:"phase"`
+	Suspended   bool         `json:"suspended"`
+	Ref         string       `json:"ref"`
+	Revision    string       `json:"revision"`
+	Subject     string       `json:"subject"`
+	LastPass    time.Time    `json:"lastPass,omitzero"`
+	Duration    float64      `json:"durationSeconds"`
+	NextDue     time.Time    `json:"nextDue,omitzero"`
+	Error       string       `json:"error,omitempty"`
+	Diagnostics diag.List    `json:"diagnostics"`
+	Plan        *plan.Plan   `json:"plan"`
+	Steps       StepCounts   `json:"steps"`
+	Outcomes    []apiOutcome `json:"outcomes"`
+	Pools       int          `json:"pools"`
+}
+
+type apiOutcome struct {
+	Verb     plan.Verb          `json:"verb"`
+	Resource plan.Resource      `json:"resource"`
+	Pool     string             `json:"pool"`
+	Name     string             `json:"name"`
+	Status   plan.OutcomeStatus `json:"status"`
+	Error    string             `json:"error,omitempty"`
+	Duration float64            `json:"durationSeconds"`
+}
+
+func (w *web) apiTargets(rw http.ResponseWriter, _ *http.Request) {
+	out := apiTargets{Targets: []apiTarget{}}
+	for _, t := range w.board.Targets() {
+		out.Targets = append(out.Targets, apiTargetOf(t))
+	}
+	w.writeJSON(rw, out)
+}
+
+func apiTargetOf(t TargetState) apiTarget {
+	a := apiTarget{
+		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools),
+		Diagnostics: diag.List{}, Outcomes: []apiOutcome{},
+	}
+	r := t.Last
+	if r == nil {
+		return a
+	}
+	a.Suspended, a.Ref, a.Revision, a.Subject = r.Suspended, r.Ref, r.Revision, r.Subject
+	a.LastPass, a.Duration, a.Plan, a.Steps = r.StartedAt, r.Duration.Seconds(), r.Plan, countSteps(r.Outcomes)
+	a.Diagnostics = append(a.Diagnostics, r.Diagnostics...)
+	if r.Err != nil {
+		a.Error = r.Err.Error()
+	}
+	for _, o := range r.Outcomes {
+		out := apiOutcome{
+			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, Name: o.Step.Name,
+			Status: o.Status, Duration: o.Duration.Seconds(),
+		}
+		if o.Err != nil {
+			out.Error = o.Err.Error()
+		}
+		a.Outcomes = append(a.Outcomes, out)
+	}
+	return a
+}

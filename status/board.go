@@ -1,0 +1,359 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// Source is a repository and the ref that is followed, as it stands now.
+type Source struct {
+	Name string `json:"name"`
+	// URL is kept without user, password and query.
+	URL string `json:"url"`
+	// Ref is the followed ref in words, such as "branch main".
+	Ref string `json:"ref"`
+	// Revision is the full hash of the commit that was last seen, empty
+	// before the first successful fetch; Subject is its first line.
+	Revision string `json:"revision"`
+	Subject  string `json:"subject"`
+	// FetchedAt is the time of the last successful fetch.
+	FetchedAt time.Time `json:"fetchedAt,omitzero"`
+	// Error is why the last fetch failed, empty where it did not.
+	Error string `json:"error,omitempty"`
+}
+
+// Target is a configured target.
+type Target struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Path    string `json:"path"`
+	Account string `json:"account"`
+	Region  string `json:"region"`
+}
+
+// TargetPhase is how a target stands, in one word.
+type TargetPhase string
+
+// Target phases, those that need attention first.
+const (
+	TargetFailing   TargetPhase = "failing"   // an error in the files, the plan, or a step
+	TargetMoving    TargetPhase = "moving"    // steps were done or something is on its way
+	TargetWaiting   TargetPhase = "waiting"   // no pass yet
+	TargetSuspended TargetPhase = "suspended" // planned, never written
+	TargetConverged TargetPhase = "converged" // AWS is what Git says
+)
+
+// TargetState is a target with what its last passes found. Reports in it are
+// copies that nobody changes.
+type TargetState struct {
+	Target
+	Phase TargetPhase
+	// Last is the report of the last pass, nil before the first. Applied is
+	// that of the last pass that ran a step, nil if none has.
+	Last    *plan.Report
+	Applied *plan.Report
+	// Pools are those of the last pass that could tell, at PoolsAt: a render
+	// that fails says nothing about the pools in AWS.
+	Pools   []plan.PoolStatus
+	PoolsAt time.Time
+	// ConvergedSince holds, by namespace/name, when a pool was first seen
+	// converged; it lacks pools that are not.
+	ConvergedSince map[string]time.Time
+	// NextDue is when the next pass is due, zero if unknown.
+	NextDue time.Time
+}
+
+// Board is the current state of a daemon, for the page and the API. It is safe
+// for concurrent use; everything that it returns is a copy.
+type Board struct {
+	instance string
+	redact   Redact
+	now      func() time.Time
+
+	mu      sync.RWMutex
+	sources map[string]Source
+	targets map[string]TargetState
+	runs    ring[Run]
+	events  ring[Event]
+	beat    time.Time
+	// configured says that Configure was called.
+	configured bool
+}
+
+// BoardOptions configures a Board.
+type BoardOptions struct {
+	// Instance is weir's instance name, shown on the page.
+	Instance string
+	// Redact is applied to every text before it is kept.
+	Redact Redact
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+// History is bounded: enough for a page, and a daemon that runs for a year
+// needs no more memory than one that runs for a day.
+const (
+	keptRuns   = 200
+	keptEvents = 500
+)
+
+// NewBoard returns an empty board.
+func NewBoard(o BoardOptions) *Board {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Board{
+		instance: o.Instance, redact: o.Redact, now: o.Now,
+		sources: map[string]Source{}, targets: map[string]TargetState{},
+		runs: ring[Run]{max: keptRuns}, events: ring[Event]{max: keptEvents},
+	}
+}
+
+// Configure says which sources and targets there are. What the board knows of
+// those that stay is kept, the rest is forgotten. A daemon is ready once every
+// target named here had its first pass.
+func (b *Board) Configure(sources []Source, targets []Target) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keptSources := make(map[string]Source, len(sources))
+	for _, s := range sources {
+		s.URL = plainURL(s.URL)
+		if old, ok := b.sources[s.Name]; ok && old.URL == s.URL && old.Ref == s.Ref {
+			s = old
+		}
+		keptSources[s.Name] = s
+	}
+	kept := make(map[string]TargetState, len(targets))
+	for _, t := range targets {
+		state, ok := b.targets[t.Name]
+		if !ok {
+			state.Phase = TargetWaiting
+		}
+		state.Target = t
+		kept[t.Name] = state
+	}
+	b.sources, b.targets, b.configured = keptSources, kept, true
+}
+
+// missing names what readiness waits for: the configuration, then the first
+// pass over each target.
+func (b *Board) missing() []string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if !b.configured {
+		return []string{"the configuration"}
+	}
+	var out []string
+	for _, name := range sortedKeys(b.targets) {
+		if b.targets[name].Last == nil {
+			out = append(out, "the first pass over "+name)
+		}
+	}
+	return out
+}
+
+// Source replaces what is known of a source. An empty Revision, Subject or
+// FetchedAt keeps the earlier one: a failed fetch forgets nothing.
+func (b *Board) Source(s Source) {
+	s.URL, s.Error, s.Subject = plainURL(s.URL), b.redact.text(s.Error), b.redact.text(s.Subject)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.sources[s.Name]
+	if s.Revision == "" {
+		s.Revision, s.Subject = old.Revision, old.Subject
+	}
+	if s.FetchedAt.IsZero() {
+		s.FetchedAt = old.FetchedAt
+	}
+	b.sources[s.Name] = s
+	switch {
+	case s.Error != "" && s.Error != old.Error:
+		b.events.add(Event{Time: b.now(), Kind: "source-failed", Source: s.Name, Text: s.Error})
+	case s.Error == "" && old.Error != "":
+		b.events.add(Event{Time: b.now(), Kind: "source-recovered", Source: s.Name, Text: "reachable again"})
+	case s.Revision != old.Revision && s.Revision != "":
+		b.events.add(Event{Time: b.now(), Kind: "revision-seen", Source: s.Name, Revision: s.Revision, Text: s.Subject})
+	}
+}
+
+// Report takes in what a pass did and found. It is the board's Sink.
+func (b *Board) Report(_ context.Context, r *plan.Report) {
+	r = b.redact.report(r)
+	at := r.StartedAt.Add(r.Duration)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.beat = b.now()
+	old := b.targets[r.Target]
+	next := old
+	next.Name, next.Source = r.Target, cmp.Or(r.Source, old.Source)
+	next.Account, next.Region = cmp.Or(r.Account, old.Account), cmp.Or(r.Region, old.Region)
+	next.Last, next.Phase = r, phaseOf(r)
+	run := runOf(r)
+	if run.Steps.Done+run.Steps.Failed > 0 {
+		next.Applied = r
+	}
+	// Without a plan nothing was observed, so the earlier pools stand.
+	if r.Plan != nil || len(r.Pools) > 0 {
+		next.Pools, next.PoolsAt = r.Pools, at
+		next.ConvergedSince = convergedSince(old.ConvergedSince, r.Pools, at)
+	}
+	b.targets[r.Target] = next
+	for _, e := range events(old, r, at) {
+		b.events.add(e)
+	}
+	// A pass that finds what the one before it found is no news.
+	if old.Last == nil || run.Steps.Done > 0 || old.Phase != next.Phase || old.Last.Revision != r.Revision ||
+		next.Phase == TargetFailing && runText(old.Last) != run.Text {
+		b.runs.add(run)
+	}
+}
+
+func convergedSince(old map[string]time.Time, pools []plan.PoolStatus, at time.Time) map[string]time.Time {
+	out := make(map[string]time.Time, len(pools))
+	for _, p := range pools {
+		if key := poolKey(p); p.Converged {
+			out[key] = at
+			if since, ok := old[key]; ok {
+				out[key] = since
+			}
+		}
+	}
+	return out
+}
+
+func poolKey(p plan.PoolStatus) string { return p.Namespace + "/" + p.Name }
+
+// phaseOf puts a report into one word.
+func phaseOf(r *plan.Report) TargetPhase {
+	switch {
+	case r == nil:
+		return TargetWaiting
+	case r.Err != nil || r.Diagnostics.HasErrors() || len(r.Failures()) > 0:
+		return TargetFailing
+	case r.Converged():
+		return TargetConverged
+	case r.Suspended:
+		return TargetSuspended
+	default:
+		return TargetMoving
+	}
+}
+
+// Due says when a target's next pass is due. It does nothing for a target that
+// the board does not know.
+func (b *Board) Due(target string, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t, ok := b.targets[target]; ok {
+		t.NextDue = at
+		b.targets[target] = t
+	}
+}
+
+// Remove forgets a target.
+func (b *Board) Remove(target string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.targets, target)
+}
+
+// Event adds an event that no report shows, such as a reloaded configuration.
+func (b *Board) Event(e Event) {
+	e.Text = b.redact.text(e.Text)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Time.IsZero() {
+		e.Time = b.now()
+	}
+	b.events.add(e)
+}
+
+// Beat says that the reconciler's loop is alive; every report says so too.
+func (b *Board) Beat() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.beat = b.now()
+}
+
+// lastBeat is the time of the last sign of life, zero before the first.
+func (b *Board) lastBeat() time.Time {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.beat
+}
+
+// Sources returns all sources by name.
+func (b *Board) Sources() []Source {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(b.sources), func(x, y Source) int { return cmp.Compare(x.Name, y.Name) })
+}
+
+// Targets returns all targets by name.
+func (b *Board) Targets() []TargetState {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(b.targets), func(x, y TargetState) int { return cmp.Compare(x.Name, y.Name) })
+}
+
+// Target returns one target, false if the board does not know it.
+func (b *Board) Target(name string) (TargetState, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	t, ok := b.targets[name]
+	return t, ok
+}
+
+// Pools returns the pools of all targets, by target, namespace and name.
+func (b *Board) Pools() []plan.PoolStatus {
+	out := []plan.PoolStatus{}
+	for _, t := range b.Targets() {
+		out = append(out, t.Pools...)
+	}
+	slices.SortStableFunc(out, func(x, y plan.PoolStatus) int {
+		return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return out
+}
+
+// Runs returns the last passes that did something, failed, or changed how a
+// target stands, newest first.
+func (b *Board) Runs() []Run {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.runs.newestFirst()
+}
+
+// Events returns the last events, newest first.
+func (b *Board) Events() []Event {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.events.newestFirst()
+}
+
+// ring keeps the last max values.
+type ring[T any] struct {
+	max    int
+	values []T
+}
+
+func (r *ring[T]) add(v T) {
+	if len(r.values) == r.max {
+		copy(r.values, r.values[1:])
+		r.values[len(r.values)-1] = v
+		return
+	}
+	r.values = append(r.values, v)
+}
+
+func (r *ring[T]) newestFirst() []T {
+	out := slices.Clone(r.values)
+	slices.Reverse(out)
+	return out
+}

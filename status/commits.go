@@ -1,0 +1,351 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// Commits writes commit statuses: the aggregate context <instance>/apply on
+// every commit that a source with a forge comes to, and
+// <instance>/apply/<target> for each target that the commit touches.
+//
+//	pending  a pass of the commit is due or under way, or a rollout that it
+//	         started moves, or it waits (suspension, approval, AWS throttling)
+//	success  every touched pool has converged, or no target is affected
+//	failure  a fault in the files, a failed step, a conflict, a refused prune
+//	error    no verdict: a newer commit came first, or weir was stopped
+//
+// What is wanted is written to a journal before the first "pending" is posted,
+// so that a crash leaves none behind: the next process continues or closes them.
+type Commits struct {
+	o      CommitsOptions
+	queues map[string]*queue // by source
+
+	saving sync.Mutex // held while the journal is written, taken before mu
+
+	mu      sync.Mutex
+	tracks  map[string][]*track // by source, the current one last
+	journal journal
+	changed bool // the journal lacks something that must precede a write
+	stale   bool // the journal lacks something
+}
+
+// CommitsOptions configures Commits.
+type CommitsOptions struct {
+	Instance string
+	// PageURL is the address of weir's page as people reach it; empty leaves
+	// out the link.
+	PageURL string
+	// Forges holds the forge of each source that has one, by the source's name.
+	Forges map[string]Forge
+	// StateDir holds the journal. It must exist.
+	StateDir string
+	Redact   Redact
+	Logger   *slog.Logger
+	// Wrote is told of each write that ended, for metrics; nil if nobody asks.
+	// Result is "written", "unchanged", or a Fault.
+	Wrote func(forge string, state CommitState, result string)
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+// Revision is a commit that a source came to.
+type Revision struct {
+	Source string
+	SHA    string
+	// Touched names the targets whose render the commit changed; on the first
+	// revision after a start, all of the source's.
+	Touched []string
+	// Err is why the commit as a whole cannot be rendered.
+	Err error
+}
+
+// recoveryGrace is how long "pending" of an earlier process may stand until its
+// source is read again.
+const recoveryGrace = 2 * time.Minute
+
+// NewCommits reads the journal of an earlier process, if there is one.
+func NewCommits(o CommitsOptions) (*Commits, error) {
+	if o.Instance == "" || o.StateDir == "" || o.Logger == nil {
+		return nil, errors.New("make commit statuses: instance, state directory and logger are required")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Commits{
+		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{},
+		journal: journal{path: filepath.Join(o.StateDir, "commit-statuses.json")},
+	}
+	for name, f := range o.Forges {
+		c.queues[name] = newQueue(f)
+	}
+	tracks, err := c.journal.read()
+	if errors.Is(err, errUnreadable) {
+		o.Logger.Error("status journal is put aside; statuses of earlier commits may stay pending", "error", err)
+	} else if err != nil {
+		return nil, err
+	}
+	now := o.Now()
+	for _, t := range tracks {
+		if _, ok := c.queues[t.Source]; !ok {
+			o.Logger.Warn("commit statuses cannot be finished: their source has no forge any more", "source", t.Source, "revision", t.SHA)
+			continue
+		}
+		t.recovered = now
+		c.tracks[t.Source] = append(c.tracks[t.Source], t)
+	}
+	return c, nil
+}
+
+// track is a commit with the statuses that it should have.
+type track struct {
+	Source   string                   `json:"source"`
+	SHA      string                   `json:"sha"`
+	Targets  map[string]*targetTrack  `json:"targets,omitempty"`
+	Contexts map[string]*contextTrack `json:"contexts"`
+	// Fault is why the commit as a whole cannot be rendered.
+	Fault string `json:"fault,omitempty"`
+	// recovered is when the track was read from the journal, zero once its
+	// source has come to the commit in this process.
+	recovered time.Time
+}
+
+// contextTrack is the status that a context should have.
+type contextTrack struct {
+	Want      CommitStatus `json:"want"`
+	Delivered bool         `json:"delivered"`
+
+	gaveUp    bool
+	tries     int
+	notBefore time.Time
+}
+
+func (c *contextTrack) open() bool { return !c.Delivered && !c.gaveUp }
+
+func (c *Commits) current(source string) *track {
+	if list := c.tracks[source]; len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return nil
+}
+
+// Begin says that a source came to a revision, before the pass that applies it.
+// A repeated revision continues; another one closes what is pending on the
+// earlier commits of the source.
+func (c *Commits) Begin(r Revision) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, ok := c.queues[r.Source]
+	if !ok || r.SHA == "" {
+		return
+	}
+	defer q.nudge()
+	cur := c.current(r.Source)
+	if cur == nil || cur.SHA != r.SHA {
+		next := &track{Source: r.Source, SHA: r.SHA, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
+		for _, name := range r.Touched {
+			next.Targets[name] = &targetTrack{State: Pending, Description: "planning", Pools: unfinished(cur, name)}
+		}
+		for _, old := range c.tracks[r.Source] {
+			c.close(old, "superseded by "+short(r.SHA))
+		}
+		// A branch that is moved back comes to a commit again, with a new verdict.
+		c.tracks[r.Source] = append(drop(c.tracks[r.Source], r.SHA), next)
+		cur = next
+	}
+	cur.recovered = time.Time{}
+	cur.Fault = ""
+	if r.Err != nil {
+		cur.Fault = c.o.Redact.text(r.Err.Error())
+	}
+	c.refresh(cur)
+}
+
+// unfinished are the pools that a superseded commit was still changing on a
+// target: the commit that took its place answers for them.
+func unfinished(old *track, target string) map[string]plan.Verb {
+	if old == nil || old.Targets[target] == nil || old.Targets[target].State == Success {
+		return nil
+	}
+	return maps.Clone(old.Targets[target].Pools)
+}
+
+func drop(list []*track, sha string) []*track {
+	out := list[:0]
+	for _, t := range list {
+		if t.SHA != sha {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Report takes in what a pass did. It is the Sink of Commits. Reports of other
+// than a source's current revision, and of targets that it does not touch, say
+// nothing about the commit.
+func (c *Commits) Report(_ context.Context, r *plan.Report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, ok := c.queues[r.Source]
+	cur := c.current(r.Source)
+	if !ok || cur == nil || cur.SHA != r.Revision || cur.Targets[r.Target] == nil {
+		return
+	}
+	cur.recovered = time.Time{}
+	t := cur.Targets[r.Target]
+	if t.State == Success {
+		return
+	}
+	t.observe(c.o.Redact.report(r), c.o.Now())
+	c.refreshTarget(cur, r.Target)
+	c.refreshAggregate(cur)
+	q.nudge()
+}
+
+// Forget says that a target is no longer configured: no report will finish it.
+func (c *Commits) Forget(target string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for source, q := range c.queues {
+		cur := c.current(source)
+		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State != Pending {
+			continue
+		}
+		delete(cur.Targets, target)
+		c.want(cur, c.targetContext(source, target), Error, "the target is no longer configured", target)
+		c.refreshAggregate(cur)
+		q.nudge()
+	}
+}
+
+// Pending returns how many contexts wait to be written.
+func (c *Commits) Pending() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, list := range c.tracks {
+		for _, t := range list {
+			for _, ct := range t.Contexts {
+				if ct.open() {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// refresh sets what the contexts of a source's current commit should say.
+func (c *Commits) refresh(t *track) {
+	for name := range t.Targets {
+		c.refreshTarget(t, name)
+	}
+	c.refreshAggregate(t)
+}
+
+func (c *Commits) refreshTarget(t *track, name string) {
+	state, text := t.Targets[name].State, t.Targets[name].Description
+	if t.Fault != "" && state == Pending {
+		state, text = Failure, t.Fault
+	}
+	c.want(t, c.targetContext(t.Source, name), state, text, name)
+}
+
+func (c *Commits) refreshAggregate(t *track) {
+	state, text := aggregate(t.Targets)
+	if t.Fault != "" {
+		state, text = Failure, t.Fault
+	}
+	c.want(t, c.aggregateContext(t.Source), state, text, "")
+}
+
+func (c *Commits) aggregateContext(source string) string {
+	return contextName(c.o.Instance+"/apply", c.queues[source].forge.Limits().Context)
+}
+
+func (c *Commits) targetContext(source, target string) string {
+	return contextName(c.o.Instance+"/apply/"+target, c.queues[source].forge.Limits().Context)
+}
+
+// want sets a context. A status that is wanted already keeps its place and its tries.
+func (c *Commits) want(t *track, name string, state CommitState, text, target string) {
+	status := CommitStatus{
+		Context: name, State: state, TargetURL: c.link(target),
+		Description: clip(oneLine(text), c.queues[t.Source].forge.Limits().Description),
+	}
+	old := t.Contexts[name]
+	if old != nil && old.Want == status {
+		return
+	}
+	t.Contexts[name] = &contextTrack{Want: status}
+	c.changed = true
+}
+
+func (c *Commits) link(target string) string {
+	if c.o.PageURL == "" {
+		return ""
+	}
+	base := strings.TrimSuffix(c.o.PageURL, "/")
+	if target == "" {
+		return base + "/"
+	}
+	return base + "/targets/" + url.PathEscape(target)
+}
+
+// close ends what is pending on a commit without a verdict.
+func (c *Commits) close(t *track, why string) {
+	for _, ct := range t.Contexts {
+		if ct.Want.State == Pending {
+			s := ct.Want
+			s.State, s.Description = Error, clip(oneLine(why), c.queues[t.Source].forge.Limits().Description)
+			*ct = contextTrack{Want: s}
+			c.changed = true
+		}
+	}
+}
+
+const interrupted = "interrupted; weir goes on with it once it runs again"
+
+// Run posts what is wanted until ctx ends, one forge beside the other. Call
+// Close afterwards.
+func (c *Commits) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for source, q := range c.queues {
+		wg.Go(func() { c.work(ctx, source, q, false) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// Close leaves nothing pending: it marks what is unfinished as interrupted and
+// posts all that is wanted, until it is done or ctx ends. What could not be
+// posted stays in the journal for the next process. Run must have returned.
+func (c *Commits) Close(ctx context.Context) error {
+	c.mu.Lock()
+	for _, list := range c.tracks {
+		for _, t := range list {
+			c.close(t, interrupted)
+		}
+	}
+	c.mu.Unlock()
+	var wg sync.WaitGroup
+	for source, q := range c.queues {
+		wg.Go(func() { c.work(ctx, source, q, true) })
+	}
+	wg.Wait()
+	err := c.save(true)
+	if n := c.Pending(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("post commit statuses: %d left for the next start", n))
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package status
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"code.gitea.io/sdk/gitea"
+)
+
+// Gitea writes commit statuses to Gitea or Forgejo, whose API is the same here.
+type Gitea struct {
+	base        string
+	http        *http.Client
+	owner, repo string
+}
+
+// NewGitea returns a Forge for one repository on Gitea or Forgejo. The token
+// needs the scope write:repository.
+func NewGitea(o ForgeOptions) (*Gitea, error) {
+	owner, repo, err := splitRepository(o.Repository)
+	if err != nil {
+		return nil, err
+	}
+	base, err := parseForgeURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	return &Gitea{base: base.String(), http: forgeClient(o, base, "token"), owner: owner, repo: repo}, nil
+}
+
+// Name is "gitea".
+func (g *Gitea) Name() string { return "gitea" }
+
+// Limits keep to what every Gitea takes; none is documented.
+func (g *Gitea) Limits() Limits { return Limits{Context: 255, Description: 255} }
+
+// client makes an SDK client for one call: the SDK keeps the context in the
+// client. An empty version keeps it from asking the server for its own.
+func (g *Gitea) client(ctx context.Context) (*gitea.Client, error) {
+	return gitea.NewClient(g.base, gitea.SetGiteaVersion(""), gitea.SetHTTPClient(g.http), gitea.SetContext(ctx))
+}
+
+// SetStatus posts a status.
+func (g *Gitea) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+	client, err := g.client(ctx)
+	if err != nil {
+		return g.fault(nil, err)
+	}
+	_, resp, err := client.CreateStatus(g.owner, g.repo, sha, gitea.CreateStatusOption{
+		State: gitea.StatusState(s.State), TargetURL: s.TargetURL, Description: s.Description, Context: s.Context,
+	})
+	return g.fault(resp, err)
+}
+
+const (
+	giteaPageSize = 50 // the usual maximum of a server
+	giteaPages    = 40
+)
+
+// Statuses lists a commit's statuses. Gitea orders them by whole seconds, so
+// the highest id of a context is the newest.
+func (g *Gitea) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+	client, err := g.client(ctx)
+	if err != nil {
+		return nil, g.fault(nil, err)
+	}
+	out, newest := map[string]CommitStatus{}, map[string]int64{}
+	seen := 0
+	for page := 1; page <= giteaPages; page++ {
+		list, resp, err := client.ListStatuses(g.owner, g.repo, sha, gitea.ListStatusesOption{
+			ListOptions: gitea.ListOptions{Page: page, PageSize: giteaPageSize},
+		})
+		if err != nil {
+			return nil, g.fault(resp, err)
+		}
+		for _, s := range list {
+			if s.ID >= newest[s.Context] {
+				newest[s.Context] = s.ID
+				out[s.Context] = CommitStatus{
+					Context: s.Context, State: CommitState(s.State), Description: s.Description, TargetURL: s.TargetURL,
+				}
+			}
+		}
+		seen += len(list)
+		total, err := strconv.Atoi(resp.Header.Get("X-Total-Count"))
+		if more := resp.NextPage != 0 || err == nil && seen < total; len(list) == 0 || !more {
+			break
+		}
+	}
+	return out, nil
+}
+
+// giteaMessage bounds what is quoted of an answer: the SDK quotes all of one
+// that is not JSON, a proxy's page for example.
+const giteaMessage = 200
+
+func (g *Gitea) fault(resp *gitea.Response, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Message: clip(oneLine(err.Error()), giteaMessage), Err: err}
+	if resp == nil || resp.Response == nil {
+		return e
+	}
+	e.Status = resp.StatusCode
+	if e.Status/100 == 2 {
+		// The answer could not be read; whether the write took effect is open.
+		return e
+	}
+	e.Fault, e.After = faultOf(resp.StatusCode, resp.Header)
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
+	case e.Fault == FaultDenied:
+		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope write:repository and its user write access"
+	case e.Status == http.StatusNotFound && !strings.Contains(e.Message, "commit"):
+		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token's user must have access to it, and the token the scope write:repository"
+	}
+	return e
+}

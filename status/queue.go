@@ -1,0 +1,297 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// queue posts to one forge. What is to be posted is in the tracks; the queue
+// holds what it learnt about the forge. Only its worker uses it, save for wake.
+type queue struct {
+	forge Forge
+	wake  chan struct{}
+	limit *rate.Limiter
+	// known holds the statuses that commits have, as last read or written. The
+	// first write to a commit is preceded by a reading.
+	known map[string]map[string]CommitStatus
+	// notBefore is when the forge may be asked again.
+	notBefore time.Time
+}
+
+func newQueue(f Forge) *queue {
+	q := &queue{forge: f, wake: make(chan struct{}, 1), known: map[string]map[string]CommitStatus{}, limit: rate.NewLimiter(rate.Inf, 1)}
+	if n := f.Limits().PerMinute; n > 0 {
+		// Half of a minute's budget may go at once: the statuses of one push.
+		q.limit = rate.NewLimiter(rate.Limit(float64(n)/60), max(1, n/2))
+	}
+	return q
+}
+
+// nudge has the worker look again; it never blocks.
+func (q *queue) nudge() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	// requestTimeout bounds one request to a forge.
+	requestTimeout = 20 * time.Second
+	// missingTries bounds the tries of what forges call missing: Gitea answers
+	// so for about a second after a push, GitHub at times for longer.
+	missingTries = 7
+	// verdictTries is the same for verdicts, about half an hour: losing one is worse.
+	verdictTries = 15
+	firstDelay   = 500 * time.Millisecond
+	longestDelay = 5 * time.Minute
+)
+
+// job is one status to post.
+type job struct {
+	sha  string
+	want CommitStatus
+}
+
+// work posts until ctx ends; when draining, until nothing is left.
+func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool) {
+	for ctx.Err() == nil {
+		j, wait, ok := c.next(source, q)
+		if !ok && drain && wait == 0 {
+			return
+		}
+		if !ok {
+			if !pause(ctx, wait, q.wake) {
+				return
+			}
+			continue
+		}
+		// The journal precedes the write. Without it a crash could leave a
+		// pending behind, so nothing is posted until it can be written.
+		if err := c.save(false); err != nil {
+			c.o.Logger.Error("write of the status journal failed", "error", err)
+			if !pause(ctx, 10*time.Second, nil) {
+				return
+			}
+			continue
+		}
+		if q.limit.Wait(ctx) != nil {
+			return
+		}
+		c.done(source, q, j, c.post(ctx, q, j))
+	}
+}
+
+// pause waits for d, for a nudge, or for ctx; false says that ctx ended. A d of
+// 0 waits for a nudge, and looks again each minute for what time alone changes.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	if d <= 0 {
+		d = time.Minute
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+	case <-timer.C:
+	}
+	return true
+}
+
+// next is the status to post now. Where there is none, wait says when there
+// will be, 0 if nothing is wanted. Verdicts go before pending, the aggregate
+// before targets; pending that was not posted in time is never posted.
+func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.o.Now()
+	c.tidy(source, q, now)
+	best := -1
+	aggregate := c.aggregateContext(source)
+	for _, t := range c.tracks[source] {
+		for name, ct := range t.Contexts {
+			if !ct.open() {
+				continue
+			}
+			due := ct.notBefore
+			if q.notBefore.After(due) {
+				due = q.notBefore
+			}
+			if delay := due.Sub(now); delay > 0 {
+				if wait == 0 || delay < wait {
+					wait = delay
+				}
+				continue
+			}
+			score := 0
+			if ct.Want.State.Final() {
+				score += 2
+			}
+			if name == aggregate {
+				score++
+			}
+			if score > best || score == best && name < found.want.Context {
+				best, found = score, job{sha: t.SHA, want: ct.Want}
+			}
+		}
+	}
+	return found, wait, best >= 0
+}
+
+// tidy closes what an earlier process left and nobody continues, and forgets
+// earlier commits that are finished.
+func (c *Commits) tidy(source string, q *queue, now time.Time) {
+	list := c.tracks[source]
+	kept := list[:0]
+	for i, t := range list {
+		if !t.recovered.IsZero() && now.Sub(t.recovered) >= recoveryGrace {
+			c.close(t, interrupted)
+			t.recovered = time.Time{}
+		}
+		open := false
+		for _, ct := range t.Contexts {
+			open = open || ct.open()
+		}
+		if !open && i < len(list)-1 {
+			delete(q.known, t.SHA)
+			c.stale = true
+			continue
+		}
+		kept = append(kept, t)
+	}
+	clear(list[len(kept):])
+	c.tracks[source] = kept
+}
+
+// errUnchanged says that the commit has the status already.
+var errUnchanged = errors.New("status is unchanged")
+
+// post reads what the commit has, once, and writes what differs.
+func (c *Commits) post(ctx context.Context, q *queue, j job) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	known, read := q.known[j.sha]
+	if !read {
+		var err error
+		known, err = q.forge.Statuses(ctx, j.sha)
+		var refusal *ForgeError
+		switch {
+		case err == nil:
+		case errors.As(err, &refusal) && (refusal.Fault == FaultDenied || refusal.Fault == FaultRefused):
+			// A token may be good for writing only.
+			known = map[string]CommitStatus{}
+		default:
+			return err
+		}
+		q.known[j.sha] = known
+	}
+	if known[j.want.Context] == j.want {
+		return errUnchanged
+	}
+	if err := q.forge.SetStatus(ctx, j.sha, j.want); err != nil {
+		return err
+	}
+	known[j.want.Context] = j.want
+	return nil
+}
+
+// done records how a write ended.
+func (c *Commits) done(source string, q *queue, j job, err error) {
+	result := "written"
+	var refusal *ForgeError
+	switch {
+	case errors.Is(err, errUnchanged):
+		result, err = "unchanged", nil
+	case errors.As(err, &refusal):
+		result = string(refusal.Fault)
+	case err != nil:
+		refusal = &ForgeError{Forge: q.forge.Name(), Fault: FaultBusy, Message: err.Error(), Err: err}
+		result = string(FaultBusy)
+	}
+	if c.o.Wrote != nil {
+		c.o.Wrote(q.forge.Name(), j.want.State, result)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ct := c.find(source, j)
+	if err == nil {
+		c.stale = true
+		if ct != nil {
+			ct.Delivered = true
+		}
+		return
+	}
+	if refusal.After > 0 {
+		q.notBefore = c.o.Now().Add(refusal.After)
+	}
+	if ct == nil {
+		return // another status is wanted by now
+	}
+	ct.tries++
+	log := c.o.Logger.With("source", source, "forge", q.forge.Name(), "revision", short(j.sha),
+		"context", j.want.Context, "state", string(j.want.State), "tries", ct.tries, "error", c.o.Redact.text(refusal.Error()))
+	switch {
+	case refusal.Fault == FaultDenied:
+		c.giveUpAll(source)
+		log.Error("commit statuses are given up until there is news to post")
+	case refusal.Fault == FaultRefused,
+		refusal.Fault == FaultMissing && ct.tries >= tries(j.want.State):
+		ct.gaveUp = true
+		log.Error("commit status is given up")
+	default:
+		ct.notBefore = c.o.Now().Add(backoff(ct.tries))
+		if ct.tries == 1 {
+			log.Warn("commit status is tried again")
+		} else {
+			log.Debug("commit status is tried again")
+		}
+	}
+}
+
+func tries(s CommitState) int {
+	if s.Final() {
+		return verdictTries
+	}
+	return missingTries
+}
+
+// giveUpAll spares the forge a request for each context that a token is not
+// good for.
+func (c *Commits) giveUpAll(source string) {
+	for _, t := range c.tracks[source] {
+		for _, ct := range t.Contexts {
+			if !ct.Delivered {
+				ct.gaveUp = true
+			}
+		}
+	}
+}
+
+// find returns the context that j was taken from, nil if it wants something
+// else by now.
+func (c *Commits) find(source string, j job) *contextTrack {
+	for _, t := range c.tracks[source] {
+		if t.SHA != j.sha {
+			continue
+		}
+		if ct := t.Contexts[j.want.Context]; ct != nil && ct.Want == j.want {
+			return ct
+		}
+	}
+	return nil
+}
+
+// backoff doubles with each try, up to longestDelay.
+func backoff(tries int) time.Duration {
+	d := firstDelay
+	for range tries - 1 {
+		if d *= 2; d >= longestDelay {
+			return longestDelay
+		}
+	}
+	return d
+}

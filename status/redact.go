@@ -1,0 +1,181 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// Redact replaces what must not be shown in a text, such as decrypted values.
+// A nil Redact changes nothing.
+type Redact func(string) string
+
+func (f Redact) text(s string) string {
+	if f == nil || s == "" {
+		return s
+	}
+	return f(s)
+}
+
+// report copies r as deep as this package reads it, with every free text
+// redacted. The actions of the steps are left out: they hold user data.
+func (f Redact) report(r *plan.Report) *plan.Report {
+	out := *r
+	out.Subject = f.text(r.Subject)
+	out.Diagnostics = f.diagnostics(r.Diagnostics)
+	if r.Plan != nil {
+		p := *r.Plan
+		p.Diagnostics = f.diagnostics(p.Diagnostics)
+		p.Steps = make([]plan.Step, len(r.Plan.Steps))
+		for i, s := range r.Plan.Steps {
+			p.Steps[i] = f.step(s)
+		}
+		out.Plan = &p
+	}
+	out.Outcomes = make([]plan.Outcome, len(r.Outcomes))
+	for i, o := range r.Outcomes {
+		o.Step = f.step(o.Step)
+		o.Err = f.callError(o.Err)
+		out.Outcomes[i] = o
+	}
+	out.Pools = make([]plan.PoolStatus, len(r.Pools))
+	for i, p := range r.Pools {
+		out.Pools[i] = f.pool(p)
+	}
+	if r.Err != nil {
+		out.Err = f.err(r.Err)
+	}
+	return &out
+}
+
+func (f Redact) diagnostics(l diag.List) diag.List {
+	out := slices.Clone(l)
+	for i := range out {
+		out[i].Summary, out[i].Detail = f.text(out[i].Summary), f.text(out[i].Detail)
+		out[i].Related = slices.Clone(out[i].Related)
+		for k := range out[i].Related {
+			out[i].Related[k].Message = f.text(out[i].Related[k].Message)
+		}
+	}
+	return out
+}
+
+func (f Redact) step(s plan.Step) plan.Step {
+	s.Do = nil
+	s.Reason = f.text(s.Reason)
+	changes := make([]plan.Change, len(s.Changes))
+	for i, c := range s.Changes {
+		c.From, c.To = f.value(c.From), f.value(c.To)
+		if c.Origin != nil {
+			at := *c.Origin
+			c.Origin = &at
+		}
+		changes[i] = c
+	}
+	s.Changes = changes
+	return s
+}
+
+// value redacts the strings in a JSON value.
+func (f Redact) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return f.text(v)
+	case []string:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = f.text(out[i])
+		}
+		return out
+	case []any:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = f.value(out[i])
+		}
+		return out
+	case map[string]any:
+		out := maps.Clone(v)
+		for k := range out {
+			out[k] = f.value(out[k])
+		}
+		return out
+	case map[string]string:
+		out := maps.Clone(v)
+		for k := range out {
+			out[k] = f.text(out[k])
+		}
+		return out
+	default:
+		return v
+	}
+}
+
+func (f Redact) pool(p plan.PoolStatus) plan.PoolStatus {
+	p.FailureMessage = f.text(p.FailureMessage)
+	p.ProviderIDList = append([]string{}, p.ProviderIDList...)
+	p.Conditions = append([]plan.Condition{}, p.Conditions...)
+	for i := range p.Conditions {
+		p.Conditions[i].Message = f.text(p.Conditions[i].Message)
+	}
+	if p.Rollout != nil {
+		r := *p.Rollout
+		r.Message = f.text(r.Message)
+		p.Rollout = &r
+	}
+	return p
+}
+
+func (f Redact) callError(e *plan.Error) *plan.Error {
+	if e == nil {
+		return nil
+	}
+	out := *e
+	out.Message = f.text(e.Message)
+	// The cause repeats the message, unredacted, and is not shown.
+	out.Err = nil
+	return &out
+}
+
+// err keeps a failed AWS call's kind, which decides how a status is worded.
+func (f Redact) err(err error) error {
+	var call *plan.Error
+	if errors.As(err, &call) {
+		return &reportError{text: f.text(err.Error()), cause: f.callError(call)}
+	}
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, cause) {
+			return &reportError{text: f.text(err.Error()), cause: cause}
+		}
+	}
+	return &reportError{text: f.text(err.Error())}
+}
+
+// reportError is a report's error as shown, with what decides on its wording.
+type reportError struct {
+	text  string
+	cause error
+}
+
+func (e *reportError) Error() string { return e.text }
+
+func (e *reportError) Unwrap() error { return e.cause }
+
+// plainURL is a repository's address without user, password, query and fragment.
+// What is not a URL (a local path, scp-like user@host:path) loses a user part only.
+func plainURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme == "" {
+		if at := strings.LastIndex(raw, "@"); at >= 0 && !strings.HasPrefix(raw, "/") && !strings.HasPrefix(raw, ".") {
+			return raw[at+1:]
+		}
+		return raw
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}

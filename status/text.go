@@ -1,0 +1,92 @@
+package status
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// oneLine makes a text fit for a single line: valid UTF-8, no control or
+// direction-changing characters, blanks collapsed.
+func oneLine(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		default:
+			return r
+		}
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// clip cuts s to at most limit UTF-16 units, at the end of a character, marked
+// with an ellipsis. No forge counts more than that for a character.
+func clip(s string, limit int) string {
+	if units(s) <= limit {
+		return s
+	}
+	left := limit - 1 // the ellipsis
+	end := 0
+	for i, r := range s {
+		n := utf16.RuneLen(r)
+		if n < 0 {
+			n = 1
+		}
+		if n > left {
+			break
+		}
+		left -= n
+		end = i + len(string(r))
+	}
+	return strings.TrimRight(s[:end], " ") + "…"
+}
+
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		if l := utf16.RuneLen(r); l > 0 {
+			n += l
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// contextName cuts a context to limit. The end becomes a hash of the whole, so
+// that two long names stay two contexts, the same in every process.
+func contextName(s string, limit int) string {
+	if units(s) <= limit {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	suffix := "-" + hex.EncodeToString(sum[:4])
+	return strings.TrimSuffix(clip(s, limit-len(suffix)+1), "…") + suffix
+}
+
+// short is a commit hash as people read it.
+func short(sha string) string {
+	if len(sha) > 7 {
+		return sha[:7]
+	}
+	return sha
+}
+
+// count prints "1 pool" or "3 pools".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

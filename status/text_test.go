@@ -1,0 +1,50 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		limit int
+		want  string
+	}{
+		{"short", 140, "short"},
+		{strings.Repeat("ä", 141), 140, strings.Repeat("ä", 139) + "…"},
+		{strings.Repeat("😀", 70), 140, strings.Repeat("😀", 70)},
+		{strings.Repeat("😀", 71), 140, strings.Repeat("😀", 69) + "…"},
+		{"one two three", 9, "one two…"},
+	} {
+		if got := clip(c.in, c.limit); got != c.want || !utf8.ValidString(got) || units(got) > c.limit {
+			t.Errorf("clip(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
+		}
+	}
+	if got := oneLine("a\n\tb\x00\u202e c\xff"); got != "a b c\uFFFD" {
+		t.Errorf("oneLine gives %q", got)
+	}
+}
+
+func FuzzClip(f *testing.F) {
+	f.Add("web😀 is rolling\n", 5)
+	f.Add("\xff\xfe", 1)
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		limit = limit&0xff + 1
+		got := clip(oneLine(s), limit)
+		if !utf8.ValidString(got) || units(got) > limit {
+			t.Errorf("clip(%q, %d) = %q, %d units", s, limit, got, units(got))
+		}
+		if name := contextName(oneLine(s), limit+20); units(name) > limit+20 {
+			t.Errorf("contextName(%q, %d) = %q", s, limit+20, name)
+		}
+	})
+}
+
+func TestContextNamesStayApart(t *testing.T) {
+	a, b := strings.Repeat("x", 300)+"a", strings.Repeat("x", 300)+"b"
+	if contextName(a, 255) == contextName(b, 255) {
+		t.Error("two long targets share a context")
+	}
+}

@@ -1,0 +1,300 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+const (
+	// patience is how long a commit stays pending while AWS throttles or does
+	// not answer. Failure comes after it, and success may still follow.
+	patience = 10 * time.Minute
+	// stalledAfter is how long a commit stays pending while nothing moves: a
+	// group that cannot launch instances would keep it pending for ever.
+	stalledAfter = 30 * time.Minute
+)
+
+// targetTrack is how far a commit has come on one target.
+type targetTrack struct {
+	State       CommitState `json:"state"`
+	Description string      `json:"description"`
+	// Pools are those that the commit changed, with their gravest verb.
+	Pools map[string]plan.Verb `json:"pools,omitempty"`
+	// Mark is a fingerprint of what was last observed, seen first at MarkAt;
+	// TroubleAt is when AWS began to fail in ways that pass. Both are zero
+	// after a restart, which gives the commit the full time again.
+	mark      string
+	markAt    time.Time
+	troubleAt time.Time
+}
+
+// observe takes in a report of the commit's revision. Success stays: what
+// happens later to the same commit is drift, not its fault. Failure stays until
+// success, so that a status does not flicker while a failed step is tried again.
+func (t *targetTrack) observe(r *plan.Report, now time.Time) {
+	if t.State == Success {
+		return
+	}
+	t.touch(r)
+	state, description := t.verdict(r, now)
+	if t.State == Failure && state == Pending {
+		return
+	}
+	t.State, t.Description = state, description
+}
+
+// verbRank orders verbs, gravest first, as the plan's summary does.
+var verbRank = [...]plan.Verb{plan.Delete, plan.Replace, plan.Rollout, plan.Create, plan.Adopt, plan.Update, plan.PruneVersion}
+
+func rank(v plan.Verb) int {
+	if i := slices.Index(verbRank[:], v); i >= 0 {
+		return i
+	}
+	return len(verbRank)
+}
+
+// touch adds the pools that the pass had steps for. Those of paused pools do
+// not count: that they wait is what Git says.
+func (t *targetTrack) touch(r *plan.Report) {
+	if r.Plan == nil {
+		return
+	}
+	for _, s := range r.Plan.Steps {
+		if s.Pool == "" || s.Held == plan.HeldPaused {
+			continue
+		}
+		if old, ok := t.Pools[s.Pool]; !ok || rank(s.Verb) < rank(old) {
+			if t.Pools == nil {
+				t.Pools = map[string]plan.Verb{}
+			}
+			t.Pools[s.Pool] = s.Verb
+		}
+	}
+}
+
+// passing are failures that go away by themselves.
+func passing(e *plan.Error) bool {
+	switch e.Kind {
+	case plan.Throttled, plan.Transient, plan.Busy, plan.TokenClash, plan.Cancelled:
+		return true
+	case plan.NotFound, plan.AlreadyThere, plan.Denied, plan.Credentials, plan.Quota, plan.Invalid, plan.Unknown:
+	}
+	return false
+}
+
+// trouble reports whether all that failed in r goes away by itself.
+func trouble(r *plan.Report) bool {
+	if r.Err != nil {
+		var call *plan.Error
+		return errors.As(r.Err, &call) && passing(call) ||
+			errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
+	}
+	failures := r.Failures()
+	for _, o := range failures {
+		if o.Err == nil || !passing(o.Err) {
+			return false
+		}
+	}
+	return len(failures) > 0 && !r.Diagnostics.HasErrors()
+}
+
+func (t *targetTrack) verdict(r *plan.Report, now time.Time) (CommitState, string) {
+	if trouble(r) {
+		if t.troubleAt.IsZero() {
+			t.troubleAt = now
+		}
+		text, _ := firstFault(r)
+		if now.Sub(t.troubleAt) < patience {
+			return Pending, "trying again: " + text
+		}
+		return Failure, text
+	}
+	t.troubleAt = time.Time{}
+	if fault, more := firstFault(r); fault != "" {
+		if more > 0 {
+			fault = fmt.Sprintf("%s: %s", count(more+1, "fault"), fault)
+		}
+		return Failure, fault
+	}
+	if r.Plan == nil {
+		return Pending, "waiting for a plan"
+	}
+	if state, text := held(r); state != "" {
+		return state, text
+	}
+	return t.progress(r, now)
+}
+
+// held is the verdict on steps that do not run; an empty state says that
+// nothing is held but paused pools.
+func held(r *plan.Report) (CommitState, string) {
+	by := map[plan.Hold]int{}
+	for _, s := range r.Plan.Steps {
+		by[s.Held]++
+	}
+	steps := len(r.Plan.Steps)
+	switch {
+	case by[plan.HeldConflict] > 0:
+		return Failure, "conflict: " + firstHeld(r, plan.HeldConflict)
+	case by[plan.HeldPruneLimit] > 0:
+		return Failure, fmt.Sprintf("prune refused: %s beyond the limit", count(by[plan.HeldPruneLimit], "deletion"))
+	case by[plan.HeldSuspended] > 0 || r.Suspended && steps > 0:
+		return Pending, fmt.Sprintf("the target is suspended; waiting: %s", count(steps, "step"))
+	case by[plan.HeldApproval] > 0:
+		return Pending, fmt.Sprintf("waiting for approval: %s", count(by[plan.HeldApproval], "step"))
+	case by[plan.HeldWindow] > 0:
+		return Pending, fmt.Sprintf("waiting for the next window: %s", count(by[plan.HeldWindow], "step"))
+	}
+	return "", ""
+}
+
+func firstHeld(r *plan.Report, h plan.Hold) string {
+	for _, s := range r.Plan.Steps {
+		if s.Held == h {
+			return string(s.Resource) + " " + s.Name + ": " + s.Reason
+		}
+	}
+	return ""
+}
+
+// progress is the verdict on a pass in which nothing failed.
+func (t *targetTrack) progress(r *plan.Report, now time.Time) (CommitState, string) {
+	steps := map[string]bool{}
+	due := 0
+	for _, s := range r.Plan.Steps {
+		if s.Held == "" {
+			steps[s.Pool] = true
+			due++
+		}
+	}
+	pools := map[string]plan.PoolStatus{}
+	for _, p := range r.Pools {
+		pools[poolKey(p)] = p
+	}
+	var waiting []string
+	mark := fmt.Sprintf("%d steps", due)
+	for _, key := range sortedKeys(t.Pools) {
+		p, there := pools[key]
+		if !steps[key] && (!there || p.Converged) {
+			continue
+		}
+		waiting = append(waiting, poolWords(key, p, there))
+		mark += fmt.Sprintf("; %s %d/%d/%d %v", key, p.Replicas, p.ReadyReplicas, p.DesiredReplicas, p.Phase)
+		if p.Rollout != nil {
+			mark += fmt.Sprintf(" %s %d", p.Rollout.Status, p.Rollout.Percentage)
+		}
+	}
+	if len(waiting) == 0 && due == 0 {
+		return Success, t.summary(r)
+	}
+	text := "applying"
+	if len(waiting) > 0 {
+		text = fmt.Sprintf("%d of %s converged; %s", len(t.Pools)-len(waiting), count(len(t.Pools), "pool"), waiting[0])
+	}
+	if mark != t.mark {
+		t.mark, t.markAt = mark, now
+	} else if now.Sub(t.markAt) >= stalledAfter {
+		return Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
+	}
+	return Pending, text
+}
+
+// poolWords says what a pool waits for, without figures that change with each
+// pass: every change of a description is a write to the forge.
+func poolWords(key string, p plan.PoolStatus, there bool) string {
+	switch {
+	case !there:
+		return key + " is being deleted"
+	case p.Rollout != nil:
+		return key + " is rolling"
+	case p.Phase == plan.PhaseRunning || p.Phase == "":
+		return key + " is being changed"
+	default:
+		return key + " is " + string(p.Phase)
+	}
+}
+
+// summary says what a commit that has converged did.
+func (t *targetTrack) summary(r *plan.Report) string {
+	n := map[plan.Verb]int{}
+	for _, v := range t.Pools {
+		n[v]++
+	}
+	text := verbCounts(n)
+	paused := 0
+	for _, s := range r.Plan.Steps {
+		if s.Held == plan.HeldPaused {
+			paused++
+		}
+	}
+	if paused > 0 {
+		text += fmt.Sprintf("; paused: %s", count(paused, "step"))
+	}
+	return text
+}
+
+// verbCounts prints "2 pools created, 1 rolled".
+func verbCounts(n map[plan.Verb]int) string {
+	words := []struct {
+		verb plan.Verb
+		word string
+	}{
+		{plan.Create, "created"}, {plan.Rollout, "rolled"}, {plan.Update, "updated"}, {plan.Replace, "replaced"},
+		{plan.Adopt, "adopted"}, {plan.Delete, "deleted"}, {plan.PruneVersion, "tidied"},
+	}
+	var out []string
+	for _, w := range words {
+		switch {
+		case n[w.verb] == 0:
+		case len(out) == 0:
+			out = append(out, count(n[w.verb], "pool")+" "+w.word)
+		default:
+			out = append(out, fmt.Sprintf("%d %s", n[w.verb], w.word))
+		}
+	}
+	if len(out) == 0 {
+		return "nothing to change in AWS"
+	}
+	return strings.Join(out, ", ")
+}
+
+// aggregate is the verdict on a commit over its targets.
+func aggregate(targets map[string]*targetTrack) (CommitState, string) {
+	names := sortedKeys(targets)
+	by := map[CommitState][]string{}
+	verbs := map[plan.Verb]int{}
+	for _, name := range names {
+		t := targets[name]
+		by[t.State] = append(by[t.State], name)
+		for _, v := range t.Pools {
+			verbs[v]++
+		}
+	}
+	one := func(list []string, did string) string {
+		text := list[0] + ": " + targets[list[0]].Description
+		if len(names) > 1 {
+			text = fmt.Sprintf("%d of %d targets %s; %s", len(list), len(names), did, text)
+		}
+		return text
+	}
+	switch {
+	case len(names) == 0:
+		return Success, "no target affected"
+	case len(by[Failure]) > 0:
+		return Failure, one(by[Failure], "failed")
+	case len(by[Pending]) == 1 && len(names) == 1:
+		return Pending, one(by[Pending], "")
+	case len(by[Pending]) > 0:
+		return Pending, fmt.Sprintf("%d of %d targets converged", len(by[Success]), len(names))
+	case len(names) == 1:
+		return Success, one(names, "")
+	default:
+		return Success, count(len(names), "target") + ": " + verbCounts(verbs)
+	}
+}

@@ -1,0 +1,137 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+func heldStep(h plan.Hold) plan.Step {
+	s := step(plan.Delete, plan.AutoScalingGroup, "default/web", "prod-web")
+	s.Held, s.Reason = h, "owned by another weir"
+	return s
+}
+
+func callFailed(kind plan.ErrorKind) *plan.Report {
+	r := with(report("prod", pool("prod", "web")), plan.Failed, step(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web"))
+	r.Outcomes[0].Err.Kind = kind
+	return r
+}
+
+func withErr(err error) *plan.Report {
+	r := report("prod")
+	r.Plan, r.Err = nil, err
+	return r
+}
+
+func TestVerdict(t *testing.T) {
+	suspended := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, step(plan.Update, plan.AutoScalingGroup, "default/web", "w"))
+	suspended.Suspended = true
+	idle := report("prod", pool("prod", "web"))
+	idle.Suspended = true
+	warned := report("prod", pool("prod", "web"))
+	warned.Diagnostics = diag.List{{Severity: diag.Warning, Summary: "the default VPC is used"}}
+	broken := report("prod")
+	broken.Plan, broken.Diagnostics = nil, diag.List{unknownField()}
+	noPlan := report("prod")
+	noPlan.Plan = nil
+	for name, c := range map[string]struct {
+		report *plan.Report
+		state  CommitState
+		text   string
+	}{
+		"nothing to do":            {report("prod", pool("prod", "web")), Success, "nothing to change in AWS"},
+		"an untouched pool moves":  {report("prod", pool("prod", "web"), pool("prod", "old", rolling(10, 3))), Success, "nothing to change in AWS"},
+		"warnings do not fail":     {warned, Success, "nothing to change in AWS"},
+		"steps are under way":      {created(), Pending, "0 of 1 pool converged; default/web is Provisioning"},
+		"a group goes":             {with(report("prod"), plan.Done, step(plan.Delete, plan.AutoScalingGroup, "default/old", "old")), Pending, "0 of 1 pool converged; default/old is being deleted"},
+		"an orphan without a pool": {with(report("prod"), plan.Done, step(plan.Delete, plan.LaunchTemplate, "", "old")), Pending, "applying"},
+		"a fault in the files":     {broken, Failure, "awsLaunchTemplate.instanceTyp: unknown field (overlays/staging/pool.yaml:12:5)"},
+		"a denied call":            {callFailed(plan.Denied), Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"a throttled call":         {callFailed(plan.Throttled), Pending, "trying again: create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"no access at all":         {withErr(errors.New("assume role: AccessDenied")), Failure, "assume role: AccessDenied"},
+		"AWS away":                 {withErr(fmt.Errorf("observe: %w", &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "DescribeLaunchTemplates", Code: "Unavailable"})), Pending, "trying again: observe: ec2:DescribeLaunchTemplates: Unavailable"},
+		"the pass was stopped":     {withErr(fmt.Errorf("observe: %w", context.Canceled)), Pending, "trying again: observe: context canceled"},
+		"no plan yet":              {noPlan, Pending, "waiting for a plan"},
+		"a conflict":               {with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+		"too much to prune":        {with(report("prod"), plan.Held, heldStep(plan.HeldPruneLimit)), Failure, "prune refused: 1 deletion beyond the limit"},
+		"an approval is needed":    {with(report("prod"), plan.Held, heldStep(plan.HeldApproval)), Pending, "waiting for approval: 1 step"},
+		"a window is closed":       {with(report("prod"), plan.Held, heldStep(plan.HeldWindow)), Pending, "waiting for the next window: 1 step"},
+		"suspended with work":      {suspended, Pending, "the target is suspended; waiting: 1 step"},
+		"suspended without work":   {idle, Success, "nothing to change in AWS"},
+		"paused in Git":            {with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldPaused)), Success, "nothing to change in AWS; paused: 1 step"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &targetTrack{State: Pending}
+			tr.observe(Redact(nil).report(c.report), noon)
+			if tr.State != c.state || tr.Description != c.text {
+				t.Errorf("got %s %q\nwant %s %q", tr.State, tr.Description, c.state, c.text)
+			}
+		})
+	}
+}
+
+func TestVerdictOverTime(t *testing.T) {
+	tr := &targetTrack{State: Pending}
+	see := func(r *plan.Report, after time.Duration, want CommitState) {
+		t.Helper()
+		tr.observe(r, noon.Add(after))
+		if tr.State != want {
+			t.Errorf("after %s: %s (%s), want %s", after, tr.State, tr.Description, want)
+		}
+	}
+	moving := func(percent int32) *plan.Report {
+		return report("prod", pool("prod", "web", rolling(percent, 3)))
+	}
+	see(with(moving(0), plan.Done, rolloutSteps()...), 0, Pending)
+	see(callFailed(plan.Throttled), time.Minute, Pending)
+	see(callFailed(plan.Throttled), 12*time.Minute, Failure) // longer than patience
+	see(moving(10), 13*time.Minute, Failure)                 // no flicker back to pending
+	see(report("prod", pool("prod", "web")), 20*time.Minute, Success)
+	see(callFailed(plan.Denied), 21*time.Minute, Success)
+	if tr.Description != "1 pool rolled" {
+		t.Errorf("description is %q", tr.Description)
+	}
+
+	tr = &targetTrack{State: Pending}
+	see(with(moving(0), plan.Done, rolloutSteps()...), 0, Pending)
+	for i := range int32(12) { // hours, as long as it moves
+		see(moving(i), time.Duration(i)*20*time.Minute, Pending)
+	}
+	see(moving(11), 4*time.Hour+11*time.Minute, Failure)
+	if want := "nothing has moved for 31 minutes: 0 of 1 pool converged; default/web is rolling"; tr.Description != want {
+		t.Errorf("description is %q, want %q", tr.Description, want)
+	}
+}
+
+func TestAggregate(t *testing.T) {
+	done := &targetTrack{State: Success, Description: "2 pools created", Pools: map[string]plan.Verb{"a/b": plan.Create, "a/c": plan.Create}}
+	rolled := &targetTrack{State: Success, Description: "1 pool rolled", Pools: map[string]plan.Verb{"a/b": plan.Rollout}}
+	waits := &targetTrack{State: Pending, Description: "planning"}
+	fails := &targetTrack{State: Failure, Description: "AccessDenied"}
+	for name, c := range map[string]struct {
+		targets map[string]*targetTrack
+		state   CommitState
+		text    string
+	}{
+		"none":        {nil, Success, "no target affected"},
+		"one done":    {map[string]*targetTrack{"a": done}, Success, "a: 2 pools created"},
+		"both done":   {map[string]*targetTrack{"a": done, "b": rolled}, Success, "2 targets: 2 pools created, 1 rolled"},
+		"one waits":   {map[string]*targetTrack{"a": done, "b": waits}, Pending, "1 of 2 targets converged"},
+		"only waits":  {map[string]*targetTrack{"b": waits}, Pending, "b: planning"},
+		"one fails":   {map[string]*targetTrack{"a": done, "b": waits, "c": fails}, Failure, "1 of 3 targets failed; c: AccessDenied"},
+		"only fails":  {map[string]*targetTrack{"c": fails}, Failure, "c: AccessDenied"},
+		"both failed": {map[string]*targetTrack{"b": fails, "c": fails}, Failure, "2 of 2 targets failed; b: AccessDenied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if state, text := aggregate(c.targets); state != c.state || text != c.text {
+				t.Errorf("got %s %q, want %s %q", state, text, c.state, c.text)
+			}
+		})
+	}
+}

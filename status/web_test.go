@@ -1,0 +1,312 @@
+package status
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/html"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+func get(t *testing.T, b *Board, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	b.Handler(HandlerOptions{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
+	return rec
+}
+
+// words is the text of a page, blanks collapsed.
+func words(page string) string {
+	return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")), " ")
+}
+
+func TestIndexShowsTheFleet(t *testing.T) {
+	rec := get(t, fleet(), "/")
+	text := words(rec.Body.String())
+	for _, want := range []string{
+		"2 targets need attention.", "Targets 1 / 6 converged", "Pools 6 / 9 converged",
+		"fleet branch main 4be91a7", "https://git.example.com/platform/fleet.git fetched 9 s ago",
+		"batch-spot default · prod-us · AWSMachinePool Running 20 / 20",
+		"web default · prod-us · AWSMachinePool ScalingUp 7 / 8 37 % 37 % · 5 left · InProgress v4 not yet",
+		"gpu default · prod-eu · AWSManagedMachinePool Running 2 / 2 – v4 2 h ago",
+		"error awsLaunchTemplate.instanceTyp: unknown field overlays/staging/pool.yaml:12:5 did you mean instanceType?",
+		"Pools as they were", "edge-1 waiting", "1 held", "next in 48 s",
+		"autoscaling:DescribeInstanceRefreshes: AccessDenied",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(rec.Body.String(), "hunter2") {
+		t.Error("the page shows the password in a source's address")
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
+
+func TestIndexIsOrderedFilteredAndPaged(t *testing.T) {
+	b := testBoard()
+	for i := range 2*targetsPerPage + 5 {
+		b.Report(t.Context(), report(fmt.Sprintf("t%03d", i), pool("c", fmt.Sprintf("pool%03d", i))))
+	}
+	bad := report("t050", pool("c", "pool050"))
+	bad.Err = errors.New("denied")
+	b.Report(t.Context(), bad)
+	articles := regexp.MustCompile(`aria-label="Target ([^"]*)"`)
+	list := func(path string) (names []string) {
+		for _, m := range articles.FindAllStringSubmatch(get(t, b, path).Body.String(), -1) {
+			names = append(names, m[1])
+		}
+		return names
+	}
+	if first := list("/"); len(first) != targetsPerPage || first[0] != "t050" || first[1] != "t000" {
+		t.Errorf("first page has %d targets: %v", len(first), first)
+	}
+	if last := list("/?page=3"); len(last) != 5 || last[4] != "t104" {
+		t.Errorf("last page: %v", last)
+	}
+	for path, want := range map[string][]string{
+		"/?state=failing":             {"t050"},
+		"/?q=POOL007":                 {"t007"},
+		"/?q=t05&state=failing":       {"t050"},
+		"/?page=99&q=t010":            {"t010"},
+		"/?page=-1&q=t010":            {"t010"},
+		"/?page=x&state=nosuch&q=%3C": nil,
+	} {
+		if diff := cmp.Diff(want, list(path)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestTargetPage(t *testing.T) {
+	b := fleet()
+	text := words(get(t, b, "/targets/prod-us").Body.String())
+	for _, want := range []string{
+		"Path overlays/prod-us", "Last applied 4be91a7", "update launch-template prod-us-web done 180 ms",
+		"awsLaunchTemplate.instanceType m6i.large c7g.large overlays/prod-us/web.yaml:9:21",
+		`awsLaunchTemplate.rootVolume absent {&#34;size&#34;:64,&#34;type&#34;:&#34;gp3&#34;} base/pool.yaml:31`,
+		"rollout auto-scaling-group prod-us-web done replaces 8 instances",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+	text = words(get(t, b, "/targets/dev").Body.String())
+	if !strings.Contains(text, "Plan Digest") || !strings.Contains(text, "update auto-scaling-group dev-web held: suspended default/web the manifests changed Field From To Set at maxSize 7 5 overlays/dev/web.yaml:14:12") {
+		t.Errorf("a held step is not shown: %s", text)
+	}
+	if rec := get(t, b, "/targets/none"); rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "no target none") {
+		t.Errorf("an unknown target gives %d", rec.Code)
+	}
+}
+
+func TestPageEscapesWhatItShows(t *testing.T) {
+	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
+	b := testBoard()
+	r := with(report(evil, pool(evil, evil, failed(evil, evil), rolling(1, 1))), plan.Failed, plan.Step{
+		Verb: plan.Update, Resource: plan.LaunchTemplate, Pool: evil, Name: evil, Reason: evil,
+		Changes: []plan.Change{{Field: evil, From: evil, To: map[string]any{evil: evil}, Origin: &diag.Position{File: evil}}},
+	})
+	r.Subject, r.Revision, r.Err = evil, evil, errors.New(evil)
+	r.Diagnostics = diag.List{{Summary: evil, Detail: evil, Position: diag.Position{File: evil}, Related: []diag.Related{{Message: evil}}}}
+	b.Report(t.Context(), r)
+	b.Configure([]Source{{Name: evil, URL: evil, Ref: evil, Subject: evil, Revision: evil, Error: evil}}, []Target{{Name: evil, Source: evil, Path: evil}})
+	index := get(t, b, "/").Body.String()
+	links := regexp.MustCompile(`href="(/targets/[^"]+)"`).FindStringSubmatch(index)
+	if links == nil {
+		t.Fatal("no link to the target")
+	}
+	target := get(t, b, links[1])
+	if target.Code != http.StatusOK {
+		t.Fatalf("the link %s gives %d", links[1], target.Code)
+	}
+	for name, page := range map[string]string{
+		"index": index, "target": target.Body.String(), "missing": get(t, b, "/targets/%3Cimg%20src=x%20onerror=1%3E").Body.String(),
+		"search": get(t, b, `/?q=%22%3E%3Cimg+src%3Dx+onerror%3D1%3E`).Body.String(),
+	} {
+		if tags := foreignTags(t, page); tags != nil {
+			t.Errorf("%s lets markup through: %v", name, tags)
+		}
+	}
+}
+
+// foreignTags are the elements of a page that none of our templates writes.
+func foreignTags(t *testing.T, page string) (out []string) {
+	t.Helper()
+	for z := html.NewTokenizer(strings.NewReader(page)); ; {
+		if z.Next() == html.ErrorToken {
+			return out
+		}
+		token := z.Token()
+		for _, a := range token.Attr {
+			ours := token.Data == "script" && a.Key == "defer" || strings.HasPrefix(a.Val, "/assets/")
+			if strings.HasPrefix(a.Key, "on") || (token.Data == "script" || token.Data == "img" && a.Key == "src") && !ours {
+				out = append(out, token.String())
+			}
+		}
+		if token.Data == "script" && token.Type == html.StartTagToken && len(token.Attr) == 0 {
+			out = append(out, token.String())
+		}
+	}
+}
+
+func TestHeadersAndMethods(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	NewMetrics(reg, "v1")
+	h := fleet().Handler(HandlerOptions{Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})})
+	style := regexp.MustCompile(`/assets/style\.[0-9a-f]+\.css`).FindString(get(t, fleet(), "/").Body.String())
+	for _, path := range []string{"/", "/targets/prod-us", "/targets/none", "/nosuch", "/api/v1/pools", "/api/v1/targets", "/healthz", "/readyz", "/metrics", style} {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
+		for key, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		} {
+			if got := rec.Header().Get(key); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, key, got, want)
+			}
+		}
+		policy := rec.Header().Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: policy is %q", path, policy)
+		}
+		if path != "/nosuch" {
+			rec = httptest.NewRecorder()
+			h.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, path, nil))
+			if rec.Code != http.StatusMethodNotAllowed {
+				t.Errorf("POST %s gives %d", path, rec.Code)
+			}
+		}
+	}
+	page := get(t, fleet(), "/").Body.String()
+	if regexp.MustCompile(`<script(?:[^>]*[^>])?>[^<]`).MatchString(page) || strings.Contains(page, "style=") || strings.Contains(page, "<style") {
+		t.Error("the page has inline script or style, which its own policy forbids")
+	}
+}
+
+func TestAPIPools(t *testing.T) {
+	if body := get(t, testBoard(), "/api/v1/pools").Body.String(); body != "{\n  \"pools\": []\n}\n" {
+		t.Errorf("no pools: %s", body)
+	}
+	b := testBoard()
+	want := []plan.PoolStatus{pool("a", "web", rolling(37, 5)), pool("b", "batch"), pool("b", "web", managed)}
+	b.Report(t.Context(), report("b", want[2], want[1]))
+	b.Report(t.Context(), report("a", want[0]))
+	rec := get(t, b, "/api/v1/pools")
+	var got struct{ Pools []plan.PoolStatus }
+	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.Pools); diff != "" {
+		t.Errorf("pools (-want +got):\n%s", diff)
+	}
+	if ct := rec.Header().Get("Content-Type"); ct != "application/json" {
+		t.Errorf("content type is %q", ct)
+	}
+}
+
+func TestAPITargets(t *testing.T) {
+	rec := get(t, fleet(), "/api/v1/targets")
+	var got struct {
+		Targets []struct {
+			Name, Phase, Revision, Error string
+			Diagnostics                  []struct{ Severity, File string }
+			Plan                         *struct {
+				Schema string
+				Steps  []struct{ Verb, Held string }
+			}
+			Outcomes []struct{ Verb, Status string }
+			NextDue  time.Time
+		}
+	}
+	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]int{}
+	for i, target := range got.Targets {
+		by[target.Name] = i
+	}
+	dev, staging, eu := got.Targets[by["dev"]], got.Targets[by["staging"]], got.Targets[by["prod-eu"]]
+	if dev.Plan == nil || dev.Plan.Schema != "weir.dev/plan/v1" || dev.Plan.Steps[0].Held != "suspended" || dev.Outcomes[0].Status != "held" {
+		t.Errorf("dev is %+v", dev)
+	}
+	if staging.Plan != nil || staging.Phase != "failing" || staging.Diagnostics[0].File != "overlays/staging/pool.yaml" {
+		t.Errorf("staging is %+v", staging)
+	}
+	if eu.Phase != "converged" || !eu.NextDue.Equal(noon.Add(48*time.Second)) {
+		t.Errorf("prod-eu is %+v", eu)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	check := func(b *Board, code int, body string) {
+		t.Helper()
+		if rec := get(t, b, "/readyz"); rec.Code != code || rec.Body.String() != body+"\n" {
+			t.Errorf("readyz gives %d %q, want %d %q", rec.Code, rec.Body.String(), code, body)
+		}
+	}
+	check(NewBoard(BoardOptions{}), 503, "not ready: waiting for the configuration")
+	b := testBoard("prod", "dev")
+	check(b, 503, "not ready: waiting for the first pass over dev, the first pass over prod")
+	b.Report(t.Context(), report("prod"))
+	check(b, 503, "not ready: waiting for the first pass over dev")
+	failing := report("dev")
+	failing.Err = errors.New("denied")
+	b.Report(t.Context(), failing) // a pass that failed is a pass
+	check(b, 200, "ready")
+}
+
+func TestHealth(t *testing.T) {
+	now := noon
+	b := NewBoard(BoardOptions{Now: func() time.Time { return now }})
+	h := b.Handler(HandlerOptions{StaleAfter: time.Minute})
+	code := func() int {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+		return rec.Code
+	}
+	for _, c := range []struct {
+		do   func()
+		want int
+	}{
+		{func() {}, 200},
+		{func() { now = now.Add(2 * time.Minute) }, 503}, // never started
+		{b.Beat, 200},
+		{func() { now = now.Add(59 * time.Second) }, 200},
+		{func() { now = now.Add(2 * time.Second) }, 503},
+		{func() { b.Report(t.Context(), report("prod")) }, 200},
+	} {
+		c.do()
+		if got := code(); got != c.want {
+			t.Errorf("at %s: %d, want %d", now.Format(time.TimeOnly), got, c.want)
+		}
+	}
+}
+
+func BenchmarkIndex(b *testing.B) {
+	board := testBoard()
+	for i := range 1000 {
+		board.Report(b.Context(), report(fmt.Sprintf("t%04d", i), pool("c", "web"), pool("c", "batch")))
+	}
+	h := board.Handler(HandlerOptions{})
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	}
+}
