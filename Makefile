@@ -1,0 +1,53 @@
+# Everything here works without an AWS account and without a network, once Go
+# has the modules. `make` alone lists the targets.
+
+GO       ?= go
+BIN      := bin/weir
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+FUZZTIME ?= 20s
+ENDPOINT ?=
+LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race lint fuzz cover bench contract clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## the main job on this machine: embedded AWS, a Git repository, the daemon and its page
+	@$(BIN) demo
+
+build: ## build bin/weir
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/weir
+
+test: ## all tests: no network, no credentials
+	$(GO) test ./...
+
+race: ## the concurrent packages under the race detector
+	$(GO) test -race ./cmd/... ./reconciler/ ./reconciler/resolve/... ./render/... ./source/... ./status/...
+
+lint: ## vet, formatting and the linters of .golangci.yml
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) vet ./...
+	@if command -v golangci-lint >/dev/null 2>&1; then golangci-lint run ./...; else $(GO) run $(LINTER) run ./...; fi
+
+fuzz: ## each fuzzer for FUZZTIME
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+
+cover: ## coverage by package, and coverage.txt
+	$(GO) test -coverprofile=coverage.txt -coverpkg=./... ./... && $(GO) tool cover -func=coverage.txt | tail -1
+
+bench: ## the benchmarks of the budgets, with their call counts asserted
+	$(GO) test -run '^$$' -bench . -benchmem ./reconciler/... ./render/... ./source/...
+
+contract: ## the contract suite against ENDPOINT=http://…, or against moto server where it is installed
+	@if [ -n "$(ENDPOINT)" ]; then WEIR_CONTRACT_ENDPOINT=$(ENDPOINT) $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \
+	elif command -v moto_server >/dev/null 2>&1; then WEIR_CONTRACT_MOTO=1 $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \
+	else echo "contract: moto_server is not installed and no ENDPOINT is given: nothing to run against"; fi
+
+clean: ## remove what the targets above made
+	rm -rf bin dist coverage.txt

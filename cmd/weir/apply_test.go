@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+func TestGravest(t *testing.T) {
+	for _, tc := range []struct {
+		codes []int
+		want  int
+	}{
+		{nil, 0},
+		{[]int{0, 2}, 2},
+		{[]int{3, 4}, 4},
+		{[]int{4, 1, 3}, 1},
+		{[]int{2, 4, 0}, 4},
+	} {
+		if got := gravest(tc.codes...); got != tc.want {
+			t.Errorf("%v: want %d, got %d", tc.codes, tc.want, got)
+		}
+	}
+}
+
+func TestMergeTellsAStepOnceAsItEnded(t *testing.T) {
+	outcome := func(name string, status plan.OutcomeStatus) plan.Outcome {
+		return plan.Outcome{Step: plan.Step{Verb: plan.Update, Name: name}, Status: status}
+	}
+	before := []plan.Outcome{outcome("done", plan.Done), outcome("later", plan.Skipped), outcome("held", plan.Held), outcome("tried", plan.Failed), outcome("gone", plan.Skipped)}
+	after := []plan.Outcome{outcome("later", plan.Done), outcome("held", plan.Held), outcome("tried", plan.Done)}
+	var got []string
+	for _, o := range merge(before, after) {
+		got = append(got, o.Step.Name+" "+string(o.Status))
+	}
+	want := []string{"done done", "later done", "held held", "tried done"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
+	held := func(h plan.Hold) *plan.Plan { return &plan.Plan{Steps: []plan.Step{{Held: h}}} }
+	run := &plan.Plan{Steps: []plan.Step{{}}}
+	moving := []plan.PoolStatus{{InfrastructureReady: true}}
+	failure := func(k plan.ErrorKind) []plan.Outcome {
+		return []plan.Outcome{{Status: plan.Failed, Err: &plan.Error{Kind: k}}}
+	}
+	faults := func(code string) diag.List { return diag.List{{Severity: diag.Error, Code: code}} }
+	tests := map[string]struct {
+		report  plan.Report
+		settled bool
+		code    int
+	}{
+		"converged":          {plan.Report{Plan: &plan.Plan{}}, true, exitOK},
+		"moving":             {plan.Report{Plan: &plan.Plan{}, Pools: moving}, false, exitOK},
+		"to be done":         {plan.Report{Plan: run}, false, exitOK},
+		"no plan":            {plan.Report{Diagnostics: faults("yaml-syntax")}, true, exitError},
+		"no credentials":     {plan.Report{Err: &plan.Error{Kind: plan.Credentials}}, true, exitError},
+		"other error":        {plan.Report{Err: errors.New("x")}, true, exitError},
+		"throttled":          {plan.Report{Err: &plan.Error{Kind: plan.Throttled}}, false, exitError},
+		"conflict":           {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: faults("conflict")}, true, exitRefused},
+		"conflict and fault": {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: append(faults("conflict"), faults("rollout-failed")...)}, true, exitError},
+		"held while moving":  {plan.Report{Plan: held(plan.HeldPruneLimit), Pools: moving}, false, exitRefused},
+		"step refused":       {plan.Report{Plan: run, Outcomes: failure(plan.Invalid)}, true, exitError},
+		"step may pass":      {plan.Report{Plan: run, Outcomes: failure(plan.Transient)}, false, exitError},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := []show.Applied{{First: &tc.report, Last: &tc.report}}
+			if got := settled(a); got != tc.settled {
+				t.Errorf("settled: want %t, got %t", tc.settled, got)
+			}
+			if got := applyCode(a, false); got != tc.code {
+				t.Errorf("code: want %d, got %d", tc.code, got)
+			}
+			late := applyCode(a, true)
+			if want := gravest(tc.code, exitNotConverged); late != want {
+				t.Errorf("code when late: want %d, got %d", want, late)
+			}
+		})
+	}
+}

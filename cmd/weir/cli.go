@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// The rules of what is printed: standard output holds the result and nothing
+// else; progress, logs, errors and hints go to standard error. An error starts
+// with "weir: ", has no full stop, and a line "hint: " below it says what to do.
+
+// surroundings is what the process contributes, so that tests can give their own.
+type surroundings struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, s surroundings) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetIn(s.stdin)
+	root.SetOut(s.stdout)
+	root.SetErr(s.stderr)
+	code, text, hint := exitCode(root.ExecuteContext(ctx))
+	if text != "" {
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(s.stderr, "weir: %s\n", show.Clean(strings.TrimRight(line, "\n")))
+		}
+	}
+	if hint != "" {
+		fmt.Fprintf(s.stderr, "hint: %s\n", hint)
+	}
+	return code
+}
+
+const rootHelp = `weir keeps pools of AWS machines at the level that Git says: it renders Cluster
+API machine-pool manifests with kustomize, plans, applies the plan to EC2 launch
+templates, Auto Scaling groups and EKS nodegroups, and reports on the commit.
+
+Try it without an account:
+
+  weir demo                       everything on this machine, with a page to look at
+  weir validate PATH              check manifests, offline
+  weir emulator --listen :8345    an AWS to apply to
+  weir apply PATH --region eu-west-1 --endpoint-url http://127.0.0.1:8345 --wait`
+
+func newRoot(s surroundings) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "weir",
+		Short:         "keep pools of AWS machines at the level that Git says",
+		Long:          rootHelp,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return c.Help()
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(c *cobra.Command, args []string) error {
+		found, _, err := c.Root().Find(args)
+		if err != nil || found == nil {
+			return usage("see weir --help", "unknown command %q", strings.Join(args, " "))
+		}
+		return found.Help()
+	}})
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return hinted(err, "see "+c.CommandPath()+" --help")
+	})
+	root.AddCommand(
+		runCommand(s), demoCommand(s), planCommand(s), applyCommand(s), renderCommand(s), validateCommand(s),
+		statusCommand(s), emulatorCommand(s), versionCommand(s), completionCommand(s),
+	)
+	for _, c := range root.Commands() {
+		c.DisableFlagsInUseLine = true
+		c.Args = withHint(c)
+	}
+	root.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usage("see weir --help", "unknown command %q", args[0])
+		}
+		return nil
+	}
+	return root
+}
+
+// withHint has a wrong number of arguments end with what to do.
+func withHint(c *cobra.Command) cobra.PositionalArgs {
+	check := c.Args
+	return func(c *cobra.Command, args []string) error {
+		if check == nil {
+			return nil
+		}
+		if err := check(c, args); err != nil {
+			return hinted(err, "usage: "+c.UseLine())
+		}
+		return nil
+	}
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
+}
+
+// printer writes text to w, coloured only on a terminal that has not said no.
+func (s surroundings) printer(w io.Writer) show.Printer {
+	color := isTerminal(w) && s.getenv("NO_COLOR") == "" && s.getenv("TERM") != "dumb"
+	return show.Printer{W: w, Color: color}
+}
+
+// env is what the surroundings contribute to a configuration.
+func (s surroundings) env() config.Env {
+	return config.Env{Getenv: s.getenv, Root: os.Geteuid() == 0}
+}
+
+// loadConfig reads a configuration and prints what is wrong with it.
+func (s surroundings) loadConfig(file string) (*config.Config, error) {
+	c, faults, err := config.Load(file, s.env())
+	if err != nil {
+		return nil, hinted(err, "give the configuration with --config FILE")
+	}
+	s.printer(s.stderr).Diagnostics(faults)
+	if c == nil {
+		return nil, usage("mend the lines above; the keys are listed in the README", "configuration %s: %s", file, show.CountDiagnostics(faults))
+	}
+	return c, nil
+}
+
+// failed is the error after diagnostics have been printed.
+func failed(what string, list diag.List) error {
+	return errors.New(what + ": " + show.CountDiagnostics(list))
+}

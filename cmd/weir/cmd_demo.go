@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/demo"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	examplerepo "github.com/weir-gitops/weir/example-repo"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+const demoHelp = `Run everything on this machine, without an account: an embedded AWS with a fast
+clock, a Git repository made from the example fleet, and the daemon that follows it,
+with its page. The page's address is printed first, then what to try next.
+
+Everything is in one directory: the repository, the configuration, the state of AWS.
+It goes when the demo ends, unless --keep or --dir is given; a kept one goes on where
+it was.`
+
+func demoCommand(s surroundings) *cobra.Command {
+	var dir string
+	var keep bool
+	logs := logFlags{}
+	c := &cobra.Command{
+		Use:     "demo [flags]",
+		Short:   "everything on this machine, with a page to look at",
+		Long:    demoHelp,
+		Example: "  weir demo\n  weir demo --dir ~/weir-demo",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if dir == "" {
+				made, err := os.MkdirTemp("", "weir-demo-")
+				if err != nil {
+					return fmt.Errorf("make demo: %w", err)
+				}
+				dir = made
+				if !keep {
+					defer func() { _ = os.RemoveAll(made) }() // what is left is the system's to clean
+				}
+			}
+			return runDemo(c.Context(), s, dir, &logs)
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", "", "directory to set the demo up in (default: a temporary one)")
+	c.Flags().BoolVar(&keep, "keep", false, "keep the temporary directory")
+	logs.add(c)
+	logs.level = "warn"
+	c.Flags().Lookup("log-level").DefValue = "warn"
+	return c
+}
+
+func runDemo(ctx context.Context, s surroundings, dir string, logs *logFlags) error {
+	d, err := demo.New(ctx, dir, examplerepo.Files)
+	if err != nil {
+		return err
+	}
+	log, err := logs.logger(s)
+	if err != nil {
+		return errors.Join(err, d.AWS.Close())
+	}
+	cfg, err := s.loadConfig(d.Config)
+	if err != nil {
+		return errors.Join(err, d.AWS.Close())
+	}
+	a, err := app.New(ctx, app.Options{
+		Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(d.Config, s.env(), log) },
+		Logger: log, Getenv: s.getenv, Version: buildOf().Version,
+	})
+	if err != nil {
+		return errors.Join(err, d.AWS.Close())
+	}
+	// AWS outlives the daemon, which finishes its last call to it.
+	awsContext, stopAWS := context.WithCancel(context.WithoutCancel(ctx))
+	awsEnded := make(chan error, 1)
+	go func() { awsEnded <- d.AWS.Run(awsContext) }()
+	fmt.Fprintln(s.stdout, a.PageURL())
+	fmt.Fprint(s.stdout, d.NextSteps(callName()), "\n")
+
+	watching, stopWatching := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		watchPools(watching, s, a)
+	}()
+	err = a.Run(ctx)
+	stopWatching()
+	<-watched
+	stopAWS()
+	return errors.Join(err, <-awsEnded)
+}
+
+// callName is how a person in this shell calls this program.
+func callName() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "weir"
+	}
+	if found, err := exec.LookPath("weir"); err == nil {
+		if a, errA := os.Stat(found); errA == nil {
+			if b, errB := os.Stat(self); errB == nil && os.SameFile(a, b) {
+				return "weir"
+			}
+		}
+	}
+	return filepath.Clean(self)
+}
+
+// watchPools prints how pools change until ctx ends, and once, that all run.
+func watchPools(ctx context.Context, s surroundings, a *app.App) {
+	start, announced := time.Now(), false
+	said := map[string]string{}
+	ticker := time.NewTicker(250 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		pools := a.Pools()
+		converged := 0
+		for _, p := range pools {
+			state := show.PoolState(p)
+			if p.Converged {
+				converged++
+				state = "converged, " + state
+			}
+			if key := p.Target + " " + p.Namespace + "/" + p.Name; said[key] != state {
+				said[key] = state
+				fmt.Fprintf(s.stdout, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), show.Clean(key), state)
+			}
+		}
+		if !announced && len(pools) > 0 && converged == len(pools) && allRun(pools) && a.Ready() {
+			announced = true
+			fmt.Fprintf(s.stdout, "All %s run, after %s: %s\n", show.Count(len(pools), "pool"), time.Since(start).Round(100*time.Millisecond), strings.TrimSuffix(a.PageURL(), "/"))
+		}
+	}
+}
+
+func allRun(pools []plan.PoolStatus) bool {
+	for _, p := range pools {
+		if p.Phase != plan.PhaseRunning {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+)
+
+const emulatorHelp = `Run the embedded AWS by itself: EC2 launch templates, Auto Scaling, EKS, SSM, STS
+and IAM reads over their own wire protocols, for weir, the AWS CLI, SDKs and other
+tools. The account is 000000000000; every region has a default VPC with three
+zones, images of both architectures with their SSM parameters, Cluster API's roles,
+and an EKS cluster named demo. Any credentials are taken.
+
+The first line printed is the address. With --state, the state is read from a file
+and saved to it while it changes and when weir is told to stop.`
+
+func emulatorCommand(s surroundings) *cobra.Command {
+	var o embedded.Options
+	var quotas []string
+	c := &cobra.Command{
+		Use:   "emulator --listen ADDRESS [flags]",
+		Short: "run the embedded AWS by itself",
+		Long:  emulatorHelp,
+		Example: `  weir emulator --listen 127.0.0.1:8345 --state aws.json
+  weir emulator --listen :8345 --realtime --throttle --quota auto-scaling-groups=5`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.Listen == "" {
+				return usage("weir emulator --listen 127.0.0.1:8345", "--listen is required")
+			}
+			var err error
+			if o.Quotas, err = parseQuotas(quotas); err != nil {
+				return err
+			}
+			o.Logger = slog.New(slog.NewTextHandler(s.stderr, nil))
+			server, err := embedded.New(c.Context(), o)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(s.stdout, emulatorHints(server.URL()))
+			return server.Run(c.Context())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Listen, "listen", "", "address to listen on, such as 127.0.0.1:8345; port 0 takes a free one")
+	f.StringVar(&o.State, "state", "", "file to keep the state in (default: in memory only)")
+	f.StringVar(&o.Seed, "seed", "", "JSON file with resources to add to the seeded ones")
+	f.BoolVar(&o.Realtime, "realtime", false, "take the times that AWS takes instead of seconds")
+	f.BoolVar(&o.Throttle, "throttle", false, "throttle as AWS does")
+	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(awsemu.QuotaNames(), ", "))
+	return c
+}
+
+func parseQuotas(flags []string) (map[string]int, error) {
+	out := map[string]int{}
+	for _, q := range flags {
+		name, number, ok := strings.Cut(q, "=")
+		n, err := strconv.Atoi(number)
+		if !ok || err != nil || n < 0 {
+			return nil, usage("write it like --quota auto-scaling-groups=5", "--quota %q is not NAME=N", q)
+		}
+		out[name] = n
+	}
+	return out, nil
+}
+
+// emulatorHints is the address, and command lines that work as they stand.
+func emulatorHints(url string) string {
+	url = reachable(url)
+	const try = `
+Any credentials are taken, but the AWS CLI wants some:
+
+  export AWS_ACCESS_KEY_ID=weir AWS_SECRET_ACCESS_KEY=weir AWS_DEFAULT_REGION=eu-west-1
+  aws --endpoint-url %[1]s sts get-caller-identity
+  aws --endpoint-url %[1]s ec2 describe-launch-templates
+  aws --endpoint-url %[1]s autoscaling describe-auto-scaling-groups
+  aws --endpoint-url %[1]s eks describe-cluster --name demo
+`
+	return url + "\n" + fmt.Sprintf(try, url)
+}
+
+// reachable puts the loopback address in the place of "any address", which can
+// be listened on but not always be connected to.
+func reachable(url string) string {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", port)
+	}
+	return url
+}

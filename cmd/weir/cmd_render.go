@@ -1,0 +1,67 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+const renderHelp = `Print what PATH renders to, offline: a kustomization directory, a directory of YAML
+files, or one file, with the values of variables put in.
+
+It builds and does not validate: the exit code is 0 whenever the build and the
+values gave manifests. -o intents prints what weir makes of them instead, each field
+with the file and line that set it.
+`
+
+func renderCommand(s surroundings) *cobra.Command {
+	var vars varFlags
+	var output string
+	c := &cobra.Command{
+		Use:   "render PATH [flags]",
+		Short: "print rendered manifests",
+		Long:  renderHelp + exitHelp("render"),
+		Example: `  weir render overlays/prod --var CLUSTER_NAME=prod
+  weir render overlays/prod --vars-file prod.env -o intents`,
+		Args: cobra.ExactArgs(1),
+	}
+	vars.add(c)
+	outputFlag(c, &output, outputYAML, outputIntents)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		values, err := vars.read()
+		if err != nil {
+			return err
+		}
+		r, err := renderPath(c.Context(), args[0], values)
+		if err != nil {
+			return err
+		}
+		if r.Objects == nil && r.Diags.HasErrors() {
+			s.printer(s.stderr).Diagnostics(r.Diags)
+			return failed("render "+args[0], r.Diags)
+		}
+		var out []byte
+		if output == outputIntents {
+			if out, err = r.IntentsYAML(); err != nil {
+				return err
+			}
+			s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
+		} else {
+			out = r.YAML()
+		}
+		_, err = s.stdout.Write(out)
+		return err
+	}
+	return c
+}
+
+// errorsOf are the errors of a list: pools with one are not among the intents.
+func errorsOf(list diag.List) diag.List {
+	var out diag.List
+	for _, d := range list {
+		if d.Severity == diag.Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+)
+
+const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at
+what Git says, and report as commit statuses, on a page and as metrics.
+
+The address of the page is printed first; everything else goes to the log on
+standard error. SIGTERM or Ctrl-C finishes the call to AWS that is under way, starts
+no other, and leaves no commit status pending; a second one ends at once. SIGHUP or
+a change of the file reloads the configuration; one with a fault is refused as a
+whole, and the old one stays.`
+
+func runCommand(s surroundings) *cobra.Command {
+	var file string
+	var logs logFlags
+	c := &cobra.Command{
+		Use:     "run --config FILE [flags]",
+		Short:   "run the daemon",
+		Long:    runHelp,
+		Example: "  weir run --config /etc/weir/weir.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file == "" {
+				return usage("weir run --config FILE", "--config is required")
+			}
+			log, err := logs.logger(s)
+			if err != nil {
+				return err
+			}
+			cfg, err := s.loadConfig(file)
+			if err != nil {
+				return err
+			}
+			hangups := make(chan os.Signal, 1)
+			signal.Notify(hangups, syscall.SIGHUP)
+			defer signal.Stop(hangups)
+			a, err := app.New(c.Context(), app.Options{
+				Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(file, s.env(), log) },
+				Reload: hangups, Logger: log, Getenv: s.getenv, Version: buildOf().Version,
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(s.stdout, a.PageURL())
+			return a.Run(c.Context())
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "configuration file")
+	logs.add(c)
+	return c
+}
+
+// reloadConfig reads the configuration of a running daemon and logs its faults.
+func reloadConfig(file string, env config.Env, log *slog.Logger) (*config.Config, error) {
+	c, faults, err := config.Load(file, env)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range faults {
+		log.Error("fault in the configuration", "fault", f.String(), "detail", f.Detail)
+	}
+	if c == nil {
+		return nil, errors.New("read configuration: " + show.CountDiagnostics(faults))
+	}
+	return c, nil
+}

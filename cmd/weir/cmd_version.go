@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+)
+
+// build says what this binary was made from.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// buildOf prefers what the linker was told to what Go recorded by itself.
+func buildOf() build {
+	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; b.Version == "" && v != "" && v != "(devel)" {
+			b.Version = v
+		}
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision" && b.Commit == "":
+				b.Commit = s.Value
+			case s.Key == "vcs.modified":
+				b.Modified = s.Value == "true"
+			}
+		}
+	}
+	if b.Version == "" {
+		b.Version = "dev"
+	}
+	return b
+}
+
+func versionCommand(s surroundings) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:     "version [-o text|json]",
+		Short:   "print what this binary was made from",
+		Long:    "Print the version, the commit and the Go version that this binary was made from.",
+		Example: "  weir version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := buildOf()
+			if output == outputJSON {
+				return show.JSON(s.stdout, b)
+			}
+			line := "weir " + b.Version
+			if b.Commit != "" {
+				line += " (" + b.Commit[:min(12, len(b.Commit))] + ")"
+			}
+			fmt.Fprintln(s.stdout, line, b.Go, b.Platform)
+			return nil
+		},
+	}
+	outputFlag(c, &output, outputText, outputJSON)
+	return c
+}

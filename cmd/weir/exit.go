@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The exit codes.
+const (
+	exitOK           = 0
+	exitError        = 1
+	exitChanges      = 2
+	exitNotConverged = 3
+	exitRefused      = 4
+)
+
+// exitCodes is the one table of exit codes; the help of the commands quotes it.
+var exitCodes = []struct {
+	code int
+	when string
+	// only names the command that uses the code, empty for all.
+	only string
+}{
+	{exitOK, "done", ""},
+	{exitError, "error", ""},
+	{exitChanges, "the plan has changes (with --detailed-exitcode)", "plan"},
+	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
+	{exitRefused, "a conflict, a limit or a hold kept a step from running", "apply"},
+}
+
+// gravity orders the codes where several hold: 1, then 4, then 3 or 2.
+var gravity = []int{exitError, exitRefused, exitNotConverged, exitChanges}
+
+// gravest is the code to exit with where several hold.
+func gravest(codes ...int) int {
+	for _, g := range gravity {
+		for _, c := range codes {
+			if c == g {
+				return c
+			}
+		}
+	}
+	return exitOK
+}
+
+// exitHelp is the part of a command's help that lists its exit codes.
+func exitHelp(command string) string {
+	var b strings.Builder
+	b.WriteString("\nExit codes:\n")
+	for _, e := range exitCodes {
+		if e.only == "" || e.only == command {
+			fmt.Fprintf(&b, "  %d  %s\n", e.code, e.when)
+		}
+	}
+	if command == "apply" {
+		b.WriteString("Where several hold: 1, then 4, then 3.\n")
+	}
+	return b.String()
+}
+
+// codeError ends the command with a code. What there is to say has been said.
+type codeError int
+
+// Error says the code, for tests.
+func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// withCode turns a code into an error, nil for success.
+func withCode(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return codeError(code)
+}
+
+// hintError is an error with what to do about it, apart from the fact.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+// hinted adds what to do to an error.
+func hinted(err error, hint string) error { return &hintError{err: err, hint: hint} }
+
+// usage is an error in how a command was called.
+func usage(hint, format string, args ...any) error {
+	return hinted(fmt.Errorf(format, args...), hint)
+}
+
+// exitCode is the code for the error that a command returned, and what to print
+// of it on standard error.
+func exitCode(err error) (code int, text, hint string) {
+	var done codeError
+	var advice *hintError
+	switch {
+	case err == nil:
+		return exitOK, "", ""
+	case errors.As(err, &done):
+		return int(done), "", ""
+	case errors.As(err, &advice):
+		hint = advice.hint
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitError, "interrupted", ""
+	}
+	return exitError, err.Error(), hint
+}

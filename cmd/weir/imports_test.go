@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weir-gitops/weir/"
+
+// importRule limits what some packages import. Packages are named below the
+// module; a name that ends in /... stands for everything below it too.
+type importRule struct {
+	// of are the packages that the rule is about; empty: all but except.
+	of, except []string
+	// only lists weir's own packages that may be imported; nil for any.
+	only []string
+	// std says that beside those only the standard library may be imported.
+	std bool
+	// never lists import paths, or prefixes of them, that may not be imported.
+	never  []string
+	reason string
+}
+
+var importRules = []importRule{
+	{of: []string{"render/diag", "render/tree"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
+	{of: []string{"render/intent"}, only: []string{"render/diag"}, std: true, reason: "the words of the domain stand by themselves"},
+	{of: []string{"reconciler/plan"}, only: []string{"render/intent", "render/diag"}, std: true, never: []string{"context", "log/slog", "log", "os", "net"}, reason: "planning is pure"},
+	{of: []string{"reconciler/awsemu"}, only: []string{}, std: true, reason: "it imitates AWS, not our idea of AWS"},
+	{of: []string{"render/..."}, never: []string{module + "source", module + "reconciler", module + "status", module + "cmd", "net/http"}, reason: "rendering is offline and knows neither Git nor AWS"},
+	{of: []string{"source"}, only: []string{"render/tree"}, reason: "a source gives trees and knows nothing of what is in them"},
+	{of: []string{"reconciler"}, only: []string{"reconciler/plan", "reconciler/resolve", "render/intent", "render/diag"}, reason: "the loop knows neither Git, YAML, the SDK nor a forge"},
+	{of: []string{"reconciler/resolve"}, only: []string{"reconciler/plan", "render/intent", "render/diag"}, reason: "it asks through its own interface"},
+	{of: []string{"reconciler/awscloud"}, only: []string{"reconciler/awscloud/...", "reconciler/plan", "reconciler/resolve", "render/intent", "render/diag"}, reason: "the adapter knows what it adapts to"},
+	{of: []string{"status"}, only: []string{"reconciler/plan", "render/intent", "render/diag"}, reason: "status tells what happened, whoever made it happen"},
+	{except: []string{"reconciler/awscloud", "reconciler/cloudtest"}, never: []string{"github.com/aws/"}, reason: "SDK types do not leak past the adapter"},
+	{except: []string{"source/..."}, never: []string{"github.com/go-git/"}, reason: "only source knows Git"},
+	{except: []string{"status", "source/forge/..."}, never: []string{"github.com/google/go-github", "code.gitea.io/sdk"}, reason: "only status and source/forge speak to forges"},
+	{except: []string{"render/..."}, never: []string{"sigs.k8s.io/kustomize"}, reason: "only render builds overlays"},
+	{except: []string{"cmd/..."}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
+	{except: []string{"cmd/...", "source/..."}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
+	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},
+	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest"}, reason: "what is for tests stays in tests"},
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if below, ok := strings.CutSuffix(p, "/..."); ok {
+			return name == below || strings.HasPrefix(name, below+"/")
+		}
+		return name == p
+	})
+}
+
+func forbidden(never []string, path string) bool {
+	return slices.ContainsFunc(never, func(n string) bool {
+		return path == strings.TrimSuffix(n, "/") || strings.HasPrefix(path, strings.TrimSuffix(n, "/")+"/")
+	})
+}
+
+// check returns what is wrong with one import.
+func (r importRule) check(name, path string) bool {
+	if len(r.of) > 0 && !matches(r.of, name) || matches(r.except, name) {
+		return true
+	}
+	if own, ok := strings.CutPrefix(path, module); ok && r.only != nil && !matches(r.only, own) {
+		return false
+	}
+	first, _, _ := strings.Cut(path, "/")
+	if r.std && strings.Contains(first, ".") && !strings.HasPrefix(path, module) {
+		return false
+	}
+	return !forbidden(r.never, path)
+}
+
+func TestImports(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	checked := 0
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name, own := strings.CutPrefix(p.ImportPath, module)
+		if !own {
+			continue
+		}
+		checked++
+		for _, path := range p.Imports {
+			for _, r := range importRules {
+				if !r.check(name, path) {
+					t.Errorf("%s imports %s: %s", name, path, r.reason)
+				}
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d packages were checked", checked)
+	}
+}
+
+// TestImportRulesBite shows that each rule refuses something.
+func TestImportRulesBite(t *testing.T) {
+	for _, tc := range []struct{ name, path string }{
+		{"render/diag", "sigs.k8s.io/yaml"},
+		{"render/intent", module + "render/tree"},
+		{"reconciler/plan", "context"},
+		{"reconciler/awsemu", module + "reconciler/plan"},
+		{"render/build", module + "source"},
+		{"source", module + "render/intent"},
+		{"reconciler", module + "reconciler/awscloud"},
+		{"reconciler", "github.com/aws/aws-sdk-go-v2/aws"},
+		{"cmd/weir", "github.com/go-git/go-git/v5"},
+		{"reconciler", "github.com/google/go-github/v84/github"},
+		{"cmd/weir/internal/app", "sigs.k8s.io/kustomize/api/krusty"},
+		{"status", module + "reconciler"},
+		{"source", "testing"},
+	} {
+		if !slices.ContainsFunc(importRules, func(r importRule) bool { return !r.check(tc.name, tc.path) }) {
+			t.Errorf("%s may import %s", tc.name, tc.path)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+// Package app is the daemon: it wires sources, renders, accounts and status
+// together and gives them a life.
+//
+// New opens what can fail and starts nothing; Start starts the goroutines; Stop
+// ends them in the reverse order, each within the bound of its context; Run does
+// all of it around one context. The goroutines are
+//
+//	source NAME     one for each source: polls it, keeps its view, rings the loop
+//	loop            the one writer: composes, passes, reports
+//	statuses        posts commit statuses
+//	page            serves the page, the API and the metrics
+//	embedded AWS    only where aws.endpoint is "embedded"
+//	configuration   watches the file and reloads
+//
+// On a reload the loop stops between two calls, what changed is swapped, and the
+// loop starts again.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status"
+)
+
+// stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and
+// systemd wait by default or by custom before they kill.
+const stopWithin = 25 * time.Second
+
+// Options of a daemon.
+type Options struct {
+	Config *config.Config
+	// Load reads the configuration again; it has said what is wrong with it
+	// when it returns an error. Nil: the configuration never changes.
+	Load func() (*config.Config, error)
+	// Reload asks for a reload beside changes of the file; nil for none.
+	Reload <-chan os.Signal
+	Logger *slog.Logger
+	Getenv func(string) string
+	// Version is shown in the metrics.
+	Version string
+}
+
+// App is a daemon.
+type App struct {
+	o        Options
+	log      *slog.Logger
+	state    *State
+	key      []byte
+	listener net.Listener
+	emulator *embedded.Server
+	board    *status.Board
+	registry *prometheus.Registry
+	metrics  *status.Metrics
+	reloads  *prometheus.CounterVec
+	scopes   *fleet.Scopes
+
+	// gen is what the configuration decides; changed between two loops only.
+	gen *generation
+
+	cleanups []cleanup
+	fatal    chan error
+	bell     chan struct{}
+
+	mu sync.Mutex // guards what follows
+	// nudge rings the loop that runs now.
+	nudge func()
+}
+
+// cleanup is a named step of Stop.
+type cleanup struct {
+	name string
+	run  func(context.Context) error
+}
+
+// New opens the state directory, the listeners and the sources. It starts no
+// goroutine.
+func New(ctx context.Context, o Options) (*App, error) {
+	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), nudge: func() {}}
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Stop(ctx))
+	}
+	return a, nil
+}
+
+// open opens everything; what it opened before an error is in the cleanups.
+func (a *App) open(ctx context.Context) (err error) {
+	o := a.o
+	if a.state, err = OpenState(o.Config.StateDir); err != nil {
+		return err
+	}
+	a.onStop("state directory", func(context.Context) error { return a.state.Close() })
+	if a.key, err = DigestKey(a.state.Dir); err != nil {
+		return err
+	}
+	var lc net.ListenConfig
+	if a.listener, err = lc.Listen(ctx, "tcp", o.Config.Listen); err != nil {
+		return fmt.Errorf("open page: %w", err)
+	}
+	a.onStop("listener", func(context.Context) error { return ignoreClosed(a.listener.Close()) })
+	if o.Config.AWS.Endpoint == config.EmbeddedEndpoint {
+		a.emulator, err = embedded.New(ctx, embedded.Options{
+			Listen: "127.0.0.1:0", State: a.state.path("embedded-aws.json"), Logger: o.Logger,
+		})
+		if err != nil {
+			return err
+		}
+		a.onStop("listener of the embedded AWS", func(context.Context) error { return ignoreClosed(a.emulator.Close()) })
+	}
+	a.telemetry()
+	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
+		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Slices: rounds(o.Config),
+		OnCall: func(c awscloud.CallInfo) { a.metrics.AWSCall(c.Service, c.Operation, c.Kind) },
+	})
+	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
+		return err
+	}
+	return a.gen.openStatuses(a)
+}
+
+// ignoreClosed forgives closing what its server has closed before.
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// nodegroupRound is the time in which each resting nodegroup is described once.
+const nodegroupRound = 5 * time.Minute
+
+// rounds is how many passes make a round over the nodegroups.
+func rounds(c *config.Config) int {
+	return max(1, int(nodegroupRound/time.Duration(c.Interval)))
+}
+
+func (a *App) telemetry() {
+	a.registry = prometheus.NewRegistry()
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.metrics = status.NewMetrics(a.registry, a.o.Version)
+	a.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_config_reloads_total", Help: "Reloads of the configuration, by result (success or refused).",
+	}, []string{"result"})
+	a.registry.MustRegister(a.reloads)
+	a.board = status.NewBoard(status.BoardOptions{Instance: a.o.Config.Instance})
+}
+
+// Addr is the address of the page.
+func (a *App) Addr() string { return a.listener.Addr().String() }
+
+// PageURL is the page's address for a browser: on this machine where the daemon
+// listens on the loopback interface, else by the host's name.
+func (a *App) PageURL() string {
+	host, port, err := net.SplitHostPort(a.Addr())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			host = "127.0.0.1"
+		}
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+func (a *App) embeddedURL() string {
+	if a.emulator == nil {
+		return ""
+	}
+	return a.emulator.URL()
+}
+
+// onStop adds a step that Stop runs before the steps that were added earlier.
+func (a *App) onStop(name string, run func(context.Context) error) {
+	a.cleanups = append(a.cleanups, cleanup{name, run})
+}
+
+// Start starts the goroutines. They live until Stop, whatever becomes of ctx.
+func (a *App) Start(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if a.emulator != nil {
+		a.onStop("embedded AWS", a.spawn(ctx, "embedded AWS", a.emulator.Run))
+	}
+	server := &http.Server{
+		Handler: a.board.Handler(status.HandlerOptions{
+			Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log,
+			StaleAfter: max(10*time.Minute, 3*time.Duration(a.o.Config.Interval)),
+		}),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	a.onStop("page", a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
+	a.onStop("statuses", func(ctx context.Context) error { return a.gen.stopStatuses(ctx) })
+	a.gen.startStatuses(ctx, a)
+	a.onStop("sources", func(ctx context.Context) error { return a.gen.stopSources(ctx) })
+	a.gen.startSources(ctx, a)
+	loop := &running{}
+	a.onStop("loop", func(ctx context.Context) error { return loop.halt(ctx) })
+	a.startLoop(ctx, loop)
+	a.onStop("configuration", a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, loop) }))
+	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
+}
+
+// serve answers requests until ctx ends, and then finishes those under way.
+func serve(ctx context.Context, server *http.Server, l net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve page: %w", err)
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	err := server.Shutdown(stop)
+	if err != nil {
+		err = errors.Join(err, server.Close())
+	}
+	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
+		err = errors.Join(err, serveErr)
+	}
+	return err
+}
+
+// spawn starts a goroutine and returns what ends it and waits for it. A
+// goroutine that ends with an error by itself ends the daemon.
+func (a *App) spawn(ctx context.Context, name string, run func(context.Context) error) (stop func(context.Context) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		err := run(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.fatal <- fmt.Errorf("%s: %w", name, err)
+		}
+		done <- err
+	}()
+	return func(bound context.Context) error {
+		cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-bound.Done():
+			return fmt.Errorf("did not stop in time: %w", bound.Err())
+		}
+	}
+}
+
+// Stop ends what Start started and closes what New opened, the last first. It
+// goes on after a failure, returns all of them, and does nothing the second time.
+func (a *App) Stop(ctx context.Context) error {
+	var errs []error
+	for i := len(a.cleanups) - 1; i >= 0; i-- {
+		if err := a.cleanups[i].run(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", a.cleanups[i].name, err))
+		}
+	}
+	a.cleanups = nil
+	return errors.Join(errs...)
+}
+
+// Run starts the daemon and stops it when ctx ends: the call in flight is
+// finished, no new step starts, reports and commit statuses are written.
+func (a *App) Run(ctx context.Context) error {
+	a.Start(ctx)
+	var failure error
+	select {
+	case <-ctx.Done():
+		a.log.Info("weir stops")
+	case failure = <-a.fatal:
+		a.log.Error("weir stops", "error", failure)
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	return errors.Join(failure, a.Stop(stop))
+}
+
+// Pools are all pools as the last passes found them.
+func (a *App) Pools() []plan.PoolStatus { return a.board.Pools() }
+
+// Ready reports whether every target had its first pass.
+func (a *App) Ready() bool {
+	targets := a.board.Targets()
+	for _, t := range targets {
+		if t.Last == nil {
+			return false
+		}
+	}
+	return len(targets) > 0
+}

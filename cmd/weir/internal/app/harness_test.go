@@ -1,0 +1,323 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/status"
+)
+
+// world is everything around a daemon: a repository over HTTP, an AWS, a forge
+// and a state directory.
+type world struct {
+	t     *testing.T
+	repo  *sourcetest.Repo
+	aws   *awsemu.Server
+	url   string
+	forge *forge
+	dir   string
+	// extra is added to the configuration's target.
+	extra string
+}
+
+func newWorld(t *testing.T, o awsemu.Options) *world {
+	t.Helper()
+	emu, err := awsemu.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(emu)
+	t.Cleanup(server.Close)
+	w := &world{t: t, repo: sourcetest.New(t), aws: emu, url: server.URL, dir: t.TempDir(), forge: newFakeForge(t)}
+	if err := os.WriteFile(filepath.Join(w.dir, "token"), []byte("s3cret-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func quickAWS() awsemu.Options {
+	tm := awsemu.Fast()
+	tm.InstancePending, tm.InstanceShutdown, tm.RefreshBatch = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
+	return awsemu.Options{Timings: tm}
+}
+
+const configuration = `apiVersion: weir.dev/v1alpha1
+kind: Config
+instance: fleet
+stateDir: state
+listen: 127.0.0.1:0
+interval: 400ms
+aws: {endpoint: %[1]s}
+sources:
+- {name: pools, url: %[2]s, ref: {branch: main}, interval: 50ms}
+forges:
+- {type: gitea, url: %[3]s/platform/fleet, tokenFile: token}
+targets:
+- name: prod
+  path: overlays/prod
+  region: eu-west-1
+  prune: {enabled: true, limit: 100%%}
+%[4]s`
+
+func (w *world) config() *config.Config {
+	w.t.Helper()
+	text := fmt.Sprintf(configuration, w.url, w.repo.URL(), w.forge.url, w.extra)
+	c, faults := config.Parse(filepath.Join(w.dir, "weir.yaml"), []byte(text), config.Env{Getenv: os.Getenv})
+	if c == nil {
+		w.t.Fatalf("configuration: %v", faults)
+	}
+	return c
+}
+
+// start runs a daemon; stop ends it and must be called.
+func (w *world) start() (a *App, stop func()) {
+	w.t.Helper()
+	return w.startWith(nil)
+}
+
+// startWith runs a daemon that reads its configuration again by load.
+func (w *world) startWith(load func() (*config.Config, error)) (a *App, stop func()) {
+	w.t.Helper()
+	return w.startConfig(w.config(), load)
+}
+
+func (w *world) startConfig(c *config.Config, load func() (*config.Config, error)) (a *App, stop func()) {
+	w.t.Helper()
+	a, err := New(w.t.Context(), Options{
+		Load:   load,
+		Config: c, Logger: slog.New(slog.DiscardHandler), Version: "test",
+		Getenv: func(name string) string { return map[string]string{"HOME": w.dir}[name] },
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	return a, func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				w.t.Errorf("daemon ended with %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			w.t.Error("the daemon does not stop")
+		}
+	}
+}
+
+// eventually waits until ok says nothing more is wrong.
+func eventually(t *testing.T, what string, wrong func() string) {
+	t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for {
+		why := wrong()
+		if why == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %s", what, why)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// converged waits until the target has converged at a revision with n pools.
+func converged(t *testing.T, a *App, revision string, n int) {
+	t.Helper()
+	eventually(t, "convergence", func() string {
+		s, _ := a.board.Target("prod")
+		if s.Last == nil {
+			return "no pass yet"
+		}
+		if s.Last.Revision != revision || !s.Last.Converged() || len(s.Last.Pools) != n {
+			return fmt.Sprintf("revision %q, %d pools, phase %s, error %v, %v", s.Last.Revision, len(s.Last.Pools), s.Phase, s.Last.Err, s.Last.Diagnostics)
+		}
+		return ""
+	})
+}
+
+// writes are the operations that changed AWS, in order.
+func (w *world) writes() []string {
+	var out []string
+	for _, c := range w.aws.Calls() {
+		if c.Write && c.ErrorCode == "" {
+			out = append(out, c.Operation)
+		}
+	}
+	return out
+}
+
+// query asks AWS itself, past weir.
+func (w *world) query(service, action string) string {
+	w.t.Helper()
+	version := map[string]string{"ec2": "2016-11-15", "autoscaling": "2011-01-01"}[service]
+	req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("Version="+version+"&Action="+action))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+	rec := httptest.NewRecorder()
+	w.aws.ServeHTTP(rec, req)
+	if rec.Code != http.StatusOK {
+		w.t.Fatalf("%s: %d %s", action, rec.Code, rec.Body)
+	}
+	return rec.Body.String()
+}
+
+// deletes are the calls that would have deleted something.
+func (w *world) deletes() []string {
+	var out []string
+	for op, n := range w.aws.CallCounts() {
+		if strings.Contains(op, ":Delete") && !strings.HasSuffix(op, "Tags") && n > 0 {
+			out = append(out, op)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// pool is the manifest of a group pool.
+func pool(name, instanceType string, maxSize int) string {
+	return fmt.Sprintf(`apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: %[1]s}
+spec:
+  clusterName: demo
+  replicas: 1
+  template:
+    spec:
+      clusterName: demo
+      version: v1.33.0
+      bootstrap: {dataSecretName: ""}
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: %[1]s}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachinePool
+metadata: {name: %[1]s}
+spec:
+  minSize: 1
+  maxSize: %[3]d
+  awsLaunchTemplate: {instanceType: %[2]s, ami: {eksLookupType: AmazonLinux2023}}
+`, name, instanceType, maxSize)
+}
+
+// overlay is a kustomization of the given pools below overlays/prod.
+func overlay(pools map[string]string) map[string]string {
+	files := map[string]string{}
+	list := "resources:\n"
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		files["overlays/prod/"+name+".yaml"] = pools[name]
+		list += "- " + name + ".yaml\n"
+	}
+	files["overlays/prod/kustomization.yaml"] = list
+	return files
+}
+
+// forge answers as Gitea does and remembers each status.
+type forge struct {
+	url string
+
+	mu       sync.Mutex
+	statuses map[string][]map[string]any // by commit, oldest first
+	tokens   map[string]bool
+}
+
+func newFakeForge(t *testing.T) *forge {
+	t.Helper()
+	f := &forge{statuses: map[string][]map[string]any{}, tokens: map[string]bool{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version":"1.22.0"}`)) })
+	mux.HandleFunc("POST /api/v1/repos/platform/fleet/statuses/{sha}", func(w http.ResponseWriter, r *http.Request) {
+		var in map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			http.Error(w, "{}", http.StatusUnprocessableEntity)
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		in["status"], in["id"] = in["state"], len(f.statuses[r.PathValue("sha")])+1
+		f.statuses[r.PathValue("sha")] = append(f.statuses[r.PathValue("sha")], in)
+		f.tokens[r.Header.Get("Authorization")] = true
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(in)
+	})
+	mux.HandleFunc("GET /api/v1/repos/platform/fleet/commits/{sha}/statuses", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		list := f.statuses[r.PathValue("sha")]
+		if r.URL.Query().Get("page") > "1" {
+			list = nil
+		}
+		_ = json.NewEncoder(w).Encode(slices.Concat([]map[string]any{}, list))
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+// states are the states that a context of a commit went through, without
+// repetitions: a status is also written when its description changes.
+func (f *forge) states(sha, name string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for _, s := range f.statuses[sha] {
+		if s["context"] == name {
+			out = append(out, fmt.Sprint(s["state"]))
+		}
+	}
+	return strings.Join(slices.Compact(out), " ")
+}
+
+// last is the newest description of a context of a commit.
+func (f *forge) last(sha, name string) (state, description string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.statuses[sha] {
+		if s["context"] == name {
+			state, description = fmt.Sprint(s["state"]), fmt.Sprint(s["description"])
+		}
+	}
+	return state, description
+}
+
+// pending lists the contexts of all commits that are pending.
+func (f *forge) pending() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for sha, list := range f.statuses {
+		newest := map[string]string{}
+		for _, s := range list {
+			newest[fmt.Sprint(s["context"])] = fmt.Sprint(s["state"])
+		}
+		for name, state := range newest {
+			if state == string(status.Pending) {
+				out = append(out, sha+" "+name)
+			}
+		}
+	}
+	return out
+}
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}

@@ -1,0 +1,112 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/status"
+)
+
+// running is the loop that runs now, replaced on a reload.
+type running struct {
+	stop func(context.Context) error
+}
+
+func (r *running) halt(ctx context.Context) error {
+	if r.stop == nil {
+		return nil
+	}
+	err := r.stop(ctx)
+	r.stop = nil
+	return err
+}
+
+// quickDelay is the time to the next look while something moves at an endpoint
+// that is not AWS itself: emulators are quick and have no rate limits.
+const quickDelay = 250 * time.Millisecond
+
+// startLoop starts a loop over the current generation.
+func (a *App) startLoop(ctx context.Context, r *running) {
+	loop := &reconciler.Loop{
+		Desired: a.desired, Logger: a.log, Interval: time.Duration(a.gen.config.Interval),
+		Reporter: status.Sinks{a.board, a.metrics, &reporter{app: a, log: newPassLog(a.log)}},
+	}
+	if quick(a.gen.config) {
+		loop.MovingDelay = quickDelay
+	}
+	a.mu.Lock()
+	a.nudge = loop.Nudge
+	a.mu.Unlock()
+	r.stop = a.spawn(ctx, "loop", loop.Run)
+}
+
+// ring has the next pass start now.
+func (a *App) ring() {
+	a.mu.Lock()
+	nudge := a.nudge
+	a.mu.Unlock()
+	nudge()
+}
+
+func quick(c *config.Config) bool {
+	return !slices.ContainsFunc(c.Targets, func(t config.Target) bool { return t.EndpointURL == "" && c.AWS.Endpoint == "" })
+}
+
+// desired is what Git wants now. It is called by the loop alone.
+func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
+	a.board.Beat()
+	views, err := a.gen.views(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.gen.fleet.Compose(ctx, views)
+	if err != nil {
+		return nil, err
+	}
+	a.announce(c)
+	return c.Batches, nil
+}
+
+// announce tells the board and the forges what the pass is about, before it.
+func (a *App) announce(c *fleet.Composition) {
+	g := a.gen
+	if !slices.Equal(g.targets, c.Targets) {
+		a.configure(g, c.Targets)
+	}
+	if g.commits == nil {
+		return
+	}
+	for _, r := range c.Revisions {
+		if g.begun[r.Source] == r.SHA {
+			continue
+		}
+		g.begun[r.Source] = r.SHA
+		g.commits.Begin(status.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched})
+	}
+}
+
+// configure shows which sources and targets there are, and forgets the rest.
+func (a *App) configure(g *generation, targets []fleet.Target) {
+	for _, old := range g.targets {
+		if !slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == old.Name }) {
+			a.metrics.RemoveTarget(old.Name)
+			if g.commits != nil {
+				g.commits.Forget(old.Name)
+			}
+		}
+	}
+	var sources []status.Source
+	for _, s := range g.config.Sources {
+		sources = append(sources, status.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)})
+	}
+	shown := make([]status.Target, len(targets))
+	for i, t := range targets {
+		shown[i] = status.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
+	}
+	a.board.Configure(sources, shown)
+	g.targets = targets
+}

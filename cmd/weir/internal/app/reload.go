@@ -1,0 +1,131 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/status"
+)
+
+// reloader reads the configuration again when it is told to or the file changes,
+// until ctx ends.
+func (a *App) reloader(ctx context.Context, loop *running) error {
+	if a.o.Load == nil {
+		<-ctx.Done()
+		return nil
+	}
+	watch, cancel := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	defer func() {
+		cancel()
+		<-watched
+	}()
+	file := a.gen.config.File
+	go func() {
+		defer close(watched)
+		if err := config.Watch(watch, []string{file}, a.configChanged); err != nil {
+			// Reloading by signal still works.
+			a.log.Error("changes of the configuration file are not seen", "error", err)
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.o.Reload:
+		case <-a.bell:
+		}
+		a.reload(ctx, loop)
+	}
+}
+
+// configChanged asks for a reload; it never blocks.
+func (a *App) configChanged() {
+	select {
+	case a.bell <- struct{}{}:
+	default:
+	}
+}
+
+// reload puts a new configuration in the place of the old one. One that has a
+// fault, or that changes what only a restart can change, is refused as a whole.
+func (a *App) reload(ctx context.Context, loop *running) {
+	c, err := a.o.Load()
+	if err == nil {
+		err = a.swap(context.WithoutCancel(ctx), c, loop)
+	}
+	if err != nil {
+		a.reloads.WithLabelValues("refused").Inc()
+		a.board.Event(status.Event{Kind: "configuration-refused", Text: err.Error()})
+		a.log.Error("configuration refused, the old one stays", "error", err)
+		return
+	}
+	a.reloads.WithLabelValues("success").Inc()
+	a.board.Event(status.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
+	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets))
+}
+
+// fixed names a key that a running daemon cannot change, empty if c changes none.
+func fixed(old, c *config.Config) string {
+	switch {
+	case old.Instance != c.Instance:
+		return "instance"
+	case old.StateDir != c.StateDir:
+		return "stateDir"
+	case old.Listen != c.Listen:
+		return "listen"
+	case (old.AWS.Endpoint == config.EmbeddedEndpoint) != (c.AWS.Endpoint == config.EmbeddedEndpoint):
+		return "aws.endpoint"
+	default:
+		return ""
+	}
+}
+
+// swap stops the loop, replaces the generation, and starts the loop again.
+func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
+	old := a.gen
+	if key := fixed(old.config, c); key != "" {
+		return fmt.Errorf("%s cannot change while weir runs: restart it", key)
+	}
+	next, err := a.newGeneration(c, old)
+	if err != nil {
+		return err
+	}
+	bound, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	if err := loop.halt(bound); err != nil {
+		a.fatal <- fmt.Errorf("reload: stop loop: %w", err)
+		return err
+	}
+	defer func() { a.startLoop(ctx, loop) }()
+	if next.commits == nil {
+		// The old ones give up the journal before the new ones read it.
+		if err := old.stopStatuses(bound); err != nil {
+			a.log.Warn("commit statuses are left for later", "error", err)
+		}
+		old.commits = nil
+		if err := next.openStatuses(a); err != nil {
+			old.stopCommits = nil
+			err = errors.Join(err, old.openStatuses(a))
+			old.startStatuses(ctx, a)
+			return err
+		}
+	}
+	for name, f := range old.followers {
+		if next.followers[name] != f {
+			if err := f.stop(bound); err != nil {
+				a.log.Error("source did not stop", "source", name, "error", err)
+			}
+			if next.followers[name] == nil {
+				a.metrics.RemoveSource(name)
+			}
+		}
+	}
+	a.gen = next
+	a.configure(next, next.targets)
+	next.startSources(ctx, a)
+	next.startStatuses(ctx, a)
+	return nil
+}

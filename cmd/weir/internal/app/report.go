@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// reporter hands reports to the current generation's statuses and to the log.
+type reporter struct {
+	app *App
+	log *passLog
+}
+
+// Report hands r on.
+func (r *reporter) Report(ctx context.Context, report *plan.Report) {
+	g := r.app.gen
+	if g.commits != nil {
+		g.commits.Report(ctx, report)
+	}
+	wait := time.Duration(g.config.Interval)
+	if reconciler.Moving(report) {
+		wait = min(wait, reconciler.DefaultMovingDelay)
+	}
+	r.app.board.Due(report.Target, time.Now().Add(wait))
+	r.log.report(report)
+}
+
+// passLog writes one line for a pass that did something or found something new,
+// and one at debug level for every other.
+type passLog struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	said map[string]string // by target: what was last wrong with it
+}
+
+func newPassLog(l *slog.Logger) *passLog { return &passLog{log: l, said: map[string]string{}} }
+
+func (p *passLog) report(r *plan.Report) {
+	log := p.log.With("target", r.Target, "revision", short(r.Revision), "duration", r.Duration.Round(time.Millisecond))
+	done, failed := 0, len(r.Failures())
+	for _, o := range r.Outcomes {
+		if o.Status == plan.Done {
+			done++
+		}
+	}
+	wrong := problems(r)
+	p.mu.Lock()
+	repeated := p.said[r.Target] == wrong
+	p.said[r.Target] = wrong
+	p.mu.Unlock()
+	switch {
+	case done+failed > 0:
+		log.Info("pass changed AWS", "done", done, "failed", failed, "converged", r.Converged())
+	case wrong != "" && !repeated:
+		log.Error("target has problems", "problems", wrong)
+	case wrong == "" && !repeated:
+		log.Info("target has no problems any more")
+	default:
+		log.Debug("pass changed nothing", "converged", r.Converged())
+	}
+}
+
+func short(revision string) string { return revision[:min(7, len(revision))] }
+
+// problems is what keeps a target from converging, on one line.
+func problems(r *plan.Report) string {
+	var lines []string
+	if r.Err != nil {
+		lines = append(lines, r.Err.Error())
+	}
+	for _, d := range r.Diagnostics {
+		if d.Severity == diag.Error {
+			lines = append(lines, d.String())
+		}
+	}
+	return strings.Join(lines, "; ")
+}

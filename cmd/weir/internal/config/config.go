@@ -1,0 +1,286 @@
+// Package config reads the configuration of weir: one YAML file outside of every
+// repository that weir follows, so that no commit can widen what weir may do.
+//
+// Load decodes it strictly, fills in the defaults and checks the whole; all
+// faults are found at once and carry file, line and column. A configuration
+// that has one is refused as a whole. Secrets are never in it: it names the
+// files that hold them.
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// APIVersion and Kind are what the head of a configuration must say.
+const (
+	APIVersion = "weir.dev/v1alpha1"
+	Kind       = "Config"
+)
+
+// EmbeddedEndpoint as aws.endpoint starts the embedded AWS inside the daemon.
+const EmbeddedEndpoint = "embedded"
+
+// Config is a whole configuration. A loaded one holds every default and only
+// absolute paths.
+type Config struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	// Instance names this weir: the value of the tag weir.dev/owner on all that
+	// it makes, and the first part of its commit statuses' contexts.
+	Instance string `yaml:"instance"`
+	// StateDir holds what must survive a restart: mirrors, the digest key, the
+	// journal of commit statuses, the embedded AWS's state.
+	StateDir string `yaml:"stateDir"`
+	// Listen is the address of the page, the API and the metrics.
+	Listen string `yaml:"listen"`
+	// Interval is the time between passes while nothing moves.
+	Interval Duration `yaml:"interval"`
+	AWS      AWS      `yaml:"aws"`
+	Sources  []Source `yaml:"sources"`
+	Forges   []Forge  `yaml:"forges"`
+	Targets  []Target `yaml:"targets"`
+
+	// File is where the configuration was read from, as it was given.
+	File string `yaml:"-"`
+}
+
+// AWS says how AWS is reached.
+type AWS struct {
+	// Endpoint is empty for AWS itself, "embedded", or a URL that takes the
+	// place of every service's own.
+	Endpoint string `yaml:"endpoint"`
+}
+
+// Source is a Git repository that is followed.
+type Source struct {
+	Name string `yaml:"name"`
+	// URL is http(s)://…, file://… or a path; a relative one is below the
+	// configuration file's directory.
+	URL string `yaml:"url"`
+	Ref Ref    `yaml:"ref"`
+	// Interval is the time between polls.
+	Interval Duration `yaml:"interval"`
+	Auth     Auth     `yaml:"auth"`
+	CAFile   string   `yaml:"caFile"`
+	Proxy    string   `yaml:"proxy"`
+}
+
+// Ref is what is followed: at most one field is set, none means the remote's
+// own default branch.
+type Ref struct {
+	Branch string `yaml:"branch"`
+	Tag    string `yaml:"tag"`
+	Commit string `yaml:"commit"`
+}
+
+// Auth names the files that hold a source's credentials.
+type Auth struct {
+	TokenFile    string `yaml:"tokenFile"`
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"passwordFile"`
+}
+
+// The forge types.
+const (
+	GitHub  = "github"
+	Gitea   = "gitea"
+	Forgejo = "forgejo"
+)
+
+// Forge is where commit statuses of a source's commits are written.
+type Forge struct {
+	Type string `yaml:"type"`
+	// URL is the repository's address on the forge, as a browser has it.
+	URL string `yaml:"url"`
+	// Source names the source whose commits get statuses.
+	Source    string `yaml:"source"`
+	TokenFile string `yaml:"tokenFile"`
+}
+
+// Modes of a target.
+const (
+	Correct = "correct"
+	Report  = "report"
+)
+
+// Target is one directory of a source, or with wildcards several, applied to
+// one AWS account and region.
+type Target struct {
+	// Name may hold {1}, {2}…: what the path's wildcards matched.
+	Name   string `yaml:"name"`
+	Source string `yaml:"source"`
+	// Path is below the source's root; * and ? match within one path element.
+	Path   string `yaml:"path"`
+	Region string `yaml:"region"`
+	// AccountID is checked against the credentials where given.
+	AccountID string `yaml:"accountID"`
+	// RoleARN is assumed for everything in this target.
+	RoleARN string `yaml:"roleARN"`
+	// AllowedRoleARNs are roles that an AWSClusterRoleIdentity in the
+	// repository may name.
+	AllowedRoleARNs []string `yaml:"allowedRoleARNs"`
+	// EndpointURL takes the place of aws.endpoint.
+	EndpointURL string  `yaml:"endpointURL"`
+	Network     Network `yaml:"network"`
+	// Vars are values for ${VAR} in the manifests; they win over VarsFrom, and
+	// a later file over an earlier one.
+	Vars     map[string]string `yaml:"vars"`
+	VarsFrom []VarsFrom        `yaml:"varsFrom"`
+	// Mode is correct (the default) or report: show drift, change nothing.
+	Mode  string `yaml:"mode"`
+	Prune Prune  `yaml:"prune"`
+	// Suspend plans and never writes.
+	Suspend bool `yaml:"suspend"`
+}
+
+// Network takes the place of what the manifests or AWS say.
+type Network struct {
+	VPCID            string   `yaml:"vpcID"`
+	SubnetIDs        []string `yaml:"subnetIDs"`
+	SecurityGroupIDs []string `yaml:"securityGroupIDs"`
+}
+
+// VarsFrom is a file with values for variables.
+type VarsFrom struct {
+	File string `yaml:"file"`
+}
+
+// Prune says whether what Git no longer wants is deleted.
+type Prune struct {
+	Enabled bool `yaml:"enabled"`
+	// Limit bounds what one pass may delete.
+	Limit Limit `yaml:"limit"`
+}
+
+// Defaults of a configuration.
+const (
+	DefaultListen         = "127.0.0.1:8344"
+	DefaultInterval       = time.Minute
+	DefaultSourceInterval = 30 * time.Second
+	DefaultPrunePercent   = 20
+)
+
+// Env is what the surroundings contribute.
+type Env struct {
+	// Getenv looks a variable up.
+	Getenv func(string) string
+	// Root says that the process runs as root.
+	Root bool
+}
+
+// setDefaults fills in what the file leaves open and makes paths absolute.
+func (c *Config) setDefaults(env Env) {
+	base := filepath.Dir(c.File)
+	if c.StateDir == "" {
+		c.StateDir = DefaultStateDir(env)
+	}
+	orText(&c.Listen, DefaultListen)
+	orDuration(&c.Interval, DefaultInterval)
+	absolute(base, &c.StateDir)
+	for i := range c.Sources {
+		s := &c.Sources[i]
+		orDuration(&s.Interval, DefaultSourceInterval)
+		absolute(base, &s.Auth.TokenFile, &s.Auth.PasswordFile, &s.CAFile)
+		if isPath(s.URL) {
+			absolute(base, &s.URL)
+		}
+	}
+	for i := range c.Forges {
+		absolute(base, &c.Forges[i].TokenFile)
+	}
+	for i := range c.Targets {
+		t := &c.Targets[i]
+		orText(&t.Path, ".")
+		orText(&t.Mode, Correct)
+		if t.Prune.Limit == (Limit{}) {
+			t.Prune.Limit.Percent = DefaultPrunePercent
+		}
+		for j := range t.VarsFrom {
+			absolute(base, &t.VarsFrom[j].File)
+		}
+		if len(c.Sources) == 1 {
+			orText(&t.Source, c.Sources[0].Name)
+		}
+	}
+	if len(c.Sources) == 1 {
+		for i := range c.Forges {
+			orText(&c.Forges[i].Source, c.Sources[0].Name)
+		}
+	}
+}
+
+// DefaultStateDir is /var/lib/weir for root, and else weir below XDG_STATE_HOME
+// or ~/.local/state.
+func DefaultStateDir(env Env) string {
+	if env.Root {
+		return "/var/lib/weir"
+	}
+	if dir := env.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "weir")
+	}
+	return filepath.Join(env.Getenv("HOME"), ".local", "state", "weir")
+}
+
+func orText(p *string, fallback string) {
+	if *p == "" {
+		*p = fallback
+	}
+}
+
+func orDuration(p *Duration, fallback time.Duration) {
+	if *p == 0 {
+		*p = Duration(fallback)
+	}
+}
+
+func absolute(base string, paths ...*string) {
+	for _, p := range paths {
+		if *p == "" || filepath.IsAbs(*p) {
+			continue
+		}
+		if abs, err := filepath.Abs(filepath.Join(base, *p)); err == nil {
+			*p = abs
+		}
+	}
+}
+
+// isPath tells a path on this machine from a URL and from ssh's host:path.
+func isPath(url string) bool {
+	colon, slash := strings.Index(url, ":"), strings.Index(url, "/")
+	return url != "" && (colon < 0 || slash >= 0 && slash < colon)
+}
+
+// Load reads the configuration in file. The list holds everything that is wrong
+// with it, sorted; the configuration is nil if one of them is an error. The
+// error is about reading the file.
+func Load(file string, env Env) (*Config, diag.List, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read configuration: %w", err)
+	}
+	c, faults := Parse(file, content, env)
+	return c, faults, nil
+}
+
+// Parse is Load of content that came from file.
+func Parse(file string, content []byte, env Env) (*Config, diag.List) {
+	d := &decoder{file: file, at: map[string]diag.Position{}}
+	c := &Config{File: file}
+	d.document(content, c)
+	if d.broken {
+		return nil, d.faults.Sorted()
+	}
+	c.setDefaults(env)
+	v := &validator{config: c, decoder: d}
+	v.run()
+	if d.faults.HasErrors() {
+		return nil, d.faults.Sorted()
+	}
+	return c, d.faults.Sorted()
+}

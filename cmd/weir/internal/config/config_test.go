@@ -1,0 +1,263 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var env = Env{Getenv: func(name string) string { return map[string]string{"HOME": "/home/u"}[name] }}
+
+const whole = `apiVersion: weir.dev/v1alpha1
+kind: Config
+instance: fleet
+stateDir: state
+listen: 0.0.0.0:80
+interval: 2m
+aws: {endpoint: embedded}
+sources:
+- name: pools
+  url: ./repo
+  ref: {branch: main}
+  interval: 10s
+- name: other
+  url: https://git.example.com/o/r.git
+  auth: {username: u, passwordFile: secrets/pw}
+  caFile: ca.pem
+  proxy: http://proxy:3128
+forges:
+- {type: gitea, url: https://git.example.com/o/r, source: other, tokenFile: secrets/token}
+targets:
+- name: "{1}"
+  source: pools
+  path: overlays/*
+  region: eu-west-1
+  accountID: "000000000000"
+  roleARN: arn:aws:iam::000000000000:role/weir
+  allowedRoleARNs: [arn:aws:iam::000000000000:role/other]
+  endpointURL: http://127.0.0.1:1
+  network: {vpcID: vpc-1, subnetIDs: [subnet-1], securityGroupIDs: [sg-1]}
+  vars: {N: 3, ON: yes, EMPTY: ~}
+  varsFrom: [{file: vars.yaml}]
+  mode: report
+  prune: {enabled: true, limit: 30%}
+  suspend: true
+`
+
+func TestParseWhole(t *testing.T) {
+	c, faults := Parse("/etc/weir/weir.yaml", []byte(whole), env)
+	if len(faults) != 0 {
+		t.Fatalf("faults: %v", faults)
+	}
+	want := &Config{
+		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80",
+		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, File: "/etc/weir/weir.yaml",
+		Sources: []Source{
+			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: Duration(10 * time.Second)},
+			{
+				Name: "other", URL: "https://git.example.com/o/r.git", Interval: Duration(DefaultSourceInterval),
+				Auth: Auth{Username: "u", PasswordFile: "/etc/weir/secrets/pw"}, CAFile: "/etc/weir/ca.pem", Proxy: "http://proxy:3128",
+			},
+		},
+		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token"}},
+		Targets: []Target{{
+			Name: "{1}", Source: "pools", Path: "overlays/*", Region: "eu-west-1", AccountID: "000000000000",
+			RoleARN:         "arn:aws:iam::000000000000:role/weir",
+			AllowedRoleARNs: []string{"arn:aws:iam::000000000000:role/other"}, EndpointURL: "http://127.0.0.1:1",
+			Network: Network{VPCID: "vpc-1", SubnetIDs: []string{"subnet-1"}, SecurityGroupIDs: []string{"sg-1"}},
+			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []VarsFrom{{File: "/etc/weir/vars.yaml"}},
+			Mode: Report, Prune: Prune{Enabled: true, Limit: Limit{Percent: 30}}, Suspend: true,
+		}},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseDefaults(t *testing.T) {
+	c, faults := Parse("/c/weir.yaml", []byte(`
+apiVersion: weir.dev/v1alpha1
+kind: Config
+instance: a
+sources: [{name: s, url: "https://h/o/r"}]
+forges: [{type: github, url: "https://github.com/o/r", tokenFile: t}]
+targets: [{name: t, region: us-gov-west-1}]
+`), env)
+	if len(faults) != 0 {
+		t.Fatalf("faults: %v", faults)
+	}
+	if c.StateDir != "/home/u/.local/state/weir" || c.Listen != DefaultListen || time.Duration(c.Interval) != DefaultInterval {
+		t.Errorf("defaults of the daemon: %q %q %v", c.StateDir, c.Listen, c.Interval)
+	}
+	want := Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: Correct, Prune: Prune{Limit: Limit{Percent: 20}}}
+	if diff := cmp.Diff(want, c.Targets[0]); diff != "" {
+		t.Errorf("target (-want +got):\n%s", diff)
+	}
+	if c.Forges[0].Source != "s" {
+		t.Errorf("the only source is the forge's: got %q", c.Forges[0].Source)
+	}
+	if got := DefaultStateDir(Env{Root: true}); got != "/var/lib/weir" {
+		t.Errorf("state directory of root: %s", got)
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	const head = "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\n"
+	target := func(s string) string { return head + "targets:\n- name: t\n  region: eu-west-1\n" + s }
+	tests := map[string]struct {
+		in   string
+		want []string // each must be in the text of its own fault, in order
+	}{
+		"empty":           {"", []string{"w.yaml: error: the configuration is empty"}},
+		"null":            {"# nothing\n---\n", []string{"the configuration is empty"}},
+		"no yaml":         {"a: [\n", []string{"w.yaml:1: error: no valid YAML"}},
+		"two documents":   {target("---\na: b\n"), []string{"more than one YAML document"}},
+		"a list":          {"- a\n", []string{"want a mapping, got a list"}},
+		"nothing in it":   {"{}", []string{"apiVersion: want", "instance: a name", "kind: want", "sources: at least", "targets: at least"}},
+		"unknown keys":    {target("  secret: x\n  prun: {}\n"), []string{"w.yaml:8:3: error: targets[0].secret: unknown key", "w.yaml:9:3: error: targets[0].prun: unknown key"}},
+		"later keys":      {target("") + "keepVersions: 3\n", []string{"keepVersions: unknown key"}},
+		"later in source": {head + "targets: [{name: t, region: eu-west-1}]\nforges: [{type: github, url: 'https://h/a/b', tokenFile: f, webhookSecretFile: x}]\n", []string{"webhookSecretFile: unknown key"}},
+		"twice":           {target("  mode: report\n  mode: correct\n"), []string{"w.yaml:9:3: error: targets[0].mode is given twice"}},
+		"wrong types":     {target("  suspend: maybe\n  vars: [a]\n  network: x\n  allowedRoleARNs: y\n"), []string{"neither true nor false", "want a mapping, got a list", "want a mapping, got a single value", "want a list"}},
+		"alias":           {target("  vars: &v {}\n"), []string{"anchors and aliases"}},
+		"limits":          {target("  prune: {limit: 0}\n"), []string{"is no limit"}},
+		"limit above 100": {target("  prune: {limit: 101%}\n"), []string{"above 100%"}},
+		"duration":        {target("") + "interval: 5\n", []string{`"5" is no duration`}},
+		"negative":        {target("") + "interval: -5s\n", []string{"interval: must be positive"}},
+		"instance":        {strings.Replace(target(""), "instance: a", "instance: A_b", 1), []string{"does not match"}},
+		"listen":          {target("") + "listen: here\n", []string{"is no address"}},
+		"port":            {target("") + "listen: :99999\n", []string{"is no port"}},
+		"endpoint":        {target("  endpointURL: ftp://x\n") + "aws: {endpoint: here}\n", []string{"endpointURL", "aws.endpoint"}},
+		"secret in url":   {target("  endpointURL: http://u:hunter2@h\n"), []string{`"…@h" is no http(s) URL`}},
+		"unknown source":  {target("  source: nope\n"), []string{`there is no source "nope"`}},
+		"same name":       {target("- {name: t, region: eu-west-1}\n"), []string{`"t" is the name of targets[0] already`}},
+		"bad name":        {target("- {name: a b, region: eu-west-1}\n"), []string{"use letters"}},
+		"path out":        {target("  path: ../x\n"), []string{"is not a path below"}},
+		"path with class": {target("  path: a/[bc]\n"), []string{"the wildcards of a path"}},
+		"unnamed star":    {target("  path: a/*\n"), []string{"the name needs {1}"}},
+		"name without":    {head + "targets: [{name: 'a{2}', region: eu-west-1}]\n", []string{"{2} stands for a wildcard"}},
+		"region":          {head + "targets: [{name: a}, {name: b, region: Ireland}]\n", []string{"region is required", "does not look like"}},
+		"account":         {target("  accountID: 12\n"), []string{"is not 12 digits"}},
+		"role":            {target("  roleARN: x\n  allowedRoleARNs: ['arn:aws:iam::1:role/*']\n"), []string{"roleARN", "allowedRoleARNs[0]"}},
+		"role elsewhere":  {target("  accountID: \"000000000001\"\n  roleARN: arn:aws:iam::000000000002:role/r\n"), []string{"the role is in account 000000000002"}},
+		"mode":            {target("  mode: off\n"), []string{"want correct or report"}},
+		"network":         {target("  network: {vpcID: a, subnetIDs: [b], securityGroupIDs: [c]}\n"), []string{"VPC", "subnet", "security group"}},
+		"var name":        {target("  vars: {a-b: c}\n"), []string{"a variable's name"}},
+		"sources": {
+			"apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\ntargets: [{name: t, source: s, region: eu-west-1}]\nsources:\n- {name: s, url: u, ref: {branch: a, tag: b}}\n- {name: s, interval: -1s, auth: {tokenFile: a, passwordFile: b}, proxy: 'gopher://p'}\n",
+			[]string{"give one of", `is the name of sources[0]`, "url is required", "must be positive", "give tokenFile", "passwordFile needs", "is no http"},
+		},
+		"forges": {
+			target("") + "forges:\n- {type: svn, url: 'https://h', source: x}\n- {type: gitea, url: 'https://h/o/r', source: x, tokenFile: t}\n",
+			[]string{"want github", "is not the address", "no source", "access token", "no source", "has forges[0]"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, faults := Parse("w.yaml", []byte(tc.in), env)
+			if c != nil {
+				t.Error("a configuration with faults was given out")
+			}
+			var all []string
+			for _, f := range faults {
+				all = append(all, f.String())
+			}
+			text := strings.Join(all, "\n")
+			for _, want := range tc.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("want %q in\n%s", want, text)
+				}
+			}
+			if len(faults) != len(tc.want) {
+				t.Errorf("want %d faults, got %d:\n%s", len(tc.want), len(faults), text)
+			}
+			if strings.Contains(text, "hunter2") {
+				t.Errorf("a secret is shown:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestVarsFile(t *testing.T) {
+	tests := map[string]struct {
+		in   string
+		want map[string]string
+		err  string
+	}{
+		"yaml":          {in: "A: 1\nB: text\nC:\n", want: map[string]string{"A": "1", "B": "text", "C": ""}},
+		"lines":         {in: "# values\nA=1\n\nexport B=\"a b\"\nC=x=y\nD=\n", want: map[string]string{"A": "1", "B": "a b", "C": "x=y", "D": ""}},
+		"empty":         {in: "", want: map[string]string{}},
+		"comments":      {in: "# nothing\n", want: map[string]string{}},
+		"json":          {in: `{"A": "b=c"}`, want: map[string]string{"A": "b=c"}},
+		"url in yaml":   {in: "URL: https://h/?a=b\n", want: map[string]string{"URL": "https://h/?a=b"}},
+		"bad line":      {in: "A=1\nnonsense\n", err: "line 2: want KEY=VALUE"},
+		"list":          {in: "- a\n", err: "want a mapping"},
+		"nested":        {in: "A: {b: c}\n", err: "line 1: the value of A"},
+		"twice":         {in: "A: 1\nA: 2\n", err: "line 2: A is given twice"},
+		"no name":       {in: "a-b: 1\n", err: "no name of a variable"},
+		"broken":        {in: "A: [\n", err: "no valid YAML"},
+		"alias refused": {in: "A: &a x\nB: *a\n", err: "line 2: the value of B"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "vars")
+			write(t, file, tc.in)
+			got, err := ReadVars(file)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("want an error with %q, got %v", tc.err, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestValuesOrder(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "A=1\nB=1\nC=1\n")
+	write(t, filepath.Join(dir, "b"), "B=2\nC=2\n")
+	target := Target{
+		VarsFrom: []VarsFrom{{File: filepath.Join(dir, "a")}, {File: filepath.Join(dir, "b")}},
+		Vars:     map[string]string{"C": "3"},
+	}
+	got, err := target.Values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"A": "1", "B": "2", "C": "3"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	target.VarsFrom = append(target.VarsFrom, VarsFrom{File: filepath.Join(dir, "gone")})
+	if _, err := target.Values(); err == nil {
+		t.Error("a missing file must be an error")
+	}
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		c, faults := Parse("w.yaml", in, env)
+		if (c == nil) != faults.HasErrors() {
+			t.Fatalf("configuration %v with faults %v", c, faults)
+		}
+	})
+}

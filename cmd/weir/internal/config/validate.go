@@ -1,0 +1,316 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+var (
+	instancePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	namePattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	// targetPattern leaves room for what placeholders stand for.
+	targetPattern  = regexp.MustCompile(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
+	placeholder    = regexp.MustCompile(`\{([1-9])\}`)
+	regionPattern  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
+	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
+	rolePattern    = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
+	varPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// ValidInstance reports whether name can be the name of an instance.
+func ValidInstance(name string) bool { return instancePattern.MatchString(name) }
+
+// ValidName reports whether name can be the name of a target or a source.
+func ValidName(name string) bool { return namePattern.MatchString(name) }
+
+// ValidVar reports whether name can be the name of a variable.
+func ValidVar(name string) bool { return varPattern.MatchString(name) }
+
+// ValidRegion reports whether region has the form of a region's name. AWS adds
+// regions, so only the form is checked.
+func ValidRegion(region string) bool { return regionPattern.MatchString(region) }
+
+// validator checks a decoded configuration, all of it.
+type validator struct {
+	config  *Config
+	decoder *decoder
+}
+
+// fault reports what is wrong at a path, at its place in the file or else at
+// that of what is around it.
+func (v *validator) fault(at, code, detail, format string, args ...any) {
+	v.decoder.fault(v.position(at), code, detail, "%s: %s", at, fmt.Sprintf(format, args...))
+}
+
+func (v *validator) position(at string) diag.Position {
+	for {
+		if pos, ok := v.decoder.at[at]; ok {
+			return pos
+		}
+		cut := strings.LastIndexAny(at, ".[")
+		if cut < 0 {
+			return diag.Position{File: v.config.File}
+		}
+		at = at[:cut]
+	}
+}
+
+func (v *validator) run() {
+	c := v.config
+	if c.APIVersion != APIVersion {
+		v.fault("apiVersion", "bad-value", "", "want %s, got %q", APIVersion, c.APIVersion)
+	}
+	if c.Kind != Kind {
+		v.fault("kind", "bad-value", "", "want %s, got %q", Kind, c.Kind)
+	}
+	switch {
+	case c.Instance == "":
+		v.fault("instance", "missing-key", "it is the owner tag of all that this weir makes; no other weir in the same accounts may have it", "a name of this instance is required")
+	case !ValidInstance(c.Instance):
+		v.fault("instance", "bad-value", "", "%q does not match %s", c.Instance, instancePattern)
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil {
+		v.fault("listen", "bad-value", "write host:port, such as "+DefaultListen, "%q is no address", c.Listen)
+	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		v.fault("listen", "bad-value", "", "%q is no port", port)
+	}
+	if c.Interval < 0 {
+		v.fault("interval", "bad-value", "", "must be positive")
+	}
+	if c.AWS.Endpoint != EmbeddedEndpoint {
+		v.endpoint("aws.endpoint", c.AWS.Endpoint)
+	}
+	v.sources()
+	v.forges()
+	v.targets()
+}
+
+// endpoint checks the URL of an AWS endpoint; empty is fine.
+func (v *validator) endpoint(at, raw string) {
+	if err := CheckEndpoint(raw); raw != "" && err != nil {
+		v.fault(at, "bad-value", "", "%v", err)
+	}
+}
+
+// CheckEndpoint says what is wrong with the URL of an AWS endpoint.
+func CheckEndpoint(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%q is no http(s) URL of an endpoint", redact(raw))
+	}
+	return nil
+}
+
+// redact drops what may be credentials from a text that is no proper URL.
+func redact(raw string) string {
+	if before, _, query := strings.Cut(raw, "?"); query {
+		raw = before + "?…"
+	}
+	if at := strings.LastIndex(raw, "@"); at >= 0 {
+		return "…" + raw[at:]
+	}
+	return raw
+}
+
+func (v *validator) name(at, name string, seen map[string]string) {
+	switch first, taken := seen[name]; {
+	case name == "":
+		v.fault(at, "missing-key", "", "a name is required")
+	case !namePattern.MatchString(name):
+		v.fault(at, "bad-value", "", "%q does not match %s", name, namePattern)
+	case taken:
+		v.fault(at, "duplicate-name", "", "%q is the name of %s already", name, first)
+	default:
+		seen[name] = strings.TrimSuffix(at, ".name")
+	}
+}
+
+func (v *validator) sources() {
+	seen := map[string]string{}
+	if len(v.config.Sources) == 0 {
+		v.fault("sources", "missing-key", "", "at least one source is required")
+	}
+	for i := range v.config.Sources {
+		s, at := &v.config.Sources[i], fmt.Sprintf("sources[%d]", i)
+		v.name(at+".name", s.Name, seen)
+		if s.URL == "" {
+			v.fault(at+".url", "missing-key", "", "the repository's url is required")
+		}
+		if s.Interval < 0 {
+			v.fault(at+".interval", "bad-value", "", "must be positive")
+		}
+		refs := 0
+		for _, r := range []string{s.Ref.Branch, s.Ref.Tag, s.Ref.Commit} {
+			if r != "" {
+				refs++
+			}
+		}
+		if refs > 1 {
+			v.fault(at+".ref", "bad-value", "", "give one of branch, tag and commit")
+		}
+		if s.Auth.TokenFile != "" && s.Auth.PasswordFile != "" {
+			v.fault(at+".auth", "bad-value", "", "give tokenFile, or username and passwordFile")
+		}
+		if s.Auth.PasswordFile != "" && s.Auth.Username == "" {
+			v.fault(at+".auth", "missing-key", "", "passwordFile needs username")
+		}
+		if s.Proxy != "" {
+			if u, err := url.Parse(s.Proxy); err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
+				v.fault(at+".proxy", "bad-value", "", "%q is no http, https or socks5 URL", redact(s.Proxy))
+			}
+		}
+	}
+}
+
+func (v *validator) hasSource(name string) bool {
+	return slices.ContainsFunc(v.config.Sources, func(s Source) bool { return s.Name == name })
+}
+
+func (v *validator) sourceRef(at, name string) {
+	switch {
+	case name == "":
+		v.fault(at, "missing-key", "", "the name of a source is required")
+	case !v.hasSource(name):
+		v.fault(at, "unknown-source", "", "there is no source %q", name)
+	}
+}
+
+func (v *validator) forges() {
+	taken := map[string]int{}
+	for i := range v.config.Forges {
+		f, at := &v.config.Forges[i], fmt.Sprintf("forges[%d]", i)
+		if !slices.Contains([]string{GitHub, Gitea, Forgejo}, f.Type) {
+			v.fault(at+".type", "bad-value", "", "want %s, %s or %s, got %q", GitHub, Gitea, Forgejo, f.Type)
+		}
+		u, err := url.Parse(f.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Count(strings.Trim(u.Path, "/"), "/") < 1 {
+			v.fault(at+".url", "bad-value", "write it like https://github.com/owner/repository", "%q is not the address of a repository", redact(f.URL))
+		}
+		v.sourceRef(at+".source", f.Source)
+		if first, ok := taken[f.Source]; ok && f.Source != "" {
+			v.fault(at+".source", "duplicate-name", "", "source %q has forges[%d] already", f.Source, first)
+		}
+		taken[f.Source] = i
+		if f.TokenFile == "" {
+			v.fault(at+".tokenFile", "missing-key", "", "a file with an access token is required")
+		}
+	}
+}
+
+func (v *validator) targets() {
+	if len(v.config.Targets) == 0 {
+		v.fault("targets", "missing-key", "", "at least one target is required")
+	}
+	names := map[string]string{}
+	for i := range v.config.Targets {
+		t, at := &v.config.Targets[i], fmt.Sprintf("targets[%d]", i)
+		v.targetName(at, t, names)
+		v.sourceRef(at+".source", t.Source)
+		switch {
+		case t.Region == "":
+			v.fault(at+".region", "missing-key", "", "the AWS region is required")
+		case !ValidRegion(t.Region):
+			v.fault(at+".region", "bad-value", "", "%q does not look like a region", t.Region)
+		}
+		if t.AccountID != "" && !accountPattern.MatchString(t.AccountID) {
+			v.fault(at+".accountID", "bad-value", "put it in quotes: YAML may read digits as a number", "%q is not 12 digits", t.AccountID)
+		}
+		v.roles(at, t)
+		v.endpoint(at+".endpointURL", t.EndpointURL)
+		v.network(at+".network", t.Network)
+		for _, name := range slices.Sorted(maps.Keys(t.Vars)) {
+			if !ValidVar(name) {
+				v.fault(at+".vars."+name, "bad-value", "", "a variable's name matches %s", varPattern)
+			}
+		}
+		for j, from := range t.VarsFrom {
+			if from.File == "" {
+				v.fault(fmt.Sprintf("%s.varsFrom[%d].file", at, j), "missing-key", "", "a file is required")
+			}
+		}
+		if t.Mode != Correct && t.Mode != Report {
+			v.fault(at+".mode", "bad-value", "", "want %s or %s, got %q", Correct, Report, t.Mode)
+		}
+	}
+}
+
+func (v *validator) targetName(at string, t *Target, names map[string]string) {
+	if t.Name != "" && !targetPattern.MatchString(t.Name) {
+		v.fault(at+".name", "bad-value", "", "%q: use letters, digits, dots, dashes, underscores and {1} to {9}", t.Name)
+	} else {
+		switch first, taken := names[t.Name]; {
+		case t.Name == "":
+			v.fault(at+".name", "missing-key", "", "a name is required")
+		case taken:
+			v.fault(at+".name", "duplicate-name", "", "%q is the name of %s already", t.Name, first)
+		default:
+			names[t.Name] = at
+		}
+	}
+	g, err := ParseGlob(t.Path)
+	if err != nil {
+		v.fault(at+".path", "bad-value", "", "%v", err)
+		return
+	}
+	used := map[int]bool{}
+	for _, m := range placeholder.FindAllStringSubmatch(t.Name, -1) {
+		n := int(m[1][0] - '0')
+		used[n] = true
+		if n > g.Wildcards() {
+			v.fault(at+".name", "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, t.Path)
+		}
+	}
+	for n := 1; n <= g.Wildcards(); n++ {
+		if !used[n] {
+			v.fault(at+".name", "bad-value", "", "the path has %d wildcard(s), so the name needs {%d} to tell its targets apart", g.Wildcards(), n)
+		}
+	}
+}
+
+func (v *validator) roles(at string, t *Target) {
+	if t.RoleARN != "" && !rolePattern.MatchString(t.RoleARN) {
+		v.fault(at+".roleARN", "bad-value", "", "%q is not the ARN of a role", t.RoleARN)
+	}
+	for i, r := range t.AllowedRoleARNs {
+		if !rolePattern.MatchString(r) {
+			v.fault(fmt.Sprintf("%s.allowedRoleARNs[%d]", at, i), "bad-value", "give each role in full; there are no wildcards", "%q is not the ARN of a role", r)
+		}
+	}
+	if parts := strings.Split(t.RoleARN, ":"); t.AccountID != "" && rolePattern.MatchString(t.RoleARN) && parts[4] != t.AccountID {
+		v.fault(at+".roleARN", "bad-value", "", "the role is in account %s, but accountID is %s", parts[4], t.AccountID)
+	}
+}
+
+func (v *validator) network(at string, n Network) {
+	if n.VPCID != "" && !strings.HasPrefix(n.VPCID, "vpc-") {
+		v.fault(at+".vpcID", "bad-value", "", "%q is not the id of a VPC", n.VPCID)
+	}
+	for i, id := range n.SubnetIDs {
+		if !strings.HasPrefix(id, "subnet-") {
+			v.fault(fmt.Sprintf("%s.subnetIDs[%d]", at, i), "bad-value", "", "%q is not the id of a subnet", id)
+		}
+	}
+	for i, id := range n.SecurityGroupIDs {
+		if !strings.HasPrefix(id, "sg-") {
+			v.fault(fmt.Sprintf("%s.securityGroupIDs[%d]", at, i), "bad-value", "", "%q is not the id of a security group", id)
+		}
+	}
+}
+
+// cleanPath is a target's path in the form of tree paths.
+func cleanPath(p string) (string, error) {
+	c := path.Clean(p)
+	if path.IsAbs(c) || c == ".." || strings.HasPrefix(c, "../") || strings.Contains(p, "\\") {
+		return "", fmt.Errorf("%q is not a path below the source's root", p)
+	}
+	return c, nil
+}

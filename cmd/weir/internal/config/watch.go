@@ -1,0 +1,73 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settle is how long a changed file must rest before it is read: an editor
+// writes in several steps, and a half-written file is not a bad configuration.
+const settle = 200 * time.Millisecond
+
+// Watch calls changed after the content of any of the files has changed, and
+// returns when ctx ends. It watches the files' directories, because editors and
+// mounted ConfigMaps put a new file or link in the place of the old one.
+func Watch(ctx context.Context, files []string, changed func()) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch configuration: %w", err)
+	}
+	defer func() { _ = w.Close() }() // nothing is left to do with an error
+	seen := map[string]bool{}
+	for _, f := range files {
+		if dir := filepath.Dir(f); !seen[dir] {
+			seen[dir] = true
+			if err := w.Add(dir); err != nil {
+				return fmt.Errorf("watch configuration: %s: %w", dir, err)
+			}
+		}
+	}
+	last := digest(files)
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-w.Events:
+			if !ok {
+				return nil
+			}
+			timer.Reset(settle)
+		case _, ok := <-w.Errors:
+			if !ok {
+				return nil
+			}
+			// Events may have been lost; the content tells.
+			timer.Reset(settle)
+		case <-timer.C:
+			if now := digest(files); !bytes.Equal(now, last) {
+				last = now
+				changed()
+			}
+		}
+	}
+}
+
+// digest is a hash over the files' contents; one that cannot be read counts as empty.
+func digest(files []string) []byte {
+	h := sha256.New()
+	for _, f := range files {
+		content, err := os.ReadFile(f)
+		fmt.Fprintf(h, "%d %t\n", len(content), err == nil)
+		h.Write(content)
+	}
+	return h.Sum(nil)
+}

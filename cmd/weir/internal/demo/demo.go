@@ -1,0 +1,153 @@
+// Package demo sets up everything that weir needs on one machine: an embedded
+// AWS with a fast clock, a Git repository made from the example fleet, and a
+// configuration that follows it. What it makes are ordinary files, so that a
+// reader can look at them, change them, and carry on with them.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
+)
+
+// The addresses that a demo takes where they are free.
+const (
+	pageAddress = "127.0.0.1:8344"
+	awsAddress  = "127.0.0.1:8345"
+	anyPort     = "127.0.0.1:0"
+)
+
+// Demo is a directory with all that the demo needs, and its AWS.
+type Demo struct {
+	// Dir is the demo's directory, Repository the Git work tree in it, and
+	// Config the configuration file.
+	Dir        string
+	Repository string
+	Config     string
+	// AWS is the embedded AWS; it serves once its Run is called.
+	AWS *embedded.Server
+	// Git says that git is installed, so that commits can be made.
+	Git bool
+}
+
+// New makes what is missing in dir: a demo that was kept goes on where it was.
+func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("make demo: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make demo: %w", err)
+	}
+	d := &Demo{Dir: dir, Repository: filepath.Join(dir, "fleet"), Config: filepath.Join(dir, "weir.yaml")}
+	if d.Git, err = makeRepository(ctx, d.Repository, files); err != nil {
+		return nil, fmt.Errorf("make demo: %w", err)
+	}
+	o := embedded.Options{Listen: awsAddress, State: filepath.Join(dir, "aws.json")}
+	if d.AWS, err = embedded.New(ctx, o); err != nil {
+		o.Listen = anyPort
+		if d.AWS, err = embedded.New(ctx, o); err != nil {
+			return nil, fmt.Errorf("make demo: %w", err)
+		}
+	}
+	page, err := freeAddress(ctx, pageAddress)
+	if err == nil {
+		err = d.configure(page)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make demo: %w", err), d.AWS.Close())
+	}
+	return d, nil
+}
+
+// freeAddress is the preferred address if nobody listens there, or one with
+// another port.
+func freeAddress(ctx context.Context, preferred string) (string, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", preferred)
+	if err != nil {
+		if l, err = lc.Listen(ctx, "tcp", anyPort); err != nil {
+			return "", err
+		}
+	}
+	return l.Addr().String(), l.Close()
+}
+
+const configText = `# The demo's configuration: a real one. weir reads it again when it changes.
+apiVersion: weir.dev/v1alpha1
+kind: Config
+instance: weir
+stateDir: state
+listen: %s
+interval: 5s
+aws:
+  endpoint: %s # the embedded AWS; leave it out for AWS itself
+sources:
+- name: fleet
+  url: fleet # a Git repository beside this file
+targets:
+- name: "{1}" # one target for each directory that the path matches
+  source: fleet
+  path: overlays/*
+  region: eu-west-1
+  vars:
+    CLUSTER_NAME: demo
+    KUBERNETES_VERSION: v1.34.1
+    AWS_REGION: eu-west-1
+    API_SERVER: 10.0.0.10
+  varsFrom:
+  - file: join.env # what a real fleet keeps out of Git
+  prune:
+    enabled: true
+    limit: 1
+`
+
+// joinText holds values of the right form that open no door.
+const joinText = `# Values for kubeadm join, as "kubeadm token create --print-join-command" prints them.
+JOIN_TOKEN=abcdef.0123456789abcdef
+CA_CERT_HASH=sha256:0000000000000000000000000000000000000000000000000000000000000000
+`
+
+func (d *Demo) configure(page string) error {
+	join := filepath.Join(d.Dir, "join.env")
+	if _, err := os.Stat(join); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(join, []byte(joinText), 0o600); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(d.Config, fmt.Appendf(nil, configText, page, d.AWS.URL()), 0o600)
+}
+
+// NextSteps are command lines that work as they stand while the demo runs; weir
+// is how to call this program.
+func (d *Demo) NextSteps(weir string) string {
+	const watch = `
+What to try next, in another terminal:
+
+  # Ask for another size: the page shows it within a second of the commit.
+  cd %[1]s
+  sed -i.bak 's/maxSize: 12/maxSize: 20/' overlays/spot/awsmachinepool-patch.yaml
+  %[2]s
+
+  # Change something behind weir's back: it is put right within ten seconds.
+  export AWS_ACCESS_KEY_ID=weir AWS_SECRET_ACCESS_KEY=weir AWS_DEFAULT_REGION=eu-west-1
+  aws --endpoint-url %[3]s autoscaling update-auto-scaling-group --auto-scaling-group-name spot-workers --max-size 7
+
+  # See what the next pass would do, and how the pools stand.
+  %[4]s plan --config %[5]s
+  %[4]s status --config %[5]s
+
+Ctrl-C ends the demo.
+`
+	commit := "git commit -qam 'a larger spot pool'"
+	if !d.Git {
+		commit = "# git is not installed here, so there is no way to commit it"
+	}
+	return fmt.Sprintf(watch, d.Repository, commit, d.AWS.URL(), weir, d.Config)
+}

@@ -1,0 +1,112 @@
+package demo
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	examplerepo "github.com/weir-gitops/weir/example-repo"
+	"github.com/weir-gitops/weir/source"
+)
+
+// TestRepositoryWithAndWithoutGit makes the demo's repository both ways and
+// reads it back as the daemon does.
+func TestRepositoryWithAndWithoutGit(t *testing.T) {
+	for name, path := range map[string]string{"with git": os.Getenv("PATH"), "without git": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			_, err := exec.LookPath("git")
+			if name == "with git" && err != nil {
+				t.Skip("git is not installed")
+			}
+			t.Setenv("PATH", path)
+			dir := filepath.Join(t.TempDir(), "fleet")
+			hasGit, err := makeRepository(t.Context(), dir, examplerepo.Files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if hasGit != (name == "with git") {
+				t.Errorf("git found: %t", hasGit)
+			}
+			g, err := source.New(source.Config{Name: "demo", URL: dir}, source.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			snap, err := g.Latest(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if snap.Subject != subject || snap.Ref != "refs/heads/main" {
+				t.Errorf("commit %q on %s", snap.Subject, snap.Ref)
+			}
+			n := 0
+			err = fs.WalkDir(examplerepo.Files, ".", func(name string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() {
+					return err
+				}
+				n++
+				want, err := fs.ReadFile(examplerepo.Files, name)
+				if err != nil {
+					return err
+				}
+				got, err := snap.Tree.ReadFile(name)
+				if err != nil || string(got) != string(want) {
+					t.Errorf("%s differs: %v", name, err)
+				}
+				return nil
+			})
+			if err != nil || n < 10 {
+				t.Errorf("%d files, %v", n, err)
+			}
+			// A second time changes nothing.
+			if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("mine"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := makeRepository(t.Context(), dir, examplerepo.Files); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, "README.md")); err != nil || string(got) != "mine" {
+				t.Errorf("a kept demo was overwritten: %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestDemoWritesAValidConfiguration(t *testing.T) {
+	d, err := New(t.Context(), t.TempDir(), examplerepo.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.AWS.Run(ctx) }()
+	c, faults, err := config.Load(d.Config, config.Env{Getenv: os.Getenv})
+	if err != nil || c == nil {
+		t.Fatalf("%v, %v", err, faults)
+	}
+	if c.Sources[0].URL != d.Repository || c.AWS.Endpoint != d.AWS.URL() {
+		t.Errorf("source %s, endpoint %s", c.Sources[0].URL, c.AWS.Endpoint)
+	}
+	if _, err := c.Targets[0].Values(); err != nil {
+		t.Error(err)
+	}
+	steps := d.NextSteps("weir")
+	for _, want := range []string{d.Repository, d.Config, d.AWS.URL(), "maxSize: 12"} {
+		if !strings.Contains(steps, want) {
+			t.Errorf("next steps lack %s", want)
+		}
+	}
+	patch, err := fs.ReadFile(examplerepo.Files, "overlays/spot/awsmachinepool-patch.yaml")
+	if err != nil || !strings.Contains(string(patch), "maxSize: 12") {
+		t.Errorf("the command of the next steps finds nothing to change: %v", err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,162 @@
+// Package embedded runs the embedded AWS as a server of its own: on a listener,
+// with its state kept in a file so that it survives a restart.
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/atomicfile"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+)
+
+// saveEvery is the time between two looks at whether the state has changed.
+const saveEvery = 3 * time.Second
+
+// Options configure a server.
+type Options struct {
+	// Listen is host:port; port 0 chooses a free one.
+	Listen string
+	// State is a file that the state is read from, if it exists, and saved to;
+	// empty keeps it in memory only.
+	State string
+	// Seed is a JSON file with resources beside the seeded ones; empty for none.
+	Seed string
+	// Realtime takes AWS's own times instead of seconds.
+	Realtime bool
+	// Throttle answers as AWS does when a token bucket is empty.
+	Throttle bool
+	// Quotas override AWS's by name.
+	Quotas map[string]int
+	Logger *slog.Logger
+}
+
+// Server is a listening emulator. It serves once Run is called.
+type Server struct {
+	// AWS is the emulator behind it.
+	AWS *awsemu.Server
+
+	state    string
+	logger   *slog.Logger
+	listener net.Listener
+	server   *http.Server
+	saved    [sha256.Size]byte
+	calls    int
+}
+
+// New listens and restores the state, and starts no goroutine.
+func New(ctx context.Context, o Options) (*Server, error) {
+	timings := awsemu.Fast()
+	if o.Realtime {
+		timings = awsemu.Realistic()
+	}
+	emu, err := awsemu.New(awsemu.Options{Timings: timings, Throttle: o.Throttle, Quotas: o.Quotas})
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded AWS: %w", err)
+	}
+	if o.State != "" {
+		if err := readFile(o.State, emu.Load); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load the state of the embedded AWS: %w", err)
+		}
+	}
+	if o.Seed != "" {
+		if err := readFile(o.Seed, emu.Seed); err != nil {
+			return nil, fmt.Errorf("seed the embedded AWS: %w", err)
+		}
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded AWS: %w", err)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{
+		AWS: emu, state: o.State, logger: o.Logger, listener: l, calls: -1,
+		server: &http.Server{
+			Handler: emu, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		},
+	}, nil
+}
+
+func readFile(name string, read func(io.Reader) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // opened for reading only
+	return read(f)
+}
+
+// URL is the address for --endpoint-url.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Run serves until ctx ends, saves the state while it changes, and once more at
+// the end.
+func (s *Server) Run(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(s.listener) }()
+	ticker := time.NewTicker(saveEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-served:
+			return errors.Join(fmt.Errorf("serve the embedded AWS: %w", err), s.save())
+		case <-ticker.C:
+			if err := s.save(); err != nil {
+				s.logger.Error("state of the embedded AWS not saved", "error", err)
+			}
+		case <-ctx.Done():
+			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			err := s.server.Shutdown(stop)
+			if err != nil {
+				err = errors.Join(fmt.Errorf("stop the embedded AWS: %w", err), s.server.Close())
+			}
+			if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
+				err = errors.Join(err, serveErr)
+			}
+			return errors.Join(err, s.save())
+		}
+	}
+}
+
+// Close gives the listener up without serving.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// save writes the state if something was called since and it differs.
+func (s *Server) save() error {
+	if s.state == "" {
+		return nil
+	}
+	calls := 0
+	for _, n := range s.AWS.CallCounts() {
+		calls += n
+	}
+	if calls == s.calls {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := s.AWS.Save(&b); err != nil {
+		return fmt.Errorf("save the state of the embedded AWS: %w", err)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	if sum != s.saved {
+		if err := atomicfile.Write(s.state, b.Bytes()); err != nil {
+			return fmt.Errorf("save the state of the embedded AWS: %w", err)
+		}
+	}
+	s.calls, s.saved = calls, sum
+	return nil
+}

@@ -1,0 +1,300 @@
+// Package fleet puts together what the stages know apart: for each configured
+// target the snapshot of its source, its render, its policy and the account that
+// it is applied to. The flow is
+//
+//	expand   paths with wildcards become targets, over each snapshot's tree
+//	render   each target whose read set or variables changed; the rest is kept
+//	scope    targets are grouped by account and region, opened when first needed
+//
+// and the result is what one pass of the reconciler takes. Whatever is missing
+// on the way is in the target's Desired as an error or a diagnostic, with Whole
+// unset, so that nothing is deleted for it.
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/source"
+)
+
+// View is a source as it stands: its last good snapshot, and why there is no
+// newer one.
+type View struct {
+	// ID is the identity of the repository.
+	ID string
+	// Snapshot has no tree before the first good one.
+	Snapshot source.Snapshot
+	Err      error
+	// At gives another commit of the source.
+	At func(ctx context.Context, revision string) (source.Snapshot, error)
+}
+
+// Options of a Fleet.
+type Options struct {
+	Config *config.Config
+	Scopes *Scopes
+	// EmbeddedURL is the address of the embedded AWS where aws.endpoint is
+	// "embedded"; Endpoint takes the place of every configured endpoint.
+	EmbeddedURL string
+	Endpoint    string
+	// DigestKey keys what stands for user data in plans.
+	DigestKey []byte
+	Logger    *slog.Logger
+}
+
+// Fleet composes passes. It remembers renders between them. It is used by one
+// goroutine at a time.
+type Fleet struct {
+	o       Options
+	renders map[string]*rendered // by target
+}
+
+// New returns a fleet that has rendered nothing yet.
+func New(o Options) *Fleet {
+	return &Fleet{o: o, renders: map[string]*rendered{}}
+}
+
+// Adopt takes over the renders of a fleet with an earlier configuration, so that
+// a reload renders only what it changed.
+func (f *Fleet) Adopt(earlier *Fleet) { f.renders = earlier.renders }
+
+// Target is one target, its path's wildcards expanded.
+type Target struct {
+	Name, Source, Path, Account, Region string
+}
+
+// Revision is what a source's commit means for its targets.
+type Revision struct {
+	Source, SHA string
+	// Touched are the targets whose render the commit changed.
+	Touched []string
+}
+
+// Composition is what one pass takes.
+type Composition struct {
+	Batches   []reconciler.Batch
+	Targets   []Target
+	Revisions []Revision
+}
+
+// item is a target on its way to a Desired.
+type item struct {
+	target *config.Target
+	name   string
+	path   string
+	view   View
+	vars   map[string]string
+	// err says that the target cannot be rendered or not be trusted to be whole.
+	err     error
+	diags   diag.List
+	render  *rendered
+	desired reconciler.Desired
+	key     reconciler.ScopeKey
+}
+
+// renderWorkers is how many targets are rendered at once.
+const renderWorkers = 2
+
+// Compose makes what one pass takes of the sources' views, by name. It fails
+// only if ctx ends.
+func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Composition, error) {
+	items := f.expand(views)
+	if err := f.renderAll(ctx, items); err != nil {
+		return nil, err
+	}
+	sources := f.sourceIDs(views)
+	for _, it := range items {
+		it.desired = f.desired(it, sources)
+	}
+	c := &Composition{Revisions: revisions(f.o.Config, views, items)}
+	c.Batches = f.batches(ctx, items)
+	for _, b := range c.Batches {
+		for _, d := range b.Targets {
+			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: d.Policy.Account, Region: d.Policy.Region})
+		}
+	}
+	paths := map[string]string{}
+	for _, it := range items {
+		paths[it.name] = it.path
+	}
+	for i := range c.Targets {
+		c.Targets[i].Path = paths[c.Targets[i].Name]
+	}
+	slices.SortFunc(c.Targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
+	return c, ctx.Err()
+}
+
+// expand makes one item of each target that the configuration stands for.
+func (f *Fleet) expand(views map[string]View) []*item {
+	var items []*item
+	taken := map[string]*item{}
+	for i := range f.o.Config.Targets {
+		t := &f.o.Config.Targets[i]
+		vars, err := t.Values()
+		for _, it := range expandTarget(t, views[t.Source]) {
+			it.vars = vars
+			if it.err == nil {
+				it.err = err
+			}
+			if first := taken[it.name]; first != nil {
+				first.diags = append(first.diags, diag.Diagnostic{
+					Severity: diag.Error, Code: "duplicate-target",
+					Summary: fmt.Sprintf("paths %s and %s both give the target %q", first.path, it.path, it.name),
+					Detail:  "Give the targets names that tell them apart.",
+				})
+				continue
+			}
+			taken[it.name] = it
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+func expandTarget(t *config.Target, v View) []*item {
+	glob, err := config.ParseGlob(t.Path)
+	if err != nil {
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
+	}
+	if v.Snapshot.Tree == nil {
+		// Which targets a wildcard stands for is unknown. One that stands for
+		// them all keeps the account from being taken for complete.
+		err := v.Err
+		if err == nil {
+			err = fmt.Errorf("read source %s: not read yet", t.Source)
+		}
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
+	}
+	matches, err := glob.Expand(v.Snapshot.Tree)
+	if err != nil {
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
+	}
+	if len(matches) == 0 {
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, diags: diag.List{{
+			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("nothing in the commit matches path %s", t.Path),
+			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
+		}}}}
+	}
+	items := make([]*item, len(matches))
+	for i, m := range matches {
+		items[i] = &item{target: t, name: config.NameFor(t.Name, m), path: m.Path, view: v}
+	}
+	return items
+}
+
+func (f *Fleet) renderAll(ctx context.Context, items []*item) error {
+	var g errgroup.Group
+	g.SetLimit(renderWorkers)
+	kept := make(map[string]*rendered, len(items))
+	for _, it := range items {
+		it.render = f.renders[it.name]
+		if it.render == nil {
+			it.render = &rendered{}
+		}
+		kept[it.name] = it.render
+		g.Go(func() error { return it.draw(ctx) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	f.renders = kept
+	return nil
+}
+
+func (f *Fleet) sourceIDs(views map[string]View) []string {
+	var ids []string
+	for _, s := range f.o.Config.Sources {
+		ids = append(ids, views[s.Name].ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// desired is the item as the reconciler takes it, but for its account.
+func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
+	t, snap := it.target, it.view.Snapshot
+	d := reconciler.Desired{
+		Policy: plan.Policy{
+			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
+			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
+			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
+		},
+		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
+		Source:  t.Source, Ref: snap.Ref, Commit: plan.Commit{Revision: snap.Revision, Subject: snap.Subject},
+		Touched: snap.Revision != "" && it.render.touchedBy == snap.Revision,
+		Err:     it.err, Diagnostics: it.diags,
+	}
+	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
+	if it.err == nil {
+		d.Err = it.view.Err
+	}
+	// A render that is kept while something cannot be read stands for this very
+	// path, repository and values only: after a reload the target may be another.
+	if r := it.render.result; r != nil && !it.diags.HasErrors() && it.render.of(it) {
+		fill(&d, r, &it.key, t.AllowedRoleARNs)
+	}
+	d.Whole = d.Whole && d.Err == nil
+	return d
+}
+
+// endpoint is where the target's AWS is; empty for AWS itself.
+func (f *Fleet) endpoint(t *config.Target) string {
+	switch {
+	case f.o.Endpoint != "":
+		return f.o.Endpoint
+	case t.EndpointURL != "":
+		return t.EndpointURL
+	case f.o.Config.AWS.Endpoint == config.EmbeddedEndpoint:
+		return f.o.EmbeddedURL
+	default:
+		return f.o.Config.AWS.Endpoint
+	}
+}
+
+func revisions(c *config.Config, views map[string]View, items []*item) []Revision {
+	var out []Revision
+	for _, s := range c.Sources {
+		sha := views[s.Name].Snapshot.Revision
+		if sha == "" {
+			continue
+		}
+		r := Revision{Source: s.Name, SHA: sha}
+		for _, it := range items {
+			if it.target.Source == s.Name && it.desired.Touched {
+				r.Touched = append(r.Touched, it.name)
+			}
+		}
+		slices.Sort(r.Touched)
+		out = append(out, r)
+	}
+	return out
+}
+
+// batches groups the items by scope, opens the scopes and tells the targets
+// their account.
+func (f *Fleet) batches(ctx context.Context, items []*item) []reconciler.Batch {
+	index := map[reconciler.ScopeKey]int{}
+	var out []reconciler.Batch
+	for _, it := range items {
+		n, known := index[it.key]
+		if !known {
+			n = len(out)
+			index[it.key] = n
+			out = append(out, reconciler.Batch{Key: it.key})
+		}
+		out[n].Targets = append(out[n].Targets, it.desired)
+	}
+	f.o.Scopes.Attach(ctx, out)
+	return out
+}

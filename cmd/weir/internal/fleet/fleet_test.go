@@ -1,0 +1,302 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source"
+)
+
+const poolYAML = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: NAME}
+spec:
+  clusterName: demo
+  replicas: 1
+  template:
+    spec:
+      clusterName: demo
+      version: v1.33.0
+      bootstrap: {dataSecretName: ""}
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: NAME}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachinePool
+metadata: {name: NAME}
+spec:
+  minSize: 1
+  maxSize: ${MAX:=3}
+  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}
+`
+
+// clusterYAML is a cluster in a region, with a role to assume.
+const clusterYAML = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: demo}
+spec: {infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSCluster, name: demo}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSCluster
+metadata: {name: demo}
+spec: {region: us-west-2, identityRef: {kind: AWSClusterRoleIdentity, name: other}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterRoleIdentity
+metadata: {name: other}
+spec:
+  roleARN: arn:aws:iam::111111111111:role/other
+  allowedNamespaces: {}
+  sourceIdentityRef: {kind: AWSClusterControllerIdentity, name: default}
+`
+
+func pools(paths ...string) tree.Map {
+	m := tree.Map{}
+	for _, p := range paths {
+		m[p+"/pool.yaml"] = strings.ReplaceAll(poolYAML, "NAME", "pool-"+filepath.Base(p))
+	}
+	return m
+}
+
+func snapshot(revision string, m tree.Map) source.Snapshot {
+	return source.Snapshot{Source: "s", Revision: revision, Ref: "refs/heads/main", Subject: "subject of " + revision, Tree: m}
+}
+
+// harness is a fleet over an embedded AWS.
+type harness struct {
+	t      *testing.T
+	fleet  *Fleet
+	url    string
+	scopes *Scopes
+	dir    string
+}
+
+func newHarness(t *testing.T, targets string) *harness {
+	t.Helper()
+	emu, err := awsemu.New(awsemu.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(emu)
+	t.Cleanup(server.Close)
+	h := &harness{t: t, url: server.URL, dir: t.TempDir()}
+	getenv := func(string) string { return "" }
+	text := fmt.Sprintf("apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nstateDir: state\naws: {endpoint: %q}\nsources: [{name: s, url: r}]\ntargets:\n%s", server.URL, targets)
+	c, faults := config.Parse(filepath.Join(h.dir, "weir.yaml"), []byte(text), config.Env{Getenv: getenv})
+	if c == nil {
+		t.Fatal(faults)
+	}
+	h.scopes = NewScopes(ScopesOptions{Logger: slog.New(slog.DiscardHandler), Getenv: getenv})
+	h.fleet = New(Options{Config: c, Scopes: h.scopes, Logger: slog.New(slog.DiscardHandler)})
+	return h
+}
+
+func (h *harness) compose(v View) (*Composition, map[string]reconciler.Desired) {
+	h.t.Helper()
+	v.ID = "id"
+	c, err := h.fleet.Compose(h.t.Context(), map[string]View{"s": v})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	out := map[string]reconciler.Desired{}
+	for _, b := range c.Batches {
+		for _, d := range b.Targets {
+			out[d.Policy.Target] = d
+		}
+	}
+	return c, out
+}
+
+const globbed = "- {name: '{1}', path: 'o/*', region: eu-west-1}\n"
+
+func TestOnlyWhatACommitChangesIsRenderedAgain(t *testing.T) {
+	h := newHarness(t, globbed)
+	m := pools("o/one", "o/two")
+	c, first := h.compose(View{Snapshot: snapshot("r1", m)})
+	if diff := cmp.Diff([]Revision{{Source: "s", SHA: "r1", Touched: []string{"one", "two"}}}, c.Revisions); diff != "" {
+		t.Errorf("first revision (-want +got):\n%s", diff)
+	}
+	if len(c.Batches) != 1 || c.Batches[0].Scope == nil || c.Batches[0].Key.Account != "000000000000" {
+		t.Fatalf("batches: %+v", c.Batches)
+	}
+
+	m = maps.Clone(m)
+	m["o/two/pool.yaml"] += "# changed\n"
+	c, second := h.compose(View{Snapshot: snapshot("r2", m)})
+	if diff := cmp.Diff([]string{"two"}, c.Revisions[0].Touched); diff != "" {
+		t.Errorf("touched (-want +got):\n%s", diff)
+	}
+	if first["one"].Set != second["one"].Set {
+		t.Error("an untouched target was rendered again")
+	}
+	if first["two"].Set == second["two"].Set {
+		t.Error("a touched target was not rendered again")
+	}
+	if d := second["one"]; d.Commit.Revision != "r2" || d.Touched || !d.Whole {
+		t.Errorf("untouched target: %+v", d)
+	}
+
+	// A later pass over the same commit says the same.
+	if c, _ = h.compose(View{Snapshot: snapshot("r2", m)}); !cmp.Equal(c.Revisions[0].Touched, []string{"two"}) {
+		t.Errorf("a second pass says the commit touches %v", c.Revisions[0].Touched)
+	}
+
+	// A directory that appears is a target of its own.
+	m = maps.Clone(m)
+	maps.Copy(m, pools("o/three"))
+	c, third := h.compose(View{Snapshot: snapshot("r3", m)})
+	if len(third) != 3 || !cmp.Equal(c.Revisions[0].Touched, []string{"three"}) {
+		t.Errorf("targets %d, touched %v", len(third), c.Revisions[0].Touched)
+	}
+}
+
+func TestASourceThatFailsIsNeverEmpty(t *testing.T) {
+	h := newHarness(t, globbed)
+	broken := errors.New("unreachable")
+	// Before the first snapshot, one target stands for all.
+	_, got := h.compose(View{Err: broken})
+	if d := got["{1}"]; !errors.Is(d.Err, broken) || d.Set != nil || d.Whole {
+		t.Errorf("without a snapshot: %+v", d)
+	}
+	_, got = h.compose(View{})
+	if d := got["{1}"]; d.Err == nil || d.Whole {
+		t.Errorf("before the source was read: %+v", d)
+	}
+	// After it, the last good one stays, and nothing may be deleted.
+	h.compose(View{Snapshot: snapshot("r1", pools("o/one"))})
+	_, got = h.compose(View{Snapshot: snapshot("r1", pools("o/one")), Err: broken})
+	if d := got["one"]; !errors.Is(d.Err, broken) || d.Set == nil || len(d.Set.Pools) != 1 || d.Whole {
+		t.Errorf("with the last snapshot: %+v", d)
+	}
+}
+
+func TestDiagnosticsOfComposition(t *testing.T) {
+	withCluster := pools("o/one")
+	withCluster["o/one/cluster.yaml"] = clusterYAML
+	tests := map[string]struct {
+		targets string
+		tree    tree.Map
+		code    string
+		whole   bool
+		set     bool
+	}{
+		"nothing matches":      {globbed, pools("elsewhere/one"), "path-missing", false, false},
+		"path missing":         {"- {name: one, path: o/gone, region: eu-west-1}\n", pools("o/one"), "path-missing", false, false},
+		"names collide":        {"- {name: 'one', path: o/one, region: eu-west-1}\n- {name: '{1}', path: 'o/*', region: eu-west-1}\n", pools("o/one"), "duplicate-target", false, false},
+		"role not allowed":     {"- {name: one, path: o/one, region: us-west-2}\n", withCluster, "role-not-allowed", false, false},
+		"region of a cluster":  {"- {name: one, path: o/one, region: eu-west-1, allowedRoleARNs: ['arn:aws:iam::111111111111:role/other']}\n", withCluster, "region-differs", true, true},
+		"broken YAML":          {"- {name: one, path: o/one, region: eu-west-1}\n", tree.Map{"o/one/pool.yaml": "a: ["}, "yaml-syntax", false, false},
+		"one pool of two good": {"- {name: one, path: o, region: eu-west-1}\n", tree.Map{"o/a.yaml": pools("aaa")["aaa/pool.yaml"], "o/b.yaml": strings.Replace(pools("bbb")["bbb/pool.yaml"], "minSize: 1", "minSize: 9", 1)}, "", false, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, tc.targets)
+			_, got := h.compose(View{Snapshot: snapshot("r1", tc.tree)})
+			d, ok := got["one"]
+			if !ok {
+				d = got["{1}"]
+			}
+			found := tc.code == "" && d.Diagnostics.HasErrors()
+			for _, g := range d.Diagnostics {
+				found = found || g.Code == tc.code
+			}
+			if !found || d.Whole != tc.whole || (d.Set != nil) != tc.set {
+				t.Errorf("want %q, whole %t, set %t; got whole %t, set %t, error %v, %v", tc.code, tc.whole, tc.set, d.Whole, d.Set != nil, d.Err, d.Diagnostics)
+			}
+		})
+	}
+}
+
+func TestTheRoleOfAClusterLeadsToItsAccount(t *testing.T) {
+	h := newHarness(t, "- {name: one, path: o/one, region: us-west-2, allowedRoleARNs: ['arn:aws:iam::111111111111:role/other']}\n")
+	m := pools("o/one")
+	m["o/one/cluster.yaml"] = clusterYAML
+	c, got := h.compose(View{Snapshot: snapshot("r1", m)})
+	if d := got["one"]; d.Policy.Account != "111111111111" || c.Batches[0].Key.RoleARN != "arn:aws:iam::111111111111:role/other" {
+		t.Errorf("account %q, key %+v, error %v, %v", d.Policy.Account, c.Batches[0].Key, d.Err, d.Diagnostics)
+	}
+}
+
+func TestAnAccountThatCannotBeOpened(t *testing.T) {
+	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1, accountID: '999999999999'}\n")
+	c, got := h.compose(View{Snapshot: snapshot("r1", pools("o/one"))})
+	if d := got["one"]; d.Err == nil || !strings.Contains(d.Err.Error(), "999999999999") || d.Whole || c.Batches[0].Scope != nil {
+		t.Errorf("error %v, whole %t", d.Err, d.Whole)
+	}
+}
+
+func TestTwoRolesInOneAccountDeleteNothing(t *testing.T) {
+	role := "roleARN: 'arn:aws:iam::222222222222:role/%s'"
+	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1, "+fmt.Sprintf(role, "x")+"}\n- {name: two, path: o/two, region: eu-west-1, "+fmt.Sprintf(role, "y")+"}\n")
+	_, got := h.compose(View{Snapshot: snapshot("r1", pools("o/one", "o/two"))})
+	for name, d := range got {
+		if d.Err != nil || d.Whole {
+			t.Errorf("%s: error %v, whole %t", name, d.Err, d.Whole)
+		}
+	}
+}
+
+func TestVariables(t *testing.T) {
+	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1, varsFrom: [{file: vars}]}\n")
+	view := View{Snapshot: snapshot("r1", pools("o/one"))}
+	_, got := h.compose(view)
+	if got["one"].Err == nil {
+		t.Error("a missing file is no error")
+	}
+	for _, size := range []int32{7, 8} {
+		if err := os.WriteFile(filepath.Join(h.dir, "vars"), fmt.Appendf(nil, "MAX=%d\n", size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, got = h.compose(view)
+		if d := got["one"]; d.Err != nil || d.Set == nil || d.Set.Pools[0].Group.MaxSize != size {
+			t.Errorf("size %d: error %v, %v", size, d.Err, d.Diagnostics)
+		}
+	}
+}
+
+func TestPruneTrailer(t *testing.T) {
+	h := newHarness(t, globbed)
+	parent := snapshot("r1", pools("o/one", "o/two"))
+	after := snapshot("r2", tree.Map{"o/one/pool.yaml": "# nothing\n", "o/two/pool.yaml": "# nothing\n"})
+	after.Parent, after.Message = "r1", "remove\n\nBecause.\n\nSigned-off-by: x\nweir-allow-prune: one\n"
+	_, got := h.compose(View{Snapshot: after, At: func(_ context.Context, revision string) (source.Snapshot, error) {
+		if revision != "r1" {
+			return source.Snapshot{}, errors.New("no such commit")
+		}
+		return parent, nil
+	}})
+	if diff := cmp.Diff(map[string]bool{"default/pool-one": true}, got["one"].Policy.Prune.Allowed); diff != "" {
+		t.Errorf("allowed (-want +got):\n%s", diff)
+	}
+	if got["two"].Policy.Prune.Allowed != nil {
+		t.Errorf("another target is allowed %v", got["two"].Policy.Prune.Allowed)
+	}
+}
+
+func TestAllowedPrunes(t *testing.T) {
+	for message, want := range map[string][]string{
+		"subject": nil,
+		"Weir-Allow-Prune: subject is no trailer":           nil,
+		"s\n\nWeir-Allow-Prune: a":                          {"a"},
+		"s\r\n\r\nWeir-Allow-Prune: a\r\n":                  {"a"},
+		"s\n\nWeir-Allow-Prune: a\nWeir-Allow-Prune: b\n\n": {"a", "b"},
+		"s\n\nWeir-Allow-Prune: a\n\nlast paragraph":        nil,
+	} {
+		if diff := cmp.Diff(want, AllowedPrunes(message)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", message, diff)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// rendered is a target's last render, and what it came from.
+type rendered struct {
+	// result is nil before the first render.
+	result *render.Result
+	path   string
+	vars   map[string]string
+	source string // identity of the repository
+	// revision is the last one for which the result is known to hold;
+	// touchedBy the one that changed it.
+	revision, touchedBy string
+	// allowed are the pools whose deletion the trailer of the revision
+	// allowedBy allows.
+	allowed   map[string]bool
+	allowedBy string
+}
+
+// of reports whether the render was made of the item's path, repository and values.
+func (r *rendered) of(it *item) bool {
+	return r.path == it.path && r.source == it.view.ID && maps.Equal(r.vars, it.vars)
+}
+
+// draw renders the item, or finds that its last render still holds. What cannot
+// be read leaves the last one in place, with the reason in err. It returns an
+// error only if ctx ends.
+func (it *item) draw(ctx context.Context) error {
+	r, snap := it.render, it.view.Snapshot
+	if it.err != nil || snap.Tree == nil || it.diags.HasErrors() {
+		return ctx.Err()
+	}
+	same := r.result != nil && r.of(it)
+	if same && r.revision == snap.Revision {
+		return it.allow(ctx)
+	}
+	if gone, err := missing(snap.Tree, it.path); err != nil {
+		it.err = err
+		return ctx.Err()
+	} else if gone {
+		it.diags = append(it.diags, diag.Diagnostic{
+			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("path %s is not in the commit", it.path),
+			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
+		})
+		r.result = nil
+		it.move(snap.Revision)
+		return nil
+	}
+	if same {
+		unchanged, err := r.result.Reads.Same(snap.Tree)
+		if err != nil {
+			it.err = err
+			return ctx.Err()
+		}
+		if unchanged {
+			r.revision = snap.Revision
+			return it.allow(ctx)
+		}
+	}
+	result, err := render.Render(ctx, snap.Tree, it.path, render.Options{Vars: it.vars})
+	if err != nil {
+		it.err = err
+		return ctx.Err()
+	}
+	r.result, r.path, r.vars, r.source = result, it.path, it.vars, it.view.ID
+	it.move(snap.Revision)
+	return it.allow(ctx)
+}
+
+// move notes that a revision changed the target. A change of the configuration
+// alone touches nothing.
+func (it *item) move(revision string) {
+	if it.render.revision != revision {
+		it.render.revision, it.render.touchedBy = revision, revision
+	}
+}
+
+// missing reports whether nothing is at p in t. Behind a symlink, the build
+// tells.
+func missing(t tree.Tree, p string) (bool, error) {
+	_, err := t.Lookup(p)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if e, err := t.Lookup(dir); err == nil {
+			return e.Mode != tree.Symlink, nil
+		}
+	}
+	return true, nil
+}
+
+// allow works out which pools the commit's trailer lets go: those that the first
+// parent's render still held. Where that cannot be told, it says so and is asked
+// again by the next pass.
+func (it *item) allow(ctx context.Context) error {
+	snap := it.view.Snapshot
+	if it.render.allowedBy == snap.Revision {
+		return nil
+	}
+	it.render.allowed = nil
+	if !slices.Contains(AllowedPrunes(snap.Message), it.name) {
+		it.render.allowedBy = snap.Revision
+		return nil
+	}
+	note := func(format string, args ...any) error {
+		it.diags = append(it.diags, diag.Diagnostic{
+			Severity: diag.Warning, Code: "trailer-ignored", Summary: "the trailer " + pruneTrailer + " has no effect: " + fmt.Sprintf(format, args...),
+		})
+		return ctx.Err()
+	}
+	if snap.Parent == "" {
+		return note("the commit has no parent")
+	}
+	parent, err := it.view.At(ctx, snap.Parent)
+	if err != nil {
+		return note("%v", err)
+	}
+	before, err := render.Render(ctx, parent.Tree, it.path, render.Options{Vars: it.vars})
+	if err != nil {
+		return note("%v", err)
+	}
+	if before.Diags.HasErrors() {
+		return note("the parent commit does not render")
+	}
+	it.render.allowed, it.render.allowedBy = map[string]bool{}, snap.Revision
+	for _, p := range before.Set.Pools {
+		it.render.allowed[p.Key.String()] = true
+	}
+	return nil
+}
+
+// pruneTrailer is the Git trailer that lets a target delete more than its limit.
+const pruneTrailer = "Weir-Allow-Prune"
+
+// AllowedPrunes are the targets that a commit message's trailers name.
+func AllowedPrunes(message string) []string {
+	paragraphs := strings.Split(strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n")), "\n\n")
+	if len(paragraphs) < 2 {
+		return nil // the subject alone is no trailer
+	}
+	var out []string
+	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
+		key, value, ok := strings.Cut(line, ":")
+		if ok && strings.EqualFold(strings.TrimSpace(key), pruneTrailer) {
+			out = append(out, strings.TrimSpace(value))
+		}
+	}
+	return out
+}
+
+// fill puts a render into a Desired, and the role that its clusters name into
+// the scope's key.
+func fill(d *reconciler.Desired, r *render.Result, key *reconciler.ScopeKey, allowedRoles []string) {
+	diags := append(slices.Clone(d.Diagnostics), unblocked(r)...)
+	role, fault := roleOf(r, key.RoleARN, allowedRoles)
+	if fault != nil {
+		diags = append(diags, *fault)
+	}
+	diags = append(diags, regionRemarks(r, key.Region)...)
+	d.Diagnostics = diags.Sorted()
+	if fault != nil || r.Diags.HasErrors() && len(r.Set.Pools) == 0 {
+		return
+	}
+	key.RoleARN = role
+	d.Set, d.Origin = &r.Set, r.Origin
+	d.Whole = !d.Diagnostics.HasErrors()
+}
+
+// unblocked are a render's findings without those that block pools: the planner
+// says these again, as errors.
+func unblocked(r *render.Result) diag.List {
+	type finding struct{ code, object, field string }
+	again := map[finding]bool{}
+	for _, p := range r.Set.Pools {
+		for _, b := range p.Blocked {
+			again[finding{b.Code, b.Object, b.Field}] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.Diags), func(d diag.Diagnostic) bool {
+		return d.Severity == diag.Warning && again[finding{d.Code, d.Object, d.Field}]
+	})
+}
+
+// roleOf is the role to assume: that of the configuration, or the one role that
+// all clusters of the pools name and the configuration allows.
+func roleOf(r *render.Result, configured string, allowed []string) (string, *diag.Diagnostic) {
+	var roles []string
+	var named *intent.Cluster
+	for i := range r.Set.Pools {
+		cluster, ok := r.Set.Cluster(r.Set.Pools[i].ClusterKey)
+		if ok && cluster.RoleARN != "" {
+			named = &cluster
+		}
+		roles = append(roles, cluster.RoleARN)
+	}
+	slices.Sort(roles)
+	roles = slices.Compact(roles)
+	switch {
+	case named == nil:
+		return configured, nil
+	case len(roles) > 1:
+		return "", &diag.Diagnostic{
+			Severity: diag.Error, Code: "several-roles", Object: "Cluster " + named.Key.String(),
+			Summary: "the clusters of one target name different roles: " + strings.Join(slices.DeleteFunc(roles, func(s string) bool { return s == "" }), ", "),
+			Detail:  "Give clusters with different identities targets of their own.",
+		}
+	case roles[0] != configured && !slices.Contains(allowed, roles[0]):
+		return "", &diag.Diagnostic{
+			Severity: diag.Error, Code: "role-not-allowed", Object: "Cluster " + named.Key.String(),
+			Summary: "the cluster's identity names the role " + roles[0] + ", which the configuration does not allow",
+			Detail:  "Add it to targets.allowedRoleARNs, or take the identity out of the manifests.",
+		}
+	}
+	return roles[0], nil
+}
+
+// regionRemarks warns about clusters whose manifests name another region than
+// the one that the target is applied to.
+func regionRemarks(r *render.Result, region string) diag.List {
+	var out diag.List
+	for _, c := range r.Set.Clusters {
+		if c.Region != "" && c.Region != region {
+			out = append(out, diag.Diagnostic{
+				Severity: diag.Warning, Code: "region-differs", Object: "Cluster " + c.Key.String(),
+				Summary: fmt.Sprintf("the manifests of cluster %s say region %s; the target is applied to %s", c.Key, c.Region, region),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Applied prints what an apply did to one target.
+func (p Printer) Applied(a Applied) {
+	p.headline(a.Last)
+	for _, o := range a.Outcomes {
+		p.outcome(o)
+	}
+	last := PlanOf(a.Last)
+	p.remarks(last)
+	done, failed := count(a.Outcomes, plan.Done), count(a.Outcomes, plan.Failed)
+	switch {
+	case last.Diagnostics.HasErrors() && len(a.Outcomes) == 0:
+		p.line("  ", p.paint(red, "Nothing was done"), ": ", CountDiagnostics(last.Diagnostics), ".")
+		return
+	case len(a.Outcomes) == 0:
+		p.line("  ", emptyPlan(last))
+	default:
+		text := fmt.Sprintf("Applied: %s done", Count(done, "step"))
+		if failed > 0 {
+			text += ", " + p.paint(red, fmt.Sprintf("%d failed", failed))
+		}
+		for _, status := range []plan.OutcomeStatus{plan.Held, plan.Skipped} {
+			if n := count(a.Outcomes, status); n > 0 {
+				text += fmt.Sprintf(", %d %s", n, status)
+			}
+		}
+		p.line("  ", text, ".")
+	}
+	if moving := Unsettled(a.Last); len(moving) > 0 {
+		p.line("  Not converged yet: ", strings.Join(moving, ", "), ".")
+	} else if a.Last.Converged() {
+		p.line("  Converged: ", Count(len(a.Last.Pools), "pool"), ".")
+	}
+}
+
+func count(outcomes []plan.Outcome, status plan.OutcomeStatus) int {
+	n := 0
+	for _, o := range outcomes {
+		if o.Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// Unsettled names the pools that have not converged, with how they stand.
+func Unsettled(r *plan.Report) []string {
+	var out []string
+	for _, s := range r.Pools {
+		if !s.Converged {
+			out = append(out, Clean(s.Namespace+"/"+s.Name)+" "+PoolState(s))
+		}
+	}
+	return out
+}
+
+func (p Printer) outcome(o plan.Outcome) {
+	mark, color := sign(o.Step.Verb)
+	text := fmt.Sprintf("%s %s %s: ", o.Step.Verb, o.Step.Resource, Clean(o.Step.Name))
+	switch o.Status {
+	case plan.Failed:
+		text += p.paint(red, "failed")
+		if o.Err != nil {
+			text += ": " + Clean(o.Err.Error())
+		}
+	case plan.Held:
+		text += p.paint(yellow, "held: "+string(o.Step.Held))
+	case plan.Skipped:
+		text += "waits for a later pass"
+	default:
+		text += string(o.Status)
+		if o.Duration >= time.Millisecond {
+			text += fmt.Sprintf(" in %s", o.Duration.Round(time.Millisecond))
+		}
+	}
+	p.line("  ", p.paint(color, mark), " ", text)
+	if o.Step.Verb != plan.Create && (o.Status == plan.Done || o.Status == plan.Failed) {
+		p.changes(o.Step)
+	}
+}
+
+// PoolState is a pool's phase and size in a few words.
+func PoolState(s plan.PoolStatus) string {
+	text := fmt.Sprintf("%s %d/%d", s.Phase, s.ReadyReplicas, s.DesiredReplicas)
+	if r := s.Rollout; r != nil {
+		text += ", " + rollout(*r)
+	}
+	if s.FailureMessage != "" {
+		text += ": " + Clean(s.FailureMessage)
+	}
+	return text
+}
+
+func rollout(r plan.RolloutStatus) string {
+	text := "rollout " + Clean(r.Status)
+	if r.Percentage > 0 {
+		text += fmt.Sprintf(" %d %%", r.Percentage)
+	}
+	return text
+}
+
+// Pools prints a table of pools.
+func (p Printer) Pools(pools []plan.PoolStatus) {
+	if len(pools) == 0 {
+		p.line("No pools.")
+		return
+	}
+	w := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) }
+	row("TARGET", "POOL", "KIND", "PHASE", "READY", "TEMPLATE", "NOTE")
+	for _, s := range pools {
+		kind := "group"
+		if s.Kind == intent.NodegroupPool {
+			kind = "nodegroup"
+		}
+		version := "-"
+		if s.LaunchTemplateVersion != "" {
+			version = "v" + Clean(s.LaunchTemplateVersion)
+		}
+		row(Clean(s.Target), Clean(s.Namespace+"/"+s.Name), kind, string(s.Phase),
+			fmt.Sprintf("%d/%d", s.ReadyReplicas, s.DesiredReplicas), version, note(s))
+	}
+	_ = w.Flush()
+}
+
+func note(s plan.PoolStatus) string {
+	switch {
+	case s.FailureMessage != "":
+		return Clean(s.FailureMessage)
+	case s.Rollout != nil:
+		return rollout(*s.Rollout)
+	case s.Converged:
+		return "converged"
+	}
+	for _, c := range s.Conditions {
+		if c.Type == "Ready" && c.Reason != "" {
+			return Clean(c.Reason)
+		}
+	}
+	return ""
+}

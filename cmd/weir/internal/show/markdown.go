@@ -1,0 +1,153 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// PlansMarkdown prints plans for a comment or a job summary.
+func PlansMarkdown(w io.Writer, reports []*plan.Report) error {
+	var b strings.Builder
+	for i, r := range reports {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		planMarkdown(&b, r)
+	}
+	return write(w, b.String())
+}
+
+func planMarkdown(b *strings.Builder, r *plan.Report) {
+	p := PlanOf(r)
+	heading(b, r)
+	for _, s := range p.Steps {
+		mark, _ := sign(s.Verb)
+		fmt.Fprintf(b, "- `%s` **%s** %s %s", mark, s.Verb, s.Resource, code(s.Name))
+		if s.Reason != "" {
+			fmt.Fprintf(b, ": %s", escape(s.Reason))
+		}
+		if s.Disruptive && s.Instances > 0 {
+			fmt.Fprintf(b, " (%s)", Count(s.Instances, "instance"))
+		}
+		if s.Held != "" {
+			fmt.Fprintf(b, " **held: %s**", s.Held)
+		}
+		b.WriteString("\n")
+		for _, c := range distinct(s) {
+			fmt.Fprintf(b, "  - %s: %s", code(c.Field), code(transition(s.Verb, c)))
+			if c.Origin != nil && c.Origin.Known() {
+				fmt.Fprintf(b, " (%s)", escape(place(*c.Origin)))
+			}
+			b.WriteString("\n")
+		}
+	}
+	if !p.Empty() {
+		b.WriteString("\n")
+	}
+	remarksMarkdown(b, p)
+	switch {
+	case !p.Empty():
+		b.WriteString(escape(Summary(p)) + "\n")
+	case p.Diagnostics.HasErrors():
+		fmt.Fprintf(b, "Nothing can be planned: %s.\n", CountDiagnostics(p.Diagnostics))
+	default:
+		b.WriteString(emptyPlan(p) + "\n")
+	}
+	if d := p.Digest(); d != "" {
+		fmt.Fprintf(b, "\nDigest %s\n", code(d))
+	}
+}
+
+// AppliedMarkdown prints outcomes for a comment or a job summary.
+func AppliedMarkdown(w io.Writer, targets []Applied) error {
+	var b strings.Builder
+	for i, a := range targets {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		heading(&b, a.Last)
+		for _, o := range a.Outcomes {
+			mark, _ := sign(o.Step.Verb)
+			fmt.Fprintf(&b, "- `%s` %s %s %s: %s", mark, o.Step.Verb, o.Step.Resource, code(o.Step.Name), o.Status)
+			if o.Err != nil {
+				fmt.Fprintf(&b, ": %s", escape(o.Err.Error()))
+			}
+			b.WriteString("\n")
+		}
+		if len(a.Outcomes) > 0 {
+			b.WriteString("\n")
+		}
+		last := PlanOf(a.Last)
+		remarksMarkdown(&b, last)
+		switch {
+		case len(a.Outcomes) > 0:
+			fmt.Fprintf(&b, "%s done, %d failed.\n", Count(count(a.Outcomes, plan.Done), "step"), count(a.Outcomes, plan.Failed))
+		case !last.Diagnostics.HasErrors():
+			b.WriteString(emptyPlan(last) + "\n")
+		}
+		if moving := Unsettled(a.Last); len(moving) > 0 {
+			fmt.Fprintf(&b, "\nNot converged yet: %s.\n", escape(strings.Join(moving, ", ")))
+		}
+	}
+	return write(w, b.String())
+}
+
+func heading(b *strings.Builder, r *plan.Report) {
+	fmt.Fprintf(b, "### %s\n\n", escape(r.Target))
+	fmt.Fprintf(b, "%s, account %s", r.Region, orDash(r.Account))
+	if r.Revision != "" {
+		fmt.Fprintf(b, ", revision %s", code(short(r.Revision)))
+	}
+	b.WriteString("\n\n")
+}
+
+func remarksMarkdown(b *strings.Builder, p *plan.Plan) {
+	for _, d := range p.Diagnostics {
+		fmt.Fprintf(b, "- %s\n", escape(d.String()))
+	}
+	if len(p.Diagnostics) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// escape makes text from outside harmless in Markdown.
+func escape(s string) string {
+	var b strings.Builder
+	for _, r := range Clean(s) {
+		if strings.ContainsRune("\\`*_{}[]<>#|!~@&", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// code quotes text as a code span, with a fence longer than any in it.
+func code(s string) string {
+	s = Clean(s)
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if fence == "`" {
+		return fence + s + fence
+	}
+	return fence + " " + s + " " + fence
+}
+
+func write(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+// Package show prints what weir found and did for the person or program at the
+// command line: plans, outcomes, diagnostics and pools as text, JSON or
+// Markdown. It decides nothing; what it prints of others' texts holds no control
+// character, so that neither a file in Git nor an answer of AWS can drive the
+// terminal.
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// Printer writes text. The zero Color writes none.
+type Printer struct {
+	W io.Writer
+	// Color uses the terminal's colours.
+	Color bool
+}
+
+// The colours that are used, as SGR parameters.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+	dim    = "2"
+	bold   = "1"
+)
+
+func (p Printer) paint(color, s string) string {
+	if !p.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + color + "m" + s + "\x1b[0m"
+}
+
+// line prints one line. An error of the writer is that of a closed pipe or a
+// full disk, which the caller learns when it closes standard output.
+func (p Printer) line(parts ...string) {
+	_, _ = fmt.Fprintln(p.W, strings.TrimRight(strings.Join(parts, ""), " "))
+}
+
+// Clean makes text from outside fit for one line of a terminal.
+func Clean(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return '�'
+		}
+		return r
+	}, s)
+}
+
+// Diagnostics prints a line for each diagnostic, as compilers do, with what
+// more there is to say below it.
+func (p Printer) Diagnostics(list diag.List) {
+	for _, d := range list {
+		p.diagnostic("", d)
+	}
+}
+
+func (p Printer) diagnostic(indent string, d diag.Diagnostic) {
+	color := map[diag.Severity]string{diag.Error: red, diag.Warning: yellow}[d.Severity]
+	text := Clean(d.String())
+	if color != "" {
+		text = strings.Replace(text, d.Severity.String()+":", p.paint(color, d.Severity.String()+":"), 1)
+	}
+	p.line(indent, text)
+	for l := range strings.Lines(d.Detail) {
+		p.line(indent, "    ", Clean(strings.TrimRight(l, "\n")))
+	}
+	for _, r := range d.Related {
+		p.line(indent, "    ", Clean(r.String()+": "+r.Message))
+	}
+}
+
+// CountDiagnostics is a list's size in words: "2 errors, 1 warning".
+func CountDiagnostics(list diag.List) string {
+	var parts []string
+	for _, s := range []diag.Severity{diag.Error, diag.Warning} {
+		if n := list.Count(s); n > 0 {
+			parts = append(parts, Count(n, s.String()))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Count is a number with its noun: "1 pool", "2 pools".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// JSON prints v as indented JSON.
+func JSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
+}
+
+// PlanOf is a report's plan. A report without one gives a plan without steps
+// and without a digest, whose diagnostics say why.
+func PlanOf(r *plan.Report) *plan.Plan {
+	p := r.Plan
+	if p == nil {
+		p = &plan.Plan{
+			Target: r.Target, Revision: r.Revision, Account: r.Account, Region: r.Region,
+			Diagnostics: r.Diagnostics, Secretless: true,
+		}
+	}
+	if r.Err != nil {
+		with := *p
+		failure := diag.Diagnostic{Severity: diag.Error, Code: "failed", Summary: r.Err.Error()}
+		with.Diagnostics = append(diag.List{failure}, p.Diagnostics...)
+		p = &with
+	}
+	return p
+}
+
+type plansJSON struct {
+	Schema string       `json:"schema"`
+	Plans  []*plan.Plan `json:"plans"`
+}
+
+// PlansJSON prints one target's plan as weir.dev/plan/v1, and several as
+// weir.dev/plans/v1.
+func PlansJSON(w io.Writer, reports []*plan.Report) error {
+	plans := make([]*plan.Plan, len(reports))
+	for i, r := range reports {
+		plans[i] = PlanOf(r)
+	}
+	if len(plans) == 1 {
+		return JSON(w, plans[0])
+	}
+	return JSON(w, plansJSON{Schema: "weir.dev/plans/v1", Plans: plans})
+}
+
+// Applied is what an apply did to one target, over all its passes.
+type Applied struct {
+	// First is the first pass, which planned the work; Last is the pass after
+	// which the apply ended.
+	First, Last *plan.Report
+	// Outcomes are those of all passes, in order.
+	Outcomes []plan.Outcome
+}
+
+type outcomeJSON struct {
+	Verb     plan.Verb          `json:"verb"`
+	Resource plan.Resource      `json:"resource"`
+	Pool     string             `json:"pool"`
+	Name     string             `json:"name"`
+	Status   plan.OutcomeStatus `json:"status"`
+	Error    string             `json:"error,omitempty"`
+	Kind     plan.ErrorKind     `json:"kind,omitempty"`
+	Seconds  float64            `json:"seconds"`
+}
+
+type appliesJSON struct {
+	Schema  string            `json:"schema"`
+	Applies []json.RawMessage `json:"applies"`
+}
+
+// AppliedJSON prints one target as weir.dev/apply/v1: the members of
+// weir.dev/plan/v1 as the first pass had them, with outcomes, pools and
+// converged beside them. Several are printed as weir.dev/applies/v1.
+func AppliedJSON(w io.Writer, targets []Applied) error {
+	var all []json.RawMessage
+	for _, a := range targets {
+		one, err := a.marshal()
+		if err != nil {
+			return fmt.Errorf("print JSON: %w", err)
+		}
+		all = append(all, one)
+	}
+	if len(all) == 1 {
+		return JSON(w, all[0])
+	}
+	return JSON(w, appliesJSON{Schema: "weir.dev/applies/v1", Applies: all})
+}
+
+func (a Applied) marshal() (json.RawMessage, error) {
+	first := PlanOf(a.First)
+	if a.Last != a.First {
+		// What still stands at the end is what counts.
+		with := *first
+		with.Diagnostics = PlanOf(a.Last).Diagnostics
+		first = &with
+	}
+	base, err := json.Marshal(first)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]outcomeJSON, 0, len(a.Outcomes))
+	for _, o := range a.Outcomes {
+		j := outcomeJSON{
+			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, Name: o.Step.Name,
+			Status: o.Status, Seconds: o.Duration.Seconds(),
+		}
+		if o.Err != nil {
+			j.Error, j.Kind = o.Err.Error(), o.Err.Kind
+		}
+		out = append(out, j)
+	}
+	rest, err := json.Marshal(struct {
+		Outcomes  []outcomeJSON     `json:"outcomes"`
+		Pools     []plan.PoolStatus `json:"pools"`
+		Converged bool              `json:"converged"`
+	}{out, slices.Concat([]plan.PoolStatus{}, a.Last.Pools), a.Last.Converged()})
+	if err != nil {
+		return nil, err
+	}
+	text := strings.Replace(string(base), "weir.dev/plan/v1", "weir.dev/apply/v1", 1)
+	return json.RawMessage(strings.TrimSuffix(text, "}") + "," + string(rest[1:])), nil
+}
+
+// PoolsJSON prints what the API answers at /api/v1/pools.
+func PoolsJSON(w io.Writer, pools []plan.PoolStatus) error {
+	return JSON(w, struct {
+		Pools []plan.PoolStatus `json:"pools"`
+	}{slices.Concat([]plan.PoolStatus{}, pools)})
+}

@@ -1,0 +1,30 @@
+// Command weir keeps pools of AWS machines at the level that Git says.
+//
+// Package main is the only one that knows every other package: it reads flags
+// and configuration, wires sources, renders, accounts and status together, and
+// turns results into text and exit codes. Each command has a file of its own;
+// what they share is in the packages below internal.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version and commit are set by the linker.
+var version, commit string
+
+func main() { os.Exit(process()) }
+
+// process runs weir with the process's own surroundings. The first signal ends
+// the context; a second one ends the process at once.
+func process() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], surroundings{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
+	})
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The forms of output.
+const (
+	outputText     = "text"
+	outputJSON     = "json"
+	outputMarkdown = "markdown"
+	outputYAML     = "yaml"
+	outputIntents  = "intents"
+)
+
+// choice is a flag's value that must be one of a few words.
+type choice struct {
+	value *string
+	words []string
+}
+
+// String returns the value.
+func (c choice) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return *c.value
+}
+
+// Type names the value in help texts.
+func (c choice) Type() string { return strings.Join(c.words, "|") }
+
+// Set refuses a word that is not one of the choices.
+func (c choice) Set(word string) error {
+	if !slices.Contains(c.words, word) {
+		return fmt.Errorf("want %s", strings.Join(c.words, ", "))
+	}
+	*c.value = word
+	return nil
+}
+
+// outputFlag adds -o with the forms that a command knows; the first is the default.
+func outputFlag(c *cobra.Command, value *string, forms ...string) {
+	*value = forms[0]
+	c.Flags().VarP(choice{value, forms}, "output", "o", "form of the output")
+	complete(c, "output", func(string) []string { return forms })
+}
+
+// complete offers words for a flag's value.
+func complete(c *cobra.Command, flag string, words func(prefix string) []string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return words(prefix), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // a flag that does not exist: a mistake in this program
+	}
+}

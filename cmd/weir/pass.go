@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/source"
+)
+
+// passFlags say what plan, apply and status work on: the targets of a
+// configuration, or one directory.
+type passFlags struct {
+	config   string
+	region   string
+	target   string
+	instance string
+	vars     varFlags
+	prune    bool
+	endpoint string
+}
+
+func (p *passFlags) add(c *cobra.Command, s surroundings) {
+	f := c.Flags()
+	f.StringVar(&p.config, "config", "", "configuration file; the arguments are then names of its targets (default: all)")
+	f.StringVar(&p.region, "region", "", "AWS region to apply PATH to (default: AWS_REGION)")
+	f.StringVar(&p.target, "target", "", "name of the target for PATH (default: the directory's name)")
+	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of what is made from PATH")
+	p.vars.add(c)
+	f.BoolVar(&p.prune, "prune", false, "delete what PATH no longer wants, within the limit of 20 % of the pools")
+	f.StringVar(&p.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
+	c.ValidArgsFunction = completeTargets(s, &p.config)
+}
+
+// pathOnly names a flag that was given and belongs to a PATH, empty if none.
+func (p *passFlags) pathOnly(c *cobra.Command) string {
+	for _, name := range []string{"region", "target", "instance", "var", "vars-file", "prune"} {
+		if c.Flags().Changed(name) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+// work is what one command works on. Its passes look at the same commits.
+type work struct {
+	batches []reconciler.Batch
+	// chosen holds the targets to show and write; nil for all.
+	chosen map[string]bool
+	// quick says that no pass goes to AWS itself.
+	quick bool
+}
+
+// open reads the configuration or the directory and opens the accounts.
+func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *slog.Logger) (*work, error) {
+	if p.endpoint != "" {
+		if err := config.CheckEndpoint(p.endpoint); err != nil {
+			return nil, hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
+		}
+	}
+	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv})
+	switch flag := p.pathOnly(c); {
+	case p.config != "" && flag != "":
+		return nil, usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)
+	case p.config != "":
+		return p.openConfig(c.Context(), s, args, log, scopes)
+	case len(args) != 1:
+		return nil, usage("weir "+c.Name()+" --config FILE [TARGET…], or weir "+c.Name()+" PATH --region REGION", "give a configuration, or one PATH")
+	}
+	return p.openPath(c.Context(), s, args[0], scopes)
+}
+
+func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, scopes *fleet.Scopes) (*work, error) {
+	region := p.region
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+		if region == "" {
+			region = s.getenv(name)
+		}
+	}
+	switch {
+	case region == "":
+		return nil, usage("add --region eu-west-1, or set AWS_REGION", "no region is given for PATH %s", path)
+	case !config.ValidRegion(region):
+		return nil, usage("regions are named like eu-west-1", "%q does not look like a region", region)
+	case !config.ValidInstance(p.instance):
+		return nil, usage("use lower-case letters, digits and dashes", "%q cannot be the name of an instance", p.instance)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, hinted(fmt.Errorf("open path %s: %w", path, err), "give a directory or a file; names of targets need --config FILE")
+	}
+	target, err := fleet.TargetOf(path, p.target)
+	if err != nil {
+		return nil, err
+	}
+	if !config.ValidName(target) {
+		return nil, usage("give it a name of letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
+	}
+	vars, err := p.vars.read()
+	if err != nil {
+		return nil, err
+	}
+	batch, err := fleet.Path(ctx, scopes, fleet.PathOptions{
+		Path: path, Region: region, Target: target, Instance: p.instance, Vars: vars, Prune: p.prune, Endpoint: p.endpoint,
+	})
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(s.stderr, "instance %s, target %s\n", p.instance, target)
+	return &work{batches: []reconciler.Batch{batch}, quick: p.endpoint != "" || s.getenv("AWS_ENDPOINT_URL") != ""}, nil
+}
+
+func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []string, log *slog.Logger, scopes *fleet.Scopes) (*work, error) {
+	c, err := s.loadConfig(p.config)
+	if err != nil {
+		return nil, err
+	}
+	if c.AWS.Endpoint == config.EmbeddedEndpoint && p.endpoint == "" {
+		return nil, usage("give the address of a weir emulator with --endpoint-url", "aws.endpoint is \"embedded\": that AWS lives inside of weir run")
+	}
+	key, err := app.DigestKey(c.StateDir)
+	if err != nil {
+		return nil, hinted(err, "set stateDir to a directory that you may write to")
+	}
+	dir, done, err := mirrorDir(c.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	views, err := readSources(ctx, c, dir, log)
+	if err != nil {
+		return nil, err
+	}
+	composition, err := fleet.New(fleet.Options{Config: c, Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Logger: log}).Compose(ctx, views)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{batches: composition.Batches, quick: p.endpoint != "" || c.AWS.Endpoint != "" || s.getenv("AWS_ENDPOINT_URL") != ""}
+	return w, w.choose(args, composition.Targets)
+}
+
+// mirrorDir is where one command keeps its mirrors: not where a daemon on the
+// same state directory has its own, and for a second command at the same time a
+// directory that goes when the command ends.
+func mirrorDir(stateDir string) (dir string, done func(), err error) {
+	if own, err := app.OpenState(filepath.Join(stateDir, "commands")); err == nil {
+		return own.Dir, func() { _ = own.Close() }, nil // the lock goes with the process anyway
+	}
+	dir, err = os.MkdirTemp("", "weir-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make mirror directory: %w", err)
+	}
+	return dir, func() { _ = os.RemoveAll(dir) }, nil // what is left is the system's to clean
+}
+
+// readSources fetches every source once.
+func readSources(ctx context.Context, c *config.Config, dir string, log *slog.Logger) (map[string]fleet.View, error) {
+	views := map[string]fleet.View{}
+	for _, s := range c.Sources {
+		git, err := source.New(app.SourceConfig(s, dir), source.Options{Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		defer git.Close()
+		v := fleet.View{ID: git.ID(), At: git.At}
+		if v.Snapshot, v.Err = git.Latest(ctx); v.Err != nil {
+			v.Snapshot, _ = git.Last()
+		}
+		views[s.Name] = v
+	}
+	return views, ctx.Err()
+}
+
+// choose limits the work to the named targets. The others stay in the batches,
+// suspended: what they want must not be taken for orphaned.
+func (w *work) choose(names []string, targets []fleet.Target) error {
+	if len(names) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, t := range targets {
+		known[t.Name] = true
+	}
+	w.chosen = map[string]bool{}
+	for _, name := range names {
+		if !known[name] {
+			return usage("the targets are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "), "there is no target %q", name)
+		}
+		w.chosen[name] = true
+	}
+	for i := range w.batches {
+		for j := range w.batches[i].Targets {
+			if d := &w.batches[i].Targets[j]; !w.chosen[d.Policy.Target] {
+				d.Policy.Suspended = true
+			}
+		}
+	}
+	w.batches = slices.DeleteFunc(w.batches, func(b reconciler.Batch) bool {
+		return !slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return w.chosen[d.Policy.Target] })
+	})
+	return nil
+}
+
+// pass makes one pass over all accounts and returns the reports by target name.
+func (w *work) pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var out []*plan.Report
+	for _, b := range w.batches {
+		wg.Go(func() {
+			reports := reconciler.RunBatch(ctx, b, mode)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range reports {
+				if w.chosen == nil || w.chosen[r.Target] {
+					out = append(out, r)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(out, func(a, b *plan.Report) int { return strings.Compare(a.Target, b.Target) })
+	return out
+}
+
+// refusals are the diagnostics that explain a held step: they are no errors of
+// the command, which has an exit code of its own for them.
+var refusals = []string{"conflict", "contested-name", "prune-refused"}
+
+// failing reports whether something is wrong with a target beyond refusals.
+func failing(r *plan.Report) bool {
+	if r.Err != nil || len(r.Failures()) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.Diagnostics, func(d diag.Diagnostic) bool {
+		return d.Severity == diag.Error && !slices.Contains(refusals, d.Code)
+	})
+}
+
+// refused reports whether a conflict, a limit or a hold kept a step from running.
+func refused(r *plan.Report) bool {
+	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held != "" })
+	return held || slices.ContainsFunc(r.Diagnostics, func(d diag.Diagnostic) bool {
+		return d.Severity == diag.Error && slices.Contains(refusals, d.Code)
+	})
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+)
+
+// quiet is the logger of commands that print their result themselves: only what
+// is worth a warning is said.
+func (s surroundings) quiet() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// progress shows what an apply does, on standard error: a line for each step and
+// each change of a pool's phase, and on a terminal a bar below them.
+type progress struct {
+	w     io.Writer
+	bar   bool
+	start time.Time
+
+	mu    sync.Mutex
+	phase map[string]string // by target and pool
+	drawn bool
+}
+
+func newProgress(s surroundings) *progress {
+	return &progress{w: s.stderr, bar: isTerminal(s.stderr), start: time.Now(), phase: map[string]string{}}
+}
+
+// line prints a line above the bar.
+func (p *progress) line(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+	fmt.Fprintln(p.w, text)
+}
+
+// wipe takes the bar off the terminal.
+func (p *progress) wipe() {
+	if p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// end takes the bar off for good.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+}
+
+// pools shows how the pools stand.
+func (p *progress) pools(applied []show.Applied) {
+	converged, all := 0, 0
+	for _, a := range applied {
+		for _, s := range a.Last.Pools {
+			all++
+			state := show.PoolState(s)
+			if s.Converged {
+				converged++
+				state = "converged, " + state
+			}
+			key := a.Last.Target + "\x00" + s.Namespace + "/" + s.Name
+			p.mu.Lock()
+			changed := p.phase[key] != state
+			p.phase[key] = state
+			p.mu.Unlock()
+			if changed {
+				p.line(fmt.Sprintf("%s %s/%s: %s", show.Clean(a.Last.Target), show.Clean(s.Namespace), show.Clean(s.Name), state))
+			}
+		}
+	}
+	if p.bar && all > 0 {
+		const width = 30
+		full := width * converged / all
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.wipe()
+		fmt.Fprintf(p.w, "[%s%s] %d of %d pools converged, %s", strings.Repeat("#", full), strings.Repeat(".", width-full), converged, all, since(p.start))
+		p.drawn = true
+	}
+}
+
+// logger turns the reconciler's lines about steps into progress, and shows
+// warnings as they are.
+func (p *progress) logger() *slog.Logger { return slog.New(&stepHandler{progress: p}) }
+
+// stepHandler is the slog.Handler of a progress.
+type stepHandler struct {
+	progress *progress
+	attrs    []slog.Attr
+}
+
+// Enabled passes what is worth showing.
+func (h *stepHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
+
+// Handle shows a record.
+func (h *stepHandler) Handle(_ context.Context, r slog.Record) error {
+	facts := map[string]string{}
+	var order []string
+	note := func(a slog.Attr) bool {
+		facts[a.Key] = a.Value.String()
+		order = append(order, a.Key)
+		return true
+	}
+	for _, a := range h.attrs {
+		note(a)
+	}
+	r.Attrs(note)
+	switch {
+	case r.Message == "step done":
+		h.progress.line(fmt.Sprintf("%s: %s %s: done", show.Clean(facts["target"]), facts["step"], show.Clean(facts["name"])))
+	case r.Message == "step failed":
+		h.progress.line(fmt.Sprintf("%s: %s %s: failed: %s", show.Clean(facts["target"]), facts["step"], show.Clean(facts["name"]), show.Clean(facts["error"])))
+	case r.Level >= slog.LevelWarn:
+		var b strings.Builder
+		b.WriteString(r.Message)
+		for _, k := range order {
+			fmt.Fprintf(&b, " %s=%q", k, facts[k])
+		}
+		h.progress.line(b.String())
+	}
+	return nil
+}
+
+// WithAttrs keeps facts for all later records.
+func (h *stepHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &stepHandler{progress: h.progress, attrs: append(append([]slog.Attr(nil), h.attrs...), attrs...)}
+}
+
+// WithGroup is not used by the reconciler; groups are flattened.
+func (h *stepHandler) WithGroup(string) slog.Handler { return h }

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/source/sourcetest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"weir": main})
+}
+
+// TestScripts runs the command lines in testdata/script on the real main. Each
+// has an embedded AWS of its own at $AWS, the fixture of testdata/fleet in its
+// directory, and these commands beside testscript's:
+//
+//	aws ACTION [KEY=VALUE…]   one call to AWS, past weir
+//	writes N                  AWS was written to N times since the start or reset
+//	reset                     forget the calls so far
+//	repo commit DIR MESSAGE   make DIR the content of the branch main, at $REPO
+//	repo delete-branch NAME, repo down, repo up
+//	expand FILE                put the environment's values for $NAME in the file
+//	signal NAME DAEMON         send a signal to the process in DAEMON.pid
+//	await SECONDS REGEXP FILE|URL   wait until the text matches
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               func(e *testscript.Env) error { return setupScript(t, e) },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal,
+		},
+	})
+}
+
+type scriptKey string
+
+const (
+	emulatorKey scriptKey = "emulator"
+	repoKey     scriptKey = "repository"
+)
+
+func setupScript(t *testing.T, e *testscript.Env) error {
+	emu, err := awsemu.New(awsemu.Options{Timings: quickTimings()})
+	if err != nil {
+		return err
+	}
+	server := httptest.NewServer(emu)
+	e.Defer(server.Close)
+	e.Values[emulatorKey] = emu
+	repo := sourcetest.New(t)
+	e.Values[repoKey] = repo
+	e.Setenv("REPO", repo.URL())
+	e.Setenv("REPODIR", repo.Dir())
+	e.Setenv("AWS", server.URL)
+	e.Setenv("HOME", e.WorkDir)
+	e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	return os.CopyFS(filepath.Join(e.WorkDir, "fleet"), os.DirFS("testdata/fleet"))
+}
+
+// quickTimings let scripts wait as little as possible.
+func quickTimings() awsemu.Timings {
+	t := awsemu.Fast()
+	t.InstancePending, t.InstanceShutdown, t.RefreshBatch = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	t.NodegroupCreate, t.NodegroupUpdate, t.NodegroupDelete = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+	return t
+}
+
+func cmdAWS(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: aws ACTION [KEY=VALUE…]")
+	}
+	service, version := "autoscaling", "2011-01-01"
+	if strings.Contains(args[0], "LaunchTemplate") || strings.Contains(args[0], "Instances") || strings.HasSuffix(args[0], "Tags") && args[0] != "CreateOrUpdateTags" {
+		service, version = "ec2", "2016-11-15"
+	}
+	form := url.Values{"Action": {args[0]}, "Version": {version}}
+	for _, a := range args[1:] {
+		key, value, _ := strings.Cut(a, "=")
+		form.Set(key, value)
+	}
+	req, err := http.NewRequest(http.MethodPost, ts.Getenv("AWS"), strings.NewReader(form.Encode()))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer func() { _ = res.Body.Close() }()
+	_, err = io.Copy(ts.Stdout(), res.Body)
+	ts.Check(err)
+	if (res.StatusCode == http.StatusOK) == neg {
+		ts.Fatalf("%s: %s", args[0], res.Status)
+	}
+}
+
+func cmdWrites(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(strings.Join(args, " "))
+	ts.Check(err)
+	var got []string
+	for _, c := range ts.Value(emulatorKey).(*awsemu.Server).Calls() {
+		if c.Write {
+			got = append(got, c.Service+":"+c.Operation)
+		}
+	}
+	if len(got) != want {
+		ts.Fatalf("want %d writes, got %d: %v", want, len(got), got)
+	}
+}
+
+func cmdReset(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Value(emulatorKey).(*awsemu.Server).ResetCalls()
+}
+
+func cmdRepo(ts *testscript.TestScript, _ bool, args []string) {
+	repo := ts.Value(repoKey).(*sourcetest.Repo)
+	switch {
+	case len(args) == 3 && args[0] == "commit":
+		if len(strings.Fields(repo.Git("for-each-ref"))) > 0 {
+			repo.Remove(strings.Fields(repo.Git("ls-tree", "-r", "--name-only", "main"))...)
+		}
+		files := map[string]string{}
+		root := ts.MkAbs(args[1])
+		ts.Check(filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			rel, err := filepath.Rel(root, name)
+			if err == nil {
+				files[filepath.ToSlash(rel)] = ts.ReadFile(name)
+			}
+			return err
+		}))
+		repo.Write(files)
+		_, _ = fmt.Fprintln(ts.Stdout(), repo.Commit(strings.ReplaceAll(args[2], `\n`, "\n")))
+	case len(args) == 2 && args[0] == "delete-branch":
+		repo.DeleteBranch(args[1])
+	case slices.Equal(args, []string{"down"}):
+		repo.Down(true)
+	case slices.Equal(args, []string{"up"}):
+		repo.Down(false)
+	default:
+		ts.Fatalf("usage: repo commit DIR MESSAGE | delete-branch NAME | down | up")
+	}
+}
+
+// cmdAwait waits until a file or an address has a text that matches.
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: await SECONDS REGEXP FILE|URL")
+	}
+	seconds, err := strconv.ParseFloat(args[0], 64)
+	ts.Check(err)
+	pattern, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	deadline := time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	for {
+		text := readAny(ts, args[2])
+		if pattern.MatchString(text) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s does not match %q after %s s (negated: %t):\n%s", args[2], args[1], args[0], neg, text)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func readAny(ts *testscript.TestScript, place string) string {
+	if !strings.HasPrefix(place, "http://") {
+		content, err := os.ReadFile(ts.MkAbs(place))
+		if err != nil {
+			return err.Error()
+		}
+		return string(content)
+	}
+	res, err := http.Get(place) //nolint:gosec // the test's own daemon
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(body)
+}
+
+// cmdExpand replaces $NAME in a file by the environment's values.
+func cmdExpand(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(os.Expand(ts.ReadFile(name), ts.Getenv)), 0o600))
+	}
+}
+
+func cmdSignal(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	if len(args) != 2 || signals[args[0]] == 0 {
+		ts.Fatalf("usage: signal TERM|HUP|INT|KILL DAEMON")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1] + ".pid")))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, signals[args[0]]))
+}
