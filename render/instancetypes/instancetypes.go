@@ -1,0 +1,90 @@
+// Package instancetypes knows the names of EC2's instance types and, from the
+// names, their architectures. It is a snapshot: AWS adds types, so a name that
+// is not here may still be one.
+package instancetypes
+
+import (
+	_ "embed"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+//go:generate go run generate.go
+
+// table has one family a line: its name and its sizes, smallest first.
+//
+//go:embed table.txt
+var table string
+
+var families = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(table) {
+		if words := strings.Fields(line); len(words) > 1 {
+			out[words[0]] = words[1:]
+		}
+	}
+	return out
+})
+
+// Known reports whether a name such as "m5.large" is that of an instance type.
+func Known(name string) bool {
+	family, size, _ := strings.Cut(name, ".")
+	for _, s := range families()[family] {
+		if s == size {
+			return true
+		}
+	}
+	return false
+}
+
+// Families returns the names of all families, such as "m5", in no order.
+func Families() []string {
+	out := make([]string, 0, len(families()))
+	for f := range families() {
+		out = append(out, f)
+	}
+	return out
+}
+
+// Sizes returns the sizes of a family, such as "large", or nil for a family that
+// is not known. The caller must not change it.
+func Sizes(family string) []string { return families()[family] }
+
+// The architectures, in the words of EC2's API.
+const (
+	X86      = "x86_64"
+	ARM      = "arm64"
+	X86Apple = "x86_64_mac"
+	ARMApple = "arm64_mac"
+)
+
+// generation splits a family's name into series, generation, attribute letters
+// and what follows a hyphen.
+var generation = regexp.MustCompile(`^([a-z]+)([0-9]+)([a-z]*)(-.*)?$`)
+
+// Architecture returns the architecture of an instance type, or "" if its family
+// is not known. The few old types that can also run 32-bit images are x86_64.
+//
+// The rules are those of "Amazon EC2 instance type naming conventions" in AWS's
+// guide to instance types: a letter g after the generation says Graviton, which
+// is ARM; a g before it (g5, gr6) says graphics and nothing about the processor.
+// The first ARM family, a1, is older than the rule, GB is Nvidia's Grace with an
+// ARM processor, and a Mac with an M is Apple's ARM.
+func Architecture(name string) string {
+	family, _, _ := strings.Cut(name, ".")
+	if families()[family] == nil {
+		return ""
+	}
+	if strings.HasPrefix(family, "mac") {
+		if family == "mac1" {
+			return X86Apple
+		}
+		return ARMApple
+	}
+	m := generation.FindStringSubmatch(family)
+	if family == "a1" || m != nil && (strings.Contains(m[3], "g") || strings.HasPrefix(m[4], "-gb")) {
+		return ARM
+	}
+	return X86
+}
