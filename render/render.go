@@ -51,7 +51,7 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, 
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
-	r := &Result{Diags: built.Diags, Reads: built.Reads, Objects: built.Objects, built: built}
+	r := &Result{Diags: built.Diags.Hinted(), Reads: built.Reads, Objects: built.Objects, built: built}
 	if built.Diags.HasErrors() {
 		return r, nil
 	}
@@ -61,7 +61,7 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, 
 		r.Diags = append(r.Diags, r.position(f))
 	}
 	r.placeBlocked()
-	r.Diags = r.Diags.Sorted()
+	r.Diags = r.Diags.Hinted().Sorted()
 	return r, nil
 }
 

@@ -130,7 +130,7 @@ func (c *computation) blockf(pool *intent.Pool, path intent.Path, code, summary,
 // are attached by the caller, who can ask the render.
 func (c *computation) note(sev diag.Severity, pool *intent.Pool, path intent.Path, code, summary, detail string) {
 	c.diags = append(c.diags, diag.Diagnostic{
-		Severity: sev, Code: code, Summary: summary, Detail: detail,
+		Severity: sev, Code: code, Summary: summary, Detail: cmpOr(detail, diag.Hint(code)),
 		Object: pool.Infrastructure.String(), Field: path.String(),
 	})
 }

@@ -176,7 +176,7 @@ func (c *computation) keepProtected(found []orphan) []orphan {
 }
 
 func (c *computation) orphanNote(sev diag.Severity, o orphan, code, summary, detail string) {
-	c.diags = append(c.diags, diag.Diagnostic{Severity: sev, Code: code, Detail: detail,
+	c.diags = append(c.diags, diag.Diagnostic{Severity: sev, Code: code, Detail: cmpOr(detail, diag.Hint(code)),
 		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of pool " + quote(o.pool) + ": " + summary})
 }
 
