@@ -1,0 +1,226 @@
+// Package secret finds secret values in texts: to refuse a field that holds one,
+// and to keep them out of whatever is shown. It imports the standard library
+// only, and everyone may import it.
+//
+// What counts. A value is looked for without the white space around it, and only
+// if it has at least 6 bytes and is neither a boolean nor null: anything shorter
+// is in too many texts by chance, and too easy to guess to be protected by
+// silence. Of a value with several lines, each line with at least 16 bytes counts
+// too, and what follows the colon or equals sign of a line.
+//
+// It is found as it is; in base64 of both alphabets, also as a part of something
+// longer; and escaped for URLs, JSON, HTML and Go.
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mask is shown in the place of a secret value.
+const Mask = "(redacted)"
+
+// Least sizes in bytes: of a value, of a line of a longer value, and of what
+// stands behind a line's colon.
+const (
+	leastValue  = 6
+	leastLine   = 16
+	leastMember = 8
+)
+
+// Set is a set of secret values. It is immutable; nil is the empty set.
+type Set struct {
+	values []string // as they were given, trimmed, sorted
+	mask   *strings.Replacer
+}
+
+// New returns the set of those values that count.
+func New(values ...string) *Set {
+	var kept []string
+	for _, v := range values {
+		if v = strings.TrimSpace(v); counts(v) {
+			kept = append(kept, v)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	slices.Sort(kept)
+	s := &Set{values: slices.Compact(kept)}
+	s.mask = s.replacer()
+	return s
+}
+
+// Union returns the set of all values of the sets.
+func Union(sets ...*Set) *Set {
+	var all []string
+	var last *Set
+	for _, s := range sets {
+		if s != nil {
+			all, last = append(all, s.values...), s
+		}
+	}
+	if last != nil && len(all) == len(last.values) {
+		return last
+	}
+	return New(all...)
+}
+
+func counts(v string) bool {
+	switch strings.ToLower(v) {
+	case "true", "false", "null":
+		return false
+	}
+	return len(v) >= leastValue
+}
+
+// Len is the number of values that are looked for.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.values)
+}
+
+// Redact returns the text with Mask in the place of every value.
+func (s *Set) Redact(text string) string {
+	if s == nil || text == "" {
+		return text
+	}
+	return s.mask.Replace(text)
+}
+
+// word matches what is likely to be in a text by chance: a word, a name, a
+// version, a small number.
+var word = regexp.MustCompile(`^([a-z]+([._/-][a-z]+)*|[A-Z][a-z]+|v?[0-9]{1,7}|v?[0-9]+(\.[0-9]+)+)$`)
+
+// longestWord is the size from which no value is taken for a word.
+const longestWord = 20
+
+// In reports whether a field's text gives a value away. One that looks like a
+// word or a number, such as the user name in an encrypted file, counts only where
+// it is the whole text; every other one wherever it stands, also in base64.
+func (s *Set) In(text string) bool {
+	if s == nil || len(text) < leastValue || s.mask.Replace(text) == text {
+		return false
+	}
+	text = strings.TrimSpace(text)
+	for _, v := range s.values {
+		if text == v {
+			return true
+		}
+		if len(v) < longestWord && word.MatchString(v) {
+			continue
+		}
+		if strings.Contains(text, v) {
+			return true
+		}
+		for _, form := range encoded(v) {
+			if strings.Contains(text, form) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// replacer knows every form of every value. At the same place the longest wins.
+func (s *Set) replacer() *strings.Replacer {
+	seen := map[string]bool{}
+	add := func(form string) {
+		if len(form) >= leastValue {
+			seen[form] = true
+		}
+	}
+	for _, v := range s.values {
+		for _, part := range parts(v) {
+			for _, form := range encoded(part) {
+				add(form)
+			}
+			for _, form := range escaped(part) {
+				add(form)
+			}
+		}
+	}
+	forms := make([]string, 0, len(seen))
+	for form := range seen {
+		forms = append(forms, form)
+	}
+	slices.SortFunc(forms, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range forms {
+		pairs = append(pairs, form, Mask)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// parts are a value and what of it may be quoted alone.
+func parts(v string) []string {
+	out := []string{v}
+	if !strings.Contains(v, "\n") {
+		return out
+	}
+	for line := range strings.Lines(v) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "-----") { // the head of a PEM block says nothing
+			continue
+		}
+		if len(line) >= leastLine {
+			out = append(out, line)
+		}
+		if i := strings.IndexAny(line, ":="); i >= 0 {
+			member := strings.Trim(strings.TrimSpace(line[i+1:]), `"'`)
+			if len(member) >= leastMember && !word.MatchString(member) {
+				out = append(out, member)
+			}
+		}
+	}
+	return out
+}
+
+// encoded are the forms of a value in base64: as a whole, and as a part of
+// something longer, where only the characters in the middle are its own.
+func encoded(v string) []string {
+	var out []string
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		out = append(out, enc.EncodeToString([]byte(v)))
+		for before := range 3 {
+			text := enc.EncodeToString(append(make([]byte, before), v...))
+			from := []int{0, 2, 3}[before] // these hold bits of what stands before
+			to := (before + len(v)) * 8 / 6
+			if to-from >= leastMember {
+				out = append(out, text[from:to])
+			}
+		}
+	}
+	return out
+}
+
+// escaped are the forms of a value in URLs, JSON, HTML and Go's quotes.
+func escaped(v string) []string {
+	out := []string{v, url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v)}
+	quoted := strconv.Quote(v)
+	out = append(out, quoted[1:len(quoted)-1])
+	if js, err := json.Marshal(v); err == nil {
+		out = append(out, string(js[1:len(js)-1]))
+	}
+	var plain strings.Builder
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) == nil {
+		js := strings.TrimSuffix(plain.String(), "\n")
+		out = append(out, js[1:len(js)-1])
+	}
+	return out
+}
