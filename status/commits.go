@@ -36,6 +36,9 @@ type Commits struct {
 	mu      sync.Mutex
 	tracks  map[string][]*track // by source, the current one last
 	journal journal
+	// waiting are commits of sources that have no forge now: the journal keeps
+	// them for the process in which they have one again.
+	waiting []*track
 	changed bool // the journal lacks something that must precede a write
 	stale   bool // the journal lacks something
 }
@@ -98,12 +101,16 @@ func NewCommits(o CommitsOptions) (*Commits, error) {
 	now := o.Now()
 	for _, t := range tracks {
 		if _, ok := c.queues[t.Source]; !ok {
-			o.Logger.Warn("commit statuses cannot be finished: their source has no forge any more", "source", t.Source, "revision", t.SHA)
+			if !t.finished() {
+				o.Logger.Warn("commit statuses are left pending: their source has no forge any more", "source", t.Source, "revision", t.SHA)
+				c.waiting = append(c.waiting, t)
+			}
 			continue
 		}
 		t.recovered = now
 		c.tracks[t.Source] = append(c.tracks[t.Source], t)
 	}
+	c.waiting = c.waiting[max(0, len(c.waiting)-maxTracks):]
 	return c, nil
 }
 
@@ -124,13 +131,36 @@ type track struct {
 type contextTrack struct {
 	Want      CommitStatus `json:"want"`
 	Delivered bool         `json:"delivered"`
+	// Shown says that the forge may show the context as pending while something
+	// else is wanted: such a commit is never forgotten.
+	Shown bool `json:"shown,omitempty"`
 
-	gaveUp    bool
+	gaveUp    bool // until this process ends, or Retry
 	tries     int
 	notBefore time.Time
 }
 
 func (c *contextTrack) open() bool { return !c.Delivered && !c.gaveUp }
+
+// finished reports whether nothing is left to post of a superseded commit.
+func (t *track) finished() bool {
+	for _, ct := range t.Contexts {
+		if ct.open() || !ct.Delivered && ct.Shown {
+			return false
+		}
+	}
+	return true
+}
+
+// shown reports whether the forge may show something as pending.
+func (t *track) shown() bool {
+	for _, ct := range t.Contexts {
+		if ct.Shown {
+			return true
+		}
+	}
+	return false
+}
 
 func (c *Commits) current(source string) *track {
 	if list := c.tracks[source]; len(list) > 0 {
@@ -158,9 +188,14 @@ func (c *Commits) Begin(r Revision) {
 		}
 		for _, old := range c.tracks[r.Source] {
 			c.close(old, "superseded by "+short(r.SHA))
+			old.Targets = nil // no report changes it any more
 		}
 		// A branch that is moved back comes to a commit again, with a new verdict.
-		c.tracks[r.Source] = append(drop(c.tracks[r.Source], r.SHA), next)
+		var again *track
+		if c.tracks[r.Source], again = drop(c.tracks[r.Source], r.SHA); again != nil {
+			next.Contexts = again.Contexts
+		}
+		c.tracks[r.Source] = append(c.tracks[r.Source], next)
 		cur = next
 	}
 	cur.recovered = time.Time{}
@@ -180,14 +215,17 @@ func unfinished(old *track, target string) map[string]plan.Verb {
 	return maps.Clone(old.Targets[target].Pools)
 }
 
-func drop(list []*track, sha string) []*track {
-	out := list[:0]
+// drop takes a commit out of a list, and returns it if it was there.
+func drop(list []*track, sha string) (rest []*track, dropped *track) {
+	rest = list[:0]
 	for _, t := range list {
-		if t.SHA != sha {
-			out = append(out, t)
+		if t.SHA == sha {
+			dropped = t
+		} else {
+			rest = append(rest, t)
 		}
 	}
-	return out
+	return rest, dropped
 }
 
 // Report takes in what a pass did. It is the Sink of Commits. Reports of other
@@ -287,7 +325,7 @@ func (c *Commits) want(t *track, name string, state CommitState, text, target st
 	if old != nil && old.Want == status {
 		return
 	}
-	t.Contexts[name] = &contextTrack{Want: status}
+	t.Contexts[name] = &contextTrack{Want: status, Shown: old != nil && old.Shown}
 	c.changed = true
 }
 
@@ -308,7 +346,7 @@ func (c *Commits) close(t *track, why string) {
 		if ct.Want.State == Pending {
 			s := ct.Want
 			s.State, s.Description = Error, clip(oneLine(why), c.queues[t.Source].forge.Limits().Description)
-			*ct = contextTrack{Want: s}
+			*ct = contextTrack{Want: s, Shown: ct.Shown}
 			c.changed = true
 		}
 	}

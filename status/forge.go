@@ -105,9 +105,10 @@ const (
 	// FaultBusy passes: unreachable, throttled, in maintenance.
 	FaultBusy Fault = "busy"
 	// FaultMissing may pass: forges answer so for a commit that was pushed a
-	// moment ago, and for a repository that the token may not see.
+	// moment ago.
 	FaultMissing Fault = "missing"
-	// FaultDenied needs a better token.
+	// FaultDenied needs a better token: one that is accepted, may write, and may
+	// see the repository.
 	FaultDenied Fault = "denied"
 	// FaultRefused does not pass: the request itself is refused.
 	FaultRefused Fault = "refused"

@@ -235,7 +235,7 @@ func TestForgeFaults(t *testing.T) {
 	}{
 		"github bad token":         {"github", 401, nil, `{"message":"Bad credentials"}`, FaultDenied, 0, "expired or revoked"},
 		"github missing scope":     {"github", 403, nil, `{"message":"Resource not accessible by personal access token"}`, FaultDenied, 0, "Commit statuses: read and write"},
-		"github hidden repository": {"github", 404, nil, `{"message":"Not Found"}`, FaultMissing, 0, "repo:status"},
+		"github hidden repository": {"github", 404, nil, `{"message":"Not Found"}`, FaultDenied, 0, "repo:status"},
 		"github unknown commit":    {"github", 422, nil, `{"message":"No commit found for SHA: ` + shaNew + `"}`, FaultMissing, 0, "No commit found"},
 		"github full context":      {"github", 422, nil, `{"message":"Validation Failed","errors":[{"message":"This SHA and context has reached the maximum number of statuses."}]}`, FaultRefused, 0, "maximum number of statuses"},
 		"github primary limit":     {"github", 403, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {reset}}, `{"message":"API rate limit exceeded"}`, FaultBusy, 80 * time.Second, "rate limit"},
@@ -243,7 +243,7 @@ func TestForgeFaults(t *testing.T) {
 		"github maintenance":       {"github", 503, nil, `<html>down</html>`, FaultBusy, 0, ""},
 		"gitea bad token":          {"gitea", 401, nil, `{"message":"invalid username, password or token"}`, FaultDenied, 0, "expired or revoked"},
 		"gitea read-only token":    {"gitea", 403, nil, `{"message":"token does not have at least one of required scope(s), required=[write:repository]"}`, FaultDenied, 0, "write:repository"},
-		"gitea hidden repository":  {"gitea", 404, nil, `{"message":"The target couldn't be found."}`, FaultMissing, 0, "must have access"},
+		"gitea hidden repository":  {"gitea", 404, nil, `{"message":"The target couldn't be found."}`, FaultDenied, 0, "must have access"},
 		"gitea missing commit":     {"gitea", 500, nil, `{"message":"object does not exist"}`, FaultMissing, 0, "object does not exist"},
 		"gitea behind busy proxy":  {"gitea", 429, http.Header{"Retry-After": {"5"}}, `slow down`, FaultBusy, 5 * time.Second, ""},
 		"gitea bad gateway":        {"gitea", 502, nil, `<html>` + strings.Repeat("x", 5000), FaultBusy, 0, ""},

@@ -116,6 +116,7 @@ func (g *Gitea) fault(resp *gitea.Response, err error) error {
 	case e.Fault == FaultDenied:
 		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope write:repository and its user write access"
 	case e.Status == http.StatusNotFound && !strings.Contains(e.Message, "commit"):
+		e.Fault = FaultDenied
 		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token's user must have access to it, and the token the scope write:repository"
 	}
 	return e

@@ -131,6 +131,7 @@ func (g *GitHub) advise(e *ForgeError) {
 	case e.Fault == FaultDenied:
 		e.Message = "the token may not write statuses (" + e.Message + "): it needs the permission \"Commit statuses: read and write\", or the scope repo:status if it is a classic token"
 	case e.Status == http.StatusNotFound:
+		e.Fault = FaultDenied
 		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token must have access to it, with the permission \"Commit statuses: read and write\" or the scope repo:status"
 	case e.Status == http.StatusUnprocessableEntity && strings.Contains(e.Message, "No commit found"):
 		e.Fault = FaultMissing

@@ -113,7 +113,10 @@ func (c *Commits) save(all bool) error {
 		c.mu.Unlock()
 		return nil
 	}
-	file := journalFile{Version: journalVersion, Commits: []*track{}}
+	file := journalFile{Version: journalVersion, Commits: slices.Clone(c.waiting)}
+	if file.Commits == nil {
+		file.Commits = []*track{}
+	}
 	for _, source := range sortedKeys(c.tracks) {
 		file.Commits = slices.Concat(file.Commits, c.tracks[source])
 	}

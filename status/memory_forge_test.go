@@ -20,6 +20,7 @@ type memoryForge struct {
 	now    map[string]map[string]CommitStatus
 	reads  int
 	fail   func(sha string, s CommitStatus) error // for writes
+	lose   func(sha string, s CommitStatus) error // the answers of writes that took effect
 	limits Limits
 }
 
@@ -43,6 +44,9 @@ func (f *memoryForge) SetStatus(_ context.Context, sha string, s CommitStatus) e
 	}
 	f.now[sha][s.Context] = s
 	f.posted = append(f.posted, fmt.Sprintf("%s %s %s: %s", short(sha), s.Context, s.State, s.Description))
+	if f.lose != nil {
+		return f.lose(sha, s)
+	}
 	return nil
 }
 
@@ -62,6 +66,13 @@ func (f *memoryForge) failWith(fail func(sha string, s CommitStatus) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail = fail
+}
+
+// loseWith has the answers of writes that took effect be what lose says.
+func (f *memoryForge) loseWith(lose func(sha string, s CommitStatus) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lose = lose
 }
 
 // log is what was posted, in order.

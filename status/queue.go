@@ -17,8 +17,12 @@ type queue struct {
 	// known holds the statuses that commits have, as last read or written. The
 	// first write to a commit is preceded by a reading.
 	known map[string]map[string]CommitStatus
-	// notBefore is when the forge may be asked again.
+	// notBefore is when the forge, by its own word, may be asked again.
 	notBefore time.Time
+	// denied counts the refusals of the token in a row, and deniedUntil is when
+	// it is tried again: somebody mends the token or the permission in time.
+	denied      int
+	deniedUntil time.Time
 }
 
 func newQueue(f Forge) *queue {
@@ -41,13 +45,20 @@ func (q *queue) nudge() {
 const (
 	// requestTimeout bounds one request to a forge.
 	requestTimeout = 20 * time.Second
-	// missingTries bounds the tries of what forges call missing: Gitea answers
-	// so for about a second after a push, GitHub at times for longer.
+	// missingTries bounds the tries of what forges call missing, for what is not
+	// worth more: Gitea answers so for about a second after a push, GitHub at
+	// times for longer.
 	missingTries = 7
-	// verdictTries is the same for verdicts, about half an hour: losing one is worse.
-	verdictTries = 15
+	// verdictTries is the same for verdicts and for what must not stay pending:
+	// about half an hour as the other delays go, then a day of tries each slowDelay.
+	verdictTries = 15 + 96
 	firstDelay   = 500 * time.Millisecond
 	longestDelay = 5 * time.Minute
+	slowDelay    = 15 * time.Minute
+	// manyTries is when a status goes over to slowDelay.
+	manyTries = 15
+	// firstDenied doubles with each refusal of the token, up to slowDelay.
+	firstDenied = 2 * time.Second
 )
 
 // job is one status to post.
@@ -60,8 +71,8 @@ type job struct {
 func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool) {
 	for ctx.Err() == nil {
 		j, wait, ok := c.next(source, q)
-		if !ok && drain && wait == 0 {
-			return
+		if deadline, bound := ctx.Deadline(); !ok && drain && (wait == 0 || bound && wait > time.Until(deadline)) {
+			return // nothing is left, or nothing that there is time for
 		}
 		if !ok {
 			if !pause(ctx, wait, q.wake) {
@@ -117,10 +128,7 @@ func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, 
 			if !ct.open() {
 				continue
 			}
-			due := ct.notBefore
-			if q.notBefore.After(due) {
-				due = q.notBefore
-			}
+			due := latest(ct.notBefore, q.notBefore, q.deniedUntil)
 			if delay := due.Sub(now); delay > 0 {
 				if wait == 0 || delay < wait {
 					wait = delay
@@ -142,35 +150,20 @@ func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, 
 	return found, wait, best >= 0
 }
 
-// tidy closes what an earlier process left and nobody continues, and forgets
-// earlier commits that are finished.
-func (c *Commits) tidy(source string, q *queue, now time.Time) {
-	list := c.tracks[source]
-	kept := list[:0]
-	for i, t := range list {
-		if !t.recovered.IsZero() && now.Sub(t.recovered) >= recoveryGrace {
-			c.close(t, interrupted)
-			t.recovered = time.Time{}
+func latest(first time.Time, more ...time.Time) time.Time {
+	for _, t := range more {
+		if t.After(first) {
+			first = t
 		}
-		open := false
-		for _, ct := range t.Contexts {
-			open = open || ct.open()
-		}
-		if !open && i < len(list)-1 {
-			delete(q.known, t.SHA)
-			c.stale = true
-			continue
-		}
-		kept = append(kept, t)
 	}
-	clear(list[len(kept):])
-	c.tracks[source] = kept
+	return first
 }
 
 // errUnchanged says that the commit has the status already.
 var errUnchanged = errors.New("status is unchanged")
 
-// post reads what the commit has, once, and writes what differs.
+// post reads what the commit has, once, and writes what differs. After a write
+// of which nobody knows whether it took effect the next one reads again.
 func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -181,22 +174,33 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 		var refusal *ForgeError
 		switch {
 		case err == nil:
+			q.known[j.sha] = known
 		case errors.As(err, &refusal) && (refusal.Fault == FaultDenied || refusal.Fault == FaultRefused):
 			// A token may be good for writing only.
 			known = map[string]CommitStatus{}
 		default:
 			return err
 		}
-		q.known[j.sha] = known
 	}
 	if known[j.want.Context] == j.want {
 		return errUnchanged
 	}
 	if err := q.forge.SetStatus(ctx, j.sha, j.want); err != nil {
+		if unclear(err) {
+			delete(q.known, j.sha)
+		}
 		return err
 	}
 	known[j.want.Context] = j.want
+	q.known[j.sha] = known
 	return nil
+}
+
+// unclear reports whether a failed write may have taken effect: there was no
+// answer, or one that is not the forge's own refusal.
+func unclear(err error) bool {
+	var refusal *ForgeError
+	return !errors.As(err, &refusal) || refusal.Status/100 != 4
 }
 
 // done records how a write ended.
@@ -217,8 +221,18 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case j.want.State == Pending && (err == nil || unclear(err)):
+		c.noteShown(source, j, true)
+	case err == nil:
+		c.noteShown(source, j, false)
+	}
 	ct := c.find(source, j)
 	if err == nil {
+		if q.denied > 0 {
+			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", q.forge.Name())
+		}
+		q.denied, q.deniedUntil = 0, time.Time{}
 		c.stale = true
 		if ct != nil {
 			ct.Delivered = true
@@ -228,18 +242,28 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	if refusal.After > 0 {
 		q.notBefore = c.o.Now().Add(refusal.After)
 	}
+	log := c.o.Logger.With("source", source, "forge", q.forge.Name(), "revision", short(j.sha),
+		"context", j.want.Context, "state", string(j.want.State), "error", c.o.Redact.text(refusal.Error()))
+	if refusal.Fault == FaultDenied {
+		// One refusal stands for all contexts: the token is what is refused.
+		q.denied++
+		wait := doubled(firstDenied, q.denied, slowDelay)
+		q.deniedUntil = c.o.Now().Add(wait)
+		if q.denied == 1 {
+			log.Error("commit statuses are refused; they are tried again until the token is accepted")
+		} else {
+			log.Debug("commit statuses are still refused", "again", wait)
+		}
+		return
+	}
 	if ct == nil {
 		return // another status is wanted by now
 	}
 	ct.tries++
-	log := c.o.Logger.With("source", source, "forge", q.forge.Name(), "revision", short(j.sha),
-		"context", j.want.Context, "state", string(j.want.State), "tries", ct.tries, "error", c.o.Redact.text(refusal.Error()))
+	log = log.With("tries", ct.tries)
 	switch {
-	case refusal.Fault == FaultDenied:
-		c.giveUpAll(source)
-		log.Error("commit statuses are given up until there is news to post")
 	case refusal.Fault == FaultRefused,
-		refusal.Fault == FaultMissing && ct.tries >= tries(j.want.State):
+		refusal.Fault == FaultMissing && ct.tries >= ct.mostTries():
 		ct.gaveUp = true
 		log.Error("commit status is given up")
 	default:
@@ -252,23 +276,13 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	}
 }
 
-func tries(s CommitState) int {
-	if s.Final() {
+// mostTries is how often a commit that is missing is tried. What a superseded
+// commit never showed is worth little, as is a pending; a verdict is worth more.
+func (c *contextTrack) mostTries() int {
+	if c.Shown || c.Want.State == Success || c.Want.State == Failure {
 		return verdictTries
 	}
 	return missingTries
-}
-
-// giveUpAll spares the forge a request for each context that a token is not
-// good for.
-func (c *Commits) giveUpAll(source string) {
-	for _, t := range c.tracks[source] {
-		for _, ct := range t.Contexts {
-			if !ct.Delivered {
-				ct.gaveUp = true
-			}
-		}
-	}
 }
 
 // find returns the context that j was taken from, nil if it wants something
@@ -285,12 +299,20 @@ func (c *Commits) find(source string, j job) *contextTrack {
 	return nil
 }
 
-// backoff doubles with each try, up to longestDelay.
+// backoff doubles with each try, up to longestDelay, and goes on slowly where
+// that did not help.
 func backoff(tries int) time.Duration {
-	d := firstDelay
-	for range tries - 1 {
-		if d *= 2; d >= longestDelay {
-			return longestDelay
+	if tries >= manyTries {
+		return slowDelay
+	}
+	return doubled(firstDelay, tries, longestDelay)
+}
+
+// doubled is d after n-1 doublings, at most limit.
+func doubled(d time.Duration, n int, limit time.Duration) time.Duration {
+	for range n - 1 {
+		if d *= 2; d >= limit {
+			return limit
 		}
 	}
 	return d
