@@ -1,9 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
@@ -12,24 +18,36 @@ import (
 
 const validateHelp = `Check manifests, offline: each PATH is a kustomization directory, a directory of
 YAML files, or one file. All faults are shown at once, each with the file, line and
-column that it is about. What only AWS can tell is checked by weir plan.
+column that it is about, and once however many paths have it. What only AWS can
+tell is checked by weir plan.
+
+Files are named relative to the root of their Git repository, from whichever
+directory weir is started. -o sarif prints a SARIF 2.1.0 log for code scanning, and
+-o github prints workflow commands, which GitHub Actions shows beside the lines of a
+pull request. Every code is explained by weir explain CODE and in DIAGNOSTICS.md.
 `
 
 // checked is what validation found in one path.
 type checked struct {
-	Path        string           `json:"path"`
-	Pools       int              `json:"pools"`
-	Ignored     []intent.Ignored `json:"ignored"`
-	Diagnostics diag.List        `json:"diagnostics"`
+	Path     string           `json:"path"`
+	Pools    int              `json:"pools"`
+	Errors   int              `json:"errors"`
+	Warnings int              `json:"warnings"`
+	Ignored  []intent.Ignored `json:"ignored"`
+
+	place string // the path relative to its repository
+	diags diag.List
 }
 
-// validation is the JSON form of all that was found.
+// validation is the JSON form of all that was found. A fault that several paths
+// have counts once.
 type validation struct {
-	Schema   string    `json:"schema"`
-	Valid    bool      `json:"valid"`
-	Errors   int       `json:"errors"`
-	Warnings int       `json:"warnings"`
-	Paths    []checked `json:"paths"`
+	Schema      string         `json:"schema"`
+	Valid       bool           `json:"valid"`
+	Errors      int            `json:"errors"`
+	Warnings    int            `json:"warnings"`
+	Paths       []checked      `json:"paths"`
+	Diagnostics []diag.Finding `json:"diagnostics"`
 }
 
 func validateCommand(s surroundings) *cobra.Command {
@@ -41,38 +59,32 @@ func validateCommand(s surroundings) *cobra.Command {
 		Short: "check manifests, offline",
 		Long:  validateHelp + exitHelp("validate"),
 		Example: `  weir validate overlays/prod overlays/dev --vars-file values.env
-  weir validate pool.yaml -v -o json`,
+  weir validate pool.yaml -v -o json
+  weir validate overlays/* -o sarif > weir.sarif`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	vars.add(c)
-	outputFlag(c, &output, outputText, outputJSON)
+	outputFlag(c, &output, outputText, outputJSON, outputSARIF, outputGitHub)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the kinds that weir passes over")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		values, err := vars.read()
 		if err != nil {
 			return err
 		}
-		v := validation{Schema: "weir.dev/validation/v1", Paths: []checked{}}
-		for _, path := range args {
-			r, err := renderPath(c.Context(), path, values)
-			if err != nil {
-				return err
-			}
-			one := checked{Path: path, Pools: len(r.Set.Pools), Ignored: r.Set.Ignored, Diagnostics: r.Diags}
-			if one.Ignored == nil {
-				one.Ignored = []intent.Ignored{}
-			}
-			if one.Diagnostics == nil {
-				one.Diagnostics = diag.List{}
-			}
-			v.Errors += r.Diags.Count(diag.Error)
-			v.Warnings += r.Diags.Count(diag.Warning)
-			v.Paths = append(v.Paths, one)
+		paths, err := checkAll(c.Context(), s, args, values)
+		if err != nil {
+			return err
 		}
-		v.Valid = v.Errors == 0
-		if output == outputJSON {
+		v := summed(paths)
+		switch output {
+		case outputJSON:
 			err = show.JSON(s.stdout, v)
-		} else {
+		case outputSARIF:
+			err = show.SARIF(s.stdout, buildOf().Version, findings(paths, true))
+		case outputGitHub:
+			err = show.GitHub(s.stdout, findings(paths, true))
+			v.sumUp(s.stderr)
+		default:
 			v.print(s, verbose)
 		}
 		if err == nil && !v.Valid {
@@ -83,18 +95,80 @@ func validateCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// print shows the findings of all paths, those that paths share once, and a
-// line that sums up.
+// checkAll validates paths beside each other and returns what it found in their
+// order.
+func checkAll(ctx context.Context, s surroundings, paths []string, vars map[string]string) ([]checked, error) {
+	out := make([]checked, len(paths))
+	p := newProgress(s)
+	defer p.end()
+	var done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	// Rendering is all computing; more at a time would take memory alone.
+	g.SetLimit(min(runtime.GOMAXPROCS(0), 8))
+	for i, path := range paths {
+		g.Go(func() error {
+			one, err := checkPath(ctx, path, vars)
+			if err != nil {
+				return err
+			}
+			out[i] = one
+			p.count(int(done.Add(1)), len(paths), "paths checked")
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func checkPath(ctx context.Context, path string, vars map[string]string) (checked, error) {
+	r, err := renderPath(ctx, path, vars)
+	if err != nil {
+		return checked{}, err
+	}
+	return checked{
+		Path: path, place: r.path, Pools: len(r.Set.Pools), Ignored: append([]intent.Ignored{}, r.Set.Ignored...),
+		Errors: r.Diags.Count(diag.Error), Warnings: r.Diags.Count(diag.Warning), diags: r.Diags,
+	}, nil
+}
+
+// findings are the faults of all paths, each once. placed names the paths
+// relative to their repository rather than as they were given.
+func findings(paths []checked, placed bool) []diag.Finding {
+	names, lists := make([]string, len(paths)), make([]diag.List, len(paths))
+	for i, c := range paths {
+		names[i], lists[i] = c.Path, c.diags
+		if placed {
+			names[i] = c.place
+		}
+	}
+	return diag.Merge(names, lists)
+}
+
+func summed(paths []checked) validation {
+	v := validation{Schema: "weir.dev/validation/v1", Paths: paths, Diagnostics: findings(paths, false)}
+	for _, f := range v.Diagnostics {
+		switch f.Severity {
+		case diag.Error:
+			v.Errors++
+		case diag.Warning:
+			v.Warnings++
+		}
+	}
+	v.Valid = v.Errors == 0
+	return v
+}
+
+// print shows the findings of all paths, and a line that sums up.
 func (v validation) print(s surroundings, verbose bool) {
 	p := s.printer(s.stdout)
-	var all diag.List
-	pools := 0
-	for _, c := range v.Paths {
-		all = append(all, c.Diagnostics...)
-		pools += c.Pools
+	for _, f := range v.Diagnostics {
+		p.Diagnostics(diag.List{f.Diagnostic})
+		if len(v.Paths) > 1 && len(f.Paths) > 1 {
+			fmt.Fprintf(s.stdout, "    in %s\n", show.Clean(several(f.Paths)))
+		}
 	}
-	all = all.Sorted()
-	p.Diagnostics(all)
 	if verbose {
 		for _, c := range v.Paths {
 			for _, i := range c.Ignored {
@@ -102,9 +176,30 @@ func (v validation) print(s surroundings, verbose bool) {
 			}
 		}
 	}
-	found := show.CountDiagnostics(all)
+	v.sumUp(s.stdout)
+}
+
+// several lists paths, of many only the first.
+func several(paths []string) string {
+	const most = 5
+	if len(paths) <= most+1 {
+		return strings.Join(paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)
+}
+
+func (v validation) sumUp(w io.Writer) {
+	pools := 0
+	for _, c := range v.Paths {
+		pools += c.Pools
+	}
+	var list diag.List
+	for _, f := range v.Diagnostics {
+		list = append(list, f.Diagnostic)
+	}
+	found := show.CountDiagnostics(list)
 	if found == "" {
 		found = "no faults"
 	}
-	fmt.Fprintf(s.stdout, "%s, %s: %s\n", plural(len(v.Paths), "path", "paths"), plural(pools, "valid pool", "valid pools"), found)
+	fmt.Fprintf(w, "%s, %s: %s\n", plural(len(v.Paths), "path", "paths"), plural(pools, "valid pool", "valid pools"), found)
 }

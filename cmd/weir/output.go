@@ -15,6 +15,8 @@ const (
 	outputMarkdown = "markdown"
 	outputYAML     = "yaml"
 	outputIntents  = "intents"
+	outputSARIF    = "sarif"
+	outputGitHub   = "github"
 )
 
 // choice is a flag's value that must be one of a few words.

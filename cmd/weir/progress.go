@@ -138,3 +138,18 @@ func (h *stepHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // WithGroup is not used by the reconciler; groups are flattened.
 func (h *stepHandler) WithGroup(string) slog.Handler { return h }
+
+// count shows how far a piece of work is, on a terminal only, where the work has
+// several parts.
+func (p *progress) count(done, all int, what string) {
+	if !p.bar || all < 2 {
+		return
+	}
+	const width = 30
+	full := width * done / all
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+	fmt.Fprintf(p.w, "[%s%s] %d of %d %s", strings.Repeat("#", full), strings.Repeat(".", width-full), done, all, what)
+	p.drawn = true
+}

@@ -6,11 +6,21 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
 )
 
+// rendered is what a path on disk renders to.
+type rendered struct {
+	*render.Result
+	// place makes positions readable; those of Diags are so already.
+	place func(diag.Position) diag.Position
+	// path is the path as place has it.
+	path string
+}
+
 // renderPath renders a directory or file on disk.
-func renderPath(ctx context.Context, path string, vars map[string]string) (*render.Result, error) {
+func renderPath(ctx context.Context, path string, vars map[string]string) (*rendered, error) {
 	tree, root, rel, err := source.OpenPath(path)
 	if err != nil {
 		return nil, err
@@ -19,8 +29,9 @@ func renderPath(ctx context.Context, path string, vars map[string]string) (*rend
 	if err != nil {
 		return nil, err
 	}
-	r.Diags = fleet.PlaceAll(r.Diags, fleet.Placer(root))
-	return r, nil
+	place := fleet.Placer(root)
+	r.Diags = fleet.PlaceAll(r.Diags, place)
+	return &rendered{Result: r, place: place, path: place(diag.Position{File: rel}).File}, nil
 }
 
 // plural is a number with its noun.

@@ -84,7 +84,8 @@ type sources struct {
 	t     *testing.T
 	fset  *token.FileSet
 	files []*ast.File
-	// takes are the functions with a parameter named code, by name: its position.
+	// takes are the functions with a parameter named code, by name, a method's
+	// with a dot before it: the parameter's position.
 	takes map[string]int
 	found map[string]string // code: where
 }
@@ -116,7 +117,11 @@ func readSources(t *testing.T) *sources {
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok {
 				if i := codeField(fn.Type.Params, true); i >= 0 {
-					s.takes[fn.Name.Name] = i
+					name := fn.Name.Name
+					if fn.Recv != nil {
+						name = "." + name
+					}
+					s.takes[name] = i
 				}
 			}
 		}
@@ -155,8 +160,11 @@ func (s *sources) codes() map[string]string {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if i, ok := s.takes[calledName(n)]; ok && i < len(n.Args) {
-					s.note(n.Args[i])
+				for _, name := range calledName(n) {
+					if i, ok := s.takes[name]; ok && i < len(n.Args) {
+						s.note(n.Args[i])
+						break
+					}
 				}
 			case *ast.CompositeLit:
 				s.literal(n)
@@ -182,14 +190,15 @@ func (s *sources) codes() map[string]string {
 	return s.found
 }
 
-func calledName(c *ast.CallExpr) string {
+// calledName is the name of a called function as takes may have it.
+func calledName(c *ast.CallExpr) []string {
 	switch f := c.Fun.(type) {
 	case *ast.Ident:
-		return f.Name
+		return []string{f.Name}
 	case *ast.SelectorExpr:
-		return f.Sel.Name
+		return []string{"." + f.Sel.Name, f.Sel.Name}
 	}
-	return ""
+	return nil
 }
 
 // literal takes the codes of a composite literal: its field Code, or a column

@@ -142,7 +142,7 @@ func (l List) Sorted() List {
 	sort.SliceStable(out, func(i, j int) bool { return out[i].less(out[j]) })
 	kept := out[:0]
 	for i, d := range out {
-		if i > 0 && same(d, out[i-1]) {
+		if i > 0 && d.identity() == out[i-1].identity() {
 			continue
 		}
 		kept = append(kept, d)
@@ -166,15 +166,6 @@ func (d Diagnostic) less(e Diagnostic) bool {
 		}
 	}
 	return false
-}
-
-// same ignores the object where a position is known: the same line of a shared
-// base is one fault however many rendered objects it reaches.
-func same(d, e Diagnostic) bool {
-	if d.Position != e.Position || d.Code != e.Code || d.Severity != e.Severity || d.Summary != e.Summary {
-		return false
-	}
-	return d.Known() || (d.Object == e.Object && d.Field == e.Field)
 }
 
 // HasErrors reports whether at least one diagnostic is an Error.

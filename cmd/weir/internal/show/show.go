@@ -63,6 +63,15 @@ func Clean(s string) string {
 	}, s)
 }
 
+// CleanText is Clean for a text of several lines.
+func CleanText(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = Clean(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Diagnostics prints a line for each diagnostic, as compilers do, with what
 // more there is to say below it.
 func (p Printer) Diagnostics(list diag.List) {
