@@ -67,8 +67,9 @@ type Revision struct {
 	Source string
 	SHA    string
 	// Touched names the targets whose render the commit changed; on the first
-	// revision after a start, all of the source's.
-	Touched []string
+	// revision after a start, all of the source's. Removed names those that the
+	// commit took away: what they have in AWS stays there.
+	Touched, Removed []string
 	// Err is why the commit as a whole cannot be rendered.
 	Err error
 }
@@ -186,6 +187,9 @@ func (c *Commits) Begin(r Revision) {
 		for _, name := range r.Touched {
 			next.Targets[name] = &targetTrack{State: Pending, Description: "planning", Pools: unfinished(cur, name)}
 		}
+		for _, name := range r.Removed {
+			next.Targets[name] = &targetTrack{State: Success, Description: removedText, Removed: true}
+		}
 		for _, old := range c.tracks[r.Source] {
 			c.close(old, "superseded by "+short(r.SHA))
 			old.Targets = nil // no report changes it any more
@@ -205,6 +209,10 @@ func (c *Commits) Begin(r Revision) {
 	}
 	c.refresh(cur)
 }
+
+// removedText is all that can be said of a target that a commit takes away:
+// nothing is deleted of what nobody wants to own any more.
+const removedText = "the commit takes this target away; what it has in AWS stays, and is reported"
 
 // unfinished are the pools that a superseded commit was still changing on a
 // target: the commit that took its place answers for them.

@@ -148,7 +148,7 @@ func (f Redact) err(err error) error {
 	if errors.As(err, &call) {
 		return &reportError{text: f.text(err.Error()), cause: f.callError(call)}
 	}
-	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+	for _, cause := range []error{plan.ErrSource, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, cause) {
 			return &reportError{text: f.text(err.Error()), cause: cause}
 		}

@@ -26,12 +26,16 @@ type targetTrack struct {
 	Description string      `json:"description"`
 	// Pools are those that the commit changed, with their gravest verb.
 	Pools map[string]plan.Verb `json:"pools,omitempty"`
+	// Removed says that the commit took the target away.
+	Removed bool `json:"removed,omitempty"`
 	// Mark is a fingerprint of what was last observed, seen first at MarkAt;
-	// TroubleAt is when AWS began to fail in ways that pass. Both are zero
-	// after a restart, which gives the commit the full time again.
+	// TroubleAt is when AWS began to fail in ways that pass, SourceAt when the
+	// source did. All are zero after a restart, which gives the commit the full
+	// time again.
 	mark      string
 	markAt    time.Time
 	troubleAt time.Time
+	sourceAt  time.Time
 }
 
 // observe takes in a report of the commit's revision. Success stays: what
@@ -42,11 +46,37 @@ func (t *targetTrack) observe(r *plan.Report, now time.Time) {
 		return
 	}
 	t.touch(r)
-	state, description := t.verdict(r, now)
+	state, description := t.judge(r, now)
 	if t.State == Failure && state == Pending {
 		return
 	}
 	t.State, t.Description = state, description
+}
+
+// judge is the verdict on a report, with or without its source at hand.
+func (t *targetTrack) judge(r *plan.Report, now time.Time) (CommitState, string) {
+	if !errors.Is(r.Err, plan.ErrSource) {
+		t.sourceAt = time.Time{}
+		return t.verdict(r, now)
+	}
+	// The commit is not at fault. What was read of it is still applied, and a
+	// step that AWS refuses is its failure. But nothing is deleted while the
+	// source is away, nor taken over from another target, so that it is neither
+	// done nor in conflict.
+	if t.sourceAt.IsZero() {
+		t.sourceAt = now
+	}
+	if r.Plan != nil {
+		known := *r
+		known.Err = nil
+		if state, text := t.verdict(&known, now); state == Pending || state == Failure && len(r.Failures()) > 0 {
+			return state, text
+		}
+	}
+	if now.Sub(t.sourceAt) < patience {
+		return t.State, t.Description
+	}
+	return Pending, "waiting for the source: " + r.Err.Error()
 }
 
 // verbRank orders verbs, gravest first, as the plan's summary does.
@@ -269,9 +299,13 @@ func aggregate(targets map[string]*targetTrack) (CommitState, string) {
 	names := sortedKeys(targets)
 	by := map[CommitState][]string{}
 	verbs := map[plan.Verb]int{}
+	removed := 0
 	for _, name := range names {
 		t := targets[name]
 		by[t.State] = append(by[t.State], name)
+		if t.Removed {
+			removed++
+		}
 		for _, v := range t.Pools {
 			verbs[v]++
 		}
@@ -294,6 +328,12 @@ func aggregate(targets map[string]*targetTrack) (CommitState, string) {
 		return Pending, fmt.Sprintf("%d of %d targets converged", len(by[Success]), len(names))
 	case len(names) == 1:
 		return Success, one(names, "")
+	case removed > 0:
+		text := fmt.Sprintf("%s taken away, what they have in AWS stays", count(removed, "target"))
+		if rest := len(names) - removed; rest > 0 {
+			text = count(rest, "target") + ": " + verbCounts(verbs) + "; " + text
+		}
+		return Success, text
 	default:
 		return Success, count(len(names), "target") + ": " + verbCounts(verbs)
 	}

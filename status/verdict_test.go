@@ -135,3 +135,62 @@ func TestAggregate(t *testing.T) {
 		})
 	}
 }
+
+// TestVerdictWithoutTheSource: a forge that is down for a while is no commit's
+// fault, and hides neither what AWS refuses nor what is still to be deleted.
+func TestVerdictWithoutTheSource(t *testing.T) {
+	away := func(r *plan.Report) *plan.Report {
+		r.Err = fmt.Errorf("read source fleet: unreachable: %w", plan.ErrSource)
+		return r
+	}
+	none := func() *plan.Report { r := report("prod"); r.Plan = nil; return away(r) }
+	quiet := func() *plan.Report { return report("prod", pool("prod", "web")) }
+	type look struct {
+		report *plan.Report
+		after  time.Duration
+		state  CommitState
+		text   string
+	}
+	const waiting = "waiting for the source: read source fleet: unreachable: source cannot be read"
+	for name, looks := range map[string][]look{
+		"a short outage": {
+			{away(created()), 0, Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{away(quiet()), time.Minute, Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{quiet(), 2 * time.Minute, Success, "1 pool created"},
+		},
+		"a long outage": {
+			{away(quiet()), 0, Pending, "planning"},
+			{away(quiet()), patience, Pending, waiting},
+			{away(quiet()), 24 * time.Hour, Pending, waiting},
+			{quiet(), 25 * time.Hour, Success, "nothing to change in AWS"},
+		},
+		"outages apart": {
+			{away(quiet()), 0, Pending, "planning"},
+			{created(), time.Minute, Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{away(quiet()), patience + time.Minute, Pending, "0 of 1 pool converged; default/web is Provisioning"},
+		},
+		"before anything was read": {
+			{none(), 0, Pending, "planning"},
+			{none(), patience, Pending, waiting},
+		},
+		"a resource of another target": {
+			{away(with(report("prod"), plan.Held, heldStep(plan.HeldConflict))), 0, Pending, "planning"},
+			{with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), time.Minute, Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+		},
+		"a step that AWS refuses": {
+			{away(callFailed(plan.Denied)), 0, Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+			{away(quiet()), time.Hour, Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+			{quiet(), 2 * time.Hour, Success, "1 pool created"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &targetTrack{State: Pending, Description: "planning"}
+			for _, l := range looks {
+				tr.observe(Redact(nil).report(l.report), noon.Add(l.after))
+				if tr.State != l.state || tr.Description != l.text {
+					t.Errorf("after %s: %s %q\nwant %s %q", l.after, tr.State, tr.Description, l.state, l.text)
+				}
+			}
+		})
+	}
+}

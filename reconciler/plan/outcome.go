@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,6 +55,10 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// ErrSource is in a report's Err where what Git wants could not be read anew: the
+// commit that the report is about is not at fault.
+var ErrSource = errors.New("source cannot be read")
 
 // Result says what an executed step made.
 type Result struct {
