@@ -49,6 +49,7 @@ var planRules = []rule{
 }
 
 var configRules = []rule{
+	{"bad-target-name", "e", "what the wildcards of a path stand for makes no name for a target", "Rename the directory, or put something around the wildcards in the target's name."},
 	{"duplicate-name", "e", "two entries of the configuration have one name", "Rename one of them."},
 	{"duplicate-target", "e", "two targets of the configuration come out with one name", "Put the parts that differ into the name with {1}."},
 	{"empty", "e", "the configuration is empty", "Start with apiVersion and kind; see weir run --help."},

@@ -85,7 +85,7 @@ func (a *App) announce(c *fleet.Composition) {
 			continue
 		}
 		g.begun[r.Source] = r.SHA
-		g.commits.Begin(status.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched})
+		g.commits.Begin(status.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched, Removed: r.Removed})
 	}
 }
 

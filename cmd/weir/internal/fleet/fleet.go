@@ -58,16 +58,17 @@ type Options struct {
 type Fleet struct {
 	o       Options
 	renders map[string]*rendered // by target
+	rosters map[string]*roster   // by source
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
-	return &Fleet{o: o, renders: map[string]*rendered{}}
+	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}}
 }
 
 // Adopt takes over the renders of a fleet with an earlier configuration, so that
 // a reload renders only what it changed.
-func (f *Fleet) Adopt(earlier *Fleet) { f.renders = earlier.renders }
+func (f *Fleet) Adopt(earlier *Fleet) { f.renders, f.rosters = earlier.renders, earlier.rosters }
 
 // Target is one target, its path's wildcards expanded.
 type Target struct {
@@ -77,8 +78,9 @@ type Target struct {
 // Revision is what a source's commit means for its targets.
 type Revision struct {
 	Source, SHA string
-	// Touched are the targets whose render the commit changed.
-	Touched []string
+	// Touched are the targets whose render the commit changed, Removed those
+	// that a path with wildcards gave before the commit and gives no more.
+	Touched, Removed []string
 }
 
 // Composition is what one pass takes.
@@ -95,6 +97,9 @@ type item struct {
 	path   string
 	view   View
 	vars   map[string]string
+	// unknown says that the item stands for targets whose names are not known:
+	// those of a path with wildcards that matches nothing or could not be read.
+	unknown bool
 	// err says that the target cannot be rendered or not be trusted to be whole.
 	err     error
 	diags   diag.List
@@ -117,8 +122,10 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	for _, it := range items {
 		it.desired = f.desired(it, sources)
 	}
-	c := &Composition{Revisions: revisions(f.o.Config, views, items)}
+	f.callRolls(views, items)
+	c := &Composition{Revisions: f.revisions(views, items)}
 	c.Batches = f.batches(ctx, items)
+	reportStrays(c.Batches, items)
 	for _, b := range c.Batches {
 		for _, d := range b.Targets {
 			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: d.Policy.Account, Region: d.Policy.Region})
@@ -174,21 +181,22 @@ func expandTarget(t *config.Target, v View) []*item {
 		if err == nil {
 			err = fmt.Errorf("read source %s: not read yet", t.Source)
 		}
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
 	}
 	matches, err := glob.Expand(v.Snapshot.Tree)
 	if err != nil {
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
 	}
 	if len(matches) == 0 {
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, diags: diag.List{{
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, diags: diag.List{{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("nothing in the commit matches path %s", t.Path),
 			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
 		}}}}
 	}
 	items := make([]*item, len(matches))
 	for i, m := range matches {
-		items[i] = &item{target: t, name: config.NameFor(t.Name, m), path: m.Path, view: v}
+		items[i] = &item{target: t, path: m.Path, view: v}
+		items[i].named(config.NameFor(t.Name, m))
 	}
 	return items
 }
@@ -228,7 +236,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		Policy: plan.Policy{
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
 			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
-			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
+			Prune:        plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
 		Source:  t.Source, Ref: snap.Ref, Commit: plan.Commit{Revision: snap.Revision, Subject: snap.Subject},
@@ -237,7 +245,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 	}
 	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
 	if it.err == nil {
-		d.Err = it.view.Err
+		d.Err = unreadable(it.view.Err)
 	}
 	// A render that is kept while something cannot be read stands for this very
 	// path, repository and values only: after a reload the target may be another.
@@ -262,9 +270,9 @@ func (f *Fleet) endpoint(t *config.Target) string {
 	}
 }
 
-func revisions(c *config.Config, views map[string]View, items []*item) []Revision {
+func (f *Fleet) revisions(views map[string]View, items []*item) []Revision {
 	var out []Revision
-	for _, s := range c.Sources {
+	for _, s := range f.o.Config.Sources {
 		sha := views[s.Name].Snapshot.Revision
 		if sha == "" {
 			continue
@@ -276,6 +284,9 @@ func revisions(c *config.Config, views map[string]View, items []*item) []Revisio
 			}
 		}
 		slices.Sort(r.Touched)
+		if roll := f.rosters[s.Name]; roll != nil {
+			r.Removed = roll.removed
+		}
 		out = append(out, r)
 	}
 	return out

@@ -27,6 +27,8 @@ type rendered struct {
 	// revision is the last one for which the result is known to hold;
 	// touchedBy the one that changed it.
 	revision, touchedBy string
+	// fault is what in the commit leaves nothing to render, empty if all is well.
+	fault string
 	// allowed are the pools whose deletion the trailer of the revision
 	// allowedBy allows.
 	allowed   map[string]bool
@@ -43,7 +45,11 @@ func (r *rendered) of(it *item) bool {
 // error only if ctx ends.
 func (it *item) draw(ctx context.Context) error {
 	r, snap := it.render, it.view.Snapshot
-	if it.err != nil || snap.Tree == nil || it.diags.HasErrors() {
+	if it.err != nil || snap.Tree == nil {
+		return ctx.Err()
+	}
+	if it.diags.HasErrors() {
+		it.blame(snap.Revision)
 		return ctx.Err()
 	}
 	same := r.result != nil && r.of(it)
@@ -51,21 +57,20 @@ func (it *item) draw(ctx context.Context) error {
 		return it.allow(ctx)
 	}
 	if gone, err := missing(snap.Tree, it.path); err != nil {
-		it.err = err
+		it.err = unreadable(err)
 		return ctx.Err()
 	} else if gone {
 		it.diags = append(it.diags, diag.Diagnostic{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("path %s is not in the commit", it.path),
 			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
 		})
-		r.result = nil
-		it.move(snap.Revision)
+		it.blame(snap.Revision)
 		return nil
 	}
 	if same {
 		unchanged, err := r.result.Reads.Same(snap.Tree)
 		if err != nil {
-			it.err = err
+			it.err = unreadable(err)
 			return ctx.Err()
 		}
 		if unchanged {
@@ -75,12 +80,25 @@ func (it *item) draw(ctx context.Context) error {
 	}
 	result, err := render.Render(ctx, snap.Tree, it.path, render.Options{Vars: it.vars})
 	if err != nil {
-		it.err = err
+		it.err = unreadable(err)
 		return ctx.Err()
 	}
-	r.result, r.path, r.vars, r.source = result, it.path, it.vars, it.view.ID
+	r.result, r.path, r.vars, r.source, r.fault = result, it.path, it.vars, it.view.ID, ""
 	it.move(snap.Revision)
 	return it.allow(ctx)
+}
+
+// blame notes that a revision leaves nothing to render. The one that brought the
+// fault touched the target; one that leaves it as it is did not.
+func (it *item) blame(revision string) {
+	r := it.render
+	fault := it.diags.Sorted()[0].Summary
+	if r.fault == fault {
+		r.revision = revision
+		return
+	}
+	r.result, r.fault = nil, fault
+	it.move(revision)
 }
 
 // move notes that a revision changed the target. A change of the configuration

@@ -76,18 +76,25 @@ func (s *Scopes) Attach(ctx context.Context, batches []reconciler.Batch) {
 	guardShared(batches)
 }
 
-// guardShared keeps anything from being deleted where targets of one account and
-// region use different roles: each scope sees only its own targets' wishes.
-func guardShared(batches []reconciler.Batch) {
-	type place struct{ account, region, endpoint string }
-	shared := map[place][]int{}
+// place is an account and region, however it is reached.
+type place struct{ account, region, endpoint string }
+
+// byPlace groups the positions of the batches that have a scope.
+func byPlace(batches []reconciler.Batch) map[place][]int {
+	out := map[place][]int{}
 	for i, b := range batches {
 		if b.Scope != nil {
 			p := place{b.Key.Account, b.Key.Region, b.Key.Endpoint}
-			shared[p] = append(shared[p], i)
+			out[p] = append(out[p], i)
 		}
 	}
-	for p, list := range shared {
+	return out
+}
+
+// guardShared keeps anything from being deleted where targets of one account and
+// region use different roles: each scope sees only its own targets' wishes.
+func guardShared(batches []reconciler.Batch) {
+	for p, list := range byPlace(batches) {
 		if len(list) < 2 {
 			continue
 		}

@@ -1,0 +1,113 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/source"
+)
+
+// roster is which targets a source's commit stood for.
+type roster struct {
+	revision string
+	names    []string // sorted
+	// removed are the names that the revision took away.
+	removed []string
+}
+
+// callRolls finds out which targets each source's commit took away. A source
+// that was not read, or not to its end, takes nothing away; nor does a change of
+// the configuration.
+func (f *Fleet) callRolls(views map[string]View, items []*item) {
+	next := map[string]*roster{}
+	for _, s := range f.o.Config.Sources {
+		old := f.rosters[s.Name]
+		r := &roster{revision: views[s.Name].Snapshot.Revision}
+		readable := views[s.Name].Snapshot.Tree != nil
+		for _, it := range items {
+			switch {
+			case it.target.Source != s.Name:
+			case !it.unknown:
+				r.names = append(r.names, it.name)
+			case it.err != nil:
+				readable = false
+			}
+		}
+		slices.Sort(r.names)
+		switch {
+		case !readable && old != nil:
+			r = old
+		case !readable:
+			continue
+		case old != nil && old.revision == r.revision:
+			r.removed = old.removed
+		case old != nil:
+			for _, name := range old.names {
+				if !slices.ContainsFunc(items, func(it *item) bool { return it.name == name }) {
+					r.removed = append(r.removed, name)
+				}
+			}
+		}
+		next[s.Name] = r
+	}
+	f.rosters = next
+}
+
+// reportStrays has each scope report what belongs to targets that there are not
+// any more, where all that there are are known.
+func reportStrays(batches []reconciler.Batch, items []*item) {
+	known := !slices.ContainsFunc(items, func(it *item) bool { return it.unknown && it.err != nil })
+	for _, list := range byPlace(batches) {
+		for _, i := range list {
+			batches[i].Scope.Strays = known && len(list) == 1
+		}
+	}
+}
+
+// expandedName bounds what wildcards may make of a name: it becomes the value of
+// a tag, of which AWS takes 256 characters, a part of an address and an argument
+// on the command line.
+var expandedName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`)
+
+// named gives the item the name that its path makes, or where that cannot be a
+// name, one of its own and an error.
+func (it *item) named(name string) {
+	it.name = name
+	if expandedName.MatchString(name) {
+		return
+	}
+	sum := sha256.Sum256([]byte(it.path))
+	it.name = "target-" + hex.EncodeToString(sum[:4])
+	why := fmt.Sprintf("%q begins with neither a letter, a digit nor an underscore", name)
+	if len(name) > 256 {
+		why = fmt.Sprintf("the name would have %d characters, more than the 256 that the value of a tag may have", len(name))
+	}
+	it.diags = append(it.diags, diag.Diagnostic{
+		Severity: diag.Error, Code: "bad-target-name", Summary: fmt.Sprintf("path %s gives no name for a target: %s", it.path, why),
+		Detail: "Give the directory another name, or the target a name with something else around the wildcards.",
+	})
+}
+
+// sourceError says that what Git wants could not be read: no fault of the commit.
+type sourceError struct{ error }
+
+// Unwrap gives the cause, and what tells that it is the source's.
+func (e sourceError) Unwrap() []error { return []error{e.error, plan.ErrSource} }
+
+// unreadable marks an error of reading a source; nil stays nil. What a commit
+// holds too much of, or not at all, is its own fault.
+func unreadable(err error) error {
+	var large *source.TooLargeError
+	var pointer *source.LFSPointerError
+	if err == nil || errors.As(err, &large) || errors.As(err, &pointer) {
+		return err
+	}
+	return sourceError{err}
+}
