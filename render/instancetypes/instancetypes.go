@@ -5,7 +5,9 @@ package instancetypes
 
 import (
 	_ "embed"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -38,14 +40,8 @@ func Known(name string) bool {
 	return false
 }
 
-// Families returns the names of all families, such as "m5", in no order.
-func Families() []string {
-	out := make([]string, 0, len(families()))
-	for f := range families() {
-		out = append(out, f)
-	}
-	return out
-}
+// Families returns the names of all families, such as "m5", sorted.
+func Families() []string { return slices.Sorted(maps.Keys(families())) }
 
 // Sizes returns the sizes of a family, such as "large", or nil for a family that
 // is not known. The caller must not change it.

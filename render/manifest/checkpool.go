@@ -30,6 +30,7 @@ func checkMachinePool(o *object[MachinePoolSpec], r reporter) {
 	if len(t.Taints) > 0 {
 		r.error(spec.Join("taints"), "not-allowed", "spec.template.spec.taints is not allowed on a MachinePool", "write taints in the bootstrap configuration or in AWSManagedMachinePool.spec.taints")
 	}
+	crossCheckMachinePool(r, &o.Spec)
 	meta := path("spec", "template", "metadata")
 	checkLabels(r, meta.Join("labels"), o.Spec.Template.Metadata.Labels, true)
 	checkLabels(r, meta.Join("annotations"), o.Spec.Template.Metadata.Annotations, false)
@@ -81,6 +82,7 @@ func checkAWSMachinePool(o *object[AWSMachinePoolSpec], r reporter) {
 	if p := s.RefreshPreferences; p != nil {
 		checkRefresh(r, p)
 	}
+	crossCheckGroup(r, s)
 }
 
 func checkRefresh(r reporter, p *RefreshPreferences) {
@@ -139,6 +141,7 @@ func checkManagedPool(o *object[AWSManagedMachinePoolSpec], r reporter) {
 	}
 	checkPermissions(r, s)
 	checkManagedTemplate(r, s)
+	crossCheckNodegroup(r, s, o.source.has("spec", "amiType"))
 }
 
 // checkPermissions refuses the fields by which a file in Git would make or widen

@@ -91,7 +91,7 @@ func TestStrictDecoding(t *testing.T) {
 		"below the minimum":        {"awsLaunchTemplate: {}\nminSize: -1", []string{"out-of-range spec.minSize"}},
 		"list for a mapping":       {"awsLaunchTemplate: []", []string{"wrong-type spec.awsLaunchTemplate"}},
 		"mapping for a list":       {"awsLaunchTemplate: {}\navailabilityZones: {}", []string{"wrong-type spec.availabilityZones"}},
-		"empty item":               {"awsLaunchTemplate: {}\navailabilityZones: [a, ~]", []string{"wrong-type spec.availabilityZones[1]"}},
+		"empty item":               {"awsLaunchTemplate: {}\navailabilityZones: [eu-west-1a, ~]", []string{"wrong-type spec.availabilityZones[1]"}},
 		"bare subnet":              {"awsLaunchTemplate: {}\nsubnets: [subnet-1]", []string{"wrong-type spec.subnets[0]"}},
 		"duration":                 {"awsLaunchTemplate: {}\ndefaultCoolDown: 1h5m", nil},
 		"no duration":              {"awsLaunchTemplate: {}\ndefaultCoolDown: 300", []string{"wrong-type spec.defaultCoolDown"}},

@@ -25,6 +25,7 @@ func Intents(objects []Object, o Options) (intent.Set, []Fault) {
 	b.checkAll()
 	b.readClusters()
 	for _, mp := range b.index.machinePools {
+		b.checkClusterKnown(mp)
 		b.pool(mp)
 	}
 	b.unused()
@@ -64,7 +65,7 @@ func (b *builder) checkAll() {
 	checkTable(b, x.clusters, false, nil)
 	checkTable(b, x.awsClusters, false, nil)
 	checkTable(b, x.managedClusters, false, nil)
-	checkTable(b, x.controlPlanes, false, nil)
+	checkTable(b, x.controlPlanes, false, checkControlPlane)
 	checkTable(b, x.roles, false, nil)
 	checkTable(b, x.controllers, false, nil)
 	checkTable(b, x.kubeadm, false, nil)
@@ -217,6 +218,7 @@ func (b *builder) build(mp *object[MachinePoolSpec], fill func(*draft)) {
 	d.Replicas = replicas(mp, d.mp)
 	d.ClusterKey = intent.Key{Namespace: mp.key().Namespace, Name: mp.Spec.ClusterName}
 	fill(d)
+	b.crossCheck(d)
 	if !d.faults.hasErrors() && !d.cluster.broken {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}

@@ -1,0 +1,193 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/instancetypes"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// checkKnownTypes warns of instance types that are not among those of the AWS
+// SDK, which lists EC2's API model. AWS adds types, so it is no error.
+func checkKnownTypes(r reporter, types []typeField) {
+	for _, t := range types {
+		if t.name != "" && !instancetypes.Known(t.name) {
+			r.warn(t.at, "unknown-instance-type", fmt.Sprintf("%s is %q, which is no instance type that weir knows", t.at, t.name), likelyTypes(t.name))
+		}
+	}
+}
+
+// likelyTypes says what an unknown instance type may be meant to be.
+func likelyTypes(name string) string {
+	const newer = "; AWS may also have added it after this weir was made"
+	family, _, dotted := strings.Cut(name, ".")
+	if !dotted {
+		return `an instance type is a family and a size, such as "m5.large"`
+	}
+	said := ""
+	if near := nearTypes(strings.ToLower(name)); len(near) > 0 {
+		said = "did you mean " + oneOf(near) + "? "
+	}
+	if sizes := instancetypes.Sizes(family); sizes != nil {
+		return said + family + " comes as " + strings.Join(sizes, ", ") + newer
+	}
+	return said + "see the instance types of the region" + newer
+}
+
+// nearTypes are up to three instance types that differ from a name by one
+// character or by none, those that begin like it first.
+func nearTypes(name string) []string {
+	type candidate struct {
+		name             string
+		distance, shared int
+	}
+	var all []candidate
+	for _, f := range instancetypes.Families() {
+		for _, size := range instancetypes.Sizes(f) {
+			c := candidate{name: f + "." + size}
+			if c.distance = editDistance(name, c.name, 2); c.distance > 1 {
+				continue
+			}
+			for c.shared < min(len(name), len(c.name)) && name[c.shared] == c.name[c.shared] {
+				c.shared++
+			}
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.shared, a.shared), cmp.Compare(a.name, b.name))
+	})
+	var out []string
+	for _, c := range all[:min(3, len(all))] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// checkOneArchitecture reports a pool that would launch instances of several
+// architectures. A launch template has one image, and an image one architecture
+// (ImageId of RequestLaunchTemplateData and Architecture of Image in EC2's API);
+// CAPA's overrides cannot name another template.
+func checkOneArchitecture(r reporter, types []typeField) {
+	first := slices.IndexFunc(types, func(t typeField) bool { return instancetypes.Architecture(t.name) != "" })
+	if first < 0 {
+		return
+	}
+	a := types[first]
+	want := instancetypes.Architecture(a.name)
+	for _, t := range types[first+1:] {
+		if got := instancetypes.Architecture(t.name); got != "" && got != want {
+			r.to.add(Fault{Code: "mixed-architectures", Summary: fmt.Sprintf("%s %s is %s, but %s is %s: a pool has one image, which has one architecture", t.at, t.name, got, a.name, want),
+				Detail: "make a pool for each architecture", Ref: r.ref, Path: t.at,
+				Related: []RelatedField{{Ref: r.ref, Path: a.at, Message: a.name + " is " + want}}})
+		}
+	}
+}
+
+// architecture is that of the images of an amiType, or "" for CUSTOM. The names
+// tell it: AMITypes of EKS's API.
+func (t amiType) architecture() string {
+	switch {
+	case t == "CUSTOM" || t == "":
+		return ""
+	case strings.Contains(string(t), "_ARM_64"):
+		return instancetypes.ARM
+	}
+	return instancetypes.X86
+}
+
+// checkAMIType reports instance types that the images of spec.amiType do not
+// run on. EKS answers such a request with "is not a valid instance type for
+// requested amiType" (CreateNodegroup). It does not count where the launch
+// template brings an image, for then no amiType is sent.
+func checkAMIType(r reporter, s *AWSManagedMachinePoolSpec, types []typeField, written bool) {
+	want := s.AMIType.architecture()
+	if want == "" || managedImage(s) {
+		return
+	}
+	for _, t := range types {
+		got := instancetypes.Architecture(t.name)
+		if got == "" || got == want {
+			continue
+		}
+		what := "spec.amiType is " + string(s.AMIType)
+		if !written {
+			what = "spec.amiType is not written, which means " + string(s.AMIType)
+		}
+		f := Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but %s, whose images are %s", t.at, t.name, got, what, want),
+			Detail: fmt.Sprintf("write an amiType for %s, or another instance type", got), Ref: r.ref, Path: t.at}
+		if got == instancetypes.ARM {
+			f.Detail = "write spec.amiType: AL2023_ARM_64_STANDARD, or another instance type"
+		}
+		if written {
+			f.Related = []RelatedField{{Ref: r.ref, Path: path("spec", "amiType"), Message: "the kind of image"}}
+		}
+		r.to.add(f)
+	}
+}
+
+// gpuImages are the lookup types whose images EKS has for x86_64 only: the SSM
+// parameters in "Retrieve recommended Amazon Linux AMI IDs" of its user guide.
+var gpuImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
+
+// checkImageArchitecture reports instance types that the image which is looked up
+// does not run on. The lookup asks for one architecture: that of the instance
+// type in the launch template, or of the first override. An image that is named
+// by its id is looked at when planning.
+func (d *draft) checkImageArchitecture(lt *LaunchTemplate, types []typeField) {
+	image := d.LaunchTemplate.Image
+	if image.Kind != intent.ImageForEKS && image.Kind != intent.ImageByName {
+		return
+	}
+	asked := instancetypes.Architecture(image.InstanceType)
+	if image.Kind == intent.ImageForEKS && slices.Contains(gpuImages, image.Name) {
+		asked = instancetypes.X86
+	}
+	for _, t := range launched(types) {
+		switch got := instancetypes.Architecture(t.name); {
+		case got == "":
+		case got == instancetypes.X86Apple || got == instancetypes.ARMApple:
+			d.infra.error(t.at, "architecture-mismatch", fmt.Sprintf("%s %s runs macOS, for which no image is looked up", t.at, t.name), "name the image in spec.awsLaunchTemplate.ami.id")
+		case image.Kind == intent.ImageForEKS && slices.Contains(gpuImages, image.Name) && got != asked:
+			at := path("spec", "awsLaunchTemplate", "ami", "eksLookupType")
+			d.faults.add(Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but the images of %s are %s only", t.at, t.name, got, image.Name, asked),
+				Detail: "name the image in spec.awsLaunchTemplate.ami.id, or write another instance type", Ref: d.Infrastructure, Path: t.at,
+				Related: []RelatedField{{Ref: d.Infrastructure, Path: at, Message: "the kind of image"}}})
+		case asked != "" && got != asked:
+			at := path("spec", "awsLaunchTemplate", "instanceType")
+			d.faults.add(Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so an image for that is looked up, but %s is launched, which is %s", at, lt.InstanceType, asked, t.name, got),
+				Detail: "write one of the overrides' instance types here", Ref: d.Infrastructure, Path: at,
+				Related: []RelatedField{{Ref: d.Infrastructure, Path: t.at, Message: t.name + " is " + got}}})
+			return // once: each further override says the same
+		default:
+			d.checkImageName(lt, t, got)
+		}
+	}
+}
+
+// architectureWord finds an architecture in the name of an image.
+var architectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
+
+// checkImageName warns of a lookup by a name that speaks of another architecture
+// than the one that is asked for: it finds nothing, unless the name misleads.
+func (d *draft) checkImageName(lt *LaunchTemplate, t typeField, got string) {
+	for field, value := range map[string]string{"imageLookupFormat": lt.ImageLookupFormat, "imageLookupBaseOS": lt.ImageLookupBaseOS} {
+		word := architectureWord.FindString(value)
+		named := instancetypes.X86
+		if w := strings.ToLower(word); w == "arm64" || w == "aarch64" {
+			named = instancetypes.ARM
+		}
+		at := path("spec", "awsLaunchTemplate", field)
+		already := slices.ContainsFunc(d.faults.list, func(f Fault) bool { return f.Code == "architecture-mismatch" && slices.Equal(f.Path, at) })
+		if word != "" && named != got && !already {
+			d.faults.add(Fault{Severity: diag.Warning, Code: "architecture-mismatch", Summary: fmt.Sprintf("%s speaks of %s, but %s is %s", at, word, t.name, got),
+				Detail: "the image is looked up among those for " + got, Ref: d.Infrastructure, Path: at,
+				Related: []RelatedField{{Ref: d.Infrastructure, Path: t.at, Message: t.name + " is " + got}}})
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// The forms of names in "AWS Regions and Availability Zones": a region is words
+// and a number (eu-west-1, us-gov-east-1), a zone adds a letter, a local or
+// wavelength zone a location (us-west-2-lax-1a), and a zone's id shortens the
+// region (euw1-az2).
+var (
+	regionName = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+`)
+	zoneName   = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+([a-z]|(-[a-z0-9]+)+)$`)
+	zoneID     = regexp.MustCompile(`^[a-z]+[0-9]+(-[a-z0-9]+)*-az[0-9]+$`)
+)
+
+// checkZones reports what can be no availability zone, and zones of several
+// regions: a pool is in one region (AvailabilityZones of CreateAutoScalingGroup).
+func checkZones(r reporter, p intent.Path, zones []string) {
+	first := ""
+	for i, z := range zones {
+		at := p.Join(intent.Index(i))
+		switch region := regionName.FindString(z); {
+		case zoneID.MatchString(z):
+			r.error(at, "bad-zone", fmt.Sprintf("%s is %q, the id of a zone", at, z), "write the name of the zone, such as eu-west-1a")
+		case z == region && z != "":
+			r.error(at, "bad-zone", fmt.Sprintf("%s is %q, a region and no availability zone", at, z), fmt.Sprintf("write a zone of it, such as %sa", z))
+		case !zoneName.MatchString(z):
+			r.error(at, "bad-zone", fmt.Sprintf("%s is no availability zone: %q", at, z), "write the name of a zone, such as eu-west-1a")
+		case first == "":
+			first = region
+		case region != first:
+			r.error(at, "zone-of-another-region", fmt.Sprintf("%s is %s, but %s is in %s: a pool is in one region", at, z, zones[0], first), "")
+		}
+		if slices.Contains(zones[:i], z) {
+			r.warn(at, "duplicate", fmt.Sprintf("zone %q is written twice", z), "")
+		}
+	}
+}
+
+// edgeZone tells local and wavelength zones: more follows the region's number
+// than a letter.
+func edgeZone(zone string) bool {
+	rest := strings.TrimPrefix(zone, regionName.FindString(zone))
+	return zoneName.MatchString(zone) && strings.HasPrefix(rest, "-")
+}
+
+// checkPlacement checks the zones that a pool is to be in, those of its own
+// object or else the MachinePool's failure domains, against its cluster.
+// explicit says that subnets are written in the field named by what.
+func (d *draft) checkPlacement(zones []string, subnetType string, explicit bool, what string) {
+	r, at := d.infra, path("spec", "availabilityZones")
+	if explicit {
+		if len(zones) > 0 {
+			r.info(at, "zones-not-used", at.String()+" is not used: the pool's subnets are written in "+what, "")
+		}
+		return
+	}
+	if len(zones) == 0 {
+		zones, r, at = d.machinePool.Spec.FailureDomains, d.mp, path("spec", "failureDomains")
+	}
+	for i, z := range zones {
+		p := at.Join(intent.Index(i))
+		region := regionName.FindString(z)
+		switch {
+		case !zoneName.MatchString(z):
+		case d.cluster.region != "" && region != d.cluster.region:
+			r.error(p, "zone-of-another-region", fmt.Sprintf("%s is %s, but cluster %s is in %s", p, z, d.ClusterKey, d.cluster.region), "")
+		case edgeZone(z):
+			r.warn(p, "edge-zone", fmt.Sprintf("%s is %s, a local or wavelength zone: pools are not placed there by zone", p, z), "write the subnets themselves")
+		default:
+			d.checkZoneSubnets(r, p, z, subnetType)
+		}
+	}
+}
+
+// checkZoneSubnets warns of a zone for which the cluster's manifests list no
+// subnet. It is no error: the target's configuration may name other subnets.
+func (d *draft) checkZoneSubnets(r reporter, p intent.Path, zone, subnetType string) {
+	listed := d.cluster.network.Subnets
+	if len(listed) == 0 || slices.ContainsFunc(listed, func(s NetworkSubnet) bool { return s.AvailabilityZone == "" }) {
+		return
+	}
+	fits := func(s NetworkSubnet) bool {
+		return s.AvailabilityZone == zone && (subnetType == "" || subnetType == "all" || s.IsPublic == (subnetType == "public"))
+	}
+	if slices.ContainsFunc(listed, fits) {
+		return
+	}
+	kind := "subnet"
+	if subnetType == "public" || subnetType == "private" {
+		kind = subnetType + " subnet"
+	}
+	var zones []string
+	for _, s := range listed {
+		if fits(NetworkSubnet{AvailabilityZone: zone, IsPublic: s.IsPublic}) && !slices.Contains(zones, s.AvailabilityZone) {
+			zones = append(zones, s.AvailabilityZone)
+		}
+	}
+	slices.Sort(zones)
+	detail := "the cluster's network has none in any zone"
+	if len(zones) > 0 {
+		detail = "the cluster's network has some in " + strings.Join(zones, ", ")
+	}
+	r.warn(p, "zone-without-subnet", fmt.Sprintf("the network of cluster %s lists no %s in %s", d.ClusterKey, kind, zone), detail)
+}
