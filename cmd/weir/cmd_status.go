@@ -25,7 +25,7 @@ const statusHelp = `Show how every pool stands.
 
 Without arguments a running daemon is asked, at --address. With --config the daemon
 that it configures is asked, and where none answers, AWS is read directly, as it is
-for a PATH; nothing is changed. TARGETs limit what is shown.`
+for a PATH or with --endpoint-url; nothing is changed. TARGETs limit what is shown.`
 
 // apiTimeout bounds the question to a daemon, maxAnswer its answer in bytes.
 const (
@@ -45,7 +45,7 @@ func statusCommand(s surroundings) *cobra.Command {
   weir status overlays/prod --region eu-west-1`,
 		Args: cobra.ArbitraryArgs,
 	}
-	flags.add(c, s)
+	flags.addReading(c, s)
 	c.Flags().StringVar(&address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
 	outputFlag(c, &output, outputText, outputJSON)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -67,11 +67,22 @@ func statusCommand(s surroundings) *cobra.Command {
 // read, it says why and returns the rest with a codeError.
 func readPools(c *cobra.Command, s surroundings, flags *passFlags, address string, args []string) ([]plan.PoolStatus, error) {
 	ctx := c.Context()
+	if err := flags.fits(c); err != nil {
+		return nil, err
+	}
+	reading := flags.pathOnly(c)
+	if reading == "" {
+		reading = given(c, "endpoint-url")
+	}
 	switch {
+	case address != "" && reading != "":
+		return nil, usage("leave one of them out", "%s is for reading AWS, and --address for asking a daemon", reading)
 	case address != "" && flags.config != "":
 		return nil, usage("leave one of them out", "--address and --config both say which daemon to ask")
 	case address != "":
 		return askTargets(ctx, address, args)
+	case flags.config != "" && reading != "":
+		// An endpoint is asked for that the daemon may not have.
 	case flags.config != "":
 		cfg, err := s.loadConfig(flags.config)
 		if err != nil {
@@ -82,7 +93,7 @@ func readPools(c *cobra.Command, s surroundings, flags *passFlags, address strin
 			return pools, err
 		}
 		fmt.Fprintf(s.stderr, "no daemon answers at %s; reading AWS\n", cfg.Listen)
-	case flags.pathOnly(c) == "" && !isPath(args):
+	case reading == "" && !isPath(args):
 		pools, err := askTargets(ctx, "http://"+config.DefaultListen, args)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, hinted(err, "start weir run, or give its --address, or a PATH and --region to read AWS directly")

@@ -35,20 +35,38 @@ type passFlags struct {
 }
 
 func (p *passFlags) add(c *cobra.Command, s surroundings) {
+	p.addReading(c, s)
+	c.Flags().BoolVar(&p.prune, "prune", false, "delete what PATH no longer wants, within the limit of 20 % of the pools")
+}
+
+// addReading adds the flags of a command that changes nothing.
+func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
 	f := c.Flags()
 	f.StringVar(&p.config, "config", "", "configuration file; the arguments are then names of its targets (default: all)")
 	f.StringVar(&p.region, "region", "", "AWS region to apply PATH to (default: AWS_REGION)")
 	f.StringVar(&p.target, "target", "", "name of the target for PATH (default: the directory's name)")
 	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of what is made from PATH")
 	p.vars.add(c)
-	f.BoolVar(&p.prune, "prune", false, "delete what PATH no longer wants, within the limit of 20 % of the pools")
 	f.StringVar(&p.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
 	c.ValidArgsFunction = completeTargets(s, &p.config)
 }
 
 // pathOnly names a flag that was given and belongs to a PATH, empty if none.
 func (p *passFlags) pathOnly(c *cobra.Command) string {
-	for _, name := range []string{"region", "target", "instance", "var", "vars-file", "prune"} {
+	return given(c, "region", "target", "instance", "var", "vars-file", "prune")
+}
+
+// fits refuses flags of a PATH beside a configuration.
+func (p *passFlags) fits(c *cobra.Command) error {
+	if flag := p.pathOnly(c); p.config != "" && flag != "" {
+		return usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)
+	}
+	return nil
+}
+
+// given names the first of the flags that is on the command line, empty if none.
+func given(c *cobra.Command, names ...string) string {
+	for _, name := range names {
 		if c.Flags().Changed(name) {
 			return "--" + name
 		}
@@ -73,9 +91,10 @@ func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *s
 		}
 	}
 	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv})
-	switch flag := p.pathOnly(c); {
-	case p.config != "" && flag != "":
-		return nil, usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)
+	if err := p.fits(c); err != nil {
+		return nil, err
+	}
+	switch {
 	case p.config != "":
 		return p.openConfig(c.Context(), s, args, log, scopes)
 	case len(args) != 1:
