@@ -1,0 +1,273 @@
+// Package sops decrypts files that SOPS has encrypted, in memory.
+//
+// It reads the formats that kustomize's resources and generators use: YAML, JSON,
+// dotenv and binary, with data keys encrypted for age recipients and by AWS KMS,
+// also in key groups of which a threshold is needed. The message authentication
+// code is always verified. What a file says about roles, profiles, contexts of
+// the program or other places to ask is not followed: keys come from the options
+// alone. Writing such files is SOPS' own business.
+//
+// It is an implementation of its own because the SOPS library links the client
+// libraries of every key service that it knows; test vectors made by that library
+// hold it to the format.
+package sops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// KMS decrypts by AWS KMS.
+type KMS interface {
+	// Decrypt decrypts a blob that the key with an ARN has encrypted under an
+	// encryption context. An error's text says what to do about it.
+	Decrypt(ctx context.Context, keyARN string, blob []byte, encryptionContext map[string]string) ([]byte, error)
+}
+
+// Options of a Decrypter. The zero value has no keys.
+type Options struct {
+	// Identities are the age identities to decrypt with; see ParseIdentities.
+	Identities []age.Identity
+	// KMSKeyARNs are the keys that may be asked; a file that names another is
+	// decrypted by the others or not at all.
+	KMSKeyARNs []string
+	// KMS is asked for them.
+	KMS KMS
+	// Placeholders has a file that cannot be decrypted read with a placeholder for
+	// each of its values, and a warning, instead of an error.
+	Placeholders bool
+	// Now is the time, for how long a refusal of KMS is remembered; nil: time.Now.
+	Now func() time.Time
+}
+
+// Decrypter decrypts files. It remembers data keys, so a file that is read again
+// asks nobody. It is safe for concurrent use. Nil has no keys and refuses every
+// encrypted file.
+type Decrypter struct {
+	o Options
+
+	mu   sync.Mutex
+	keys map[string]dataKey // by what they were decrypted from
+}
+
+// dataKey is what became of an encrypted data key.
+type dataKey struct {
+	key   []byte
+	err   error
+	until time.Time // an error is forgotten then
+}
+
+// refusalKept is how long a refusal of KMS stands before it is asked again: a
+// daemon that passes each second must not ask each second.
+const refusalKept = 30 * time.Second
+
+// keptKeys bounds the remembered data keys.
+const keptKeys = 10_000
+
+// New returns a Decrypter.
+func New(o Options) *Decrypter {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Decrypter{o: o, keys: map[string]dataKey{}}
+}
+
+// ParseIdentities reads a file of age identities: lines AGE-SECRET-KEY-1…, with
+// blank lines and comments between. Its error does not quote the text.
+func ParseIdentities(text string) ([]age.Identity, error) {
+	ids, err := age.ParseIdentities(strings.NewReader(text))
+	if err != nil {
+		return nil, errors.New("the text holds no age identities: want lines that start with AGE-SECRET-KEY-1")
+	}
+	return ids, nil
+}
+
+// File is a decrypted file.
+type File struct {
+	// Content is the plain text, with each line of a YAML file where it was in
+	// the encrypted one.
+	Content []byte
+	// Secrets are the values that were encrypted.
+	Secrets []string
+	// Faults say why it could not be decrypted. Content then holds placeholders.
+	Faults diag.List
+	// Placeholders says that Content holds placeholders.
+	Placeholders bool
+	// Retry says that a later try may succeed though nothing changes in the file.
+	Retry bool
+}
+
+// Marker is in every file that SOPS has encrypted.
+const Marker = "ENC[AES256_GCM,"
+
+// Encrypted reports whether a file is one that SOPS has encrypted.
+func Encrypted(path string, content []byte) bool {
+	if !bytes.Contains(content, []byte(Marker)) {
+		return false
+	}
+	_, err := load(path, content)
+	return !errors.Is(err, errPlain)
+}
+
+// errPlain says that a file is not encrypted.
+var errPlain = errors.New("the file has no SOPS metadata")
+
+// document is an encrypted file that was parsed.
+type document interface {
+	// metadata is what the file says about its keys.
+	metadata() *metadata
+	// walk visits every value in the order of the MAC, and may change it.
+	walk(visit func(path []string, v *value) error) error
+	// plain writes the file without its metadata.
+	plain(comment func(text string) (string, bool)) ([]byte, error)
+}
+
+// value is a value of a document.
+type value struct {
+	// typed is the value: string, int, float64, bool or time.Time.
+	typed any
+	line  int
+	// open says that it is no secret although it was encrypted, such as the kind
+	// of an object.
+	open bool
+}
+
+// Open decrypts a file of a tree. ok is false if it is not encrypted.
+func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f File, ok bool) {
+	if !bytes.Contains(content, []byte(Marker)) {
+		return File{}, false
+	}
+	if d == nil {
+		d = New(Options{})
+	}
+	doc, err := load(path, content)
+	switch {
+	case errors.Is(err, errPlain):
+		return File{}, false
+	case err != nil:
+		at := diag.Position{File: path}
+		var place *placed
+		if errors.As(err, &place) {
+			at.Line = place.line
+		}
+		return File{Faults: diag.List{fault(at, "sops-invalid", "the file is not as SOPS writes it: "+err.Error(), "Encrypt it again with sops.")}, Placeholders: true}, true
+	}
+	meta := doc.metadata()
+	at := diag.Position{File: path, Line: meta.line}
+	key, retry, problem := d.dataKey(ctx, meta, at)
+	if problem != nil {
+		f := File{Faults: diag.List{*problem}, Retry: retry}
+		if d.o.Placeholders && problem.Code == codeNoKey {
+			f.Faults = diag.List{encryptedRemark(at, meta)}
+		}
+		return f.placeholders(doc), true
+	}
+	return decrypt(doc, key, at), true
+}
+
+// placeholders fills a file that cannot be decrypted.
+func (f File) placeholders(doc document) File {
+	f.Placeholders = true
+	err := doc.walk(func(_ []string, v *value) error {
+		if text, ok := v.typed.(string); ok && strings.HasPrefix(text, Marker) {
+			v.typed = placeholderFor(text)
+		}
+		return nil
+	})
+	if err == nil {
+		f.Content, err = doc.plain(func(string) (string, bool) { return "", false })
+	}
+	if err != nil {
+		f.Content = nil
+	}
+	return f
+}
+
+// placeholder stands for a text. It is base64 of "placeholder!", so that it can
+// stand in the data of a Secret too.
+const placeholder = "cGxhY2Vob2xkZXIh"
+
+func placeholderFor(encrypted string) any {
+	switch _, kind, _ := strings.Cut(strings.TrimSuffix(encrypted, "]"), ",type:"); kind {
+	case "int":
+		return 0
+	case "float":
+		return 0.5
+	case "bool":
+		return false
+	}
+	return placeholder
+}
+
+// decrypt decrypts every value and verifies the MAC.
+func decrypt(doc document, key []byte, at diag.Position) File {
+	meta := doc.metadata()
+	var f File
+	var secrets []string
+	mac := newMAC(meta)
+	err := doc.walk(func(path []string, v *value) error {
+		encrypted := meta.encrypts(path, v.typed)
+		if encrypted {
+			text, ok := v.typed.(string)
+			if !ok {
+				return &placed{v.line, fmt.Sprintf("the value at %s is not encrypted, and should be", strings.Join(path, "."))}
+			}
+			plain, err := unseal(text, key, additional(path))
+			if err != nil {
+				return &placed{v.line, fmt.Sprintf("the value at %s %s", strings.Join(path, "."), err)}
+			}
+			v.typed = plain
+			if !v.open {
+				secrets = append(secrets, secretsOf(plain)...)
+			}
+		}
+		return mac.add(v, encrypted)
+	})
+	if err != nil {
+		var place *placed
+		if errors.As(err, &place) {
+			at.Line = place.line
+		}
+		f.Faults = diag.List{fault(at, "sops-invalid", "the file cannot be decrypted: "+err.Error(), "Somebody changed it after sops had encrypted it; take it from an earlier commit, or encrypt it again.")}
+		f.Placeholders = true
+		return f
+	}
+	if err := mac.verify(key); err != nil {
+		at.Line = meta.macLine
+		f.Faults = diag.List{fault(at, "sops-mac-mismatch", "the file was changed after it was encrypted: "+err.Error(),
+			"Values, keys or their order are not what sops has signed. Take the file from an earlier commit, or encrypt it again.")}
+		f.Placeholders = true
+		return f
+	}
+	slices.Sort(secrets)
+	f.Secrets = slices.Compact(secrets)
+	f.Content, err = doc.plain((&comments{doc: doc, key: key, tries: commentTries}).open)
+	if err != nil {
+		f.Faults = diag.List{fault(at, "sops-invalid", "the decrypted file cannot be written: "+err.Error(), "")}
+		f.Content, f.Placeholders = nil, true
+	}
+	return f
+}
+
+// placed is an error that knows its line.
+type placed struct {
+	line int
+	text string
+}
+
+// Error implements error.
+func (p *placed) Error() string { return p.text }
+
+func fault(at diag.Position, code, summary, detail string) diag.Diagnostic {
+	return diag.Diagnostic{Severity: diag.Error, Code: code, Position: at, Summary: summary, Detail: detail}
+}

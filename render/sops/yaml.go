@@ -1,0 +1,439 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// member is the key that holds the metadata.
+const member = "sops"
+
+// yamlDocument is a YAML or JSON file. Its values are replaced in the text, not
+// in a tree that is written anew: so every line stays where it was, and a finding
+// about a decrypted file names the line that its author sees.
+type yamlDocument struct {
+	text  []byte
+	lines []int // where each line begins
+	json  bool
+	docs  []*yaml.Node // the mappings, without the metadata
+	cuts  []cut        // what goes
+	meta  *metadata
+	edits map[*yaml.Node]any
+}
+
+// cut is a range of the text to leave out.
+type cut struct{ from, to int }
+
+// Bounds of a document, beside that of the file's size.
+const (
+	maxDepth = 100
+	maxNodes = 200_000
+)
+
+func loadYAML(text []byte) (*yamlDocument, error) {
+	d := &yamlDocument{text: text, json: bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")), edits: map[*yaml.Node]any{}}
+	d.lines = []int{0}
+	for i, c := range text {
+		if c == '\n' {
+			d.lines = append(d.lines, i+1)
+		}
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var doc yaml.Node
+		err := dec.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, errPlain // the build says what is wrong with it
+		}
+		root := doc.Content[0]
+		if root.Kind != yaml.MappingNode {
+			continue
+		}
+		d.docs = append(d.docs, root)
+		for i := 0; i+1 < len(root.Content); i += 2 {
+			if key, value := root.Content[i], root.Content[i+1]; key.Value == member && value.Kind == yaml.MappingNode {
+				if err := d.takeMetadata(root, i); err != nil {
+					return nil, err
+				}
+				break
+			}
+		}
+	}
+	if d.meta == nil {
+		return nil, errPlain
+	}
+	return d, nil
+}
+
+// takeMetadata takes the metadata out of a mapping.
+func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
+	key, value := root.Content[i], root.Content[i+1]
+	if d.meta == nil {
+		if n, depth := size(value, 0); n > maxNodes || depth > maxDepth {
+			return &placed{key.Line, "the metadata is too large"}
+		}
+		var raw map[string]any
+		if err := value.Decode(&raw); err != nil {
+			return &placed{key.Line, "the metadata is no mapping of texts"}
+		}
+		if str(raw["mac"]) == "" {
+			return errPlain // some other member of this name
+		}
+		m, err := readMetadata(raw)
+		if err != nil {
+			return &placed{key.Line, err.Error()}
+		}
+		m.line, m.macLine = key.Line, key.Line
+		for j := 0; j+1 < len(value.Content); j += 2 {
+			if value.Content[j].Value == "mac" {
+				m.macLine = value.Content[j].Line
+			}
+		}
+		d.meta = m
+	}
+	c, err := d.extent(root, i)
+	if err != nil {
+		return err
+	}
+	d.cuts = append(d.cuts, c)
+	root.Content = append(root.Content[:i:i], root.Content[i+2:]...)
+	return nil
+}
+
+// size counts nodes and levels, aliases not followed.
+func size(n *yaml.Node, level int) (nodes, depth int) {
+	nodes, depth = 1, level+1
+	if level > maxDepth {
+		return nodes, depth
+	}
+	for _, c := range n.Content {
+		m, deep := size(c, level+1)
+		nodes, depth = nodes+m, max(depth, deep)
+	}
+	return nodes, depth
+}
+
+var documentEnd = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r]|$)`)
+
+// extent is the part of the text that the i-th member of a mapping takes.
+func (d *yamlDocument) extent(root *yaml.Node, i int) (cut, error) {
+	if root.Style&yaml.FlowStyle != 0 {
+		return jsonExtent(d.text)
+	}
+	from := d.offset(root.Content[i].Line, 1)
+	to := len(d.text)
+	if i+2 < len(root.Content) {
+		to = d.offset(root.Content[i+2].Line, 1)
+	}
+	if end := documentEnd.FindIndex(d.text[from:to]); end != nil {
+		to = from + end[0]
+	}
+	return cut{from, to}, nil
+}
+
+// jsonExtent is the part that the member sops takes of a JSON object, with the
+// comma that it leaves behind.
+func jsonExtent(text []byte) (cut, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	odd := errors.New("a mapping in braces must be JSON")
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return cut{}, odd
+	}
+	for dec.More() {
+		before := int(dec.InputOffset())
+		key, err := dec.Token()
+		if err != nil {
+			return cut{}, odd
+		}
+		var skipped json.RawMessage
+		if err := dec.Decode(&skipped); err != nil {
+			return cut{}, odd
+		}
+		if key != member {
+			continue
+		}
+		c := cut{before, int(dec.InputOffset())}
+		if rest := bytes.TrimLeft(text[before:], " \t\r\n"); len(rest) > 0 && rest[0] != ',' {
+			// It is the first member, so the comma after it goes.
+			after := text[c.to:]
+			if next := bytes.TrimLeft(after, " \t\r\n"); len(next) > 0 && next[0] == ',' {
+				c.to += len(after) - len(next) + 1
+			}
+		}
+		return c, nil
+	}
+	return cut{}, odd
+}
+
+// offset is where a line and column begin, both from 1, columns in characters.
+func (d *yamlDocument) offset(line, column int) int {
+	if line < 1 || line > len(d.lines) {
+		return len(d.text)
+	}
+	at := d.lines[line-1]
+	for ; column > 1 && at < len(d.text); column-- {
+		_, n := utf8.DecodeRune(d.text[at:])
+		at += n
+	}
+	return at
+}
+
+func (d *yamlDocument) metadata() *metadata { return d.meta }
+
+func (d *yamlDocument) walk(visit func(path []string, v *value) error) error {
+	nodes := 0
+	for _, root := range d.docs {
+		object := text(root, "apiVersion") != "" && text(root, "kind") != ""
+		w := walker{document: d, visit: visit, object: object, nodes: &nodes}
+		if err := w.node(root, nil, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type walker struct {
+	document *yamlDocument
+	visit    func(path []string, v *value) error
+	object   bool // the document is a Kubernetes object
+	nodes    *int
+}
+
+func (w *walker) node(n *yaml.Node, path []string, depth int) error {
+	if *w.nodes++; *w.nodes > maxNodes || depth > maxDepth {
+		return &placed{n.Line, "the document is too large or too deep"}
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return w.node(n.Alias, path, depth+1)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if err := w.node(n.Content[i+1], append(path[:len(path):len(path)], n.Content[i].Value), depth+1); err != nil {
+				return err
+			}
+		}
+	case yaml.SequenceNode:
+		for _, c := range n.Content {
+			if err := w.node(c, path, depth+1); err != nil {
+				return err
+			}
+		}
+	case yaml.ScalarNode:
+		return w.scalar(n, path)
+	}
+	return nil
+}
+
+func (w *walker) scalar(n *yaml.Node, path []string) error {
+	var before any
+	if err := n.Decode(&before); err != nil {
+		return &placed{n.Line, "a value cannot be read"}
+	}
+	if before == nil {
+		return nil // null is neither encrypted nor signed
+	}
+	v := &value{typed: before, line: n.Line, open: w.object && identity(path)}
+	if err := w.visit(path, v); err != nil {
+		return err
+	}
+	if v.typed != before {
+		w.document.edits[n] = v.typed
+	}
+	return nil
+}
+
+// identity reports the fields of a Kubernetes object that name it: SOPS encrypts
+// them too where it is not told otherwise, and yet they are no secrets.
+func identity(path []string) bool {
+	switch path[0] {
+	case "apiVersion", "kind", "metadata", "type", "immutable":
+		return true
+	}
+	return false
+}
+
+func text(m *yaml.Node, name string) string {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == name {
+			return m.Content[i+1].Value
+		}
+	}
+	return ""
+}
+
+// sealedText finds encrypted values and comments in a text.
+var (
+	sealedText   = regexp.MustCompile(`^"?ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:[a-z]+\]"?`)
+	sealedRemark = regexp.MustCompile(`#(ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:comment\])`)
+)
+
+// plain replaces the encrypted values in the text and leaves the metadata out.
+func (d *yamlDocument) plain(comment func(string) (string, bool)) ([]byte, error) {
+	type edit struct {
+		cut
+		text string
+	}
+	var edits []edit
+	for _, c := range d.cuts {
+		lines := 0
+		if c.to < len(d.text) && !d.json {
+			lines = bytes.Count(d.text[c.from:c.to], []byte("\n")) // what follows keeps its place
+		}
+		edits = append(edits, edit{c, strings.Repeat("\n", lines)})
+	}
+	for n, v := range d.edits {
+		literal, err := literalOf(v)
+		if err != nil {
+			return nil, &placed{n.Line, err.Error()}
+		}
+		from := d.offset(n.Line, n.Column)
+		old := sealedText.Find(d.text[from:])
+		if old == nil {
+			return nil, &placed{n.Line, "an encrypted value is not on one line"}
+		}
+		to := from + len(old)
+		if _, isRemark := v.(remark); isRemark {
+			// A comment in a list is encrypted as an item of it.
+			from = bytes.LastIndexAny(d.text[:from], "-\n")
+			if from < 0 || d.text[from] != '-' {
+				return nil, &placed{n.Line, "an encrypted comment is not an item of a list"}
+			}
+		}
+		edits = append(edits, edit{cut{from, to}, literal})
+	}
+	for _, m := range sealedRemark.FindAllSubmatchIndex(d.text, -1) {
+		c := cut{m[0], m[1]}
+		inMetadata := false
+		for _, other := range d.cuts {
+			inMetadata = inMetadata || c.from >= other.from && c.from < other.to
+		}
+		if inMetadata {
+			continue
+		}
+		text, ok := comment(string(d.text[m[2]:m[3]]))
+		if ok {
+			text = "#" + text
+		}
+		edits = append(edits, edit{c, text})
+	}
+	sortBy(edits, func(e edit) int { return e.from })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		if e.from < at {
+			return nil, errors.New("encrypted values overlap")
+		}
+		out.Write(d.text[at:e.from])
+		out.WriteString(e.text)
+		at = e.to
+	}
+	out.Write(d.text[at:])
+	return out.Bytes(), d.same(out.Bytes())
+}
+
+// same verifies that the text that was put together says what was decrypted.
+func (d *yamlDocument) same(result []byte) error {
+	dec := yaml.NewDecoder(bytes.NewReader(result))
+	for _, want := range d.docs {
+		var doc yaml.Node
+		for {
+			if err := dec.Decode(&doc); err != nil {
+				return errors.New("it would be no valid YAML")
+			}
+			if doc.Content[0].Kind == yaml.MappingNode || len(want.Content) == 0 {
+				break
+			}
+			doc = yaml.Node{}
+		}
+		if len(want.Content) > 0 && !d.equal(want, doc.Content[0]) {
+			return errors.New("it would say something else")
+		}
+	}
+	return nil
+}
+
+func (d *yamlDocument) equal(want, got *yaml.Node) bool {
+	if v, edited := d.edits[want]; edited {
+		var have any
+		return got.Kind == yaml.ScalarNode && got.Decode(&have) == nil && equalValues(v, have)
+	}
+	content := slices.DeleteFunc(slices.Clone(want.Content), func(n *yaml.Node) bool {
+		_, isRemark := d.edits[n].(remark)
+		return isRemark
+	})
+	if len(content) == 0 && len(want.Content) > 0 {
+		return got.Kind == yaml.ScalarNode && got.ShortTag() == "!!null" // a list of comments
+	}
+	return want.Kind == got.Kind && want.Value == got.Value && slices.EqualFunc(content, got.Content, d.equal)
+}
+
+func equalValues(a, b any) bool {
+	if t, ok := a.(time.Time); ok {
+		u, ok := b.(time.Time)
+		return ok && t.Equal(u)
+	}
+	if f, ok := a.(float64); ok {
+		switch b := b.(type) {
+		case int:
+			return float64(b) == f
+		case float64:
+			return b == f
+		}
+	}
+	return a == b
+}
+
+// literalOf writes a value so that YAML and JSON read it alike.
+func literalOf(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		if !utf8.ValidString(v) {
+			return "", errors.New("a decrypted value is not UTF-8; encrypt such a file as binary")
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			return "", errors.New("a decrypted value cannot be written")
+		}
+		var out strings.Builder
+		for _, r := range strings.TrimSuffix(b.String(), "\n") {
+			// JSON leaves these as they are, and YAML does not take them.
+			if r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+				fmt.Fprintf(&out, `\u%04x`, r)
+				continue
+			}
+			out.WriteRune(r)
+		}
+		return out.String(), nil
+	case int:
+		return strconv.Itoa(v), nil
+	case float64:
+		text := strconv.FormatFloat(v, 'g', -1, 64)
+		if !strings.ContainsAny(text, ".eIN") {
+			text += ".0"
+		}
+		return text, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case time.Time:
+		return v.Format(time.RFC3339Nano), nil
+	case remark:
+		return "#" + strings.ReplaceAll(string(v), "\n", " "), nil
+	}
+	return "", fmt.Errorf("a decrypted value has the type %T", v)
+}
