@@ -93,10 +93,10 @@ func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) 
 		w.data.SecurityGroupIDs = nil
 	}
 
-	text, filled := c.userData(pool, t.UserData)
+	raw, filled := c.userData(pool, t.UserData)
 	ok = ok && filled
-	if text != "" {
-		w.data.UserData = base64.StdEncoding.EncodeToString([]byte(text))
+	if len(raw) > 0 {
+		w.data.UserData = base64.StdEncoding.EncodeToString(raw)
 	}
 
 	if t.Image.Kind != "" {
@@ -123,8 +123,21 @@ func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) 
 	return w, ok
 }
 
-// userData fills the placeholders of bootstrap data from the EKS cluster.
-func (c *computation) userData(pool *intent.Pool, u intent.UserData) (string, bool) {
+// userData is the bootstrap data as EC2 is sent it, its placeholders filled from
+// the EKS cluster.
+func (c *computation) userData(pool *intent.Pool, u intent.UserData) ([]byte, bool) {
+	text, ok := c.userDataText(pool, u)
+	if !ok {
+		return nil, false
+	}
+	raw, tooLarge := u.Encode(text)
+	if tooLarge != "" {
+		c.blockf(pool, nil, "user-data-too-large", tooLarge, "shorten the files and commands of the bootstrap configuration, or fetch them at boot")
+	}
+	return raw, tooLarge == ""
+}
+
+func (c *computation) userDataText(pool *intent.Pool, u intent.UserData) (string, bool) {
 	if u.Cluster.Kind == "" {
 		return u.Text, true
 	}
@@ -136,21 +149,12 @@ func (c *computation) userData(pool *intent.Pool, u intent.UserData) (string, bo
 		c.blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint yet, which the bootstrap data needs", "weir looks again at the next pass")
 		return "", false
 	}
-	text := strings.NewReplacer(
+	return strings.NewReplacer(
 		intent.PlaceholderEndpoint, a.Cluster.Endpoint,
 		intent.PlaceholderCA, a.Cluster.CertificateAuthority,
 		intent.PlaceholderServiceCIDR, a.Cluster.ServiceCIDR,
-	).Replace(u.Text)
-	if len(text) > userDataLimit {
-		c.blockf(pool, nil, "user-data-too-large", "the bootstrap data has "+itoa(int64(len(text)))+" bytes with the cluster's endpoint and certificate filled in; EC2 takes 16384",
-			"shorten the files and commands of the bootstrap configuration, or fetch them at boot")
-		return "", false
-	}
-	return text, true
+	).Replace(u.Text), true
 }
-
-// userDataLimit is EC2's limit for user data before base64, in bytes.
-const userDataLimit = 16384
 
 // published reports whether the image comes from a lookup whose answer changes
 // when somebody publishes a newer image.

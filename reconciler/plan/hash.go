@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"strings"
@@ -46,14 +47,24 @@ func shortHash(parts ...[]byte) string {
 }
 
 // bodyJSON is canonical for template data, whose structs declare their members
-// in order: it is on the path of every steady pass.
+// in order: it is on the path of every steady pass. Compressed user data is
+// taken uncompressed, because another release of the compressor may write the
+// same text in other bytes, which must roll nothing.
 func bodyJSON(data *intent.TemplateData) []byte {
+	if strings.HasPrefix(data.UserData, gzipBase64) {
+		plain := *data
+		plain.UserData = base64.StdEncoding.EncodeToString([]byte(decoded(data.UserData)))
+		data = &plain
+	}
 	out, err := json.Marshal(data)
 	if err != nil {
 		panic("template data: " + err.Error())
 	}
 	return out
 }
+
+// gzipBase64 is how gzip begins in base64: its magic number, and deflate.
+const gzipBase64 = "H4sI"
 
 // BodyHash is 16 hex of SHA-256 over the canonical JSON of template data.
 func BodyHash(data intent.TemplateData) string { return shortHash(bodyJSON(&data)) }

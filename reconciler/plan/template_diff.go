@@ -52,6 +52,9 @@ func (c *computation) templateChanges(pool *intent.Pool, from, to intent.Templat
 		}
 		ch := Change{From: a[key], To: b[key], Object: pool.Infrastructure}
 		if key == "UserData" {
+			if decoded(from.UserData) == decoded(to.UserData) {
+				continue // compressed by another release
+			}
 			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
 			ch.From, ch.To = c.in.Policy.mask(decoded(from.UserData)), c.in.Policy.mask(decoded(to.UserData))
 			out = append(out, ch)
@@ -78,7 +81,7 @@ func decoded(b64 string) string {
 	if err != nil {
 		return b64
 	}
-	return string(raw)
+	return intent.DecodeUserData(raw)
 }
 
 // templatePath turns a flattened member name into a path below spec.

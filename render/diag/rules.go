@@ -87,7 +87,8 @@ var bootstrapRules = []rule{
 	{"bootstrap-not-used", "w", "bootstrap data has no launch template to carry it", "Write awsLaunchTemplate: {} in the pool to use it, or remove the reference."},
 	{"control-plane-not-in-render", "w", "a cluster's control plane is not in the render", "Add it to the resources if weir is to read the EKS cluster's name, version and network from it."},
 	{"identity-not-allowed", "e", "a role identity does not allow the namespace of the cluster that names it", "Add the namespace to allowedNamespaces."},
-	{"ignition-not-supported", "w", "user data in the form of Ignition is not supported by this version", "Use cloud-config."},
+	{"ignition-config", "ew", "a part of a KubeadmConfig cannot be written as Ignition, or its Container Linux Config has a flaw", "Change the field that the message names; a unit or file of one's own goes into ignition.containerLinuxConfig.additionalConfig."},
+	{"ignition-object-store", "w", "user data should go to an S3 bucket, which weir does not write to", "Write spec.ignition.storageType: UnencryptedUserData, or leave storageType out; without it the pool cannot be planned."},
 	{"image-unknown", "e", "it cannot be told which image a pool's machines start from", "Write awsLaunchTemplate.ami.id, or the Kubernetes version in the MachinePool."},
 	{"kubeadm-join-incomplete", "w", "the nodes of a pool cannot join their cluster", "Write what the message names in joinConfiguration; without it the pool cannot be planned."},
 	{"no-al2-image", "e", "EKS has no Amazon Linux 2 image for the Kubernetes version", "Choose Amazon Linux 2023."},
@@ -97,6 +98,7 @@ var bootstrapRules = []rule{
 	{"static-identity", "e", "a cluster takes its AWS credentials from a Secret", "Use an AWSClusterRoleIdentity or AWSClusterControllerIdentity; weir takes no keys from Git."},
 	{"topology-not-expanded", "w", "a Cluster uses a ClusterClass, which weir does not expand", "Commit the expanded objects; until then nothing of the cluster is deleted."},
 	{"user-data-boundary", "e", "a part of the user data holds the boundary that parts are divided by", "Change the text that the message names."},
+	{"user-data-jinja", "w", "user data holds a jinja expression that nothing expands", "Fill the value in by a command on the instance."},
 	{"user-data-not-mime", "e", "EKS cannot merge its own user data into the pool's", "Use a NodeadmConfig with an AL2023 amiType, or bring an image with amiType CUSTOM or ami.id."},
 	{"user-data-too-large", "e", "the user data has more bytes than EC2 takes", "Move files out of it, to where the nodes fetch them."},
 }

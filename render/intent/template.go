@@ -20,26 +20,6 @@ type LaunchTemplate struct {
 	UserData       UserData `json:"userData,omitzero"`
 }
 
-// UserData is bootstrap data before base64. Text may hold placeholders, which
-// the answer to Cluster fills.
-type UserData struct {
-	Text string `json:"-"`
-	// Format is cloud-config, ignition, mime, toml or shell.
-	Format string `json:"format,omitempty"`
-	// Cluster is set where Text holds placeholders.
-	Cluster Lookup `json:"cluster,omitzero"`
-	// Secret says that Text holds a secret, such as a join token.
-	Secret bool `json:"secret,omitempty"`
-}
-
-// Placeholders in UserData.Text. They start and end with a NUL byte, which YAML
-// cannot hold, so no manifest can contain one.
-const (
-	PlaceholderEndpoint    = "\x00weir:apiServerEndpoint\x00"
-	PlaceholderCA          = "\x00weir:certificateAuthority\x00"
-	PlaceholderServiceCIDR = "\x00weir:serviceCIDR\x00"
-)
-
 // TemplateData is EC2's RequestLaunchTemplateData, with the members that weir
 // sends. JSON keys are EC2's member names; absent members are omitted, and every
 // struct declares its members in the order of their keys, so that plain

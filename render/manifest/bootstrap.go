@@ -35,8 +35,14 @@ type SecretKey struct {
 
 // DiskSetup partitions and formats disks.
 type DiskSetup struct {
-	Partitions  []userdata.Partition `json:"partitions"`
-	Filesystems []EKSFilesystem      `json:"filesystems"`
+	Partitions  []EKSPartition  `json:"partitions"`
+	Filesystems []EKSFilesystem `json:"filesystems"`
+}
+
+// EKSPartition is a disk of which one partition is made, or none.
+type EKSPartition struct {
+	partition
+	Layout bool `json:"layout" check:"required"`
 }
 
 // EKSFilesystem is a file system whose label is required.
@@ -45,15 +51,26 @@ type EKSFilesystem struct {
 	Label string `json:"label" check:"required"`
 }
 
-// KubeadmDiskSetup is DiskSetup with the member that KubeadmConfig adds.
+// KubeadmDiskSetup is DiskSetup with the members that KubeadmConfig adds.
 type KubeadmDiskSetup struct {
-	Partitions  []userdata.Partition `json:"partitions"`
-	Filesystems []KubeadmFilesystem  `json:"filesystems"`
+	Partitions  []KubeadmPartition  `json:"partitions"`
+	Filesystems []KubeadmFilesystem `json:"filesystems"`
 }
 
-// filesystem has a name of its own because an embedded Filesystem would hide the
+// KubeadmPartition is a disk of which one partition is made, none, or those of
+// DiskLayout. v1beta2 wants exactly one of Layout and DiskLayout.
+type KubeadmPartition struct {
+	partition
+	Layout     *bool                    `json:"layout" check:"required=v1beta1"`
+	DiskLayout []userdata.PartitionSpec `json:"diskLayout"`
+}
+
+// These have names of their own because an embedded Filesystem would hide the
 // field of that name.
-type filesystem = userdata.Filesystem
+type (
+	filesystem = userdata.Filesystem
+	partition  = userdata.Partition
+)
 
 // KubeadmFilesystem is a file system of a KubeadmConfig.
 type KubeadmFilesystem struct {
@@ -113,8 +130,8 @@ type NodeadmContainerd struct {
 
 // KubeadmConfigSpec is KubeadmConfig.spec. A worker uses joinConfiguration only.
 type KubeadmConfigSpec struct {
-	ClusterConfiguration     Anything           `json:"clusterConfiguration"`
-	InitConfiguration        Anything           `json:"initConfiguration"`
+	ClusterConfiguration     *Anything          `json:"clusterConfiguration"`
+	InitConfiguration        *Anything          `json:"initConfiguration"`
 	JoinConfiguration        *JoinConfiguration `json:"joinConfiguration"`
 	DiskSetup                *KubeadmDiskSetup  `json:"diskSetup"`
 	BootCommands             []string           `json:"bootCommands" in:"v1beta1,v1beta2"`
@@ -184,10 +201,34 @@ type BootstrapToken struct {
 	UnsafeSkipCAVerification bool     `json:"unsafeSkipCAVerification"`
 }
 
-// DiscoveryFile is discovery by a file on the instance.
+// DiscoveryFile is discovery by a file on the instance, which KubeConfig makes
+// where it is written.
 type DiscoveryFile struct {
-	KubeConfigPath string    `json:"kubeConfigPath" check:"required,minlen=1"`
-	KubeConfig     *Anything `json:"kubeConfig"`
+	KubeConfigPath string         `json:"kubeConfigPath" check:"required,minlen=1"`
+	KubeConfig     *DiscoveryKube `json:"kubeConfig"`
+}
+
+// DiscoveryKube is a kubeconfig to write: how to reach the cluster, and how a
+// node proves who it is.
+type DiscoveryKube struct {
+	Cluster *DiscoveryCluster `json:"cluster"`
+	User    *DiscoveryUser    `json:"user" check:"required"`
+}
+
+// DiscoveryCluster is a cluster of a kubeconfig. Server is by default the
+// Cluster's endpoint.
+type DiscoveryCluster struct {
+	Server                   string `json:"server"`
+	TLSServerName            string `json:"tlsServerName"`
+	InsecureSkipTLSVerify    bool   `json:"insecureSkipTLSVerify"`
+	CertificateAuthorityData string `json:"certificateAuthorityData"`
+	ProxyURL                 string `json:"proxyURL"`
+}
+
+// DiscoveryUser is a user of a kubeconfig: one of its members is written.
+type DiscoveryUser struct {
+	AuthProvider *userdata.AuthProvider `json:"authProvider"`
+	Exec         *userdata.AuthExec     `json:"exec"`
 }
 
 // Patches names the directory of kubeadm patches.

@@ -66,8 +66,8 @@ func (b *builder) largestParts(ref intent.ObjectRef) []part {
 
 // userDataTooLarge reports user data above EC2's limit (UserData of
 // RequestLaunchTemplateData: 16 KiB before base64), at its largest part.
-func (b *builder) userDataTooLarge(d *draft, size, limit int) {
-	f := Fault{Code: "user-data-too-large", Summary: fmt.Sprintf("the user data has %d bytes; EC2 takes %d", size, limit),
+func (b *builder) userDataTooLarge(d *draft, summary string) {
+	f := Fault{Code: "user-data-too-large", Summary: summary,
 		Detail: "move files out of it, to where the nodes fetch them", Ref: d.Bootstrap, Path: path("spec")}
 	if parts := b.largestParts(d.Bootstrap); len(parts) > 0 {
 		var sizes []string

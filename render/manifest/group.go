@@ -41,9 +41,6 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 	if l, ok := (imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.mp, d.infra}).lookup(); ok {
 		lt.Image = l
 	}
-	if s.Ignition != nil {
-		d.block(path("spec", "ignition"), d.infra, "ignition-not-supported", "Ignition user data is not supported by this version", "")
-	}
 	b.userData(d)
 }
 

@@ -1,7 +1,10 @@
 package manifest_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -197,8 +200,11 @@ func TestPoolErrors(t *testing.T) {
 			[]string{"secret-key-not-found spec.template.spec.bootstrap.dataSecretName"}},
 		"cloud-config where EKS merges": {[]string{machinePool(managed, "", fmt.Sprintf(nodeadm, "EKSConfig")), managedPool("amiType: AL2_x86_64\nawsLaunchTemplate: {}"), eksCluster, config("EKSConfig", "{}")},
 			[]string{"user-data-not-mime spec.awsLaunchTemplate"}},
-		"too large": {[]string{machinePool("AWSMachinePool", "", "bootstrap: {dataSecretName: s}"), group, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {value: " + strings.Repeat("x", 16385) + "}"},
+		"too large": {[]string{machinePool("AWSMachinePool", "", "bootstrap: {dataSecretName: s}"), group, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {value: " + noise(32768) + "}"},
 			[]string{"user-data-too-large spec"}},
+		"too large where EKS reads it": {[]string{machinePool(managed, "", "bootstrap: {dataSecretName: s}"), managedPool("amiType: AL2023_x86_64_STANDARD\nawsLaunchTemplate: {}"), eksCluster,
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {value: '#!" + strings.Repeat("x", 16385) + "'}"}, []string{"user-data-not-mime spec.awsLaunchTemplate", "user-data-too-large spec"}},
+		"compressible":                    {[]string{machinePool("AWSMachinePool", "", "bootstrap: {dataSecretName: s}"), group, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {value: " + strings.Repeat("x", 32768) + "}"}, nil},
 		"AL2 by default on a new cluster": {[]string{machinePool(managed, "", noBootstrap), managedPool("{}"), strings.Replace(eksCluster, "v1.31.0", "v1.33", 1)}, []string{"no-al2-image spec.amiType"}},
 		"boundary in a command": {[]string{machinePool("AWSMachinePool", "", fmt.Sprintf(nodeadm, "NodeadmConfig")), group, eksCluster, config("NodeadmConfig", `{preNodeadmCommands: ["--//"]}`)},
 			[]string{"user-data-boundary spec.preNodeadmCommands"}},
@@ -250,4 +256,14 @@ func TestVolumesSurvive(t *testing.T) {
 			rt.Fatalf("(-want +got):\n%s", d)
 		}
 	})
+}
+
+// noise is text of n characters that a compressor can do little with.
+func noise(n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		sum := sha256.Sum256([]byte(strconv.Itoa(i)))
+		b.WriteString(base64.RawURLEncoding.EncodeToString(sum[:]))
+	}
+	return b.String()[:n]
 }

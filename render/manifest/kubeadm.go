@@ -12,10 +12,6 @@ import (
 // kubeadmData writes the cloud-config of a worker that joins by kubeadm.
 func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter) intent.UserData {
 	s := &o.Spec
-	if s.Format == "ignition" {
-		d.block(path("spec", "format"), r, "ignition-not-supported", "Ignition user data is not supported by this version", "")
-		return intent.UserData{}
-	}
 	if !d.version.known() {
 		d.mp.error(path("spec", "template", "spec", "version"), "missing-required", "spec.template.spec.version is required for a KubeadmConfig",
 			"kubeadm's configuration depends on it")
@@ -26,47 +22,61 @@ func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter
 			fmt.Sprintf("1.%d is the oldest", userdata.Minimum))
 		return intent.UserData{}
 	}
+	checkKubeadm(r, s, version(o.APIVersion), d.version.minor)
 	in := userdata.Kubeadm{BootCommands: s.BootCommands, PreCommands: s.PreKubeadmCommands, PostCommands: s.PostKubeadmCommands, Verbosity: s.Verbosity}
 	var secret bool
 	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
-	if s.DiskSetup != nil {
-		in.DiskSetup = &userdata.DiskSetup{Partitions: s.DiskSetup.Partitions}
-		for _, f := range s.DiskSetup.Filesystems {
-			f.filesystem.ReplaceFS = f.ReplaceFS
-			in.DiskSetup.Filesystems = append(in.DiskSetup.Filesystems, f.filesystem)
-		}
-	}
+	in.DiskSetup = kubeadmDisks(s.DiskSetup)
 	join := s.JoinConfiguration
 	if join == nil {
 		join = &JoinConfiguration{}
 	}
-	if join.ControlPlane != nil {
-		r.warn(path("spec", "joinConfiguration", "controlPlane"), "not-carried", "spec.joinConfiguration.controlPlane is not used: the nodes of a pool are workers", "")
-	}
 	in.Join = joinOf(join, d.version.minor)
-	d.discover(&in.Join, join, r)
+	d.discover(&in, join, r)
 	if len(d.Blocked) > 0 || d.faults.hasErrors() {
 		return intent.UserData{}
 	}
-	out, err := in.Text()
+	out := intent.UserData{Format: "cloud-config", Secret: secret || in.Join.Token != "" || in.Join.TLSBootstrapToken != ""}
+	if s.Format == "ignition" {
+		out.Text, out.Format = b.ignition(d, in, s, r), "ignition"
+		return out
+	}
+	text, err := in.Text()
 	if err != nil {
 		r.error(path("spec", "joinConfiguration"), "bad-value", err.Error(), "")
 	}
-	return intent.UserData{Text: out, Format: "cloud-config", Secret: secret || in.Join.Token != "" || in.Join.TLSBootstrapToken != ""}
+	out.Text = text
+	return out
+}
+
+func kubeadmDisks(s *KubeadmDiskSetup) *userdata.DiskSetup {
+	if s == nil {
+		return nil
+	}
+	out := &userdata.DiskSetup{}
+	for _, p := range s.Partitions {
+		p.partition.Layout, p.partition.DiskLayout = p.Layout != nil && *p.Layout, p.DiskLayout
+		out.Partitions = append(out.Partitions, p.partition)
+	}
+	for _, f := range s.Filesystems {
+		f.filesystem.ReplaceFS = f.ReplaceFS
+		out.Filesystems = append(out.Filesystems, f.filesystem)
+	}
+	return out
 }
 
 // discover fills how a node finds and trusts the control plane. Cluster API
 // mints tokens and knows the CA; here they come from the manifests, and what is
 // missing blocks the pool.
-func (d *draft) discover(join *userdata.Join, from *JoinConfiguration, r reporter) {
+func (d *draft) discover(in *userdata.Kubeadm, from *JoinConfiguration, r reporter) {
 	at := path("spec", "joinConfiguration", "discovery")
-	disc := from.Discovery
+	join, disc := &in.Join, from.Discovery
 	join.TLSBootstrapToken = disc.TLSBootstrapToken
 	if disc.File != nil {
-		if disc.File.KubeConfig != nil {
-			r.unsupported(at.Join("file", "kubeConfig"), "discovery.file.kubeConfig", "write the file with spec.files and name it in kubeConfigPath")
-		}
 		join.DiscoveryFile = disc.File.KubeConfigPath
+		if k := disc.File.KubeConfig; k != nil {
+			d.discoveryFile(in, disc.File.KubeConfigPath, k, r)
+		}
 		return
 	}
 	t := disc.BootstrapToken
@@ -88,10 +98,49 @@ func (d *draft) discover(join *userdata.Join, from *JoinConfiguration, r reporte
 	if len(join.CACertHashes) == 0 && !join.UnsafeSkipCA {
 		missing = append(missing, "the CA's hashes (bootstrapToken.caCertHashes)")
 	}
+	d.joinLacks(at, missing, r)
+}
+
+// joinLacks blocks the pool if something is missing without which no node joins.
+func (d *draft) joinLacks(at intent.Path, missing []string, r reporter) {
 	if len(missing) > 0 {
 		d.block(at, r, "kubeadm-join-incomplete", fmt.Sprintf("the nodes of %s cannot join: %s is missing: %s", d.MachinePool, at, strings.Join(missing, ", ")),
 			"add them under spec.joinConfiguration.discovery of "+r.ref.String()+" by a patch, or give the whole user data in a Secret that bootstrap.dataSecretName names")
 	}
+}
+
+// discoveryFile adds the kubeconfig that discovery reads, after the files of the
+// configuration, as Cluster API does.
+func (d *draft) discoveryFile(in *userdata.Kubeadm, file string, k *DiscoveryKube, r reporter) {
+	at := path("spec", "joinConfiguration", "discovery", "file", "kubeConfig")
+	if k.User == nil || (k.User.AuthProvider == nil) == (k.User.Exec == nil) {
+		r.error(at.Join("user"), "exclusive", at.Join("user").String()+" must have authProvider or exec", "write one of them")
+		return
+	}
+	out := userdata.Kubeconfig{AuthProvider: k.User.AuthProvider, Exec: k.User.Exec}
+	if c := k.Cluster; c != nil {
+		out.Server, out.TLSServerName, out.ProxyURL = c.Server, c.TLSServerName, c.ProxyURL
+		out.InsecureSkipTLSVerify, out.CertificateAuthority = c.InsecureSkipTLSVerify, c.CertificateAuthorityData
+	}
+	if _, err := decodeBase64(out.CertificateAuthority); err != nil {
+		r.error(at.Join("cluster", "certificateAuthorityData"), "bad-value", at.Join("cluster", "certificateAuthorityData").String()+" is no base64", "write the PEM certificate in base64")
+	}
+	if host := d.cluster.hostPort(); out.Server == "" && host != "" {
+		out.Server = "https://" + host
+	}
+	var missing []string
+	if out.Server == "" {
+		missing = append(missing, "the API server's address (cluster.server, or Cluster.spec.controlPlaneEndpoint)")
+	}
+	if out.CertificateAuthority == "" && !out.InsecureSkipTLSVerify {
+		missing = append(missing, "the CA's certificate (cluster.certificateAuthorityData)")
+	}
+	d.joinLacks(at, missing, r)
+	written, err := out.File(file)
+	if err != nil {
+		r.error(at, "bad-value", err.Error(), "")
+	}
+	in.Files = append(in.Files, written)
 }
 
 // joinOf copies what does not depend on the cluster.
@@ -111,7 +160,8 @@ func joinOf(j *JoinConfiguration, minor int) userdata.Join {
 		out.PatchesDirectory = j.Patches.Directory
 	}
 	if t := j.Discovery.Timeout; t != nil {
-		out.Timeouts.Discovery = t.String()
+		// Cluster API takes whole seconds, for the same member in both versions.
+		out.Timeouts.TLSBootstrap = t.Truncate(time.Second).String()
 	}
 	if t := j.Timeouts; t != nil {
 		out.Timeouts = userdata.Timeouts{

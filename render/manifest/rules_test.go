@@ -111,7 +111,7 @@ func TestImagesThatEKSChooses(t *testing.T) {
 	tests := map[string]struct{ amiType, data, device, format string }{
 		"Amazon Linux": {"AL2023_ARM_64_STANDARD", "MIME-Version: 1.0", "/dev/xvda", "mime"},
 		"Bottlerocket": {"BOTTLEROCKET_x86_64", "[settings]", "/dev/xvda", "toml"},
-		"Windows":      {"WINDOWS_CORE_2022_x86_64", "<powershell>", "/dev/sda1", "cloud-config"},
+		"Windows":      {"WINDOWS_CORE_2022_x86_64", "<powershell>", "/dev/sda1", "powershell"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,9 +26,9 @@ func (b *builder) userData(d *draft) {
 	case boot.ConfigRef != nil:
 		data = b.configData(d, boot.ConfigRef)
 	}
-	if n := len(data.Text); n > userdata.Limit {
-		reporter{ref: d.Bootstrap, to: d.faults}.error(path("spec"), "user-data-too-large",
-			fmt.Sprintf("the user data has %d bytes; EC2 takes %d", n, userdata.Limit), "move files out of it, to where the nodes fetch them")
+	data.Merged = data.Text != "" && d.Nodegroup != nil && d.Nodegroup.AMIType != ""
+	if _, tooLarge := data.Encode(data.Text); tooLarge != "" {
+		b.userDataTooLarge(d, tooLarge)
 	}
 	d.LaunchTemplate.UserData = data
 }
@@ -95,13 +95,13 @@ func (b *builder) secretData(d *draft, name string) intent.UserData {
 	}
 	switch {
 	case format == "ignition":
-		d.block(at, d.mp, "ignition-not-supported", "Ignition user data is not supported by this version", "")
+		if version := userdata.IgnitionVersion(value); version == "" {
+			d.mp.error(at, "bad-value", fmt.Sprintf("the value of Secret %q is no Ignition document", name), "it must be JSON with ignition.version")
+		}
 	case format != "cloud-config":
 		d.mp.error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is not known", name), `it must be "cloud-config" or "ignition"`)
-	case strings.HasPrefix(value, "MIME-Version:"), strings.HasPrefix(value, "Content-Type: multipart/"):
-		format = "mime"
-	case strings.HasPrefix(value, "#!"):
-		format = "shell"
+	default:
+		format = userdata.Detect(value)
 	}
 	return intent.UserData{Text: value, Format: format, Secret: true}
 }
@@ -262,7 +262,11 @@ func diskSetup(s *DiskSetup) *userdata.DiskSetup {
 	if s == nil {
 		return nil
 	}
-	out := &userdata.DiskSetup{Partitions: s.Partitions}
+	out := &userdata.DiskSetup{}
+	for _, p := range s.Partitions {
+		p.partition.Layout = p.Layout
+		out.Partitions = append(out.Partitions, p.partition)
+	}
 	for _, f := range s.Filesystems {
 		f.filesystem.Label = f.Label
 		out.Filesystems = append(out.Filesystems, f.filesystem)

@@ -8,7 +8,9 @@ import (
 )
 
 // EKS is the input of an EKSConfig: Amazon Linux 2 nodes, which join by a
-// script of the image. Nil and empty values leave an option out.
+// script of the image. Nil and empty values leave an option out. All values but
+// Command, PreCommands and PostCommands are quoted for the shell, so that none
+// can add a command or an option.
 type EKS struct {
 	CloudInit
 	ClusterName           string
@@ -53,10 +55,16 @@ func (e EKS) joinCommand() string {
 	if e.Command != "" {
 		command = e.Command
 	}
-	words := []string{command, e.ClusterName}
+	words := []string{command, shellQuote(e.ClusterName)}
 	option := func(name, value string) {
 		if value != "" {
 			words = append(words, "--"+name, value)
+		}
+	}
+	// text is option for a value that is not yet a word of the shell.
+	text := func(name, value string) {
+		if value != "" {
+			option(name, shellQuote(value))
 		}
 	}
 	if len(e.KubeletExtraArgs) > 0 {
@@ -64,22 +72,22 @@ func (e EKS) joinCommand() string {
 		for _, k := range slices.Sorted(maps.Keys(e.KubeletExtraArgs)) {
 			args = append(args, "--"+k+"="+e.KubeletExtraArgs[k])
 		}
-		option("kubelet-extra-args", "'"+strings.Join(args, " ")+"'")
+		option("kubelet-extra-args", "'"+strings.ReplaceAll(strings.Join(args, " "), "'", `'"'"'`)+"'")
 	}
-	option("container-runtime", e.ContainerRuntime)
+	text("container-runtime", e.ContainerRuntime)
 	if e.IPv6 {
 		option("ip-family", "ipv6")
 	}
-	option("service-ipv6-cidr", e.ServiceIPv6CIDR)
+	text("service-ipv6-cidr", e.ServiceIPv6CIDR)
 	if e.UseMaxPods != nil {
 		option("use-max-pods", fmt.Sprint(*e.UseMaxPods))
 	}
 	if e.APIRetryAttempts != nil {
 		option("aws-api-retry-attempts", fmt.Sprint(*e.APIRetryAttempts))
 	}
-	option("pause-container-account", e.PauseContainerAccount)
-	option("pause-container-version", e.PauseContainerVersion)
-	option("dns-cluster-ip", e.DNSClusterIP)
+	text("pause-container-account", e.PauseContainerAccount)
+	text("pause-container-version", e.PauseContainerVersion)
+	text("dns-cluster-ip", e.DNSClusterIP)
 	if e.DockerConfigJSON != nil {
 		option("docker-config-json", shellQuote(*e.DockerConfigJSON))
 	}

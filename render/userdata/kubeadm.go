@@ -24,7 +24,7 @@ func (k Kubeadm) Text() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var d document
+	d := document{terse: true}
 	d.WriteString("## template: jinja\n#cloud-config\n")
 	d.line(0, "write_files:")
 	d.files("-   ", append(append([]File(nil), k.Files...),
@@ -87,7 +87,8 @@ type Taint struct {
 }
 
 // Timeouts are Go durations, such as "5m0s"; empty ones are left to kubeadm.
-// v1beta3 knows only Discovery.
+// v1beta3 has only a discovery timeout, which Cluster API fills from
+// TLSBootstrap.
 type Timeouts struct {
 	ControlPlaneComponentHealthCheck, KubeletHealthCheck, KubernetesAPICall string
 	EtcdAPICall, TLSBootstrap, Discovery                                    string
@@ -111,7 +112,7 @@ func (j Join) yaml() (string, error) {
 	if v4 {
 		putMap(doc, "timeouts", j.Timeouts.members())
 	} else {
-		put(discovery, "timeout", j.Timeouts.Discovery)
+		put(discovery, "timeout", j.Timeouts.TLSBootstrap)
 	}
 	doc["discovery"] = discovery
 	putMap(doc, "nodeRegistration", j.nodeRegistration(v4))

@@ -114,7 +114,7 @@ discovery:
     caCertHashes:
     - sha256:x
     token: t
-  timeout: 5m0s
+  timeout: 1m0s
 kind: JoinConfiguration
 nodeRegistration:
   kubeletExtraArgs:

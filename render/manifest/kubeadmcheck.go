@@ -1,0 +1,117 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// partitionType is what Cluster API's schema takes.
+var partitionType = regexp.MustCompile(`^(Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)
+
+// checkKubeadm applies the rules of Cluster API's webhook and schema, and notes
+// what has no effect on the nodes of a pool, which are workers of Kubernetes
+// 1.minor.
+func checkKubeadm(r reporter, s *KubeadmConfigSpec, version string, minor int) {
+	for _, ignored := range []struct {
+		name string
+		set  bool
+		why  string
+	}{
+		{"clusterConfiguration", s.ClusterConfiguration != nil, "the nodes of a pool are workers, which join by joinConfiguration"},
+		{"initConfiguration", s.InitConfiguration != nil, "the nodes of a pool are workers, which join by joinConfiguration"},
+		{"useExperimentalRetryJoin", s.UseExperimentalRetryJoin, "Cluster API has given it up: kubeadm tries again by itself"},
+	} {
+		if ignored.set {
+			r.warn(path("spec", ignored.name), "not-carried", "spec."+ignored.name+" is not used: "+ignored.why, "remove it")
+		}
+	}
+	seen := map[string]bool{}
+	for i, f := range s.Files {
+		if seen[f.Path] {
+			r.error(path("spec", "files", intent.Index(i), "path"), "duplicate", fmt.Sprintf("spec.files writes %q twice", f.Path), "")
+		}
+		seen[f.Path] = true
+	}
+	if s.Ignition != nil && s.Format != "ignition" {
+		r.error(path("spec", "ignition"), "mismatch", "spec.ignition needs spec.format: ignition", "write it, or remove spec.ignition")
+	}
+	if s.DiskSetup != nil {
+		checkPartitions(r, s.DiskSetup.Partitions, version)
+	}
+	if s.Format != "ignition" {
+		warnInactive(r, s.Users)
+	}
+	if s.JoinConfiguration != nil {
+		checkJoin(r, s.JoinConfiguration, minor)
+	}
+}
+
+// warnInactive notes the one member of a user that cloud-init does not take.
+func warnInactive(r reporter, users []User) {
+	for i, u := range users {
+		if u.Inactive != nil && *u.Inactive {
+			at := path("spec", "users", intent.Index(i), "inactive")
+			r.warn(at, "not-carried", at.String()+" has no effect: cloud-init takes a number of days there and ignores true", "write lockPassword: true, or a shell of /sbin/nologin")
+		}
+	}
+}
+
+func checkPartitions(r reporter, list []KubeadmPartition, version string) {
+	for i, p := range list {
+		at := path("spec", "diskSetup", "partitions", intent.Index(i))
+		switch both := p.Layout != nil && len(p.DiskLayout) > 0; {
+		case version == "v1beta2" && both:
+			r.error(at, "exclusive", at.String()+" has both layout and diskLayout", "write one of them")
+		case version == "v1beta2" && p.Layout == nil && len(p.DiskLayout) == 0:
+			r.error(at, "missing-required", at.String()+" needs layout or diskLayout", "write one of them")
+		}
+		var sum int32
+		for j, part := range p.DiskLayout {
+			sum += part.Percentage
+			if part.Type != "" && !partitionType.MatchString(part.Type) {
+				r.error(at.Join("diskLayout", intent.Index(j), "partitionType"), "bad-value", fmt.Sprintf("%q is no type of partition", part.Type),
+					"it may be Linux, LinuxSwap, LinuxRAID, LVM, Fat32, NTFS, LinuxExtended or a GPT type GUID")
+			}
+		}
+		if sum > 100 {
+			r.error(at.Join("diskLayout"), "out-of-range", fmt.Sprintf("the partitions take %d percent of the disk", sum), "")
+		}
+	}
+}
+
+// checkJoin notes what the format of kubeadm before v1beta4 cannot say, and what
+// a worker does not have.
+func checkJoin(r reporter, j *JoinConfiguration, minor int) {
+	at := path("spec", "joinConfiguration")
+	if j.ControlPlane != nil {
+		r.warn(at.Join("controlPlane"), "not-carried", "spec.joinConfiguration.controlPlane is not used: the nodes of a pool are workers", "")
+	}
+	if minor >= 31 {
+		return
+	}
+	old := fmt.Sprintf("kubeadm of Kubernetes 1.%d reads v1beta3, which does not have it", minor)
+	if j.NodeRegistration.ImagePullSerial != nil {
+		r.warn(at.Join("nodeRegistration", "imagePullSerial"), "not-carried", "imagePullSerial is not used: "+old, "it takes effect from 1.31")
+	}
+	if t := j.Timeouts; t != nil {
+		for name, v := range map[string]*int32{
+			"controlPlaneComponentHealthCheckSeconds": t.ControlPlaneComponentHealthCheckSeconds, "kubeletHealthCheckSeconds": t.KubeletHealthCheckSeconds,
+			"kubernetesAPICallSeconds": t.KubernetesAPICallSeconds, "etcdAPICallSeconds": t.EtcdAPICallSeconds, "discoverySeconds": t.DiscoverySeconds,
+		} {
+			if v != nil {
+				r.warn(at.Join("timeouts", name), "not-carried", name+" is not used: "+old, "it takes effect from 1.31")
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for i, a := range j.NodeRegistration.KubeletExtraArgs {
+		if seen[a.Name] {
+			r.warn(at.Join("nodeRegistration", "kubeletExtraArgs", intent.Index(i)), "not-carried",
+				fmt.Sprintf("the argument %s comes twice, and the last value wins: %s", a.Name, strings.Replace(old, "does not have it", "has a mapping there", 1)), "it may come twice from 1.31")
+		}
+		seen[a.Name] = true
+	}
+}

@@ -1,0 +1,74 @@
+package userdata
+
+import (
+	"fmt"
+	"regexp"
+
+	clc "github.com/flatcar/container-linux-config-transpiler/config"
+	v23 "github.com/flatcar/ignition/config/v2_3"
+	v2 "github.com/flatcar/ignition/config/v2_3/types"
+	"github.com/flatcar/ignition/config/validate/report"
+)
+
+const additionalField = "ignition.containerLinuxConfig.additionalConfig"
+
+// maxContainerLinuxConfig bounds what the transpiler is given, in bytes; it is
+// the schema's limit.
+const maxContainerLinuxConfig = 65535
+
+// additional merges the Container Linux Config of the user, by Ignition's own
+// rules: lists are joined, and anything else is taken from the newer document.
+func (b *ignitionBuilder) additional(o Ignition) {
+	if o.AdditionalConfig == "" {
+		return
+	}
+	if len(o.AdditionalConfig) > maxContainerLinuxConfig {
+		b.fail(additionalField, "it has %d bytes; %d are allowed", len(o.AdditionalConfig), maxContainerLinuxConfig)
+		return
+	}
+	added, entries, err := transpile(o.AdditionalConfig)
+	if err != nil {
+		b.fail(additionalField, "%v", err)
+		return
+	}
+	for _, e := range entries {
+		if e.Kind == report.EntryError || o.Strict && e.Kind != report.EntryInfo {
+			b.fail(additionalField, "%s", describe(e))
+		} else if e.Kind == report.EntryWarning || e.Kind == report.EntryDeprecated {
+			b.warn(additionalField, describe(e))
+		}
+	}
+	if !b.failed {
+		b.config = v23.Append(b.config, added)
+	}
+}
+
+// transpile reads a Container Linux Config. The transpiler was made for input
+// of one's own, so that a panic of it is a fault of the input.
+func transpile(text string) (config v2.Config, entries []report.Entry, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it is no Container Linux Config that can be read")
+		}
+	}()
+	parsed, ast, found := clc.Parse([]byte(text))
+	if found.IsFatal() {
+		return v2.Config{}, found.Entries, nil
+	}
+	config, converted := clc.Convert(parsed, "", ast)
+	found.Merge(converted)
+	return config, found.Entries, nil
+}
+
+// quotedWord is how the YAML reader shows a piece of a value.
+var quotedWord = regexp.MustCompile("`[^`]*`|\"[^\"]*\"")
+
+// describe is an entry of a report without the values that it quotes: they may
+// be secrets.
+func describe(e report.Entry) string {
+	message := quotedWord.ReplaceAllString(e.Message, "a value")
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d: %s", e.Line, message)
+	}
+	return message
+}

@@ -1,0 +1,319 @@
+package userdata
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/coreos/go-systemd/unit"
+	v2 "github.com/flatcar/ignition/config/v2_3/types"
+	"github.com/vincent-petithory/dataurl"
+)
+
+// Ignition says how a KubeadmConfig is written as Ignition.
+type Ignition struct {
+	// Version is 2.3, which Cluster API writes, or 3.0 to 3.4; empty for 2.3.
+	Version string
+	// AdditionalConfig is a Container Linux Config that is merged; Strict makes
+	// faults of its warnings.
+	AdditionalConfig string
+	Strict           bool
+	// Proxy and CertificateAuthorities (URLs) are how Ignition fetches what the
+	// configuration refers to. They need version 3.1.
+	Proxy                  *IgnitionProxy
+	CertificateAuthorities []string
+}
+
+// IgnitionProxy is how Ignition reaches the network.
+type IgnitionProxy struct {
+	HTTPProxy  *string  `json:"httpProxy,omitempty"`
+	HTTPSProxy *string  `json:"httpsProxy,omitempty"`
+	NoProxy    []string `json:"noProxy,omitempty"`
+}
+
+// Problem is a field of the configuration that Ignition cannot carry, or a
+// remark about the additional configuration.
+type Problem struct {
+	// Field is its path below spec, such as "files[2].permissions".
+	Field   string
+	Message string
+	// Warning says that the document was written in spite of it.
+	Warning bool
+}
+
+// Where Ignition's files are. Ignition writes once, before the first boot, so
+// /run is no place for them.
+const (
+	ignitionScript = "/etc/kubeadm.sh"
+	ignitionConfig = "/etc/kubeadm.yml"
+)
+
+// Ignition returns the Ignition document, as JSON, in the form that Cluster API
+// gives it: a unit runs a script which joins once, for it moves the join
+// configuration away. Jinja expressions are not expanded there. It is empty if a
+// problem is more than a warning.
+func (k Kubeadm) Ignition(o Ignition) (string, []Problem) {
+	b := ignitionBuilder{}
+	config, err := k.Join.yaml()
+	if err != nil {
+		b.fail("joinConfiguration", "%v", err)
+	}
+	b.config.Ignition.Version = "2.3.0"
+	b.users(k.Users)
+	b.unit(v2.Unit{Name: "kubeadm.service", Enabled: truth(), Contents: "[Unit]\nDescription=kubeadm join\nConditionPathExists=" + ignitionConfig +
+		"\nAfter=network.target\n[Service]\nType=oneshot\nExecStart=" + ignitionScript + "\n[Install]\nWantedBy=multi-user.target\n"})
+	if k.NTP != nil && k.NTP.Enabled != nil && *k.NTP.Enabled {
+		b.unit(v2.Unit{Name: "ntpd.service", Enabled: truth()})
+	}
+	if k.DiskSetup != nil {
+		b.disks(*k.DiskSetup)
+	}
+	b.mounts(k.Mounts, k.DiskSetup)
+	b.userFiles(k.Users)
+	b.files(k.Files)
+	b.file(ignitionScript, 0o700, k.ignitionScript())
+	b.file(ignitionConfig, 0o600, "---\n"+config+"\n")
+	if k.NTP != nil && k.NTP.Enabled != nil && *k.NTP.Enabled && len(k.NTP.Servers) > 0 {
+		b.file("/etc/ntp.conf", 0o644, ntpConf(k.NTP.Servers))
+	}
+	if len(k.BootCommands) > 0 {
+		b.fail("bootCommands", "Ignition has no commands at boot; write a unit in ignition.containerLinuxConfig.additionalConfig")
+	}
+	b.additional(o)
+	if b.failed {
+		return "", b.problems
+	}
+	return b.text(o)
+}
+
+// ignitionScript is the script that joins the cluster.
+func (k Kubeadm) ignitionScript() string {
+	join := "kubeadm join --config " + ignitionConfig
+	if k.Verbosity != nil {
+		join += fmt.Sprintf(" -v %d", *k.Verbosity)
+	}
+	lines := append([]string{"#!/bin/bash", "set -e", ""}, k.PreCommands...)
+	lines = append(lines, "", join, "mkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete", "mv "+ignitionConfig+" /tmp/", "")
+	return strings.Join(append(lines, k.PostCommands...), "\n") + "\n"
+}
+
+func ntpConf(servers []string) string {
+	var s strings.Builder
+	for _, server := range servers {
+		s.WriteString("server " + strings.Join(strings.Fields(server), " ") + "\n")
+	}
+	// Time queries only, and anything from this host.
+	s.WriteString("restrict default nomodify nopeer noquery notrap limited kod\nrestrict 127.0.0.1\nrestrict [::1]\n")
+	return s.String()
+}
+
+// ignitionBuilder collects a version 2.3 document.
+type ignitionBuilder struct {
+	config   v2.Config
+	problems []Problem
+	failed   bool
+}
+
+func (b *ignitionBuilder) fail(field, format string, args ...any) {
+	b.problems, b.failed = append(b.problems, Problem{Field: field, Message: fmt.Sprintf(format, args...)}), true
+}
+
+func (b *ignitionBuilder) warn(field, message string) {
+	b.problems = append(b.problems, Problem{Field: field, Message: message, Warning: true})
+}
+
+func (b *ignitionBuilder) unit(u v2.Unit) {
+	b.config.Systemd.Units = append(b.config.Systemd.Units, u)
+}
+
+func (b *ignitionBuilder) file(at string, mode int, content string) {
+	b.add(v2.File{Node: v2.Node{Filesystem: "root", Path: at}, FileEmbedded1: v2.FileEmbedded1{Mode: &mode, Contents: v2.FileContents{Source: dataURL(content)}}})
+}
+
+func (b *ignitionBuilder) add(f v2.File) { b.config.Storage.Files = append(b.config.Storage.Files, f) }
+
+func dataURL(content string) string { return "data:," + dataurl.EscapeString(content) }
+
+func truth() *bool { t := true; return &t }
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (b *ignitionBuilder) users(users []User) {
+	for i, u := range users {
+		if isTrue(u.Inactive) {
+			b.fail(fmt.Sprintf("users[%d].inactive", i), "Ignition cannot make a user inactive")
+		}
+		out := v2.PasswdUser{Name: u.Name, Gecos: value(u.Gecos), HomeDir: value(u.HomeDir), Shell: value(u.Shell), PrimaryGroup: value(u.PrimaryGroup)}
+		if value(u.Passwd) != "" {
+			out.PasswordHash = u.Passwd
+		}
+		for _, g := range strings.Split(value(u.Groups), ",") {
+			if g = strings.TrimSpace(g); g != "" {
+				out.Groups = append(out.Groups, v2.Group(g))
+			}
+		}
+		for _, key := range u.SSHAuthorizedKeys {
+			out.SSHAuthorizedKeys = append(out.SSHAuthorizedKeys, v2.SSHAuthorizedKey(key))
+		}
+		b.config.Passwd.Users = append(b.config.Passwd.Users, out)
+	}
+}
+
+// userFiles lets users become root and log in with a password where they may.
+func (b *ignitionBuilder) userFiles(users []User) {
+	var passwords []string
+	for i, u := range users {
+		if strings.ContainsAny(u.Name, "/ \t\r\n,") && (value(u.Sudo) != "" || u.LockPassword != nil) {
+			b.fail(fmt.Sprintf("users[%d].name", i), "it holds a character that names of users cannot have")
+			continue
+		}
+		if sudo := value(u.Sudo); sudo != "" {
+			b.file("/etc/sudoers.d/"+u.Name, 0o600, u.Name+" "+sudo+"\n")
+		}
+		if u.LockPassword != nil && !*u.LockPassword {
+			passwords = append(passwords, u.Name)
+		}
+	}
+	if len(passwords) > 0 {
+		b.file("/etc/ssh/sshd_config", 0o600, "Subsystem sftp internal-sftp\nClientAliveInterval 180\nUseDNS no\nUsePAM yes\nPrintLastLog no\nPrintMotd no\n\n"+
+			"Match User "+strings.Join(passwords, ",")+"\n  PasswordAuthentication yes\n")
+	}
+}
+
+func (b *ignitionBuilder) files(files []File) {
+	for i, f := range files {
+		at := fmt.Sprintf("files[%d]", i)
+		content, mode := f.Content, 0o644
+		switch f.Encoding {
+		case "":
+		case "base64":
+			raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(content), ""))
+			if err != nil {
+				b.fail(at+".content", "it is not base64, which its encoding says that it is")
+			}
+			content = string(raw)
+		default:
+			b.fail(at+".encoding", "Ignition cannot carry %s here", f.Encoding)
+		}
+		if f.Permissions != "" {
+			n, err := strconv.ParseUint(f.Permissions, 8, 12)
+			if err != nil {
+				b.fail(at+".permissions", `it must be octal, such as "0640"`)
+			}
+			mode = int(n)
+		}
+		if !path.IsAbs(f.Path) {
+			b.fail(at+".path", "it must be absolute")
+		}
+		node := v2.Node{Filesystem: "root", Path: f.Path}
+		user, group, _ := strings.Cut(f.Owner, ":")
+		if user = strings.TrimSpace(user); user != "" {
+			node.User = &v2.NodeUser{Name: user}
+		}
+		if group = strings.TrimSpace(group); group != "" {
+			node.Group = &v2.NodeGroup{Name: group}
+		}
+		b.add(v2.File{Node: node, FileEmbedded1: v2.FileEmbedded1{Append: f.Append, Mode: &mode, Contents: v2.FileContents{Source: dataURL(content)}}})
+	}
+}
+
+func (b *ignitionBuilder) disks(s DiskSetup) {
+	for i, p := range s.Partitions {
+		at := fmt.Sprintf("diskSetup.partitions[%d]", i)
+		if t := value(p.TableType); t != "" && t != "gpt" {
+			b.fail(at+".tableType", "Ignition makes gpt tables only")
+		}
+		if len(p.DiskLayout) > 0 {
+			b.fail(at+".diskLayout", "Ignition has no partitions by percentage; use layout")
+		}
+		disk := v2.Disk{Device: p.Device, WipeTable: isTrue(p.Overwrite)}
+		if p.Layout {
+			disk.Partitions = []v2.Partition{{}}
+		}
+		b.config.Storage.Disks = append(b.config.Storage.Disks, disk)
+	}
+	for i, f := range s.Filesystems {
+		at := fmt.Sprintf("diskSetup.filesystems[%d]", i)
+		if value(f.Partition) != "" {
+			b.fail(at+".partition", "Ignition takes the partition's device instead")
+		}
+		if value(f.ReplaceFS) != "" {
+			b.fail(at+".replaceFS", "Ignition has no such directive")
+		}
+		label := f.Label
+		mount := &v2.Mount{Device: f.Device, Format: f.Filesystem, WipeFilesystem: isTrue(f.Overwrite), Label: &label}
+		for _, o := range f.ExtraOpts {
+			mount.Options = append(mount.Options, v2.MountOption(o))
+		}
+		b.config.Storage.Filesystems = append(b.config.Storage.Filesystems, v2.Filesystem{Name: f.Label, Mount: mount})
+	}
+}
+
+// mounts writes a unit for each mount, whose first word is the label of a file
+// system in diskSetup or a device.
+func (b *ignitionBuilder) mounts(mounts [][]string, disks *DiskSetup) {
+	devices := map[string]string{}
+	if disks != nil {
+		for _, f := range disks.Filesystems {
+			devices[f.Label] = f.Device
+		}
+	}
+	for i, m := range mounts {
+		at := fmt.Sprintf("mounts[%d]", i)
+		if len(m) < 2 {
+			b.fail(at, "it needs the label of a file system, and where to mount it")
+			continue
+		}
+		what, known := devices[m[0]]
+		if !known && path.IsAbs(m[0]) {
+			what, known = m[0], true
+		}
+		if !known {
+			b.fail(at, "its first word must be the label of a file system in diskSetup, or a device")
+		}
+		if !path.IsAbs(m[1]) || strings.ContainsAny(strings.Join(m, ""), "\r\n") {
+			b.fail(at, "its second word must be an absolute path, and no word may hold a line break")
+			continue
+		}
+		text := "[Unit]\nDescription = Mount " + m[0] + "\n\n[Mount]\nWhat=" + what + "\nWhere=" + m[1] + "\n"
+		if options := strings.Join(m[2:], ","); options != "" {
+			text += "Options=" + options + "\n"
+		}
+		b.unit(v2.Unit{Name: unit.UnitNamePathEscape(m[1]) + ".mount", Enabled: truth(), Contents: text + "\n[Install]\nWantedBy=multi-user.target\n"})
+	}
+}
+
+// text writes the document in the version that is asked for.
+func (b *ignitionBuilder) text(o Ignition) (string, []Problem) {
+	if o.Version == "" || o.Version == "2.3" {
+		if o.Proxy != nil || len(o.CertificateAuthorities) > 0 {
+			b.warn("format", "Ignition 2.3 has no proxy and no certificate authorities for what it fetches; they need version 3.1")
+		}
+		return b.marshal(b.config)
+	}
+	doc, err := toVersion3(b.config, o)
+	if err != nil {
+		b.fail("ignition.containerLinuxConfig.additionalConfig", "Ignition %s cannot carry it: %v", o.Version, err)
+		return "", b.problems
+	}
+	return b.marshal(doc)
+}
+
+func (b *ignitionBuilder) marshal(doc any) (string, []Problem) {
+	out, err := json.Marshal(doc)
+	if err != nil {
+		b.fail("format", "write Ignition: %v", err)
+		return "", b.problems
+	}
+	return string(out), b.problems
+}
