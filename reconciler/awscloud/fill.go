@@ -131,7 +131,7 @@ func (c *Cloud) fillNodegroups(ctx context.Context, s *plan.State, names []plan.
 			unknown = append(unknown, n)
 		}
 	}
-	found, err := c.describeNodegroups(ctx, unknown)
+	found, err := c.describeNodegroups(ctx, unknown, s)
 	if err != nil {
 		return err
 	}
@@ -182,6 +182,10 @@ func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups []strin
 			r, err := c.newestRefresh(gctx, name)
 			mu.Lock()
 			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
+				return nil
+			}
 			s.Refreshes[name] = r
 			return err
 		})
@@ -216,6 +220,10 @@ func (c *Cloud) fillUpdates(ctx context.Context, s *plan.State, names []plan.Nod
 			u, err := c.newestUpdate(gctx, name)
 			mu.Lock()
 			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Updates = note(s.Unread.Updates, name, e)
+				return nil
+			}
 			s.Updates[name] = u
 			return err
 		})

@@ -37,7 +37,7 @@ func (c *Cloud) fillVersions(ctx context.Context, s *plan.State, refs []plan.Tem
 	if aliases, pages := sweep(s, want); pages < len(want) {
 		// Templates of others make the list longer than can be known, so it is
 		// given up where it would cost as much as the other way.
-		if err := c.sweepVersions(ctx, s, want, aliases, len(want)-1); err != nil {
+		if err := c.sweepVersions(ctx, s, want, aliases, len(want)-1); err != nil && refused(err) == nil {
 			return err
 		}
 	}
@@ -52,11 +52,15 @@ func (c *Cloud) fillVersions(ctx context.Context, s *plan.State, refs []plan.Tem
 		numbers := want[name]
 		g.Go(func() error {
 			versions, missing, gone, err := c.readVersions(gctx, ids[name], numbers)
+			mu.Lock()
+			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Versions = note(s.Unread.Versions, name, e)
+				return nil
+			}
 			if err != nil {
 				return err
 			}
-			mu.Lock()
-			defer mu.Unlock()
 			if gone {
 				delete(s.Templates, name)
 				s.Absent.Templates[name] = true

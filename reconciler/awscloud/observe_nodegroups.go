@@ -61,6 +61,10 @@ func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.Sta
 			found, exists, err := c.listNodegroups(gctx, name)
 			mu.Lock()
 			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Clusters = note(s.Unread.Clusters, name, e)
+				return nil
+			}
 			s.Clusters[name] = exists
 			listed = append(listed, found...)
 			return err
@@ -114,7 +118,7 @@ func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.Nod
 		return read && !kept[n]
 	})
 	c.mu.Unlock()
-	described, err := c.describeNodegroups(ctx, due)
+	described, err := c.describeNodegroups(ctx, due, s)
 	if err != nil {
 		return err
 	}
@@ -175,8 +179,9 @@ func (c *Cloud) forgetNodegroup(n plan.NodegroupName) {
 }
 
 // describeNodegroups describes nodegroups beside each other. One that does not
-// exist is nil in the result.
-func (c *Cloud) describeNodegroups(ctx context.Context, names []plan.NodegroupName) (map[plan.NodegroupName]*plan.Nodegroup, error) {
+// exist is nil in the result; one that may not be described is not in it, but
+// among what s holds as unread.
+func (c *Cloud) describeNodegroups(ctx context.Context, names []plan.NodegroupName, s *plan.State) (map[plan.NodegroupName]*plan.Nodegroup, error) {
 	var mu sync.Mutex
 	out := make(map[plan.NodegroupName]*plan.Nodegroup, len(names))
 	g, gctx := errgroup.WithContext(ctx)
@@ -186,6 +191,10 @@ func (c *Cloud) describeNodegroups(ctx context.Context, names []plan.NodegroupNa
 			n, err := c.describeNodegroup(gctx, name)
 			mu.Lock()
 			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Nodegroups = note(s.Unread.Nodegroups, name, e)
+				return nil
+			}
 			out[name] = n
 			return err
 		})

@@ -21,6 +21,9 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	if !ok1 || !ok2 {
 		return
 	}
+	if c.unread(pool, "the nodegroup "+name.String(), c.in.State.Unread.nodegroup(name)) {
+		return
+	}
 	observed, found := c.in.State.Nodegroups[name]
 	absent := c.in.State.Absent.Nodegroups[name]
 	if found {
@@ -235,6 +238,8 @@ func (c *computation) failedBefore(w wantNodegroup, have Nodegroup) bool {
 	}
 	u, read := c.in.State.Updates[have.NodegroupName]
 	switch {
+	case !read && c.unread(w.pool, "the updates of the nodegroup "+have.Name, c.in.State.Unread.Updates[have.NodegroupName]):
+		return true
 	case !read:
 		c.needs.Updates = append(c.needs.Updates, have.NodegroupName)
 		return true

@@ -109,6 +109,9 @@ func (c *computation) confirmed(o orphan) bool {
 	switch o.claim.Resource {
 	case ManagedNodegroup:
 		name := NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
+		if c.unreadOrphan(o, c.in.State.Unread.nodegroup(name)) {
+			return false
+		}
 		if !c.in.State.Nodegroups[name].DescribedAtPass {
 			c.needs.Nodegroups = append(c.needs.Nodegroups, name)
 			return false
@@ -222,7 +225,7 @@ func (c *computation) findOrphans() []orphan {
 		// The nodegroup behind a template may be one that nobody listed yet.
 		cluster := t.Tags[TagCluster]
 		_, listed := c.in.State.Clusters[cluster]
-		later := c.in.Index.inUse[t.ID] || c.in.Index.inUse[t.Name] || cluster != "" && !listed
+		later := c.in.Index.inUse[t.ID] || c.in.Index.inUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.cluster(cluster))
 		add(claim, t.Tags, Step{Later: later, Do: DeleteLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}}})
 	}
 	return out

@@ -59,6 +59,9 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 	}
 	latest, read := c.in.State.Refreshes[have.Name]
 	if !read {
+		if c.unread(pool, "the instance refreshes of the group "+have.Name, c.in.State.Unread.Refreshes[have.Name]) {
+			return
+		}
 		c.needs.Refreshes = append(c.needs.Refreshes, have.Name)
 		return
 	}

@@ -26,6 +26,8 @@ type State struct {
 	// Clusters holds the EKS clusters whose nodegroups were listed; false
 	// means that the cluster does not exist.
 	Clusters map[string]bool
+	// Unread holds what AWS would not let weir read.
+	Unread Unread
 	// TemplateUsers names every group of the account and region, whoever owns
 	// it, that launches from a template, by template id and by name. It is nil
 	// until it was read.

@@ -44,6 +44,9 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 		c.conflict(pool, LaunchTemplate, want.name, o.why)
 		return w, false
 	}
+	if c.unread(pool, "the versions of the launch template "+t.Name, c.in.State.Unread.Versions[t.Name]) {
+		return w, false
+	}
 	candidates, read := c.candidates(t, inUse)
 	if !read {
 		return w, false

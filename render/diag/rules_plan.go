@@ -37,6 +37,7 @@ var planRules = []rule{
 	{"orphan", "w", "nothing in Git wants a resource any more, and pruning is off", "Delete it by hand, or turn pruning on for the target."},
 	{"orphan-kept", "w", "nothing in Git wants a resource any more, and something keeps it from being deleted", "Do what the message says if it is to go."},
 	{"prune-refused", "e", "more would be deleted than the target's limit allows", "Look whether it is meant; if so, approve the plan or add the trailer Weir-Allow-Prune to the commit."},
+	{"read-denied", "e", "AWS does not let weir read something that a pool's plan needs", "Allow weir the action that the message names; the pool stays as it is until then."},
 	{"refresh-ending", "i", "an instance refresh is ending, and the next one waits for it", "Nothing is to be done: weir looks again at the next pass."},
 	{"remote-access-open", "e", "an empty list of groups would open SSH to everybody", "Name remoteAccess.sourceSecurityGroups, or write remoteAccess.public: true."},
 	{"rollout-cancelled", "e", "an instance refresh was cancelled outside weir", "Change the pool, or have weir try again with weir reconcile --retry."},
