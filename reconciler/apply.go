@@ -105,7 +105,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int) {
 			continue
 		}
 		*out = s.do(ctx, r, st, made)
-		if out.Status != plan.Done {
+		if out.Status != plan.Done && !optional(st, out.Err) {
 			stopped = true
 			s.park(key, digest, out.Err)
 		}
@@ -113,6 +113,13 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int) {
 	if !stopped {
 		s.forget(key)
 	}
+}
+
+// optional reports whether the steps after a failed one may run: versions that AWS
+// does not let go of are in nobody's way. Where trying again may help, the steps
+// that follow wait, because the plan would not ask for the deletion again.
+func optional(st plan.Step, err *plan.Error) bool {
+	return st.Verb == plan.PruneVersion && err != nil && (err.Kind == plan.Denied || err.Kind == plan.Invalid)
 }
 
 // do runs one step to its end, whatever becomes of ctx.

@@ -28,6 +28,10 @@ kind                                      machinepool spec.template.spec.infrast
 cluster                                   machinepool spec.clusterName
 pruneDisabled                             pool        metadata.annotations.weir~prune
 pruneDisabled                             machinepool metadata.annotations.weir~prune
+keepVersions                              pool        metadata.annotations.weir~keep-versions
+keepVersions                              machinepool metadata.annotations.weir~keep-versions
+followImages                              pool        metadata.annotations.weir~ami-policy
+followImages                              machinepool metadata.annotations.weir~ami-policy
 paused                                    pool        metadata.annotations.capi~paused
 paused                                    machinepool metadata.annotations.capi~paused
 replicas                                  machinepool spec.replicas

@@ -300,6 +300,7 @@ func templateVersion(v types.LaunchTemplateVersion) plan.TemplateVersion {
 	data, unknown := templateData(v.LaunchTemplateData)
 	return plan.TemplateVersion{
 		Number: aws.ToInt64(v.VersionNumber), Description: aws.ToString(v.VersionDescription), Data: data, Unknown: unknown,
+		Body: plan.BodyHash(data),
 	}
 }
 

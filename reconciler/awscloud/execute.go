@@ -33,6 +33,8 @@ func (c *Cloud) execute(ctx context.Context, a plan.Action) (plan.Result, error)
 		return c.createTemplate(ctx, a)
 	case plan.CreateLaunchTemplateVersion:
 		return c.createVersion(ctx, a)
+	case plan.DeleteLaunchTemplateVersions:
+		return plan.Result{}, c.deleteVersions(ctx, a)
 	case plan.SetDefaultVersion:
 		return plan.Result{}, c.setDefault(ctx, a)
 	case plan.DeleteLaunchTemplate:

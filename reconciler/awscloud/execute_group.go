@@ -173,14 +173,8 @@ func (c *Cloud) setProcesses(ctx context.Context, a plan.SetProcesses) error {
 	return nil
 }
 
-// tagGroup takes two calls where tags are both set and removed.
+// tagGroup takes two calls where tags are both set and removed, in tagTemplate's order.
 func (c *Cloud) tagGroup(ctx context.Context, a plan.TagGroup) error {
-	if len(a.Put) > 0 {
-		_, err := c.autoscaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(a.Group, a.Put)})
-		if err != nil {
-			return classify("autoscaling", "CreateOrUpdateTags", err)
-		}
-	}
 	if len(a.Remove) > 0 {
 		var tags []types.Tag
 		for _, k := range a.Remove {
@@ -188,6 +182,12 @@ func (c *Cloud) tagGroup(ctx context.Context, a plan.TagGroup) error {
 		}
 		if _, err := c.autoscaling.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: tags}); err != nil {
 			return classify("autoscaling", "DeleteTags", err)
+		}
+	}
+	if len(a.Put) > 0 {
+		_, err := c.autoscaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(a.Group, a.Put)})
+		if err != nil {
+			return classify("autoscaling", "CreateOrUpdateTags", err)
 		}
 	}
 	return nil

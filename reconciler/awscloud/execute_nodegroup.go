@@ -99,17 +99,17 @@ func (c *Cloud) updateNodegroupVersion(ctx context.Context, a plan.UpdateNodegro
 	return plan.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
 }
 
-// tagNodegroup takes two calls where tags are both set and removed.
+// tagNodegroup takes two calls where tags are both set and removed, in tagTemplate's order.
 func (c *Cloud) tagNodegroup(ctx context.Context, a plan.TagNodegroup) error {
 	defer c.forgetNodegroup(a.NodegroupName)
-	if len(a.Put) > 0 {
-		if _, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(a.ARN), Tags: a.Put}); err != nil {
-			return classify("eks", "TagResource", err)
-		}
-	}
 	if len(a.Remove) > 0 {
 		if _, err := c.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(a.ARN), TagKeys: a.Remove}); err != nil {
 			return classify("eks", "UntagResource", err)
+		}
+	}
+	if len(a.Put) > 0 {
+		if _, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(a.ARN), Tags: a.Put}); err != nil {
+			return classify("eks", "TagResource", err)
 		}
 	}
 	return nil

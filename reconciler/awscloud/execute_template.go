@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -70,12 +71,28 @@ func sameData(stored, asked intent.TemplateData) bool {
 	return reflect.DeepEqual(stored, asked)
 }
 
+// replayAge is how old a version is that was certainly not made by the call that
+// answers with it: EC2 repeats the answer to an earlier request with the same
+// token. If somebody has deleted that version since, another token is needed.
+const replayAge = 2 * time.Minute
+
 func (c *Cloud) createVersion(ctx context.Context, a plan.CreateLaunchTemplateVersion) (plan.Result, error) {
 	id, name := templateSelector(a.Template)
-	out, err := c.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
+	in := &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: id, LaunchTemplateName: name, VersionDescription: stringOrNil(a.Description),
 		LaunchTemplateData: requestData(a.Data), ClientToken: stringOrNil(a.Token),
-	})
+	}
+	out, err := c.ec2.CreateLaunchTemplateVersion(ctx, in)
+	if err != nil {
+		return plan.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
+	}
+	if made := aws.ToTime(out.LaunchTemplateVersion.CreateTime); a.Token != "" && c.now().Sub(made) > replayAge {
+		_, e := c.describeVersions(ctx, aws.ToString(out.LaunchTemplateVersion.LaunchTemplateId), []int64{aws.ToInt64(out.LaunchTemplateVersion.VersionNumber)})
+		if e != nil && e.Code == "InvalidLaunchTemplateId.VersionNotFound" {
+			in.ClientToken = aws.String(a.Token + "-" + strconv.FormatInt(made.Unix(), 10))
+			out, err = c.ec2.CreateLaunchTemplateVersion(ctx, in)
+		}
+	}
 	if err != nil {
 		return plan.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
 	}
@@ -114,14 +131,10 @@ func (c *Cloud) deleteTemplate(ctx context.Context, a plan.DeleteLaunchTemplate)
 	return nil
 }
 
-// tagTemplate takes two calls where tags are both set and removed.
+// tagTemplate takes two calls where tags are both set and removed. They are removed
+// first: one of those set may record which tags are weir's to remove.
 func (c *Cloud) tagTemplate(ctx context.Context, a plan.TagLaunchTemplate) error {
 	resources := []string{a.Template.ID}
-	if len(a.Put) > 0 {
-		if _, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(a.Put)}); err != nil {
-			return classify("ec2", "CreateTags", err)
-		}
-	}
 	// A call without a list would delete every tag.
 	if len(a.Remove) > 0 {
 		var tags []types.Tag
@@ -130,6 +143,11 @@ func (c *Cloud) tagTemplate(ctx context.Context, a plan.TagLaunchTemplate) error
 		}
 		if _, err := c.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags}); err != nil {
 			return classify("ec2", "DeleteTags", err)
+		}
+	}
+	if len(a.Put) > 0 {
+		if _, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(a.Put)}); err != nil {
+			return classify("ec2", "CreateTags", err)
 		}
 	}
 	return nil

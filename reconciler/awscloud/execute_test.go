@@ -57,7 +57,8 @@ func TestTemplateLife(t *testing.T) {
 	delete(wantTags, plan.TagPool)
 	want := plan.Template{
 		ID: made.ID, Name: "web", DefaultVersion: 2, LatestVersion: 2, Tags: wantTags, Missing: map[int64]bool{7: true},
-		Versions: map[int64]plan.TemplateVersion{1: {Number: 1, Description: "weir:v1:x", Data: e.data()}, 2: {Number: 2, Description: "two", Data: data}},
+		Versions: map[int64]plan.TemplateVersion{1: {Number: 1, Description: "weir:v1:x", Data: e.data(), Body: plan.BodyHash(e.data())},
+			2: {Number: 2, Description: "two", Data: data, Body: plan.BodyHash(data)}},
 	}
 	if d := cmp.Diff(want, s.Templates["web"]); d != "" {
 		t.Errorf("template (-want +got):\n%s", d)

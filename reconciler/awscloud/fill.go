@@ -41,6 +41,14 @@ func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.Stat
 	if err := c.fillUpdates(ctx, &s, n.Updates); err != nil {
 		return plan.State{}, err
 	}
+	if err := c.fillNumbers(ctx, &s, n.Numbers); err != nil {
+		return plan.State{}, err
+	}
+	if len(n.VersionUsers) > 0 {
+		if err := c.fillVersionUsers(ctx, &s, n.VersionUsers); err != nil {
+			return plan.State{}, err
+		}
+	}
 	if n.TemplateUsers {
 		if err := c.fillTemplateUsers(ctx, &s); err != nil {
 			return plan.State{}, err
@@ -51,7 +59,7 @@ func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.Stat
 
 // cloneFor copies those maps of a state that n will have written to.
 func cloneFor(s plan.State, n plan.Needs) plan.State {
-	if len(n.TemplateNames)+len(n.Versions) > 0 {
+	if len(n.TemplateNames)+len(n.Versions)+len(n.Numbers) > 0 {
 		s.Templates, s.Absent.Templates = cloned(s.Templates), cloned(s.Absent.Templates)
 	}
 	if len(n.GroupNames) > 0 {

@@ -24,8 +24,10 @@ type ec2Calls struct {
 	CreateTags                     call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
 	DeleteLaunchTemplate           call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
 	DeleteTags                     call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
+	DeleteLaunchTemplateVersions   call[ec2.DeleteLaunchTemplateVersionsInput, ec2.DeleteLaunchTemplateVersionsOutput, ec2.Options]
 	DescribeImages                 call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
 	DescribeInstanceTypes          call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
+	DescribeInstances              call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
 	DescribeLaunchTemplateVersions call[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, ec2.Options]
 	DescribeLaunchTemplates        call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
 	DescribeSecurityGroups         call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
@@ -54,6 +56,7 @@ type eksCalls struct {
 	DescribeCluster        call[eks.DescribeClusterInput, eks.DescribeClusterOutput, eks.Options]
 	DescribeNodegroup      call[eks.DescribeNodegroupInput, eks.DescribeNodegroupOutput, eks.Options]
 	DescribeUpdate         call[eks.DescribeUpdateInput, eks.DescribeUpdateOutput, eks.Options]
+	ListClusters           call[eks.ListClustersInput, eks.ListClustersOutput, eks.Options]
 	ListNodegroups         call[eks.ListNodegroupsInput, eks.ListNodegroupsOutput, eks.Options]
 	ListUpdates            call[eks.ListUpdatesInput, eks.ListUpdatesOutput, eks.Options]
 	TagResource            call[eks.TagResourceInput, eks.TagResourceOutput, eks.Options]
@@ -77,6 +80,8 @@ func newEC2Calls(c *ec2.Client) ec2Calls {
 		CreateTags:                     c.CreateTags,
 		DeleteLaunchTemplate:           c.DeleteLaunchTemplate,
 		DeleteTags:                     c.DeleteTags,
+		DeleteLaunchTemplateVersions:   c.DeleteLaunchTemplateVersions,
+		DescribeInstances:              c.DescribeInstances,
 		DescribeImages:                 c.DescribeImages,
 		DescribeInstanceTypes:          c.DescribeInstanceTypes,
 		DescribeLaunchTemplateVersions: c.DescribeLaunchTemplateVersions,
@@ -111,6 +116,7 @@ func newEKSCalls(c *eks.Client) eksCalls {
 		DescribeCluster:        c.DescribeCluster,
 		DescribeNodegroup:      c.DescribeNodegroup,
 		DescribeUpdate:         c.DescribeUpdate,
+		ListClusters:           c.ListClusters,
 		ListNodegroups:         c.ListNodegroups,
 		ListUpdates:            c.ListUpdates,
 		TagResource:            c.TagResource,

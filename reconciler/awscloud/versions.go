@@ -29,6 +29,10 @@ type versionCache struct {
 type cachedVersions struct {
 	versions map[int64]plan.TemplateVersion
 	used     time.Time
+	// all are the numbers of the versions that there were while newest was the
+	// newest; nil where nobody asked.
+	all    []int64
+	newest int64
 }
 
 func newVersionCache() *versionCache {
@@ -73,6 +77,27 @@ func (c *versionCache) add(id string, versions []plan.TemplateVersion, now time.
 			}
 		}
 	}
-	c.templates[id] = cachedVersions{versions: all, used: now}
+	entry := c.templates[id]
+	entry.versions, entry.used = all, now
+	c.templates[id] = entry
 	return all
+}
+
+// numbers returns the versions that a template has, nil where they are to be read.
+func (c *versionCache) numbers(id string, newest int64) []int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.templates[id]; known.newest == newest {
+		return known.all
+	}
+	return nil
+}
+
+// setNumbers remembers the versions that a template has; nil forgets them.
+func (c *versionCache) setNumbers(id string, newest int64, all []int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.templates[id]
+	entry.all, entry.newest = all, newest
+	c.templates[id] = entry
 }

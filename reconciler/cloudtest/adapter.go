@@ -130,7 +130,7 @@ func readBack(e *env) {
 	ref := e.run(c, a).Template
 	e.Cleanup(func() { _, _ = c.Execute(e.background(), plan.DeleteLaunchTemplate{Template: ref}) })
 	s := e.fill(c, e.observe(c, e.mark), plan.Needs{Versions: []plan.TemplateRef{{Name: ref.Name, Version: "1"}}})
-	e.equal("version", plan.TemplateVersion{Number: 1, Description: "contract", Data: data}, s.Templates[ref.Name].Versions[1])
+	e.equal("version", plan.TemplateVersion{Number: 1, Description: "contract", Data: data, Body: plan.BodyHash(data)}, s.Templates[ref.Name].Versions[1])
 }
 
 func twice(e *env) {

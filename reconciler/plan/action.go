@@ -29,6 +29,13 @@ type SetDefaultVersion struct {
 	Token    string
 }
 
+// DeleteLaunchTemplateVersions deletes versions of a template, 200 at most. One
+// that is gone already is done; what AWS refuses of the others is the error.
+type DeleteLaunchTemplateVersions struct {
+	Template TemplateRef // Version is empty
+	Versions []int64     // ascending
+}
+
 // DeleteLaunchTemplate deletes a template with all of its versions.
 type DeleteLaunchTemplate struct {
 	Template TemplateRef
@@ -139,23 +146,24 @@ type DeleteNodegroup struct {
 	NodegroupName
 }
 
-func (CreateLaunchTemplate) action()        {}
-func (CreateLaunchTemplateVersion) action() {}
-func (SetDefaultVersion) action()           {}
-func (DeleteLaunchTemplate) action()        {}
-func (TagLaunchTemplate) action()           {}
-func (CreateGroup) action()                 {}
-func (UpdateGroup) action()                 {}
-func (StartRefresh) action()                {}
-func (CancelRefresh) action()               {}
-func (SetProcesses) action()                {}
-func (TagGroup) action()                    {}
-func (DeleteGroup) action()                 {}
-func (CreateNodegroup) action()             {}
-func (UpdateNodegroupConfig) action()       {}
-func (UpdateNodegroupVersion) action()      {}
-func (TagNodegroup) action()                {}
-func (DeleteNodegroup) action()             {}
+func (CreateLaunchTemplate) action()         {}
+func (CreateLaunchTemplateVersion) action()  {}
+func (SetDefaultVersion) action()            {}
+func (DeleteLaunchTemplate) action()         {}
+func (DeleteLaunchTemplateVersions) action() {}
+func (TagLaunchTemplate) action()            {}
+func (CreateGroup) action()                  {}
+func (UpdateGroup) action()                  {}
+func (StartRefresh) action()                 {}
+func (CancelRefresh) action()                {}
+func (SetProcesses) action()                 {}
+func (TagGroup) action()                     {}
+func (DeleteGroup) action()                  {}
+func (CreateNodegroup) action()              {}
+func (UpdateNodegroupConfig) action()        {}
+func (UpdateNodegroupVersion) action()       {}
+func (TagNodegroup) action()                 {}
+func (DeleteNodegroup) action()              {}
 
 // WithTemplate returns the action with the template version that an earlier
 // step made filled in; made is by template name. Other actions are returned as

@@ -173,6 +173,7 @@ func (n *Needs) sort() {
 	n.TemplateNames = sortedUnique(n.TemplateNames)
 	n.GroupNames = sortedUnique(n.GroupNames)
 	n.Refreshes = sortedUnique(n.Refreshes)
+	n.Numbers, n.VersionUsers = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers)
 	byName := func(a, b NodegroupName) int {
 		if a.String() < b.String() {
 			return -1
@@ -203,6 +204,8 @@ func (n *Needs) Add(o Needs) {
 	n.Versions = append(n.Versions, o.Versions...)
 	n.Refreshes = append(n.Refreshes, o.Refreshes...)
 	n.Updates = append(n.Updates, o.Updates...)
+	n.Numbers = append(n.Numbers, o.Numbers...)
+	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)
 	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
 	n.sort()
 }

@@ -18,6 +18,11 @@ type wantTemplate struct {
 	root   bool
 	needs  int32 // GiB that the image's snapshot asks of the root volume
 	tags   map[string]string
+	keep   int32 // earlier versions that stay
+	// follow says that a newly published image is wanted; otherwise a version
+	// keeps the image that it has until something else changes.
+	follow bool
+	hash   string // BodyHash of data, once it was needed
 }
 
 // answer returns the answer to a lookup of pool, or records why there is none.
@@ -69,9 +74,13 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 // has no answer; the pool is then blocked.
 func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 	t := pool.LaunchTemplate
-	w := &wantTemplate{name: t.Name, data: t.Data, lookup: t.Image, root: t.RootDevice}
+	w := &wantTemplate{name: t.Name, data: t.Data, lookup: t.Image, root: t.RootDevice, follow: pool.FollowImages}
 	w.data.BlockDeviceMappings = slices.Clone(t.Data.BlockDeviceMappings)
-	w.tags = withTags(t.Tags, c.in.Policy.ownTags(pool))
+	w.tags = c.in.Policy.allTags(pool, t.Tags)
+	w.keep = c.in.Policy.keepVersions(pool)
+	if w.keep != DefaultKeepVersions {
+		w.tags[TagKeep] = itoa(w.keep)
+	}
 	if n := pool.Nodegroup; n != nil {
 		w.tags[TagCluster] = n.ClusterName
 	}
@@ -110,6 +119,7 @@ func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) 
 			}
 		}
 	}
+	tidy(&w.data)
 	if !w.published() {
 		return w, ok
 	}
@@ -154,26 +164,4 @@ func (c *computation) userDataText(pool *intent.Pool, u intent.UserData) (string
 		intent.PlaceholderCA, a.Cluster.CertificateAuthority,
 		intent.PlaceholderServiceCIDR, a.Cluster.ServiceCIDR,
 	).Replace(u.Text), true
-}
-
-// published reports whether the image comes from a lookup whose answer changes
-// when somebody publishes a newer image.
-func (w *wantTemplate) published() bool {
-	return w.lookup.Kind != "" && w.lookup.Kind != intent.ImageByID
-}
-
-// is reports whether version v holds what is wanted. A version of weir's says so
-// by the hashes in its description; any other is compared by content. Where the
-// image comes from a lookup, the source hash decides: while nothing but the
-// answer changed, the version keeps its image, because a newly published image
-// must not roll a fleet by itself.
-func (w *wantTemplate) is(v TemplateVersion) bool {
-	body, source, ours := descriptionHashes(v.Description)
-	switch {
-	case ours && w.published():
-		return source == w.source
-	case ours:
-		return body == BodyHash(w.data)
-	}
-	return !v.Unknown && BodyHash(v.Data) == BodyHash(w.data)
 }

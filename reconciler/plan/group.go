@@ -76,7 +76,7 @@ func desiredSize(pool *intent.Pool) int32 {
 }
 
 func (c *computation) groupTags(pool *intent.Pool) map[string]string {
-	return withTags(pool.Group.Tags, c.in.Policy.ownTags(pool))
+	return c.in.Policy.allTags(pool, pool.Group.Tags)
 }
 
 func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subnets []string) {

@@ -78,8 +78,11 @@ func SourceHash(data intent.TemplateData, image intent.Lookup) string {
 
 // Description is what weir writes as a version's description: the hashes, then
 // the commit, so that the console reads like a log.
-func Description(body, source string, c Commit) string {
-	text := descriptionPrefix + body + ":" + source
+func Description(body, source string, c Commit) string { return describe(body+":"+source, c) }
+
+// describe puts the commit behind what the hashes say.
+func describe(hashes string, c Commit) string {
+	text := descriptionPrefix + hashes
 	if c.Revision != "" {
 		text += " " + c.Revision[:min(7, len(c.Revision))]
 	}
@@ -98,15 +101,24 @@ func printable(s string) string {
 	}), " ")
 }
 
+// said is what a version's description says of its content.
+type said struct {
+	body, source string
+	// confirmed is the confirmation of a version that was made because the one
+	// before did not hold what it said; "" in all others.
+	confirmed string
+}
+
 // descriptionHashes reads the hashes back out of a version description.
-func descriptionHashes(description string) (body, source string, ok bool) {
+func descriptionHashes(description string) (s said, ok bool) {
 	rest, ok := strings.CutPrefix(description, descriptionPrefix)
 	if !ok {
-		return "", "", false
+		return said{}, false
 	}
 	rest, _, _ = strings.Cut(rest, " ")
-	body, source, ok = strings.Cut(rest, ":")
-	return body, source, ok && len(body) == 16 && len(source) == 16
+	s.body, rest, ok = strings.Cut(rest, ":")
+	s.source, s.confirmed, _ = strings.Cut(rest, ":")
+	return s, ok && len(s.body) == 16 && len(s.source) == 16
 }
 
 // mask stands for user data in changes: equal text gives equal marks, and the

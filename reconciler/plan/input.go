@@ -41,6 +41,9 @@ type Policy struct {
 	// ReportOnly targets (mode: report) show drift and change nothing.
 	ReportOnly bool
 	Prune      Prune
+	// KeepVersions is how many versions of a launch template are kept beside
+	// the wanted one where the pool does not say; DefaultKeepVersions if 0.
+	KeepVersions int32
 	// OwnTargetOnly refuses resources of another target of the same instance
 	// and source: path mode, where nobody knows what other targets want.
 	OwnTargetOnly bool
@@ -64,6 +67,10 @@ type Prune struct {
 	// whatever the limit says.
 	Allowed map[string]bool
 }
+
+// DefaultKeepVersions is how many earlier versions of a launch template are kept
+// where neither a pool nor the configuration says.
+const DefaultKeepVersions = 10
 
 // DefaultPrunePercent is the limit where the configuration gives none.
 const DefaultPrunePercent = 20

@@ -82,10 +82,38 @@ func (m *model) fill(s State, n Needs) State {
 			s.TemplateUsers[g.Template.ID] = append(s.TemplateUsers[g.Template.ID], g.Name)
 		}
 	}
+	for _, name := range n.Numbers {
+		t := s.Templates[name]
+		t.Numbers = sortedKeys(m.state.Templates[name].Versions)
+		s.Templates[name] = t
+	}
+	for _, name := range n.VersionUsers {
+		users := []VersionUser{}
+		for _, g := range m.state.Groups {
+			for _, r := range append([]TemplateRef{g.Template}, templatesOf(g.Instances)...) {
+				if r.ID == s.Templates[name].ID {
+					users = append(users, VersionUser{User: g.Name, Version: r.Version})
+				}
+			}
+		}
+		s.VersionUsers = maps.Clone(s.VersionUsers)
+		if s.VersionUsers == nil {
+			s.VersionUsers = map[string][]VersionUser{}
+		}
+		s.VersionUsers[name] = users
+	}
 	for _, name := range n.Updates {
 		s.Updates[name] = m.state.Updates[name]
 	}
 	return s
+}
+
+func templatesOf(instances []Instance) []TemplateRef {
+	var out []TemplateRef
+	for _, i := range instances {
+		out = append(out, i.Template)
+	}
+	return out
 }
 
 // pass plans to the end of its needs.
@@ -133,6 +161,16 @@ func (m *model) do(a Action, made map[string]TemplateRef) {
 		t.Versions[t.LatestVersion] = TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data}
 		m.state.Templates[t.Name] = t
 		made[t.Name] = TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)}
+	case DeleteLaunchTemplateVersions:
+		t := m.state.Templates[a.Template.Name]
+		t.Versions = maps.Clone(t.Versions)
+		for _, n := range a.Versions {
+			if n == t.DefaultVersion {
+				panic("delete the default version of " + t.Name)
+			}
+			delete(t.Versions, n)
+		}
+		m.state.Templates[t.Name] = t
 	case SetDefaultVersion:
 		t := m.state.Templates[a.Template.Name]
 		t.DefaultVersion, _ = strconv.ParseInt(a.Template.Version, 10, 64)

@@ -30,9 +30,14 @@ type Needs struct {
 	// TemplateUsers asks which groups of the whole account launch from which
 	// template: read before a template is deleted.
 	TemplateUsers bool
+	// Numbers are templates whose version numbers are needed, and VersionUsers
+	// those of which it has to be known who uses which version: read before
+	// versions are deleted.
+	Numbers      []string
+	VersionUsers []string
 }
 
 // Empty reports whether nothing is needed.
 func (n Needs) Empty() bool {
-	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Updates) == 0 && !n.TemplateUsers
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers) == 0 && !n.TemplateUsers
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -74,7 +75,7 @@ type wantNodegroup struct {
 }
 
 func (w wantNodegroup) tags(p Policy) map[string]string {
-	return withTags(w.pool.Nodegroup.Tags, p.ownTags(w.pool))
+	return p.allTags(w.pool, w.pool.Nodegroup.Tags)
 }
 
 // bounds returns the sizes to create a nodegroup with.
@@ -291,8 +292,7 @@ func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 		for k, v := range put {
 			// CAPA propagates the tags of a nodegroup's group at launch;
 			// weir's own mark the group only.
-			_, own := c.in.Policy.ownTags(w.pool)[k]
-			t.Put[k] = GroupTag{Value: v, PropagateAtLaunch: !own}
+			t.Put[k] = GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, ownTagPrefix)}
 		}
 		c.step(w.pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
 			Changes: tagChanges(w.pool, put, remove, groupTagValues(g.Tags)), Do: t})

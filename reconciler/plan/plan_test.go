@@ -511,11 +511,11 @@ func TestDescriptionsFitAndReadBack(t *testing.T) {
 	if n := len([]rune(d)); n > 255 {
 		t.Errorf("length: got %d", n)
 	}
-	body, source, ok := descriptionHashes(d)
-	if !ok || body != "0123456789abcdef" || source != "fedcba9876543210" {
-		t.Errorf("read back: got %s %s %v", body, source, ok)
+	got, ok := descriptionHashes(d)
+	if !ok || got != (said{body: "0123456789abcdef", source: "fedcba9876543210"}) {
+		t.Errorf("read back: got %+v %v", got, ok)
 	}
-	if _, _, ok := descriptionHashes("made by hand"); ok {
+	if _, ok := descriptionHashes("made by hand"); ok {
 		t.Error("a foreign description was read as weir's")
 	}
 }

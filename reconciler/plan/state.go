@@ -32,6 +32,19 @@ type State struct {
 	// it, that launches from a template, by template id and by name. It is nil
 	// until it was read.
 	TemplateUsers map[string][]string
+	// VersionUsers holds who uses which version of a template, whoever owns
+	// them, by the template's name: groups, active instance refreshes,
+	// nodegroups and live instances. A template that is not in it was not asked
+	// for.
+	VersionUsers map[string][]VersionUser
+}
+
+// VersionUser is something that uses a template's version.
+type VersionUser struct {
+	// User names it for people, such as "the group web".
+	User string
+	// Version is a number, "$Latest", "$Default" or "" for the default.
+	Version string
 }
 
 // Absent holds names that were asked for one by one and do not exist.
@@ -52,6 +65,9 @@ type Template struct {
 	// holds numbers that were asked for and do not exist (any more).
 	Versions map[int64]TemplateVersion
 	Missing  map[int64]bool
+	// Numbers are those of all versions that exist, ascending; nil where they
+	// were not asked for.
+	Numbers []int64
 }
 
 // TemplateVersion is one immutable version of a launch template.
@@ -62,6 +78,16 @@ type TemplateVersion struct {
 	// Unknown says that the version holds members which weir does not know,
 	// so Data is not all of it.
 	Unknown bool
+	// Body is BodyHash(Data), worked out once when the version is read; "" has
+	// it worked out where it is needed.
+	Body string
+}
+
+func (v TemplateVersion) body() string {
+	if v.Body != "" {
+		return v.Body
+	}
+	return BodyHash(v.Data)
 }
 
 // Group is an Auto Scaling group.

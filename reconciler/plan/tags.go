@@ -18,6 +18,13 @@ const (
 	TagPool   = "weir.dev/pool"
 	// TagPrune is "disabled" on what must not be deleted when Git drops it.
 	TagPrune = "weir.dev/prune"
+	// TagKeep is how many earlier versions a template keeps, where that is not
+	// DefaultKeepVersions: what the last pruning went by.
+	TagKeep = "weir.dev/keep-versions"
+	// TagKeys says which keys of the resource weir has put there for Git, in the
+	// form of keyMarks: a tag that Git drops is removed, and a tag of somebody
+	// else's is left alone, without a record of what was applied.
+	TagKeys = "weir.dev/tags"
 	// TagCluster names the EKS cluster on the template of a nodegroup, so that
 	// the nodegroup is looked for even when Git names the cluster no more.
 	TagCluster = "weir.dev/cluster"
@@ -91,8 +98,17 @@ func hasCAPATag(tags map[string]string) bool {
 	return false
 }
 
-// missingTags returns the wanted tags that observed lacks or has otherwise.
-// Tags that weir does not want are foreign and stay, weir's own prune mark aside.
+// allTags are the tags that a resource of the pool should have: those of the
+// manifests, weir's own, and the record of which keys those of the manifests are.
+func (p Policy) allTags(pool *intent.Pool, manifest map[string]string) map[string]string {
+	out := withTags(manifest, p.ownTags(pool))
+	out[TagKeys] = keyMarks(manifest)
+	return out
+}
+
+// missingTags returns the wanted tags that observed lacks or has otherwise, and
+// the keys that weir put there and Git wants no more. Other tags that weir does
+// not want are foreign and stay.
 func missingTags(want, have map[string]string) (put map[string]string, remove []string) {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || got != v {
@@ -102,9 +118,13 @@ func missingTags(want, have map[string]string) (put map[string]string, remove []
 			put[k] = v
 		}
 	}
-	if _, stale := have[TagPrune]; stale && want[TagPrune] == "" {
-		remove = []string{TagPrune}
+	marks := have[TagKeys]
+	for k := range have {
+		if _, wanted := want[k]; !wanted && (k == TagPrune || k == TagKeep || marked(marks, k)) {
+			remove = append(remove, k)
+		}
 	}
+	slices.Sort(remove)
 	return put, remove
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -51,34 +52,70 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 	if !read {
 		return w, false
 	}
-	if put, remove := missingTags(want.tags, t.Tags); len(put)+len(remove) > 0 {
-		c.step(pool, Step{
-			Verb: Update, Resource: LaunchTemplate, Name: t.Name, Reason: "tags differ",
-			Changes: tagChanges(pool, put, remove, t.Tags),
-			Do:      TagLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove},
-		})
-	}
 	w = wantedVersion{template: t, found: true}
 	for _, v := range candidates {
 		if want.is(v) {
 			w.number, w.ref = v.Number, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}
+			c.noteVersions(pool, want, t, v)
+			c.prune(pool, want, t, v.Number, inUse)
+			c.tagTemplate(pool, want, t)
 			return w, true
 		}
 	}
 	if c.tooSmall(pool, want) {
 		return w, false
 	}
-	newest := TemplateVersion{Number: t.LatestVersion}
-	if len(candidates) > 0 {
-		newest = candidates[0]
-	}
+	// Pruned first: at EC2's quota of versions no further one could be made.
+	c.prune(pool, want, t, 0, inUse)
+	c.tagTemplate(pool, want, t)
 	w.number, w.ref = t.LatestVersion, TemplateRef{ID: t.ID, Name: t.Name}
 	w.number++
-	description := want.description(c.in.Commit)
+	c.makeVersion(pool, want, t, w.number, candidates, inUse)
+	return w, true
+}
+
+func (c *computation) tagTemplate(pool *intent.Pool, want *wantTemplate, t Template) {
+	put, remove := missingTags(want.tags, t.Tags)
+	if len(put)+len(remove) == 0 {
+		return
+	}
+	c.step(pool, Step{
+		Verb: Update, Resource: LaunchTemplate, Name: t.Name, Reason: "tags differ",
+		Changes: tagChanges(pool, put, remove, t.Tags),
+		Do:      TagLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove},
+	})
+}
+
+// makeVersion plans a new version. It is compared with what the machines have:
+// the version that is in use, or the newest where that one is not known.
+func (c *computation) makeVersion(pool *intent.Pool, want *wantTemplate, t Template, number int64, candidates []TemplateVersion, inUse []TemplateRef) {
+	before := TemplateVersion{Number: t.LatestVersion}
+	if len(candidates) > 0 {
+		before = candidates[0]
+	}
+	for _, ref := range inUse {
+		if v, ok := t.Versions[versionOf(t, ref)]; ok {
+			before = v
+			break
+		}
+	}
+	changes := c.templateChanges(pool, before, want.data)
+	why := changeWords(changes)
+	description := want.description(c.in.Commit, "")
+	for _, v := range candidates {
+		if want.impostor(v) {
+			why = "version " + itoa(v.Number) + " says that it is the wanted one and holds something else: " + why
+			description = want.description(c.in.Commit, confirmation(v, number))
+			break
+		}
+	}
+	if len(changes) == 0 && before.Number > 0 {
+		why = "version " + itoa(before.Number) + " is not there to go by"
+	}
 	c.step(pool, Step{
 		Verb: Update, Resource: LaunchTemplate, Name: t.Name,
-		Reason:  "version " + itoa(w.number) + " differs from version " + itoa(newest.Number),
-		Changes: c.templateChanges(pool, newest.Data, want.data),
+		Reason:  "version " + itoa(number) + ", from version " + itoa(before.Number) + ": " + why,
+		Changes: changes,
 		Do: CreateLaunchTemplateVersion{
 			Template: TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.data,
 			// What was observed is part of the token: the same content wanted
@@ -86,7 +123,44 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 			Token: shortHash([]byte(t.ID), []byte(itoa(t.LatestVersion)), []byte(description), canonical(want.data)),
 		},
 	})
-	return w, true
+}
+
+// versionOf is the number of the version of template t that a reference means, 0
+// where it is of another template.
+func versionOf(t Template, ref TemplateRef) int64 {
+	if ref.ID != t.ID && (ref.ID != "" || ref.Name != t.Name) {
+		return 0
+	}
+	switch ref.Version {
+	case "$Latest":
+		return t.LatestVersion
+	case "$Default", "":
+		return t.DefaultVersion
+	}
+	n, err := strconv.ParseInt(ref.Version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// noteVersions says what about a template's versions is worth knowing although
+// nothing is to be done about it.
+func (c *computation) noteVersions(pool *intent.Pool, want *wantTemplate, t Template, wanted TemplateVersion) {
+	if want.keepsImage() && wanted.Data.ImageID != want.data.ImageID && want.data.ImageID != "" {
+		c.note(diag.Info, pool, intent.Path{"spec", "awsLaunchTemplate"}, "newer-image",
+			"a newer image "+want.data.ImageID+" is published; version "+itoa(wanted.Number)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID,
+			"it is taken when the pool's launch configuration changes; annotation weir.dev/ami-policy: follow rolls newer images out")
+	}
+	newest, read := t.Versions[t.LatestVersion]
+	if !read || newest.Number == wanted.Number {
+		return
+	}
+	if _, ours := descriptionHashes(newest.Description); !ours || want.impostor(newest) {
+		c.note(diag.Warning, pool, nil, "foreign-version",
+			"version "+itoa(newest.Number)+" of the launch template "+t.Name+" was made outside weir; the pool stays on version "+itoa(wanted.Number),
+			"delete the version, or write what it changes in Git")
+	}
 }
 
 // maxCandidates bounds how many versions are looked at for one pool.
@@ -127,24 +201,28 @@ func (c *computation) tooSmall(pool *intent.Pool, want *wantTemplate) bool {
 	return true
 }
 
-// description is the version description of the wanted content.
-func (w *wantTemplate) description(c Commit) string {
-	source := w.source
-	if source == "" {
-		source = SourceHash(w.data, w.lookup)
+// description is the version description of the wanted content, with a
+// confirmation where the version has one to give.
+func (w *wantTemplate) description(c Commit, confirmation string) string {
+	hashes := w.body() + ":" + w.source
+	if w.source == "" {
+		hashes = w.body() + ":" + SourceHash(w.data, w.lookup)
 	}
-	return Description(BodyHash(w.data), source, c)
+	if confirmation != "" {
+		hashes += ":" + confirmation
+	}
+	return describe(hashes, c)
 }
 
 func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
 	c.step(pool, Step{
 		Verb: Create, Resource: LaunchTemplate, Name: want.name, Reason: "it does not exist",
-		Changes: c.templateChanges(pool, intent.TemplateData{}, want.data),
+		Changes: c.templateChanges(pool, TemplateVersion{}, want.data),
 		Do: CreateLaunchTemplate{
 			// No client token: the name is unique, and a token would answer
 			// with the old template after somebody deleted it.
 			Name: want.name, Data: want.data, Tags: want.tags,
-			Description: want.description(c.in.Commit),
+			Description: want.description(c.in.Commit, ""),
 		},
 	})
 	return wantedVersion{number: 1, ref: TemplateRef{Name: want.name}}

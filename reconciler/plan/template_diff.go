@@ -41,11 +41,15 @@ var volumeField = map[string]string{
 	"Throughput": "throughput", "Encrypted": "encrypted", "KmsKeyId": "encryptionKey",
 }
 
-// templateChanges lists the fields in which two bodies differ, named as the
-// manifest names them.
-func (c *computation) templateChanges(pool *intent.Pool, from, to intent.TemplateData) []Change {
+// templateChanges lists the fields in which a version and a body differ, named as
+// the manifest names them.
+func (c *computation) templateChanges(pool *intent.Pool, version TemplateVersion, to intent.TemplateData) []Change {
+	from := version.Data
 	a, b := flatten(from), flatten(to)
 	var out []Change
+	if version.Unknown {
+		out = append(out, Change{Field: "awsLaunchTemplate", From: "members that weir does not know"})
+	}
 	for _, key := range sortedKeys(union(a, b)) {
 		if reflect.DeepEqual(a[key], b[key]) {
 			continue
@@ -56,8 +60,12 @@ func (c *computation) templateChanges(pool *intent.Pool, from, to intent.Templat
 				continue // compressed by another release
 			}
 			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
-			ch.From, ch.To = c.in.Policy.mask(decoded(from.UserData)), c.in.Policy.mask(decoded(to.UserData))
+			before, after := decoded(from.UserData), decoded(to.UserData)
+			ch.From, ch.To = c.in.Policy.mask(before), c.in.Policy.mask(after)
 			out = append(out, ch)
+			if before != "" {
+				out = append(out, partChanges(pool, before, after)...)
+			}
 			continue
 		}
 		if ch.From == nil && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {

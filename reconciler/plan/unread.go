@@ -17,6 +17,9 @@ type Unread struct {
 	Updates   map[NodegroupName]*Error
 	Refreshes map[string]*Error
 	Versions  map[string]*Error
+	// VersionUsers are templates of which it could not be read which versions
+	// there are or who uses them, by name.
+	VersionUsers map[string]*Error
 }
 
 // nodegroup is why a nodegroup could not be read, nil if it could.

@@ -27,7 +27,9 @@ var planRules = []rule{
 	{"contested-name", "e", "several targets want the same resource", "Give the pools different names, or put them in different accounts or regions."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
 	{"group-deleting", "i", "an Auto Scaling group is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
+	{"foreign-version", "w", "somebody made a version of a launch template that weir does not use", "Delete the version, or write what it changes in Git."},
 	{"hooks-at-creation", "i", "a change of lifecycle hooks is not carried to a group that exists", "Make it by hand, or make the group anew."},
+	{"newer-image", "i", "a newer image is published than the one that the pool's machines run", "Nothing is to be done: it is taken with the next change of the pool; annotation weir.dev/ami-policy: follow rolls it out at once."},
 	{"nodegroup-degraded", "w", "EKS says that a nodegroup is degraded", "Mend what the message of EKS names."},
 	{"nodegroup-downgrade", "e", "EKS takes no nodegroup back to an older Kubernetes version", "Write the version that it has, or make another pool."},
 	{"nodegroup-failed", "e", "EKS could not make or delete a nodegroup", "Mend what the message of EKS names, then delete the nodegroup so that it is made anew."},
@@ -46,6 +48,7 @@ var planRules = []rule{
 	{"root-volume-too-small", "e", "the root volume is smaller than the image's snapshot", "Write a size of at least what the message names."},
 	{"unknown-source", "w", "resources belong to a repository that this weir does not follow", "Add the source to the configuration, or hand the resources over."},
 	{"unknown-target", "w", "resources belong to a target that the configuration no longer names", "Name the target again, or delete them by hand: weir does not."},
+	{"versions-kept", "w", "versions of a launch template are not pruned, because it cannot be read who uses them", "Allow weir the action that the message names, or delete them by hand."},
 	{"waits-for-control-plane", "ew", "a nodegroup wants a newer Kubernetes version than its control plane has", "Upgrade the control plane first; weir looks again at the next pass."},
 }
 

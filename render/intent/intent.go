@@ -150,6 +150,12 @@ type Pool struct {
 	Paused bool `json:"paused,omitempty"`
 	// PruneDisabled is weir.dev/prune: disabled.
 	PruneDisabled bool `json:"pruneDisabled,omitempty"`
+	// KeepVersions is weir.dev/keep-versions: how many versions of the launch
+	// template are kept beside the wanted one; 0 leaves it to the configuration.
+	KeepVersions int32 `json:"keepVersions,omitempty"`
+	// FollowImages is weir.dev/ami-policy: follow: a newly published image is
+	// rolled out. Otherwise the image stays until the manifests change.
+	FollowImages bool `json:"followImages,omitempty"`
 
 	Replicas Number `json:"replicas"`
 	// ReplicasManagedExternally is cluster.x-k8s.io/replicas-managed-by.

@@ -17,7 +17,9 @@ const (
 	annotationMinSize    = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	annotationMaxSize    = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 
-	annotationPrune = groupWeir + "/prune"
+	annotationPrune        = groupWeir + "/prune"
+	annotationKeepVersions = groupWeir + "/keep-versions"
+	annotationAMIPolicy    = groupWeir + "/ami-policy"
 
 	// ownTemplatePrefix begins the keys by which a pool names a launch template
 	// that it brings along.
@@ -51,13 +53,33 @@ func readAnnotations(objects []annotated, p *intent.Pool) {
 			in.error(annotationPath(annotationPrune), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationPrune, v), `it must be "disabled"`)
 		}
 	}
+	if v, in, ok := annotation(objects, annotationKeepVersions); ok {
+		n, err := strconv.ParseInt(v, 10, 32)
+		if err != nil || n < 1 || n > maxVersions {
+			in.error(annotationPath(annotationKeepVersions), "out-of-range", fmt.Sprintf("annotation %s cannot be %q", annotationKeepVersions, v),
+				fmt.Sprintf("it is how many earlier versions of the launch template are kept: a number from 1 to %d, in quotes", maxVersions))
+		} else {
+			p.KeepVersions = int32(n)
+		}
+	}
+	if v, in, ok := annotation(objects, annotationAMIPolicy); ok {
+		p.FollowImages = v == "follow"
+		if v != "follow" && v != "keep" {
+			in.error(annotationPath(annotationAMIPolicy), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationAMIPolicy, v),
+				`it must be "follow", which rolls a newly published image out, or "keep", which waits for the manifests to change`)
+		}
+	}
 }
+
+// maxVersions is the greatest number of versions to keep: EC2's quota of
+// versions for a launch template is 10,000, with the newest and the next.
+const maxVersions = 9998
 
 // checkAnnotations reports keys of weir's that are misspelt, not carried by this
 // version, or on an object where they are not read.
 func checkAnnotations(a annotated, pool bool) {
-	known := []string{annotationPrune}
-	coming := []string{groupWeir + "/keep-versions", groupWeir + "/replace", groupWeir + "/ami-policy", groupWeir + "/adopt", groupWeir + "/architecture"}
+	known := []string{annotationPrune, annotationKeepVersions, annotationAMIPolicy}
+	coming := []string{groupWeir + "/replace", groupWeir + "/adopt", groupWeir + "/architecture"}
 	for _, key := range slices.Sorted(maps.Keys(a.meta.Annotations)) {
 		if !strings.HasPrefix(key, groupWeir+"/") {
 			continue

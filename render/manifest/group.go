@@ -75,7 +75,13 @@ func filtersOf(ref AWSResourceReference) []intent.Filter {
 
 // checkTagCount reports a resource that would carry more tags than AWS takes.
 func (d *draft) checkTagCount(tags map[string]string) {
-	if n := len(tags) + ownTags; n > 50 {
+	n := len(tags) + ownTags
+	for _, more := range []bool{d.PruneDisabled, d.KeepVersions > 0, d.Nodegroup != nil} {
+		if more { // weir.dev/prune, weir.dev/keep-versions, weir.dev/cluster
+			n++
+		}
+	}
+	if n > 50 {
 		d.infra.error(path("spec", "additionalTags"), "too-many-tags",
 			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS takes 50", n), "")
 	}

@@ -14,8 +14,9 @@ const (
 	tagCloudCluster = "kubernetes.io/cluster/"
 )
 
-// ownTags is how many tags weir puts on a resource beside those of the manifests.
-const ownTags = 4
+// ownTags is how many tags weir puts on a resource beside those of the manifests:
+// owner, target, source, pool and the record of which keys are weir's.
+const ownTags = 5
 
 // additionalTags merges a pool's tags over its cluster's.
 func additionalTags(c *cluster, pool map[string]string) map[string]string {

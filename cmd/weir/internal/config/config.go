@@ -42,6 +42,10 @@ type Config struct {
 	// Interval is the time between passes while nothing moves.
 	Interval Duration `yaml:"interval"`
 	AWS      AWS      `yaml:"aws"`
+	// KeepVersions is how many versions of a launch template are kept beside
+	// the wanted one, where a pool's annotation weir.dev/keep-versions says
+	// nothing else: 1 to 9998.
+	KeepVersions Versions `yaml:"keepVersions"`
 	Sources  []Source `yaml:"sources"`
 	Forges   []Forge  `yaml:"forges"`
 	Targets  []Target `yaml:"targets"`
@@ -164,6 +168,7 @@ const (
 	DefaultInterval       = time.Minute
 	DefaultSourceInterval = 30 * time.Second
 	DefaultPrunePercent   = 20
+	DefaultKeepVersions   = 10
 )
 
 // Env is what the surroundings contribute.
@@ -182,6 +187,9 @@ func (c *Config) setDefaults(env Env) {
 	}
 	orText(&c.Listen, DefaultListen)
 	orDuration(&c.Interval, DefaultInterval)
+	if c.KeepVersions == 0 {
+		c.KeepVersions = DefaultKeepVersions
+	}
 	absolute(base, &c.StateDir)
 	for i := range c.Sources {
 		s := &c.Sources[i]

@@ -19,6 +19,7 @@ stateDir: state
 listen: 0.0.0.0:80
 interval: 2m
 aws: {endpoint: embedded}
+keepVersions: 3
 sources:
 - name: pools
   url: ./repo
@@ -55,7 +56,7 @@ func TestParseWhole(t *testing.T) {
 	}
 	want := &Config{
 		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80",
-		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, File: "/etc/weir/weir.yaml",
+		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: Duration(10 * time.Second)},
 			{
@@ -93,6 +94,9 @@ targets: [{name: t, region: us-gov-west-1}]
 	if c.StateDir != "/home/u/.local/state/weir" || c.Listen != DefaultListen || time.Duration(c.Interval) != DefaultInterval {
 		t.Errorf("defaults of the daemon: %q %q %v", c.StateDir, c.Listen, c.Interval)
 	}
+	if c.KeepVersions != DefaultKeepVersions {
+		t.Errorf("kept versions: got %d", c.KeepVersions)
+	}
 	want := Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: Correct, Prune: Prune{Limit: Limit{Percent: 20}}}
 	if diff := cmp.Diff(want, c.Targets[0]); diff != "" {
 		t.Errorf("target (-want +got):\n%s", diff)
@@ -119,7 +123,9 @@ func TestParseFaults(t *testing.T) {
 		"a list":          {"- a\n", []string{"want a mapping, got a list"}},
 		"nothing in it":   {"{}", []string{"apiVersion: want", "instance: a name", "kind: want", "sources: at least", "targets: at least"}},
 		"unknown keys":    {target("  secret: x\n  prun: {}\n"), []string{"w.yaml:8:3: error: targets[0].secret: unknown key", "w.yaml:9:3: error: targets[0].prun: unknown key"}},
-		"later keys":      {target("") + "keepVersions: 3\n", []string{"keepVersions: unknown key"}},
+		"later keys":      {target("") + "windows: 3\n", []string{"windows: unknown key"}},
+		"no version kept": {target("") + "keepVersions: 0\n", []string{`w.yaml:8:15: error: keepVersions: "0" is no number of versions`}},
+		"above the quota": {target("") + "keepVersions: 10000\n", []string{"from 1 to 9998"}},
 		"later in source": {head + "targets: [{name: t, region: eu-west-1}]\nforges: [{type: github, url: 'https://h/a/b', tokenFile: f, webhookSecretFile: x}]\n", []string{"webhookSecretFile: unknown key"}},
 		"twice":           {target("  mode: report\n  mode: correct\n"), []string{"w.yaml:9:3: error: targets[0].mode is given twice"}},
 		"wrong types":     {target("  suspend: maybe\n  vars: [a]\n  network: x\n  allowedRoleARNs: y\n"), []string{"neither true nor false", "want a mapping, got a list", "want a mapping, got a single value", "want a list"}},

@@ -227,6 +227,22 @@ func (d *Duration) parse(text string) error {
 	return nil
 }
 
+// Versions is a number of launch template versions.
+type Versions int32
+
+// maxVersions leaves room for the newest version and the next below EC2's quota
+// of 10,000 versions for a launch template.
+const maxVersions = 9998
+
+func (v *Versions) parse(text string) error {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 1 || n > maxVersions || strings.HasPrefix(text, "+") {
+		return fmt.Errorf("%q is no number of versions; write one from 1 to %d", text, maxVersions)
+	}
+	*v = Versions(n)
+	return nil
+}
+
 // Limit is a number of pools, or a share of them.
 type Limit struct {
 	// Percent is 1 to 100, or 0 where Count says how many.

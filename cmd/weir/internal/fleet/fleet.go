@@ -236,6 +236,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		Policy: plan.Policy{
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
 			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
+			KeepVersions: int32(f.o.Config.KeepVersions),
 			Prune:        plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},

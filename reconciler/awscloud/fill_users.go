@@ -1,0 +1,316 @@
+package awscloud
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"golang.org/x/sync/errgroup"
+)
+
+// Tags that EC2 puts on what it launches from a template.
+const (
+	tagTemplateID      = "aws:ec2launchtemplate:id"
+	tagTemplateVersion = "aws:ec2launchtemplate:version"
+)
+
+// instancesPage is the largest page of DescribeInstances.
+const instancesPage = 1000
+
+// fillNumbers reads which versions templates have. What was read is remembered
+// while the template's newest version stays the same.
+func (c *Cloud) fillNumbers(ctx context.Context, s *plan.State, names []string) error {
+	var unread []plan.Template
+	for _, name := range names {
+		t := s.Templates[name]
+		if t.Numbers = c.versions.numbers(t.ID, t.LatestVersion); t.Numbers != nil {
+			s.Templates[name] = t
+		} else {
+			unread = append(unread, t)
+		}
+	}
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, t := range unread {
+		g.Go(func() error {
+			numbers, gone, err := c.versionNumbers(gctx, t.ID)
+			mu.Lock()
+			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.VersionUsers = note(s.Unread.VersionUsers, t.Name, e)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if gone {
+				delete(s.Templates, t.Name)
+				s.Absent.Templates[t.Name] = true
+				return nil
+			}
+			c.versions.setNumbers(t.ID, t.LatestVersion, numbers)
+			t.Numbers = numbers
+			s.Templates[t.Name] = t
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// versionNumbers lists the versions of a template, ascending; never nil.
+func (c *Cloud) versionNumbers(ctx context.Context, id string) (numbers []int64, gone bool, err error) {
+	numbers = []int64{}
+	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), MaxResults: aws.Int32(versionPage)}
+	for {
+		out, err := c.ec2.DescribeLaunchTemplateVersions(ctx, in)
+		if e := classify("ec2", "DescribeLaunchTemplateVersions", err); e != nil {
+			if e.Kind == plan.NotFound {
+				return nil, true, nil
+			}
+			return nil, false, e
+		}
+		for _, v := range out.LaunchTemplateVersions {
+			numbers = append(numbers, aws.ToInt64(v.VersionNumber))
+		}
+		if aws.ToString(out.NextToken) == "" {
+			slices.Sort(numbers)
+			return numbers, false, nil
+		}
+		in.NextToken = out.NextToken
+	}
+}
+
+// versionUsers collects who uses which version of some templates.
+type versionUsers struct {
+	mu    sync.Mutex
+	names map[string]string // by template id and by name
+	users map[string][]plan.VersionUser
+}
+
+func (u *versionUsers) add(id, name, version, user string) bool {
+	template, ours := u.names[id]
+	if id == "" {
+		template, ours = u.names[name]
+	}
+	if !ours {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.users[template] = append(u.users[template], plan.VersionUser{User: user, Version: version})
+	return true
+}
+
+func (u *versionUsers) addRef(r plan.TemplateRef, user string) bool {
+	return u.add(r.ID, r.Name, r.Version, user)
+}
+
+// fillVersionUsers reads who in the account and region uses which version of
+// templates, whoever owns them: all groups with their overrides and instances,
+// the active refreshes of those that use one of the templates, all nodegroups of
+// all clusters, and what else was launched from the templates and lives. Where one
+// of these may not be read, all of it is unread: half of the users are not enough.
+func (c *Cloud) fillVersionUsers(ctx context.Context, s *plan.State, names []string) error {
+	u := &versionUsers{names: map[string]string{}, users: map[string][]plan.VersionUser{}}
+	var ids []string
+	for _, name := range names {
+		id := s.Templates[name].ID
+		ids = append(ids, id)
+		u.names[id], u.names[name] = name, name
+		u.users[name] = []plan.VersionUser{}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.groupUsers(gctx, u) })
+	g.Go(func() error { return c.instanceUsers(gctx, u, ids) })
+	g.Go(func() error { return c.nodegroupUsers(gctx, s, u) })
+	err := g.Wait()
+	if e := refused(err); e != nil {
+		for _, name := range names {
+			s.Unread.VersionUsers = note(s.Unread.VersionUsers, name, e)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if s.VersionUsers = maps.Clone(s.VersionUsers); s.VersionUsers == nil {
+		s.VersionUsers = map[string][]plan.VersionUser{}
+	}
+	maps.Copy(s.VersionUsers, u.users)
+	return nil
+}
+
+func (c *Cloud) groupUsers(ctx context.Context, u *versionUsers) error {
+	in := &autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(groupsPage)}
+	var concerned []string
+	for {
+		out, err := c.autoscaling.DescribeAutoScalingGroups(ctx, in)
+		if err != nil {
+			return classify("autoscaling", "DescribeAutoScalingGroups", err)
+		}
+		for _, g := range out.AutoScalingGroups {
+			if groupUses(u, g) {
+				concerned = append(concerned, aws.ToString(g.AutoScalingGroupName))
+			}
+		}
+		if aws.ToString(out.NextToken) == "" {
+			break
+		}
+		in.NextToken = out.NextToken
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, name := range concerned {
+		g.Go(func() error {
+			r, err := c.newestRefresh(gctx, name)
+			if err == nil && r.Active() {
+				u.addRef(r.Template, "the instance refresh of "+name)
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// groupUses notes the versions that a group is set to and its instances run.
+func groupUses(u *versionUsers, g astypes.AutoScalingGroup) (any bool) {
+	user := "the group " + aws.ToString(g.AutoScalingGroupName)
+	note := func(s *astypes.LaunchTemplateSpecification) {
+		if s != nil && u.addRef(templateRef(s), user) {
+			any = true
+		}
+	}
+	note(g.LaunchTemplate)
+	if p := g.MixedInstancesPolicy; p != nil && p.LaunchTemplate != nil {
+		note(p.LaunchTemplate.LaunchTemplateSpecification)
+		for _, o := range p.LaunchTemplate.Overrides {
+			note(o.LaunchTemplateSpecification)
+		}
+	}
+	for _, i := range g.Instances {
+		note(i.LaunchTemplate)
+	}
+	return any
+}
+
+// instanceUsers finds instances by the tags that EC2 gives them: also those that
+// no group launched.
+func (c *Cloud) instanceUsers(ctx context.Context, u *versionUsers, ids []string) error {
+	for batch := range slices.Chunk(ids, filterValues-5) {
+		in := &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage), Filters: []types.Filter{
+			filter("tag:"+tagTemplateID, batch...),
+			filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped"),
+		}}
+		for {
+			out, err := c.ec2.DescribeInstances(ctx, in)
+			if err != nil {
+				return classify("ec2", "DescribeInstances", err)
+			}
+			for _, r := range out.Reservations {
+				for _, i := range r.Instances {
+					tags := ec2Tags(i.Tags)
+					u.add(tags[tagTemplateID], "", tags[tagTemplateVersion], "the instance "+aws.ToString(i.InstanceId))
+				}
+			}
+			if aws.ToString(out.NextToken) == "" {
+				break
+			}
+			in.NextToken = out.NextToken
+		}
+	}
+	return nil
+}
+
+// nodegroupUsers looks at the nodegroups that were observed, and describes those
+// of the clusters that no target names.
+func (c *Cloud) nodegroupUsers(ctx context.Context, s *plan.State, u *versionUsers) error {
+	for name, n := range s.Nodegroups {
+		u.addRef(n.Template, "the nodegroup "+name.String())
+	}
+	var others []plan.NodegroupName
+	in := &eks.ListClustersInput{MaxResults: aws.Int32(100)}
+	for {
+		out, err := c.eks.ListClusters(ctx, in)
+		if err != nil {
+			return classify("eks", "ListClusters", err)
+		}
+		for _, cluster := range out.Clusters {
+			if _, observed := s.Clusters[cluster]; observed {
+				continue
+			}
+			found, _, err := c.listNodegroups(ctx, cluster)
+			if err != nil {
+				return err
+			}
+			others = append(others, found...)
+		}
+		if aws.ToString(out.NextToken) == "" {
+			break
+		}
+		in.NextToken = out.NextToken
+	}
+	var seen plan.State
+	described, err := c.describeNodegroups(ctx, others, &seen)
+	for name, n := range described {
+		if n != nil {
+			u.addRef(n.Template, "the nodegroup "+name.String())
+		}
+	}
+	for _, denied := range seen.Unread.Nodegroups {
+		return denied
+	}
+	return err
+}
+
+// deleteVersions reads both lists of the answer: EC2 answers 200 and tells for
+// each version whether it is gone.
+func (c *Cloud) deleteVersions(ctx context.Context, a plan.DeleteLaunchTemplateVersions) error {
+	id, name := templateSelector(a.Template)
+	in := &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, LaunchTemplateName: name}
+	for _, n := range a.Versions {
+		in.Versions = append(in.Versions, strconv.FormatInt(n, 10))
+	}
+	defer c.versions.setNumbers(a.Template.ID, 0, nil)
+	out, err := c.ec2.DeleteLaunchTemplateVersions(ctx, in)
+	if e := classify("ec2", "DeleteLaunchTemplateVersions", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return nil
+		}
+		return e
+	}
+	var refused *plan.Error
+	kept := 0
+	for _, v := range out.UnsuccessfullyDeletedLaunchTemplateVersions {
+		code, message := types.LaunchTemplateErrorCodeUnexpectedError, "AWS gives no reason"
+		if v.ResponseError != nil {
+			code, message = v.ResponseError.Code, aws.ToString(v.ResponseError.Message)
+		}
+		switch code {
+		case types.LaunchTemplateErrorCodeLaunchTemplateVersionDoesNotExist, types.LaunchTemplateErrorCodeLaunchTemplateIdDoesNotExist,
+			types.LaunchTemplateErrorCodeLaunchTemplateNameDoesNotExist:
+			continue // gone is what was asked for
+		}
+		kept++
+		if refused == nil {
+			refused = &plan.Error{Kind: plan.Invalid, Service: "ec2", Operation: "DeleteLaunchTemplateVersions", Code: string(code),
+				Message: "version " + strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10) + " stays: " + message}
+		}
+	}
+	if refused == nil {
+		return nil
+	}
+	if kept > 1 {
+		refused.Message += " (and " + strconv.Itoa(kept-1) + " more of " + strconv.Itoa(len(a.Versions)) + ")"
+	}
+	return refused
+}

@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// is reports whether version v holds what is wanted. A version of weir's says so
+// by the hashes in its description, and is believed if its content is what they
+// are made of; any other is compared by content. Where the image comes from a
+// lookup, the source hash decides: while nothing but the answer changed, the
+// version keeps its image, because a newly published image must not roll a fleet
+// by itself, unless the pool follows it.
+func (w *wantTemplate) is(v TemplateVersion) bool {
+	s, ours := descriptionHashes(v.Description)
+	if !ours {
+		return !v.Unknown && v.body() == w.body()
+	}
+	return w.named(s) && w.genuine(v, s)
+}
+
+// named reports whether a description names the wanted content.
+func (w *wantTemplate) named(s said) bool {
+	if w.keepsImage() {
+		return s.source == w.source
+	}
+	return s.body == w.body()
+}
+
+// impostor reports whether version v says that it is the wanted content and
+// holds something else: somebody made it by hand with a copied description.
+func (w *wantTemplate) impostor(v TemplateVersion) bool {
+	s, ours := descriptionHashes(v.Description)
+	return ours && w.named(s) && !w.genuine(v, s)
+}
+
+// genuine reports whether a version that names the wanted content holds it. What
+// AWS leaves out or fills in of its own accord is no difference. Should AWS
+// answer something else than what was sent in a way that weir does not know, the
+// version that was made for that reason confirms by its description that it is
+// so, because otherwise a version would be made at each pass.
+func (w *wantTemplate) genuine(v TemplateVersion, s said) bool {
+	if !v.Unknown && v.body() == s.body || s.confirmed != "" && s.confirmed == confirmation(v, v.Number) {
+		return true
+	}
+	if v.Unknown {
+		return false
+	}
+	data := w.data
+	if w.keepsImage() {
+		data.ImageID = v.Data.ImageID
+		if w.root && len(data.BlockDeviceMappings) > 0 && len(v.Data.BlockDeviceMappings) > 0 {
+			data.BlockDeviceMappings = slices.Clone(data.BlockDeviceMappings)
+			data.BlockDeviceMappings[0].DeviceName = v.Data.BlockDeviceMappings[0].DeviceName
+		}
+	}
+	return BodyHash(data) == s.body && reflect.DeepEqual(essence(data), essence(v.Data))
+}
+
+// confirmation is what the version of the given number says if it reads like v.
+// The number is part of it, so a copy of the description is not believed.
+func confirmation(v TemplateVersion, number int64) string {
+	known := "known"
+	if v.Unknown {
+		known = "unknown"
+	}
+	return shortHash([]byte(v.body()), []byte(known), []byte(itoa(number)))
+}
+
+// body is BodyHash of what is wanted, with the newest image.
+func (w *wantTemplate) body() string {
+	if w.hash == "" {
+		w.hash = BodyHash(w.data)
+	}
+	return w.hash
+}
+
+// published reports whether the image comes from a lookup whose answer changes
+// when somebody publishes a newer image.
+func (w *wantTemplate) published() bool {
+	return w.lookup.Kind != "" && w.lookup.Kind != intent.ImageByID
+}
+
+func (w *wantTemplate) keepsImage() bool { return w.published() && !w.follow }
+
+// tidy drops members that hold nothing: EC2 stores none of them, so such a
+// version would read back as another.
+func tidy(d *intent.TemplateData) {
+	v := reflect.ValueOf(d).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().IsZero() {
+			f.SetZero()
+		}
+	}
+}
+
+// essence is template data as JSON without what stands for nothing: false, 0,
+// empty texts and whatever holds only those.
+func essence(d intent.TemplateData) any {
+	var generic any
+	if err := json.Unmarshal(bodyJSON(&d), &generic); err != nil {
+		panic("essence of template data: " + err.Error())
+	}
+	out, _ := strip(generic)
+	return out
+}
+
+func strip(v any) (out any, something bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for k, child := range v {
+			if c, some := strip(child); some {
+				kept[k] = c
+			}
+		}
+		return kept, len(kept) > 0
+	case []any:
+		kept := make([]any, 0, len(v))
+		for _, child := range v {
+			c, _ := strip(child)
+			kept = append(kept, c)
+		}
+		return kept, len(kept) > 0
+	case bool:
+		return v, v
+	case string:
+		return v, v != ""
+	case float64:
+		return v, v != 0
+	}
+	return v, v != nil
+}

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// versionsInDelete is how many versions one DeleteLaunchTemplateVersions takes.
+const versionsInDelete = 200
+
+// keepVersions is how many earlier versions of the pool's template are kept.
+func (p Policy) keepVersions(pool *intent.Pool) int32 {
+	switch {
+	case pool.KeepVersions > 0:
+		return pool.KeepVersions
+	case p.KeepVersions > 0:
+		return p.KeepVersions
+	}
+	return DefaultKeepVersions
+}
+
+// keptBefore is how many earlier versions the template's last pruning kept.
+func keptBefore(tags map[string]string) int64 {
+	n, err := strconv.ParseInt(tags[TagKeep], 10, 32)
+	if err != nil || n < 1 {
+		return DefaultKeepVersions
+	}
+	return n
+}
+
+// prune plans the deletion of versions beyond the number that is kept, oldest
+// first. It is due where a version is about to be made (wanted is 0), and where
+// fewer are to be kept than before, which the template's tag tells: so a resting
+// fleet costs no read. Who uses which version is read before any is deleted. Both
+// reads are asked for as needs; the plan is made anew with their answers.
+func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, wanted int64, inUse []TemplateRef) {
+	keep, most := int64(want.keep), t.LatestVersion
+	if wanted != 0 {
+		most--
+	}
+	if most <= keep || wanted != 0 && keep >= keptBefore(t.Tags) {
+		return
+	}
+	if err := c.in.State.Unread.VersionUsers[t.Name]; err != nil {
+		c.note(diag.Warning, pool, nil, "versions-kept",
+			"AWS does not let weir read who uses the versions of the launch template "+t.Name+", so none is deleted: "+err.Message, "")
+		return
+	}
+	if t.Numbers == nil {
+		c.needs.Numbers = append(c.needs.Numbers, t.Name)
+		return
+	}
+	used := map[int64]bool{wanted: true, t.DefaultVersion: true, t.LatestVersion: true}
+	for _, ref := range inUse {
+		used[versionOf(t, ref)] = true
+	}
+	surplus := surplusVersions(t.Numbers, wanted, int(keep), used)
+	if len(surplus) == 0 {
+		return
+	}
+	users, read := c.in.State.VersionUsers[t.Name]
+	if !read && c.hold == "" {
+		c.needs.VersionUsers = append(c.needs.VersionUsers, t.Name)
+		return
+	}
+	for _, u := range users {
+		used[versionOf(t, TemplateRef{ID: t.ID, Version: u.Version})] = true
+	}
+	for batch := range slices.Chunk(surplusVersions(t.Numbers, wanted, int(keep), used), versionsInDelete) {
+		c.step(pool, Step{
+			Verb: PruneVersion, Resource: LaunchTemplate, Name: t.Name,
+			Reason: "versions " + ranges(batch) + " are beyond the " + itoa(want.keep) + " earlier ones that are kept, and nothing uses them",
+			Changes: []Change{{Field: "versions", From: ranges(batch), Object: pool.Infrastructure,
+				Path: intent.Path{"metadata", "annotations", TagKeep}}},
+			Do: DeleteLaunchTemplateVersions{Template: TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},
+		})
+	}
+}
+
+// surplusVersions are the versions beside the wanted one that are not among the
+// newest keep and that nobody uses, ascending.
+func surplusVersions(numbers []int64, wanted int64, keep int, used map[int64]bool) []int64 {
+	others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return n == wanted })
+	if len(others) <= keep {
+		return nil
+	}
+	return slices.DeleteFunc(others[:len(others)-keep], func(n int64) bool { return used[n] })
+}
+
+// ranges writes ascending numbers in short: 1-4, 7.
+func ranges(numbers []int64) string {
+	out := ""
+	for i := 0; i < len(numbers); {
+		last := i
+		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
+			last++
+		}
+		if out != "" {
+			out += ", "
+		}
+		out += itoa(numbers[i])
+		if last > i {
+			out += "-" + itoa(numbers[last])
+		}
+		i = last + 1
+	}
+	return out
+}

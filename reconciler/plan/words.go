@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+const (
+	// wordsChanges is how many changes a reason tells; the plan lists them all.
+	wordsChanges = 4
+	// wordsValue is how many characters of a value a reason tells.
+	wordsValue = 40
+)
+
+// changeWords says in a line which fields change, from what to what. Of user data
+// it says which parts.
+func changeWords(changes []Change) string {
+	var out, parts []string
+	left, userData := 0, false
+	for _, ch := range changes {
+		switch part, below := strings.CutPrefix(ch.Field, userDataField+"."); {
+		case below:
+			parts = append(parts, part)
+		case ch.Field == userDataField:
+			userData = true
+		case len(out) == wordsChanges:
+			left++
+		default:
+			out = append(out, strings.TrimPrefix(ch.Field, "awsLaunchTemplate.")+" "+valueWords(ch.From)+" → "+valueWords(ch.To))
+		}
+	}
+	if left > 0 {
+		out = append(out, itoa(int64(left))+" more")
+	}
+	switch {
+	case len(parts) > wordsChanges:
+		out = append(out, userDataField+" ("+strings.Join(parts[:wordsChanges], ", ")+" and "+itoa(len(parts)-wordsChanges)+" more)")
+	case len(parts) > 0:
+		out = append(out, userDataField+" ("+strings.Join(parts, ", ")+")")
+	case userData:
+		out = append(out, userDataField)
+	}
+	return strings.Join(out, "; ")
+}
+
+func valueWords(v any) string {
+	text, isText := v.(string)
+	switch {
+	case v == nil:
+		return "(none)"
+	case !isText:
+		b, err := json.Marshal(v)
+		if err != nil {
+			return "?"
+		}
+		text = string(b)
+	}
+	text = printable(text)
+	if r := []rune(text); len(r) > wordsValue {
+		return string(r[:wordsValue-1]) + "…"
+	}
+	return text
+}
