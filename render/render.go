@@ -10,11 +10,14 @@ package render
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -23,6 +26,11 @@ type Options struct {
 	// Vars holds the values for ${VAR}. In objects that weir reads, a variable
 	// without value and default is an error; elsewhere it stays as it is.
 	Vars map[string]string
+	// Secrets are the values of variables that are marked as secret.
+	Secrets []string
+	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
+	// is then an error.
+	Decrypter *sops.Decrypter
 	// Limits bound the build.
 	Limits build.Limits
 }
@@ -36,6 +44,13 @@ type Result struct {
 	// Reads is what the render looked up in the tree; while that is the same in
 	// another tree, so is the result.
 	Reads build.ReadSet
+	// Secrets are the secret variables and what was decrypted: they must not be
+	// shown anywhere. Hidden are they and the values of all Secrets in the build:
+	// they are shown only to who asks for the manifests themselves.
+	Secrets, Hidden *secret.Set
+	// Secretless says that an encrypted file was read with placeholders, so that
+	// nothing may be applied; Retry that the same render may find more keys later.
+	Secretless, Retry bool
 	// Objects are the rendered objects, weir's kinds and others; nil if the
 	// build failed.
 	Objects []manifest.Object
@@ -47,16 +62,20 @@ type Result struct {
 // manifests or one manifest file. Its error is non-nil only if the tree cannot
 // be read or ctx ends.
 func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
-	built, err := build.Build(ctx, t, path, build.Options{Vars: o.Vars, Strict: manifest.Reads, Limits: o.Limits})
+	built, err := build.Build(ctx, t, path, build.Options{Vars: o.Vars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits})
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
-	r := &Result{Diags: built.Diags.Hinted(), Reads: built.Reads, Objects: built.Objects, built: built}
+	r := &Result{Diags: built.Diags.Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
+	r.Secrets = secret.New(append(slices.Clone(o.Secrets), built.Secrets...)...)
+	r.Hidden = secret.Union(r.Secrets, secret.New(manifest.SecretValues(built.Objects)...))
+	defer r.redact()
 	if built.Diags.HasErrors() {
 		return r, nil
 	}
 	set, faults := manifest.Intents(built.Objects, manifest.Options{Renamed: built.Renamed})
 	r.Set = set
+	faults = append(faults, r.guard()...)
 	for _, f := range faults {
 		r.Diags = append(r.Diags, r.position(f))
 	}

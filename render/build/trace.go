@@ -107,7 +107,9 @@ func (r *Result) trace() *trace {
 func (r *Result) replan() *plan {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), r.limits.Duration, errTooSlow)
 	defer cancel()
-	w := newWalker(newView(ctx, r.tree, r.limits))
+	v := newView(ctx, r.tree, r.limits)
+	v.decryption.by = r.decrypter
+	w := newWalker(v)
 	p := w.walk(r.path)
 	if w.view.failure() != nil || w.diags.HasErrors() {
 		return nil

@@ -37,7 +37,7 @@ const (
 // Set is a set of secret values. It is immutable; nil is the empty set.
 type Set struct {
 	values []string // as they were given, trimmed, sorted
-	mask   *strings.Replacer
+	forms  finder
 }
 
 // New returns the set of those values that count.
@@ -53,7 +53,7 @@ func New(values ...string) *Set {
 	}
 	slices.Sort(kept)
 	s := &Set{values: slices.Compact(kept)}
-	s.mask = s.replacer()
+	s.forms = s.finder()
 	return s
 }
 
@@ -93,8 +93,12 @@ func (s *Set) Redact(text string) string {
 	if s == nil || text == "" {
 		return text
 	}
-	return s.mask.Replace(text)
+	return s.forms.replace(text)
 }
+
+// Word reports whether a value is a word, a name, a version or a small number: so
+// likely to be in other texts by chance that it says nothing.
+func Word(v string) bool { return len(v) < longestWord && word.MatchString(v) }
 
 // word matches what is likely to be in a text by chance: a word, a name, a
 // version, a small number.
@@ -107,7 +111,7 @@ const longestWord = 20
 // word or a number, such as the user name in an encrypted file, counts only where
 // it is the whole text; every other one wherever it stands, also in base64.
 func (s *Set) In(text string) bool {
-	if s == nil || len(text) < leastValue || s.mask.Replace(text) == text {
+	if s == nil || len(text) < leastValue || !s.forms.finds(text) {
 		return false
 	}
 	text = strings.TrimSpace(text)
@@ -115,7 +119,7 @@ func (s *Set) In(text string) bool {
 		if text == v {
 			return true
 		}
-		if len(v) < longestWord && word.MatchString(v) {
+		if Word(v) {
 			continue
 		}
 		if strings.Contains(text, v) {
@@ -130,39 +134,20 @@ func (s *Set) In(text string) bool {
 	return false
 }
 
-// replacer knows every form of every value. At the same place the longest wins.
-func (s *Set) replacer() *strings.Replacer {
+// finder knows every form of every value.
+func (s *Set) finder() finder {
 	seen := map[string]bool{}
-	add := func(form string) {
-		if len(form) >= leastValue {
-			seen[form] = true
-		}
-	}
 	for _, v := range s.values {
 		for _, part := range parts(v) {
 			for _, form := range encoded(part) {
-				add(form)
+				seen[form] = true
 			}
 			for _, form := range escaped(part) {
-				add(form)
+				seen[form] = true
 			}
 		}
 	}
-	forms := make([]string, 0, len(seen))
-	for form := range seen {
-		forms = append(forms, form)
-	}
-	slices.SortFunc(forms, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	pairs := make([]string, 0, 2*len(forms))
-	for _, form := range forms {
-		pairs = append(pairs, form, Mask)
-	}
-	return strings.NewReplacer(pairs...)
+	return newFinder(seen)
 }
 
 // parts are a value and what of it may be quoted alone.

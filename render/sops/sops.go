@@ -15,6 +15,7 @@ package sops
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -110,6 +111,30 @@ type File struct {
 // Marker is in every file that SOPS has encrypted.
 const Marker = "ENC[AES256_GCM,"
 
+// Mentioned reports whether a text holds a value that SOPS has encrypted, as it is
+// or in base64.
+func Mentioned(text string) bool {
+	if strings.Contains(text, Marker) {
+		return true
+	}
+	for _, form := range markerForms {
+		if strings.Contains(text, form) {
+			return true
+		}
+	}
+	return false
+}
+
+// markerForms are Marker in base64, at each of the three alignments, without the
+// characters that hold bits of what stands around it.
+var markerForms = func() (out []string) {
+	for before := range 3 {
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), Marker...))
+		out = append(out, text[[]int{0, 2, 3}[before]:(before+len(Marker))*8/6])
+	}
+	return out
+}()
+
 // Encrypted reports whether a file is one that SOPS has encrypted.
 func Encrypted(path string, content []byte) bool {
 	if !bytes.Contains(content, []byte(Marker)) {
@@ -172,7 +197,13 @@ func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f Fi
 		}
 		return f.placeholders(doc), true
 	}
-	return decrypt(doc, key, at), true
+	f = decrypt(doc, key, at)
+	if f.Content == nil {
+		if doc, err = load(path, content); err == nil {
+			f = f.placeholders(doc)
+		}
+	}
+	return f, true
 }
 
 // placeholders fills a file that cannot be decrypted.

@@ -1,0 +1,51 @@
+package build
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// decryption is what became of the encrypted files that a view has read.
+type decryption struct {
+	by      *sops.Decrypter
+	faults  diag.List
+	secrets []string
+	// secretless says that some content is made of placeholders, retry that a
+	// later try may open what was not opened now.
+	secretless, retry bool
+}
+
+// open returns the plain text of a file. Files are opened where they are read, so
+// that patches, generators and resources all see plain text, and what is looked
+// for in files is looked for in what counts.
+func (v *view) open(p string, e tree.Entry, content []byte) []byte {
+	if !e.Mode.IsFile() {
+		return content
+	}
+	f, encrypted := v.decryption.by.Open(v.ctx, p, content)
+	if !encrypted {
+		return content
+	}
+	d := &v.decryption
+	d.faults = append(d.faults, f.Faults...)
+	d.secrets = append(d.secrets, f.Secrets...)
+	d.secretless = d.secretless || f.Placeholders
+	d.retry = d.retry || f.Retry
+	return f.Content
+}
+
+// decrypted takes over what a view found out about encrypted files.
+func (r *Result) decrypted(v *view, w *walker) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	d := v.decryption
+	for _, f := range d.faults {
+		w.report(f)
+	}
+	slices.Sort(d.secrets)
+	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry
+	r.decrypter = d.by
+}

@@ -1,0 +1,124 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/sops"
+	"go.yaml.in/yaml/v3"
+)
+
+// mayHoldSecrets are the kinds that user data is made of: what is secret belongs
+// there, and nothing of them is shown.
+var mayHoldSecrets = []string{"KubeadmConfig", "EKSConfig", "NodeadmConfig", "Secret", "ConfigMap"}
+
+// PlainSecrets reports every field outside user data that gives a secret away:
+// tags, names, labels and the like can be read by whoever may look at AWS, and
+// are shown in plans. The faults do not hold the values, but the path of a key
+// that is one does.
+func PlainSecrets(objects []Object, secrets *secret.Set) []Fault {
+	if secrets.Len() == 0 {
+		return nil
+	}
+	var out []Fault
+	for _, o := range objects {
+		if !Reads(o.Ref) || slices.Contains(mayHoldSecrets, o.Ref.Kind) {
+			continue
+		}
+		eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {
+			if !secrets.In(value) {
+				return
+			}
+			out = append(out, Fault{
+				Severity: diag.Error, Code: "secret-in-plain-field", Ref: o.Ref, Path: slices.Clone(p), Key: key,
+				Summary: fmt.Sprintf("%s holds a secret value, and it is no part of the user data", p),
+				Detail:  "Everybody who may read the account would see it. Take the value out, or do not mark it as secret.",
+			})
+		})
+	}
+	return out
+}
+
+// eachScalar visits the keys and values below a node.
+func eachScalar(n *yaml.Node, p intent.Path, visit func(p intent.Path, value string, key bool)) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		visit(p, n.Value, false)
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			eachScalar(c, p.Join(intent.Index(i)), visit)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			at := p.Join(n.Content[i].Value)
+			visit(at, n.Content[i].Value, true)
+			eachScalar(n.Content[i+1], at, visit)
+		}
+	}
+}
+
+// SecretValues are the values of the Secrets in a build and the tokens of its
+// KubeadmConfigs: they are not to be shown, wherever they came from. Words are
+// left out, for everything would be full of masks.
+func SecretValues(objects []Object) []string {
+	var out []string
+	add := func(v string) {
+		if !secret.Word(v) {
+			out = append(out, v)
+		}
+	}
+	for _, o := range objects {
+		switch {
+		case o.Ref.Kind == "Secret" && o.Ref.APIVersion == "v1":
+			eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {
+				if key || len(p) < 2 {
+					return
+				}
+				switch p[0] {
+				case "stringData":
+					add(value)
+				case "data":
+					if plain, err := decodeBase64(value); err == nil {
+						add(plain)
+					}
+				}
+			})
+		case o.Ref.Kind == "KubeadmConfig":
+			eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {
+				switch p[len(p)-1] {
+				case "token", "tlsBootstrapToken", "passwd":
+					if !key {
+						add(value)
+					}
+				}
+			})
+		}
+	}
+	return out
+}
+
+// Ciphertext reports user data that holds text which SOPS has encrypted: its file
+// came without the metadata to decrypt it with, and no node could use it.
+func Ciphertext(set *intent.Set) []Fault {
+	var out []Fault
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		if p.LaunchTemplate == nil || !sops.Mentioned(p.LaunchTemplate.UserData.Text) {
+			continue
+		}
+		ref := p.Bootstrap
+		if ref.Kind == "" {
+			ref = p.MachinePool
+		}
+		out = append(out, Fault{
+			Severity: diag.Error, Code: "sops-ciphertext", Ref: ref, Path: path("spec"),
+			Summary: fmt.Sprintf("the user data of %s holds text that is still encrypted by SOPS", p.Key),
+			Detail:  "The file that it comes from lacks the metadata of sops. Encrypt that file as a whole with sops.",
+			Related: []RelatedField{{Ref: p.MachinePool, Path: bootstrapPath, Message: "the pool that would get it"}},
+		})
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/secret"
+)
+
+// guard takes out the pools that would show a secret, or give encrypted text to
+// their nodes, and says why.
+func (r *Result) guard() []manifest.Fault {
+	plain, sealed := manifest.PlainSecrets(r.Objects, r.Secrets), manifest.Ciphertext(&r.Set)
+	if len(plain)+len(sealed) == 0 {
+		return nil
+	}
+	bad := map[intent.ObjectRef]bool{}
+	all := false
+	for _, f := range plain {
+		bad[f.Ref] = true
+		// What is neither a pool nor its MachinePool reaches every pool.
+		all = all || f.Ref.Kind != "MachinePool" && f.Ref.Kind != "AWSMachinePool" && f.Ref.Kind != "AWSManagedMachinePool"
+	}
+	for _, f := range sealed {
+		bad[f.Ref] = true
+	}
+	r.Set.Pools = slices.DeleteFunc(slices.Clone(r.Set.Pools), func(p intent.Pool) bool {
+		return all || bad[p.MachinePool] || bad[p.Infrastructure] || bad[p.Bootstrap]
+	})
+	return append(plain, sealed...)
+}
+
+// redact keeps secret values out of the findings: a bad value is named in many
+// of them, and it may come from a variable.
+func (r *Result) redact() {
+	if r.Hidden.Len() == 0 {
+		return
+	}
+	for i := range r.Diags {
+		r.Diags[i] = redacted(r.Diags[i], r.Hidden)
+	}
+	for i := range r.Set.Pools {
+		p := &r.Set.Pools[i]
+		p.Blocked = slices.Clone(p.Blocked)
+		for j := range p.Blocked {
+			p.Blocked[j] = redacted(p.Blocked[j], r.Hidden)
+		}
+	}
+}
+
+func redacted(d diag.Diagnostic, s *secret.Set) diag.Diagnostic {
+	d.Summary, d.Detail, d.Object, d.Field = s.Redact(d.Summary), s.Redact(d.Detail), s.Redact(d.Object), s.Redact(d.Field)
+	d.Related = slices.Clone(d.Related)
+	for i := range d.Related {
+		d.Related[i].Message = s.Redact(d.Related[i].Message)
+	}
+	return d
+}
