@@ -22,7 +22,6 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
-	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
 )
@@ -37,9 +36,6 @@ type Options struct {
 	// because a repository also holds texts that are not meant for weir.
 	// Nil means for none.
 	Strict func(ref intent.ObjectRef) bool
-	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
-	// is then an error.
-	Decrypter *sops.Decrypter
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
 }
@@ -50,16 +46,18 @@ type Limits struct {
 	// an object.
 	FileBytes int64
 	// TotalBytes is the sum over all reads, a base that is read twice counting
-	// twice; default 64 MiB.
+	// twice, and over what patches may make of it; default 24 MiB.
 	TotalBytes int64
 	// Files is the number of reads, counted likewise; default 10,000.
 	Files int
 	// AliasNodes is how many YAML nodes the aliases of one file may stand for;
 	// default 10,000.
 	AliasNodes int
-	// Depth of nested YAML collections; default 100.
+	// Depth of nested YAML collections, and of bases in bases; default 100.
 	Depth int
-	// Objects in the output, and on the way to it; default 20,000.
+	// Objects in the output, and on the way to it; default 5,000. kustomize's time
+	// grows with the square of their number, so that a build of more than some
+	// 2,000 is refused for that.
 	Objects int
 	// Duration of the build; default 30 s.
 	Duration time.Duration
@@ -75,7 +73,7 @@ func (l Limits) withDefaults() Limits {
 		l.FileBytes = 1 << 20
 	}
 	if l.TotalBytes <= 0 {
-		l.TotalBytes = 64 << 20
+		l.TotalBytes = 24 << 20
 	}
 	if l.Duration <= 0 {
 		l.Duration = 30 * time.Second
@@ -83,7 +81,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Files, 10_000)
 	def(&l.AliasNodes, 10_000)
 	def(&l.Depth, 100)
-	def(&l.Objects, 20_000)
+	def(&l.Objects, 5_000)
 	return l
 }
 
@@ -96,15 +94,9 @@ type Result struct {
 	Diags diag.List
 	// Reads is what the build looked up, also when it failed.
 	Reads ReadSet
-	// Secrets are the values that were encrypted in the files, as they are there:
-	// they must not be shown. Secretless says that some stand as placeholders, and
-	// Retry that the same build may find more keys later.
-	Secrets           []string
-	Secretless, Retry bool
 
-	decrypter *sops.Decrypter
-	raw       []*yaml.Node // before substitution, parallel to Objects
-	vars      map[string]string
+	raw  []*yaml.Node // before substitution, parallel to Objects
+	vars map[string]string
 
 	// What an origin is found with. The plan is dropped after the build and made
 	// again when the first origin is asked, for most results are never asked, and
@@ -134,7 +126,6 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	defer cancel()
 
 	v := newView(limited, t, lim)
-	v.decryption.by = o.Decrypter
 	w := newWalker(v)
 	r := &Result{vars: maps.Clone(o.Vars), tree: t, path: path, limits: lim}
 	p := w.walk(path)
@@ -149,9 +140,8 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 		if !isTooSlow(err) {
 			return nil, fmt.Errorf("build %s: read tree: %w", path, err)
 		}
-		w.report(timeoutDiagnostic(lim.Duration))
+		w.report(timeoutDiagnostic(lim.Duration, err))
 	}
-	r.decrypted(v, w)
 	r.Diags = w.diags.Sorted()
 	if r.Diags.HasErrors() {
 		r.Objects, r.raw = nil, nil
@@ -166,6 +156,9 @@ func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 	nodes, fault := p.run(ctx, nil)
 	if fault != nil {
 		w.report(*fault)
+		return
+	}
+	if p.view.failure() != nil {
 		return
 	}
 	if len(nodes) > p.limits.Objects {

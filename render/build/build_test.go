@@ -22,7 +22,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the goldens")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if name := os.Getenv(childVariable); name != "" {
+		child(name)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // golden is a txtar archive: a header of "name: value" lines, the files of a
 // tree, and what is wanted of it under want/.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -11,10 +12,10 @@ import (
 
 // faultAt makes an error diagnostic. Codes are listed here alone:
 //
-//	bad-path, bad-variable, build-failed, deprecated-field (info or error),
+//	bad-patch, bad-path, bad-variable, build-failed, deprecated-field (info or error),
 //	duplicate-key, duplicate-object, exec-plugin, helm, kustomization-cycle,
 //	kustomization-duplicate, kustomization-invalid, kustomization-missing,
-//	kustomization-unknown-field, missing-file, not-an-object, path-escape,
+//	kustomization-unknown-field, lfs-pointer, missing-file, not-an-object, path-escape,
 //	remote-reference, symlink-escape, timeout, too-large, unset-variable,
 //	unsupported-field, yaml-alias, yaml-syntax
 func faultAt(code string, at diag.Position, summary, detail string) diag.Diagnostic {
@@ -25,13 +26,37 @@ func (w *walker) add(code string, at diag.Position, summary, detail string) {
 	w.report(faultAt(code, at, summary, detail))
 }
 
-func (w *walker) report(d diag.Diagnostic) { w.diags = append(w.diags, d) }
+// maxFaults is how many findings one build may have: more are of use to nobody.
+const maxFaults = 500
 
-func tooLarge(at diag.Position, summary string) diag.Diagnostic {
-	return faultAt("too-large", at, summary, "Split the target, or raise the limit of the build.")
+func (w *walker) report(d diag.Diagnostic) {
+	if len(w.diags) == maxFaults {
+		d = faultAt("too-large", diag.Position{}, fmt.Sprintf("more than %d findings; the others are left out", maxFaults), "Mend those that are shown.")
+	}
+	if len(w.diags) <= maxFaults {
+		d.Summary, d.Detail = shortened(d.Summary), shortened(d.Detail)
+		w.diags = append(w.diags, d)
+	}
 }
 
-func timeoutDiagnostic(limit time.Duration) diag.Diagnostic {
+// shortened keeps names of a repository from filling a report.
+func shortened(s string) string {
+	const longest = 1000
+	if len(s) > longest {
+		return strings.ToValidUTF8(s[:longest], "") + "…"
+	}
+	return s
+}
+
+func tooLarge(at diag.Position, summary string) diag.Diagnostic {
+	return faultAt("too-large", at, summary, "Split the target, or take out what is large.")
+}
+
+func timeoutDiagnostic(limit time.Duration, err error) diag.Diagnostic {
+	if errors.Is(err, errCrowded) {
+		return faultAt("timeout", diag.Position{}, fmt.Sprintf("the build could not start within %s, for %d others that took too long still run", limit, maxAbandoned),
+			"Look at the targets that report that their build took too long.")
+	}
 	return faultAt("timeout", diag.Position{}, fmt.Sprintf("the build took longer than %s", limit),
 		"Look for bases that are included very often, or for very many objects with replacements.")
 }

@@ -8,111 +8,58 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes is how many YAML nodes a build may hold by a rough count: bases as
-// often as they are included, and patches as often as they may apply. It keeps a
-// build below some hundred megabytes.
-const maxNodes = 5_000_000
-
 // maxCopied is how many bytes the copy operations of one JSON patch may copy.
 const maxCopied = 1 << 20
 
-// bound refuses trees that are small on disk and large when built: kustomize
-// builds a base once for each time that it is named, applies a patch to every
-// object that its target selects, and lets a replacement copy a field into
-// itself.
-func (w *walker) bound(top *kust) {
-	for _, k := range w.order {
-		w.measure(k)
-	}
-	lim := w.view.lim
-	at := diag.Position{File: top.file}
-	if top.visits > lim.Files {
-		w.report(tooLarge(at, fmt.Sprintf("the build reads more than %d files, bases counted as often as they are included", lim.Files)))
-	}
-	if top.count > lim.Objects {
-		w.report(tooLarge(at, fmt.Sprintf("the build holds more than %d objects", lim.Objects)))
-	}
-	if top.nodes > maxNodes {
-		w.report(tooLarge(at, fmt.Sprintf("the build holds more than %d YAML nodes, patches counted as often as they may apply", maxNodes)))
-	}
-	w.boundReplacements(top)
-}
-
-// measure sums up what a build of k takes; its children are measured already.
-func (w *walker) measure(k *kust) {
-	k.visits, k.count, k.nodes = 1+len(k.objects)+len(k.patches), 0, 0
-	for _, f := range k.objects {
-		k.count += len(f.docs)
-		k.nodes += f.nodes
-	}
-	for _, c := range k.children {
-		k.visits = min(k.visits+c.visits, sizeCap)
-		k.count = min(k.count+c.count, sizeCap)
-		k.nodes = min(k.nodes+c.nodes, sizeCap)
-	}
-	perObject := 0
-	for _, p := range k.patches {
-		size := 0
-		for _, doc := range p.docs {
-			size += expandedSize(doc, map[*yaml.Node]int{})
-		}
-		if p.target != nil {
-			perObject = min(perObject+size, sizeCap)
-		} else {
-			k.nodes = min(k.nodes+size, sizeCap)
-		}
-	}
-	for _, set := range pairSets(k.doc) {
-		perObject += len(set.Content)
-	}
-	if k.count > 0 {
-		k.nodes = min(k.nodes+perObject*min(k.count, maxNodes), sizeCap)
-	}
-}
-
-// expandedSize counts nodes with aliases expanded. The vetting has made sure
-// that it ends.
-func expandedSize(n *yaml.Node, known map[*yaml.Node]int) int {
-	if size, ok := known[n]; ok {
-		return size
-	}
-	size := 1
-	if n.Kind == yaml.AliasNode {
-		size += expandedSize(n.Alias, known)
-	}
-	for _, c := range n.Content {
-		size = min(size+expandedSize(c, known), sizeCap)
-	}
-	known[n] = size
-	return size
-}
-
-// replacement is what of a replacement decides whether it can feed itself.
+// replacement is what of a replacement decides what it can copy where.
 type replacement struct {
-	source  *yaml.Node
-	targets []*yaml.Node
+	source  selector
+	path    string // of the field that is read
+	targets []replacementTarget
 }
+
+type replacementTarget struct {
+	sel   selector
+	paths []string
+}
+
+type selector struct{ kind, name string }
+
+// maxReplacements is how many fields the replacements of one build may write:
+// each is compared with all that are read.
+const maxReplacements = 2000
 
 // boundReplacements refuses replacements that could double a field again and
 // again: those that read from where some replacement writes. A few are allowed,
 // as far as the largest file could be doubled that often.
 func (w *walker) boundReplacements(top *kust) {
 	times := map[*kust]int{top: 1}
+	of := map[*kust][]replacement{}
 	var all []replacement
-	feeding := 0
+	written := 0
 	for i := len(w.order) - 1; i >= 0; i-- {
-		for _, c := range w.order[i].children {
-			times[c] = min(times[c]+times[w.order[i]], sizeCap)
+		k := w.order[i]
+		for _, c := range k.children {
+			times[c] = min(times[c]+times[k], sizeCap)
 		}
-		for _, doc := range w.order[i].growth {
-			all = append(all, replacementsIn(doc)...)
+		for _, doc := range k.growth {
+			of[k] = append(of[k], replacementsIn(doc)...)
+		}
+		all = append(all, of[k]...)
+		for _, r := range of[k] {
+			for _, t := range r.targets {
+				written += len(t.paths)
+			}
 		}
 	}
+	if written > maxReplacements || len(all) > maxReplacements {
+		w.report(tooLarge(diag.Position{File: top.file}, fmt.Sprintf("the replacements write more than %d fields", maxReplacements)))
+		return
+	}
+	feeding := 0
 	for _, k := range w.order {
-		for _, doc := range k.growth {
-			for _, r := range replacementsIn(doc) {
-				feeding = min(feeding+times[k]*feeds(r, all), sizeCap)
-			}
+		for _, r := range of[k] {
+			feeding = min(feeding+times[k]*feeds(r, all), sizeCap)
 		}
 	}
 	largest := int64(1)
@@ -129,7 +76,16 @@ func replacementsIn(n *yaml.Node) []replacement {
 	var out []replacement
 	_, source := foldedField(n, "source")
 	if _, targets := foldedField(n, "targets"); source != nil && targets != nil && targets.Kind == yaml.SequenceNode {
-		out = append(out, replacement{source, targets.Content})
+		r := replacement{source: selectorOf(source), path: folded(source, "fieldPath")}
+		for _, t := range targets.Content {
+			_, sel := foldedField(t, "select")
+			target := replacementTarget{sel: selectorOf(sel)}
+			for _, p := range entries(t, "fieldPaths") {
+				target.paths = append(target.paths, deref(p).Value)
+			}
+			r.targets = append(r.targets, target)
+		}
+		out = append(out, r)
 	}
 	for _, c := range n.Content {
 		out = append(out, replacementsIn(c)...)
@@ -137,15 +93,17 @@ func replacementsIn(n *yaml.Node) []replacement {
 	return out
 }
 
+func selectorOf(n *yaml.Node) selector {
+	return selector{kind: folded(n, "kind"), name: folded(n, "name")}
+}
+
 // feeds counts the target fields of r that some replacement may read.
 func feeds(r replacement, all []replacement) int {
 	count := 0
 	for _, target := range r.targets {
-		_, sel := foldedField(target, "select")
-		_, list := foldedField(target, "fieldPaths")
-		for _, p := range append([]*yaml.Node{}, contentOf(list)...) {
+		for _, p := range target.paths {
 			for _, other := range all {
-				if mayBeSame(other.source, sel) && overlap(folded(other.source, "fieldPath"), deref(p).Value) {
+				if mayBeSame(other.source, target.sel) && overlap(other.path, p) {
 					count++
 					break
 				}
@@ -170,14 +128,11 @@ func folded(n *yaml.Node, name string) string {
 }
 
 // mayBeSame reports whether two selectors could select one object.
-func mayBeSame(a, b *yaml.Node) bool {
-	for _, name := range []string{"kind", "name"} {
-		x, y := folded(a, name), folded(b, name)
-		if x != "" && y != "" && x != y && !strings.ContainsAny(x+y, `.*+?[]()|^$\`) {
-			return false
-		}
+func mayBeSame(a, b selector) bool {
+	same := func(x, y string) bool {
+		return x == "" || y == "" || x == y || strings.ContainsAny(x+y, `.*+?[]()|^$\`)
 	}
-	return true
+	return same(a.kind, b.kind) && same(a.name, b.name)
 }
 
 // overlap reports whether one of two field paths could be, or contain, the other.
@@ -193,4 +148,56 @@ func overlap(a, b string) bool {
 		}
 	}
 	return true
+}
+
+// copied is the size of what a replacement may copy: of the largest field with
+// the name of the one that is read or, if no file has such a one, of the largest
+// object or generated value.
+func (w *walker) copied(r replacement) load {
+	if w.sizes == nil {
+		w.sizes = map[string]load{}
+		for _, k := range w.order {
+			for _, f := range k.objects {
+				w.fieldSizes("", f.docs...)
+			}
+			for _, p := range append(k.patches[:len(k.patches):len(k.patches)], k.loose...) {
+				w.fieldSizes("", p.docs...)
+			}
+			w.fieldSizes("", entries(k.doc, "configMapGenerator")...)
+			w.fieldSizes("", entries(k.doc, "secretGenerator")...)
+		}
+		for _, f := range w.files {
+			if f.data {
+				w.sizes[""] = w.sizes[""].atLeast(1, len(f.content))
+			}
+		}
+	}
+	steps := strings.FieldsFunc(r.path, func(c rune) bool { return c == '.' || c == '/' })
+	if len(steps) > 0 {
+		if size, ok := w.sizes[steps[len(steps)-1]]; ok {
+			return size
+		}
+	}
+	return w.sizes[""]
+}
+
+func (l load) atLeast(nodes, bytes int) load {
+	return load{nodes: max(l.nodes, nodes), bytes: max(l.bytes, bytes)}
+}
+
+// fieldSizes notes the sizes of fields by their name, "" being that of all.
+func (w *walker) fieldSizes(name string, values ...*yaml.Node) {
+	for _, n := range values {
+		nodes, bytes := expanded(n)
+		w.sizes[name] = w.sizes[name].atLeast(nodes, bytes)
+		for i, c := range n.Content {
+			switch {
+			case n.Kind == yaml.MappingNode && i%2 == 0:
+			case n.Kind == yaml.MappingNode:
+				w.fieldSizes(deref(n.Content[i-1]).Value, c)
+			default:
+				w.fieldSizes("", c)
+			}
+		}
+	}
 }

@@ -66,6 +66,9 @@ func (w *walker) pluginConfigs(k *kust, docs []*yaml.Node, p place) {
 			k.growth = append(k.growth, doc)
 			if w.noFunction(doc, p) {
 				w.pluginRefs(k, doc, p)
+				if kind == "ConfigMapGenerator" || kind == "SecretGenerator" {
+					w.generatorSources(k, doc, p, kind)
+				}
 			}
 		}
 	}
@@ -108,15 +111,18 @@ func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p place) {
 			}
 		}
 	}
+	_, target := foldedField(doc, "target")
 	asYAML := func(ref string, at diag.Position) {
 		if physical, ok := w.localFile(k, ref, at); ok {
 			if f := w.yamlFile(physical, at); f != nil {
 				k.growth = append(k.growth, f.docs...)
+				k.loose = append(k.loose, patch{file: f, docs: f.docs, entry: doc, target: target})
 			}
 		}
 	}
 	asText := func(text string, at diag.Position) {
-		w.parse([]byte(text), place{file: at.File, scalar: &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column}})
+		docs, _ := w.parse([]byte(text), place{file: at.File, scalar: &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column}})
+		k.loose = append(k.loose, patch{docs: docs, entry: doc, target: target})
 	}
 	asData := func(ref string, at diag.Position) {
 		if key, after, ok := strings.Cut(ref, "="); ok && !isRemote(key) {

@@ -2,11 +2,8 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
-	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -85,7 +82,8 @@ func encodeKustomization(doc *yaml.Node) ([]byte, error) {
 }
 
 // run builds the plan and returns the objects, in order. fed replaces the
-// content of files for this run.
+// content of files for this run. If the time is up it returns neither objects
+// nor a fault, and the view knows why.
 func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
 	fsys := p.base
 	if len(fed) > 0 {
@@ -103,6 +101,10 @@ func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *d
 		err   error
 	}
 	done := make(chan answer, 1)
+	if err := abandoned.wait(ctx); err != nil {
+		p.view.giveUp(err)
+		return nil, nil
+	}
 	// kustomize knows no context. It gets a goroutine of its own, so that a
 	// build that takes too long is given up: its file system answers with errors
 	// from then on, so the goroutine ends as soon as it reads again or is done.
@@ -112,10 +114,13 @@ func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *d
 	}()
 	select {
 	case <-ctx.Done():
-		p.view.mu.Lock()
-		defer p.view.mu.Unlock()
-		_ = p.view.fail(context.Cause(ctx))
-		return nil, &diag.Diagnostic{Code: "timeout"}
+		p.view.giveUp(context.Cause(ctx))
+		abandoned.add()
+		go func() {
+			<-done
+			abandoned.remove()
+		}()
+		return nil, nil
 	case a := <-done:
 		if a.err != nil {
 			d := p.explain(a.err)
@@ -150,96 +155,6 @@ func nodesOf(m resmap.ResMap) []*yaml.Node {
 		}
 	}
 	return nodes
-}
-
-var mountedPath = regexp.MustCompile(regexp.QuoteMeta(mount) + `(/)?`)
-
-// explain turns an error of kustomize into a diagnostic at the kustomization
-// that it speaks of.
-func (p *plan) explain(err error) diag.Diagnostic {
-	if errors.Is(err, errLimit) || strings.Contains(err.Error(), errLimit.Error()) {
-		return tooLarge(diag.Position{File: p.origin}, errLimit.Error())
-	}
-	msg := err.Error()
-	at := diag.Position{File: p.origin}
-	for _, k := range p.kusts {
-		// The innermost kustomization stands last in kustomize's messages.
-		dir := string(mounted(k.dir))
-		if !k.virtual && k.dir != p.root && strings.Contains(msg, "'"+dir+"'") {
-			at.File = k.file
-			break
-		}
-	}
-	if d := p.about(msg); d.Known() {
-		at = d
-	}
-	msg = mountedPath.ReplaceAllString(msg, "")
-	msg = essence(msg)
-	const longest = 600
-	if len(msg) > longest {
-		msg = strings.ToValidUTF8(msg[:longest], "") + "…"
-	}
-	return faultAt("build-failed", at, "kustomize: "+msg, "The same fault is shown by \"kubectl kustomize\".")
-}
-
-// essence takes the layers off a message of kustomize: it tries each resource as
-// a file and then as a directory, and tells both faults, of which one is real.
-func essence(msg string) string {
-	const asFile, asDirectory, noDirectory = "accumulation err='", "': recursed ", "': must build at directory"
-	for {
-		_, rest, found := strings.Cut(msg, asFile)
-		if !found {
-			break
-		}
-		file, _, wasFile := strings.Cut(rest, noDirectory)
-		_, directory, wasDirectory := strings.Cut(rest, asDirectory)
-		switch {
-		case wasFile && (!wasDirectory || len(file) < len(rest)-len(asDirectory)-len(directory)):
-			msg = file
-		case wasDirectory:
-			if _, msg, found = strings.Cut(directory, "': "); !found {
-				msg = directory
-			}
-		default:
-			msg = rest
-		}
-	}
-	if i := strings.IndexByte(msg, '\n'); i > 0 {
-		msg = msg[:i]
-	}
-	return msg
-}
-
-// objectID is how kustomize's messages name an object: kind, version, group,
-// name and namespace.
-var objectID = regexp.MustCompile(`([A-Z]\w*)\.\w+\.[^/\s"]+/([^\s"]+)\.[^.\s"]+`)
-
-// about is the place of the object or patch that a message names, if it names
-// one: of the last patch for it if the message is about patches, and else of the
-// last object.
-func (p *plan) about(msg string) (at diag.Position) {
-	m := objectID.FindStringSubmatch(msg)
-	if m == nil {
-		return at
-	}
-	names := func(doc *yaml.Node) bool { return text(doc, "kind") == m[1] && text(doc, "metadata", "name") == m[2] }
-	for _, k := range p.kusts {
-		for _, f := range k.objects {
-			for _, doc := range f.docs {
-				if names(doc) && !strings.Contains(msg, "patch") {
-					at = place{file: f.path}.node(doc)
-				}
-			}
-		}
-		for _, patch := range k.patches {
-			for _, doc := range patch.docs {
-				if names(doc) && strings.Contains(msg, "patch") {
-					at = patch.place(k).node(doc)
-				}
-			}
-		}
-	}
-	return at
 }
 
 // copyNode copies a node tree, aliases kept inside the copy.

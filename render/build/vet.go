@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"go.yaml.in/yaml/v3"
@@ -70,8 +71,18 @@ func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
 			"Write \"---\" alone on its line, or with a space before the comment.")
 		return nil, false
 	}
+	if at := undecodableByte(text); at >= 0 {
+		before := text[:at]
+		w.add("yaml-syntax", p.at(bytes.Count(before, []byte("\n"))+1, at-bytes.LastIndexByte(before, '\n')),
+			fmt.Sprintf("the byte 0x%02x is not allowed here", text[at]), "Write the file in UTF-8, without control characters.")
+		return nil, false
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
+		if w.nodes > maxNodes {
+			w.full(p.file)
+			return nil, false
+		}
 		var doc yaml.Node
 		err := dec.Decode(&doc)
 		if errors.Is(err, io.EOF) {
@@ -82,6 +93,7 @@ func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
 			w.add("yaml-syntax", p.at(line, 0), "not valid YAML: "+msg, syntaxHint(text, line))
 			return nil, false
 		}
+		w.nodes += nodesPerDocument
 		if len(doc.Content) != 1 || isNull(doc.Content[0]) {
 			continue
 		}
@@ -93,6 +105,35 @@ func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
 		}
 	}
 	return docs, len(w.diags) == before
+}
+
+// nodesPerDocument is how much more a document costs than its nodes do.
+const nodesPerDocument = 8
+
+// undecodableByte is the offset of the first byte that YAML in UTF-8 cannot
+// hold, of which the parser would not say where it is; -1 if there is none, or if
+// the text is UTF-16 by its byte order mark.
+func undecodableByte(text []byte) int {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return -1
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// full reports, once, that the files hold more than a build may.
+func (w *walker) full(file string) {
+	if w.stuffed {
+		return
+	}
+	w.stuffed = true
+	w.report(tooLarge(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", maxNodes)))
 }
 
 // maxFaultsPerFile keeps a hostile file from filling a report.
@@ -143,12 +184,13 @@ var flowVariable = regexp.MustCompile(`[{\[].*[^"'$]\$\{`)
 // vet walks one document once, whatever its aliases stand for, and reports
 // whether its size and its aliases are harmless.
 func (w *walker) vet(root *yaml.Node, p place) bool {
-	s := &vetting{w: w, p: p, size: map[*yaml.Node]int{}, depth: map[*yaml.Node]int{}}
-	s.visit(root, 1)
+	s := &vetting{w: w, p: p, anchored: map[*yaml.Node]extent{}}
+	whole := s.visit(root, 1)
+	w.nodes += s.plain
 	if s.stopped {
 		return false
 	}
-	if grown := s.size[root] - s.plain; grown > w.view.lim.AliasNodes {
+	if whole.size-s.plain > w.view.lim.AliasNodes {
 		w.add("yaml-alias", p.node(root),
 			fmt.Sprintf("the aliases of this document stand for more than %d nodes", w.view.lim.AliasNodes),
 			"Write out what the aliases repeat, or split the file.")
@@ -158,53 +200,69 @@ func (w *walker) vet(root *yaml.Node, p place) bool {
 }
 
 type vetting struct {
-	w       *walker
-	p       place
-	size    map[*yaml.Node]int // nodes with aliases expanded, capped
-	depth   map[*yaml.Node]int // height with aliases expanded
-	plain   int                // nodes without aliases expanded
-	stopped bool
+	w        *walker
+	p        place
+	anchored map[*yaml.Node]extent // those that aliases can name
+	plain    int                   // nodes without aliases expanded
+	faults   int
+	stopped  bool
+}
+
+// extent is what a node stands for, aliases expanded.
+type extent struct {
+	size   int // nodes, capped
+	height int
+	ended  bool // false while the walk is below the node
 }
 
 // sizeCap stops sums well before they overflow.
 const sizeCap = 1 << 40
 
-func (s *vetting) visit(n *yaml.Node, level int) {
+func (s *vetting) visit(n *yaml.Node, level int) extent {
 	if s.stopped {
-		return
+		return extent{}
 	}
-	s.plain++
+	if s.plain++; s.w.nodes+s.plain > maxNodes {
+		s.stopped = true
+		s.w.full(s.p.file)
+		return extent{}
+	}
 	if level > s.w.view.lim.Depth {
 		s.tooDeep(n)
-		return
+		return extent{}
 	}
-	s.size[n] = -1 // under way
-	size, depth := 1, 1
+	if n.Anchor != "" {
+		s.anchored[n] = extent{}
+	}
+	e := extent{size: 1, height: 1, ended: true}
 	if n.Kind == yaml.AliasNode {
-		known, seen := s.size[n.Alias]
-		if !seen || known < 0 {
+		target := s.anchored[n.Alias]
+		if !target.ended {
 			s.stop("yaml-alias", n, "the alias *"+n.Value+" refers to the node it stands in",
 				"Write out what the alias should stand for.")
-			return
+			return extent{}
 		}
-		size, depth = size+known, s.depth[n.Alias]
+		e.size, e.height = e.size+target.size, target.height
 	}
 	if n.Kind == yaml.MappingNode {
 		s.keys(n)
 	}
 	for _, c := range n.Content {
-		s.visit(c, level+1)
+		child := s.visit(c, level+1)
 		if s.stopped {
-			return
+			return extent{}
 		}
-		size = min(size+s.size[c], sizeCap)
-		depth = max(depth, s.depth[c]+1)
+		e.size = min(e.size+child.size, sizeCap)
+		e.height = max(e.height, child.height+1)
 	}
-	if level+depth-1 > s.w.view.lim.Depth {
+	if level+e.height-1 > s.w.view.lim.Depth {
 		s.tooDeep(n)
-		return
+		return extent{}
 	}
-	s.size[n], s.depth[n] = size, depth
+	if n.Anchor != "" {
+		s.anchored[n] = e
+	}
+	return e
 }
 
 func (s *vetting) tooDeep(n *yaml.Node) {
@@ -221,12 +279,13 @@ func (s *vetting) stop(code string, n *yaml.Node, summary, detail string) {
 // which it would keep one, and keys that are no scalars.
 func (s *vetting) keys(m *yaml.Node) {
 	first := make(map[string]*yaml.Node, len(m.Content)/2)
-	for i := 0; i+1 < len(m.Content); i += 2 {
+	for i := 0; i+1 < len(m.Content) && s.faults <= maxFaultsPerFile; i += 2 {
 		k := m.Content[i]
 		if k.Kind == yaml.AliasNode {
 			k = k.Alias
 		}
 		if k.Kind != yaml.ScalarNode {
+			s.faults++
 			s.w.add("yaml-syntax", s.p.node(m.Content[i]), "a key is not a scalar", "Keys must be plain text.")
 			continue
 		}
@@ -234,6 +293,7 @@ func (s *vetting) keys(m *yaml.Node) {
 			d := faultAt("duplicate-key", s.p.node(m.Content[i]), fmt.Sprintf("key %q is given twice", k.Value),
 				"Keep one of the two; only one would count.")
 			d.Related = []diag.Related{{Position: s.p.node(prev), Message: "first given here"}}
+			s.faults++
 			s.w.report(d)
 			continue
 		}

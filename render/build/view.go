@@ -35,14 +35,13 @@ type view struct {
 	tree tree.Tree
 	lim  Limits
 
-	mu         sync.Mutex
-	found      map[string]lookup
-	content    map[string][]byte
-	lists      map[string]string
-	reads      int
-	bytes      int64
-	decryption decryption
-	fatal      error
+	mu      sync.Mutex
+	found   map[string]lookup
+	content map[string][]byte
+	lists   map[string]string
+	reads   int
+	bytes   int64
+	fatal   error
 }
 
 type lookup struct {
@@ -76,6 +75,13 @@ func (v *view) fail(err error) error {
 		v.fatal = err
 	}
 	return err
+}
+
+// giveUp makes every later read fail.
+func (v *view) giveUp(why error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_ = v.fail(why)
 }
 
 // look describes p without following links, and records the answer.
@@ -208,7 +214,6 @@ func (v *view) read(p string) ([]byte, error) {
 		if int64(len(data)) > v.lim.FileBytes {
 			return nil, fileTooLarge(p, v.lim.FileBytes)
 		}
-		data = v.open(p, e, data)
 		v.content[p] = data
 	}
 	return data, v.countLocked(int64(len(data)))

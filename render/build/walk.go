@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,11 @@ type walker struct {
 	files map[string]*file // by physical path
 	dirs  map[string]*kust // by physical path; nil while its walk is under way
 	order []*kust          // children before parents
+	chain []string         // directories that led to where the walk is
+	nodes int              // YAML nodes that were parsed
+	sizes map[string]load  // of the largest field of each name; made when asked
+	// stuffed says that these are too many: nothing more is parsed.
+	stuffed bool
 }
 
 // file is a file that was read for a build.
@@ -31,8 +37,9 @@ type file struct {
 	docs    []*yaml.Node // roots of the documents, of a YAML file
 	parsed  bool
 	data    bool // its bytes become data of an object
-	nodes   int  // of all documents, aliases expanded
-	broken  bool // nothing of it could be read, which was reported
+	// checkedEnv says that it was checked as a file of key=value lines.
+	checkedEnv bool
+	broken     bool // nothing of it could be read, which was reported
 }
 
 // kust is one kustomization file.
@@ -51,9 +58,8 @@ type kust struct {
 
 	growth []*yaml.Node // what may hold replacements
 
-	// How many files kustomize reads for it, how many objects it builds, and of
-	// how many nodes, its children included.
-	visits, count, nodes int
+	loose []patch // those in configurations of transformers
+	work  work    // what a build takes, worked out after the walk
 }
 
 // patch is a patch of a kustomization: a file, or the text of a scalar.
@@ -191,9 +197,16 @@ func (w *walker) kustomizationNames(dir string, at diag.Position) ([]string, boo
 }
 
 // kustomization walks the kustomization of a directory that an entry at a
-// position names. chain is the directories that led there.
-func (w *walker) kustomization(dir string, at diag.Position, chain []string) *kust {
-	for _, d := range chain {
+// position names.
+func (w *walker) kustomization(dir string, at diag.Position, _ []string) *kust {
+	if len(w.chain) > w.view.lim.Depth {
+		if !w.stuffed {
+			w.stuffed = true
+			w.report(tooLarge(at, fmt.Sprintf("bases nest deeper than %d levels", w.view.lim.Depth)))
+		}
+		return nil
+	}
+	for _, d := range w.chain {
 		if within(dir, d) {
 			w.add("kustomization-cycle", at, fmt.Sprintf("%s contains %s, which leads to it", dir, d),
 				"A base must not be, or contain, a directory that uses it.")
@@ -227,7 +240,10 @@ func (w *walker) kustomization(dir string, at diag.Position, chain []string) *ku
 	if k == nil {
 		return nil
 	}
-	w.fields(k, append(chain[:len(chain):len(chain)], dir))
+	w.chain = append(w.chain, dir)
+	w.fields(k, nil)
+	w.chain = w.chain[:len(w.chain)-1]
+	w.inspect(k)
 	w.dirs[dir] = k
 	w.order = append(w.order, k)
 	return k
@@ -283,14 +299,15 @@ func (w *walker) yamlFile(p string, at diag.Position) *file {
 	before := len(w.diags)
 	docs, ok := w.parse(f.content, place{file: p})
 	f.docs = docs
-	for _, doc := range docs {
-		f.nodes += expandedSize(doc, map[*yaml.Node]int{})
-	}
 	if !ok && len(docs) == 0 && len(w.diags) > before {
 		f.broken = true
 	}
 	return f
 }
+
+// lfsPointer is how a file starts whose content Git LFS keeps elsewhere, as its
+// specification says.
+const lfsPointer = "version https://git-lfs.github.com/spec/"
 
 // dataFile reads a file once; nil if it cannot be read.
 func (w *walker) dataFile(p string, at diag.Position) *file {
@@ -299,7 +316,15 @@ func (w *walker) dataFile(p string, at diag.Position) *file {
 	}
 	content, err := w.view.read(p)
 	if err != nil {
+		if !at.Known() {
+			at.File = p
+		}
 		w.pathFault(p, at, err)
+		return nil
+	}
+	if bytes.HasPrefix(content, []byte(lfsPointer)) {
+		w.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
+			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
 		return nil
 	}
 	f := &file{path: p, content: content}
@@ -309,7 +334,11 @@ func (w *walker) dataFile(p string, at diag.Position) *file {
 
 // checkObjects refuses documents that are no Kubernetes objects, all at once.
 func (w *walker) checkObjects(f *file) {
+	before := len(w.diags)
 	for _, doc := range f.docs {
+		if len(w.diags) > before+maxFaultsPerFile {
+			return
+		}
 		at := diag.Position{File: f.path, Line: doc.Line, Column: doc.Column}
 		if doc.Kind != yaml.MappingNode {
 			w.add("not-an-object", at, "the document is not a Kubernetes object", "An object is a mapping with apiVersion, kind and metadata.name.")
