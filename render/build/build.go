@@ -22,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
 )
@@ -36,6 +37,9 @@ type Options struct {
 	// because a repository also holds texts that are not meant for weir.
 	// Nil means for none.
 	Strict func(ref intent.ObjectRef) bool
+	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
+	// is then an error.
+	Decrypter *sops.Decrypter
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
 }
@@ -94,9 +98,15 @@ type Result struct {
 	Diags diag.List
 	// Reads is what the build looked up, also when it failed.
 	Reads ReadSet
+	// Secrets are the values that were encrypted in the files, as they are there:
+	// they must not be shown. Secretless says that some stand as placeholders, and
+	// Retry that the same build may find more keys later.
+	Secrets           []string
+	Secretless, Retry bool
 
-	raw  []*yaml.Node // before substitution, parallel to Objects
-	vars map[string]string
+	decrypter *sops.Decrypter
+	raw       []*yaml.Node // before substitution, parallel to Objects
+	vars      map[string]string
 
 	// What an origin is found with. The plan is dropped after the build and made
 	// again when the first origin is asked, for most results are never asked, and
@@ -126,6 +136,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	defer cancel()
 
 	v := newView(limited, t, lim)
+	v.decryption.by = o.Decrypter
 	w := newWalker(v)
 	r := &Result{vars: maps.Clone(o.Vars), tree: t, path: path, limits: lim}
 	p := w.walk(path)
@@ -142,6 +153,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 		}
 		w.report(timeoutDiagnostic(lim.Duration, err))
 	}
+	r.decrypted(v, w)
 	r.Diags = w.diags.Sorted()
 	if r.Diags.HasErrors() {
 		r.Objects, r.raw = nil, nil

@@ -35,13 +35,14 @@ type view struct {
 	tree tree.Tree
 	lim  Limits
 
-	mu      sync.Mutex
-	found   map[string]lookup
-	content map[string][]byte
-	lists   map[string]string
-	reads   int
-	bytes   int64
-	fatal   error
+	mu         sync.Mutex
+	found      map[string]lookup
+	content    map[string][]byte
+	lists      map[string]string
+	reads      int
+	bytes      int64
+	decryption decryption
+	fatal      error
 }
 
 type lookup struct {
@@ -214,6 +215,7 @@ func (v *view) read(p string) ([]byte, error) {
 		if int64(len(data)) > v.lim.FileBytes {
 			return nil, fileTooLarge(p, v.lim.FileBytes)
 		}
+		data = v.open(p, e, data)
 		v.content[p] = data
 	}
 	return data, v.countLocked(int64(len(data)))
