@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -48,7 +49,7 @@ func (b *ignitionBuilder) additional(o Ignition) {
 func transpile(text string) (config v2.Config, entries []report.Entry, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("it is no Container Linux Config that can be read")
+			err = errors.New("it cannot be read; write it without aliases")
 		}
 	}()
 	parsed, ast, found := clc.Parse([]byte(text))

@@ -8,9 +8,18 @@ import (
 // document builds text line by line. Each line is begun, not ended, by line.
 type document struct {
 	strings.Builder
-	// terse leaves keys without a value out. CAPA writes them for disks; they
-	// are harmless, and leaving them out would roll the pools that it made.
-	terse bool
+	// strict writes what cloud-init's schema asks for, where CAPA writes what
+	// cloud-init takes as well: keys without a value, and numbers that should be
+	// texts. Another form would roll the pools that CAPA made.
+	strict bool
+}
+
+// text writes a value that is a text, whatever it looks like.
+func (d *document) text(v string) string {
+	if d.strict && !isText(v) {
+		return quoted(v)
+	}
+	return scalar(v)
 }
 
 func (d *document) line(indent int, parts ...string) {
@@ -24,7 +33,7 @@ func (d *document) line(indent int, parts ...string) {
 // pair writes "key: value" if the value is set.
 func (d *document) pair(indent int, key string, value *string) {
 	if value != nil && *value != "" {
-		d.line(indent, key, ": ", scalar(*value))
+		d.line(indent, key, ": ", d.text(*value))
 	}
 }
 
@@ -55,7 +64,7 @@ func (d *document) modules(c CloudInit) {
 		for _, m := range c.Mounts {
 			d.line(2, "-")
 			for _, field := range m {
-				d.line(4, "- ", scalar(field))
+				d.line(4, "- ", d.text(field))
 			}
 		}
 	}
@@ -68,7 +77,7 @@ func (d *document) ntp(n NTP) {
 		d.line(2, "servers:")
 	}
 	for _, s := range n.Servers {
-		d.line(4, "- ", scalar(s))
+		d.line(4, "- ", d.text(s))
 	}
 }
 
@@ -78,7 +87,7 @@ func (d *document) users(users []User) {
 	}
 	d.line(0, "users:")
 	for _, u := range users {
-		d.line(2, "- name: ", scalar(u.Name))
+		d.line(2, "- name: ", d.text(u.Name))
 		d.pair(4, "passwd", u.Passwd)
 		d.pair(4, "gecos", u.Gecos)
 		d.pair(4, "groups", u.Groups)
@@ -87,18 +96,20 @@ func (d *document) users(users []User) {
 		d.flag(4, "lock_passwd", u.LockPassword)
 		d.pair(4, "shell", u.Shell)
 		d.pair(4, "primary_group", u.PrimaryGroup)
-		d.pair(4, "sudo", u.Sudo)
+		if value(u.Sudo) != "" {
+			d.line(4, "sudo: ", scalar(*u.Sudo)) // which may be false
+		}
 		if len(u.SSHAuthorizedKeys) > 0 {
 			d.line(4, "ssh_authorized_keys:")
 			for _, k := range u.SSHAuthorizedKeys {
-				d.line(6, "- ", scalar(k))
+				d.line(6, "- ", d.text(k))
 			}
 		}
 	}
 }
 
 func (d *document) disks(s DiskSetup) {
-	if len(s.Partitions) > 0 || !d.terse {
+	if len(s.Partitions) > 0 || !d.strict {
 		d.line(0, "disk_setup:")
 	}
 	for _, p := range s.Partitions {
@@ -107,14 +118,16 @@ func (d *document) disks(s DiskSetup) {
 		d.layout(p)
 		d.flag(4, "overwrite", p.Overwrite)
 	}
-	if len(s.Filesystems) > 0 || !d.terse {
+	if len(s.Filesystems) > 0 || !d.strict {
 		d.line(0, "fs_setup:")
 	}
 	for _, f := range s.Filesystems {
 		d.line(2, "- label: ", scalar(f.Label))
 		d.line(4, "filesystem: ", scalar(f.Filesystem))
 		d.line(4, "device: ", scalar(f.Device))
-		d.pair(4, "partition", f.Partition)
+		if value(f.Partition) != "" {
+			d.line(4, "partition: ", scalar(*f.Partition)) // which may be a number
+		}
 		d.flag(4, "overwrite", f.Overwrite)
 		d.pair(4, "replace_fs", f.ReplaceFS)
 		if len(f.ExtraOpts) > 0 {

@@ -15,12 +15,10 @@ func toStorage3(in v2.Storage) (v3Storage, error) {
 	for i, d := range in.Disks {
 		out.Disks[i].Partitions = append([]v2.Partition(nil), d.Partitions...)
 		for j, p := range d.Partitions {
-			if p.Size != nil || p.Start != nil {
-				return out, fmt.Errorf("a partition of %s is measured in sectors; use size_mib and start_mib", d.Device)
-			}
 			if p.Number == 0 && p.Label == nil {
-				out.Disks[i].Partitions[j].Number = j + 1 // version 3 wants a number or a label
+				p.Number = j + 1 // version 3 wants a number or a label
 			}
+			out.Disks[i].Partitions[j] = p
 		}
 	}
 	mounts := map[string]string{"root": "/"}

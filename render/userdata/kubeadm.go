@@ -24,7 +24,7 @@ func (k Kubeadm) Text() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d := document{terse: true}
+	d := document{strict: true}
 	d.WriteString("## template: jinja\n#cloud-config\n")
 	d.line(0, "write_files:")
 	d.files("-   ", append(append([]File(nil), k.Files...),

@@ -154,7 +154,13 @@ func (d *document) freeForm(key string, value any) error {
 		return fmt.Errorf("write %s: %w", key, err)
 	}
 	d.line(4, key, ":")
-	for _, l := range strings.Split(string(out), "\n") {
+	text := string(out)
+	if strings.Contains(text, "|+\n") || strings.Contains(text, "|2+\n") {
+		// The line feeds at the end of the last text count, so that the blank line
+		// which CAPA leaves behind the value would be one of them.
+		text = strings.TrimSuffix(text, "\n")
+	}
+	for _, l := range strings.Split(text, "\n") {
 		d.line(6, l)
 	}
 	return nil

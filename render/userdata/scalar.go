@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,7 +24,7 @@ func scalar(v string) string {
 func mapKey(v string) string {
 	var doc yaml.Node
 	if oneLine(v) && yaml.Unmarshal([]byte(v+": x"), &doc) == nil {
-		if m := content(&doc); m != nil && m.Kind == yaml.MappingNode && len(m.Content) == 2 && m.Content[0].Value == v && m.Content[0].Style == 0 {
+		if m := content(&doc); m != nil && m.Kind == yaml.MappingNode && len(m.Content) == 2 && m.Content[0].Value == v && m.Content[0].Style == 0 && m.Content[0].ShortTag() == "!!str" {
 			return v
 		}
 	}
@@ -43,6 +44,21 @@ func isPlain(v, text string) bool {
 	}
 	s := m.Content[1]
 	return s.Kind == yaml.ScalarNode && s.Style == 0 && s.Value == v && s.Anchor == "" && s.LineComment == "" && s.ShortTag() != "!!null"
+}
+
+// isText reports whether a plain scalar v is a text to readers of YAML 1.1 and
+// 1.2 alike, not a number, a boolean or a time. A digit, sign or dot at the start
+// is doubted: version 1.1 knows numbers such as 1_000, 0o17 and 1:30.
+func isText(v string) bool {
+	var doc yaml.Node
+	if v == "" || strings.ContainsRune("0123456789+-.", rune(v[0])) && !strings.ContainsAny(v, " /") {
+		return false
+	}
+	if slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(v)) || yaml.Unmarshal([]byte(v), &doc) != nil {
+		return false
+	}
+	s := content(&doc)
+	return s != nil && s.ShortTag() == "!!str"
 }
 
 func content(doc *yaml.Node) *yaml.Node {
