@@ -72,7 +72,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.quotas = quotas
 	s.now = s.clock.Now().UTC()
-	for _, sv := range []*service{coreService(), ec2Service(), ssmService(), autoscalingService(), eksService(), stsService(), iamService()} {
+	for _, sv := range []*service{coreService(), ec2Service(), ssmService(), kmsService(), autoscalingService(), eksService(), stsService(), iamService()} {
 		s.add(sv)
 	}
 	return s, nil

@@ -40,6 +40,7 @@ type region struct {
 	Name        string
 	EC2         ec2State
 	SSM         ssmState
+	KMS         kmsState
 	AutoScaling asgState
 	EKS         eksState
 	Tokens      map[string]*clientToken

@@ -41,6 +41,7 @@ const (
 	InlineHooks        Capability = "inline-hooks"          // a group is created with its lifecycle hooks
 	InstanceDetails    Capability = "instance-details"      // instances say which type and template version they run
 	MissingResources   Capability = "missing-resources"     // every operation refuses what is not there in AWS's own form
+	KMSRefusals        Capability = "kms-refusals"          // KMS refuses keys that are disabled or others than a blob's
 	ReadBackOfTemplate Capability = "read-back-of-template" // a template's data comes back as it was sent
 )
 
@@ -76,7 +77,7 @@ func Run(t *testing.T, h Harness) {
 	}{
 		{"templates", templateContracts()}, {"versions", versionContracts()}, {"groups", groupContracts()}, {"group changes", groupChangeContracts()},
 		{"refreshes", refreshContracts()}, {"nodegroups", nodegroupContracts()}, {"lookups", lookupContracts()},
-		{"refusals", refusalContracts()}, {"adapter", adapterContracts()},
+		{"refusals", refusalContracts()}, {"kms", kmsContracts()}, {"adapter", adapterContracts()},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -99,7 +100,7 @@ func Capabilities() []Capability {
 	out := []Capability{
 		ClientTokens, TemplatePages, TemplateNames, TemplateTags, DeleteVersions, GroupChecks, GroupSettings, GroupPageLimits, GroupDeletion,
 		InstanceRefresh, NodegroupStates, NodegroupGroups, NodegroupUpdates, NodegroupTags, EKSParameters, DefaultRoles, Refusals, ImageFilters,
-		PricedPolicies, InlineHooks, InstanceDetails, MissingResources, ReadBackOfTemplate,
+		PricedPolicies, InlineHooks, InstanceDetails, MissingResources, ReadBackOfTemplate, KMSRefusals,
 	}
 	slices.Sort(out)
 	return out
@@ -129,6 +130,7 @@ func Moto() map[Capability]string {
 		PricedPolicies:     "policies are given back as they were sent",
 		InstanceDetails:    "instances do not say all that they run",
 		MissingResources:   "several operations answer with an HTML page",
+		KMSRefusals:        "disabled keys decrypt, and the wrong key is denied",
 		ReadBackOfTemplate: "some members are given back in other places",
 	}
 }

@@ -1,0 +1,371 @@
+package awsemu
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// kmsState is KMS' part of a region.
+type kmsState struct {
+	Keys    table[*kmsKey] // by id
+	Aliases table[string]  // by name, the key's id
+	Made    int
+}
+
+// kmsKey is a symmetric key for encryption.
+type kmsKey struct {
+	ID          string
+	Description string
+	Material    []byte
+	Disabled    bool
+	Created     time.Time
+}
+
+// Sizes in bytes: of what is encrypted, of what is decrypted, and of a data key.
+const (
+	maxPlaintext  = 4096
+	maxCiphertext = 6144
+	maxDataKey    = 1024
+)
+
+// kmsService is the part of KMS that encrypts, with symmetric keys.
+func kmsService() *service {
+	sv := &service{
+		name: "kms", version: "2014-11-01", target: "TrentService",
+		protocol: protocolJSON, dialect: jsonDialect("ValidationException"),
+	}
+	sv.register(
+		jsonOp("CreateKey", writes, createKey),
+		jsonOp("DescribeKey", reads, describeKey),
+		jsonOp("EnableKey", writes, func(rq *request, in keyInput) (any, error) { return setDisabled(rq, in, false) }),
+		jsonOp("DisableKey", writes, func(rq *request, in keyInput) (any, error) { return setDisabled(rq, in, true) }),
+		jsonOp("CreateAlias", writes, createAlias),
+		jsonOp("Encrypt", reads, kmsEncrypt),
+		jsonOp("Decrypt", reads, kmsDecrypt),
+		jsonOp("GenerateDataKey", reads, generateDataKey),
+	)
+	return sv
+}
+
+type createKeyInput struct {
+	Description                    string
+	KeyUsage                       string
+	KeySpec                        string
+	CustomerMasterKeySpec          string
+	Origin                         string
+	Policy                         string
+	MultiRegion                    bool
+	BypassPolicyLockoutSafetyCheck bool
+	Tags                           []struct{ TagKey, TagValue string }
+}
+
+func createKey(rq *request, in createKeyInput) (any, error) {
+	for name, rule := range map[string][2]string{
+		"keyUsage": {in.KeyUsage, "ENCRYPT_DECRYPT"}, "keySpec": {in.KeySpec, "SYMMETRIC_DEFAULT"},
+		"customerMasterKeySpec": {in.CustomerMasterKeySpec, "SYMMETRIC_DEFAULT"}, "origin": {in.Origin, "AWS_KMS"},
+	} {
+		if rule[0] != "" && rule[0] != rule[1] {
+			return nil, fail("UnsupportedOperationException", "The emulator has %s %s only", name, rule[1])
+		}
+	}
+	if in.MultiRegion {
+		return nil, fail("UnsupportedOperationException", "The emulator has no multi-Region keys")
+	}
+	r := rq.region
+	r.KMS.Made++
+	k := &kmsKey{
+		ID:          uuidShape(hashHex("kms|"+r.Account+"|"+r.Name+"|"+decimal(int64(r.KMS.Made)), 32)),
+		Description: in.Description, Material: make([]byte, 32), Created: r.now(),
+	}
+	_, _ = rand.Read(k.Material) // never fails
+	r.KMS.Keys.put(k.ID, k)
+	return map[string]any{"KeyMetadata": r.keyMetadata(k)}, nil
+}
+
+func (r *region) keyMetadata(k *kmsKey) map[string]any {
+	state := "Enabled"
+	if k.Disabled {
+		state = "Disabled"
+	}
+	return map[string]any{
+		"AWSAccountId": r.Account, "KeyId": k.ID, "Arn": r.keyARN(k), "CreationDate": epoch(k.Created), "Enabled": !k.Disabled,
+		"Description": k.Description, "KeyUsage": "ENCRYPT_DECRYPT", "KeyState": state, "Origin": "AWS_KMS", "KeyManager": "CUSTOMER",
+		"CustomerMasterKeySpec": "SYMMETRIC_DEFAULT", "KeySpec": "SYMMETRIC_DEFAULT", "EncryptionAlgorithms": []string{"SYMMETRIC_DEFAULT"}, "MultiRegion": false,
+	}
+}
+
+func (r *region) keyARN(k *kmsKey) string { return r.arn("kms", "key/"+k.ID) }
+
+// kmsMissing is KMS' answer for what is not there, which has status 400.
+func kmsMissing(format string, args ...any) *apiError {
+	e := fail("NotFoundException", format, args...)
+	e.Status = http.StatusBadRequest
+	return e
+}
+
+// findKey finds a key by its id, its ARN, an alias or the ARN of an alias.
+func (r *region) findKey(name string) (*kmsKey, error) {
+	if name == "" {
+		return nil, jsonDialect("ValidationException").missingParam("keyId")
+	}
+	id := name
+	if strings.HasPrefix(name, "arn:") {
+		parts := strings.SplitN(name, ":", 6)
+		switch {
+		case len(parts) != 6 || parts[2] != "kms" || !strings.HasPrefix(parts[5], "key/") && !strings.HasPrefix(parts[5], "alias/"):
+			return nil, fail("InvalidArnException", "%s is not a valid ARN", name)
+		case parts[3] != r.Name:
+			return nil, kmsMissing("Invalid arn %s", parts[3])
+		case parts[4] != r.Account:
+			// Another account's keys are not in the emulator's reach.
+			return nil, fail("AccessDeniedException", "The ciphertext refers to a customer master key that does not exist, does not exist in this region, or you are not allowed to access.")
+		}
+		id = strings.TrimPrefix(parts[5], "key/")
+	}
+	if strings.HasPrefix(id, "alias/") {
+		if !r.KMS.Aliases.has(id) {
+			return nil, kmsMissing("Alias %s is not found.", r.arn("kms", id))
+		}
+		id = r.KMS.Aliases.get(id)
+	}
+	k := r.KMS.Keys.get(id)
+	if k == nil {
+		return nil, kmsMissing("Key '%s' does not exist", r.arn("kms", "key/"+id))
+	}
+	return k, nil
+}
+
+// usableKey is findKey for a key that is enabled.
+func (r *region) usableKey(name string) (*kmsKey, error) {
+	k, err := r.findKey(name)
+	if err == nil && k.Disabled {
+		return nil, fail("DisabledException", "%s is disabled.", r.keyARN(k))
+	}
+	return k, err
+}
+
+type describeKeyInput struct {
+	KeyId       string
+	GrantTokens []string
+}
+
+func describeKey(rq *request, in describeKeyInput) (any, error) {
+	k, err := rq.region.findKey(in.KeyId)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"KeyMetadata": rq.region.keyMetadata(k)}, nil
+}
+
+type keyInput struct{ KeyId string }
+
+func setDisabled(rq *request, in keyInput, disabled bool) (any, error) {
+	if strings.Contains(in.KeyId, "alias/") {
+		return nil, fail("InvalidArnException", "%s is not a key", in.KeyId)
+	}
+	k, err := rq.region.findKey(in.KeyId)
+	if err != nil {
+		return nil, err
+	}
+	k.Disabled = disabled
+	return nil, nil
+}
+
+type createAliasInput struct{ AliasName, TargetKeyId string }
+
+func createAlias(rq *request, in createAliasInput) (any, error) {
+	st := &rq.region.KMS
+	name, ok := strings.CutPrefix(in.AliasName, "alias/")
+	if !ok || name == "" || len(in.AliasName) > 256 || !consistsOf(name, alphanumeric+"/_-") {
+		return nil, fail("ValidationException", "Alias must start with the prefix \"alias/\" and hold letters, digits and /_- alone")
+	}
+	if strings.HasPrefix(name, "aws/") {
+		return nil, fail("NotAuthorizedException", "Aliases with the prefix alias/aws/ are those of AWS")
+	}
+	if st.Aliases.has(in.AliasName) {
+		return nil, fail("AlreadyExistsException", "An alias with the name %s already exists", rq.region.arn("kms", in.AliasName))
+	}
+	if strings.Contains(in.TargetKeyId, "alias/") {
+		return nil, fail("ValidationException", "Aliases must refer to keys, not to aliases")
+	}
+	k, err := rq.region.findKey(in.TargetKeyId)
+	if err != nil {
+		return nil, err
+	}
+	st.Aliases.put(in.AliasName, k.ID)
+	return nil, nil
+}
+
+// seal encrypts under an encryption context. The blob begins with the key's id.
+func (k *kmsKey) seal(plain []byte, context map[string]string) ([]byte, error) {
+	gcm, err := k.cipher()
+	if err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, gcm.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	blob := append([]byte(k.ID), nonce...)
+	return gcm.Seal(blob, nonce, plain, contextBytes(context)), nil
+}
+
+func (k *kmsKey) cipher() (cipher.AEAD, error) {
+	block, err := aes.NewCipher(k.Material)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// contextBytes binds a blob to its context, whose order does not matter.
+func contextBytes(context map[string]string) []byte {
+	text, err := json.Marshal(context) // sorted
+	if err != nil || len(context) == 0 {
+		return nil
+	}
+	sum := sha256.Sum256(text)
+	return sum[:]
+}
+
+// open decrypts; ok is false if the blob is not this key's or of another context.
+func (k *kmsKey) open(blob []byte, context map[string]string) (plain []byte, ok bool) {
+	gcm, err := k.cipher()
+	rest, found := strings.CutPrefix(string(blob), k.ID)
+	if err != nil || !found || len(rest) < gcm.NonceSize() {
+		return nil, false
+	}
+	plain, err = gcm.Open(nil, []byte(rest[:gcm.NonceSize()]), []byte(rest[gcm.NonceSize():]), contextBytes(context))
+	return plain, err == nil
+}
+
+// checkSymmetric refuses what only other kinds of keys have, and dry runs.
+func checkSymmetric(rq *request, algorithm string, dryRun bool, context map[string]string) error {
+	if algorithm != "" && algorithm != "SYMMETRIC_DEFAULT" {
+		return fail("InvalidKeyUsageException", "The algorithm %s is not one of a symmetric key", algorithm)
+	}
+	for k, v := range context {
+		if k == "" || !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return rq.svc.dialect.badParam("encryptionContext", "", "Map keys must have length greater than or equal to 1")
+		}
+	}
+	if dryRun {
+		e := fail("DryRunOperationException", "The request would have succeeded, but the DryRun option is set.")
+		e.Status = http.StatusPreconditionFailed
+		return e
+	}
+	return nil
+}
+
+type encryptInput struct {
+	KeyId               string
+	Plaintext           []byte
+	EncryptionContext   map[string]string
+	GrantTokens         []string
+	EncryptionAlgorithm string
+	DryRun              bool
+}
+
+func kmsEncrypt(rq *request, in encryptInput) (any, error) {
+	if len(in.Plaintext) == 0 || len(in.Plaintext) > maxPlaintext {
+		return nil, rq.svc.dialect.badParam("plaintext", "*****", "Member must have length less than or equal to 4096 and greater than or equal to 1")
+	}
+	k, err := rq.region.usableKey(in.KeyId)
+	if err == nil {
+		err = checkSymmetric(rq, in.EncryptionAlgorithm, in.DryRun, in.EncryptionContext)
+	}
+	if err != nil {
+		return nil, err
+	}
+	blob, err := k.seal(in.Plaintext, in.EncryptionContext)
+	return map[string]any{"CiphertextBlob": blob, "KeyId": rq.region.keyARN(k), "EncryptionAlgorithm": "SYMMETRIC_DEFAULT"}, err
+}
+
+type decryptInput struct {
+	CiphertextBlob      []byte
+	KeyId               string
+	EncryptionContext   map[string]string
+	GrantTokens         []string
+	EncryptionAlgorithm string
+	DryRun              bool
+}
+
+func kmsDecrypt(rq *request, in decryptInput) (any, error) {
+	if len(in.CiphertextBlob) == 0 || len(in.CiphertextBlob) > maxCiphertext {
+		return nil, rq.svc.dialect.badParam("ciphertextBlob", "*****", "Member must have length less than or equal to 6144 and greater than or equal to 1")
+	}
+	r := rq.region
+	invalid := &apiError{Code: "InvalidCiphertextException"}
+	const idSize = 36
+	if len(in.CiphertextBlob) < idSize {
+		return nil, invalid
+	}
+	own := r.KMS.Keys.get(string(in.CiphertextBlob[:idSize]))
+	k := own
+	if in.KeyId != "" {
+		var err error
+		if k, err = r.usableKey(in.KeyId); err != nil {
+			return nil, err
+		}
+		if own != nil && own != k {
+			return nil, fail("IncorrectKeyException", "The key ID in the request does not identify a CMK that can perform this operation.")
+		}
+	}
+	if k == nil {
+		return nil, invalid
+	}
+	if k.Disabled {
+		return nil, fail("DisabledException", "%s is disabled.", r.keyARN(k))
+	}
+	if err := checkSymmetric(rq, in.EncryptionAlgorithm, in.DryRun, in.EncryptionContext); err != nil {
+		return nil, err
+	}
+	plain, ok := k.open(in.CiphertextBlob, in.EncryptionContext)
+	if !ok {
+		return nil, invalid
+	}
+	return map[string]any{"KeyId": r.keyARN(k), "Plaintext": plain, "EncryptionAlgorithm": "SYMMETRIC_DEFAULT"}, nil
+}
+
+type generateDataKeyInput struct {
+	KeyId             string
+	KeySpec           string
+	NumberOfBytes     *int
+	EncryptionContext map[string]string
+	GrantTokens       []string
+	DryRun            bool
+}
+
+func generateDataKey(rq *request, in generateDataKeyInput) (any, error) {
+	size := 0
+	switch {
+	case (in.KeySpec == "") == (in.NumberOfBytes == nil):
+		return nil, fail("ValidationException", "Please specify either number of bytes or key spec.")
+	case in.NumberOfBytes != nil:
+		size = *in.NumberOfBytes
+		if size < 1 || size > maxDataKey {
+			return nil, rq.svc.dialect.badParam("numberOfBytes", decimal(int64(size)), "Member must have value between 1 and 1024")
+		}
+	default:
+		size = map[string]int{"AES_128": 16, "AES_256": 32}[in.KeySpec]
+		if size == 0 {
+			return nil, rq.svc.dialect.badParam("keySpec", in.KeySpec, "Member must satisfy enum value set: [AES_256, AES_128]")
+		}
+	}
+	k, err := rq.region.usableKey(in.KeyId)
+	if err == nil {
+		err = checkSymmetric(rq, "", in.DryRun, in.EncryptionContext)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plain := make([]byte, size)
+	_, _ = rand.Read(plain) // never fails
+	blob, err := k.seal(plain, in.EncryptionContext)
+	return map[string]any{"CiphertextBlob": blob, "Plaintext": plain, "KeyId": rq.region.keyARN(k)}, err
+}
