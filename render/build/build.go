@@ -139,11 +139,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	v.decryption.by = o.Decrypter
 	w := newWalker(v)
 	r := &Result{vars: maps.Clone(o.Vars), tree: t, path: path, limits: lim}
-	p := w.walk(path)
-	if p != nil && !w.diags.HasErrors() {
-		r.plan = p
-		r.finish(limited, p, w, o)
-	}
+	r.attempt(limited, w, o)
 	if err := v.failure(); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
@@ -163,6 +159,20 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	return r, nil
 }
 
+// attempt walks and builds. A panic is a finding: one target must not take the
+// others with it.
+func (r *Result) attempt(ctx context.Context, w *walker, o Options) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.add("build-failed", diag.Position{File: r.path}, "weir itself failed at this build", "Report it, with the files if they may be shown.")
+		}
+	}()
+	if p := w.walk(r.path); p != nil && !w.diags.HasErrors() {
+		r.plan = p
+		r.finish(ctx, p, w, o)
+	}
+}
+
 // finish runs kustomize over what was walked and substitutes the variables.
 func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 	nodes, fault := p.run(ctx, nil)
@@ -175,6 +185,15 @@ func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 	}
 	if len(nodes) > p.limits.Objects {
 		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d objects; at most %d are allowed", len(nodes), p.limits.Objects)))
+		return
+	}
+	held := 0
+	for _, n := range nodes {
+		_, bytes := expanded(n)
+		held = plus(held, bytes)
+	}
+	if int64(held) > p.limits.TotalBytes {
+		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d bytes; at most %d are allowed", held, p.limits.TotalBytes)))
 		return
 	}
 	r.raw = nodes

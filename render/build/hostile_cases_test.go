@@ -150,7 +150,7 @@ func hostileSizes() []hostile {
 			return overlayOf("patches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: add, path: /data, value: {a: "+strings.Repeat("x", 500_000)+"}}\n", configMaps(1000))
 		}), "too-large", "kustomization.yaml"},
 		{"very many patches", made(func() tree.Map {
-			return overlayOf("patches:\n"+numbered(3000, "- {target: {kind: ConfigMap, name: '.*%d'}, patch: '[{op: add, path: /x, value: 1}]'}\n"), configMaps(1000))
+			return overlayOf("patches:\n"+numbered(3000, "- {target: {kind: ConfigMap, name: '.*%d'}, patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]'}\n"), configMaps(1000))
 		}), "too-large", "kustomization.yaml"},
 		{"lists that are merged element by element", made(mergedLists), "too-large", "kustomization.yaml"},
 		{"very many names that refer", made(func() tree.Map { return overlayOf("namePrefix: x-\n", podsAndMaps(1200)) }), "too-large", "kustomization.yaml"},

@@ -208,15 +208,16 @@ func (w *walker) jsonPatch(doc *yaml.Node, p patch, at place) {
 		w.add("bad-patch", at.node(doc), "the JSON patch has no target", "Give the entry of patches a target, such as {kind: AWSMachinePool, name: web}.")
 		return
 	}
-	js, err := yaml.Marshal(doc)
-	if err == nil {
-		js, err = k8syaml.YAMLToJSON(js)
+	text := bytes.TrimSpace(p.text())
+	if !bytes.HasPrefix(text, []byte("[")) {
+		var err error
+		if text, err = k8syaml.YAMLToJSON(text); err != nil {
+			w.add("bad-patch", at.node(doc), "the patch is no JSON patch", hint)
+			return
+		}
 	}
-	if err == nil {
-		_, err = jsonpatch.DecodePatch(js)
-	}
-	if err != nil {
-		w.add("bad-patch", at.node(doc), "the patch is no JSON patch", hint)
+	if _, err := jsonpatch.DecodePatch(text); err != nil {
+		w.add("bad-patch", at.node(doc), "the patch begins with [ and is not JSON", "Quote all keys and texts with \", or write the operations as a list with -, which may be YAML.")
 	}
 }
 

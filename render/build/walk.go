@@ -79,6 +79,14 @@ func (p patch) place(k *kust) place {
 	return place{file: k.file, scalar: p.inline, source: k.content}
 }
 
+// text is the patch as it is written.
+func (p patch) text() []byte {
+	if p.inline == nil {
+		return p.file.content
+	}
+	return []byte(p.inline.Value)
+}
+
 func newWalker(v *view) *walker {
 	return &walker{view: v, files: map[string]*file{}, dirs: map[string]*kust{}}
 }
