@@ -55,9 +55,9 @@ func TestNodegroupChecks(t *testing.T) {
 		"a cluster's name in a tag": {edit(group(byID), "cluster.yaml", "eksClusterName: demo", "eksClusterName: "+strings.Repeat("d", 84)), []string{
 			"mp.yaml:5:16 error bad-tag"}},
 		"a cluster's name in a nodegroup's tag": {edit(managed(arm), "cluster.yaml", "eksClusterName: demo", "eksClusterName: "+strings.Repeat("d", 84)), nil},
-		"tags of the template": {managed(arm + "additionalTags:\n" + many(44, "  t%: x") + "awsLaunchTemplate: {instanceType: m5.large}"), []string{
+		"tags of the template": {managed(arm + "additionalTags:\n" + many(43, "  t%: x") + "awsLaunchTemplate: {instanceType: m5.large}"), []string{
 			"pool.yaml:6:3 error too-many-tags"}},
-		"tags without a template": {managed(arm + "additionalTags:\n" + many(44, "  t%: x")), nil},
+		"tags without a template": {managed(arm + "additionalTags:\n" + many(43, "  t%: x")), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,5 +134,27 @@ func TestClusterReferences(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLargeUserDataNamesItsParts checks that sizes and places are told, and
+// nothing of the content.
+func TestLargeUserDataNamesItsParts(t *testing.T) {
+	content := strings.Repeat("secretive", 2000)
+	config := bootstrap("NodeadmConfig", "preNodeadmCommands: [abc]\nfiles:\n- {path: /a, content: small}\n- {path: /b, content: "+content+"}")
+	_, r := found(t, with(crossTree("AWSManagedMachinePool", "", "configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: NodeadmConfig, name: b}",
+		"amiType: AL2023_x86_64_STANDARD\nawsLaunchTemplate: {}"), "b.yaml", config))
+	if len(r.Diags) != 1 {
+		t.Fatalf("%d findings: %v", len(r.Diags), r.Diags)
+	}
+	d := r.Diags[0]
+	if d.Code != "user-data-too-large" || d.File != "b.yaml" || !strings.Contains(d.Detail, "spec.files[1].content with 18000 bytes, spec.files[0].content with 5 bytes, spec.preNodeadmCommands with 3 bytes") {
+		t.Errorf("%s: %s", d, d.Detail)
+	}
+	if len(d.Related) != 3 || d.Related[0].Line != 8 || d.Related[1].Line != 7 || d.Related[2].Line != 5 {
+		t.Errorf("related: %v", d.Related)
+	}
+	if strings.Contains(fmt.Sprint(d, d.Detail, d.Related), "secretive") {
+		t.Error("the content is told")
 	}
 }

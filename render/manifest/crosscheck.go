@@ -74,7 +74,7 @@ func (b *builder) crossCheck(d *draft) {
 		}
 		d.checkPlacement(o.Spec.AvailabilityZones, o.Spec.AvailabilityZoneSubnetType, len(o.Spec.SubnetIDs) > 0, "spec.subnetIDs")
 		if d.LaunchTemplate != nil && o.Spec.AWSLaunchTemplate != nil {
-			if len(d.Nodegroup.Tags)+ownTags <= maxTags { // else reported already
+			if !slices.ContainsFunc(d.faults.list, func(f Fault) bool { return f.Code == "too-many-tags" }) {
 				d.checkTagCount(d.LaunchTemplate.Tags)
 			}
 			if managedImage(&o.Spec) {

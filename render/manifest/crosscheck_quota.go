@@ -7,7 +7,6 @@ import (
 
 // Limits of tags: "Tag restrictions" in the user guide of EC2.
 const (
-	maxTags     = 50
 	maxTagKey   = 128
 	maxTagValue = 256
 )
