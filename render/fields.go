@@ -12,11 +12,14 @@ type manifestField struct {
 	path intent.Path
 }
 
-// An object that a pool comes from.
+// An object that a pool's fields come from.
 const (
-	fromPool      = "pool"        // the AWSMachinePool or AWSManagedMachinePool
-	fromMachine   = "machinepool" // the MachinePool
-	fromBootstrap = "bootstrap"   // the bootstrap configuration or Secret
+	fromPool    = "pool"    // the AWSMachinePool or AWSManagedMachinePool
+	fromMachine = "machine" // the MachinePool
+	fromBoot    = "boot"    // the bootstrap configuration or Secret
+	fromCluster = "cluster" // the Cluster
+	fromControl = "control" // the AWSManagedControlPlane
+	fromInfra   = "infra"   // the AWSCluster
 )
 
 // sources say which manifest field gives a field of a pool. Each line is the
@@ -24,39 +27,78 @@ const (
 // is copied; a field below a listed one has the same source. Where several
 // lines fit a field, they are asked in turn.
 const sources = `
-kind                                      machinepool spec.template.spec.infrastructureRef.kind
-cluster                                   machinepool spec.clusterName
-pruneDisabled                             pool        metadata.annotations.weir~prune
-pruneDisabled                             machinepool metadata.annotations.weir~prune
-keepVersions                              pool        metadata.annotations.weir~keep-versions
-keepVersions                              machinepool metadata.annotations.weir~keep-versions
-followImages                              pool        metadata.annotations.weir~ami-policy
-followImages                              machinepool metadata.annotations.weir~ami-policy
-paused                                    pool        metadata.annotations.capi~paused
-paused                                    machinepool metadata.annotations.capi~paused
-replicas                                  machinepool spec.replicas
-replicasManagedExternally                 machinepool metadata.annotations.capi~replicas-managed-by
-version                                   machinepool spec.template.spec.version
-minReadySeconds                           machinepool spec.minReadySeconds
-minReadySeconds                           machinepool spec.template.spec.minReadySeconds
-bootstrap                                 machinepool spec.template.spec.bootstrap.configRef.name
-bootstrap                                 machinepool spec.template.spec.bootstrap.dataSecretName
-launchTemplate.name                       pool        metadata.name
-launchTemplate.tags.*                     pool        spec.additionalTags.*
-launchTemplate.image                      pool        spec.awsLaunchTemplate.ami.id
-launchTemplate.image                      pool        spec.awsLaunchTemplate.ami.eksLookupType
-launchTemplate.image                      pool        spec.awsLaunchTemplate.imageLookupFormat
-launchTemplate.image                      pool        spec.awsLaunchTemplate.imageLookupBaseOS
-launchTemplate.image                      machinepool spec.template.spec.version
-launchTemplate.securityGroups             pool        spec.awsLaunchTemplate.additionalSecurityGroups
-launchTemplate.userData                   bootstrap   spec
-launchTemplate.data.ImageId               pool        spec.awsLaunchTemplate.ami.id
-launchTemplate.data.InstanceType          pool        spec.awsLaunchTemplate.instanceType
-launchTemplate.data.KeyName               pool        spec.awsLaunchTemplate.sshKeyName
-launchTemplate.data.IamInstanceProfile    pool        spec.awsLaunchTemplate.iamInstanceProfile
-launchTemplate.data.SecurityGroupIds      pool        spec.awsLaunchTemplate.additionalSecurityGroups
-launchTemplate.data.InstanceMarketOptions pool        spec.awsLaunchTemplate.spotMarketOptions
-launchTemplate.data.InstanceMarketOptions pool        spec.awsLaunchTemplate.marketType
+key.name                                  machine metadata.name
+key.namespace                             machine metadata.namespace
+kind                                      machine spec.template.spec.infrastructureRef.kind
+machinePool.apiVersion                    machine apiVersion
+machinePool.kind                          machine kind
+machinePool.namespace                     machine metadata.namespace
+machinePool.name                          machine metadata.name
+infrastructure.apiVersion                 pool    apiVersion
+infrastructure.kind                       pool    kind
+infrastructure.namespace                  pool    metadata.namespace
+infrastructure.name                       pool    metadata.name
+bootstrap.apiVersion                      boot    apiVersion
+bootstrap.kind                            boot    kind
+bootstrap.namespace                       boot    metadata.namespace
+bootstrap.name                            boot    metadata.name
+cluster.name                              machine spec.clusterName
+cluster.namespace                         machine metadata.namespace
+pruneDisabled                             pool    metadata.annotations.weir~prune
+pruneDisabled                             machine metadata.annotations.weir~prune
+keepVersions                              pool    metadata.annotations.weir~keep-versions
+keepVersions                              machine metadata.annotations.weir~keep-versions
+followImages                              pool    metadata.annotations.weir~ami-policy
+followImages                              machine metadata.annotations.weir~ami-policy
+paused                                    pool    metadata.annotations.capi~paused
+paused                                    machine metadata.annotations.capi~paused
+paused                                    cluster spec.paused
+paused                                    cluster metadata.annotations.capi~paused
+replicas                                  machine spec.replicas
+replicasManagedExternally                 machine metadata.annotations.capi~replicas-managed-by
+version                                   machine spec.template.spec.version
+minReadySeconds                           machine spec.minReadySeconds
+minReadySeconds                           machine spec.template.spec.minReadySeconds
+launchTemplate.name                       pool    metadata.name
+launchTemplate.tags.*                     pool    spec.additionalTags.*
+launchTemplate.tags.*                     control spec.additionalTags.*
+launchTemplate.tags.*                     infra   spec.additionalTags.*
+launchTemplate.tags.Name                  pool    metadata.name
+launchTemplate.image.kind                 pool    spec.awsLaunchTemplate.ami.id
+launchTemplate.image.kind                 pool    spec.awsLaunchTemplate.ami.eksLookupType
+launchTemplate.image.kind                 pool    spec.awsLaunchTemplate.imageLookupFormat
+launchTemplate.image.name                 pool    spec.awsLaunchTemplate.ami.id
+launchTemplate.image.name                 pool    spec.awsLaunchTemplate.ami.eksLookupType
+launchTemplate.image.name                 pool    spec.awsLaunchTemplate.imageLookupFormat
+launchTemplate.image.name                 pool    spec.awsLaunchTemplate.imageLookupBaseOS
+launchTemplate.image.name                 machine spec.template.spec.version
+launchTemplate.image.owner                pool    spec.awsLaunchTemplate.imageLookupOrg
+launchTemplate.image.version              machine spec.template.spec.version
+launchTemplate.image.version              control spec.version
+launchTemplate.image.instanceType         pool    spec.awsLaunchTemplate.instanceType
+launchTemplate.image.instanceType         pool    spec.mixedInstancesPolicy.overrides.[0].instanceType
+launchTemplate.image.cluster.name         machine spec.clusterName
+launchTemplate.image.cluster.namespace    machine metadata.namespace
+launchTemplate.rootDevice                 pool    spec.awsLaunchTemplate.rootVolume
+launchTemplate.securityGroups.*.cluster.name      machine spec.clusterName
+launchTemplate.securityGroups.*.cluster.namespace machine metadata.namespace
+launchTemplate.userData.text              boot    spec
+launchTemplate.userData.text              boot    data.value
+launchTemplate.userData.text              boot    stringData.value
+launchTemplate.userData.format            boot    spec.format
+launchTemplate.userData.format            boot    data.format
+launchTemplate.userData.format            boot    stringData.format
+launchTemplate.userData.format            boot    kind
+launchTemplate.userData.cluster.cluster.name      machine spec.clusterName
+launchTemplate.userData.cluster.cluster.namespace machine metadata.namespace
+launchTemplate.userData.cluster.name      control spec.eksClusterName
+launchTemplate.data.ImageId               pool    spec.awsLaunchTemplate.ami.id
+launchTemplate.data.InstanceType          pool    spec.awsLaunchTemplate.instanceType
+launchTemplate.data.KeyName               pool    spec.awsLaunchTemplate.sshKeyName
+launchTemplate.data.IamInstanceProfile    pool    spec.awsLaunchTemplate.iamInstanceProfile
+launchTemplate.data.InstanceMarketOptions.MaxPrice   pool spec.awsLaunchTemplate.spotMarketOptions.maxPrice
+launchTemplate.data.InstanceMarketOptions.MarketType pool spec.awsLaunchTemplate.marketType
+launchTemplate.data.InstanceMarketOptions.MarketType pool spec.awsLaunchTemplate.spotMarketOptions
 launchTemplate.data.CapacityReservationSpecification.CapacityReservationId         pool spec.awsLaunchTemplate.capacityReservationId
 launchTemplate.data.CapacityReservationSpecification.CapacityReservationPreference pool spec.awsLaunchTemplate.capacityReservationPreference
 launchTemplate.data.MetadataOptions.HttpEndpoint            pool spec.awsLaunchTemplate.instanceMetadataOptions.httpEndpoint
@@ -68,47 +110,140 @@ launchTemplate.data.EnclaveOptions                          pool spec.awsLaunchT
 launchTemplate.data.PrivateDnsNameOptions.HostnameType      pool spec.awsLaunchTemplate.privateDnsName.hostnameType
 launchTemplate.data.PrivateDnsNameOptions.EnableResourceNameDnsARecord    pool spec.awsLaunchTemplate.privateDnsName.enableResourceNameDnsARecord
 launchTemplate.data.PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord pool spec.awsLaunchTemplate.privateDnsName.enableResourceNameDnsAAAARecord
-group.name                                pool        metadata.name
-group.minSize                             pool        spec.minSize
-group.maxSize                             pool        spec.maxSize
-group.subnets                             pool        spec.subnets
-group.subnets                             pool        spec.availabilityZones
-group.subnets                             machinepool spec.failureDomains
-group.defaultCooldown                     pool        spec.defaultCoolDown
-group.defaultInstanceWarmup               pool        spec.defaultInstanceWarmup
-group.capacityRebalance                   pool        spec.capacityRebalance
-group.mixedInstancesPolicy.overrides.*.*  pool        spec.mixedInstancesPolicy.overrides.*.*
-group.mixedInstancesPolicy.*              pool        spec.mixedInstancesPolicy.instancesDistribution.*
-group.refresh.*                           pool        spec.refreshPreferences.*
-group.suspendedProcesses                  pool        spec.suspendProcesses
-group.lifecycleHooks                      pool        spec.lifecycleHooks
-group.tags.*                              pool        spec.additionalTags.*
-nodegroup.name                            pool        spec.eksNodegroupName
-nodegroup.name                            pool        metadata.name
-nodegroup.role                            pool        spec.roleName
-nodegroup.subnets                         pool        spec.subnetIDs
-nodegroup.subnets                         pool        spec.availabilityZones
-nodegroup.subnets                         machinepool spec.failureDomains
-nodegroup.minSize                         pool        spec.scaling.minSize
-nodegroup.maxSize                         pool        spec.scaling.maxSize
-nodegroup.amiType                         pool        spec.amiType
-nodegroup.releaseVersion                  pool        spec.amiVersion
-nodegroup.version                         machinepool spec.template.spec.version
-nodegroup.capacityType                    pool        spec.capacityType
-nodegroup.instanceType                    pool        spec.instanceType
-nodegroup.diskSize                        pool        spec.diskSize
-nodegroup.labels.*                        pool        spec.labels.*
-nodegroup.taints                          pool        spec.taints
-nodegroup.remoteAccess.ec2SshKey          pool        spec.remoteAccess.sshKeyName
-nodegroup.remoteAccess                    pool        spec.remoteAccess
-nodegroup.updateConfig.*                  pool        spec.updateConfig.*
-nodegroup.nodeRepair                      pool        spec.nodeRepairConfig.enabled
-nodegroup.tags.*                          pool        spec.additionalTags.*
+group.name                                pool    metadata.name
+group.minSize                             pool    spec.minSize
+group.maxSize                             pool    spec.maxSize
+group.subnets.cluster.name                machine spec.clusterName
+group.subnets.cluster.namespace           machine metadata.namespace
+group.subnets.ids                         pool    spec.subnets
+group.subnets.filters                     pool    spec.subnets
+group.subnets.zones                       pool    spec.availabilityZones
+group.subnets.zones                       machine spec.failureDomains
+group.subnets.subnetType                  pool    spec.availabilityZoneSubnetType
+group.defaultCooldown                     pool    spec.defaultCoolDown
+group.defaultInstanceWarmup               pool    spec.defaultInstanceWarmup
+group.capacityRebalance                   pool    spec.capacityRebalance
+group.mixedInstancesPolicy.overrides.*.*  pool    spec.mixedInstancesPolicy.overrides.*.*
+group.mixedInstancesPolicy.*              pool    spec.mixedInstancesPolicy.instancesDistribution.*
+group.refresh.*                           pool    spec.refreshPreferences.*
+group.tags.*                              pool    spec.additionalTags.*
+group.tags.*                              control spec.additionalTags.*
+group.tags.*                              infra   spec.additionalTags.*
+group.tags.Name                           pool    metadata.name
+nodegroup.name                            pool    spec.eksNodegroupName
+nodegroup.name                            pool    metadata.name
+nodegroup.clusterName                     control spec.eksClusterName
+nodegroup.cluster.name                    control spec.eksClusterName
+nodegroup.cluster.cluster.name            machine spec.clusterName
+nodegroup.cluster.cluster.namespace       machine metadata.namespace
+nodegroup.role.name                       pool    spec.roleName
+nodegroup.role.cluster.name               machine spec.clusterName
+nodegroup.role.cluster.namespace          machine metadata.namespace
+nodegroup.subnets.cluster.name            machine spec.clusterName
+nodegroup.subnets.cluster.namespace       machine metadata.namespace
+nodegroup.subnets.ids                     pool    spec.subnetIDs
+nodegroup.subnets.zones                   pool    spec.availabilityZones
+nodegroup.subnets.zones                   machine spec.failureDomains
+nodegroup.subnets.subnetType              pool    spec.availabilityZoneSubnetType
+nodegroup.minSize                         pool    spec.scaling.minSize
+nodegroup.maxSize                         pool    spec.scaling.maxSize
+nodegroup.amiType                         pool    spec.amiType
+nodegroup.releaseVersion                  pool    spec.amiVersion
+nodegroup.version                         machine spec.template.spec.version
+nodegroup.capacityType                    pool    spec.capacityType
+nodegroup.instanceType                    pool    spec.instanceType
+nodegroup.diskSize                        pool    spec.diskSize
+nodegroup.labels.*                        pool    spec.labels.*
+nodegroup.remoteAccess.ec2SshKey          pool    spec.remoteAccess.sshKeyName
+nodegroup.remoteAccess.ec2SshKey          control spec.sshKeyName
+nodegroup.remoteAccess.sourceSecurityGroups.* pool spec.remoteAccess.sourceSecurityGroups.*
+nodegroup.remoteAccessGroups.*.cluster.name      machine spec.clusterName
+nodegroup.remoteAccessGroups.*.cluster.namespace machine metadata.namespace
+nodegroup.updateConfig.*                  pool    spec.updateConfig.*
+nodegroup.updateConfig.maxUnavailablePercentage pool spec.updateConfig.maxUnavailablePrecentage
+nodegroup.nodeRepair                      pool    spec.nodeRepairConfig.enabled
+nodegroup.tags.*                          pool    spec.additionalTags.*
+nodegroup.tags.*                          control spec.additionalTags.*
 `
+
+// notes say of fields that no manifest holds whose default they are, or what
+// they are made of. The first that fits a field counts.
+const notes = `
+key.namespace                              default Kubernetes' own namespace, default
+machinePool.namespace                      default Kubernetes' own namespace, default
+infrastructure.namespace                   default Kubernetes' own namespace, default
+bootstrap.namespace                        default Kubernetes' own namespace, default
+cluster.namespace                          default Kubernetes' own namespace, default
+replicas.written                           default replicas is not written, so it sets the size at creation only
+replicas                                   default Cluster API's default, kept within the pool's bounds
+launchTemplate.tags                        derived a tag that Cluster API Provider AWS sets
+launchTemplate.image.kind                  default Cluster API Provider AWS looks for an image by the Kubernetes version
+launchTemplate.image.name                  default Cluster API Provider AWS's pattern of image names
+launchTemplate.image.owner                 default the account that publishes Cluster API Provider AWS's images
+launchTemplate.image.version               derived the version of the control plane
+launchTemplate.image.cluster               default Kubernetes' own namespace, default
+launchTemplate.rootDevice                  derived weir: no root volume is written, so the image's own is used
+launchTemplate.securityGroups              derived weir: what every node of the cluster has
+launchTemplate.userData.format             derived the form of the bootstrap data
+launchTemplate.userData.secret             derived weir: whether the bootstrap data holds a secret
+launchTemplate.userData.merged             derived weir: whether EKS puts its own part beside the pool's
+launchTemplate.userData                    derived the cluster's endpoint and certificate, which the bootstrap data needs
+launchTemplate.data.BlockDeviceMappings.*.DeviceName              derived the root device of the image
+launchTemplate.data.BlockDeviceMappings.*.Ebs.DeleteOnTermination derived Cluster API Provider AWS has volumes deleted with their instance
+launchTemplate.data.InstanceMarketOptions  derived spotMarketOptions is there, which asks for spot
+launchTemplate.data.MetadataOptions        default the default of Cluster API Provider AWS's schema where instanceMetadataOptions is there
+launchTemplate.data.TagSpecifications      derived a tag that Cluster API Provider AWS sets
+group.minSize                              default the default of Cluster API Provider AWS's schema
+group.maxSize                              default the default of Cluster API Provider AWS's schema
+group.subnets.kind                         derived weir: subnets are looked up in AWS
+group.subnets                              default Kubernetes' own namespace, default
+group.defaultCooldown                      default Cluster API Provider AWS's default, 300 seconds
+group.defaultInstanceWarmup                default Cluster API Provider AWS's default, 300 seconds
+group.capacityRebalance                    default Cluster API Provider AWS's default
+group.mixedInstancesPolicy                 default the default of Cluster API Provider AWS's schema
+group.refresh.strategy                     default Cluster API Provider AWS's only strategy
+group.tags                                 derived a tag that Cluster API Provider AWS sets
+nodegroup.clusterName                      derived the control plane's name, as Cluster API Provider AWS has it
+nodegroup.cluster.kind                     derived weir: the cluster is looked up in EKS
+nodegroup.cluster.name                     derived the control plane's name, as Cluster API Provider AWS has it
+nodegroup.cluster                          default Kubernetes' own namespace, default
+nodegroup.role.kind                        derived weir: the role is looked up in IAM
+nodegroup.role.name                        default Cluster API Provider AWS's role for nodegroups
+nodegroup.role                             default Kubernetes' own namespace, default
+nodegroup.subnets.kind                     derived weir: subnets are looked up in AWS
+nodegroup.subnets                          default Kubernetes' own namespace, default
+nodegroup.minSize.written                  default scaling.minSize is not written, so it is not held
+nodegroup.maxSize.written                  default scaling.maxSize is not written, so it is not held
+nodegroup.minSize                          derived weir: a bound that is not written makes room for the size
+nodegroup.maxSize                          derived weir: a bound that is not written makes room for the size
+nodegroup.amiType                          default the default of Cluster API Provider AWS's schema
+nodegroup.capacityType                     default the default of Cluster API Provider AWS's schema
+nodegroup.remoteAccessGroups               derived weir: the groups that may log in where public is not set
+nodegroup.updateConfig                     default Cluster API Provider AWS's default, one node
+nodegroup.tags                             derived a tag that Cluster API Provider AWS sets
+`
+
+// noteOf says what a field is that no manifest holds.
+func noteOf(field intent.Path) (Source, string) {
+	for line := range strings.Lines(notes) {
+		pattern, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if pattern == "" {
+			continue
+		}
+		if _, ok := match(strings.Split(pattern, "."), field); ok {
+			source, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			return Source(source), strings.TrimSpace(text)
+		}
+	}
+	return Unknown, ""
+}
 
 // manifestFields returns the manifest fields that may have set a field of a
 // pool, the likeliest first.
-func manifestFields(p *intent.Pool, field intent.Path) []manifestField {
+func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestField {
+	if special, ok := r.listFields(p, field); ok {
+		return special
+	}
 	var out []manifestField
 	for line := range strings.Lines(sources) {
 		cells := strings.Fields(line)
@@ -119,10 +254,48 @@ func manifestFields(p *intent.Pool, field intent.Path) []manifestField {
 		if !ok {
 			continue
 		}
-		ref := map[string]intent.ObjectRef{fromPool: p.Infrastructure, fromMachine: p.MachinePool, fromBootstrap: p.Bootstrap}[cells[1]]
-		out = append(out, manifestField{ref, fill(strings.Split(cells[2], "."), stars)})
+		for _, ref := range r.objectsOf(p, cells[1]) {
+			out = append(out, manifestField{ref, fill(strings.Split(cells[2], "."), stars)})
+		}
 	}
-	return append(out, volumeFields(p, field)...)
+	return out
+}
+
+// objectsOf are the objects that a word of sources stands for.
+func (r *Result) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
+	switch word {
+	case fromPool:
+		return []intent.ObjectRef{p.Infrastructure}
+	case fromMachine:
+		return []intent.ObjectRef{p.MachinePool}
+	case fromBoot:
+		return []intent.ObjectRef{p.Bootstrap}
+	}
+	cluster, _ := r.Set.Cluster(p.ClusterKey)
+	var out []intent.ObjectRef
+	for _, o := range r.Objects {
+		ref := o.Ref
+		if ref.Namespace != p.ClusterKey.Namespace {
+			continue
+		}
+		switch {
+		case word == fromCluster && ref.Kind == "Cluster" && ref.Group() == "cluster.x-k8s.io" && ref.Name == p.ClusterKey.Name,
+			word == fromControl && ref.Kind == "AWSManagedControlPlane" && ref.Name == cluster.ControlPlaneName,
+			word == fromInfra && ref.Kind == "AWSCluster" && r.infraName(p) == ref.Name:
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// infraName is the name of the pool's AWSCluster.
+func (r *Result) infraName(p *intent.Pool) string {
+	for _, ref := range r.objectsOf(p, fromCluster) {
+		if n := r.node(ref, intent.Path{"spec", "infrastructureRef", "name"}); n != nil {
+			return n.Value
+		}
+	}
+	return ""
 }
 
 // match compares a field with a pattern and returns what its stars stand for.
@@ -156,36 +329,4 @@ func fill(pattern, stars []string) intent.Path {
 		out[i] = e
 	}
 	return out
-}
-
-// volumeFields maps block device mappings: the root volume comes first in the
-// template where there is one, and has a field of its own in the manifest.
-func volumeFields(p *intent.Pool, field intent.Path) []manifestField {
-	names := map[string]string{"VolumeSize": "size", "VolumeType": "type", "Iops": "iops", "Throughput": "throughput", "Encrypted": "encrypted", "KmsKeyId": "encryptionKey"}
-	stars, ok := match([]string{"launchTemplate", "data", "BlockDeviceMappings", "*", "*"}, field)
-	if !ok || p.LaunchTemplate == nil {
-		return nil
-	}
-	name := "deviceName"
-	if len(field) > 5 {
-		if name, ok = names[field[5]]; !ok {
-			return nil
-		}
-	}
-	for i := range p.LaunchTemplate.Data.BlockDeviceMappings {
-		if intent.Index(i) != stars[0] {
-			continue
-		}
-		at := intent.Path{"spec", "awsLaunchTemplate"}
-		switch {
-		case !p.LaunchTemplate.RootDevice:
-			at = at.Join("nonRootVolumes", intent.Index(i), name)
-		case i == 0:
-			at = at.Join("rootVolume", name)
-		default:
-			at = at.Join("nonRootVolumes", intent.Index(i-1), name)
-		}
-		return []manifestField{{p.Infrastructure, at}}
-	}
-	return nil
 }

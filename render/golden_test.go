@@ -86,7 +86,7 @@ func results(t *testing.T, r *render.Result) (sections []string, got map[string]
 	got = map[string]string{"diags": printDiags(r.Diags)}
 	sections = []string{"diags"}
 	if len(r.Set.Pools)+len(r.Set.Clusters) > 0 {
-		out, err := r.IntentsYAML()
+		out, err := r.IntentsYAML(asItIs)
 		if err != nil {
 			t.Fatal(err)
 		}

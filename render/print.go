@@ -25,8 +25,8 @@ type printedPool struct {
 }
 
 // IntentsJSON prints the intents as JSON. Each pool has a member origins, which
-// maps fields to the places that set them; a default has none.
-func (r *Result) IntentsJSON() ([]byte, error) {
+// maps fields to the places that set them, as place has them; a default has none.
+func (r *Result) IntentsJSON(place func(diag.Position) diag.Position) ([]byte, error) {
 	out := r.printed()
 	for i := range out.Pools {
 		p := &out.Pools[i]
@@ -35,7 +35,7 @@ func (r *Result) IntentsJSON() ([]byte, error) {
 			return nil, err
 		}
 		p.Origins = map[string]diag.Position{}
-		r.eachOrigin(&p.Pool, doc, nil, func(path intent.Path, _ *yaml.Node, at diag.Position) { p.Origins[path.String()] = at })
+		r.eachOrigin(&p.Pool, doc, func(path intent.Path, _ *yaml.Node, at diag.Position) { p.Origins[path.String()] = place(at) })
 	}
 	text, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
@@ -45,15 +45,15 @@ func (r *Result) IntentsJSON() ([]byte, error) {
 }
 
 // IntentsYAML prints the intents as YAML, with the place that set a field as a
-// comment beside it; a default has none.
-func (r *Result) IntentsYAML() ([]byte, error) {
+// comment beside it, as place has it; a default has none.
+func (r *Result) IntentsYAML(place func(diag.Position) diag.Position) ([]byte, error) {
 	out := r.printed()
 	doc, err := nodeOf(out)
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range member(doc, "pools").Content {
-		r.eachOrigin(&out.Pools[i].Pool, n, nil, func(_ intent.Path, value *yaml.Node, at diag.Position) { value.LineComment = at.String() })
+		r.eachOrigin(&out.Pools[i].Pool, n, func(_ intent.Path, value *yaml.Node, at diag.Position) { value.LineComment = place(at).String() })
 	}
 	var buf bytes.Buffer
 	enc := yaml.NewEncoder(&buf)
@@ -108,22 +108,13 @@ func member(n *yaml.Node, key string) *yaml.Node {
 }
 
 // eachOrigin visits the scalars of a printed pool whose origin is known.
-func (r *Result) eachOrigin(p *intent.Pool, n *yaml.Node, path intent.Path, visit func(intent.Path, *yaml.Node, diag.Position)) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			r.eachOrigin(p, n.Content[i+1], path.Join(n.Content[i].Value), visit)
-		}
-	case yaml.SequenceNode:
-		for i, c := range n.Content {
-			r.eachOrigin(p, c, path.Join(intent.Index(i)), visit)
-		}
-	default:
-		for _, f := range manifestFields(p, path) {
+func (r *Result) eachOrigin(p *intent.Pool, n *yaml.Node, visit func(intent.Path, *yaml.Node, diag.Position)) {
+	eachScalar(n, nil, func(path intent.Path, n *yaml.Node) {
+		for _, f := range r.manifestFields(p, path) {
 			if at, ok := r.Origin(f.ref, f.path); ok {
 				visit(path, n, at)
 				return
 			}
 		}
-	}
+	})
 }

@@ -55,11 +55,11 @@ func TestPrintedIntentsHoldNoUserData(t *testing.T) {
 	if got := r.Set.Pools[0].LaunchTemplate.UserData.Text; got != "the-secret-text ${NOT_OURS}" {
 		t.Errorf("user data %q", got)
 	}
-	asJSON, err := r.IntentsJSON()
+	asJSON, err := r.IntentsJSON(asItIs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asYAML, err := r.IntentsYAML()
+	asYAML, err := r.IntentsYAML(asItIs)
 	if err != nil {
 		t.Fatal(err)
 	}

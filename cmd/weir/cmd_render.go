@@ -11,7 +11,8 @@ files, or one file, with the values of variables put in.
 
 It builds and does not validate: the exit code is 0 whenever the build and the
 values gave manifests. -o intents prints what weir makes of them instead, each field
-with the file and line that set it.
+with the file and line that set it as a comment; -o intents-json does so as JSON, with
+the places in the member origins of each pool. weir explain shows how a value came about.
 `
 
 func renderCommand(s surroundings) *cobra.Command {
@@ -26,7 +27,7 @@ func renderCommand(s surroundings) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	vars.add(c)
-	outputFlag(c, &output, outputYAML, outputIntents)
+	outputFlag(c, &output, outputYAML, outputIntents, outputIntentsJSON)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		values, err := vars.read()
 		if err != nil {
@@ -41,13 +42,19 @@ func renderCommand(s surroundings) *cobra.Command {
 			return failed("render "+args[0], r.Diags)
 		}
 		var out []byte
-		if output == outputIntents {
-			if out, err = r.IntentsYAML(); err != nil {
-				return err
-			}
-			s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
-		} else {
+		switch output {
+		case outputIntents:
+			out, err = r.IntentsYAML(r.place)
+		case outputIntentsJSON:
+			out, err = r.IntentsJSON(r.place)
+		default:
 			out = r.YAML()
+		}
+		if err != nil {
+			return err
+		}
+		if output != outputYAML {
+			s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
 		}
 		_, err = s.stdout.Write(out)
 		return err

@@ -16,7 +16,9 @@ const (
 	outputYAML     = "yaml"
 	outputIntents  = "intents"
 	outputSARIF    = "sarif"
-	outputGitHub   = "github"
+	// outputIntentsJSON is outputIntents as JSON.
+	outputIntentsJSON = "intents-json"
+	outputGitHub      = "github"
 )
 
 // choice is a flag's value that must be one of a few words.

@@ -123,6 +123,7 @@ type Result struct {
 	spent    atomic.Int64 // nanoseconds of builds for origins
 	probing  sync.Mutex
 	probed   map[string]diag.Position // by object and path; unknown ones too
+	cuts     []*yaml.Node             // what is left out to see what stood below
 }
 
 // Build builds path, which is a kustomization directory, a directory without a

@@ -13,10 +13,13 @@ import (
 type marker struct {
 	// only limits the marks to some scalars; nil marks all.
 	only func(n *yaml.Node, steps []step) bool
+	// typed changes numbers into other numbers instead of marking them.
+	typed bool
 	// alter holds new texts for scalars of kustomizations.
 	alter map[*yaml.Node]string
-	// drop is an entry of a kustomization's list to leave out.
-	drop *yaml.Node
+	// cut are nodes of kustomizations and patches to leave out: entries of lists,
+	// and the values of keys.
+	cut []*yaml.Node
 
 	plan   *plan
 	fed    map[string][]byte
@@ -163,7 +166,7 @@ func (m *marker) objectFile(f *file) error {
 // object marks one object of a file of resources and notes in an annotation
 // which it is.
 func (m *marker) object(p place, orig, c *yaml.Node) {
-	m.merge(p, orig, c)
+	m.merge(p, orig, c, source{how: Base})
 	_, meta := field(c, "metadata")
 	if meta == nil || meta.Kind != yaml.MappingNode {
 		return
@@ -180,19 +183,22 @@ func (m *marker) object(p place, orig, c *yaml.Node) {
 }
 
 // merge marks an object or a strategic-merge patch.
-func (m *marker) merge(p place, orig, c *yaml.Node) {
+func (m *marker) merge(p place, orig, c *yaml.Node, from source) {
 	if orig.Kind != yaml.MappingNode {
 		return
 	}
 	group, _, grouped := strings.Cut(text(orig, "apiVersion"), "/")
-	w := &markWalk{m: m, place: p, known: !grouped || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")}
+	known := !grouped || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+	from.whole = !known
+	w := &markWalk{m: m, place: p, known: known, from: from}
 	w.node(orig, c, nil)
 }
 
 // patch marks a patch of either form; c is the copy of one of its documents.
-func (m *marker) patch(p place, orig, c *yaml.Node) {
+func (m *marker) patch(p place, orig, c *yaml.Node, from source) {
 	if orig.Kind == yaml.MappingNode {
-		m.merge(p, orig, c)
+		from.how = Patch
+		m.merge(p, orig, c, from)
 		return
 	}
 	ops, copies := operations(orig), operations(c)
@@ -214,7 +220,8 @@ func (m *marker) patch(p place, orig, c *yaml.Node) {
 			steps = append(steps, step{elem: t, key: pathNode, val: pathNode, pointer: true})
 		}
 		steps[len(steps)-1].val = value
-		w := &markWalk{m: m, place: p}
+		from.how, from.op = JSONPatch, op
+		w := &markWalk{m: m, place: p, from: from}
 		w.node(value, copied, steps)
 	}
 }
@@ -223,8 +230,17 @@ func (m *marker) mark(c *yaml.Node, l leaf) {
 	if m.only != nil && !m.only(l.node, l.steps) {
 		return
 	}
-	c.Value += mark(len(m.leaves))
-	c.Tag, c.Style = "!!str", yaml.DoubleQuotedStyle
+	switch c.ShortTag() {
+	case "!!int", "!!float":
+		if m.typed {
+			c.Value += "1"
+			break
+		}
+		fallthrough
+	default:
+		c.Value += mark(len(m.leaves))
+		c.Tag, c.Style = "!!str", yaml.DoubleQuotedStyle
+	}
 	m.leaves = append(m.leaves, l)
 }
 
@@ -232,6 +248,7 @@ func (m *marker) mark(c *yaml.Node, l leaf) {
 type markWalk struct {
 	m     *marker
 	place place
+	from  source
 	known bool // the kind is in kustomize's schema, so its lists may merge by keys
 }
 
@@ -242,7 +259,7 @@ func (w *markWalk) node(orig, c *yaml.Node, steps []step) {
 	switch orig.Kind {
 	case yaml.ScalarNode:
 		if !isNull(orig) && !w.keep(steps) {
-			w.m.mark(c, leaf{place: w.place, node: orig, steps: append([]step(nil), steps...)})
+			w.m.mark(c, leaf{place: w.place, node: orig, steps: append([]step(nil), steps...), from: w.from})
 		}
 	case yaml.SequenceNode:
 		for i := range orig.Content {

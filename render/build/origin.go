@@ -150,9 +150,9 @@ func (r *Result) position(f located, key bool) (diag.Position, bool) {
 	if r.probed == nil {
 		r.probed = map[string]diag.Position{}
 	}
-	at, ok := r.probe(f)
-	r.probed[id] = at
-	return at, ok
+	s, ok := r.probe(f)
+	r.probed[id] = s.at
+	return s.at, ok
 }
 
 // leafOf returns the leaf that the field at f came from or, for a mapping or a
@@ -255,7 +255,7 @@ func (r *Result) documentLeaf(f located, o traced) (*leaf, bool) {
 		return nil, false
 	}
 	d := r.trace().docs[o.doc]
-	l := &leaf{place: d.place, node: d.node}
+	l := &leaf{place: d.place, node: d.node, from: source{how: Base}}
 	for _, elem := range f.path {
 		key, val := field(l.node, elem)
 		if val == nil {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -23,6 +24,7 @@ type stack struct {
 	top   string
 	owner map[string]string // field -> file
 	value map[string]string
+	past  map[string][]string // field -> all that set it, as file=value
 	name  string
 }
 
@@ -30,13 +32,14 @@ const poolHead = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWS
 
 func drawStack(t *rapid.T) stack {
 	fields := []string{"a", "b", "c", "d", "e", "f"}
-	s := stack{tree: tree.Map{}, owner: map[string]string{}, value: map[string]string{}, name: "web"}
+	s := stack{tree: tree.Map{}, owner: map[string]string{}, value: map[string]string{}, past: map[string][]string{}, name: "web"}
 	n := 0
 	set := func(file, field string) string {
 		// Few different values, so that several places say the same.
 		n++
 		v := fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "value"))
 		s.owner[field], s.value[field] = file, v
+		s.past[field] = append(s.past[field], file+"="+v)
 		return v
 	}
 	body := "spec:\n  nested:\n    zones: [x, y]\n"
@@ -128,6 +131,7 @@ func TestOriginProperty(t *testing.T) {
 			if field != probed {
 				continue
 			}
+			checkChain(t, s, r, ref, field, at)
 			lines[at.Line-1] = line[:at.Column-1] + "9" + line[at.Column-1:]
 			changed := tree.Map{}
 			for k, v := range s.tree {
@@ -143,6 +147,27 @@ func TestOriginProperty(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The chain of a field is what the model knows of its past.
+func checkChain(t *rapid.T, s stack, r *build.Result, ref intent.ObjectRef, field string, origin diag.Position) {
+	chain, ok := r.Chain(ref, intent.Path{"spec", "nested", field})
+	if !ok {
+		t.Fatalf("%s has no chain", field)
+	}
+	var got []string
+	for _, step := range chain {
+		if step.How == build.Unknown || step.Value == nil {
+			t.Fatalf("%s: the chain %v holds what cannot be told\n%v", field, chain, s.tree)
+		}
+		got = append(got, step.File+"="+*step.Value)
+	}
+	if !slices.Equal(got, s.past[field]) {
+		t.Fatalf("%s: chain %v, want %v\n%v", field, got, s.past[field], s.tree)
+	}
+	if last := chain[len(chain)-1].Position; last != origin {
+		t.Fatalf("%s: the chain ends at %v, the origin is %v", field, last, origin)
+	}
 }
 
 func mustBuild(t *testing.T, m tree.Map, path string, o build.Options) *build.Result {

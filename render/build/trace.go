@@ -3,6 +3,7 @@ package build
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,17 @@ type leaf struct {
 	steps []step // from the object's root down to the scalar
 	// own marks a field of a kustomization, such as a label's value, that lands
 	// at many paths.
-	own bool
+	own  bool
+	from source
+}
+
+// source is the kind of text that a scalar stands in.
+type source struct {
+	how   How
+	kust  *kust      // the kustomization that brings the text in; nil for a file of objects
+	entry *yaml.Node // its entry there
+	op    *yaml.Node // the operation of a JSON patch
+	whole bool       // a merge takes over a list as a whole
 }
 
 // step is one element of a path with the nodes it consists of in the source.
@@ -124,27 +135,33 @@ func (r *Result) traceWith(m *marker) *trace {
 	for i := range t.objects {
 		t.objects[i].doc = -1
 	}
-	if r.plan == nil {
-		return t
-	}
-	m.plan = r.plan
-	fed, ok := m.markAll()
-	if !ok {
-		return t
-	}
-	// All origins of a result together may take as long as a build may.
-	left := r.limits.Duration - time.Duration(r.spent.Load())
-	if left <= 0 {
-		return t
-	}
-	start := time.Now()
-	nodes := r.plan.again(fed, left)
-	r.spent.Add(int64(time.Since(start)))
-	if nodes != nil {
+	if nodes := r.build(m); nodes != nil {
 		t.leaves, t.docs = m.leaves, m.docs
 		t.match(r.raw, nodes)
 	}
 	return t
+}
+
+// build runs the plan as a marker says; nil if that fails.
+func (r *Result) build(m *marker) []*yaml.Node {
+	if r.plan == nil {
+		return nil
+	}
+	m.plan = r.plan
+	m.cut = append(slices.Clip(m.cut), r.cuts...)
+	fed, ok := m.markAll()
+	if !ok {
+		return nil
+	}
+	// All origins of a result together may take as long as a build may.
+	left := r.limits.Duration - time.Duration(r.spent.Load())
+	if left <= 0 {
+		return nil
+	}
+	start := time.Now()
+	nodes := r.plan.again(fed, left)
+	r.spent.Add(int64(time.Since(start)))
+	return nodes
 }
 
 // again runs the plan for an origin, with counts of its own. It returns nil if

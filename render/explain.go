@@ -1,0 +1,264 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+)
+
+// Source says where a field's value comes from.
+type Source string
+
+// The sources of values.
+const (
+	// Written is a value that a file holds.
+	Written Source = "written"
+	// Default is a value that no file holds; the field's Note says whose default
+	// it is.
+	Default Source = "default"
+	// Derived is a value that weir makes of others, as its Note says.
+	Derived Source = "derived"
+	// Unknown is a value that a file holds, and it cannot be told which.
+	Unknown Source = "unknown"
+)
+
+// Field is a scalar of a pool, with where its value comes from.
+type Field struct {
+	// Path is inside the pool, as intents are printed. It is empty for a field
+	// of a manifest that no field of the pool takes its value from.
+	Path intent.Path
+	// Value is as YAML prints it, with secrets taken out.
+	Value  string
+	Source Source
+	// Object and Manifest name the manifest's field that holds the value, or
+	// would if it were written; the zero value if there is none.
+	Object   intent.ObjectRef
+	Manifest intent.Path
+	// Origin is the place of a written value.
+	Origin diag.Position
+	// Note says what there is to know of a default or a derived value.
+	Note string
+
+	candidates []manifestField
+}
+
+// Spec is the manifest's field as plans name it: below spec.
+func (f Field) Spec() intent.Path {
+	if len(f.Manifest) > 1 && f.Manifest[0] == "spec" {
+		return f.Manifest[1:]
+	}
+	return f.Manifest
+}
+
+// Fields returns all fields of a pool, in the order in which intents are printed.
+// Of user data it tells the number of bytes.
+func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
+	doc, err := nodeOf(*p)
+	if err != nil {
+		return nil, err
+	}
+	var out []Field
+	eachScalar(doc, nil, func(path intent.Path, n *yaml.Node) {
+		if path[0] != "blocked" {
+			out = append(out, r.field(p, path, n.Value))
+		}
+	})
+	if t := p.LaunchTemplate; t != nil && t.UserData.Text != "" {
+		path := intent.Path{"launchTemplate", "userData", "text"}
+		f := r.field(p, path, "")
+		f.Value = bytesOf(t.UserData.Text)
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
+	f := Field{Path: path, Value: r.Hidden.Redact(value), Source: Default, candidates: r.manifestFields(p, path)}
+	for _, c := range f.candidates {
+		if at, ok := r.Origin(c.ref, c.path); ok {
+			f.Object, f.Manifest, f.Origin, f.Source = c.ref, c.path, at, Written
+			return f
+		}
+	}
+	for _, c := range f.candidates {
+		if r.node(c.ref, c.path) != nil {
+			f.Object, f.Manifest, f.Source = c.ref, c.path, Unknown
+			return f
+		}
+	}
+	if len(f.candidates) > 0 {
+		f.Object, f.Manifest = f.candidates[0].ref, f.candidates[0].path
+	}
+	f.Source, f.Note = noteOf(path)
+	return f
+}
+
+// Select returns the fields that a name stands for: a field of the pool as
+// intents are printed, a field of its manifests as plans name it, below spec, or
+// in full; and all fields below one. It returns nil if there is none.
+func (r *Result) Select(p *intent.Pool, fields []Field, name intent.Path) []Field {
+	var out []Field
+	for _, f := range fields {
+		if below(f.Path, name) {
+			out = append(out, f)
+		}
+	}
+	full := name
+	if len(name) > 0 && name[0] != "spec" && name[0] != "metadata" {
+		full = intent.Path{"spec"}.Join(name...)
+	}
+	for _, ref := range []intent.ObjectRef{p.Infrastructure, p.MachinePool} {
+		if len(out) > 0 {
+			return out
+		}
+		out = r.ofManifest(fields, ref, full)
+	}
+	return out
+}
+
+// ofManifest are the fields that a field of a manifest sets, or would set.
+func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Path) []Field {
+	var out []Field
+	taken := map[string]bool{}
+	for _, f := range fields {
+		if f.Source == Written || f.Source == Unknown {
+			if f.Object == ref && below(f.Manifest, name) {
+				out = append(out, f)
+				taken[f.Manifest.String()] = true
+			}
+			continue
+		}
+		for _, c := range f.candidates {
+			if c.ref == ref && below(c.path, name) {
+				out = append(out, f)
+				break
+			}
+		}
+	}
+	n := r.node(ref, name)
+	if n == nil {
+		return out
+	}
+	eachScalar(n, name, func(path intent.Path, n *yaml.Node) {
+		if taken[path.String()] {
+			return
+		}
+		f := Field{Value: r.Hidden.Redact(n.Value), Source: Unknown, Object: ref, Manifest: path}
+		if at, ok := r.Origin(ref, path); ok {
+			f.Origin, f.Source = at, Written
+		}
+		out = append(out, f)
+	})
+	return out
+}
+
+// Chain returns what gave a field its value, in the order that it happened, with
+// secrets taken out. It is empty for what is not written, and holds no values for
+// user data and Secrets. See build.Result.Chain.
+func (r *Result) Chain(f Field) []build.Step {
+	if f.Source != Written {
+		return nil
+	}
+	steps, _ := r.built.Chain(f.Object, f.Manifest)
+	hidden := f.Object.Kind == "Secret" || f.Object.Group() == "bootstrap.cluster.x-k8s.io"
+	for i := range steps {
+		switch v := steps[i].Value; {
+		case hidden:
+			steps[i].Value = nil
+		case v != nil:
+			text := r.Hidden.Redact(*v)
+			steps[i].Value = &text
+		}
+	}
+	return steps
+}
+
+// Names are the names that Select knows for fields: of manifests as plans name
+// them, and of the pool.
+func Names(fields []Field) []string {
+	var out []string
+	for _, f := range fields {
+		if m := f.Spec(); len(m) > 0 && (f.Source == Written || len(f.candidates) == 1) && !slices.Contains(out, m.String()) {
+			out = append(out, m.String())
+		}
+	}
+	for _, f := range fields {
+		if name := f.Path.String(); name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// node is a field of a rendered object, nil if it is not there.
+func (r *Result) node(ref intent.ObjectRef, path intent.Path) *yaml.Node {
+	i := slices.IndexFunc(r.Objects, func(o manifest.Object) bool { return o.Ref == ref })
+	if i < 0 {
+		return nil
+	}
+	n := r.Objects[i].Node
+	for _, e := range path {
+		if n = child(n, e); n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+func child(n *yaml.Node, elem string) *yaml.Node {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == elem {
+				return n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			if intent.Index(i) == elem {
+				return c
+			}
+		}
+	case yaml.AliasNode:
+		return child(n.Alias, elem)
+	}
+	return nil
+}
+
+// below reports whether a path is the named one or leads below it, in whatever
+// case it is written.
+func below(path, name intent.Path) bool {
+	if len(path) < len(name) || len(name) == 0 {
+		return false
+	}
+	for i := range name {
+		if !strings.EqualFold(path[i], name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// eachScalar visits the scalars at and below a node.
+func eachScalar(n *yaml.Node, path intent.Path, visit func(intent.Path, *yaml.Node)) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			eachScalar(n.Content[i+1], path.Join(n.Content[i].Value), visit)
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			eachScalar(c, path.Join(intent.Index(i)), visit)
+		}
+	case yaml.AliasNode:
+		eachScalar(n.Alias, path, visit)
+	default:
+		visit(path, n)
+	}
+}

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// listFields are the manifest fields of what stands in a list that the pool has
+// in an order of its own; ok is false for all else.
+func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
+	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
+	spec := intent.Path{"spec"}
+	i, rest, list := listed(field)
+	t := p.LaunchTemplate
+	switch list {
+	case "launchTemplate.data.BlockDeviceMappings":
+		at := spec.Join("awsLaunchTemplate", "nonRootVolumes", intent.Index(i))
+		switch {
+		case t.RootDevice && i == 0:
+			at = spec.Join("awsLaunchTemplate", "rootVolume")
+		case t.RootDevice:
+			at[len(at)-1] = intent.Index(i - 1)
+		}
+		var fields []manifestField
+		for _, name := range volumeFields[rest] {
+			fields = append(fields, pool(at.Join(name))...)
+		}
+		return fields, true
+	case "launchTemplate.data.TagSpecifications":
+		// [i].Tags[j].Key and .Value
+		j, _, inner := listed(field[3:])
+		if inner != ".Tags" && inner != "Tags" || i >= len(t.Data.TagSpecifications) || j >= len(t.Data.TagSpecifications[i].Tags) {
+			return nil, true
+		}
+		return r.manifestFields(p, intent.Path{"launchTemplate", "tags", t.Data.TagSpecifications[i].Tags[j].Key}), true
+	case "launchTemplate.data.SecurityGroupIds":
+		return pool(r.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i, "id").Join("id")), true
+	case "launchTemplate.securityGroups":
+		// The first is the cluster's.
+		if rest != "filters" && rest != "kind" || i == 0 {
+			return nil, strings.HasPrefix(rest, "filters") || rest == "kind"
+		}
+		return pool(r.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i-1, "filters").Join("filters")), true
+	case "group.suspendedProcesses":
+		name := p.Group.SuspendedProcesses[i].Name
+		name = strings.ToLower(name[:1]) + name[1:]
+		if strings.HasPrefix(name, "aZ") {
+			name = "az" + name[2:]
+		}
+		at := spec.Join("suspendProcesses")
+		return append(pool(at.Join("processes", name)), pool(at.Join("all"))...), true
+	case "group.lifecycleHooks":
+		return pool(r.named(p, spec.Join("lifecycleHooks"), map[string]string{"name": p.Group.LifecycleHooks[i].Name}).Join(rest)), true
+	case "nodegroup.taints":
+		taint := p.Nodegroup.Taints[i]
+		effect := strings.ToLower(strings.ReplaceAll(taint.Effect, "_", "-"))
+		return pool(r.named(p, spec.Join("taints"), map[string]string{"key": taint.Key, "value": taint.Value, "effect": effect}).Join(rest)), true
+	}
+	return nil, false
+}
+
+// volumeFields says which of a volume's fields in the manifest set one of a block
+// device mapping.
+var volumeFields = map[string][]string{
+	"DeviceName": {"deviceName"}, "Ebs.VolumeSize": {"size"}, "Ebs.VolumeType": {"type"}, "Ebs.Iops": {"iops"},
+	"Ebs.Throughput": {"throughput"}, "Ebs.Encrypted": {"encrypted", "encryptionKey"}, "Ebs.KmsKeyId": {"encryptionKey"},
+}
+
+// listed splits a field at its first index.
+func listed(field intent.Path) (i int, rest, list string) {
+	n := slices.IndexFunc(field, func(e string) bool { return strings.HasPrefix(e, "[") })
+	if n < 0 {
+		return 0, "", ""
+	}
+	i, err := strconv.Atoi(strings.Trim(field[n], "[]"))
+	if err != nil {
+		return 0, "", ""
+	}
+	return i, strings.Join(field[n+1:], "."), strings.Join(field[:n], ".")
+}
+
+// nth is the path of the i-th item of a list that has a field.
+func (r *Result) nth(p *intent.Pool, list intent.Path, i int, field string) intent.Path {
+	return r.item(p, list, func(at intent.Path) bool {
+		if r.node(p.Infrastructure, at.Join(field)) == nil {
+			return false
+		}
+		i--
+		return i < 0
+	})
+}
+
+// named is the path of the item of a list whose fields have the given values.
+func (r *Result) named(p *intent.Pool, list intent.Path, values map[string]string) intent.Path {
+	return r.item(p, list, func(at intent.Path) bool {
+		for name, value := range values {
+			if n := r.node(p.Infrastructure, at.Join(name)); n == nil || n.Value != value {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (r *Result) item(p *intent.Pool, list intent.Path, is func(intent.Path) bool) intent.Path {
+	n := r.node(p.Infrastructure, list)
+	for i := 0; n != nil && i < len(n.Content); i++ {
+		if at := list.Join(intent.Index(i)); is(at) {
+			return at
+		}
+	}
+	return list
+}
+
+// bytesOf says how large a text is that is not shown.
+func bytesOf(text string) string { return "user data, " + strconv.Itoa(len(text)) + " bytes" }
