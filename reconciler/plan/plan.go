@@ -141,9 +141,8 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Schema: "weir.dev/plan/v1", Target: p.Target, Revision: p.Revision, Digest: p.Digest(),
 		Summary: p.Summary, Steps: p.Steps, Diagnostics: p.Diagnostics,
 	}
-	if out.Steps == nil {
-		out.Steps = []Step{}
-	}
+	// The plan may be shown in several places at once, so it is not changed.
+	out.Steps = append([]Step{}, out.Steps...)
 	for i := range out.Steps {
 		if out.Steps[i].Changes == nil {
 			out.Steps[i].Changes = []Change{}
