@@ -120,20 +120,20 @@ func (c *Cloud) startRefresh(ctx context.Context, a plan.StartRefresh) (plan.Res
 			SkipMatching: aws.Bool(true), InstanceWarmup: a.Preferences.InstanceWarmup,
 			MinHealthyPercentage: a.Preferences.MinHealthyPercentage, MaxHealthyPercentage: a.Preferences.MaxHealthyPercentage,
 		},
-	})
+	}, withoutDoubt)
 	e := classify("autoscaling", "StartInstanceRefresh", err)
 	if e == nil {
 		return plan.Result{RefreshID: aws.ToString(out.InstanceRefreshId)}, nil
 	}
-	if e.Code != "InstanceRefreshInProgress" {
+	if e.Code != "InstanceRefreshInProgress" && e.Kind != plan.Transient {
 		return plan.Result{}, e
 	}
-	// It may be this very one, whose first answer was lost.
+	// It may be this very one, whose answer was lost.
 	running, err := c.newestRefresh(ctx, a.Group)
 	if err != nil {
-		return plan.Result{}, err
+		return plan.Result{}, e
 	}
-	if running.Active() && sameTemplate(running.Template, a.Template) && reflect.DeepEqual(running.MixedInstancesPolicy, a.MixedInstancesPolicy) {
+	if (running.Active() || e.Kind == plan.Transient && running.Status == "Successful") && sameTemplate(running.Template, a.Template) && reflect.DeepEqual(running.MixedInstancesPolicy, a.MixedInstancesPolicy) {
 		return plan.Result{RefreshID: running.ID}, nil
 	}
 	return plan.Result{}, e

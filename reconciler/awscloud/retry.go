@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 )
 
 // How often a call is tried, and how long it waits at most between two tries.
@@ -19,7 +20,8 @@ const (
 // newRetryer returns the SDK's standard retryer. A write may be retried after a
 // lost answer, although the first attempt may have had its effect, because
 // every write of Execute is either the same when done twice, or carries a client
-// token, or knows its own work when AWS says that it exists already.
+// token, or knows its own work when AWS says that it exists already. One that is
+// none of these is sent with withoutDoubt.
 func newRetryer(attempts int, backoff time.Duration) aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
@@ -27,5 +29,17 @@ func newRetryer(attempts int, backoff time.Duration) aws.Retryer {
 			o.MaxAttempts = maxAttempts
 		}
 		o.MaxBackoff = backoff
+	})
+}
+
+// withoutDoubt has a call tried again only where AWS said that it did not take
+// it, and not where the answer was lost: an instance refresh has no client token,
+// and the first one may have ended when the second attempt arrives. The next pass
+// sees what became of it.
+func withoutDoubt(o *autoscaling.Options) {
+	usual := o.Retryer
+	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+		s.MaxAttempts = usual.MaxAttempts()
+		s.Retryables = []retry.IsErrorRetryable{retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes}}
 	})
 }
