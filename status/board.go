@@ -82,6 +82,8 @@ type Board struct {
 	runs    ring[Run]
 	events  ring[Event]
 	beat    time.Time
+	// within is how long after a beat the next sign of life may take.
+	within time.Duration
 	// configured says that Configure was called.
 	configured bool
 }
@@ -274,18 +276,20 @@ func (b *Board) Event(e Event) {
 	b.events.add(e)
 }
 
-// Beat says that the reconciler's loop is alive; every report says so too.
-func (b *Board) Beat() {
+// Beat says that the reconciler's loop is alive, and that the next sign of life
+// may take as long as within; every report says that it is alive, too.
+func (b *Board) Beat(within time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.beat = b.now()
+	b.beat, b.within = b.now(), within
 }
 
-// lastBeat is the time of the last sign of life, zero before the first.
-func (b *Board) lastBeat() time.Time {
+// lastBeat is the time of the last sign of life, zero before the first, and how
+// long the next may take.
+func (b *Board) lastBeat() (beat time.Time, within time.Duration) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.beat
+	return b.beat, b.within
 }
 
 // Sources returns all sources by name.

@@ -210,7 +210,7 @@ func TestBoardConcurrently(t *testing.T) {
 			for range 20 {
 				b.Report(context.Background(), with(report("prod", pool("prod", "web")), plan.Done, rolloutSteps()...))
 				b.Due("prod", noon)
-				b.Beat()
+				b.Beat(time.Minute)
 			}
 		})
 		wg.Go(func() {

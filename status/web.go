@@ -22,7 +22,8 @@ type HandlerOptions struct {
 	// Metrics serves /metrics; nil leaves it out.
 	Metrics http.Handler
 	// StaleAfter is how long the reconciler may show no sign of life until
-	// /healthz says so; 0 means 10 minutes.
+	// /healthz says so, unless a beat said that it may take longer; 0 means 10
+	// minutes.
 	StaleAfter time.Duration
 	Logger     *slog.Logger
 }
@@ -141,11 +142,11 @@ func (w *web) render(rw http.ResponseWriter, status int, name string, view any) 
 }
 
 func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
-	beat := w.board.lastBeat()
+	beat, within := w.board.lastBeat()
 	if beat.IsZero() {
 		beat = w.started
 	}
-	if silent := w.board.now().Sub(beat); silent > w.o.StaleAfter {
+	if silent := w.board.now().Sub(beat); silent > max(within, w.o.StaleAfter) {
 		plain(rw, http.StatusServiceUnavailable, fmt.Sprintf("stuck: no sign of life from the reconciler for %s", silent.Round(time.Second)))
 		return
 	}

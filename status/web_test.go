@@ -287,10 +287,14 @@ func TestHealth(t *testing.T) {
 	}{
 		{func() {}, 200},
 		{func() { now = now.Add(2 * time.Minute) }, 503}, // never started
-		{b.Beat, 200},
+		{func() { b.Beat(0) }, 200},
 		{func() { now = now.Add(59 * time.Second) }, 200},
 		{func() { now = now.Add(2 * time.Second) }, 503},
 		{func() { b.Report(t.Context(), report("prod")) }, 200},
+		{func() { b.Beat(time.Hour); now = now.Add(59 * time.Minute) }, 200}, // as its interval says
+		{func() { now = now.Add(2 * time.Minute) }, 503},
+		{func() { b.Beat(time.Second); now = now.Add(50 * time.Second) }, 200},
+		{func() { now = now.Add(11 * time.Second) }, 503},
 	} {
 		c.do()
 		if got := code(); got != c.want {

@@ -40,8 +40,19 @@ import (
 )
 
 // stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and
-// systemd wait by default or by custom before they kill.
-const stopWithin = 25 * time.Second
+// systemd wait by default or by custom before they kill. A step may take what the
+// others leave, and always has its own share: what must be saved is saved, however
+// slow AWS or a forge is. Steps without a share only close something.
+const (
+	stopWithin      = 25 * time.Second
+	reloadShare     = 2 * time.Second
+	loopShare       = 6 * time.Second
+	sourcesShare    = 2 * time.Second
+	statusesShare   = 5 * time.Second
+	pageShare       = 4 * time.Second // its own bound is 3 s
+	embeddedShare   = 5 * time.Second // its own bound is 5 s
+	reloadStopBound = 10 * time.Second
+)
 
 // Options of a daemon.
 type Options struct {
@@ -77,6 +88,8 @@ type App struct {
 	cleanups []cleanup
 	fatal    chan error
 	bell     chan struct{}
+	// word is rung by each source that says something.
+	word chan struct{}
 
 	mu sync.Mutex // guards what follows
 	// nudge rings the loop that runs now.
@@ -85,14 +98,15 @@ type App struct {
 
 // cleanup is a named step of Stop.
 type cleanup struct {
-	name string
-	run  func(context.Context) error
+	name  string
+	share time.Duration
+	run   func(context.Context) error
 }
 
 // New opens the state directory, the listeners and the sources. It starts no
 // goroutine.
 func New(ctx context.Context, o Options) (*App, error) {
-	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), nudge: func() {}}
+	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), nudge: func() {}}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Stop(ctx))
 	}
@@ -105,7 +119,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.state, err = OpenState(o.Config.StateDir); err != nil {
 		return err
 	}
-	a.onStop("state directory", func(context.Context) error { return a.state.Close() })
+	a.onStop("state directory", 0, func(context.Context) error { return a.state.Close() })
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
 	}
@@ -113,7 +127,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.listener, err = lc.Listen(ctx, "tcp", o.Config.Listen); err != nil {
 		return fmt.Errorf("open page: %w", err)
 	}
-	a.onStop("listener", func(context.Context) error { return ignoreClosed(a.listener.Close()) })
+	a.onStop("listener", 0, func(context.Context) error { return ignoreClosed(a.listener.Close()) })
 	if o.Config.AWS.Endpoint == config.EmbeddedEndpoint {
 		a.emulator, err = embedded.New(ctx, embedded.Options{
 			Listen: "127.0.0.1:0", State: a.state.path("embedded-aws.json"), Logger: o.Logger,
@@ -121,7 +135,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		a.onStop("listener of the embedded AWS", func(context.Context) error { return ignoreClosed(a.emulator.Close()) })
+		a.onStop("listener of the embedded AWS", 0, func(context.Context) error { return ignoreClosed(a.emulator.Close()) })
 	}
 	a.telemetry()
 	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
@@ -184,33 +198,32 @@ func (a *App) embeddedURL() string {
 }
 
 // onStop adds a step that Stop runs before the steps that were added earlier.
-func (a *App) onStop(name string, run func(context.Context) error) {
-	a.cleanups = append(a.cleanups, cleanup{name, run})
+func (a *App) onStop(name string, share time.Duration, run func(context.Context) error) {
+	a.cleanups = append(a.cleanups, cleanup{name, share, run})
 }
 
 // Start starts the goroutines. They live until Stop, whatever becomes of ctx.
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if a.emulator != nil {
-		a.onStop("embedded AWS", a.spawn(ctx, "embedded AWS", a.emulator.Run))
+		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}
 	server := &http.Server{
 		Handler: a.board.Handler(status.HandlerOptions{
 			Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log,
-			StaleAfter: max(10*time.Minute, 3*time.Duration(a.o.Config.Interval)),
 		}),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	a.onStop("page", a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
-	a.onStop("statuses", func(ctx context.Context) error { return a.gen.stopStatuses(ctx) })
+	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
+	a.onStop("statuses", statusesShare, func(ctx context.Context) error { return a.gen.stopStatuses(ctx) })
 	a.gen.startStatuses(ctx, a)
-	a.onStop("sources", func(ctx context.Context) error { return a.gen.stopSources(ctx) })
+	a.onStop("sources", sourcesShare, func(ctx context.Context) error { return a.gen.stopSources(ctx) })
 	a.gen.startSources(ctx, a)
 	loop := &running{}
-	a.onStop("loop", func(ctx context.Context) error { return loop.halt(ctx) })
+	a.onStop("loop", loopShare, func(ctx context.Context) error { return loop.halt(ctx) })
 	a.startLoop(ctx, loop)
-	a.onStop("configuration", a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, loop) }))
+	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, loop) }))
 	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
 }
 
@@ -263,12 +276,31 @@ func (a *App) spawn(ctx context.Context, name string, run func(context.Context) 
 func (a *App) Stop(ctx context.Context) error {
 	var errs []error
 	for i := len(a.cleanups) - 1; i >= 0; i-- {
-		if err := a.cleanups[i].run(ctx); err != nil {
+		bound, cancel := a.boundOf(ctx, i)
+		err := a.cleanups[i].run(bound)
+		cancel()
+		if err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", a.cleanups[i].name, err))
 		}
 	}
 	a.cleanups = nil
 	return errors.Join(errs...)
+}
+
+// boundOf is the context of a step of Stop: it leaves the steps after it their
+// shares, and has its own though ctx may have ended.
+func (a *App) boundOf(ctx context.Context, step int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	for _, later := range a.cleanups[:step] {
+		deadline = deadline.Add(-later.share)
+	}
+	if least := time.Now().Add(a.cleanups[step].share); deadline.Before(least) {
+		deadline = least
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }
 
 // Run starts the daemon and stops it when ctx ends: the call in flight is

@@ -2,16 +2,10 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"net/http"
-	"net/url"
-	"os"
+	"maps"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +23,11 @@ type generation struct {
 	fleet     *fleet.Fleet
 
 	stopCommits func(context.Context) error
+	// routes are the ways to the forges, which decide whether a reload keeps
+	// their clients.
+	routes map[string]route
+	// asked is when a pass first wanted to know what the sources say.
+	asked time.Time
 	// begun holds, by source, the revision that Commits was told of.
 	begun map[string]string
 	// targets are those of the last composition.
@@ -38,6 +37,7 @@ type generation struct {
 // follower keeps the view of one source.
 type follower struct {
 	config config.Source
+	route  route
 	git    *source.Git
 	stop   func(context.Context) error
 	// heard is closed once the source has said something, good or bad.
@@ -49,13 +49,12 @@ type follower struct {
 }
 
 // newGeneration makes sources, renders and statuses as c says. Of an earlier
-// generation it takes over the sources that did not change, the renders, and the
-// statuses if no forge did.
+// generation it takes over the sources that did not change.
 func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation, error) {
-	g := &generation{config: c, followers: map[string]*follower{}, begun: map[string]string{}}
+	g := &generation{config: c, followers: map[string]*follower{}, begun: map[string]string{}, routes: map[string]route{}}
 	for _, s := range c.Sources {
 		if earlier != nil {
-			if f := earlier.followers[s.Name]; f != nil && f.config == s {
+			if f := earlier.followers[s.Name]; f != nil && f.config == s && f.route == routeOf(s) {
 				g.followers[s.Name] = f
 				continue
 			}
@@ -66,18 +65,23 @@ func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation,
 		}
 		g.followers[s.Name] = f
 	}
+	for _, f := range c.Forges {
+		g.routes[f.Source] = g.followers[f.Source].route
+	}
 	g.fleet = fleet.New(fleet.Options{
 		Config: c, Scopes: a.scopes, EmbeddedURL: a.embeddedURL(), DigestKey: a.key, Logger: a.log,
 	})
-	if earlier != nil {
-		g.fleet.Adopt(earlier.fleet)
-		g.targets = earlier.targets
-		if reflect.DeepEqual(earlier.config.Forges, c.Forges) {
-			g.commits, g.stopCommits, g.begun = earlier.commits, earlier.stopCommits, earlier.begun
-			return g, nil
-		}
-	}
 	return g, nil
+}
+
+// inherit takes over what passes have learnt: the renders, and the statuses if
+// the way to no forge has changed. No pass may be under way.
+func (g *generation) inherit(earlier *generation) {
+	g.fleet.Adopt(earlier.fleet)
+	g.targets = earlier.targets
+	if reflect.DeepEqual(earlier.config.Forges, g.config.Forges) && maps.Equal(earlier.routes, g.routes) {
+		g.commits, g.stopCommits, g.begun = earlier.commits, earlier.stopCommits, earlier.begun
+	}
 }
 
 // SourceConfig is a configured source as package source takes it, with its
@@ -97,7 +101,7 @@ func (a *App) newFollower(s config.Source) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &follower{config: s, git: git, heard: make(chan struct{}), view: fleet.View{ID: git.ID(), At: git.At}}, nil
+	return &follower{config: s, route: routeOf(s), git: git, heard: make(chan struct{}), view: fleet.View{ID: git.ID(), At: git.At}}, nil
 }
 
 // refText says which ref is followed.
@@ -148,30 +152,70 @@ func (f *follower) hear(a *App, s source.Snapshot, err error) {
 	}
 	a.board.Source(shown)
 	f.once.Do(func() { close(f.heard) })
+	select {
+	case a.word <- struct{}{}:
+	default:
+	}
 	a.ring()
 }
 
-// firstWord bounds how long the first pass waits for a source.
-const firstWord = 15 * time.Second
+// firstWord bounds how long the first pass waits for the first source, company
+// how long it then waits for the others: one that does not answer holds up its
+// own targets only.
+const (
+	firstWord = 15 * time.Second
+	company   = time.Second
+)
 
-// views are the sources as they stand, once each has said something.
-func (g *generation) views(ctx context.Context) (map[string]fleet.View, error) {
-	timer := time.NewTimer(firstWord)
-	defer timer.Stop()
-	out := map[string]fleet.View{}
-	for name, f := range g.followers {
+// views are the sources as they stand, once each has said something or has had
+// the time for it. Word is rung when one does.
+func (g *generation) views(ctx context.Context, word <-chan struct{}) (map[string]fleet.View, error) {
+	if g.asked.IsZero() {
+		g.asked = time.Now()
+	}
+	for {
+		wait := g.patience() - time.Since(g.asked)
+		if wait <= 0 {
+			break
+		}
+		timer := time.NewTimer(wait)
 		select {
-		case <-f.heard:
+		case <-word:
 		case <-timer.C:
-			timer.Reset(0) // the time is over for the others too
 		case <-ctx.Done():
+			timer.Stop()
 			return nil, ctx.Err()
 		}
+		timer.Stop()
+	}
+	out := map[string]fleet.View{}
+	for name, f := range g.followers {
 		f.mu.Lock()
 		out[name] = f.view
 		f.mu.Unlock()
 	}
 	return out, nil
+}
+
+// patience is how long after it asked a pass waits for the sources that have not
+// said anything yet.
+func (g *generation) patience() time.Duration {
+	heard := 0
+	for _, f := range g.followers {
+		select {
+		case <-f.heard:
+			heard++
+		default:
+		}
+	}
+	switch heard {
+	case len(g.followers):
+		return 0
+	case 0:
+		return firstWord
+	default:
+		return company
+	}
 }
 
 // stopSources ends the following of all sources.
@@ -218,60 +262,4 @@ func (g *generation) stopStatuses(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(g.stopCommits(ctx), g.commits.Close(ctx))
-}
-
-// newForge makes the client of a forge. A private certificate authority or a
-// proxy of the source holds for its forge too.
-func newForge(f config.Forge, s config.Source) (status.Forge, error) {
-	repository, err := status.RepositoryOf(f.URL)
-	if err != nil {
-		return nil, err
-	}
-	transport, err := forgeTransport(s)
-	if err != nil {
-		return nil, err
-	}
-	o := status.ForgeOptions{
-		URL: strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository, Transport: transport,
-		Token: func(context.Context) (string, error) {
-			text, err := os.ReadFile(f.TokenFile)
-			if err != nil {
-				return "", fmt.Errorf("read token: %w", err)
-			}
-			return strings.TrimSpace(string(text)), nil
-		},
-	}
-	if f.Type == config.GitHub {
-		if u, err := url.Parse(o.URL); err == nil && strings.EqualFold(u.Host, "github.com") {
-			o.URL = ""
-		}
-		return status.NewGitHub(o)
-	}
-	return status.NewGitea(o)
-}
-
-func forgeTransport(s config.Source) (http.RoundTripper, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	if s.CAFile != "" {
-		pem, err := os.ReadFile(s.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read caFile: %w", err)
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read caFile: %s holds no certificate", s.CAFile)
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	if s.Proxy != "" {
-		u, err := url.Parse(s.Proxy)
-		if err != nil {
-			return nil, errors.New("read proxy: not a URL")
-		}
-		t.Proxy = http.ProxyURL(u)
-	}
-	return t, nil
 }

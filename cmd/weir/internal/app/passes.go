@@ -58,8 +58,8 @@ func quick(c *config.Config) bool {
 
 // desired is what Git wants now. It is called by the loop alone.
 func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
-	a.board.Beat()
-	views, err := a.gen.views(ctx)
+	a.board.Beat(3 * time.Duration(a.gen.config.Interval))
+	views, err := a.gen.views(ctx, a.word)
 	if err != nil {
 		return nil, err
 	}

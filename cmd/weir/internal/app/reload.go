@@ -10,26 +10,16 @@ import (
 )
 
 // reloader reads the configuration again when it is told to or the file changes,
-// until ctx ends.
+// and acts on changes of the files that it names, until ctx ends.
 func (a *App) reloader(ctx context.Context, loop *running) error {
+	named := a.watchNamed(ctx)
+	defer func() { named() }()
 	if a.o.Load == nil {
 		<-ctx.Done()
 		return nil
 	}
-	watch, cancel := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	defer func() {
-		cancel()
-		<-watched
-	}()
-	file := a.gen.config.File
-	go func() {
-		defer close(watched)
-		if err := config.Watch(watch, []string{file}, a.configChanged); err != nil {
-			// Reloading by signal still works.
-			a.log.Error("changes of the configuration file are not seen", "error", err)
-		}
-	}()
+	// This one lives on over reloads, so that it misses no change.
+	defer a.watch(ctx, []string{a.gen.config.File}, a.configChanged)()
 	for {
 		select {
 		case <-ctx.Done():
@@ -38,6 +28,8 @@ func (a *App) reloader(ctx context.Context, loop *running) error {
 		case <-a.bell:
 		}
 		a.reload(ctx, loop)
+		named()
+		named = a.watchNamed(ctx)
 	}
 }
 
@@ -100,9 +92,13 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 		return err
 	}
 	defer func() { a.startLoop(ctx, loop) }()
+	next.inherit(old)
 	if next.commits == nil {
 		// The old ones give up the journal before the new ones read it.
-		if err := old.stopStatuses(bound); err != nil {
+		stop, cancel := context.WithTimeout(bound, reloadStopBound)
+		err := old.stopStatuses(stop)
+		cancel()
+		if err != nil {
 			a.log.Warn("commit statuses are left for later", "error", err)
 		}
 		old.commits = nil
@@ -124,6 +120,10 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 		}
 	}
 	a.gen = next
+	a.scopes.SetSlices(rounds(c))
+	if next.commits != nil {
+		next.commits.Retry()
+	}
 	a.configure(next, next.targets)
 	next.startSources(ctx, a)
 	next.startStatuses(ctx, a)

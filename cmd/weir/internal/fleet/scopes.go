@@ -48,6 +48,24 @@ func NewScopes(o ScopesOptions) *Scopes {
 	return &Scopes{o: o, open: map[reconciler.ScopeKey]*opened{}}
 }
 
+// SetSlices spreads the descriptions of resting nodegroups over n passes from the
+// next pass on. No pass may be under way.
+func (s *Scopes) SetSlices(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.o.Slices = n
+	for _, o := range s.open {
+		o.scope.Slices = n
+	}
+}
+
+// Slices is over how many passes the descriptions of nodegroups are spread.
+func (s *Scopes) Slices() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.o.Slices
+}
+
 // Attach gives each batch its scope and its targets their account. Where a scope
 // cannot be opened, the targets' errors say why.
 func (s *Scopes) Attach(ctx context.Context, batches []reconciler.Batch) {
@@ -128,10 +146,11 @@ func (s *Scopes) get(ctx context.Context, key reconciler.ScopeKey) (*opened, err
 		return nil, err
 	}
 	have = &opened{account: cloud.Account(), scope: &reconciler.Scope{
-		Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Logger: s.o.Logger, Slices: s.o.Slices,
+		Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Logger: s.o.Logger,
 	}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	have.scope.Slices = s.o.Slices
 	s.open[key] = have
 	return have, nil
 }

@@ -1,0 +1,173 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+)
+
+// TestASlowStepOfStopLeavesTheOthersTheirTime: also where the whole is over
+// before it began.
+func TestASlowStepOfStopLeavesTheOthersTheirTime(t *testing.T) {
+	for name, within := range map[string]time.Duration{"in time": 10 * time.Second, "too late": -time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &App{}
+				began := time.Now()
+				var left []time.Duration
+				hog := func(ctx context.Context) error {
+					deadline, _ := ctx.Deadline()
+					left = append(left, time.Until(deadline))
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				unlocked := false
+				a.onStop("lock", 0, func(context.Context) error { unlocked = true; return nil })
+				a.onStop("save", 2*time.Second, hog)
+				a.onStop("post", 3*time.Second, hog)
+				a.onStop("work", time.Second, hog)
+				ctx, cancel := context.WithDeadline(t.Context(), began.Add(within))
+				defer cancel()
+				err := a.Stop(ctx)
+				if !errors.Is(err, context.DeadlineExceeded) || !unlocked {
+					t.Errorf("error %v, unlocked %t", err, unlocked)
+				}
+				want := []time.Duration{max(within-5*time.Second, time.Second), 3 * time.Second, 2 * time.Second}
+				if fmt.Sprint(left) != fmt.Sprint(want) {
+					t.Errorf("the steps had %v, want %v", left, want)
+				}
+			})
+		})
+	}
+}
+
+// TestASlowSourceHoldsUpItsOwnTargetsOnly and not every pass.
+func TestASlowSourceHoldsUpItsOwnTargetsOnly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		heard int
+		wait  time.Duration
+	}{
+		"none has spoken": {0, firstWord}, "one has spoken": {1, company}, "both have": {2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := &generation{followers: map[string]*follower{}}
+				for i := range 2 {
+					f := &follower{heard: make(chan struct{}), view: fleet.View{ID: fmt.Sprint(i)}}
+					if i < tc.heard {
+						close(f.heard)
+					}
+					g.followers[fmt.Sprint(i)] = f
+				}
+				for _, want := range []time.Duration{tc.wait, 0} {
+					began := time.Now()
+					views, err := g.views(t.Context(), nil)
+					if took := time.Since(began); err != nil || len(views) != 2 || took != want {
+						t.Errorf("%d views after %s, want %s: %v", len(views), took, want, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAReloadTakesWhatTheForgeIsReachedBy and what the interval decides.
+func TestAReloadTakesWhatTheForgeIsReachedBy(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	next := w.config()
+	a, stop := w.startWith(func() (*config.Config, error) { return next, nil })
+	defer stop()
+	converged(t, a, first, 1)
+	before, slices := a.scopes.Slices(), 0
+	n := 0.0
+	reload := func(change func(*config.Config)) {
+		t.Helper()
+		next = w.config()
+		change(next)
+		n++
+		a.configChanged()
+		eventually(t, "reload", func() string {
+			if got := testutil.ToFloat64(a.reloads.WithLabelValues("success")); got != n {
+				return fmt.Sprint(got)
+			}
+			return ""
+		})
+		slices = a.scopes.Slices()
+	}
+	// By a proxy that is not there, the forge is not reached.
+	reload(func(c *config.Config) { c.Interval *= 1000; c.Sources[0].Proxy = "http://127.0.0.1:1" })
+	if slices == before || slices != rounds(next) {
+		t.Errorf("%d slices, before %d, want %d", slices, before, rounds(next))
+	}
+	route := a.gen.routes["pools"]
+	if route.proxy != "http://127.0.0.1:1" {
+		t.Errorf("the forge is reached by %+v", route)
+	}
+	// What the certificates are may change without their name.
+	ca := filepath.Join(w.dir, "ca.pem")
+	if routeOf(config.Source{CAFile: ca}) == routeOf(config.Source{}) {
+		t.Error("a missing file is none")
+	}
+	gone := routeOf(config.Source{CAFile: ca})
+	if err := os.WriteFile(ca, []byte("certificates"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if routeOf(config.Source{CAFile: ca}) == gone {
+		t.Error("other certificates are the same route")
+	}
+	commits := a.gen.commits
+	reload(func(c *config.Config) { c.Interval *= 1000; c.Sources[0].Proxy = "http://127.0.0.1:1" })
+	if a.gen.commits != commits {
+		t.Error("a reload that changes nothing makes new statuses")
+	}
+	reload(func(*config.Config) {})
+	second := w.repo.Commit("second")
+	eventually(t, "the forge is reached again", func() string {
+		if got := w.forge.states(second, "fleet/apply"); !strings.HasSuffix(got, "success") {
+			return got
+		}
+		return ""
+	})
+}
+
+// TestAChangedFileActsAtOnce: values start a pass, though none is due for an hour,
+// and a better token is tried though the old one was refused.
+func TestAChangedFileActsAtOnce(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	values := filepath.Join(w.dir, "values")
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(values, "MAX=3\n")
+	w.repo.Write(overlay(map[string]string{"web": strings.Replace(pool("web", "m5.large", 3), "maxSize: 3", "maxSize: ${MAX}", 1)}))
+	first := w.repo.Commit("first")
+	c := w.config()
+	c.Interval = config.Duration(time.Hour)
+	c.Targets[0].VarsFrom = []config.VarsFrom{{File: values}}
+	a, stop := w.startConfig(c, nil)
+	defer stop()
+	converged(t, a, first, 1)
+	write(values, "MAX=7\n")
+	eventually(t, "the new value", func() string {
+		if got := w.query("autoscaling", "DescribeAutoScalingGroups"); !strings.Contains(got, "<MaxSize>7</MaxSize>") {
+			return got
+		}
+		return ""
+	})
+}
