@@ -46,22 +46,6 @@ func TestAbandonedBuildsAreBounded(t *testing.T) {
 	})
 }
 
-// slow is a tree in which one file is read only when it is let go.
-type slow struct {
-	tree.Map
-	at      string
-	reached chan struct{}
-	letGo   chan struct{}
-}
-
-func (s slow) ReadFile(p string) ([]byte, error) {
-	if p == s.at {
-		close(s.reached)
-		<-s.letGo
-	}
-	return s.Map.ReadFile(p)
-}
-
 // A build whose time is up says so once, and says that others hold it up where
 // that is the reason.
 func TestTimeUp(t *testing.T) {
