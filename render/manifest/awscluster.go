@@ -56,12 +56,12 @@ type VPC struct {
 	InternetGatewayID                  *string           `json:"internetGatewayId"`
 	CarrierGatewayID                   *string           `json:"carrierGatewayId" in:"v1beta2"`
 	Tags                               map[string]string `json:"tags"`
-	AvailabilityZoneUsageLimit         *int32            `json:"availabilityZoneUsageLimit" check:"min=1"`
-	AvailabilityZoneSelection          string            `json:"availabilityZoneSelection" enum:"Ordered|Random"`
+	AvailabilityZoneUsageLimit         *int32            `json:"availabilityZoneUsageLimit" check:"min=1" default:"3"`
+	AvailabilityZoneSelection          string            `json:"availabilityZoneSelection" enum:"Ordered|Random" default:"Ordered"`
 	EmptyRoutesDefaultVPCSecurityGroup bool              `json:"emptyRoutesDefaultVPCSecurityGroup" in:"v1beta2"`
 	PrivateDNSHostnameTypeOnLaunch     *string           `json:"privateDnsHostnameTypeOnLaunch" in:"v1beta2" enum:"ip-name|resource-name"`
 	ElasticIPPool                      *ElasticIPPool    `json:"elasticIpPool" in:"v1beta2"`
-	SubnetSchema                       string            `json:"subnetSchema" in:"v1beta2" enum:"PreferPrivate|PreferPublic"`
+	SubnetSchema                       string            `json:"subnetSchema" in:"v1beta2" enum:"PreferPrivate|PreferPublic" default:"PreferPrivate"`
 }
 
 // SecondaryCIDR is one further CIDR block of a VPC.
@@ -161,7 +161,7 @@ type BucketIAMRole struct {
 // LoadBalancer is a load balancer of a control plane.
 type LoadBalancer struct {
 	Name                     *string       `json:"name"`
-	Scheme                   string        `json:"scheme" enum:"internet-facing|internal|Internet-facing"`
+	Scheme                   string        `json:"scheme" enum:"internet-facing|internal" default:"internet-facing"`
 	CrossZoneLoadBalancing   bool          `json:"crossZoneLoadBalancing"`
 	Subnets                  []string      `json:"subnets"`
 	HealthCheckProtocol      *string       `json:"healthCheckProtocol"`
@@ -169,7 +169,7 @@ type LoadBalancer struct {
 	AdditionalSecurityGroups []string      `json:"additionalSecurityGroups"`
 	AdditionalListeners      []Listener    `json:"additionalListeners" in:"v1beta2"`
 	IngressRules             []IngressRule `json:"ingressRules" in:"v1beta2"`
-	LoadBalancerType         string        `json:"loadBalancerType" in:"v1beta2" enum:"classic|elb|alb|nlb|disabled"`
+	LoadBalancerType         string        `json:"loadBalancerType" in:"v1beta2" enum:"classic|elb|alb|nlb|disabled" default:"classic"`
 	DisableHostsRewrite      bool          `json:"disableHostsRewrite" in:"v1beta2"`
 	PreserveClientIP         bool          `json:"preserveClientIP" in:"v1beta2"`
 	DNSResolutionCheck       *string       `json:"dnsResolutionCheck" in:"v1beta2" enum:"None|Enabled"`
@@ -195,7 +195,7 @@ type HealthCheck struct {
 // Listener is one further listener of a load balancer.
 type Listener struct {
 	Port              int64                `json:"port" check:"required,min=1,max=65535"`
-	Protocol          string               `json:"protocol" enum:"TCP"`
+	Protocol          string               `json:"protocol" enum:"TCP" default:"TCP"`
 	HealthCheck       *ListenerHealthCheck `json:"healthCheck"`
 	TargetGroupIPType *string              `json:"targetGroupIPType" enum:"ipv4|ipv6"`
 }

@@ -29,16 +29,16 @@ type AWSManagedControlPlaneSpec struct {
 	ControlPlaneEndpoint    Endpoint             `json:"controlPlaneEndpoint"`
 	ImageLookup
 	Bastion                    Bastion               `json:"bastion"`
-	TokenMethod                *string               `json:"tokenMethod" enum:"iam-authenticator|aws-cli"`
-	AssociateOIDCProvider      bool                  `json:"associateOIDCProvider"`
+	TokenMethod                *string               `json:"tokenMethod" enum:"iam-authenticator|aws-cli" default:"iam-authenticator"`
+	AssociateOIDCProvider      bool                  `json:"associateOIDCProvider" default:"false"`
 	Addons                     []Addon               `json:"addons"`
 	OIDCIdentityProviderConfig *OIDCIdentityProvider `json:"oidcIdentityProviderConfig"`
 	AccessConfig               *AccessConfig         `json:"accessConfig" in:"v1beta2"`
 	AccessEntries              []AccessEntry         `json:"accessEntries" in:"v1beta2"`
 	VPCCNI                     VPCCNI                `json:"vpcCni"`
-	DisableVPCCNI              bool                  `json:"disableVPCCNI" in:"v1beta1"`
-	BootstrapSelfManagedAddons *bool                 `json:"bootstrapSelfManagedAddons" in:"v1beta2"`
-	RestrictPrivateSubnets     bool                  `json:"restrictPrivateSubnets" in:"v1beta2"`
+	DisableVPCCNI              bool                  `json:"disableVPCCNI" in:"v1beta1" default:"false"`
+	BootstrapSelfManagedAddons *bool                 `json:"bootstrapSelfManagedAddons" in:"v1beta2" default:"true"`
+	RestrictPrivateSubnets     bool                  `json:"restrictPrivateSubnets" in:"v1beta2" default:"false"`
 	KubeProxy                  KubeProxy             `json:"kubeProxy"`
 	UpgradePolicy              string                `json:"upgradePolicy" in:"v1beta2" enum:"extended|standard"`
 }
@@ -56,11 +56,11 @@ func (v *currentNetwork) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
 
 // ControlPlaneLogging says which logs EKS keeps.
 type ControlPlaneLogging struct {
-	APIServer         bool `json:"apiServer"`
-	Audit             bool `json:"audit"`
-	Authenticator     bool `json:"authenticator"`
-	ControllerManager bool `json:"controllerManager"`
-	Scheduler         bool `json:"scheduler"`
+	APIServer         bool `json:"apiServer" default:"false"`
+	Audit             bool `json:"audit" default:"false"`
+	Authenticator     bool `json:"authenticator" default:"false"`
+	ControllerManager bool `json:"controllerManager" default:"false"`
+	Scheduler         bool `json:"scheduler" default:"false"`
 }
 
 // EncryptionConfig is the encryption of Kubernetes secrets.
@@ -98,12 +98,23 @@ type EndpointAccess struct {
 
 // Addon is an EKS add-on.
 type Addon struct {
-	Name                  string  `json:"name" check:"required,minlen=2"`
-	Version               string  `json:"version" check:"required"`
-	Configuration         string  `json:"configuration"`
-	ConflictResolution    *string `json:"conflictResolution" enum:"overwrite|none|preserve"`
-	ServiceAccountRoleARN *string `json:"serviceAccountRoleARN"`
-	PreserveOnDelete      bool    `json:"preserveOnDelete"`
+	Name                  string             `json:"name" check:"required,minlen=2"`
+	Version               string             `json:"version" check:"required"`
+	Configuration         string             `json:"configuration"`
+	ConflictResolution    conflictResolution `json:"conflictResolution"`
+	ServiceAccountRoleARN *string            `json:"serviceAccountRoleARN"`
+	PreserveOnDelete      bool               `json:"preserveOnDelete"`
+}
+
+// conflictResolution says what becomes of an add-on's settings that differ. Its
+// default is CAPA's of the version.
+type conflictResolution string
+
+func (conflictResolution) values(version string) []string {
+	if version == "v1beta1" {
+		return []string{"none", "overwrite"}
+	}
+	return []string{"none", "overwrite", "preserve"}
 }
 
 // OIDCIdentityProvider is an OIDC provider for users.
@@ -121,14 +132,14 @@ type OIDCIdentityProvider struct {
 
 // AccessConfig is EKS's access configuration.
 type AccessConfig struct {
-	AuthenticationMode                      string `json:"authenticationMode" enum:"config_map|api|api_and_config_map"`
-	BootstrapClusterCreatorAdminPermissions *bool  `json:"bootstrapClusterCreatorAdminPermissions"`
+	AuthenticationMode                      string `json:"authenticationMode" enum:"config_map|api|api_and_config_map" default:"config_map"`
+	BootstrapClusterCreatorAdminPermissions *bool  `json:"bootstrapClusterCreatorAdminPermissions" default:"true"`
 }
 
 // AccessEntry is one entry of EKS's access list.
 type AccessEntry struct {
 	PrincipalARN     string         `json:"principalARN" check:"required"`
-	Type             string         `json:"type" enum:"standard|ec2_linux|ec2_windows|fargate_linux|ec2|hybrid_linux|hyperpod_linux"`
+	Type             string         `json:"type" enum:"standard|ec2_linux|ec2_windows|fargate_linux|ec2|hybrid_linux|hyperpod_linux" default:"standard"`
 	KubernetesGroups []string       `json:"kubernetesGroups"`
 	Username         string         `json:"username"`
 	AccessPolicies   []AccessPolicy `json:"accessPolicies"`
@@ -142,17 +153,24 @@ type AccessPolicy struct {
 
 // AccessScope bounds an access policy.
 type AccessScope struct {
-	Type       string   `json:"type" enum:"cluster|namespace"`
+	Type       string   `json:"type" enum:"cluster|namespace" default:"cluster"`
 	Namespaces []string `json:"namespaces"`
 }
 
 // VPCCNI is the configuration of the VPC network plugin.
 type VPCCNI struct {
-	Disable bool              `json:"disable" in:"v1beta2"`
-	Env     []map[string]Free `json:"env"`
+	Disable bool     `json:"disable" in:"v1beta2" default:"false"`
+	Env     []EnvVar `json:"env"`
+}
+
+// EnvVar is an environment variable of the plugin's containers.
+type EnvVar struct {
+	Name      string   `json:"name" check:"required"`
+	Value     string   `json:"value"`
+	ValueFrom Anything `json:"valueFrom"`
 }
 
 // KubeProxy is the configuration of kube-proxy.
 type KubeProxy struct {
-	Disable bool `json:"disable"`
+	Disable bool `json:"disable" default:"false"`
 }

@@ -43,8 +43,9 @@ func checkLabels(r reporter, p intent.Path, m map[string]string, values bool) {
 	}
 }
 
-// tagText is what AWS and CAPA allow in tag keys and values.
-var tagText = regexp.MustCompile(`^[\p{L}\p{N}\s_.:=+\-@/]*$`)
+// tagText is what CAPA allows in tag keys and values; AWS takes letters of other
+// scripts as well.
+var tagText = regexp.MustCompile(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
 
 // checkTags applies CAPA's rules for additionalTags, and keeps weir's own keys
 // out of them: they say who owns a resource.
@@ -76,7 +77,7 @@ func checkReferences(r reporter, p intent.Path, refs []AWSResourceReference, pre
 	for i, ref := range refs {
 		at := p.Join(intent.Index(i))
 		switch {
-		case ref.ID != nil && len(ref.Filters) > 0:
+		case ref.ID != nil && ref.Filters != nil:
 			r.error(at, "exclusive", at.String()+" has both id and filters", "write one of them")
 		case ref.ID == nil && len(ref.Filters) == 0 && ref.ARN != nil:
 			r.error(at.Join("arn"), "not-carried", at.String()+" names an ARN, which nothing reads", "write its id instead")

@@ -154,13 +154,6 @@ func (b *builder) readManaged(c *cluster, r reporter, ref *ObjectReference, at i
 	s := &cp.Spec
 	c.broken = c.broken || cp.broken
 	c.eksName = s.EKSClusterName
-	if c.eksName == "" {
-		name, err := eksName(c.key.Namespace, ref.Name, maxClusterName)
-		if err != nil {
-			r.error(at, "bad-name", err.Error(), "")
-		}
-		c.eksName = name
-	}
 	cr := cp.reporter(b.faults)
 	if s.Version != nil {
 		v, ok := parseEKS(*s.Version)

@@ -33,7 +33,7 @@ type selfDecoder interface {
 	decodeNode(d *decoder, n *yaml.Node, p intent.Path)
 }
 
-// decode reads n into the value v points to.
+// decode reads an object into the value v points to, and fills its defaults.
 func decode(o Object, to *faults, v any) {
 	d := &decoder{
 		reporter: reporter{ref: o.Ref, to: to},
@@ -41,6 +41,12 @@ func decode(o Object, to *faults, v any) {
 		tables:   map[reflect.Type][]field{},
 	}
 	d.value(o.Node, reflect.ValueOf(v).Elem(), nil)
+	if l := limitsOf(o.Ref.Kind, d.version); l != nil && d.nodes <= maxNodes {
+		d.checkLimits(l, o.Node, nil)
+	}
+	if s, ok := v.(defaulted); ok {
+		s.setDefaults(o.Ref)
+	}
 }
 
 // value reads a node that is not null into v.

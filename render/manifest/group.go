@@ -87,13 +87,7 @@ func (d *draft) checkTagCount(tags map[string]string) {
 	}
 }
 
-// defaultSeconds is what CAPA makes of a cooldown or warm-up under a second.
-const defaultSeconds = 300
-
 func seconds(v Duration) int32 {
-	if v.Duration < time.Second {
-		return defaultSeconds
-	}
 	return int32(min(v.Duration/time.Second, 1<<31-1))
 }
 

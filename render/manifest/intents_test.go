@@ -208,7 +208,7 @@ func TestPoolErrors(t *testing.T) {
 		"AL2 by default on a new cluster": {[]string{machinePool(managed, "", noBootstrap), managedPool("{}"), strings.Replace(eksCluster, "v1.31.0", "v1.33", 1)}, []string{"no-al2-image spec.amiType"}},
 		"boundary in a command": {[]string{machinePool("AWSMachinePool", "", fmt.Sprintf(nodeadm, "NodeadmConfig")), group, eksCluster, config("NodeadmConfig", `{preNodeadmCommands: ["--//"]}`)},
 			[]string{"user-data-boundary spec.preNodeadmCommands"}},
-		"kubeadm too old": {[]string{machinePool("AWSMachinePool", "", "bootstrap: {configRef: {kind: KubeadmConfig, name: b}}\nversion: v1.21.0"), group, config("KubeadmConfig", "{}")},
+		"kubeadm too old": {[]string{machinePool("AWSMachinePool", "", "bootstrap: {configRef: {kind: KubeadmConfig, name: b}}\nversion: v1.21.0"), group, config("KubeadmConfig", "{verbosity: 1}")},
 			[]string{"bad-version spec.template.spec.version"}},
 		"two MachinePools, one pool": {[]string{machinePool("AWSMachinePool", "", noBootstrap), strings.Replace(machinePool("AWSMachinePool", "", noBootstrap), "name: web}", "name: api}", 1), group},
 			[]string{"shared-infrastructure spec.template.spec.infrastructureRef.name"}},

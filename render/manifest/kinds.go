@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -33,6 +34,8 @@ type kind struct {
 	group, name string
 	versions    []string
 	use         use
+	// object is the Go type of the whole object, nil for kinds that are not read.
+	object reflect.Type
 }
 
 var betaVersions = []string{"v1beta1", "v1beta2"}
@@ -40,25 +43,25 @@ var betaVersions = []string{"v1beta1", "v1beta2"}
 // kinds are all kinds that weir knows.
 func kinds() []kind {
 	return []kind{
-		{groupCluster, "MachinePool", betaVersions, read},
-		{groupExpCluster, "MachinePool", []string{"v1alpha3", "v1alpha4"}, read},
-		{groupCluster, "Cluster", betaVersions, read},
-		{groupInfrastructure, "AWSMachinePool", betaVersions, read},
-		{groupInfrastructure, "AWSManagedMachinePool", betaVersions, read},
-		{groupInfrastructure, "AWSCluster", betaVersions, read},
-		{groupInfrastructure, "AWSManagedCluster", betaVersions, read},
-		{groupControlPlane, "AWSManagedControlPlane", betaVersions, read},
-		{groupInfrastructure, "AWSClusterRoleIdentity", betaVersions, read},
-		{groupInfrastructure, "AWSClusterControllerIdentity", betaVersions, read},
-		{groupInfrastructure, "AWSClusterStaticIdentity", betaVersions, refused},
-		{groupBootstrap, "KubeadmConfig", betaVersions, read},
-		{groupBootstrap, "EKSConfig", betaVersions, read},
-		{groupBootstrap, "NodeadmConfig", []string{"v1beta2"}, read},
-		{"", "Secret", []string{"v1"}, onDemand},
-		{"", "ConfigMap", []string{"v1"}, onDemand},
-		{groupInfrastructure, "AWSLaunchConfig", nil, later},
-		{groupInfrastructure, "AWSLaunchConfigTemplate", nil, later},
-		{groupWeir, "PoolOptions", nil, later},
+		{groupCluster, "MachinePool", betaVersions, read, reflect.TypeFor[object[MachinePoolSpec]]()},
+		{groupExpCluster, "MachinePool", []string{"v1alpha3", "v1alpha4"}, read, reflect.TypeFor[object[MachinePoolSpec]]()},
+		{groupCluster, "Cluster", betaVersions, read, reflect.TypeFor[object[ClusterSpec]]()},
+		{groupInfrastructure, "AWSMachinePool", betaVersions, read, reflect.TypeFor[object[AWSMachinePoolSpec]]()},
+		{groupInfrastructure, "AWSManagedMachinePool", betaVersions, read, reflect.TypeFor[object[AWSManagedMachinePoolSpec]]()},
+		{groupInfrastructure, "AWSCluster", betaVersions, read, reflect.TypeFor[object[AWSClusterSpec]]()},
+		{groupInfrastructure, "AWSManagedCluster", betaVersions, read, reflect.TypeFor[object[AWSManagedClusterSpec]]()},
+		{groupControlPlane, "AWSManagedControlPlane", betaVersions, read, reflect.TypeFor[object[AWSManagedControlPlaneSpec]]()},
+		{groupInfrastructure, "AWSClusterRoleIdentity", betaVersions, read, reflect.TypeFor[object[AWSClusterRoleIdentitySpec]]()},
+		{groupInfrastructure, "AWSClusterControllerIdentity", betaVersions, read, reflect.TypeFor[object[AWSClusterControllerIdentitySpec]]()},
+		{groupInfrastructure, "AWSClusterStaticIdentity", betaVersions, refused, nil},
+		{groupBootstrap, "KubeadmConfig", betaVersions, read, reflect.TypeFor[object[KubeadmConfigSpec]]()},
+		{groupBootstrap, "EKSConfig", betaVersions, read, reflect.TypeFor[object[EKSConfigSpec]]()},
+		{groupBootstrap, "NodeadmConfig", []string{"v1beta2"}, read, reflect.TypeFor[object[NodeadmConfigSpec]]()},
+		{"", "Secret", []string{"v1"}, onDemand, nil},
+		{"", "ConfigMap", []string{"v1"}, onDemand, nil},
+		{groupInfrastructure, "AWSLaunchConfig", nil, later, nil},
+		{groupInfrastructure, "AWSLaunchConfigTemplate", nil, later, nil},
+		{groupWeir, "PoolOptions", nil, later, nil},
 	}
 }
 

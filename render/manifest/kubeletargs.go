@@ -13,6 +13,12 @@ import (
 // values, in which a name may come again, in v1beta2.
 type kubeletArgs []userdata.Arg
 
+// kubeletArg is one argument in v1beta2.
+type kubeletArg struct {
+	Name  string `json:"name" check:"required,minlen=1"`
+	Value string `json:"value" check:"required"`
+}
+
 func (v *kubeletArgs) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
 	if d.version != "v1beta2" {
 		var m map[string]string
@@ -27,10 +33,7 @@ func (v *kubeletArgs) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
 		d.error(p, "wrong-type", p.String()+" must be a list in v1beta2, not a mapping", "write each argument as `- name: …` and `value: …`")
 		return
 	}
-	var list []struct {
-		Name  string `json:"name" check:"required,minlen=1"`
-		Value string `json:"value" check:"required"`
-	}
+	var list []kubeletArg
 	decodeInto(d, n, &list, p)
 	for _, a := range list {
 		*v = append(*v, userdata.Arg{Name: a.Name, Value: a.Value})

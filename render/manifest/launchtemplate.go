@@ -21,7 +21,7 @@ type LaunchTemplate struct {
 	EnclaveOptions                *EnclaveOptions        `json:"enclaveOptions" in:"v1beta2"`
 	PrivateDNSName                *PrivateDNSName        `json:"privateDnsName" in:"v1beta2"`
 	CapacityReservationID         *string                `json:"capacityReservationId" in:"v1beta2"`
-	MarketType                    string                 `json:"marketType" in:"v1beta2" enum:"OnDemand|Spot|CapacityBlock|"`
+	MarketType                    string                 `json:"marketType" in:"v1beta2" enum:"OnDemand|Spot|CapacityBlock"`
 	CapacityReservationPreference string                 `json:"capacityReservationPreference" in:"v1beta2" enum:"None|CapacityReservationsOnly|Open|"`
 }
 

@@ -39,7 +39,7 @@ type MachineSpec struct {
 	MinReadySeconds         int32           `json:"minReadySeconds" in:"v1beta2" check:"min=0"`
 	ReadinessGates          []ReadinessGate `json:"readinessGates" in:"v1beta1,v1beta2"`
 	Deletion                *Deletion       `json:"deletion" in:"v1beta2"`
-	Taints                  []MachineTaint  `json:"taints" in:"v1beta2"`
+	Taints                  []MachineTaint  `json:"taints" in:"v1beta1,v1beta2"`
 	NodeDrainTimeout        *Duration       `json:"nodeDrainTimeout" in:"v1alpha3,v1alpha4,v1beta1"`
 	NodeVolumeDetachTimeout *Duration       `json:"nodeVolumeDetachTimeout" in:"v1beta1"`
 	NodeDeletionTimeout     *Duration       `json:"nodeDeletionTimeout" in:"v1beta1"`

@@ -43,6 +43,13 @@ type object[S any] struct {
 	unread []intent.Path
 }
 
+// setDefaults fills what the tags of the spec's fields do not say.
+func (o *object[S]) setDefaults(ref intent.ObjectRef) {
+	if s, ok := any(&o.Spec).(defaulted); ok {
+		s.setDefaults(ref)
+	}
+}
+
 // ObjectReference points to another object of the same namespace. The members
 // of version v1beta1 and of v1beta2 are both here.
 type ObjectReference struct {

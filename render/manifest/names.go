@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"fmt"
 	"strings"
 
 	"golang.org/x/crypto/blake2b"
@@ -18,15 +17,15 @@ const defaultNodeRole = "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
 
 // eksName generates a name as CAPA does: namespace and name joined by an
 // underscore, dots in the name replaced, and hashed where that is too long.
-func eksName(namespace, name string, limit int) (string, error) {
+func eksName(namespace, name string, limit int) string {
 	const prefix = "capa_"
 	full := namespace + "_" + strings.ReplaceAll(name, ".", "_")
 	if len(full) < limit {
-		return full, nil
+		return full
 	}
 	h, err := blake2b.New(32-len(prefix), nil)
 	if err != nil {
-		return "", fmt.Errorf("hash name %s: %w", full, err)
+		panic("manifest: blake2b has no such size: " + err.Error())
 	}
 	h.Write([]byte(full))
 	var b strings.Builder
@@ -34,5 +33,5 @@ func eksName(namespace, name string, limit int) (string, error) {
 	for _, c := range h.Sum(nil) {
 		b.WriteByte("0123456789abcdefghijklmnopqrstuvwxyz"[int(c)%36])
 	}
-	return b.String(), nil
+	return b.String()
 }

@@ -59,12 +59,8 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 
 func (b *builder) nodegroupName(d *draft, o *object[AWSManagedMachinePoolSpec]) string {
 	name, at := o.Spec.EKSNodegroupName, path("spec", "eksNodegroupName")
-	if name == "" {
-		generated, err := eksName(o.ref().Namespace, o.ref().Name, maxNodegroupName)
-		if err != nil {
-			d.infra.error(at, "bad-name", err.Error(), "")
-		}
-		name, at = generated, path("metadata", "name")
+	if !o.source.has("spec", "eksNodegroupName") {
+		at = path("metadata", "name") // which the generated name comes from
 	}
 	if !nodegroupName.MatchString(name) {
 		d.infra.error(at, "bad-name", fmt.Sprintf("%q is no name for a nodegroup", name), "EKS takes up to 63 letters, digits, - and _")
@@ -253,17 +249,13 @@ func taints(list []Taint) []intent.Taint {
 	return out
 }
 
-// updateConfig is one unavailable node where nothing is written.
+// updateConfig takes the one value that is written; rules see to it that one is.
 func updateConfig(u *UpdateConfig) intent.UpdateConfig {
-	out := intent.UpdateConfig{MaxUnavailable: 1}
-	if u == nil {
-		return out
-	}
-	if u.MaxUnavailable != nil {
+	switch p := cmp.Or(u.MaxUnavailablePercentage, u.MaxUnavailablePrecentage); {
+	case u.MaxUnavailable != nil:
 		return intent.UpdateConfig{MaxUnavailable: *u.MaxUnavailable}
-	}
-	if p := cmp.Or(u.MaxUnavailablePercentage, u.MaxUnavailablePrecentage); p != nil {
+	case p != nil:
 		return intent.UpdateConfig{MaxUnavailablePercentage: *p}
 	}
-	return out
+	return intent.UpdateConfig{}
 }
