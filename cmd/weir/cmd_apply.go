@@ -58,6 +58,7 @@ func applyCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		defer w.close()
 		run := &applying{work: w, progress: progress, wait: wait, timeout: timeout}
 		applied, late := run.apply(c.Context())
 		progress.end()

@@ -39,6 +39,7 @@ func planCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		defer w.close()
 		reports := w.pass(c.Context(), reconciler.PlanOnly)
 		if err := c.Context().Err(); err != nil {
 			return err

@@ -104,6 +104,7 @@ func readPools(c *cobra.Command, s surroundings, flags *passFlags, address strin
 	if err != nil {
 		return nil, err
 	}
+	defer w.close()
 	var pools []plan.PoolStatus
 	code := exitOK
 	for _, r := range w.pass(ctx, reconciler.PlanOnly) {

@@ -81,6 +81,17 @@ type work struct {
 	chosen map[string]bool
 	// quick says that no pass goes to AWS itself.
 	quick bool
+	// release gives up what the commits are read from.
+	release []func()
+}
+
+// close ends the work. Until then the passes may ask the commits where a field
+// was set.
+func (w *work) close() {
+	for i := len(w.release) - 1; i >= 0; i-- {
+		w.release[i]()
+	}
+	w.release = nil
 }
 
 // open reads the configuration or the directory and opens the accounts.
@@ -142,7 +153,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 	return &work{batches: []reconciler.Batch{batch}, quick: p.endpoint != "" || s.getenv("AWS_ENDPOINT_URL") != ""}, nil
 }
 
-func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []string, log *slog.Logger, scopes *fleet.Scopes) (*work, error) {
+func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []string, log *slog.Logger, scopes *fleet.Scopes) (w *work, err error) {
 	c, err := s.loadConfig(p.config)
 	if err != nil {
 		return nil, err
@@ -158,8 +169,14 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	views, err := readSources(ctx, c, dir, log)
+	w = &work{quick: p.endpoint != "" || c.AWS.Endpoint != "" || s.getenv("AWS_ENDPOINT_URL") != "", release: []func(){done}}
+	opened := w
+	defer func() {
+		if err != nil {
+			opened.close()
+		}
+	}()
+	views, err := w.readSources(ctx, c, dir, log)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +184,7 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 	if err != nil {
 		return nil, err
 	}
-	w := &work{batches: composition.Batches, quick: p.endpoint != "" || c.AWS.Endpoint != "" || s.getenv("AWS_ENDPOINT_URL") != ""}
+	w.batches = composition.Batches
 	return w, w.choose(args, composition.Targets)
 }
 
@@ -185,15 +202,15 @@ func mirrorDir(stateDir string) (dir string, done func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, nil // what is left is the system's to clean
 }
 
-// readSources fetches every source once.
-func readSources(ctx context.Context, c *config.Config, dir string, log *slog.Logger) (map[string]fleet.View, error) {
+// readSources fetches every source once. They stay open until the work is closed.
+func (w *work) readSources(ctx context.Context, c *config.Config, dir string, log *slog.Logger) (map[string]fleet.View, error) {
 	views := map[string]fleet.View{}
 	for _, s := range c.Sources {
 		git, err := source.New(app.SourceConfig(s, dir), source.Options{Logger: log})
 		if err != nil {
 			return nil, err
 		}
-		defer git.Close()
+		w.release = append(w.release, git.Close)
 		v := fleet.View{ID: git.ID(), At: git.At}
 		if v.Snapshot, v.Err = git.Latest(ctx); v.Err != nil {
 			v.Snapshot, _ = git.Last()
