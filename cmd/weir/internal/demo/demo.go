@@ -5,6 +5,7 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/atomicfile"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 )
 
@@ -49,16 +51,20 @@ func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
 	if d.Git, err = makeRepository(ctx, d.Repository, files); err != nil {
 		return nil, fmt.Errorf("make demo: %w", err)
 	}
-	o := embedded.Options{Listen: awsAddress, State: filepath.Join(dir, "aws.json")}
+	kept, err := readAddresses(d.Config)
+	if err != nil {
+		return nil, fmt.Errorf("make demo: %w", err)
+	}
+	o := embedded.Options{Listen: kept.aws.or(awsAddress), State: filepath.Join(dir, "aws.json")}
 	if d.AWS, err = embedded.New(ctx, o); err != nil {
 		o.Listen = anyPort
 		if d.AWS, err = embedded.New(ctx, o); err != nil {
 			return nil, fmt.Errorf("make demo: %w", err)
 		}
 	}
-	page, err := freeAddress(ctx, pageAddress)
+	page, err := freeAddress(ctx, kept.page.or(pageAddress))
 	if err == nil {
-		err = d.configure(page)
+		err = d.configure(kept, page)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make demo: %w", err), d.AWS.Close())
@@ -114,14 +120,23 @@ JOIN_TOKEN=abcdef.0123456789abcdef
 CA_CERT_HASH=sha256:0000000000000000000000000000000000000000000000000000000000000000
 `
 
-func (d *Demo) configure(page string) error {
+// configure writes the configuration, or into one that was kept the addresses
+// that have changed: all else in it is its owner's.
+func (d *Demo) configure(kept addresses, page string) error {
 	join := filepath.Join(d.Dir, "join.env")
 	if _, err := os.Stat(join); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(join, []byte(joinText), 0o600); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(d.Config, fmt.Appendf(nil, configText, page, d.AWS.URL()), 0o600)
+	text := fmt.Appendf(nil, configText, page, d.AWS.URL())
+	if kept.text != nil {
+		text = kept.with(page, d.AWS.URL())
+		if bytes.Equal(text, kept.text) {
+			return nil
+		}
+	}
+	return atomicfile.Write(d.Config, text)
 }
 
 // NextSteps are command lines that work as they stand while the demo runs; weir

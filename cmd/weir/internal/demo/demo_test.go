@@ -110,3 +110,67 @@ func TestDemoWritesAValidConfiguration(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAKeptConfigurationIsItsOwners: only addresses that are taken by now change.
+func TestAKeptConfigurationIsItsOwners(t *testing.T) {
+	dir := t.TempDir()
+	d, err := New(t.Context(), dir, examplerepo.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(d.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := "# mine\n" + strings.Replace(string(text), "interval: 5s", "interval: 7s", 1)
+	edited = strings.Replace(edited, "endpoint: "+d.AWS.URL(), "endpoint: \""+d.AWS.URL()+"\"", 1)
+	if err := os.WriteFile(d.Config, []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The first demo's AWS still listens, so that the second needs another address.
+	second, err := New(t.Context(), dir, examplerepo.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(second.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, faults, err := config.Load(second.Config, config.Env{Getenv: os.Getenv})
+	if err != nil || c == nil {
+		t.Fatalf("%v, %v", err, faults)
+	}
+	want := strings.Replace(edited, d.AWS.URL(), second.AWS.URL(), 1)
+	want = strings.Replace(want, listenOf(edited), c.Listen, 1) // another process may have taken the port
+	if string(got) != want || second.AWS.URL() == d.AWS.URL() || c.AWS.Endpoint != second.AWS.URL() {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	// What nobody can read is left to the reader, and what is not the demo's alone.
+	for _, kept := range []string{"a: [", "", "listen: 0.0.0.0:80\naws: {}\n", "aws: {endpoint: https://aws.example.com}\n"} {
+		if err := os.WriteFile(d.Config, []byte(kept), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		third, err := New(t.Context(), dir, examplerepo.Files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(d.Config); err != nil || string(got) != kept {
+			t.Errorf("%q became %q, %v", kept, got, err)
+		}
+		if err := third.AWS.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, s := range []*Demo{d, second} {
+		if err := s.AWS.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// listenOf is the page's address in a configuration.
+func listenOf(text string) string {
+	_, after, _ := strings.Cut(text, "\nlisten: ")
+	address, _, _ := strings.Cut(after, "\n")
+	return address
+}

@@ -1,0 +1,120 @@
+package demo
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// addresses are what a kept configuration says of where the demo listens.
+type addresses struct {
+	// text is the file, nil where there is none.
+	text      []byte
+	page, aws place
+}
+
+// place is an address in a configuration, with where its text begins and ends;
+// empty where there is none that the demo could have written.
+type place struct {
+	address    string
+	start, end int
+}
+
+func (p place) or(preferred string) string {
+	if p.address == "" {
+		return preferred
+	}
+	return p.address
+}
+
+// readAddresses reads a configuration that was kept. What it does not understand
+// it leaves to the reader of the configuration, who says what is wrong.
+func readAddresses(file string) (addresses, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return addresses{}, nil
+	}
+	if err != nil {
+		return addresses{}, err
+	}
+	a := addresses{text: text}
+	var doc yaml.Node
+	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) != 1 {
+		return a, nil
+	}
+	if n := valueOf(doc.Content[0], "listen"); n != nil && loopback(n.Value) {
+		a.page = placeOf(text, n, n.Value)
+	}
+	if n := valueOf(valueOf(doc.Content[0], "aws"), "endpoint"); n != nil {
+		if u, err := url.Parse(n.Value); err == nil && u.Scheme == "http" && loopback(u.Host) {
+			a.aws = placeOf(text, n, u.Host)
+		}
+	}
+	return a, nil
+}
+
+// with is the configuration with other addresses.
+func (a addresses) with(page, aws string) []byte {
+	first, second := edit{a.page, page}, edit{a.aws, aws}
+	if first.start < second.start {
+		first, second = second, first
+	}
+	return second.in(first.in(a.text)) // the later one first, so that the other stays in its place
+}
+
+// edit is a new text for a place.
+type edit struct {
+	place
+	text string
+}
+
+func (e edit) in(text []byte) []byte {
+	if e.address == "" {
+		return text
+	}
+	return bytes.Join([][]byte{text[:e.start], text[e.end:]}, []byte(e.text))
+}
+
+// valueOf is the value of a key of a mapping, nil where there is none.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// placeOf finds a scalar in its text, between its quotes if it has some.
+func placeOf(text []byte, n *yaml.Node, address string) place {
+	start := 0
+	for range n.Line - 1 {
+		next := bytes.IndexByte(text[start:], '\n')
+		if next < 0 {
+			return place{}
+		}
+		start += next + 1
+	}
+	start += n.Column - 1
+	if start < len(text) && (text[start] == '"' || text[start] == '\'') {
+		start++
+	}
+	if start > len(text) || !bytes.HasPrefix(text[start:], []byte(n.Value)) {
+		return place{}
+	}
+	return place{address: address, start: start, end: start + len(n.Value)}
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
