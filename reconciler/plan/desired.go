@@ -155,8 +155,8 @@ func (c *computation) userDataText(pool *intent.Pool, u intent.UserData) (string
 	if !ok {
 		return "", false
 	}
-	if a.Cluster.Endpoint == "" {
-		c.blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint yet, which the bootstrap data needs", "weir looks again at the next pass")
+	if a.Cluster.Endpoint == "" || a.Cluster.CertificateAuthority == "" {
+		c.blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate yet, which the bootstrap data needs", "weir looks again at the next pass")
 		return "", false
 	}
 	return strings.NewReplacer(

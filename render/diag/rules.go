@@ -98,6 +98,7 @@ var bootstrapRules = []rule{
 	{"ignition-object-store", "w", "user data should go to an S3 bucket, which weir does not write to", "Write spec.ignition.storageType: UnencryptedUserData, or leave storageType out; without it the pool cannot be planned."},
 	{"image-unknown", "e", "it cannot be told which image a pool's machines start from", "Write awsLaunchTemplate.ami.id, or the Kubernetes version in the MachinePool."},
 	{"kubeadm-join-incomplete", "w", "the nodes of a pool cannot join their cluster", "Write what the message names in joinConfiguration; without it the pool cannot be planned."},
+	{"kubelet-argument", "w", "an argument of the kubelet does not arrive as it is written", "Write the setting in a file of the kubelet."},
 	{"no-al2-image", "e", "EKS has no Amazon Linux 2 image for the Kubernetes version", "Choose Amazon Linux 2023."},
 	{"not-eks", "e", "something that only EKS clusters have is used with another cluster", "Point the Cluster's controlPlaneRef at an AWSManagedControlPlane, or use what the message names."},
 	{"secret-in-plain-field", "e", "a field outside user data holds a secret value", "Take the value out of the field, or do not mark it as secret."},
@@ -108,6 +109,7 @@ var bootstrapRules = []rule{
 	{"topology-not-expanded", "w", "a Cluster uses a ClusterClass, which weir does not expand", "Commit the expanded objects; until then nothing of the cluster is deleted."},
 	{"user-data-boundary", "e", "a part of the user data holds the boundary that parts are divided by", "Change the text that the message names."},
 	{"user-data-jinja", "w", "user data holds a jinja expression that nothing expands", "Fill the value in by a command on the instance."},
+	{"user-data-mime", "w", "a MIME document in a Secret is broken", "Write it as the message says; cloud-init devel make-mime writes sound ones."},
 	{"user-data-not-mime", "e", "EKS cannot merge its own user data into the pool's", "Use a NodeadmConfig with an AL2023 amiType, or bring an image with amiType CUSTOM or ami.id."},
 	{"user-data-too-large", "e", "the user data has more bytes than EC2 takes", "Move files out of it, to where the nodes fetch them."},
 }

@@ -49,16 +49,6 @@ func checkKubeadm(r reporter, s *KubeadmConfigSpec, version string, minor int) {
 	}
 }
 
-// warnInactive notes the one member of a user that cloud-init does not take.
-func warnInactive(r reporter, users []User) {
-	for i, u := range users {
-		if u.Inactive != nil && *u.Inactive {
-			at := path("spec", "users", intent.Index(i), "inactive")
-			r.warn(at, "not-carried", at.String()+" has no effect: cloud-init takes a number of days there and ignores true", "write lockPassword: true, or a shell of /sbin/nologin")
-		}
-	}
-}
-
 func checkPartitions(r reporter, list []KubeadmPartition, version string) {
 	for i, p := range list {
 		at := path("spec", "diskSetup", "partitions", intent.Index(i))

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ func (b *builder) userData(d *draft) {
 	if _, tooLarge := data.Encode(data.Text); tooLarge != "" {
 		b.userDataTooLarge(d, tooLarge)
 	}
+	d.checkReader(data)
 	d.LaunchTemplate.UserData = data
 }
 
@@ -102,6 +104,11 @@ func (b *builder) secretData(d *draft, name string) intent.UserData {
 		d.mp.error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is not known", name), `it must be "cloud-config" or "ignition"`)
 	default:
 		format = userdata.Detect(value)
+	}
+	if format == "mime" {
+		if err := userdata.CheckMIME(value); err != nil {
+			d.mp.warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect, and EKS refuses it")
+		}
 	}
 	return intent.UserData{Text: value, Format: format, Secret: true}
 }
@@ -210,10 +217,23 @@ func (b *builder) eksData(d *draft, o *object[EKSConfigSpec], r reporter) intent
 	if s.PauseContainer != nil {
 		in.PauseContainerAccount, in.PauseContainerVersion = s.PauseContainer.AccountNumber, s.PauseContainer.Version
 	}
+	checkBootstrapArgs(r, s)
+	warnInactive(r, s.Users)
 	var secret bool
 	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
 	in.DiskSetup = diskSetup(s.DiskSetup)
 	return intent.UserData{Text: in.Text(), Format: "cloud-config", Secret: secret || s.DockerConfigJSON != nil}
+}
+
+// checkBootstrapArgs notes arguments of the kubelet that do not arrive as they
+// are written: the script of the image puts them into a line of a systemd unit,
+// which is cut at white space.
+func checkBootstrapArgs(r reporter, s *EKSConfigSpec) {
+	for _, name := range slices.Sorted(maps.Keys(s.KubeletExtraArgs)) {
+		if at := path("spec", "kubeletExtraArgs", name); strings.ContainsAny(name+s.KubeletExtraArgs[name], " \t\r\n'\"\\") {
+			r.warn(at, "kubelet-argument", at.String()+" holds white space, a quote or a backslash, which /etc/eks/bootstrap.sh does not keep", "write the setting in a file of the kubelet, or run a command of your own in preBootstrapCommands")
+		}
+	}
 }
 
 // nodeadmData writes a NodeadmConfig's MIME document. Endpoint and CA come from
@@ -230,6 +250,7 @@ func (b *builder) nodeadmData(d *draft, o *object[NodeadmConfigSpec], r reporter
 	if d.cluster.serviceCIDR != "" {
 		in.ServiceCIDR = d.cluster.serviceCIDR
 	}
+	warnInactive(r, s.Users)
 	if k := s.Kubelet; k != nil {
 		in.KubeletConfig, in.KubeletFlags = k.Config.Value, k.Flags
 	}

@@ -2,6 +2,12 @@ package userdata
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
 	"strings"
 )
 
@@ -28,6 +34,32 @@ func Detect(text string) string {
 		return "ignition"
 	}
 	return "cloud-config"
+}
+
+// CheckMIME reads a MIME document as cloud-init and EKS do, and says what is
+// wrong with it, without quoting it.
+func CheckMIME(text string) error {
+	m, err := mail.ReadMessage(strings.NewReader(text))
+	if err != nil {
+		return errors.New("its header cannot be read")
+	}
+	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(kind, "multipart/") || params["boundary"] == "" {
+		return errors.New("its header has no Content-Type of multipart/mixed with a boundary")
+	}
+	r := multipart.NewReader(m.Body, params["boundary"])
+	for n := 1; ; n++ {
+		p, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) && n > 1 {
+			return nil
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, p)
+		}
+		if err != nil {
+			return fmt.Errorf("part %d does not end in a line of the boundary", n)
+		}
+	}
 }
 
 // IgnitionVersion is the version that an Ignition document names, empty for any
