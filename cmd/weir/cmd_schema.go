@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/render/schema"
+)
+
+const schemaHelp = `Print the JSON Schema (draft-07) of the manifests that weir reads, for editors and
+other validators: of all kinds in one, of the KINDs, or of weir's own configuration
+with the word config. Objects of other kinds are accepted, and so is a text with
+${VAR} in it wherever a value is wanted.
+
+With -o each kind and version gets a file of its own below a directory, named as in
+GROUP/KIND_VERSION.json, beside all.json for all of them and the configuration's
+weir.dev/config_v1alpha1.json.
+
+--partial is for patches and for bases that overlays complete: nothing is required.
+`
+
+// configWord names weir's own configuration among the kinds, and configSchema is
+// where its schema lies.
+const (
+	configWord   = "config"
+	configSchema = "weir.dev/config_v1alpha1.json"
+	allSchemas   = "all.json"
+)
+
+func schemaCommand(s surroundings) *cobra.Command {
+	var all, partial bool
+	var dir string
+	c := &cobra.Command{
+		Use:   "schema [KIND…|config] [flags]",
+		Short: "print JSON Schemas for editors and validators",
+		Long:  schemaHelp + exitHelp("schema"),
+		Example: `  weir schema > weir.schema.json
+  weir schema AWSMachinePool
+  weir schema config > weir-config.schema.json
+  weir schema --all -o schemas`,
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return slices.DeleteFunc(append(kindNames(), configWord), func(n string) bool { return !strings.HasPrefix(n, prefix) }), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "of all kinds, which is what no KIND means as well")
+	c.Flags().BoolVar(&partial, "partial", false, "for patches and bases: require nothing")
+	c.Flags().StringVarP(&dir, "output-dir", "o", "", "write files into this `directory`")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if all && len(args) > 0 {
+			return usage("give KINDs or --all", "--all with %s", strings.Join(args, " "))
+		}
+		files, err := schemaFiles(args, schema.Options{Partial: partial})
+		if err != nil {
+			return err
+		}
+		if dir != "" {
+			return writeSchemas(dir, files)
+		}
+		// On standard output there is one document, the one for all of them.
+		text, err := schema.Marshal(files[0].schema)
+		if err == nil {
+			_, err = s.stdout.Write(text)
+		}
+		return err
+	}
+	return c
+}
+
+// schemaFile is a schema and where it lies below a directory.
+type schemaFile struct {
+	path   string
+	schema schema.Node
+}
+
+// schemaFiles returns the schemas of what the arguments name, all kinds and the
+// configuration for none. The first one is for all of it.
+func schemaFiles(args []string, o schema.Options) ([]schemaFile, error) {
+	ours := schemaFile{configSchema, config.Schema()}
+	if len(args) == 1 && args[0] == configWord {
+		return []schemaFile{ours}, nil
+	}
+	var kinds []schema.Kind
+	for _, name := range args {
+		found := slices.DeleteFunc(schema.Kinds(), func(k schema.Kind) bool { return !strings.EqualFold(k.Name, name) })
+		switch {
+		case name == configWord:
+			return nil, usage("print it by itself: weir schema config", "config is no kind of a manifest")
+		case len(found) == 0:
+			return nil, usage("the kinds are "+strings.Join(kindNames(), ", "), "unknown kind %q", name)
+		}
+		kinds = append(kinds, found...)
+	}
+	if len(args) == 0 {
+		kinds = schema.Kinds()
+	}
+	union, err := schema.Union(kinds, o)
+	if err != nil {
+		return nil, err
+	}
+	files := []schemaFile{{allSchemas, union}}
+	for _, k := range kinds {
+		one, err := schema.Of(k, o)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, schemaFile{k.Path(), one})
+	}
+	if len(args) == 0 {
+		files = append(files, ours)
+	}
+	return files, nil
+}
+
+// kindNames are the names of the kinds that have schemas.
+func kindNames() []string {
+	var out []string
+	for _, k := range schema.Kinds() {
+		out = append(out, k.Name)
+	}
+	return slices.Compact(out)
+}
+
+func writeSchemas(dir string, files []schemaFile) error {
+	for _, f := range files {
+		text, err := schema.Marshal(f.schema)
+		if err != nil {
+			return err
+		}
+		name := filepath.Join(dir, filepath.FromSlash(f.path))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return fmt.Errorf("write schemas: %w", err)
+		}
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			return fmt.Errorf("write schemas: %w", err)
+		}
+	}
+	return nil
+}

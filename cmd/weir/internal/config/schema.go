@@ -1,0 +1,143 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/schema"
+)
+
+// required are the keys without which validation refuses a configuration, by the
+// place that has them; [] stands for an entry of a list.
+var required = map[string][]string{
+	"":                     {"apiVersion", "instance", "kind", "sources", "targets"},
+	"sources[]":            {"name", "url"},
+	"forges[]":             {"tokenFile", "type", "url"},
+	"targets[]":            {"name", "region"},
+	"targets[].varsFrom[]": {"file"},
+}
+
+// words are the keys that take one of a few values.
+var words = map[string][]string{
+	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Gitea, GitHub}, "targets[].mode": {Correct, Report},
+}
+
+// forms are the keys whose values match a pattern.
+var forms = map[string]*regexp.Regexp{
+	"instance": instancePattern, "sources[].name": namePattern, "targets[].name": targetPattern, "targets[].region": regionPattern,
+	"targets[].accountID": accountPattern, "targets[].roleARN": rolePattern, "targets[].allowedRoleARNs[]": rolePattern,
+}
+
+// defaults are the values of keys that are left out.
+var defaults = map[string]any{
+	"listen": DefaultListen, "interval": "1m", "sources[].interval": "30s", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
+}
+
+// Schema returns the JSON Schema of a configuration, as draft-07. It takes what
+// Parse takes, and some that Parse refuses.
+func Schema() schema.Node {
+	out := describe("", reflect.TypeFor[Config]())
+	out["$schema"], out["title"] = schema.Draft, "The configuration of weir"
+	return out
+}
+
+// describe is the schema of the type of what stands at a path.
+func describe(at string, t reflect.Type) schema.Node {
+	out := shape(at, t)
+	if d, ok := defaults[at]; ok {
+		out["default"] = d
+	}
+	return out
+}
+
+func shape(at string, t reflect.Type) schema.Node {
+	switch {
+	case t == reflect.TypeFor[Duration]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": schema.Duration}, schema.Node{"enum": []any{0, nil}}}}
+	case t == reflect.TypeFor[Limit]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*%?$`}, schema.Node{"type": "null"}}}
+	case reflect.PointerTo(t).Implements(scalarType):
+		return anyScalar()
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return structure(at, t)
+	case reflect.Slice:
+		return schema.Node{"type": orNull(at, "array"), "items": describe(at+"[]", t.Elem())}
+	case reflect.Map:
+		return schema.Node{"type": []string{"object", "null"}, "additionalProperties": anyScalar(), "propertyNames": schema.Node{"pattern": varPattern.String()}}
+	case reflect.Bool:
+		return schema.Node{"type": []string{"boolean", "null"}}
+	}
+	out := anyScalar()
+	if list := words[at]; list != nil {
+		return schema.Node{"enum": list}
+	}
+	if form := forms[at]; form != nil {
+		out["pattern"] = form.String()
+		if !isRequired(at) && !strings.HasSuffix(at, "[]") {
+			out["pattern"] = "^$|" + form.String() // empty is as if it were absent
+		}
+	}
+	return out
+}
+
+func structure(at string, t reflect.Type) schema.Node {
+	props := schema.Node{}
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("yaml"); name != "-" {
+			p := describe(join(at, name), t.Field(i).Type)
+			if text := cmp.Or(descriptions()[t.Name()+"."+name], descriptions()[elementName(t.Field(i).Type)]); text != "" {
+				p["description"] = text
+			}
+			props[name] = p
+		}
+	}
+	out := schema.Node{"type": orNull(at, "object"), "properties": props, "additionalProperties": false}
+	if list := required[at]; list != nil {
+		out["required"] = list
+	}
+	return out
+}
+
+// elementName is the name of a type, or of that of a list's entries.
+func elementName(t reflect.Type) string {
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t.Name()
+}
+
+// anyScalar is a text, which may also be written as YAML writes other scalars.
+func anyScalar() schema.Node {
+	return schema.Node{"type": []string{"string", "number", "boolean", "null"}}
+}
+
+// orNull takes null as well where a key may be left out.
+func orNull(at, kind string) any {
+	if at == "" || required[at] != nil || isRequired(at) {
+		return kind
+	}
+	return []string{kind, "null"}
+}
+
+// isRequired says whether the last key of a path must be there.
+func isRequired(at string) bool {
+	cut := strings.LastIndex(at, ".")
+	return slices.Contains(required[at[:max(cut, 0)]], at[cut+1:])
+}
+
+// schemaPaths are the places that the tables above speak of, for tests.
+func schemaPaths() []string {
+	var out []string
+	for at, keys := range required {
+		for _, k := range keys {
+			out = append(out, join(at, k))
+		}
+	}
+	return slices.Concat(out, slices.Collect(maps.Keys(words)), slices.Collect(maps.Keys(forms)), slices.Collect(maps.Keys(defaults)))
+}

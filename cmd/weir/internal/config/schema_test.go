@@ -1,0 +1,215 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/weir-gitops/weir/render/schema"
+	"github.com/weir-gitops/weir/render/schema/comments"
+)
+
+var update = flag.Bool("update", false, "write descriptions.txt anew")
+
+// everyKey is a configuration with every key that the schema says something of.
+const everyKey = `
+apiVersion: weir.dev/v1alpha1
+kind: Config
+instance: prod
+stateDir: /var/lib/weir
+listen: 127.0.0.1:8344
+interval: 1m30s
+aws: {endpoint: embedded}
+sources:
+- name: fleet
+  url: https://git.example.com/platform/fleet.git
+  ref: {branch: main}
+  interval: 10s
+  auth: {tokenFile: token}
+  caFile: ca.pem
+  proxy: http://proxy:3128
+forges:
+- type: gitea
+  url: https://git.example.com/platform/fleet
+  source: fleet
+  tokenFile: token
+targets:
+- name: "{1}"
+  source: fleet
+  path: overlays/*
+  region: eu-west-1
+  accountID: "123456789012"
+  roleARN: arn:aws:iam::123456789012:role/weir
+  allowedRoleARNs: ["arn:aws:iam::123456789012:role/fleet"]
+  endpointURL: http://127.0.0.1:8345
+  network: {vpcID: vpc-1, subnetIDs: [subnet-1], securityGroupIDs: [sg-1]}
+  vars: {REGION: eu-west-1, COUNT: 3, ON: true}
+  varsFrom: [{file: values.yaml}]
+  mode: correct
+  prune: {enabled: true, limit: 20%}
+  suspend: false
+`
+
+func schemaOf(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := schema.Marshal(Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("config.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func validates(t *testing.T, s *jsonschema.Schema, text string) error {
+	t.Helper()
+	data, err := sigsyaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Validate(doc)
+}
+
+func TestSchemaAndParseAgree(t *testing.T) {
+	s := schemaOf(t)
+	tests := map[string]struct {
+		from, to string
+		valid    bool
+	}{
+		"as it is":              {valid: true},
+		"an unknown key":        {from: "instance: prod", to: "instance: prod\ninstances: a"},
+		"an unknown key below":  {from: "vpcID", to: "vpcId"},
+		"no instance":           {from: "instance: prod\n"},
+		"no apiVersion":         {from: "apiVersion: weir.dev/v1alpha1\n"},
+		"another apiVersion":    {from: "v1alpha1", to: "v1"},
+		"no kind":               {from: "kind: Config\n"},
+		"another kind":          {from: "kind: Config", to: "kind: config"},
+		"a source without name": {from: "- name: fleet\n  url", to: "- url"},
+		"a source without url":  {from: "  url: https://git.example.com/platform/fleet.git\n"},
+		"a forge without type":  {from: "- type: gitea\n  url", to: "- url"},
+		"a forge without url":   {from: "  url: https://git.example.com/platform/fleet\n"},
+		"a forge without token": {from: "  source: fleet\n  tokenFile: token\n", to: "  source: fleet\n"},
+		"another forge":         {from: "gitea", to: "cvs"},
+		"forgejo":               {from: "gitea", to: "forgejo", valid: true},
+		"github":                {from: "gitea", to: "github", valid: true},
+		"a target without name": {from: "- name: \"{1}\"\n  source", to: "- source"},
+		"no region":             {from: "  region: eu-west-1\n"},
+		"no such region":        {from: "region: eu-west-1", to: "region: Ireland"},
+		"another mode":          {from: "mode: correct", to: "mode: wrong"},
+		"report":                {from: "mode: correct", to: "mode: report", valid: true},
+		"no file":               {from: "{file: values.yaml}", to: "{}"},
+		"an account":            {from: `"123456789012"`, to: `"12345"`},
+		"an account in digits":  {from: `"123456789012"`, to: "123456789012", valid: true},
+		"an empty account":      {from: `"123456789012"`, to: `""`, valid: true},
+		"a role":                {from: "arn:aws:iam::123456789012:role/weir", to: "weir"},
+		"an allowed role":       {from: "arn:aws:iam::123456789012:role/fleet", to: "fleet"},
+		"an instance's name":    {from: "instance: prod", to: "instance: Prod"},
+		"a source's name":       {from: "- name: fleet", to: "- name: _"},
+		"a target's name":       {from: `"{1}"`, to: `"{1} x"`},
+		"a duration":            {from: "1m30s", to: "soon"},
+		"a duration without":    {from: "1m30s", to: "90"},
+		"no interval":           {from: "1m30s", to: "0", valid: true},
+		"a share above 100":     {from: "20%", to: "200%", valid: false},
+		"a count":               {from: "20%", to: "3", valid: true},
+		"nothing of the pools":  {from: "20%", to: "0"},
+		"text for a boolean":    {from: "suspend: false", to: "suspend: maybe"},
+		"a list for a mapping":  {from: "aws: {endpoint: embedded}", to: "aws: []"},
+		"a mapping for a list":  {from: "varsFrom: [{file: values.yaml}]", to: "varsFrom: {file: values.yaml}"},
+		"null":                  {from: "caFile: ca.pem", to: "caFile:", valid: true},
+		"null for a mapping":    {from: "aws: {endpoint: embedded}", to: "aws:", valid: true},
+		"a variable's name":     {from: "COUNT: 3", to: "COUNT-A: 3"},
+		"a list for a variable": {from: "COUNT: 3", to: "COUNT: [3]"},
+		"a number for a text":   {from: "branch: main", to: "branch: 1.5", valid: true},
+		"a mapping for a text":  {from: "branch: main", to: "branch: {}"},
+		"two of one reference":  {from: "branch: main", to: "branch: main, brunch: a"},
+	}
+	lenient := map[string]bool{"a share above 100": true} // what the schema does not say
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(everyKey, tt.from, tt.to, 1)
+			c, faults := Parse("weir.yaml", []byte(text), Env{Getenv: os.Getenv})
+			if (c != nil) != tt.valid {
+				t.Errorf("Parse says %v", faults)
+			}
+			if err := validates(t, s, text); (err == nil) != (tt.valid || lenient[name]) {
+				t.Errorf("the schema says %v", err)
+			}
+		})
+	}
+}
+
+// TestSchemaTablesNameRealKeys finds each place of the tables in the types.
+func TestSchemaTablesNameRealKeys(t *testing.T) {
+	for _, at := range schemaPaths() {
+		n := Schema()
+		for e := range strings.SplitSeq(strings.ReplaceAll(at, "[]", ".[]"), ".") {
+			var next any
+			if e == "[]" {
+				next = n["items"]
+			} else if props, ok := n["properties"].(schema.Node); ok {
+				next = props[e]
+			}
+			var ok bool
+			if n, ok = next.(schema.Node); !ok {
+				t.Fatalf("%s: there is no %s", at, e)
+			}
+		}
+	}
+}
+
+// TestSchemaDefaults checks that the defaults it tells are those that are filled.
+func TestSchemaDefaults(t *testing.T) {
+	parse := func(extra, more string) *Config {
+		text := "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nstateDir: /s\n" + extra + "sources: [{name: s, url: \"https://x/y\"}]\ntargets: [{name: t, region: eu-west-1" + more + "}]\n"
+		c, faults := Parse("weir.yaml", []byte(text), Env{Getenv: os.Getenv})
+		if c == nil {
+			t.Fatal(faults)
+		}
+		return c
+	}
+	left, written := parse("", ""), parse("listen: 127.0.0.1:8344\ninterval: 1m\n", ", path: ., mode: correct, prune: {limit: 20%}")
+	written.Sources[0].Interval = Duration(DefaultSourceInterval)
+	if l, w := left.Targets[0], written.Targets[0]; left.Listen != written.Listen || left.Interval != written.Interval || l.Path != w.Path || l.Mode != w.Mode || l.Prune != w.Prune {
+		t.Errorf("%+v and %+v", l, w)
+	}
+}
+
+// TestDescriptions keeps the descriptions in the schema the same as the comments.
+func TestDescriptions(t *testing.T) {
+	want, err := comments.Table("yaml", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("descriptions.txt", []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if descriptionsText != want {
+		t.Error("descriptions.txt is not what the comments say: run go test ./cmd/weir/internal/config -run TestDescriptions -update")
+	}
+	n := Schema()["properties"].(schema.Node)["instance"].(schema.Node)
+	if text, _ := n["description"].(string); !strings.HasPrefix(text, "instance names this weir") {
+		t.Errorf("instance is described by %q", text)
+	}
+}

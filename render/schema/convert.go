@@ -1,0 +1,130 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/manifest"
+)
+
+// converter turns what the decoder takes into JSON Schema.
+type converter struct{ Options }
+
+// object is the schema of a whole object.
+func (c converter) object(k Kind, s *manifest.Schema) Node {
+	out := c.convert(s, true)
+	out["title"] = k.Name + " " + k.apiVersion()
+	props := out["properties"].(Node)
+	props["apiVersion"], props["kind"] = Node{"const": k.apiVersion()}, Node{"const": k.Name}
+	required := []string{"apiVersion", "kind"}
+	if !c.Partial {
+		required = slices.Compact(slices.Sorted(slices.Values(append(required, s.Required...))))
+	}
+	out["required"] = required
+	return out
+}
+
+// convert returns the schema of a field. Null stands for a field that is not
+// written, unless the field is required.
+func (c converter) convert(s *manifest.Schema, required bool) Node {
+	out := Node{}
+	switch s.Type {
+	case "":
+		return out
+	case "object":
+		out = c.members(s)
+	case "array":
+		out = Node{"type": "array", "items": c.convert(s.Items, true)}
+		bound(out, "minItems", s.MinItems)
+		bound(out, "maxItems", s.MaxItems)
+		if c.Partial {
+			delete(out, "minItems")
+		}
+	default:
+		out = scalar(s)
+	}
+	if !required || c.Partial {
+		out = orNull(out)
+	}
+	if s.Default != nil {
+		out["default"] = s.Default
+	}
+	return out
+}
+
+// members is the schema of a struct or a map.
+func (c converter) members(s *manifest.Schema) Node {
+	out := Node{"type": "object"}
+	if s.Properties == nil {
+		// The value of a key may be null, which is an empty one.
+		out["additionalProperties"] = c.convert(s.AdditionalProperties, false)
+	} else {
+		props := Node{}
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if p := s.Properties[name]; !p.Refused {
+				props[name] = c.convert(p, slices.Contains(s.Required, name))
+			}
+		}
+		out["properties"], out["additionalProperties"] = props, false
+		if len(s.Required) > 0 && !c.Partial {
+			out["required"] = s.Required
+		}
+		if c.Partial {
+			// $patch, $retainKeys and such.
+			out["patternProperties"] = Node{`^\$`: Node{}}
+		}
+	}
+	if !c.Partial {
+		bound(out, "minProperties", s.MinProperties)
+	}
+	return out
+}
+
+// Duration is the pattern of what Go reads as a length of time.
+const Duration = `^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
+
+// scalar is the schema of a text, a number or a boolean. Where not every text is
+// taken, one with a variable is as well.
+func scalar(s *manifest.Schema) Node {
+	out := Node{"type": s.Type}
+	if s.Enum != nil {
+		out["enum"] = s.Enum
+	}
+	if s.Minimum != nil {
+		out["minimum"] = *s.Minimum
+	}
+	if s.Maximum != nil {
+		out["maximum"] = *s.Maximum
+	}
+	bound(out, "minLength", s.MinLength)
+	bound(out, "maxLength", s.MaxLength)
+	if s.Pattern != "" {
+		out["pattern"] = s.Pattern
+	}
+	if s.Format == "duration" {
+		// The format of that name in JSON Schema is another one.
+		out["pattern"] = Duration
+	}
+	if s.Type == "string" && len(out) == 1 {
+		return out
+	}
+	return Node{"anyOf": []any{out, ref("variable")}}
+}
+
+func bound(n Node, name string, value int64) {
+	if value > 0 {
+		n[name] = value
+	}
+}
+
+// orNull has null taken as well.
+func orNull(n Node) Node {
+	if list, ok := n["anyOf"].([]any); ok {
+		n["anyOf"] = append(list, Node{"type": "null"})
+		return n
+	}
+	if t, ok := n["type"].(string); ok {
+		n["type"] = []string{t, "null"}
+	}
+	return n
+}

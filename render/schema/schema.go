@@ -1,0 +1,120 @@
+// Package schema writes JSON Schemas for the manifests that weir reads, so that
+// editors complete and check them and other validators know them. They are made
+// from what the decoder takes.
+//
+// The dialect is draft-07: yaml-language-server, which most editors use, knows
+// no newer one, and kubeconform knows them all. The schemas are for files in a
+// repository, before variables have their values: where a number, a boolean or a
+// text of a certain form is wanted, a text with ${VAR} in it is as good.
+//
+// They are not stricter than weir validate, and less strict where JSON Schema
+// cannot say it.
+package schema
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/manifest"
+)
+
+// Draft is the dialect of the schemas.
+const Draft = "http://json-schema.org/draft-07/schema#"
+
+// Node is a JSON object of a schema.
+type Node = map[string]any
+
+// Kind is one version of a kind that weir reads.
+type Kind struct{ Group, Version, Name string }
+
+// Path is where the schema of a kind lies below a directory of schemas. It is
+// the layout that {{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json
+// names in kubeconform.
+func (k Kind) Path() string {
+	return k.Group + "/" + strings.ToLower(k.Name) + "_" + k.Version + ".json"
+}
+
+func (k Kind) apiVersion() string { return k.Group + "/" + k.Version }
+
+// Options of schemas.
+type Options struct {
+	// Partial makes schemas for patches and for bases that an overlay completes:
+	// nothing but apiVersion and kind is required, and the directives of a
+	// strategic merge patch are taken.
+	Partial bool
+}
+
+// Kinds returns the kinds that there are schemas of, sorted.
+func Kinds() []Kind {
+	var out []Kind
+	for v := range manifest.Schemas() {
+		group, version, _ := strings.Cut(v.APIVersion, "/")
+		out = append(out, Kind{group, version, v.Kind})
+	}
+	slices.SortFunc(out, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+	})
+	return out
+}
+
+// Of returns the schema of one kind as a document of its own.
+func Of(k Kind, o Options) (Node, error) {
+	s, ok := manifest.Schemas()[manifest.SchemaVersion{APIVersion: k.apiVersion(), Kind: k.Name}]
+	if !ok {
+		return nil, fmt.Errorf("there is no schema of %s %s", k.apiVersion(), k.Name)
+	}
+	out := converter{o}.object(k, s)
+	out["$schema"], out["definitions"] = Draft, definitions()
+	return out, nil
+}
+
+// Union returns one schema for files that hold objects of several kinds. An
+// object of a kind that is not among them is accepted.
+func Union(kinds []Kind, o Options) (Node, error) {
+	defs := definitions()
+	all := manifest.Schemas()
+	var rules []any
+	versions := map[[2]string][]string{}
+	for _, k := range kinds {
+		s, ok := all[manifest.SchemaVersion{APIVersion: k.apiVersion(), Kind: k.Name}]
+		if !ok {
+			return nil, fmt.Errorf("there is no schema of %s %s", k.apiVersion(), k.Name)
+		}
+		name := k.Group + "." + k.Name + "." + k.Version
+		defs[name] = converter{o}.object(k, s)
+		rules = append(rules, Node{"if": is(Node{"const": k.apiVersion()}, k.Name), "then": ref(name)})
+		id := [2]string{k.Group, k.Name}
+		versions[id] = append(versions[id], k.apiVersion())
+	}
+	// A version of such a kind that weir does not read is a fault, too.
+	for _, k := range kinds {
+		id := [2]string{k.Group, k.Name}
+		if list := versions[id]; list != nil && list[0] == k.apiVersion() {
+			group := Node{"type": "string", "pattern": "^" + strings.ReplaceAll(k.Group, ".", `\.`) + "/"}
+			rules = append(rules, Node{"if": is(group, k.Name), "then": Node{"properties": Node{"apiVersion": Node{"enum": list}}}})
+		}
+	}
+	return Node{"$schema": Draft, "title": "Objects that weir reads", "type": "object", "allOf": rules, "definitions": defs}, nil
+}
+
+// is tells objects of a kind.
+func is(apiVersion Node, kind string) Node {
+	return Node{"properties": Node{"apiVersion": apiVersion, "kind": Node{"const": kind}}, "required": []string{"apiVersion", "kind"}}
+}
+
+// Marshal writes a schema as indented JSON, the same bytes each time.
+func Marshal(n Node) ([]byte, error) {
+	out, err := json.MarshalIndent(n, "", "  ")
+	return append(out, '\n'), err
+}
+
+func ref(name string) Node { return Node{"$ref": "#/definitions/" + name} }
+
+func definitions() Node {
+	return Node{
+		"variable": Node{"description": "A text with a variable in it.", "type": "string", "pattern": `\$\{.*\}`},
+	}
+}
