@@ -92,10 +92,9 @@ func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
 			return f
 		}
 	}
-	if len(f.candidates) > 0 {
+	if f.Source, f.Note = noteOf(path); f.Source == Default && len(f.candidates) > 0 {
 		f.Object, f.Manifest = f.candidates[0].ref, f.candidates[0].path
 	}
-	f.Source, f.Note = noteOf(path)
 	return f
 }
 
@@ -134,11 +133,8 @@ func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Pa
 			}
 			continue
 		}
-		for _, c := range f.candidates {
-			if c.ref == ref && below(c.path, name) {
-				out = append(out, f)
-				break
-			}
+		if f.Source == Default && slices.ContainsFunc(f.candidates, func(c manifestField) bool { return c.ref == ref && below(c.path, name) }) {
+			out = append(out, f)
 		}
 	}
 	n := r.node(ref, name)

@@ -182,11 +182,11 @@ launchTemplate.image.name                  default Cluster API Provider AWS's pa
 launchTemplate.image.owner                 default the account that publishes Cluster API Provider AWS's images
 launchTemplate.image.version               derived the version of the control plane
 launchTemplate.image.cluster               default Kubernetes' own namespace, default
-launchTemplate.rootDevice                  derived weir: no root volume is written, so the image's own is used
-launchTemplate.securityGroups              derived weir: what every node of the cluster has
+launchTemplate.rootDevice                  derived no root volume is written, so the image's own is used
+launchTemplate.securityGroups              derived what every node of the cluster has
 launchTemplate.userData.format             derived the form of the bootstrap data
-launchTemplate.userData.secret             derived weir: whether the bootstrap data holds a secret
-launchTemplate.userData.merged             derived weir: whether EKS puts its own part beside the pool's
+launchTemplate.userData.secret             derived whether the bootstrap data holds a secret
+launchTemplate.userData.merged             derived whether EKS puts its own part beside the pool's
 launchTemplate.userData                    derived the cluster's endpoint and certificate, which the bootstrap data needs
 launchTemplate.data.BlockDeviceMappings.*.DeviceName              derived the root device of the image
 launchTemplate.data.BlockDeviceMappings.*.Ebs.DeleteOnTermination derived Cluster API Provider AWS has volumes deleted with their instance
@@ -195,7 +195,7 @@ launchTemplate.data.MetadataOptions        default the default of Cluster API Pr
 launchTemplate.data.TagSpecifications      derived a tag that Cluster API Provider AWS sets
 group.minSize                              default the default of Cluster API Provider AWS's schema
 group.maxSize                              default the default of Cluster API Provider AWS's schema
-group.subnets.kind                         derived weir: subnets are looked up in AWS
+group.subnets.kind                         derived subnets are looked up in AWS
 group.subnets                              default Kubernetes' own namespace, default
 group.defaultCooldown                      default Cluster API Provider AWS's default, 300 seconds
 group.defaultInstanceWarmup                default Cluster API Provider AWS's default, 300 seconds
@@ -204,21 +204,21 @@ group.mixedInstancesPolicy                 default the default of Cluster API Pr
 group.refresh.strategy                     default Cluster API Provider AWS's only strategy
 group.tags                                 derived a tag that Cluster API Provider AWS sets
 nodegroup.clusterName                      derived the control plane's name, as Cluster API Provider AWS has it
-nodegroup.cluster.kind                     derived weir: the cluster is looked up in EKS
+nodegroup.cluster.kind                     derived the cluster is looked up in EKS
 nodegroup.cluster.name                     derived the control plane's name, as Cluster API Provider AWS has it
 nodegroup.cluster                          default Kubernetes' own namespace, default
-nodegroup.role.kind                        derived weir: the role is looked up in IAM
+nodegroup.role.kind                        derived the role is looked up in IAM
 nodegroup.role.name                        default Cluster API Provider AWS's role for nodegroups
 nodegroup.role                             default Kubernetes' own namespace, default
-nodegroup.subnets.kind                     derived weir: subnets are looked up in AWS
+nodegroup.subnets.kind                     derived subnets are looked up in AWS
 nodegroup.subnets                          default Kubernetes' own namespace, default
 nodegroup.minSize.written                  default scaling.minSize is not written, so it is not held
 nodegroup.maxSize.written                  default scaling.maxSize is not written, so it is not held
-nodegroup.minSize                          derived weir: a bound that is not written makes room for the size
-nodegroup.maxSize                          derived weir: a bound that is not written makes room for the size
+nodegroup.minSize                          derived a bound that is not written makes room for the size
+nodegroup.maxSize                          derived a bound that is not written makes room for the size
 nodegroup.amiType                          default the default of Cluster API Provider AWS's schema
 nodegroup.capacityType                     default the default of Cluster API Provider AWS's schema
-nodegroup.remoteAccessGroups               derived weir: the groups that may log in where public is not set
+nodegroup.remoteAccessGroups               derived the groups that may log in where public is not set
 nodegroup.updateConfig                     default Cluster API Provider AWS's default, one node
 nodegroup.tags                             derived a tag that Cluster API Provider AWS sets
 `

@@ -31,8 +31,8 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 		return fields, true
 	case "launchTemplate.data.TagSpecifications":
 		// [i].Tags[j].Key and .Value
-		j, _, inner := listed(field[3:])
-		if inner != ".Tags" && inner != "Tags" || i >= len(t.Data.TagSpecifications) || j >= len(t.Data.TagSpecifications[i].Tags) {
+		j, _, inner := listed(field[4:])
+		if inner != "Tags" || i >= len(t.Data.TagSpecifications) || j >= len(t.Data.TagSpecifications[i].Tags) {
 			return nil, true
 		}
 		return r.manifestFields(p, intent.Path{"launchTemplate", "tags", t.Data.TagSpecifications[i].Tags[j].Key}), true

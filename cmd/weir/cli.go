@@ -81,8 +81,8 @@ func newRoot(s surroundings) *cobra.Command {
 		return hinted(err, "see "+c.CommandPath()+" --help")
 	})
 	root.AddCommand(
-		runCommand(s), demoCommand(s), planCommand(s), applyCommand(s), renderCommand(s), validateCommand(s),
-		statusCommand(s), emulatorCommand(s), schemaCommand(s), versionCommand(s), completionCommand(s),
+		runCommand(s), demoCommand(s), planCommand(s), applyCommand(s), renderCommand(s), validateCommand(s), explainCommand(s),
+		statusCommand(s), emulatorCommand(s), versionCommand(s), completionCommand(s),
 	)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/render"
+	steps "github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const explainHelp = `Show where the values of a pool come from, offline.
+
+PATH is a kustomization directory, a directory of YAML files, or one file. POOL is a
+pool's name, or namespace/name where several have it. Without FIELD every field is
+listed with its value and the file, line and column that set it, or whose default it
+is. FIELD is a field as plans name it (awsLaunchTemplate.instanceType) or as
+weir render -o intents prints it (launchTemplate.data.InstanceType); a field that
+holds others stands for all of them. With it the whole way of the value is shown:
+what the base says, each patch, component, replacement, prefix and label that changed
+it, and the values of variables. What cannot be told for sure is said to be unknown.
+Of user data the size is shown and nothing else.
+
+With a code alone, such as unknown-field, what that diagnostic means and what to do
+is printed; DIAGNOSTICS.md lists them all.
+`
+
+func explainCommand(s surroundings) *cobra.Command {
+	var vars varFlags
+	var output string
+	c := &cobra.Command{
+		Use:   "explain {PATH POOL [FIELD] | CODE} [flags]",
+		Short: "show where a value comes from, or what a code means",
+		Long:  explainHelp + exitHelp("explain"),
+		Example: `  weir explain overlays/prod web
+  weir explain overlays/prod web awsLaunchTemplate.instanceType --vars-file prod.env
+  weir explain unset-variable`,
+		Args: cobra.RangeArgs(1, 3),
+	}
+	vars.add(c)
+	outputFlag(c, &output, outputText, outputJSON)
+	c.ValidArgsFunction = completeExplain(&vars)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return explainCode(s, args[0], output)
+		}
+		values, err := vars.read()
+		if err != nil {
+			return err
+		}
+		r, pool, err := poolAt(c.Context(), s, args[0], args[1], values)
+		if err != nil {
+			return err
+		}
+		fields, err := r.Fields(pool)
+		if err != nil {
+			return err
+		}
+		var out []show.Explained
+		if len(args) == 2 {
+			for _, f := range fields {
+				f.Origin = r.place(f.Origin)
+				out = append(out, show.Explained{Field: f})
+			}
+		} else if out, err = chains(r, pool, fields, args[2]); err != nil {
+			return err
+		}
+		switch {
+		case output == outputJSON:
+			return show.ExplainJSON(s.stdout, pool.Key, out)
+		case len(args) == 2:
+			return s.printer(s.stdout).Fields(out)
+		default:
+			return s.printer(s.stdout).Chains(out)
+		}
+	}
+	return c
+}
+
+// explainCode prints what there is to know about a diagnostic's code.
+func explainCode(s surroundings, code, output string) error {
+	rule, ok := diag.RuleOf(code)
+	if !ok {
+		var codes []string
+		for _, r := range diag.Rules() {
+			codes = append(codes, r.Code)
+		}
+		return usage(meant(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in DIAGNOSTICS.md"), "there is no code %q", code)
+	}
+	if output == outputJSON {
+		return show.JSON(s.stdout, struct {
+			Schema     string          `json:"schema"`
+			Code       string          `json:"code"`
+			Severities []diag.Severity `json:"severities"`
+			Meaning    string          `json:"meaning"`
+			Help       string          `json:"help"`
+		}{"weir.dev/code/v1", rule.Code, rule.Severities, rule.Short, rule.Help})
+	}
+	fmt.Fprintf(s.stdout, "%s (%s)\n\n%s.\n\n%s\n", rule.Code, rule.Levels(), sentence(rule.Short), rule.Help)
+	return nil
+}
+
+// sentence begins a text with a capital.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// poolAt renders a path and finds a pool in it.
+func poolAt(ctx context.Context, s surroundings, path, name string, vars map[string]string) (*rendered, *intent.Pool, error) {
+	r, err := renderPath(ctx, path, vars)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Objects == nil && r.Diags.HasErrors() {
+		s.printer(s.stderr).Diagnostics(r.Diags)
+		return nil, nil, failed("render "+path, r.Diags)
+	}
+	found := poolsNamed(r.Set.Pools, name)
+	switch len(found) {
+	case 1:
+		return r, found[0], nil
+	case 0:
+		s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
+		var names []string
+		for i := range r.Set.Pools {
+			names = append(names, r.Set.Pools[i].Key.String())
+		}
+		hint := "the pools are " + strings.Join(names, ", ")
+		if len(names) == 0 {
+			hint = "there is no valid pool in it: see weir validate " + path
+		} else if r.Diags.HasErrors() {
+			hint += "; one with an error is not among them"
+		}
+		return nil, nil, usage(hint, "there is no pool %q in %s", name, path)
+	default:
+		return nil, nil, usage("write "+found[0].Key.String()+" or "+found[1].Key.String(), "several pools are named %q", name)
+	}
+}
+
+// poolsNamed are the pools of a name, or of a namespace and name: the
+// MachinePool's, or else the infrastructure pool's.
+func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
+	var machine, infra []*intent.Pool
+	for i := range pools {
+		p := &pools[i]
+		if name == p.Key.Name || name == p.Key.String() {
+			machine = append(machine, p)
+		}
+		if name == p.Infrastructure.Name || name == p.Infrastructure.Namespace+"/"+p.Infrastructure.Name {
+			infra = append(infra, p)
+		}
+	}
+	if len(machine) > 0 {
+		return machine
+	}
+	return infra
+}
+
+// chains explains the fields that a name stands for.
+func chains(r *rendered, pool *intent.Pool, fields []render.Field, name string) ([]show.Explained, error) {
+	path, err := intent.ParsePath(name)
+	if err != nil {
+		return nil, usage("write it like awsLaunchTemplate.instanceType", "%q is no field: %v", name, err)
+	}
+	selected := r.Select(pool, fields, path)
+	if len(selected) == 0 {
+		return nil, usage(meant(name, render.Names(fields), "leave FIELD out to list them"), "pool %s has no field %q", pool.Key, name)
+	}
+	var out []show.Explained
+	known := map[string][]steps.Step{}
+	for _, f := range selected {
+		// Fields of the pool that come from one field of a manifest share its past.
+		id := f.Object.String() + "\x00" + f.Manifest.String()
+		if _, ok := known[id]; !ok {
+			known[id] = r.Chain(f)
+		}
+		e := show.Explained{Field: f, Chain: slices.Clone(known[id])}
+		e.Origin = r.place(f.Origin)
+		for i := range e.Chain {
+			step := &e.Chain[i]
+			step.Position = r.place(step.Position)
+			if step.By != nil {
+				by := r.place(*step.By)
+				step.By = &by
+			}
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// meant is a hint with the known names that are nearest to a word.
+func meant(word string, known []string, otherwise string) string {
+	type near struct {
+		name     string
+		distance int
+	}
+	last := func(s string) string { return strings.ToLower(s[strings.LastIndexByte(s, '.')+1:]) }
+	var list []near
+	for _, k := range known {
+		d := min(distance(strings.ToLower(word), strings.ToLower(k)), distance(last(word), last(k))+1)
+		if d <= max(2, len(last(word))/3) {
+			list = append(list, near{k, d})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
+	var names []string
+	for _, n := range list[:min(len(list), 3)] {
+		names = append(names, n.name)
+	}
+	if len(names) == 0 {
+		return otherwise
+	}
+	return "did you mean " + strings.Join(names, " or ") + "? Else " + otherwise
+}
+
+// distance is how many letters must be changed, added or removed.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			here := before
+			if a[i] != b[j] {
+				here = min(before, row[j], row[j+1]) + 1
+			}
+			before, row[j+1] = row[j+1], here
+		}
+	}
+	return row[len(b)]
+}
+
+// completeExplain offers codes and paths, then the path's pools, then the pool's
+// fields.
+func completeExplain(vars *varFlags) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var out []cobra.Completion
+		if len(args) == 0 {
+			for _, r := range diag.Rules() {
+				if prefix != "" && strings.HasPrefix(r.Code, prefix) {
+					out = append(out, cobra.CompletionWithDesc(r.Code, r.Short))
+				}
+			}
+			return out, cobra.ShellCompDirectiveDefault
+		}
+		values, err := vars.read()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		ctx := c.Context()
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		r, err := renderPath(ctx, args[0], values)
+		if err != nil || len(args) > 2 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if len(args) == 1 {
+			for i := range r.Set.Pools {
+				p := &r.Set.Pools[i]
+				name := p.Key.Name
+				if len(poolsNamed(r.Set.Pools, name)) > 1 || strings.Contains(prefix, "/") {
+					name = p.Key.String()
+				}
+				out = append(out, cobra.CompletionWithDesc(name, string(p.Kind)))
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		}
+		found := poolsNamed(r.Set.Pools, args[1])
+		if len(found) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		fields, err := r.Fields(found[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return render.Names(fields), cobra.ShellCompDirectiveNoFileComp
+	}
+}

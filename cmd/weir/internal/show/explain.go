@@ -1,0 +1,171 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Explained is a field and, if it was asked for, how its value came about.
+type Explained struct {
+	render.Field
+	Chain []build.Step
+}
+
+type explainedJSON struct {
+	Field    string         `json:"field,omitempty"`
+	Manifest *manifestJSON  `json:"manifest,omitempty"`
+	Value    string         `json:"value"`
+	Source   render.Source  `json:"source"`
+	Note     string         `json:"note,omitempty"`
+	Origin   *diag.Position `json:"origin,omitempty"`
+	Chain    []build.Step   `json:"chain,omitempty"`
+}
+
+type manifestJSON struct {
+	Object string `json:"object"`
+	Field  string `json:"field"`
+}
+
+// ExplainJSON prints fields as weir.dev/explain/v1.
+func ExplainJSON(w io.Writer, pool intent.Key, fields []Explained) error {
+	out := make([]explainedJSON, 0, len(fields))
+	for _, f := range fields {
+		j := explainedJSON{Field: f.Path.String(), Value: f.Value, Source: f.Source, Note: f.Note, Chain: f.Chain}
+		if len(f.Manifest) > 0 {
+			j.Manifest = &manifestJSON{f.Object.String(), f.Manifest.String()}
+		}
+		if f.Origin.Known() {
+			j.Origin = &f.Origin
+		}
+		out = append(out, j)
+	}
+	return JSON(w, struct {
+		Schema string          `json:"schema"`
+		Pool   string          `json:"pool"`
+		Fields []explainedJSON `json:"fields"`
+	}{"weir.dev/explain/v1", pool.String(), out})
+}
+
+// Fields prints a line for each field: its name, its value and its source.
+func (p Printer) Fields(fields []Explained) error {
+	t := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
+	for _, f := range fields {
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", Clean(f.Path.String()), shown(f.Value), Clean(source(f.Field)))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print fields: %w", err)
+	}
+	return nil
+}
+
+// Chains prints fields with what gave them their values, the base first. Fields
+// of the pool that take their value from the same field of a manifest are shown
+// together.
+func (p Printer) Chains(fields []Explained) error {
+	type place struct{ object, field, value string }
+	together := map[place][]string{}
+	placeOf := func(f Explained) place { return place{f.Object.String(), f.Manifest.String(), f.Value} }
+	for _, f := range fields {
+		if len(f.Path) > 0 {
+			together[placeOf(f)] = append(together[placeOf(f)], f.Path.String())
+		}
+	}
+	shownAt := map[place]bool{}
+	for i, f := range fields {
+		at := placeOf(f)
+		if len(f.Manifest) > 0 && shownAt[at] {
+			continue
+		}
+		shownAt[at] = true
+		if i > 0 {
+			p.line()
+		}
+		if len(f.Manifest) == 0 {
+			p.line(p.paint(bold, Clean(f.Path.String())), " = ", shown(f.Value))
+		} else {
+			p.line(p.paint(bold, Clean(f.Spec().String())), " = ", shown(f.Value))
+			p.line("    field: ", Clean(at.object), ", ", Clean(at.field))
+			if list := together[at]; len(list) > 0 {
+				p.line("    intent: ", Clean(strings.Join(list, ", ")))
+			}
+		}
+		if err := p.chain(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Printer) chain(f Explained) error {
+	if len(f.Chain) == 0 {
+		p.line("    ", Clean(source(f.Field)))
+		return nil
+	}
+	t := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
+	for _, s := range f.Chain {
+		line := "    " + how(s) + "\t" + stepValue(s)
+		if s.Known() {
+			line += "\t" + Clean(s.String())
+		}
+		if s.By != nil {
+			line += ", by " + Clean(s.By.String())
+		}
+		_, _ = fmt.Fprintln(t, line)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print fields: %w", err)
+	}
+	return nil
+}
+
+// source is where a value comes from, in words.
+func source(f render.Field) string {
+	switch {
+	case f.Origin.Known():
+		return f.Origin.String()
+	case f.Source == render.Unknown:
+		return "cannot be told"
+	default:
+		return string(f.Source) + ": " + f.Note
+	}
+}
+
+// how is the kind of a step, in words.
+func how(s build.Step) string {
+	text := strings.ReplaceAll(string(s.How), "-", " ")
+	if s.Component {
+		text += " of a component"
+	}
+	return text
+}
+
+func stepValue(s build.Step) string {
+	if s.Value == nil {
+		return "(not shown)"
+	}
+	return shown(*s.Value)
+}
+
+// shown is a value for one line.
+func shown(v string) string {
+	const longest = 80
+	first, rest, more := strings.Cut(v, "\n")
+	text := Clean(first)
+	if runes := []rune(text); len(runes) > longest {
+		text, more = string(runes[:longest]), true
+	}
+	switch {
+	case more && rest != "":
+		return text + " …"
+	case text == "":
+		return `""`
+	}
+	return text
+}
