@@ -42,6 +42,7 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 		lt.Image = l
 	}
 	b.userData(d)
+	d.noteGroup(s)
 }
 
 // groupSubnets asks for a group's subnets: those that are named, else those of

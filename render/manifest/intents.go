@@ -92,6 +92,7 @@ func checkObject[S any](b *builder, o *object[S], pool bool, rules func(*object[
 	if rules != nil {
 		rules(o, r)
 	}
+	noteUncarried(o.source, r)
 	found.list = slices.DeleteFunc(found.list, func(f Fault) bool {
 		return slices.ContainsFunc(o.unread, func(p intent.Path) bool { return overlap(p, f.Path) })
 	})

@@ -46,6 +46,7 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 	d.checkTagCount(n.Tags)
 	d.scale(n, s.Scaling)
 	d.nodegroupSubnets(n, s)
+	d.noteSubnetType(s.AvailabilityZoneSubnetType, n.Subnets)
 	d.remoteAccess(n, s)
 	if !managedImage(s) {
 		d.checkAL2(o)

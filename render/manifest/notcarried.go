@@ -1,0 +1,68 @@
+package manifest
+
+import "github.com/weir-gitops/weir/render/intent"
+
+// notCarried are the fields of pools that Cluster API and CAPA take, and that
+// nothing in AWS corresponds to. A finding says so where one is written.
+func notCarried(kind string) []uncarried {
+	const machines = "Auto Scaling and EKS replace the nodes of a pool, by their own timeouts and lifecycle hooks"
+	spec := path("spec", "template", "spec")
+	switch kind {
+	case "MachinePool":
+		return []uncarried{
+			{spec.Join("deletion"), machines}, {spec.Join("nodeDrainTimeout"), machines},
+			{spec.Join("nodeVolumeDetachTimeout"), machines}, {spec.Join("nodeDeletionTimeout"), machines},
+			{spec.Join("readinessGates"), "a node is ready by its own Ready condition, or by its instance being in service"},
+			{spec.Join("failureDomain"), "write spec.failureDomains, which are the pool's zones"},
+		}
+	case "AWSMachinePool", "AWSManagedMachinePool":
+		return []uncarried{{path("spec", "awsLaunchTemplate", "versionNumber"), "weir makes the versions of the launch template and pins the newest"}}
+	}
+	return nil
+}
+
+// uncarried is a field without effect, and why or what to write.
+type uncarried struct {
+	path   intent.Path
+	detail string
+}
+
+// noteUncarried reports the fields of an object that have no effect.
+func noteUncarried(o Object, r reporter) {
+	for _, f := range notCarried(o.Ref.Kind) {
+		if o.has(f.path...) {
+			r.info(f.path, "not-carried", f.path.String()+" has no effect", f.detail)
+		}
+	}
+}
+
+// noteGroup reports fields of a group that others of its fields leave without
+// effect.
+func (d *draft) noteGroup(s *AWSMachinePoolSpec) {
+	lt, at := &s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
+	if lt.AMI.ID != nil {
+		for _, f := range []struct {
+			at      intent.Path
+			written bool
+		}{
+			{at.Join("ami", "eksLookupType"), lt.AMI.EKSLookupType != nil}, {at.Join("imageLookupFormat"), lt.ImageLookupFormat != ""},
+			{at.Join("imageLookupOrg"), lt.ImageLookupOrg != ""}, {at.Join("imageLookupBaseOS"), lt.ImageLookupBaseOS != ""},
+		} {
+			if f.written {
+				d.infra.info(f.at, "not-carried", f.at.String()+" has no effect beside spec.awsLaunchTemplate.ami.id", "")
+			}
+		}
+	}
+	if s.Ignition != nil && d.LaunchTemplate.UserData.Format != "ignition" {
+		d.infra.info(path("spec", "ignition"), "not-carried", "spec.ignition has no effect: the pool's user data is no Ignition document", "")
+	}
+	d.noteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
+}
+
+// noteSubnetType reports a type of subnet that no zones narrow.
+func (d *draft) noteSubnetType(kind string, asked intent.Lookup) {
+	if kind != "" && asked.SubnetType == "" {
+		d.infra.info(path("spec", "availabilityZoneSubnetType"), "not-carried", "spec.availabilityZoneSubnetType has no effect: the subnets are not chosen by zone",
+			"write spec.availabilityZones, or the failureDomains of the MachinePool, and no subnets")
+	}
+}
