@@ -3,6 +3,7 @@ package reconciler_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -35,8 +36,16 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	return newWorldWith(t, nil)
+}
+
+// newWorldWith has other quotas than AWS's.
+func newWorldWith(t testing.TB, quotas map[string]int) *world {
+	t.Helper()
+	all := map[string]int{"auto-scaling-groups": 20000, "launch-templates": 20000}
+	maps.Copy(all, quotas)
 	clock := awsemu.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	srv, err := awsemu.New(awsemu.Options{Clock: clock, Quotas: map[string]int{"auto-scaling-groups": 20000, "launch-templates": 20000}})
+	srv, err := awsemu.New(awsemu.Options{Clock: clock, Quotas: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,26 +93,35 @@ func (w *world) must(mode reconciler.Mode, targets ...reconciler.Desired) []*pla
 // converged, and returns how many it took.
 func (w *world) settle(targets ...reconciler.Desired) int {
 	w.t.Helper()
+	n, trouble := w.settled(targets...)
+	if trouble != "" {
+		w.t.Fatal(trouble)
+	}
+	return n
+}
+
+// settled is settle for those who want to know what the trouble is.
+func (w *world) settled(targets ...reconciler.Desired) (passes int, trouble string) {
 	var last []*plan.Report
+	var err error
 	for n := 1; n <= 60; n++ {
-		reports, err := w.pass(reconciler.Apply, targets...)
-		last = reports
-		if err == nil && converged(reports) {
-			return n
+		last, err = w.pass(reconciler.Apply, targets...)
+		if err == nil && converged(last) {
+			return n, ""
 		}
 		w.clock.Advance(2 * time.Second)
 	}
+	trouble = fmt.Sprintf("no convergence in 60 passes: %v\n", err)
 	for _, r := range last {
-		w.t.Logf("%s: err %v, diagnostics %v", r.Target, r.Err, r.Diagnostics)
+		trouble += fmt.Sprintf("%s: err %v, diagnostics %v\n", r.Target, r.Err, r.Diagnostics)
 		for _, o := range r.Outcomes {
-			w.t.Logf("  %s %s %s: %s %v", o.Step.Verb, o.Step.Resource, o.Step.Name, o.Status, o.Err)
+			trouble += fmt.Sprintf("  %s %s %s: %s %v\n", o.Step.Verb, o.Step.Resource, o.Step.Name, o.Status, o.Err)
 		}
 		for _, p := range r.Pools {
-			w.t.Logf("  pool %s: %s converged=%v ready=%d/%d %s", p.Name, p.Phase, p.Converged, p.ReadyReplicas, p.DesiredReplicas, p.FailureMessage)
+			trouble += fmt.Sprintf("  pool %s: %s converged=%v ready=%d/%d %s\n", p.Name, p.Phase, p.Converged, p.ReadyReplicas, p.DesiredReplicas, p.FailureMessage)
 		}
 	}
-	w.t.Fatal("no convergence in 60 passes")
-	return 0
+	return 60, trouble
 }
 
 func converged(reports []*plan.Report) bool {

@@ -1,0 +1,93 @@
+package awscloud_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+func TestVersionNumbersAreReadPageByPageAndRemembered(t *testing.T) {
+	e := start(t)
+	e.templates("web", "prod", 1)
+	ref := plan.TemplateRef{Name: "web-000"}
+	for range 300 {
+		e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data()})
+	}
+	needs := plan.Needs{Numbers: []string{"web-000"}}
+	var s plan.State
+	calls := e.counted(func() { s = e.fill(e.observe(query()), needs) })
+	if n := s.Templates["web-000"].Numbers; len(n) != 302 || n[0] != 1 || n[301] != 302 || !slices.IsSorted(n) {
+		t.Errorf("numbers: got %v", n)
+	}
+	if calls["ec2:DescribeLaunchTemplateVersions"] != 2 {
+		t.Errorf("calls: got %v", calls)
+	}
+	calls = e.counted(func() { e.fill(e.observe(query()), needs) })
+	if calls["ec2:DescribeLaunchTemplateVersions"] != 0 {
+		t.Errorf("once more: %v", calls)
+	}
+	// Two hundred in one call; what is gone already is no error, and afterwards
+	// the numbers are read anew.
+	template := plan.TemplateRef{ID: s.Templates["web-000"].ID, Name: "web-000"}
+	doomed := s.Templates["web-000"].Numbers[1:201]
+	for range 2 {
+		calls = e.counted(func() { e.do(plan.DeleteLaunchTemplateVersions{Template: template, Versions: doomed}) })
+		if d := cmp.Diff(map[string]int{"ec2:DeleteLaunchTemplateVersions": 1}, calls); d != "" {
+			t.Errorf("calls (-want +got):\n%s", d)
+		}
+	}
+	if n := e.fill(e.observe(query()), needs).Templates["web-000"].Numbers; len(n) != 102 {
+		t.Errorf("left: %d versions", len(n))
+	}
+}
+
+func TestDeletingVersionsTellsWhichStay(t *testing.T) {
+	e := start(t)
+	e.templates("web", "prod", 1)
+	s := e.observe(query())
+	template := plan.TemplateRef{ID: s.Templates["web-000"].ID, Name: "web-000"}
+	_, err := e.cloud.Execute(t.Context(), plan.DeleteLaunchTemplateVersions{Template: template, Versions: []int64{1, 2, 9}})
+	if k := kind(t, err); k != plan.Invalid || !strings.Contains(err.Error(), "version 1 stays") {
+		t.Errorf("the default version: %q, %v", k, err)
+	}
+	if n := e.fill(e.observe(query()), plan.Needs{Numbers: []string{"web-000"}}).Templates["web-000"].Numbers; !slices.Equal(n, []int64{1}) {
+		t.Errorf("left: %v", n)
+	}
+	e.do(plan.DeleteLaunchTemplate{Template: template})
+	e.do(plan.DeleteLaunchTemplateVersions{Template: template, Versions: []int64{1}}) // gone is gone
+}
+
+func TestWhoUsesWhichVersion(t *testing.T) {
+	e := start(t)
+	e.templates("web", "prod", 2)
+	s := e.observe(query())
+	ref := func(name, version string) plan.TemplateRef {
+		return plan.TemplateRef{ID: s.Templates[name].ID, Name: name, Version: version}
+	}
+	group := plan.Group{Name: "theirs", MaxSize: 2, DesiredCapacity: 1, SubnetIDs: e.subnets(), DefaultInstanceWarmup: -1, Template: ref("web-000", "1")}
+	e.do(plan.CreateGroup{Group: group})
+	e.clock.Advance(60e9)
+	two := ref("web-000", "2")
+	e.do(plan.UpdateGroup{Name: "theirs", Template: &two})
+	var users []plan.VersionUser
+	calls := e.counted(func() {
+		users = e.fill(s, plan.Needs{VersionUsers: []string{"web-000", "web-001"}}).VersionUsers["web-000"]
+	})
+	got := map[string]int{}
+	for _, u := range users {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(u.User, "the "), " ")
+		got[kind+" "+u.Version]++
+	}
+	// The group's instance is known from the group and by its own tags.
+	if d := cmp.Diff(map[string]int{"group 2": 1, "group 1": 1, "instance 1": 1}, got); d != "" {
+		t.Errorf("users (-want +got):\n%s", d)
+	}
+	want := map[string]int{"autoscaling:DescribeAutoScalingGroups": 1, "autoscaling:DescribeInstanceRefreshes": 1, "ec2:DescribeInstances": 1,
+		"eks:ListClusters": 1, "eks:ListNodegroups": 1}
+	if d := cmp.Diff(want, calls); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+}
