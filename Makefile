@@ -7,11 +7,12 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 FUZZTIME ?= 20s
+FUZZPKG  ?= ./...
 ENDPOINT ?=
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint fuzz cover bench contract clean
+.PHONY: help run build test race lint fuzz cover bench contract oracle clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,10 +34,10 @@ lint: ## vet, formatting and the linters of .golangci.yml
 	$(GO) vet ./...
 	@if command -v golangci-lint >/dev/null 2>&1; then golangci-lint run ./...; else $(GO) run $(LINTER) run ./...; fi
 
-fuzz: ## each fuzzer for FUZZTIME
-	@set -e; for pkg in $$($(GO) list ./...); do \
+fuzz: ## each fuzzer of FUZZPKG for FUZZTIME
+	@set -e; for pkg in $$($(GO) list $(FUZZPKG)); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$pkg; done; done
 
 cover: ## coverage by package, and coverage.txt
 	$(GO) test -coverprofile=coverage.txt -coverpkg=./... ./... && $(GO) tool cover -func=coverage.txt | tail -1
@@ -48,6 +49,9 @@ contract: ## the contract suite against ENDPOINT=http://…, or against moto ser
 	@if [ -n "$(ENDPOINT)" ]; then WEIR_CONTRACT_ENDPOINT=$(ENDPOINT) $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \
 	elif command -v moto_server >/dev/null 2>&1; then WEIR_CONTRACT_MOTO=1 $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \
 	else echo "contract: moto_server is not installed and no ENDPOINT is given: nothing to run against"; fi
+
+oracle: ## weir's types and rules against Cluster API's and CAPA's, in a module of its own
+	cd render/oracle && $(GO) test -mod=mod -vet=off -timeout 30m ./...
 
 clean: ## remove what the targets above made
 	rm -rf bin dist coverage.txt
