@@ -163,13 +163,24 @@ func (c *computation) clusterOf(o orphan, test func(paused, topology bool) bool)
 	return false
 }
 
+// maybeTopology reports whether the orphan may belong to a cluster of the render
+// that uses a ClusterClass. What a ClusterClass names is not known, the EKS
+// cluster least of all, so only what is seen to be another cluster's is not.
+func (c *computation) maybeTopology(o orphan) bool {
+	if c.clusterOf(o, func(_, topology bool) bool { return topology }) {
+		return true
+	}
+	return slices.ContainsFunc(c.in.Set.Clusters, func(cl intent.Cluster) bool { return cl.Topology }) &&
+		!c.clusterOf(o, func(_, topology bool) bool { return !topology })
+}
+
 // keepProtected takes out what must stay whatever Git says.
 func (c *computation) keepProtected(found []orphan) []orphan {
 	return slices.DeleteFunc(found, func(o orphan) bool {
 		switch {
 		case o.tags[TagPrune] == "disabled":
 			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
-		case c.clusterOf(o, func(_, topology bool) bool { return topology }):
+		case c.maybeTopology(o):
 			c.orphanNote(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
 		default:
 			return false

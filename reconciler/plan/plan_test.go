@@ -279,16 +279,30 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 	}
 	tests := map[string]struct {
 		had, want int
+		cluster   string // what the pools' tags name
 		mutate    func(*Input)
 		deletes   int // groups deleted in the first pass
 		code      string
 	}{
-		"one of ten":              {had: 10, want: 9, deletes: 1},
-		"two of ten":              {had: 10, want: 8, deletes: 2},
-		"three of ten":            {had: 10, want: 7, code: "prune-refused"},
-		"one of one by emptying":  {had: 1, want: 0, code: "prune-refused"},
-		"pruning off":             {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Prune.Enabled = false }, code: "orphan"},
-		"another render broken":   {had: 10, want: 9, mutate: func(in *Input) { in.Fleet.Whole = false }, code: "orphan-kept"},
+		"one of ten":             {had: 10, want: 9, deletes: 1},
+		"two of ten":             {had: 10, want: 8, deletes: 2},
+		"three of ten":           {had: 10, want: 7, code: "prune-refused"},
+		"one of one by emptying": {had: 1, want: 0, code: "prune-refused"},
+		"pruning off":            {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Prune.Enabled = false }, code: "orphan"},
+		"another render broken":  {had: 10, want: 9, mutate: func(in *Input) { in.Fleet.Whole = false }, code: "orphan-kept"},
+		"its cluster has a topology": {had: 10, want: 9, mutate: func(in *Input) {
+			in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "demo"}, TagName: "demo", Topology: true}}
+		}, code: "orphan-kept"},
+		// With a ClusterClass the name of the EKS cluster, and so the tag, is not in Git.
+		"an unknown cluster beside a topology": {had: 10, want: 9, mutate: func(in *Input) {
+			in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "other"}, TagName: "other", Topology: true}}
+		}, code: "orphan-kept"},
+		"another cluster has the topology": {had: 10, want: 9, cluster: "c", mutate: func(in *Input) {
+			in.Set.Clusters = []intent.Cluster{
+				{Key: intent.Key{Namespace: "default", Name: "c"}, TagName: "c"},
+				{Key: intent.Key{Namespace: "default", Name: "zz"}, TagName: "zz", Topology: true},
+			}
+		}, deletes: 1},
 		"suspended":               {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Suspended = true }},
 		"a count as limit":        {had: 10, want: 7, mutate: func(in *Input) { in.Policy.Prune.Count = 3 }, deletes: 3},
 		"allowed by the trailer":  {had: 2, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true, "default/p01": true} }, deletes: 2},
@@ -301,6 +315,16 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()
+			pools := func(n int) []intent.Pool {
+				out := pools(n)
+				for i := range out {
+					if tc.cluster != "" {
+						out[i].Group.Tags[tagClusterPrefix+tc.cluster] = "owned"
+						out[i].LaunchTemplate.Tags[tagClusterPrefix+tc.cluster] = "owned"
+					}
+				}
+				return out
+			}
 			converge(t, m, testInput(pools(tc.had)...))
 			m.writes = nil
 			in := testInput(pools(tc.want)...)
