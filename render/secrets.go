@@ -58,3 +58,14 @@ func redacted(d diag.Diagnostic, s *secret.Set) diag.Diagnostic {
 	}
 	return d
 }
+
+// ShownYAML is YAML for who looks on: without the values of Secrets, and without
+// what is secret elsewhere.
+func (r *Result) ShownYAML() []byte {
+	return r.built.Shown(func(ref intent.ObjectRef, p intent.Path, value string) string {
+		if ref.Kind == "Secret" && len(p) == 2 && (p[0] == "data" || p[0] == "stringData") {
+			return secret.Mask
+		}
+		return r.Hidden.Redact(value)
+	})
+}

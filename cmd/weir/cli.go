@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -25,10 +26,22 @@ type surroundings struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	// secrets are kept out of all output. run makes them.
+	secrets *redact.Registry
+	// open is standard output for what was asked to be shown with its secrets.
+	open io.Writer
+}
+
+// guarded keeps secrets out of everything that is written.
+func (s surroundings) guarded() surroundings {
+	s.secrets, s.open = &redact.Registry{}, s.stdout
+	s.stdout, s.stderr = s.secrets.Writer(s.stdout), s.secrets.Writer(s.stderr)
+	return s
 }
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, s surroundings) int {
+	s = s.guarded()
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetIn(s.stdin)
@@ -37,7 +50,7 @@ func run(ctx context.Context, args []string, s surroundings) int {
 	code, text, hint := exitCode(root.ExecuteContext(ctx))
 	if text != "" {
 		for line := range strings.Lines(text) {
-			fmt.Fprintf(s.stderr, "weir: %s\n", show.Clean(strings.TrimRight(line, "\n")))
+			fmt.Fprintf(s.stderr, "weir: %s\n", show.Clean(s.secrets.Redact(strings.TrimRight(line, "\n"))))
 		}
 	}
 	if hint != "" {
@@ -113,6 +126,9 @@ func withHint(c *cobra.Command) cobra.PositionalArgs {
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
+	if below, ok := w.(interface{ Unwrap() io.Writer }); ok {
+		w = below.Unwrap()
+	}
 	f, ok := w.(*os.File)
 	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }

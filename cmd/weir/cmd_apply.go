@@ -29,7 +29,7 @@ const (
 )
 
 func applyCommand(s surroundings) *cobra.Command {
-	var flags passFlags
+	flags := passFlags{writes: true}
 	var output string
 	var wait bool
 	var timeout time.Duration

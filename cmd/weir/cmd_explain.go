@@ -46,12 +46,12 @@ func explainCommand(s surroundings) *cobra.Command {
 	}
 	vars.add(c)
 	outputFlag(c, &output, outputText, outputJSON)
-	c.ValidArgsFunction = completeExplain(&vars)
+	c.ValidArgsFunction = completeExplain(s, &vars)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			return explainCode(s, args[0], output)
 		}
-		values, err := vars.read()
+		values, err := vars.read(s)
 		if err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func explainCode(s surroundings, code, output string) error {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // poolAt renders a path and finds a pool in it.
-func poolAt(ctx context.Context, s surroundings, path, name string, vars map[string]string) (*rendered, *intent.Pool, error) {
-	r, err := renderPath(ctx, path, vars)
+func poolAt(ctx context.Context, s surroundings, path, name string, vars inputs) (*rendered, *intent.Pool, error) {
+	r, err := renderPath(ctx, s, path, vars)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,7 +241,7 @@ func distance(a, b string) int {
 
 // completeExplain offers codes and paths, then the path's pools, then the pool's
 // fields.
-func completeExplain(vars *varFlags) cobra.CompletionFunc {
+func completeExplain(s surroundings, vars *varFlags) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
 		if len(args) == 0 {
@@ -252,7 +252,7 @@ func completeExplain(vars *varFlags) cobra.CompletionFunc {
 			}
 			return out, cobra.ShellCompDirectiveDefault
 		}
-		values, err := vars.read()
+		values, err := vars.read(s)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -260,7 +260,7 @@ func completeExplain(vars *varFlags) cobra.CompletionFunc {
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		r, err := renderPath(ctx, args[0], values)
+		r, err := renderPath(ctx, s, args[0], values)
 		if err != nil || len(args) > 2 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -10,7 +12,8 @@ const renderHelp = `Print what PATH renders to, offline: a kustomization directo
 files, or one file, with the values of variables put in.
 
 It builds and does not validate: the exit code is 0 whenever the build and the
-values gave manifests. -o intents prints what weir makes of them instead, each field
+values gave manifests. The values of Secrets are not shown without --show-secrets.
+-o intents prints what weir makes of them instead, each field
 with the file and line that set it as a comment; -o intents-json does so as JSON, with
 the places in the member origins of each pool. weir explain shows how a value came about.
 `
@@ -18,6 +21,7 @@ the places in the member origins of each pool. weir explain shows how a value ca
 func renderCommand(s surroundings) *cobra.Command {
 	var vars varFlags
 	var output string
+	var show bool
 	c := &cobra.Command{
 		Use:   "render PATH [flags]",
 		Short: "print rendered manifests",
@@ -27,15 +31,19 @@ func renderCommand(s surroundings) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	vars.add(c)
+	c.Flags().BoolVar(&show, "show-secrets", false, "print the values of Secrets and of secret variables too, instead of (redacted)")
 	outputFlag(c, &output, outputYAML, outputIntents, outputIntentsJSON)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		values, err := vars.read()
+		values, err := vars.read(s)
 		if err != nil {
 			return err
 		}
-		r, err := renderPath(c.Context(), args[0], values)
+		r, err := renderPath(c.Context(), s, args[0], values)
 		if err != nil {
 			return err
+		}
+		if r.Secretless {
+			s.printer(s.stderr).Diagnostics(slices.DeleteFunc(slices.Clone(r.Diags), func(d diag.Diagnostic) bool { return d.Code != "sops-encrypted" }))
 		}
 		if r.Objects == nil && r.Diags.HasErrors() {
 			s.printer(s.stderr).Diagnostics(r.Diags)
@@ -48,7 +56,11 @@ func renderCommand(s surroundings) *cobra.Command {
 		case outputIntentsJSON:
 			out, err = r.IntentsJSON(r.place)
 		default:
-			out = r.YAML()
+			if show {
+				_, err = s.open.Write(r.YAML())
+				return err
+			}
+			out = r.ShownYAML()
 		}
 		if err != nil {
 			return err

@@ -50,7 +50,7 @@ func runCommand(s surroundings) *cobra.Command {
 			defer signal.Stop(hangups)
 			a, err := app.New(c.Context(), app.Options{
 				Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(file, s.env(), log) },
-				Reload: hangups, Logger: log, Getenv: s.getenv, Version: buildOf().Version,
+				Reload: hangups, Logger: log, Secrets: s.secrets, Getenv: s.getenv, Version: buildOf().Version,
 			})
 			if err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -148,11 +149,19 @@ func askPools(ctx context.Context, address string) ([]plan.PoolStatus, error) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/api/v1/pools", nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask daemon: %w", err)
+		return nil, hinted(errors.New("ask daemon: --address is no URL"), "write it like http://weir.internal:8344")
 	}
+	// From here on it is shown, and who may ask is nobody else's business.
+	shown := *req.URL
+	shown.User, shown.RawQuery, shown.Path = nil, "", ""
+	address = shown.String()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask daemon: %w", err)
+		var failed *url.Error // it repeats the address with the user in it
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("ask daemon at %s: %w", address, err)
 	}
 	defer func() { _ = res.Body.Close() }() // read to its end below
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))

@@ -67,7 +67,7 @@ func validateCommand(s surroundings) *cobra.Command {
 	outputFlag(c, &output, outputText, outputJSON, outputSARIF, outputGitHub)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the kinds that weir passes over")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		values, err := vars.read()
+		values, err := vars.read(s)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func validateCommand(s surroundings) *cobra.Command {
 
 // checkAll validates paths beside each other and returns what it found in their
 // order.
-func checkAll(ctx context.Context, s surroundings, paths []string, vars map[string]string) ([]checked, error) {
+func checkAll(ctx context.Context, s surroundings, paths []string, vars inputs) ([]checked, error) {
 	out := make([]checked, len(paths))
 	p := newProgress(s)
 	defer p.end()
@@ -107,7 +107,7 @@ func checkAll(ctx context.Context, s surroundings, paths []string, vars map[stri
 	g.SetLimit(min(runtime.GOMAXPROCS(0), 8))
 	for i, path := range paths {
 		g.Go(func() error {
-			one, err := checkPath(ctx, path, vars)
+			one, err := checkPath(ctx, s, path, vars)
 			if err != nil {
 				return err
 			}
@@ -122,8 +122,8 @@ func checkAll(ctx context.Context, s surroundings, paths []string, vars map[stri
 	return out, nil
 }
 
-func checkPath(ctx context.Context, path string, vars map[string]string) (checked, error) {
-	r, err := renderPath(ctx, path, vars)
+func checkPath(ctx context.Context, s surroundings, path string, vars inputs) (checked, error) {
+	r, err := renderPath(ctx, s, path, vars)
 	if err != nil {
 		return checked{}, err
 	}

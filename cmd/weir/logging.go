@@ -33,11 +33,11 @@ func (l *logFlags) logger(s surroundings) (*slog.Logger, error) {
 	}
 	terminal := isTerminal(s.stderr)
 	if l.format == "json" || l.format == "auto" && !terminal {
-		return slog.New(slog.NewJSONHandler(s.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: redactAttr})), nil
+		return slog.New(s.secrets.Handler(slog.NewJSONHandler(s.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: redactAttr}))), nil
 	}
-	return slog.New(tint.NewTextHandler(s.stderr, &tint.Options{
+	return slog.New(s.secrets.Handler(tint.NewTextHandler(s.stderr, &tint.Options{
 		Level: level, TimeFormat: time.TimeOnly, NoColor: !terminal || s.getenv("NO_COLOR") != "", ReplaceAttr: redactAttr,
-	})), nil
+	}))), nil
 }
 
 // redactAttr keeps the value of anything that is named like a secret out of the

@@ -30,8 +30,11 @@ type passFlags struct {
 	target   string
 	instance string
 	vars     varFlags
+	kmsKeys  []string
 	prune    bool
 	endpoint string
+	// writes says that the command changes AWS.
+	writes bool
 }
 
 func (p *passFlags) add(c *cobra.Command, s surroundings) {
@@ -47,13 +50,14 @@ func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
 	f.StringVar(&p.target, "target", "", "name of the target for PATH (default: the directory's name)")
 	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of what is made from PATH")
 	p.vars.add(c)
+	f.StringArrayVar(&p.kmsKeys, "kms-key-arn", nil, "key of AWS KMS that may be asked to decrypt SOPS files of PATH; may be repeated")
 	f.StringVar(&p.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
 	c.ValidArgsFunction = completeTargets(s, &p.config)
 }
 
 // pathOnly names a flag that was given and belongs to a PATH, empty if none.
 func (p *passFlags) pathOnly(c *cobra.Command) string {
-	return given(c, "region", "target", "instance", "var", "vars-file", "prune")
+	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "prune")
 }
 
 // fits refuses flags of a PATH beside a configuration.
@@ -139,12 +143,21 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 	if !config.ValidName(target) {
 		return nil, usage("give it a name of letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
 	}
-	vars, err := p.vars.read()
+	in, err := p.vars.read(s)
 	if err != nil {
 		return nil, err
 	}
+	for _, arn := range p.kmsKeys {
+		if !config.ValidKMSKey(arn) {
+			return nil, usage("write it like arn:aws:kms:eu-west-1:123456789012:key/ID", "%q is not the ARN of a KMS key", arn)
+		}
+	}
+	in.kmsKeys, in.kms = p.kmsKeys, scopes.KMS(reconciler.ScopeKey{Region: region, Endpoint: p.endpoint})
+	// Only what changes nothing may look at placeholders.
+	o := in.options(!p.writes)
 	batch, err := fleet.Path(ctx, scopes, fleet.PathOptions{
-		Path: path, Region: region, Target: target, Instance: p.instance, Vars: vars, Prune: p.prune, Endpoint: p.endpoint,
+		Path: path, Region: region, Target: target, Instance: p.instance, Vars: o.Vars, Secrets: o.Secrets, Decrypter: o.Decrypter, Hide: s.secrets,
+		Prune: p.prune, Endpoint: p.endpoint,
 	})
 	if err != nil {
 		return nil, err
@@ -180,7 +193,7 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 	if err != nil {
 		return nil, err
 	}
-	composition, err := fleet.New(fleet.Options{Config: c, Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Logger: log}).Compose(ctx, views)
+	composition, err := fleet.New(fleet.Options{Config: c, Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
 	if err != nil {
 		return nil, err
 	}

@@ -20,15 +20,16 @@ type rendered struct {
 }
 
 // renderPath renders a directory or file on disk.
-func renderPath(ctx context.Context, path string, vars map[string]string) (*rendered, error) {
+func renderPath(ctx context.Context, s surroundings, path string, in inputs) (*rendered, error) {
 	tree, root, rel, err := source.OpenPath(path)
 	if err != nil {
 		return nil, err
 	}
-	r, err := render.Render(ctx, tree, rel, render.Options{Vars: vars})
+	r, err := render.Render(ctx, tree, rel, in.options(true))
 	if err != nil {
 		return nil, err
 	}
+	s.secrets.Set("path "+path, r.Hidden)
 	place := fleet.Placer(root)
 	r.Diags = fleet.PlaceAll(r.Diags, place)
 	return &rendered{Result: r, place: place, path: place(diag.Position{File: rel}).File}, nil

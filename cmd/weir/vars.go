@@ -1,41 +1,119 @@
 package main
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"slices"
 	"strings"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/sops"
 )
 
-// varFlags are values for ${VAR} on the command line.
+// varFlags are what a PATH is rendered with: values for ${VAR}, and keys for the
+// files that SOPS has encrypted.
 type varFlags struct {
-	values []string
-	file   string
+	values     []string
+	file       string
+	secretFile string
+	keyFiles   []string
 }
 
 func (v *varFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&v.values, "var", nil, "value for ${KEY} in the manifests, KEY=VALUE; may be repeated")
 	c.Flags().StringVar(&v.file, "vars-file", "", "file with values: a YAML mapping, or lines KEY=VALUE; --var wins over it")
+	c.Flags().StringVar(&v.secretFile, "secret-vars-file", "", "file with values that are secret: they are never shown; it wins over --vars-file")
+	c.Flags().StringArrayVar(&v.keyFiles, "age-key-file", nil, "file with age identities that decrypt SOPS files; may be repeated (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY)")
 }
 
-// read returns the values: those of the file, and over them those of the flags.
-func (v *varFlags) read() (map[string]string, error) {
-	out := map[string]string{}
-	if v.file != "" {
-		vars, err := config.ReadVars(v.file)
-		if err != nil {
-			return nil, err
+// inputs are what a PATH is rendered with.
+type inputs struct {
+	vars       map[string]string
+	secrets    []string
+	identities []age.Identity
+	kms        sops.KMS
+	kmsKeys    []string
+}
+
+// read returns the values (those of the files, and over them those of the flags)
+// and the keys. The secret ones are kept out of all output from then on.
+func (v *varFlags) read(s surroundings) (inputs, error) {
+	in := inputs{vars: map[string]string{}}
+	for _, file := range []string{v.file, v.secretFile} {
+		if file == "" {
+			continue
 		}
-		maps.Copy(out, vars)
+		vars, err := config.ReadVars(file)
+		if err != nil {
+			return inputs{}, err
+		}
+		maps.Copy(in.vars, vars)
+		if file == v.secretFile {
+			in.secrets = slices.Sorted(maps.Values(vars))
+		}
 	}
+	s.secrets.Set("variables", secret.New(in.secrets...))
 	for _, assignment := range v.values {
 		name, value, ok := strings.Cut(assignment, "=")
 		if !ok || !config.ValidVar(name) {
-			return nil, usage("write it like --var REPLICAS=3", "a --var is not KEY=VALUE")
+			return inputs{}, usage("write it like --var REPLICAS=3", "a --var is not KEY=VALUE")
 		}
-		out[name] = value
+		in.vars[name] = value
 	}
-	return out, nil
+	err := v.readKeys(s, &in)
+	return in, err
+}
+
+// readKeys reads the age identities that the flags name or else, as for sops
+// itself, the environment.
+func (v *varFlags) readKeys(s surroundings, in *inputs) error {
+	files, text := v.keyFiles, ""
+	if len(files) == 0 {
+		if file := s.getenv("SOPS_AGE_KEY_FILE"); file != "" {
+			files = []string{file}
+		}
+		text = s.getenv("SOPS_AGE_KEY")
+	}
+	var hidden []string
+	parse := func(from, text string) error {
+		ids, err := sops.ParseIdentities(text)
+		if err != nil {
+			return hinted(fmt.Errorf("read age keys from %s: %w", from, err), "give the file that age-keygen has written")
+		}
+		in.identities = append(in.identities, ids...)
+		hidden = append(hidden, strings.Fields(text)...)
+		return nil
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read age keys: %w", err)
+		}
+		if err := parse(file, string(text)); err != nil {
+			return err
+		}
+	}
+	if text != "" {
+		if err := parse("SOPS_AGE_KEY", text); err != nil {
+			return err
+		}
+	}
+	hidden = slices.DeleteFunc(hidden, func(word string) bool { return !strings.HasPrefix(word, "AGE-SECRET-KEY-") })
+	s.secrets.Set("age keys", secret.New(hidden...))
+	return nil
+}
+
+// options are the options of a render. Where lenient, and with no key at all,
+// encrypted files are read with placeholders; else they are errors.
+func (in inputs) options(lenient bool) render.Options {
+	return render.Options{Vars: in.vars, Secrets: in.secrets, Decrypter: sops.New(sops.Options{
+		Identities: in.identities, KMS: in.kms, KMSKeyARNs: in.kmsKeys,
+		Placeholders: lenient && len(in.identities)+len(in.kmsKeys) == 0,
+	})}
 }

@@ -156,6 +156,9 @@ func classify(service, operation string, err error) *plan.Error {
 	default:
 		classifyTransport(out, err)
 	}
+	if out.Kind != plan.Denied { // there AWS gives a text to decode
+		out.Message = withoutBlobs(out.Message)
+	}
 	return out
 }
 

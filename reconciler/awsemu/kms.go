@@ -152,25 +152,27 @@ func (r *region) usableKey(name string) (*kmsKey, error) {
 }
 
 type describeKeyInput struct {
-	KeyId       string
+	KeyID       string `json:"KeyId"`
 	GrantTokens []string
 }
 
 func describeKey(rq *request, in describeKeyInput) (any, error) {
-	k, err := rq.region.findKey(in.KeyId)
+	k, err := rq.region.findKey(in.KeyID)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"KeyMetadata": rq.region.keyMetadata(k)}, nil
 }
 
-type keyInput struct{ KeyId string }
+type keyInput struct {
+	KeyID string `json:"KeyId"`
+}
 
 func setDisabled(rq *request, in keyInput, disabled bool) (any, error) {
-	if strings.Contains(in.KeyId, "alias/") {
-		return nil, fail("InvalidArnException", "%s is not a key", in.KeyId)
+	if strings.Contains(in.KeyID, "alias/") {
+		return nil, fail("InvalidArnException", "%s is not a key", in.KeyID)
 	}
-	k, err := rq.region.findKey(in.KeyId)
+	k, err := rq.region.findKey(in.KeyID)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +180,10 @@ func setDisabled(rq *request, in keyInput, disabled bool) (any, error) {
 	return nil, nil
 }
 
-type createAliasInput struct{ AliasName, TargetKeyId string }
+type createAliasInput struct {
+	AliasName   string
+	TargetKeyID string `json:"TargetKeyId"`
+}
 
 func createAlias(rq *request, in createAliasInput) (any, error) {
 	st := &rq.region.KMS
@@ -192,10 +197,10 @@ func createAlias(rq *request, in createAliasInput) (any, error) {
 	if st.Aliases.has(in.AliasName) {
 		return nil, fail("AlreadyExistsException", "An alias with the name %s already exists", rq.region.arn("kms", in.AliasName))
 	}
-	if strings.Contains(in.TargetKeyId, "alias/") {
+	if strings.Contains(in.TargetKeyID, "alias/") {
 		return nil, fail("ValidationException", "Aliases must refer to keys, not to aliases")
 	}
-	k, err := rq.region.findKey(in.TargetKeyId)
+	k, err := rq.region.findKey(in.TargetKeyID)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +268,7 @@ func checkSymmetric(rq *request, algorithm string, dryRun bool, context map[stri
 }
 
 type encryptInput struct {
-	KeyId               string
+	KeyID               string `json:"KeyId"`
 	Plaintext           []byte
 	EncryptionContext   map[string]string
 	GrantTokens         []string
@@ -275,7 +280,7 @@ func kmsEncrypt(rq *request, in encryptInput) (any, error) {
 	if len(in.Plaintext) == 0 || len(in.Plaintext) > maxPlaintext {
 		return nil, rq.svc.dialect.badParam("plaintext", "*****", "Member must have length less than or equal to 4096 and greater than or equal to 1")
 	}
-	k, err := rq.region.usableKey(in.KeyId)
+	k, err := rq.region.usableKey(in.KeyID)
 	if err == nil {
 		err = checkSymmetric(rq, in.EncryptionAlgorithm, in.DryRun, in.EncryptionContext)
 	}
@@ -288,7 +293,7 @@ func kmsEncrypt(rq *request, in encryptInput) (any, error) {
 
 type decryptInput struct {
 	CiphertextBlob      []byte
-	KeyId               string
+	KeyID               string `json:"KeyId"`
 	EncryptionContext   map[string]string
 	GrantTokens         []string
 	EncryptionAlgorithm string
@@ -307,9 +312,9 @@ func kmsDecrypt(rq *request, in decryptInput) (any, error) {
 	}
 	own := r.KMS.Keys.get(string(in.CiphertextBlob[:idSize]))
 	k := own
-	if in.KeyId != "" {
+	if in.KeyID != "" {
 		var err error
-		if k, err = r.usableKey(in.KeyId); err != nil {
+		if k, err = r.usableKey(in.KeyID); err != nil {
 			return nil, err
 		}
 		if own != nil && own != k {
@@ -333,7 +338,7 @@ func kmsDecrypt(rq *request, in decryptInput) (any, error) {
 }
 
 type generateDataKeyInput struct {
-	KeyId             string
+	KeyID             string `json:"KeyId"`
 	KeySpec           string
 	NumberOfBytes     *int
 	EncryptionContext map[string]string
@@ -357,7 +362,7 @@ func generateDataKey(rq *request, in generateDataKeyInput) (any, error) {
 			return nil, rq.svc.dialect.badParam("keySpec", in.KeySpec, "Member must satisfy enum value set: [AES_256, AES_128]")
 		}
 	}
-	k, err := rq.region.usableKey(in.KeyId)
+	k, err := rq.region.usableKey(in.KeyID)
 	if err == nil {
 		err = checkSymmetric(rq, "", in.DryRun, in.EncryptionContext)
 	}

@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
+	"go.yaml.in/yaml/v3"
 )
 
 // decryption is what became of the encrypted files that a view has read.
@@ -48,4 +50,33 @@ func (r *Result) decrypted(v *view, w *walker) {
 	slices.Sort(d.secrets)
 	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry
 	r.decrypter = d.by
+}
+
+// Shown is YAML with each value as show has it.
+func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, value string) string) []byte {
+	nodes := make([]*yaml.Node, len(r.Objects))
+	for i, o := range r.Objects {
+		nodes[i] = copyNode(o.Node)
+		change(nodes[i], nil, func(p intent.Path, value string) string { return show(o.Ref, p, value) })
+	}
+	return printObjects(nodes)
+}
+
+func change(n *yaml.Node, p intent.Path, show func(p intent.Path, value string) string) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		if shown := show(p, n.Value); shown != n.Value {
+			n.Value, n.Tag, n.Style = shown, "!!str", yaml.DoubleQuotedStyle
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			change(c, p.Join(intent.Index(i)), show)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			at := p.Join(n.Content[i].Value)
+			n.Content[i].Value = show(p, n.Content[i].Value)
+			change(n.Content[i+1], at, show)
+		}
+	}
 }

@@ -136,7 +136,11 @@ func (d *decoder) checkText(f field, v reflect.Value, p intent.Path) {
 		if near := nearest(v.String(), allowed); near != "" && len(allowed) > 4 {
 			detail = fmt.Sprintf("did you mean %q? %s", near, detail)
 		}
-		d.error(p, "bad-enum", fmt.Sprintf("%s cannot be %q", p, v.String()), detail)
+		summary := fmt.Sprintf("%s cannot be %q", p, v.String())
+		if slices.Contains(mayHoldSecrets, d.ref.Kind) {
+			summary = fmt.Sprintf("%s has a value that is not known", p) // which may come from a variable
+		}
+		d.error(p, "bad-enum", summary, detail)
 	}
 	if len(v.String()) < f.minLen {
 		d.error(p, "out-of-range", fmt.Sprintf("%s must have at least %d characters", p, f.minLen), "")

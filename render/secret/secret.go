@@ -80,6 +80,14 @@ func counts(v string) bool {
 	return len(v) >= leastValue
 }
 
+// Equal reports whether two sets hold the same values.
+func (s *Set) Equal(o *Set) bool {
+	if s == nil || o == nil {
+		return s.Len() == o.Len()
+	}
+	return slices.Equal(s.values, o.values)
+}
+
 // Len is the number of values that are looked for.
 func (s *Set) Len() int {
 	if s == nil {

@@ -34,6 +34,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
@@ -64,6 +65,9 @@ type Options struct {
 	Reload <-chan os.Signal
 	Logger *slog.Logger
 	Getenv func(string) string
+	// Secrets knows what must not be shown; nil makes one. Logger passes through
+	// it where it was made with its Handler, as here where Secrets is nil.
+	Secrets *redact.Registry
 	// Version is shown in the metrics.
 	Version string
 }
@@ -106,6 +110,10 @@ type cleanup struct {
 // New opens the state directory, the listeners and the sources. It starts no
 // goroutine.
 func New(ctx context.Context, o Options) (*App, error) {
+	if o.Secrets == nil {
+		o.Secrets = &redact.Registry{}
+		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
+	}
 	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), nudge: func() {}}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Stop(ctx))
@@ -145,6 +153,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
 		return err
 	}
+	a.hideCredentials()
 	return a.gen.openStatuses(a)
 }
 
@@ -172,7 +181,7 @@ func (a *App) telemetry() {
 		Name: "weir_config_reloads_total", Help: "Reloads of the configuration, by result (success or refused).",
 	}, []string{"result"})
 	a.registry.MustRegister(a.reloads)
-	a.board = status.NewBoard(status.BoardOptions{Instance: a.o.Config.Instance})
+	a.board = status.NewBoard(status.BoardOptions{Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact})
 }
 
 // Addr is the address of the page.

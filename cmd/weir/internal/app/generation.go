@@ -69,7 +69,7 @@ func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation,
 		g.routes[f.Source] = g.followers[f.Source].route
 	}
 	g.fleet = fleet.New(fleet.Options{
-		Config: c, Scopes: a.scopes, EmbeddedURL: a.embeddedURL(), DigestKey: a.key, Logger: a.log,
+		Config: c, Scopes: a.scopes, EmbeddedURL: a.embeddedURL(), DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	return g, nil
 }
@@ -244,7 +244,7 @@ func (g *generation) openStatuses(a *App) error {
 	}
 	var err error
 	g.commits, err = status.NewCommits(status.CommitsOptions{
-		Instance: g.config.Instance, PageURL: a.PageURL(), Forges: forges, StateDir: a.state.Dir, Logger: a.log, Wrote: a.metrics.StatusWrite,
+		Instance: g.config.Instance, PageURL: a.PageURL(), Forges: forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
 	})
 	return err
 }

@@ -59,6 +59,7 @@ func quick(c *config.Config) bool {
 // desired is what Git wants now. It is called by the loop alone.
 func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
 	a.board.Beat(3 * time.Duration(a.gen.config.Interval))
+	a.hideCredentials()
 	views, err := a.gen.views(ctx, a.word)
 	if err != nil {
 		return nil, err

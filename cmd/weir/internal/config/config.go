@@ -46,9 +46,9 @@ type Config struct {
 	// the wanted one, where a pool's annotation weir.dev/keep-versions says
 	// nothing else: 1 to 9998.
 	KeepVersions Versions `yaml:"keepVersions"`
-	Sources  []Source `yaml:"sources"`
-	Forges   []Forge  `yaml:"forges"`
-	Targets  []Target `yaml:"targets"`
+	Sources      []Source `yaml:"sources"`
+	Forges       []Forge  `yaml:"forges"`
+	Targets      []Target `yaml:"targets"`
 
 	// File is where the configuration was read from, as it was given.
 	File string `yaml:"-"`
@@ -136,6 +136,11 @@ type Target struct {
 	// a later file over an earlier one.
 	Vars     map[string]string `yaml:"vars"`
 	VarsFrom []VarsFrom        `yaml:"varsFrom"`
+	// AgeKeyFiles hold the age identities that decrypt the SOPS files of the
+	// target, and KMSKeyARNs are the keys of AWS KMS that may be asked to, with
+	// the target's role. A file that names other keys only is an error.
+	AgeKeyFiles []string `yaml:"ageKeyFiles"`
+	KMSKeyARNs  []string `yaml:"kmsKeyARNs"`
 	// Mode is correct (the default) or report: show drift, change nothing.
 	Mode  string `yaml:"mode"`
 	Prune Prune  `yaml:"prune"`
@@ -153,6 +158,9 @@ type Network struct {
 // VarsFrom is a file with values for variables.
 type VarsFrom struct {
 	File string `yaml:"file"`
+	// Secret marks every value of the file as secret: none is ever shown, and one
+	// that reaches a field outside user data is an error.
+	Secret bool `yaml:"secret"`
 }
 
 // Prune says whether what Git no longer wants is deleted.
@@ -211,6 +219,9 @@ func (c *Config) setDefaults(env Env) {
 		}
 		for j := range t.VarsFrom {
 			absolute(base, &t.VarsFrom[j].File)
+		}
+		for j := range t.AgeKeyFiles {
+			absolute(base, &t.AgeKeyFiles[j])
 		}
 		if len(c.Sources) == 1 {
 			orText(&t.Source, c.Sources[0].Name)

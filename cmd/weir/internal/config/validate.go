@@ -23,6 +23,7 @@ var (
 	regionPattern  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
 	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
 	rolePattern    = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
+	kmsKeyPattern  = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
 	varPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
@@ -34,6 +35,9 @@ func ValidName(name string) bool { return namePattern.MatchString(name) }
 
 // ValidVar reports whether name can be the name of a variable.
 func ValidVar(name string) bool { return varPattern.MatchString(name) }
+
+// ValidKMSKey reports whether arn has the form of a KMS key's or alias' ARN.
+func ValidKMSKey(arn string) bool { return kmsKeyPattern.MatchString(arn) }
 
 // ValidRegion reports whether region has the form of a region's name. AWS adds
 // regions, so only the form is checked.
@@ -237,6 +241,7 @@ func (v *validator) targets() {
 				v.fault(fmt.Sprintf("%s.varsFrom[%d].file", at, j), "missing-key", "", "a file is required")
 			}
 		}
+		v.keys(at, t)
 		if t.Mode != Correct && t.Mode != Report {
 			v.fault(at+".mode", "bad-value", "", "want %s or %s, got %q", Correct, Report, t.Mode)
 		}
@@ -272,6 +277,20 @@ func (v *validator) targetName(at string, t *Target, names map[string]string) {
 	for n := 1; n <= g.Wildcards(); n++ {
 		if !used[n] {
 			v.fault(at+".name", "bad-value", "", "the path has %d wildcard(s), so the name needs {%d} to tell its targets apart", g.Wildcards(), n)
+		}
+	}
+}
+
+// keys checks what the target's encrypted files are decrypted with.
+func (v *validator) keys(at string, t *Target) {
+	for i, file := range t.AgeKeyFiles {
+		if file == "" {
+			v.fault(fmt.Sprintf("%s.ageKeyFiles[%d]", at, i), "missing-key", "", "a file is required")
+		}
+	}
+	for i, arn := range t.KMSKeyARNs {
+		if !ValidKMSKey(arn) {
+			v.fault(fmt.Sprintf("%s.kmsKeyARNs[%d]", at, i), "bad-value", "give each key in full, as the files name it; there are no wildcards", "%q is not the ARN of a KMS key", arn)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -108,16 +109,20 @@ func parseYAMLVars(content []byte) (map[string]string, error) {
 }
 
 // Values are the target's values for variables: those of its files, the later
-// over the earlier, and over them those of the configuration itself.
-func (t *Target) Values() (map[string]string, error) {
-	out := map[string]string{}
+// over the earlier, and over them those of the configuration itself. secrets are
+// all values of the files that are marked as secret.
+func (t *Target) Values() (values map[string]string, secrets []string, err error) {
+	values = map[string]string{}
 	for _, from := range t.VarsFrom {
 		vars, err := ReadVars(from.File)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		maps.Copy(out, vars)
+		maps.Copy(values, vars)
+		if from.Secret {
+			secrets = append(secrets, slices.Sorted(maps.Values(vars))...)
+		}
 	}
-	maps.Copy(out, t.Vars)
-	return out, nil
+	maps.Copy(values, t.Vars)
+	return values, secrets, nil
 }

@@ -21,10 +21,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source"
 )
 
@@ -50,7 +53,9 @@ type Options struct {
 	Endpoint    string
 	// DigestKey keys what stands for user data in plans.
 	DigestKey []byte
-	Logger    *slog.Logger
+	// Secrets is told of all secret values; nil tells nobody.
+	Secrets *redact.Registry
+	Logger  *slog.Logger
 }
 
 // Fleet composes passes. It remembers renders between them. It is used by one
@@ -59,16 +64,20 @@ type Fleet struct {
 	o       Options
 	renders map[string]*rendered // by target
 	rosters map[string]*roster   // by source
+	// decrypters are by what they decrypt with.
+	decrypters map[string]*sops.Decrypter
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
-	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}}
+	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}}
 }
 
 // Adopt takes over the renders of a fleet with an earlier configuration, so that
 // a reload renders only what it changed.
-func (f *Fleet) Adopt(earlier *Fleet) { f.renders, f.rosters = earlier.renders, earlier.rosters }
+func (f *Fleet) Adopt(earlier *Fleet) {
+	f.renders, f.rosters, f.decrypters = earlier.renders, earlier.rosters, earlier.decrypters
+}
 
 // Target is one target, its path's wildcards expanded.
 type Target struct {
@@ -97,6 +106,10 @@ type item struct {
 	path   string
 	view   View
 	vars   map[string]string
+	// secrets are the values that are marked as secret, keys what encrypted files
+	// are opened with.
+	secrets []string
+	keys    keyring
 	// unknown says that the item stands for targets whose names are not known:
 	// those of a path with wildcards that matches nothing or could not be read.
 	unknown bool
@@ -120,6 +133,9 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	}
 	sources := f.sourceIDs(views)
 	for _, it := range items {
+		if r := it.render.result; r != nil {
+			f.hide("target "+it.name, r.Hidden)
+		}
 		it.desired = f.desired(it, sources)
 	}
 	f.callRolls(views, items)
@@ -148,9 +164,14 @@ func (f *Fleet) expand(views map[string]View) []*item {
 	taken := map[string]*item{}
 	for i := range f.o.Config.Targets {
 		t := &f.o.Config.Targets[i]
-		vars, err := t.Values()
+		vars, secrets, err := t.Values()
+		f.hide("variables of "+t.Name, secret.New(secrets...))
+		keys, keyErr := f.keysOf(t)
+		if err == nil {
+			err = keyErr
+		}
 		for _, it := range expandTarget(t, views[t.Source]) {
-			it.vars = vars
+			it.vars, it.secrets, it.keys = vars, secrets, keys
 			if it.err == nil {
 				it.err = err
 			}
@@ -167,6 +188,13 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		}
 	}
 	return items
+}
+
+// hide has values kept out of everything that is shown.
+func (f *Fleet) hide(owner string, values *secret.Set) {
+	if f.o.Secrets != nil {
+		f.o.Secrets.Set(owner, values)
+	}
 }
 
 func expandTarget(t *config.Target, v View) []*item {

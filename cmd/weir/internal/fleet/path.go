@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source"
 )
 
@@ -25,6 +27,12 @@ type PathOptions struct {
 	Target   string
 	Instance string
 	Vars     map[string]string
+	// Secrets are the values that are marked as secret, Decrypter opens encrypted
+	// files.
+	Secrets   []string
+	Decrypter *sops.Decrypter
+	// Hide is told of all secret values; nil tells nobody.
+	Hide *redact.Registry
 	// Prune deletes what the directory no longer wants.
 	Prune    bool
 	Endpoint string
@@ -54,9 +62,12 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	if err != nil {
 		return reconciler.Batch{}, err
 	}
-	result, err := render.Render(ctx, tree, rel, render.Options{Vars: o.Vars})
+	result, err := render.Render(ctx, tree, rel, render.Options{Vars: o.Vars, Secrets: o.Secrets, Decrypter: o.Decrypter})
 	if err != nil {
 		return reconciler.Batch{}, err
+	}
+	if o.Hide != nil {
+		o.Hide.Set("target "+o.Target, result.Hidden)
 	}
 	d := reconciler.Desired{
 		Policy: plan.Policy{

@@ -20,10 +20,12 @@ import (
 // rendered is a target's last render, and what it came from.
 type rendered struct {
 	// result is nil before the first render.
-	result *render.Result
-	path   string
-	vars   map[string]string
-	source string // identity of the repository
+	result  *render.Result
+	path    string
+	vars    map[string]string
+	secrets []string
+	keys    string // id of the keyring
+	source  string // identity of the repository
 	// revision is the last one for which the result is known to hold;
 	// touchedBy the one that changed it.
 	revision, touchedBy string
@@ -37,7 +39,12 @@ type rendered struct {
 
 // of reports whether the render was made of the item's path, repository and values.
 func (r *rendered) of(it *item) bool {
-	return r.path == it.path && r.source == it.view.ID && maps.Equal(r.vars, it.vars)
+	return r.path == it.path && r.source == it.view.ID && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secrets, it.secrets)
+}
+
+// options are what the item is rendered with.
+func (it *item) options() render.Options {
+	return render.Options{Vars: it.vars, Secrets: it.secrets, Decrypter: it.keys.decrypter}
 }
 
 // draw renders the item, or finds that its last render still holds. What cannot
@@ -52,7 +59,8 @@ func (it *item) draw(ctx context.Context) error {
 		it.blame(snap.Revision)
 		return ctx.Err()
 	}
-	same := r.result != nil && r.of(it)
+	// What may turn out otherwise though nothing was committed is done again.
+	same := r.result != nil && !r.result.Retry && r.of(it)
 	if same && r.revision == snap.Revision {
 		return it.allow(ctx)
 	}
@@ -78,12 +86,13 @@ func (it *item) draw(ctx context.Context) error {
 			return it.allow(ctx)
 		}
 	}
-	result, err := render.Render(ctx, snap.Tree, it.path, render.Options{Vars: it.vars})
+	result, err := render.Render(ctx, snap.Tree, it.path, it.options())
 	if err != nil {
 		it.err = unreadable(err)
 		return ctx.Err()
 	}
 	r.result, r.path, r.vars, r.source, r.fault = result, it.path, it.vars, it.view.ID, ""
+	r.secrets, r.keys = it.secrets, it.keys.id
 	it.move(snap.Revision)
 	return it.allow(ctx)
 }
@@ -150,7 +159,7 @@ func (it *item) allow(ctx context.Context) error {
 	if err != nil {
 		return note("%v", err)
 	}
-	before, err := render.Render(ctx, parent.Tree, it.path, render.Options{Vars: it.vars})
+	before, err := render.Render(ctx, parent.Tree, it.path, it.options())
 	if err != nil {
 		return note("%v", err)
 	}
@@ -197,6 +206,7 @@ func fill(d *reconciler.Desired, r *render.Result, key *reconciler.ScopeKey, all
 		return
 	}
 	key.RoleARN = role
+	d.Policy.Secretless = r.Secretless
 	d.Set, d.Origin = &r.Set, r.Origin
 	d.Whole = !d.Diagnostics.HasErrors()
 }

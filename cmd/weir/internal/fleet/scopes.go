@@ -137,11 +137,7 @@ func (s *Scopes) get(ctx context.Context, key reconciler.ScopeKey) (*opened, err
 	if have != nil {
 		return have, nil
 	}
-	cloud, err := awscloud.Open(ctx, awscloud.Options{
-		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
-		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
-		Logger:   s.o.Logger, OnCall: s.o.OnCall,
-	})
+	cloud, err := awscloud.Open(ctx, s.cloudOptions(key))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+
+	"filippo.io/age"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/render/sops"
+)
+
+// keyring is what a target's encrypted files are opened with.
+type keyring struct {
+	decrypter *sops.Decrypter
+	// id changes with the keys.
+	id string
+}
+
+// keysOf reads the keys that the configuration lists for a target. While they are
+// the same, so is the decrypter, which remembers data keys.
+func (f *Fleet) keysOf(t *config.Target) (keyring, error) {
+	h := sha256.New()
+	var ids []age.Identity
+	for _, file := range t.AgeKeyFiles {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return keyring{}, fmt.Errorf("read age keys: %w", err)
+		}
+		more, err := sops.ParseIdentities(string(text))
+		if err != nil {
+			return keyring{}, fmt.Errorf("read age keys from %s: %w", file, err)
+		}
+		ids = append(ids, more...)
+		fmt.Fprintf(h, "age %d %s\n", len(text), text)
+	}
+	key := reconciler.ScopeKey{Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
+	fmt.Fprintf(h, "kms %q %q %q\n", t.KMSKeyARNs, key.RoleARN, key.Endpoint)
+	k := keyring{id: hex.EncodeToString(h.Sum(nil))}
+	if k.decrypter = f.decrypters[k.id]; k.decrypter == nil { // read the files again: none may have been given before
+		o := sops.Options{Identities: ids, KMSKeyARNs: t.KMSKeyARNs}
+		if len(t.KMSKeyARNs) > 0 {
+			o.KMS = f.o.Scopes.KMS(key)
+		}
+		k.decrypter = sops.New(o)
+		f.decrypters[k.id] = k.decrypter
+	}
+	return k, nil
+}
+
+// KMS decrypts with the credentials that a scope is opened with. It asks nobody
+// before it is used.
+func (s *Scopes) KMS(key reconciler.ScopeKey) sops.KMS {
+	return awscloud.NewKMS(s.cloudOptions(key))
+}
+
+// cloudOptions say how the account of a scope is reached.
+func (s *Scopes) cloudOptions(key reconciler.ScopeKey) awscloud.Options {
+	return awscloud.Options{
+		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
+		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
+		Logger:   s.o.Logger, OnCall: s.o.OnCall,
+	}
+}

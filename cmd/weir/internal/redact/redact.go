@@ -1,0 +1,154 @@
+// Package redact keeps secret values out of everything that a process shows: one
+// Registry knows them all, and the log, the page, the statuses and the command
+// line pass their texts through it.
+package redact
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-gitops/weir/render/secret"
+)
+
+// Registry holds the secret values of a process, by what they belong to. It is
+// safe for concurrent use; nil knows no values.
+type Registry struct {
+	all atomic.Pointer[secret.Set]
+
+	mu   sync.Mutex
+	sets map[string][2]*secret.Set // by owner: the values that hold now, and those before
+}
+
+// Set says which values an owner, such as a target, has now. Those that it had
+// before stay hidden too, until they are replaced again: what was written down
+// with them may be shown later.
+func (r *Registry) Set(owner string, values *secret.Set) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	have := r.sets[owner]
+	if have[0] == values || have[0].Equal(values) {
+		return
+	}
+	if r.sets == nil {
+		r.sets = map[string][2]*secret.Set{}
+	}
+	r.sets[owner] = [2]*secret.Set{values, have[0]}
+	var sets []*secret.Set
+	for _, owner := range slices.Sorted(maps.Keys(r.sets)) {
+		both := r.sets[owner]
+		sets = append(sets, both[:]...)
+	}
+	r.all.Store(secret.Union(sets...))
+}
+
+// encoded matches base64 that is too long to be a name or a hash. AWS repeats
+// parameters in its refusals, and user data is such a parameter.
+var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{88,}={0,2}`)
+
+// Redact returns a text without any of the values, and without long base64.
+func (r *Registry) Redact(text string) string {
+	if r == nil {
+		return text
+	}
+	return encoded.ReplaceAllLiteralString(r.all.Load().Redact(text), secret.Mask)
+}
+
+// values is Redact for what may hold long base64 of its own, such as manifests.
+func (r *Registry) values(text string) string { return r.all.Load().Redact(text) }
+
+// Writer returns a writer that passes on what is written to it without the
+// values. Each write is looked at by itself, so a value must be written at once.
+func (r *Registry) Writer(w io.Writer) io.Writer {
+	if r == nil {
+		return w
+	}
+	return &writer{r: r, w: w}
+}
+
+type writer struct {
+	r *Registry
+	w io.Writer
+}
+
+// Write implements io.Writer.
+func (w *writer) Write(p []byte) (int, error) {
+	text := string(p)
+	clean := w.r.values(text)
+	if clean == text {
+		return w.w.Write(p)
+	}
+	if _, err := io.WriteString(w.w, clean); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Unwrap returns the writer below, for who asks whether it is a terminal.
+func (w *writer) Unwrap() io.Writer { return w.w }
+
+// Handler returns a log handler that passes records on without the values.
+func (r *Registry) Handler(next slog.Handler) slog.Handler {
+	if r == nil {
+		return next
+	}
+	return handler{r: r, next: next}
+}
+
+type handler struct {
+	r    *Registry
+	next slog.Handler
+}
+
+// Enabled implements slog.Handler.
+func (h handler) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }
+
+// Handle implements slog.Handler.
+func (h handler) Handle(ctx context.Context, record slog.Record) error {
+	out := slog.NewRecord(record.Time, record.Level, h.r.Redact(record.Message), record.PC)
+	record.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.next.Handle(ctx, out)
+}
+
+// WithAttrs implements slog.Handler.
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	clean := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		clean[i] = h.attr(a)
+	}
+	return handler{r: h.r, next: h.next.WithAttrs(clean)}
+}
+
+// WithGroup implements slog.Handler.
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{r: h.r, next: h.next.WithGroup(name)}
+}
+
+func (h handler) attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindString:
+		return slog.String(a.Key, h.r.Redact(v.String()))
+	case slog.KindGroup:
+		var out []any
+		for _, m := range v.Group() {
+			out = append(out, h.attr(m))
+		}
+		return slog.Group(a.Key, out...)
+	case slog.KindAny:
+		text := fmt.Sprint(v.Any())
+		if clean := h.r.Redact(text); clean != text {
+			return slog.String(a.Key, clean)
+		}
+	}
+	return slog.Attr{Key: a.Key, Value: v}
+}

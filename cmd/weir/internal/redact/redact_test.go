@@ -1,0 +1,67 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/render/secret"
+)
+
+func TestRegistry(t *testing.T) {
+	var r Registry
+	r.Set("a", secret.New("first-value"))
+	r.Set("b", secret.New("other-value"))
+	r.Set("a", secret.New("second-value"))
+	r.Set("a", secret.New("second-value"))
+	if got := r.Redact("first-value second-value other-value third-value"); got != "(redacted) (redacted) (redacted) third-value" {
+		t.Error(got)
+	}
+	r.Set("a", secret.New("third-value"))
+	if got := r.Redact("first-value second-value third-value"); got != "first-value (redacted) (redacted)" {
+		t.Error(got)
+	}
+	long := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("user data"), 20))
+	if got := r.Redact("bad parameter " + long + "."); got != "bad parameter (redacted)." {
+		t.Error(got)
+	}
+	hash := strings.Repeat("0a", 32)
+	if got := r.Redact(hash); got != hash {
+		t.Error(got)
+	}
+	if got := (*Registry)(nil).Redact("third-value"); got != "third-value" {
+		t.Error(got)
+	}
+}
+
+func TestWriter(t *testing.T) {
+	var r Registry
+	var b bytes.Buffer
+	w := r.Writer(&b)
+	r.Set("a", secret.New("the-value"))
+	for _, text := range []string{"a the-value", " b"} {
+		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	if b.String() != "a (redacted) b" || w.(interface{ Unwrap() io.Writer }).Unwrap() == nil {
+		t.Error(b.String())
+	}
+}
+
+func TestHandler(t *testing.T) {
+	var r Registry
+	r.Set("a", secret.New("the-value"))
+	var b bytes.Buffer
+	log := slog.New(r.Handler(slog.NewJSONHandler(&b, nil))).With("with", "the-value").WithGroup("g")
+	log.Info("say the-value", "text", "the-value", "error", fmt.Errorf("x: %w", errors.New("the-value")), "n", 1,
+		slog.Group("in", "x", "the-value"), "list", []string{"the-value"}, "plain", []string{"a"})
+	if got := b.String(); strings.Contains(got, "the-value") || strings.Count(got, "(redacted)") != 6 || !strings.Contains(got, `"n":1`) || !strings.Contains(got, `"plain":["a"]`) {
+		t.Error(got)
+	}
+}
