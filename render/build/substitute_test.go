@@ -17,6 +17,7 @@ import (
 var substitutionVars = map[string]string{
 	"N": "3", "S": "text", "EMPTY": "", "T": "true", "NULL": "null", "F": "1.5", "OCT": "010", "DATE": "2026-01-01", "YES": "yes",
 	"COLON": "a: b", "LINES": "a\nb: c\n- d", "HASH": "a # b", "QUOTE": `"'`, "REF": "${S}", "ALIAS": "*x", "BRACE": "{a: b}",
+	"HEX": "0x1F", "EXP": "1e3", "ON": "on", "OCT12": "0o10", "UNDER": "1_000", "INF": ".inf", "TILDE": "~", "SPACE": " 3 ", "MINUS": "-3", "VERSION": "1.30", "CAPITAL": "TRUE", "BIG": "123456789012345678901234567890",
 }
 
 func TestSubstitution(t *testing.T) {
@@ -40,6 +41,23 @@ func TestSubstitution(t *testing.T) {
 		{"'${EMPTY}'", "", "!!str", ""},
 		{"${DATE}", "2026-01-01", "!!str", ""},
 		{"${YES}", "yes", "!!str", ""},
+		// Types as kustomize takes a plain scalar: numbers as in YAML 1.1, words as in
+		// YAML 1.2.
+		{"${HEX}", "0x1F", "!!int", ""},
+		{"${OCT}", "010", "!!int", ""},
+		{"${OCT12}", "0o10", "!!int", ""},
+		{"${EXP}", "1e3", "!!float", ""},
+		{"${UNDER}", "1_000", "!!int", ""},
+		{"${INF}", ".inf", "!!float", ""},
+		{"${MINUS}", "-3", "!!int", ""},
+		{"${VERSION}", "1.30", "!!float", ""},
+		{"v${VERSION}", "v1.30", "!!str", ""},
+		{"'${VERSION}'", "1.30", "!!str", ""},
+		{"${BIG}", "123456789012345678901234567890", "!!float", ""},
+		{"${ON}", "on", "!!str", ""},
+		{"${CAPITAL}", "TRUE", "!!bool", ""},
+		{"${TILDE}", "~", "!!null", ""},
+		{"${SPACE}", " 3 ", "!!str", ""},
 		{"${COLON}", "a: b", "!!str", ""},
 		{"${LINES}", "a\nb: c\n- d", "!!str", ""},
 		{"${HASH}", "a # b", "!!str", ""},
@@ -70,6 +88,23 @@ func TestSubstitution(t *testing.T) {
 		{"${}", "${}", "!!str", "bad-variable"},
 		{"${1}", "${1}", "!!str", "bad-variable"},
 		{"${S-d}", "${S-d}", "!!str", "bad-variable"},
+		// Other forms that envsubst documents, none of which clusterctl's manifests
+		// have: refused rather than half understood.
+		{"${S=d}", "${S=d}", "!!str", "bad-variable"},
+		{"'${S:?message}'", "${S:?message}", "!!str", "bad-variable"},
+		{"${S:+alternative}", "${S:+alternative}", "!!str", "bad-variable"},
+		{"${S:0:2}", "${S:0:2}", "!!str", "bad-variable"},
+		{"'${S#prefix}'", "${S#prefix}", "!!str", "bad-variable"},
+		{"${S%suffix}", "${S%suffix}", "!!str", "bad-variable"},
+		{"${S,,}", "${S,,}", "!!str", "bad-variable"},
+		{"${S//a/b}", "${S//a/b}", "!!str", "bad-variable"},
+		{"${!S}", "${!S}", "!!str", "bad-variable"},
+		{"${S.T}", "${S.T}", "!!str", "bad-variable"},
+		{"${ S }", "${ S }", "!!str", "bad-variable"},
+		{"a}${N}{b", "a}3{b", "!!str", ""},
+		{"${U:-a}b}", "ab}", "!!str", ""},
+		{"${U:-$S}", "$S", "!!str", ""},
+		{"${U:- }x", " x", "!!str", ""},
 		{"|-\n    a ${N}\n    b $${N}", "a 3\nb ${N}", "!!str", ""},
 		{"|-\n    ${N}", "3", "!!str", ""},
 		{">-\n    ${N}", "3", "!!str", ""},
