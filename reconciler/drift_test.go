@@ -101,11 +101,11 @@ func TestDriftOfATemplateIsPutRight(t *testing.T) {
 		}, map[string]int{"ec2:ModifyLaunchTemplate": 1}, []int64{1, 2}},
 		{"the template deleted", func(w *world) {
 			w.check(w.ec2().DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: aws.String("web")}))
-		}, map[string]int{"ec2:CreateLaunchTemplate": 1, "autoscaling:StartInstanceRefresh": 1}, []int64{1}},
+		}, map[string]int{"ec2:CreateLaunchTemplate": 1, "autoscaling:UpdateAutoScalingGroup": 1, "autoscaling:StartInstanceRefresh": 1}, []int64{1}},
 		{"the newest version deleted", func(w *world) {
 			w.check(w.ec2().ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: aws.String("web"), DefaultVersion: aws.String("1")}))
 			w.check(w.ec2().DeleteLaunchTemplateVersions(ctx, &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("web"), Versions: []string{"2"}}))
-		}, map[string]int{"ec2:CreateLaunchTemplateVersion": 2, "autoscaling:StartInstanceRefresh": 1, "ec2:ModifyLaunchTemplate": 1}, []int64{1, 3}},
+		}, map[string]int{"ec2:CreateLaunchTemplateVersion": 2, "autoscaling:UpdateAutoScalingGroup": 1, "autoscaling:StartInstanceRefresh": 1, "ec2:ModifyLaunchTemplate": 1}, []int64{1, 3}},
 		{"tags changed", func(w *world) {
 			id := aws.ToString(w.template("web").LaunchTemplateId)
 			w.check(w.ec2().CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("mine")}, {Key: aws.String("foreign"), Value: aws.String("x")}}}))

@@ -153,7 +153,7 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 		u.SubnetIDs = subnets
 		changes = append(changes, infraChange(pool, "subnets", have.SubnetIDs, subnets))
 	}
-	if c.updatesDirectly(pool, have) && !c.runsWanted(pool, have, version) {
+	if c.updatesDirectly(pool, have, version) && !c.runsWanted(pool, have, version) {
 		u.Template, u.MixedInstancesPolicy = &version.ref, g.MixedInstancesPolicy
 		changes = append(changes, c.launchChanges(pool, have, version)...)
 	}

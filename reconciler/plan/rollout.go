@@ -11,8 +11,20 @@ import (
 // group itself: where rollouts are off, and where nothing runs that could roll.
 // Everywhere else the refresh carries it, because AWS then writes it to the
 // group only on success, and a rollback returns to what ran before.
-func (c *computation) updatesDirectly(pool *intent.Pool, have Group) bool {
-	return pool.Group.Refresh.Disable || len(have.Instances) == 0
+// Nor is there anything to return to where the version that the group is set to
+// exists no more: until it is set to another, it can launch nothing.
+func (c *computation) updatesDirectly(pool *intent.Pool, have Group, version wantedVersion) bool {
+	if pool.Group.Refresh.Disable || len(have.Instances) == 0 {
+		return true
+	}
+	if !version.outlived(have.Template) {
+		return false
+	}
+	running, read := c.in.State.Refreshes[have.Name]
+	if !read && c.in.State.Unread.Refreshes[have.Name] == nil {
+		c.needs.Refreshes = append(c.needs.Refreshes, have.Name)
+	}
+	return read && !running.Active()
 }
 
 // runsWanted reports whether the group is set to the wanted launch configuration.
@@ -54,7 +66,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 		c.planDefault(pool, version)
 		return
 	}
-	if c.updatesDirectly(pool, have) {
+	if c.updatesDirectly(pool, have, version) {
 		return
 	}
 	latest, read := c.in.State.Refreshes[have.Name]

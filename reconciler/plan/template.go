@@ -256,6 +256,15 @@ func (w wantedVersion) resolves(ref TemplateRef) bool {
 	return ref.Version == w.version()
 }
 
+// outlived reports whether a reference means a version, or a template of the same
+// name, that exists no more.
+func (w wantedVersion) outlived(ref TemplateRef) bool {
+	if !w.found || ref.ID != w.template.ID {
+		return ref.Name == w.ref.Name && ref.ID != ""
+	}
+	return w.template.Missing[versionOf(w.template, ref)]
+}
+
 func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []Change {
 	var out []Change
 	for _, k := range sortedKeys(put) {
