@@ -42,8 +42,8 @@ func (q *question) architecture() (arch string, a plan.Answer, ok bool) {
 	return know(q, q.facts.architectures.get(t), problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
 }
 
-// imageForEKS reads the image that EKS publishes for a Kubernetes version. Images
-// for graphics cards exist for one architecture only, so their paths hold it.
+// imageForEKS reads the image that EKS publishes for a Kubernetes version. Amazon
+// Linux 2's for graphics cards exist for x86_64 only.
 func (q *question) imageForEKS() plan.Answer {
 	version, ok := minorVersion(q.Lookup.Version)
 	if !ok {
@@ -80,7 +80,7 @@ func eksPath(lookupType string) (path string, byArch bool) {
 	case "AmazonLinux2023":
 		return "/amazon-linux-2023/{arch}/standard", true
 	case "AmazonLinux2023GPU":
-		return "/amazon-linux-2023/x86_64/nvidia", false
+		return "/amazon-linux-2023/{arch}/nvidia", true
 	}
 	return "", false
 }
