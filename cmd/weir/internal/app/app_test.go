@@ -23,7 +23,7 @@ func TestAPushEndsAsAStatus(t *testing.T) {
 	converged(t, a, first, 1)
 	for _, name := range []string{"fleet/apply", "fleet/apply/prod"} {
 		eventually(t, name, func() string {
-			if got := w.forge.states(first, name); got != "pending success" {
+			if got := w.forge.states(first, name); !succeeded(got) {
 				return "states: " + got
 			}
 			return ""
@@ -38,7 +38,7 @@ func TestAPushEndsAsAStatus(t *testing.T) {
 	second := w.repo.Commit("second")
 	converged(t, a, second, 1)
 	eventually(t, "second commit", func() string {
-		if got := w.forge.states(second, "fleet/apply"); got != "pending success" {
+		if got := w.forge.states(second, "fleet/apply"); !succeeded(got) {
 			return "states: " + got
 		}
 		return ""

@@ -287,6 +287,10 @@ func (f *forge) states(sha, name string) string {
 	return strings.Join(slices.Compact(out), " ")
 }
 
+// succeeded reports whether a context went to success in one go. A pending that
+// the verdict overtook is never posted, as happens on a slow machine.
+func succeeded(states string) bool { return states == "pending success" || states == "success" }
+
 // last is the newest description of a context of a commit.
 func (f *forge) last(sha, name string) (state, description string) {
 	f.mu.Lock()
