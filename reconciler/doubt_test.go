@@ -55,6 +55,45 @@ func TestAStaleReadDoesNotUndoARollout(t *testing.T) {
 	}
 }
 
+// endsMeanwhile has whatever is under way end after the groups were read and
+// before their refreshes are.
+type endsMeanwhile struct {
+	reconciler.Cloud
+	w *world
+}
+
+func (e *endsMeanwhile) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.State, error) {
+	if len(n.Refreshes) > 0 {
+		e.w.clock.Advance(time.Hour)
+	}
+	return e.Cloud.Fill(ctx, s, n)
+}
+
+func TestARefreshThatEndsBetweenTwoReadsIsNotStartedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 2)))
+	blue := target("blue", groupPool("web", "m5.xlarge", 2))
+	w.srv.ResetCalls()
+	w.must(reconciler.Apply, blue)
+	w.scope.Cloud = &endsMeanwhile{w.scope.Cloud, w}
+	w.must(reconciler.Apply, blue)
+	if n := w.srv.CallCounts()["autoscaling:StartInstanceRefresh"]; n != 1 {
+		t.Errorf("%d refreshes were started, want 1", n)
+	}
+	w.settle(blue)
+	// Drift back to the old version is put right by another one.
+	state, err := w.scope.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, Groups: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := state.Groups["web"].Template
+	old.Version = "1"
+	if _, err := newScope(w).Cloud.Execute(context.Background(), plan.UpdateGroup{Name: "web", Template: &old}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(blue)
+}
+
 func TestARevertOfARevertRolls(t *testing.T) {
 	w := newWorld(t)
 	a, b := target("blue", groupPool("web", "m5.large", 4)), target("blue", groupPool("web", "m5.xlarge", 4))

@@ -180,8 +180,30 @@ func (c *Cloud) fillTemplateUsers(ctx context.Context, s *plan.State) error {
 }
 
 // fillRefreshes reads the newest instance refresh of each group: AWS lists them
-// newest first.
+// newest first. A group that was read before its refresh ended looks as if that
+// had never been: it is read again, or the refresh would be started twice.
 func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups []string) error {
+	if err := c.newestRefreshes(ctx, s, groups); err != nil {
+		return err
+	}
+	var late []string
+	for _, name := range groups {
+		g, known := s.Groups[name]
+		if r := s.Refreshes[name]; known && r.Status == "Successful" && r.Template != (plan.TemplateRef{}) && !sameTemplate(r.Template, g.Template) {
+			late = append(late, name)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	s.Groups, s.Absent.Groups = cloned(s.Groups), cloned(s.Absent.Groups)
+	for _, name := range late {
+		delete(s.Groups, name)
+	}
+	return c.fillGroups(ctx, s, late)
+}
+
+func (c *Cloud) newestRefreshes(ctx context.Context, s *plan.State, groups []string) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
