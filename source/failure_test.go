@@ -89,7 +89,7 @@ func TestRemoteFailures(t *testing.T) {
 	repo := sourcetest.New(t)
 	repo.Write(map[string]string{"f": "1"})
 	one := repo.Commit("one")
-	g := open(t, source.Config{URL: repo.URL()}, source.Options{Timeout: 400 * time.Millisecond})
+	g := open(t, source.Config{URL: repo.URL()}, source.Options{})
 	wantRevision(t, g, one)
 	repo.Write(map[string]string{"f": "2"})
 	two := repo.Commit("two")
@@ -106,7 +106,8 @@ func TestRemoteFailures(t *testing.T) {
 	}
 	repo.Answer(0)
 	repo.Stall(true)
-	wantUnavailable(t, g, source.Timeout)
+	hasty := open(t, source.Config{URL: repo.URL()}, source.Options{Timeout: 400 * time.Millisecond})
+	wantUnavailable(t, hasty, source.Timeout)
 	repo.Stall(false)
 	wantRevision(t, g, two)
 

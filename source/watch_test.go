@@ -30,7 +30,7 @@ func watch(t *testing.T, g *source.Git) <-chan event {
 			if err != nil {
 				t.Errorf("Watch gave %v", err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("Watch does not end with its context")
 		}
 	})
@@ -39,7 +39,7 @@ func watch(t *testing.T, g *source.Git) <-chan event {
 
 func nextRevision(t *testing.T, events <-chan event, want string) {
 	t.Helper()
-	timeout := time.After(time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case e := <-events:
@@ -50,7 +50,7 @@ func nextRevision(t *testing.T, events <-chan event, want string) {
 				return
 			}
 		case <-timeout:
-			t.Fatalf("revision %s not seen within a second", want)
+			t.Fatalf("revision %s not seen within a minute", want)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (w *world) startConfig(c *config.Config, load func() (*config.Config, error
 			if err != nil {
 				w.t.Errorf("daemon ended with %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			w.t.Error("the daemon does not stop")
 		}
 	}
@@ -127,7 +127,7 @@ func (w *world) startConfig(c *config.Config, load func() (*config.Config, error
 // eventually waits until ok says nothing more is wrong.
 func eventually(t *testing.T, what string, wrong func() string) {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		why := wrong()
 		if why == "" {
