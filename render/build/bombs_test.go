@@ -104,8 +104,8 @@ func podsAndMaps(n int) string {
 }
 
 func referring() tree.Map {
-	m := overlayOf("namePrefix: x-\nconfigurations: [c.yaml]\n", configMaps(500)+poolHead+"spec:\n"+numbered(2000, "  r%d: {ref: a%d}\n"))
-	m["c.yaml"] = "nameReference:\n- kind: ConfigMap\n  fieldSpecs:\n" + numbered(2000, "  - {kind: AWSMachinePool, path: spec/r%d/ref}\n")
+	m := overlayOf("namePrefix: x-\nconfigurations: [c.yaml]\n", configMaps(900)+"---\n"+poolHead+"spec:\n"+numbered(4500, "  r%d: {ref: a%d}\n"))
+	m["c.yaml"] = "nameReference:\n- kind: ConfigMap\n  fieldSpecs:\n" + numbered(4500, "  - {kind: AWSMachinePool, path: spec/r%d/ref}\n")
 	return m
 }
 

@@ -2,7 +2,6 @@ package build
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -13,15 +12,17 @@ import (
 // kustomize once it does: its time grows with the square of the number of
 // objects, of the keys of one mapping and of the entries of one generator, and a
 // file of a megabyte can ask for hours. The sums here are rough, but they grow
-// as kustomize does, so that what they let pass ends in seconds and below
-// 256 MiB. Measured with kustomize v5.8 (api v0.21).
+// as kustomize does, so that what they let pass ends within the time of a build
+// and below 256 MiB, and what they refuse is refused at once. Measured with
+// kustomize's api v0.21.
 const (
 	// maxNodes is how many YAML nodes a build may hold: bases as often as they
 	// are included, patches as often as they may apply. A node takes some 700
 	// bytes, from the walk to the result.
 	maxNodes = 250_000
-	// maxSteps is how much work a build may be, in steps of some 0.3 µs.
-	maxSteps = 25_000_000
+	// maxSteps is how much work a build may be, in steps of some 0.3 µs: less than
+	// the default time of a build.
+	maxSteps = 60_000_000
 )
 
 // load is the size of a set of objects, or of one of them. Sums stop at sizeCap.
@@ -72,7 +73,7 @@ type work struct {
 	steps   int
 	renames int // nested kustomizations that give new names
 	// referring are the fields that own configurations say hold names.
-	referring map[string]bool
+	referring []reference
 }
 
 // kind is the load that a pattern for a kind may match; "" matches all.
@@ -143,13 +144,13 @@ func (w *walker) bound(top *kust) {
 // measure works out what a build of k takes; its children are measured already.
 func (w *walker) measure(k *kust) {
 	t := &k.work
-	*t = work{byKind: map[string]load{}, visits: 1 + len(k.objects) + len(k.patches), referring: map[string]bool{}}
+	*t = work{byKind: map[string]load{}, visits: 1 + len(k.objects) + len(k.patches)}
 	for _, f := range k.configs {
-		referringFields(f.docs, t.referring)
+		t.referring = append(t.referring, references(f.docs)...)
 	}
 	for _, ref := range k.spec.Configurations {
-		if f := w.files[path.Join(k.dir, ref)]; f != nil {
-			referringFields(f.docs, t.referring)
+		if f := w.known(k, ref); f != nil {
+			t.referring = append(t.referring, references(f.docs)...)
 		}
 	}
 	for _, f := range k.objects {
@@ -160,16 +161,17 @@ func (w *walker) measure(k *kust) {
 	for _, c := range k.children {
 		t.visits = plus(t.visits, c.work.visits)
 		t.spend(c.work.steps)
+		t.referring = append(t.referring, c.work.referring...)
 		t.renames = max(t.renames, c.work.renames)
 		for kind, l := range c.work.byKind {
 			t.object(kind, l)
 		}
-		for name := range c.work.referring {
-			t.referring[name] = true
-		}
 	}
 	if len(t.referring) > 0 {
-		t.all.refs = plus(t.all.refs, w.named(k, t.referring, map[*kust]int{}))
+		t.spend(times(t.all.count, len(t.referring)))
+		if t.steps <= maxSteps {
+			t.all.refs = plus(t.all.refs, named(k, t.referring, map[*kust]int{}))
+		}
 	}
 	w.measureGenerators(k)
 	for _, p := range k.patches {
@@ -208,64 +210,13 @@ func objectLoad(doc *yaml.Node) load {
 	}
 	group, _, _ := strings.Cut(text(doc, "apiVersion"), "/")
 	if !strings.HasSuffix(group, "cluster.x-k8s.io") {
-		l.refs = nameFields(doc, func(key string) bool { return key == "name" || strings.HasSuffix(key, "Name") }, map[*yaml.Node]int{})
+		for i, c := range contentOf(doc) {
+			if i%2 == 1 && deref(doc.Content[i-1]).Value != "metadata" {
+				l.refs = plus(l.refs, nameFields(c, map[*yaml.Node]int{}))
+			}
+		}
 	}
 	return l
-}
-
-// nameFields counts the fields below n whose key is wanted, aliases expanded.
-func nameFields(n *yaml.Node, wanted func(string) bool, known map[*yaml.Node]int) int {
-	if c, ok := known[n]; ok {
-		return c
-	}
-	count := 0
-	if n.Kind == yaml.AliasNode {
-		count = nameFields(n.Alias, wanted, known)
-	}
-	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			if wanted(deref(c).Value) {
-				count++
-			}
-			continue
-		}
-		count = plus(count, nameFields(c, wanted, known))
-	}
-	known[n] = count
-	return count
-}
-
-// named counts the fields of the objects below k that configurations say hold
-// names.
-func (w *walker) named(k *kust, fields map[string]bool, known map[*kust]int) int {
-	if c, ok := known[k]; ok {
-		return c
-	}
-	count := 0
-	for _, f := range k.objects {
-		for _, doc := range f.docs {
-			count = plus(count, nameFields(doc, func(key string) bool { return fields[key] }, map[*yaml.Node]int{}))
-		}
-	}
-	for _, c := range k.children {
-		count = plus(count, w.named(c, fields, known))
-	}
-	known[k] = count
-	return count
-}
-
-// referringFields collects the last steps of the paths that a configuration's
-// nameReference lists.
-func referringFields(docs []*yaml.Node, into map[string]bool) {
-	for _, doc := range docs {
-		for _, entry := range entries(doc, "nameReference") {
-			for _, spec := range entries(entry, "fieldSpecs") {
-				if p := folded(spec, "path"); p != "" {
-					into[strings.TrimSuffix(path.Base(p), "[]")] = true
-				}
-			}
-		}
-	}
 }
 
 // patch adds what a patch takes and what it may add.
