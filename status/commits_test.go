@@ -371,31 +371,3 @@ func until(t *testing.T, ok func() bool) {
 	}
 	t.Fatal("it did not happen within 10 s")
 }
-
-// TestCommitTakesATargetAway: what becomes of its pools is said.
-func TestCommitTakesATargetAway(t *testing.T) {
-	const kept = "success: the commit takes this target away; what it has in AWS stays, and is reported"
-	synctest.Test(t, func(t *testing.T) {
-		f, dir := newMemoryForge(), t.TempDir()
-		p := start(t, dir, f)
-		p.Begin(Revision{Source: "fleet", SHA: shaOld, Removed: []string{"dev"}})
-		settle()
-		wantShown(t, f, shaOld, map[string]string{
-			"weir/apply": "success: dev: the commit takes this target away; what it has in AWS stays, and is reported", "weir/apply/dev": kept,
-		})
-		p.kill()
-		p = start(t, dir, f)
-		p.Begin(Revision{Source: "fleet", SHA: shaNew, Touched: []string{"prod"}, Removed: []string{"dev", "test"}})
-		p.Forget("dev") // whose reports end here
-		settle()
-		if got := f.shows(shaNew)["weir/apply"]; got != "pending: 2 of 3 targets converged" {
-			t.Errorf("before the pass: %q", got)
-		}
-		p.Report(t.Context(), report("prod", pool("prod", "web")))
-		settle()
-		wantShown(t, f, shaNew, map[string]string{
-			"weir/apply":      "success: 1 target: nothing to change in AWS; 2 targets taken away, what they have in AWS stays",
-			"weir/apply/prod": "success: nothing to change in AWS", "weir/apply/dev": kept, "weir/apply/test": kept,
-		})
-	})
-}
