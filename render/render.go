@@ -73,7 +73,22 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, 
 	if built.Diags.HasErrors() {
 		return r, nil
 	}
-	set, faults := manifest.Intents(built.Objects, manifest.Options{Renamed: built.Renamed})
+	r.decode(path, manifest.Intents)
+	return r, nil
+}
+
+// decode fills the set and the findings with what intents makes of the objects.
+// A panic is a finding and leaves no set: one target must not take the others
+// with it, and what is missing from a render in error is not taken for gone.
+func (r *Result) decode(path string, intents func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault)) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Set = intent.Set{}
+			r.Diags = append(r.built.Diags.Hinted(), diag.Diagnostic{Severity: diag.Error, Code: "build-failed", Position: diag.Position{File: path},
+				Summary: "weir itself failed at these manifests", Detail: "Report it, with the files if they may be shown."})
+		}
+	}()
+	set, faults := intents(r.Objects, manifest.Options{Renamed: r.built.Renamed})
 	r.Set = set
 	faults = append(faults, r.guard()...)
 	for _, f := range faults {
@@ -81,7 +96,6 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, 
 	}
 	r.placeBlocked()
 	r.Diags = r.Diags.Hinted().Sorted()
-	return r, nil
 }
 
 // position turns a fault into a diagnostic that knows its place.

@@ -1,0 +1,28 @@
+package render
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// A fault of weir's own in one target's manifests must end neither the process
+// nor the belief that the target's pools are wanted.
+func TestAPanicIsAFinding(t *testing.T) {
+	files := tree.Map{"pools/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}
+	r, err := Render(context.Background(), files, "pools", Options{})
+	if err != nil || !r.Whole() {
+		t.Fatalf("render: %v, %v", err, r.Diags)
+	}
+	r.decode("pools", func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault) { panic("hunter2") })
+	if r.Whole() || len(r.Set.Pools) > 0 {
+		t.Errorf("the render counts as whole: %v", r.Diags)
+	}
+	if got := r.Diags.Err().Error(); !strings.Contains(got, "pools: error: weir itself failed") || strings.Contains(got, "hunter2") {
+		t.Errorf("got %q", got)
+	}
+}
