@@ -151,14 +151,14 @@ func (m *model) do(a Action, made map[string]TemplateRef) {
 			panic("create template: name taken: " + a.Name)
 		}
 		t := Template{ID: m.id("lt"), Name: a.Name, DefaultVersion: 1, LatestVersion: 1, Tags: a.Tags,
-			Versions: map[int64]TemplateVersion{1: {Number: 1, Description: a.Description, Data: a.Data}}}
+			Versions: map[int64]TemplateVersion{1: {Number: 1, Description: a.Description, Data: a.Data, Body: BodyHash(a.Data)}}}
 		m.state.Templates[a.Name] = t
 		made[a.Name] = TemplateRef{ID: t.ID, Name: t.Name, Version: "1"}
 	case CreateLaunchTemplateVersion:
 		t := m.state.Templates[a.Template.Name]
 		t.LatestVersion++
 		t.Versions = maps.Clone(t.Versions)
-		t.Versions[t.LatestVersion] = TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data}
+		t.Versions[t.LatestVersion] = TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data, Body: BodyHash(a.Data)}
 		m.state.Templates[t.Name] = t
 		made[t.Name] = TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)}
 	case DeleteLaunchTemplateVersions:
