@@ -30,7 +30,7 @@ type importRule struct {
 }
 
 var importRules = []importRule{
-	{of: []string{"render/diag", "render/tree"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
+	{of: []string{"render/diag", "render/tree", "render/secret"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
 	{of: []string{"render/intent"}, only: []string{"render/diag"}, std: true, reason: "the words of the domain stand by themselves"},
 	{of: []string{"reconciler/plan"}, only: []string{"render/intent", "render/diag"}, std: true, also: []string{"go.yaml.in/yaml"}, never: []string{"context", "log/slog", "log", "os", "net"}, reason: "planning is pure; user data that AWS holds is told apart as text"},
 	{of: []string{"reconciler/awsemu"}, only: []string{}, std: true, reason: "it imitates AWS, not our idea of AWS"},

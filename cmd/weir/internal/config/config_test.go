@@ -122,6 +122,7 @@ func TestParseFaults(t *testing.T) {
 		"two documents":   {target("---\na: b\n"), []string{"more than one YAML document"}},
 		"a list":          {"- a\n", []string{"want a mapping, got a list"}},
 		"nothing in it":   {"{}", []string{"apiVersion: want", "instance: a name", "kind: want", "sources: at least", "targets: at least"}},
+		"a bad KMS key":   {target("  kmsKeyARNs: ['arn:aws:kms:eu-west-1:1:key/*']\n  ageKeyFiles: ['']\n"), []string{"w.yaml:8:16: error: targets[0].kmsKeyARNs[0]: ", "w.yaml:9:17: error: targets[0].ageKeyFiles[0]: a file is required"}},
 		"unknown keys":    {target("  secret: x\n  prun: {}\n"), []string{"w.yaml:8:3: error: targets[0].secret: unknown key", "w.yaml:9:3: error: targets[0].prun: unknown key"}},
 		"later keys":      {target("") + "windows: 3\n", []string{"windows: unknown key"}},
 		"no version kept": {target("") + "keepVersions: 0\n", []string{`w.yaml:8:15: error: keepVersions: "0" is no number of versions`}},
