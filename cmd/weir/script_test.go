@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -71,9 +72,24 @@ func setupScript(t *testing.T, e *testscript.Env) error {
 	e.Setenv("REPO", repo.URL())
 	e.Setenv("REPODIR", repo.Dir())
 	e.Setenv("AWS", server.URL)
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	e.Setenv("LISTEN", address)
 	e.Setenv("HOME", e.WorkDir)
 	e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	return os.CopyFS(filepath.Join(e.WorkDir, "fleet"), os.DirFS("testdata/fleet"))
+}
+
+// freeAddress is one that nobody listens on. A script whose daemon starts again
+// needs to know it beforehand.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
 }
 
 // quickTimings let scripts wait as little as possible.
