@@ -18,6 +18,19 @@ import (
 // AWSMachinePool has the given spec besides sizes, and the given annotations.
 func written(t testing.TB, name, annotations, spec string) intent.Pool {
 	t.Helper()
+	text := writtenText(name, annotations, spec)
+	r, err := render.Render(context.Background(), tree.Map{"pool.yaml": text}, "pool.yaml", render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Set.Pools) != 1 || len(r.Set.Pools[0].Blocked) > 0 {
+		t.Fatalf("the manifests give %d pools: %v\n%s", len(r.Set.Pools), r.Diags, text)
+	}
+	return r.Set.Pools[0]
+}
+
+// writtenText are the manifests of written.
+func writtenText(name, annotations, spec string) string {
 	const pool = `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachinePool
@@ -39,15 +52,7 @@ spec:
   minSize: 0
   maxSize: 10
 %[3]s`
-	text := fmt.Sprintf(pool, name, annotations, "  "+strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  "))
-	r, err := render.Render(context.Background(), tree.Map{"pool.yaml": text}, "pool.yaml", render.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Set.Pools) != 1 || len(r.Set.Pools[0].Blocked) > 0 {
-		t.Fatalf("the manifests give %d pools: %v\n%s", len(r.Set.Pools), r.Diags, text)
-	}
-	return r.Set.Pools[0]
+	return fmt.Sprintf(pool, name, annotations, "  "+strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  "))
 }
 
 // ec2 is a client of the emulator that is not weir's.

@@ -112,7 +112,7 @@ func (r *Result) Select(p *intent.Pool, fields []Field, name intent.Path) []Fiel
 	if len(name) > 0 && name[0] != "spec" && name[0] != "metadata" {
 		full = intent.Path{"spec"}.Join(name...)
 	}
-	for _, ref := range []intent.ObjectRef{p.Infrastructure, p.MachinePool} {
+	for _, ref := range []intent.ObjectRef{p.Infrastructure, p.MachinePool, p.Options} {
 		if len(out) > 0 {
 			return out
 		}

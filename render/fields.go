@@ -20,6 +20,7 @@ const (
 	fromCluster = "cluster" // the Cluster
 	fromControl = "control" // the AWSManagedControlPlane
 	fromInfra   = "infra"   // the AWSCluster
+	fromOptions = "options" // the PoolOptions
 )
 
 // sources say which manifest field gives a field of a pool. Each line is the
@@ -42,6 +43,10 @@ bootstrap.apiVersion                      boot    apiVersion
 bootstrap.kind                            boot    kind
 bootstrap.namespace                       boot    metadata.namespace
 bootstrap.name                            boot    metadata.name
+options.apiVersion                        options apiVersion
+options.kind                              options kind
+options.namespace                         options metadata.namespace
+options.name                              options metadata.name
 cluster.name                              machine spec.clusterName
 cluster.namespace                         machine metadata.namespace
 pruneDisabled                             pool    metadata.annotations.weir~prune
@@ -173,6 +178,7 @@ key.namespace                              default Kubernetes' own namespace, de
 machinePool.namespace                      default Kubernetes' own namespace, default
 infrastructure.namespace                   default Kubernetes' own namespace, default
 bootstrap.namespace                        default Kubernetes' own namespace, default
+options.namespace                          default Kubernetes' own namespace, default
 cluster.namespace                          default Kubernetes' own namespace, default
 replicas.written                           default replicas is not written, so it sets the size at creation only
 replicas                                   default Cluster API's default, kept within the pool's bounds
@@ -270,6 +276,8 @@ func (r *Result) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 		return []intent.ObjectRef{p.MachinePool}
 	case fromBoot:
 		return []intent.ObjectRef{p.Bootstrap}
+	case fromOptions:
+		return []intent.ObjectRef{p.Options}
 	}
 	cluster, _ := r.Set.Cluster(p.ClusterKey)
 	var out []intent.ObjectRef

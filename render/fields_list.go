@@ -13,6 +13,11 @@ import (
 func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
 	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
 	spec := intent.Path{"spec"}
+	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
+		if at, ok := intent.PoolOptionsPath(field[2:]); ok {
+			return []manifestField{{p.Options, spec.Join(at...)}}, true
+		}
+	}
 	i, rest, list := listed(field)
 	t := p.LaunchTemplate
 	switch list {

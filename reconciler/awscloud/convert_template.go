@@ -62,11 +62,14 @@ func requestData(d intent.TemplateData) *types.RequestLaunchTemplateData {
 		out.CapacityReservationSpecification = &types.LaunchTemplateCapacityReservationSpecificationRequest{
 			CapacityReservationPreference: types.CapacityReservationPreference(c.Preference),
 		}
-		if c.TargetID != "" {
-			out.CapacityReservationSpecification.CapacityReservationTarget = &types.CapacityReservationTarget{CapacityReservationId: aws.String(c.TargetID)}
+		if c.TargetID != "" || c.TargetGroupARN != "" {
+			out.CapacityReservationSpecification.CapacityReservationTarget = &types.CapacityReservationTarget{
+				CapacityReservationId: stringOrNil(c.TargetID), CapacityReservationResourceGroupArn: stringOrNil(c.TargetGroupARN),
+			}
 		}
 	}
 	requestOptions(d, out)
+	requestPoolOptions(d, out)
 	return out
 }
 
@@ -134,6 +137,7 @@ func templateData(in *types.ResponseLaunchTemplateData) (d intent.TemplateData, 
 	unknown = readMarket(in, &rest, &d) || unknown
 	unknown = readReservation(in, &rest, &d) || unknown
 	unknown = readOptions(in, &rest, &d) || unknown
+	unknown = readPoolOptions(in, &rest, &d) || unknown
 	d.TagSpecifications = tagSpecifications(in.TagSpecifications)
 	rest.TagSpecifications = nil
 	return d, unknown || remains(rest)
@@ -186,8 +190,9 @@ func readReservation(in, rest *types.ResponseLaunchTemplateData, d *intent.Templ
 	left.CapacityReservationPreference = ""
 	if t := c.CapacityReservationTarget; t != nil {
 		d.CapacityReservationSpecification.TargetID = aws.ToString(t.CapacityReservationId)
+		d.CapacityReservationSpecification.TargetGroupARN = aws.ToString(t.CapacityReservationResourceGroupArn)
 		target := *t
-		target.CapacityReservationId = nil
+		target.CapacityReservationId, target.CapacityReservationResourceGroupArn = nil, nil
 		unknown = remains(target)
 		left.CapacityReservationTarget = nil
 	}

@@ -37,6 +37,19 @@ func full() intent.TemplateData {
 			{ResourceType: "instance", Tags: []intent.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: ""}}},
 			{ResourceType: "volume", Tags: []intent.Tag{{Key: "a", Value: "1"}}},
 		},
+		CPUOptions:          &intent.CPUOptions{AmdSevSnp: "enabled", CoreCount: 4, NestedVirtualization: "disabled", ThreadsPerCore: 1},
+		CreditSpecification: &intent.CreditSpecification{CPUCredits: "unlimited"}, DisableAPIStop: p(false), DisableAPITermination: p(true), EbsOptimized: p(false),
+		HibernationOptions: &intent.HibernationOptions{Configured: p(true)}, InstanceInitiatedShutdownBehavior: "terminate", KernelID: "aki-1", RAMDiskID: "ari-1",
+		LicenseSpecifications: []intent.LicenseConfiguration{{LicenseConfigurationARN: "arn:b"}, {LicenseConfigurationARN: "arn:a"}},
+		MaintenanceOptions:    &intent.MaintenanceOptions{AutoRecovery: "disabled"}, Monitoring: &intent.Monitoring{Enabled: p(true)},
+		NetworkInterfaces: []intent.NetworkInterface{
+			{DeviceIndex: p(int32(0)), NetworkCardIndex: p(int32(0)), InterfaceType: "efa", Groups: []string{"sg-1", "sg-2"}, AssociatePublicIPAddress: p(false), DeleteOnTermination: p(true)},
+			{DeviceIndex: p(int32(1)), NetworkCardIndex: p(int32(1)), InterfaceType: "efa-only", Description: "second", SubnetID: "subnet-1",
+				ConnectionTrackingSpecification: &intent.ConnectionTracking{TCPEstablishedTimeout: 60, UDPStreamTimeout: 60, UDPTimeout: 30},
+				EnaSrdSpecification:             &intent.EnaSrd{EnaSrdEnabled: p(true), EnaSrdUDPSpecification: &intent.EnaSrdUDP{EnaSrdUDPEnabled: p(false)}}},
+		},
+		NetworkPerformanceOptions: &intent.NetworkPerformanceOptions{BandwidthWeighting: "vpc-1"},
+		Placement:                 &intent.Placement{GroupName: "cluster", PartitionNumber: 2, Tenancy: "dedicated", Affinity: "host", HostID: "h-1", GroupID: "pg-1", HostResourceGroupARN: "arn:g"},
 	}
 }
 

@@ -92,7 +92,7 @@ func tidy(d *intent.TemplateData) {
 	v := reflect.ValueOf(d).Elem()
 	for i := range v.NumField() {
 		f := v.Field(i)
-		if f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().IsZero() {
+		if f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().Kind() == reflect.Struct && f.Elem().IsZero() {
 			f.SetZero()
 		}
 	}

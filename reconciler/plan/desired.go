@@ -102,6 +102,8 @@ func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) 
 		w.data.SecurityGroupIDs = nil
 	}
 
+	placeGroups(&w.data)
+
 	raw, filled := c.userData(pool, t.UserData)
 	ok = ok && filled
 	if len(raw) > 0 {

@@ -72,6 +72,9 @@ func (c *computation) templateChanges(pool *intent.Pool, version TemplateVersion
 			continue // always true, and no manifest says it
 		}
 		below := templatePath(key, pool.LaunchTemplate.RootDevice)
+		if at, ok := optionsPath(key); ok {
+			below, ch.Object = at, pool.Options
+		}
 		ch.Path = append(intent.Path{"spec"}, below...)
 		ch.Field = below.String()
 		// One tag of the manifest is put on instances and on volumes.
@@ -122,9 +125,18 @@ func templatePath(key string, root bool) intent.Path {
 	return base.Join(strings.Split(key, ".")...)
 }
 
+// optionsPath is the path below spec of PoolOptions that sets a flattened member.
+func optionsPath(key string) (intent.Path, bool) {
+	member, err := intent.ParsePath(key)
+	if err != nil {
+		return nil, false
+	}
+	return intent.PoolOptionsPath(member)
+}
+
 // flatten lists the leaves of template data by member path. Security groups are
-// one leaf, and tags are leaves by resource type and key, so that an order
-// cannot show as a difference.
+// one leaf, those of a network interface too, and tags are leaves by resource
+// type and key, so that an order cannot show as a difference.
 func flatten(d intent.TemplateData) map[string]any {
 	out := map[string]any{}
 	for _, spec := range d.TagSpecifications {
@@ -137,6 +149,13 @@ func flatten(d intent.TemplateData) map[string]any {
 		out["SecurityGroupIds"] = d.SecurityGroupIDs
 	}
 	d.SecurityGroupIDs = nil
+	d.NetworkInterfaces = slices.Clone(d.NetworkInterfaces)
+	for i := range d.NetworkInterfaces {
+		if n := &d.NetworkInterfaces[i]; len(n.Groups) > 0 {
+			out["NetworkInterfaces"+intent.Index(i)+".Groups"] = n.Groups
+			n.Groups = nil
+		}
+	}
 	var generic map[string]any
 	if err := json.Unmarshal(canonical(d), &generic); err != nil {
 		panic("flatten template data: " + err.Error())

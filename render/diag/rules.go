@@ -80,6 +80,7 @@ var fieldRules = []rule{
 
 var objectRules = []rule{
 	{"duplicate-object", "e", "an object is in the render twice", "Give the two different names, or take one out of the resources."},
+	{"duplicate-options", "e", "two PoolOptions are for one pool", "Write the options of a pool in one object."},
 	{"name-taken", "e", "two pools want the same resource in AWS", "Rename one of the pools."},
 	{"pool-not-ours", "i", "a MachinePool is left alone, because its infrastructure is not AWS's", "Nothing is to be done if that is meant; else correct infrastructureRef.kind."},
 	{"pool-without-machinepool", "w", "a pool is ignored, because no MachinePool refers to it", "Add a MachinePool whose infrastructureRef names it, or remove the pool."},

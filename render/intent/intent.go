@@ -144,6 +144,8 @@ type Pool struct {
 	Infrastructure ObjectRef `json:"infrastructure"`
 	// Bootstrap is the bootstrap configuration or secret, zero without one.
 	Bootstrap ObjectRef `json:"bootstrap,omitzero"`
+	// Options is the PoolOptions of the pool, zero without one.
+	Options ObjectRef `json:"options,omitzero"`
 	// ClusterKey names the Cluster.
 	ClusterKey Key `json:"cluster"`
 

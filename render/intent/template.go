@@ -25,19 +25,34 @@ type LaunchTemplate struct {
 // struct declares its members in the order of their keys, so that plain
 // encoding/json gives the canonical form which the content hash is made of.
 type TemplateData struct {
-	BlockDeviceMappings              []BlockDeviceMapping       `json:"BlockDeviceMappings,omitempty"`
-	CapacityReservationSpecification *CapacityReservation       `json:"CapacityReservationSpecification,omitempty"`
-	EnclaveOptions                   *EnclaveOptions            `json:"EnclaveOptions,omitempty"`
-	IamInstanceProfile               *InstanceProfile           `json:"IamInstanceProfile,omitempty"`
-	ImageID                          string                     `json:"ImageId,omitempty"`
-	InstanceMarketOptions            *MarketOptions             `json:"InstanceMarketOptions,omitempty"`
-	InstanceType                     string                     `json:"InstanceType,omitempty"`
-	KeyName                          string                     `json:"KeyName,omitempty"`
-	MetadataOptions                  *MetadataOptions           `json:"MetadataOptions,omitempty"`
-	PrivateDNSNameOptions            *PrivateDNSNameOptions     `json:"PrivateDnsNameOptions,omitempty"`
-	SecurityGroupIDs                 []string                   `json:"SecurityGroupIds,omitempty"`
-	TagSpecifications                []TemplateTagSpecification `json:"TagSpecifications,omitempty"`
-	UserData                         string                     `json:"UserData,omitempty"`
+	BlockDeviceMappings               []BlockDeviceMapping       `json:"BlockDeviceMappings,omitempty"`
+	CapacityReservationSpecification  *CapacityReservation       `json:"CapacityReservationSpecification,omitempty"`
+	CPUOptions                        *CPUOptions                `json:"CpuOptions,omitempty"`
+	CreditSpecification               *CreditSpecification       `json:"CreditSpecification,omitempty"`
+	DisableAPIStop                    *bool                      `json:"DisableApiStop,omitempty"`
+	DisableAPITermination             *bool                      `json:"DisableApiTermination,omitempty"`
+	EbsOptimized                      *bool                      `json:"EbsOptimized,omitempty"`
+	EnclaveOptions                    *EnclaveOptions            `json:"EnclaveOptions,omitempty"`
+	HibernationOptions                *HibernationOptions        `json:"HibernationOptions,omitempty"`
+	IamInstanceProfile                *InstanceProfile           `json:"IamInstanceProfile,omitempty"`
+	ImageID                           string                     `json:"ImageId,omitempty"`
+	InstanceInitiatedShutdownBehavior string                     `json:"InstanceInitiatedShutdownBehavior,omitempty"`
+	InstanceMarketOptions             *MarketOptions             `json:"InstanceMarketOptions,omitempty"`
+	InstanceType                      string                     `json:"InstanceType,omitempty"`
+	KernelID                          string                     `json:"KernelId,omitempty"`
+	KeyName                           string                     `json:"KeyName,omitempty"`
+	LicenseSpecifications             []LicenseConfiguration     `json:"LicenseSpecifications,omitempty"`
+	MaintenanceOptions                *MaintenanceOptions        `json:"MaintenanceOptions,omitempty"`
+	MetadataOptions                   *MetadataOptions           `json:"MetadataOptions,omitempty"`
+	Monitoring                        *Monitoring                `json:"Monitoring,omitempty"`
+	NetworkInterfaces                 []NetworkInterface         `json:"NetworkInterfaces,omitempty"`
+	NetworkPerformanceOptions         *NetworkPerformanceOptions `json:"NetworkPerformanceOptions,omitempty"`
+	Placement                         *Placement                 `json:"Placement,omitempty"`
+	PrivateDNSNameOptions             *PrivateDNSNameOptions     `json:"PrivateDnsNameOptions,omitempty"`
+	RAMDiskID                         string                     `json:"RamDiskId,omitempty"`
+	SecurityGroupIDs                  []string                   `json:"SecurityGroupIds,omitempty"`
+	TagSpecifications                 []TemplateTagSpecification `json:"TagSpecifications,omitempty"`
+	UserData                          string                     `json:"UserData,omitempty"`
 }
 
 // InstanceProfile names an IAM instance profile by Name or by ARN, never both.
@@ -72,10 +87,12 @@ type MarketOptions struct {
 	MaxPrice   string `json:"MaxPrice,omitempty"`
 }
 
-// CapacityReservation is LaunchTemplateCapacityReservationSpecificationRequest.
+// CapacityReservation is LaunchTemplateCapacityReservationSpecificationRequest:
+// its target is a reservation's id or a resource group's ARN, never both.
 type CapacityReservation struct {
-	TargetID   string `json:"CapacityReservationId,omitempty"`
-	Preference string `json:"CapacityReservationPreference,omitempty"`
+	TargetID       string `json:"CapacityReservationId,omitempty"`
+	Preference     string `json:"CapacityReservationPreference,omitempty"`
+	TargetGroupARN string `json:"CapacityReservationResourceGroupArn,omitempty"`
 }
 
 // MetadataOptions is LaunchTemplateInstanceMetadataOptionsRequest; only members

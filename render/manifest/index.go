@@ -26,6 +26,8 @@ type index struct {
 	kubeadm         table[KubeadmConfigSpec]
 	eks             table[EKSConfigSpec]
 	nodeadm         table[NodeadmConfigSpec]
+	poolOptions     table[PoolOptionsSpec]
+	unreadOptions   []string // the namespaces of PoolOptions in a version that is not known
 	secrets         map[intent.Key]Object
 	ignored         []intent.Ignored
 }
@@ -61,7 +63,7 @@ func newIndex(objects []Object, to *faults) *index {
 		faults: to, clusters: table[ClusterSpec]{}, pools: table[AWSMachinePoolSpec]{}, managedPools: table[AWSManagedMachinePoolSpec]{},
 		awsClusters: table[AWSClusterSpec]{}, managedClusters: table[AWSManagedClusterSpec]{}, controlPlanes: table[AWSManagedControlPlaneSpec]{},
 		roles: table[AWSClusterRoleIdentitySpec]{}, controllers: table[AWSClusterControllerIdentitySpec]{}, kubeadm: table[KubeadmConfigSpec]{},
-		eks: table[EKSConfigSpec]{}, nodeadm: table[NodeadmConfigSpec]{}, secrets: map[intent.Key]Object{},
+		eks: table[EKSConfigSpec]{}, nodeadm: table[NodeadmConfigSpec]{}, poolOptions: table[PoolOptionsSpec]{}, secrets: map[intent.Key]Object{},
 	}
 	known := kinds()
 	seen := map[[4]string]intent.ObjectRef{}
@@ -82,6 +84,8 @@ func newIndex(objects []Object, to *faults) *index {
 		seen[id] = o.Ref
 		if x.accepts(k, o.Ref, r) {
 			x.add(k, o)
+		} else if k.name == "PoolOptions" {
+			x.unreadOptions = append(x.unreadOptions, o.Ref.Namespace)
 		}
 	}
 	for k, n := range counts {
@@ -142,6 +146,8 @@ func (x *index) add(k kind, o Object) {
 		put(x.eks, o, x.faults)
 	case "NodeadmConfig":
 		put(x.nodeadm, o, x.faults)
+	case "PoolOptions":
+		put(x.poolOptions, o, x.faults)
 	case "Secret":
 		x.secrets[keyOf(o.Ref)] = o
 	}

@@ -24,6 +24,7 @@ func Intents(objects []Object, o Options) (intent.Set, []Fault) {
 	b.index = newIndex(objects, b.faults)
 	b.checkAll()
 	b.readClusters()
+	b.readPoolOptions()
 	for _, mp := range b.index.machinePools {
 		b.checkClusterKnown(mp)
 		b.pool(mp)
@@ -45,6 +46,10 @@ type builder struct {
 	used map[intent.ObjectRef]intent.ObjectRef
 	// awsNames maps "kind name" of AWS resources to what wants them.
 	awsNames map[string]claim
+	// poolOptions are the PoolOptions by the pool that they are for; strayOptions
+	// are the namespaces with one of which that cannot be told.
+	poolOptions  map[poolID]*object[PoolOptionsSpec]
+	strayOptions map[string]bool
 	set      intent.Set
 }
 
@@ -71,6 +76,7 @@ func (b *builder) checkAll() {
 	checkTable(b, x.kubeadm, false, nil)
 	checkTable(b, x.eks, false, nil)
 	checkTable(b, x.nodeadm, false, nil)
+	checkTable(b, x.poolOptions, false, checkPoolOptions)
 }
 
 func checkTable[S any](b *builder, t table[S], pool bool, rules func(*object[S], reporter)) {
@@ -198,8 +204,10 @@ type draft struct {
 	cluster     *cluster
 	version     kubernetes
 	faults      *faults
-	// mp and infra report about the two objects.
-	mp, infra reporter
+	// mp and infra report about the two objects, options about its PoolOptions.
+	mp, infra, options reporter
+	// broken says that the pool is left out for a fault that was reported elsewhere.
+	broken bool
 }
 
 // build derives a pool and adds it to the set unless it has an error.
@@ -219,8 +227,9 @@ func (b *builder) build(mp *object[MachinePoolSpec], fill func(*draft)) {
 	d.Replicas = replicas(mp, d.mp)
 	d.ClusterKey = intent.Key{Namespace: mp.key().Namespace, Name: mp.Spec.ClusterName}
 	fill(d)
+	b.applyPoolOptions(d)
 	b.crossCheck(d)
-	if !d.faults.hasErrors() && !d.cluster.broken {
+	if !d.faults.hasErrors() && !d.cluster.broken && !d.broken {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}
 	b.faults.list = append(b.faults.list, d.faults.list...)

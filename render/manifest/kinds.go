@@ -61,7 +61,7 @@ func kinds() []kind {
 		{"", "ConfigMap", []string{"v1"}, onDemand, nil},
 		{groupInfrastructure, "AWSLaunchConfig", nil, later, nil},
 		{groupInfrastructure, "AWSLaunchConfigTemplate", nil, later, nil},
-		{groupWeir, "PoolOptions", nil, later, nil},
+		{groupWeir, "PoolOptions", []string{"v1alpha1"}, read, reflect.TypeFor[object[PoolOptionsSpec]]()},
 	}
 }
 

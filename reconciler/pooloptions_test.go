@@ -1,0 +1,130 @@
+package reconciler_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// poolOptions are the members of a launch template that PoolOptions sets, each
+// with what EC2 then holds. $G is the pool's security group.
+var poolOptions = []struct{ options, want string }{
+	{"capacityReservationSpecification: {capacityReservationTarget: {capacityReservationResourceGroupArn: 'arn:aws:resource-groups:eu-west-1:000000000000:group/gpu'}}",
+		`{"CapacityReservationSpecification": {"CapacityReservationTarget": {"CapacityReservationResourceGroupArn": "arn:aws:resource-groups:eu-west-1:000000000000:group/gpu"}}}`},
+	{"cpuOptions: {coreCount: 1, threadsPerCore: 1, amdSevSnp: disabled, nestedVirtualization: disabled}",
+		`{"CpuOptions": {"CoreCount": 1, "ThreadsPerCore": 1, "AmdSevSnp": "disabled", "NestedVirtualization": "disabled"}}`},
+	{"cpuOptions: {}", `{"CpuOptions": null}`},
+	{"creditSpecification: {cpuCredits: unlimited}", `{"CreditSpecification": {"CpuCredits": "unlimited"}}`},
+	{"disableApiStop: true", `{"DisableApiStop": true}`},
+	{"disableApiTermination: false", `{"DisableApiTermination": false}`},
+	{"ebsOptimized: false", `{"EbsOptimized": false}`},
+	{"hibernationOptions: {configured: true}", `{"HibernationOptions": {"Configured": true}}`},
+	{"instanceInitiatedShutdownBehavior: terminate", `{"InstanceInitiatedShutdownBehavior": "terminate"}`},
+	{"kernelId: aki-01234567\nramDiskId: ari-01234567", `{"KernelId": "aki-01234567", "RamDiskId": "ari-01234567"}`},
+	{"licenseSpecifications: [{licenseConfigurationArn: 'arn:b'}, {licenseConfigurationArn: 'arn:a'}]",
+		`{"LicenseSpecifications": [{"LicenseConfigurationArn": "arn:b"}, {"LicenseConfigurationArn": "arn:a"}]}`},
+	{"maintenanceOptions: {autoRecovery: disabled}", `{"MaintenanceOptions": {"AutoRecovery": "disabled"}}`},
+	{"monitoring: {enabled: true}", `{"Monitoring": {"Enabled": true}}`},
+	{"monitoring: {enabled: false}", `{"Monitoring": {"Enabled": false}}`},
+	{"networkPerformanceOptions: {bandwidthWeighting: vpc-1}", `{"NetworkPerformanceOptions": {"BandwidthWeighting": "vpc-1"}}`},
+	{"placement: {groupName: close, partitionNumber: 2, tenancy: dedicated}", `{"Placement": {"GroupName": "close", "PartitionNumber": 2, "Tenancy": "dedicated"}}`},
+	{"placement: {groupId: pg-1, affinity: host, hostId: h-1, tenancy: host}", `{"Placement": {"GroupId": "pg-1", "Affinity": "host", "HostId": "h-1", "Tenancy": "host"}}`},
+	{"placement: {hostResourceGroupArn: 'arn:aws:resource-groups:eu-west-1:000000000000:group/hosts'}",
+		`{"Placement": {"HostResourceGroupArn": "arn:aws:resource-groups:eu-west-1:000000000000:group/hosts"}}`},
+	// Fabric adapters: each has the pool's groups, which EC2 refuses beside them.
+	{"networkInterfaces:\n- {deviceIndex: 0, interfaceType: efa, deleteOnTermination: true}\n- {deviceIndex: 1, networkCardIndex: 1, interfaceType: efa-only}",
+		`{"SecurityGroupIds": null, "NetworkInterfaces": [{"DeviceIndex": 0, "InterfaceType": "efa", "DeleteOnTermination": true, "Groups": ["$G"]}, {"DeviceIndex": 1, "NetworkCardIndex": 1, "InterfaceType": "efa-only", "Groups": ["$G"]}]}`},
+	{"networkInterfaces:\n- {deviceIndex: 0, associatePublicIpAddress: false, associateCarrierIpAddress: false, description: first, enaQueueCount: 4, primaryIpv6: true,\n" +
+		"   ipv4PrefixCount: 1, ipv6AddressCount: 1, ipv6PrefixCount: 2, secondaryPrivateIpAddressCount: 3, groups: [$G]}",
+		`{"SecurityGroupIds": null, "NetworkInterfaces": [{"DeviceIndex": 0, "AssociatePublicIpAddress": false, "AssociateCarrierIpAddress": false, "Description": "first", "EnaQueueCount": 4, "PrimaryIpv6": true,
+		 "Ipv4PrefixCount": 1, "Ipv6AddressCount": 1, "Ipv6PrefixCount": 2, "SecondaryPrivateIpAddressCount": 3, "Groups": ["$G"]}]}`},
+	{"networkInterfaces:\n- deviceIndex: 0\n  connectionTrackingSpecification: {tcpEstablishedTimeout: 60, udpStreamTimeout: 60, udpTimeout: 30}\n  enaSrdSpecification: {enaSrdEnabled: true, enaSrdUdpSpecification: {enaSrdUdpEnabled: true}}",
+		`{"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["$G"], "ConnectionTrackingSpecification": {"TcpEstablishedTimeout": 60, "UdpStreamTimeout": 60, "UdpTimeout": 30},
+		 "EnaSrdSpecification": {"EnaSrdEnabled": true, "EnaSrdUdpSpecification": {"EnaSrdUdpEnabled": true}}}]}`},
+}
+
+// withOptions renders manifests of a pool with a PoolOptions for it.
+func withOptions(t testing.TB, manifests, kind, name, options string) intent.Pool {
+	t.Helper()
+	text := fmt.Sprintf("%s\n---\napiVersion: weir.dev/v1alpha1\nkind: PoolOptions\nmetadata: {name: extra}\nspec:\n  poolRef: {kind: %s, name: %s}\n  launchTemplate:\n    %s\n",
+		manifests, kind, name, strings.ReplaceAll(options, "\n", "\n    "))
+	r, err := render.Render(context.Background(), tree.Map{"pool.yaml": text}, "pool.yaml", render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Set.Pools) != 1 || len(r.Set.Pools[0].Blocked) > 0 {
+		t.Fatalf("the manifests give %d pools: %v\n%s", len(r.Set.Pools), r.Diags, text)
+	}
+	return r.Set.Pools[0]
+}
+
+// Every member of PoolOptions reaches EC2 as it was written, makes one version
+// and then nothing, also for a process that remembers nothing.
+func TestEveryPoolOptionMakesOneVersionAndThenSilence(t *testing.T) {
+	for _, tt := range poolOptions {
+		name, _, _ := strings.Cut(tt.options, ":")
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.someImage()
+			group := w.someGroup()
+			pool := withOptions(t, writtenText("web", "", "awsLaunchTemplate: {instanceType: t3.large}"), "AWSMachinePool", "web", strings.ReplaceAll(tt.options, "$G", group))
+			blue := target("blue", pool)
+			w.settle(blue)
+			w.stillAndSilent(blue)
+			w.holds("web", strings.ReplaceAll(tt.want, "$G", group))
+		})
+	}
+}
+
+// holds compares members of a template's newest version with the wanted ones.
+func (w *world) holds(template, members string) {
+	w.t.Helper()
+	got, want := map[string]any{}, map[string]any{}
+	remarshal(w.t, w.versions(template).LaunchTemplateVersions[0].LaunchTemplateData, &got)
+	if err := json.Unmarshal([]byte(members), &want); err != nil {
+		w.t.Fatal(err)
+	}
+	for member := range want {
+		if d := cmp.Diff(want[member], compact(got[member])); d != "" {
+			w.t.Errorf("%s (-want +got):\n%s", member, d)
+		}
+	}
+}
+
+// A change of options is a new version that says which option changed, by its
+// place in the PoolOptions.
+func TestAChangedPoolOptionIsSaidByItsField(t *testing.T) {
+	w := newWorld(t)
+	manifests := writtenText("web", "", "awsLaunchTemplate: {instanceType: m5.large}")
+	w.settle(target("blue", withOptions(t, manifests, "AWSMachinePool", "web", "placement: {groupName: a}")))
+	pool := withOptions(t, manifests, "AWSMachinePool", "web", "placement: {groupName: b}\nnetworkInterfaces: [{deviceIndex: 0, interfaceType: efa}]")
+	var got []string
+	for _, s := range w.must(reconciler.PlanOnly, target("blue", pool))[0].Plan.Steps {
+		if _, is := s.Do.(plan.CreateLaunchTemplateVersion); !is {
+			continue
+		}
+		for _, c := range s.Changes {
+			got = append(got, fmt.Sprintf("%s %s %s: %v to %v", c.Object.Kind, c.Path, c.Field, c.From != nil, c.To != nil))
+		}
+	}
+	want := []string{
+		"PoolOptions spec.launchTemplate.networkInterfaces[0].deviceIndex launchTemplate.networkInterfaces[0].deviceIndex: false to true",
+		"PoolOptions spec.launchTemplate.networkInterfaces[0].groups launchTemplate.networkInterfaces[0].groups: false to true",
+		"PoolOptions spec.launchTemplate.networkInterfaces[0].interfaceType launchTemplate.networkInterfaces[0].interfaceType: false to true",
+		"PoolOptions spec.launchTemplate.placement.groupName launchTemplate.placement.groupName: true to true",
+		"AWSMachinePool spec.awsLaunchTemplate.additionalSecurityGroups awsLaunchTemplate.additionalSecurityGroups: true to false",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("changes (-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,132 @@
+package intent
+
+import (
+	"slices"
+	"strings"
+)
+
+// The types in this file are members of EC2's RequestLaunchTemplateData that
+// Cluster API Provider AWS's types cannot say. Their members are EC2's, in the
+// order of their keys, and absent where nobody wrote them. A number that EC2
+// takes as 0 is a pointer; all others mean nothing as 0.
+
+// CPUOptions is LaunchTemplateCpuOptionsRequest. AmdSevSnp and
+// NestedVirtualization are enabled or disabled.
+type CPUOptions struct {
+	AmdSevSnp            string `json:"AmdSevSnp,omitempty"`
+	CoreCount            int32  `json:"CoreCount,omitempty"`
+	NestedVirtualization string `json:"NestedVirtualization,omitempty"`
+	ThreadsPerCore       int32  `json:"ThreadsPerCore,omitempty"`
+}
+
+// CreditSpecification is CreditSpecificationRequest: standard or unlimited.
+type CreditSpecification struct {
+	CPUCredits string `json:"CpuCredits,omitempty"`
+}
+
+// HibernationOptions is LaunchTemplateHibernationOptionsRequest.
+type HibernationOptions struct {
+	Configured *bool `json:"Configured,omitempty"`
+}
+
+// LicenseConfiguration is LaunchTemplateLicenseConfigurationRequest.
+type LicenseConfiguration struct {
+	LicenseConfigurationARN string `json:"LicenseConfigurationArn,omitempty"`
+}
+
+// MaintenanceOptions is LaunchTemplateInstanceMaintenanceOptionsRequest:
+// AutoRecovery is default or disabled.
+type MaintenanceOptions struct {
+	AutoRecovery string `json:"AutoRecovery,omitempty"`
+}
+
+// Monitoring is LaunchTemplatesMonitoringRequest: whether the instances' metrics
+// come each minute.
+type Monitoring struct {
+	Enabled *bool `json:"Enabled,omitempty"`
+}
+
+// NetworkInterface is LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
+// without the members that give one instance a fixed address. Groups are sorted.
+type NetworkInterface struct {
+	AssociateCarrierIPAddress       *bool               `json:"AssociateCarrierIpAddress,omitempty"`
+	AssociatePublicIPAddress        *bool               `json:"AssociatePublicIpAddress,omitempty"`
+	ConnectionTrackingSpecification *ConnectionTracking `json:"ConnectionTrackingSpecification,omitempty"`
+	DeleteOnTermination             *bool               `json:"DeleteOnTermination,omitempty"`
+	Description                     string              `json:"Description,omitempty"`
+	DeviceIndex                     *int32              `json:"DeviceIndex,omitempty"`
+	EnaQueueCount                   int32               `json:"EnaQueueCount,omitempty"`
+	EnaSrdSpecification             *EnaSrd             `json:"EnaSrdSpecification,omitempty"`
+	Groups                          []string            `json:"Groups,omitempty"`
+	InterfaceType                   string              `json:"InterfaceType,omitempty"`
+	IPv4PrefixCount                 int32               `json:"Ipv4PrefixCount,omitempty"`
+	IPv6AddressCount                int32               `json:"Ipv6AddressCount,omitempty"`
+	IPv6PrefixCount                 int32               `json:"Ipv6PrefixCount,omitempty"`
+	NetworkCardIndex                *int32              `json:"NetworkCardIndex,omitempty"`
+	PrimaryIPv6                     *bool               `json:"PrimaryIpv6,omitempty"`
+	SecondaryPrivateIPAddressCount  int32               `json:"SecondaryPrivateIpAddressCount,omitempty"`
+	SubnetID                        string              `json:"SubnetId,omitempty"`
+}
+
+// ConnectionTracking is ConnectionTrackingSpecificationRequest, in seconds.
+type ConnectionTracking struct {
+	TCPEstablishedTimeout int32 `json:"TcpEstablishedTimeout,omitempty"`
+	UDPStreamTimeout      int32 `json:"UdpStreamTimeout,omitempty"`
+	UDPTimeout            int32 `json:"UdpTimeout,omitempty"`
+}
+
+// EnaSrd is EnaSrdSpecificationRequest: ENA Express.
+type EnaSrd struct {
+	EnaSrdEnabled          *bool      `json:"EnaSrdEnabled,omitempty"`
+	EnaSrdUDPSpecification *EnaSrdUDP `json:"EnaSrdUdpSpecification,omitempty"`
+}
+
+// EnaSrdUDP is EnaSrdUdpSpecificationRequest.
+type EnaSrdUDP struct {
+	EnaSrdUDPEnabled *bool `json:"EnaSrdUdpEnabled,omitempty"`
+}
+
+// NetworkPerformanceOptions is LaunchTemplateNetworkPerformanceOptionsRequest:
+// default, vpc-1 or ebs-1.
+type NetworkPerformanceOptions struct {
+	BandwidthWeighting string `json:"BandwidthWeighting,omitempty"`
+}
+
+// Placement is LaunchTemplatePlacementRequest. Tenancy is default, dedicated or
+// host; PartitionNumber counts from 1.
+type Placement struct {
+	Affinity             string `json:"Affinity,omitempty"`
+	GroupID              string `json:"GroupId,omitempty"`
+	GroupName            string `json:"GroupName,omitempty"`
+	HostID               string `json:"HostId,omitempty"`
+	HostResourceGroupARN string `json:"HostResourceGroupArn,omitempty"`
+	PartitionNumber      int32  `json:"PartitionNumber,omitempty"`
+	Tenancy              string `json:"Tenancy,omitempty"`
+}
+
+// poolOptionsMembers are the members of TemplateData, by their keys, that
+// PoolOptions sets and no pool does.
+func poolOptionsMembers() []string {
+	return []string{
+		"CpuOptions", "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized", "HibernationOptions",
+		"InstanceInitiatedShutdownBehavior", "KernelId", "LicenseSpecifications", "MaintenanceOptions", "Monitoring",
+		"NetworkInterfaces", "NetworkPerformanceOptions", "Placement", "RamDiskId",
+	}
+}
+
+// PoolOptionsPath is the path below spec of PoolOptions that sets a member of
+// TemplateData, whose path has the keys of its JSON; ok is false for a member
+// that the pool's own manifests set.
+func PoolOptionsPath(member Path) (at Path, ok bool) {
+	if len(member) > 1 && member[1] == "CapacityReservationResourceGroupArn" {
+		return Path{"launchTemplate", "capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"}, true
+	}
+	if len(member) == 0 || !slices.Contains(poolOptionsMembers(), member[0]) {
+		return nil, false
+	}
+	at = Path{"launchTemplate"}
+	for _, e := range member {
+		at = append(at, strings.ToLower(e[:1])+e[1:])
+	}
+	return at, true
+}

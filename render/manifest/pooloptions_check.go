@@ -1,0 +1,112 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// checkPoolOptions applies the rules of EC2 that can be told from the options by
+// themselves: RequestLaunchTemplateData in its API reference.
+func checkPoolOptions(o *object[PoolOptionsSpec], r reporter) {
+	t := o.Spec.LaunchTemplate
+	if t == nil {
+		return
+	}
+	checkInterfaces(r, optionsTemplate.Join("networkInterfaces"), t.NetworkInterfaces)
+	if t.Placement != nil {
+		checkPlacementOptions(r, optionsTemplate.Join("placement"), t.Placement)
+	}
+	for i, l := range t.LicenseSpecifications {
+		checkARN(r, optionsTemplate.Join("licenseSpecifications", intent.Index(i), "licenseConfigurationArn"), l.LicenseConfigurationARN)
+	}
+	checkARN(r, optionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), t.reservationGroup())
+	if t.KernelID != "" {
+		checkID(r, optionsTemplate.Join("kernelId"), t.KernelID, "aki-")
+	}
+	if t.RAMDiskID != "" {
+		checkID(r, optionsTemplate.Join("ramDiskId"), t.RAMDiskID, "ari-")
+	}
+}
+
+func checkARN(r reporter, at intent.Path, arn string) {
+	if arn != "" && !strings.HasPrefix(arn, "arn:") {
+		r.error(at, "bad-value", fmt.Sprintf("%s is %q, which is no ARN", at, arn), "an ARN begins with arn:")
+	}
+}
+
+func checkPlacementOptions(r reporter, at intent.Path, p *Placement) {
+	if p.GroupName != "" && p.GroupID != "" {
+		r.error(at.Join("groupId"), "exclusive", at.Join("groupId").String()+" excludes groupName", "name the placement group once")
+	}
+	if p.PartitionNumber != 0 && p.GroupName == "" && p.GroupID == "" {
+		r.error(at.Join("partitionNumber"), "incomplete", at.Join("partitionNumber").String()+" needs groupName or groupId", "it counts the partitions of a placement group")
+	}
+	if p.HostResourceGroupARN != "" && p.Tenancy != "" && p.Tenancy != "host" {
+		r.error(at.Join("tenancy"), "exclusive", fmt.Sprintf("%s %s excludes hostResourceGroupArn", at.Join("tenancy"), p.Tenancy), "write host, or leave it out")
+	}
+	if p.HostResourceGroupARN != "" && p.HostID != "" {
+		r.error(at.Join("hostId"), "exclusive", at.Join("hostId").String()+" excludes hostResourceGroupArn", "")
+	}
+	checkARN(r, at.Join("hostResourceGroupArn"), p.HostResourceGroupARN)
+}
+
+// checkInterfaces checks network interfaces. Each has a place of its own, the
+// device index on its network card, and one of them is the primary one.
+func checkInterfaces(r reporter, p intent.Path, list []NetworkInterface) {
+	places := map[[2]int32]int{}
+	for i := range list {
+		n, at := &list[i], p.Join(intent.Index(i))
+		place := [2]int32{number(n.NetworkCardIndex), number(n.DeviceIndex)}
+		if first, taken := places[place]; taken {
+			r.to.add(Fault{Code: "duplicate", Summary: fmt.Sprintf("two network interfaces have device index %d on network card %d", place[1], place[0]), Ref: r.ref, Path: at.Join("deviceIndex"),
+				Related: []RelatedField{{Ref: r.ref, Path: p.Join(intent.Index(first)), Message: "the other one"}}})
+		} else {
+			places[place] = i
+		}
+		for j, id := range n.Groups {
+			checkID(r, at.Join("groups", intent.Index(j)), id, "sg-")
+		}
+		if n.SubnetID != "" {
+			checkID(r, at.Join("subnetId"), n.SubnetID, "subnet-")
+		}
+		if n.InterfaceType == "efa-only" {
+			checkEFAOnly(r, at, n, place == [2]int32{})
+		}
+		if isTrue(n.AssociatePublicIPAddress) && len(list) > 1 {
+			r.warn(at.Join("associatePublicIpAddress"), "exclusive", at.Join("associatePublicIpAddress").String()+" excludes further network interfaces",
+				"EC2 gives a public address to instances with one interface; let the subnet or a load balancer do it")
+		}
+		if e := n.EnaSrdSpecification; e != nil && e.EnaSrdUDPSpecification != nil && isTrue(e.EnaSrdUDPSpecification.EnaSrdUDPEnabled) && !isTrue(e.EnaSrdEnabled) {
+			at := at.Join("enaSrdSpecification", "enaSrdUdpSpecification", "enaSrdUdpEnabled")
+			r.error(at, "incomplete", at.String()+" needs enaSrdEnabled: true", "")
+		}
+	}
+	if _, primary := places[[2]int32{}]; len(list) > 0 && !primary {
+		r.error(p, "incomplete", p.String()+" has no interface with deviceIndex 0 on network card 0", "an instance cannot start without its primary interface")
+	}
+}
+
+// checkEFAOnly refuses addresses on an interface that has none.
+func checkEFAOnly(r reporter, at intent.Path, n *NetworkInterface, primary bool) {
+	if primary {
+		r.error(at.Join("interfaceType"), "exclusive", at.Join("interfaceType").String()+" efa-only is not possible for the primary interface", "write efa or interface; the primary interface needs an address")
+	}
+	for field, written := range map[string]bool{
+		"associatePublicIpAddress": isTrue(n.AssociatePublicIPAddress), "associateCarrierIpAddress": isTrue(n.AssociateCarrierIPAddress),
+		"ipv4PrefixCount": n.IPv4PrefixCount != 0, "ipv6AddressCount": n.IPv6AddressCount != 0, "ipv6PrefixCount": n.IPv6PrefixCount != 0,
+		"primaryIpv6": isTrue(n.PrimaryIPv6), "secondaryPrivateIpAddressCount": n.SecondaryPrivateIPAddressCount != 0,
+	} {
+		if written {
+			r.error(at.Join(field), "exclusive", at.Join(field).String()+" excludes interfaceType efa-only, which has no addresses", "")
+		}
+	}
+}
+
+func number(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
