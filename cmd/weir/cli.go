@@ -94,7 +94,7 @@ func newRoot(s surroundings) *cobra.Command {
 		return hinted(err, "see "+c.CommandPath()+" --help")
 	})
 	root.AddCommand(
-		runCommand(s), demoCommand(s), planCommand(s), applyCommand(s), renderCommand(s), validateCommand(s), explainCommand(s),
+		runCommand(s), demoCommand(s), planCommand(s), applyCommand(s), adoptCommand(s), renderCommand(s), validateCommand(s), explainCommand(s),
 		statusCommand(s), emulatorCommand(s), schemaCommand(s), versionCommand(s), completionCommand(s),
 	)
 	for _, c := range root.Commands() {

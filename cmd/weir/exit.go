@@ -28,6 +28,7 @@ var exitCodes = []struct {
 	{exitChanges, "the plan has changes (with --detailed-exitcode)", "plan"},
 	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
 	{exitRefused, "a conflict, a limit or a hold kept a step from running", "apply"},
+	{exitRefused, "a conflict or a hold kept something from being adopted, or --yes was not given", "adopt"},
 }
 
 // gravity orders the codes where several hold: 1, then 4, then 3 or 2.

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 //	aws ACTION [KEY=VALUE…]   one call to AWS, past weir
 //	writes N                  AWS was written to N times since the start or reset
 //	reset                     forget the calls so far
+//	seed FILE                 add what a seed holds to AWS
 //	repo commit DIR MESSAGE   make DIR the content of the branch main, at $REPO
 //	repo delete-branch NAME, repo down, repo up
 //	expand FILE                put the environment's values for $NAME in the file
@@ -47,7 +48,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               func(e *testscript.Env) error { return setupScript(t, e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal,
+			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal,
 		},
 	})
 }
@@ -143,6 +144,10 @@ func cmdWrites(ts *testscript.TestScript, _ bool, args []string) {
 
 func cmdReset(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Value(emulatorKey).(*awsemu.Server).ResetCalls()
+}
+
+func cmdSeed(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Value(emulatorKey).(*awsemu.Server).Seed(strings.NewReader(ts.ReadFile(args[0]))))
 }
 
 func cmdRepo(ts *testscript.TestScript, _ bool, args []string) {

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+const adoptHelp = `Take over launch templates, Auto Scaling groups and nodegroups that exist already
+under the names that the manifests want: those that Cluster API Provider AWS made,
+those that nobody has marked, and with --from those of another weir.
+
+Only tags change, and no machine is replaced. What is shown is what would be
+retagged and, as steps of a later pass, what apply does afterwards: nothing, where
+the manifests say what AWS holds. A pool with a KubeadmConfig gets one new version
+of its launch template, whose user data is the only difference; its machines stay.
+
+Never adopted is what CloudFormation, Karpenter or EKS has marked as its own, what
+belongs to another cluster, and the group behind a nodegroup, which follows its
+nodegroup. Before this, stop whoever reconciles the resources now: pause the
+cluster for Cluster API, suspend the target of the other weir.
+
+Without --yes, the command asks on a terminal and elsewhere changes nothing.
+`
+
+func adoptCommand(s surroundings) *cobra.Command {
+	flags := passFlags{writes: true}
+	var output, from string
+	var pools []string
+	var yes bool
+	c := &cobra.Command{
+		Use:   "adopt (--config FILE [TARGET…] | PATH --region REGION [POOL…]) [flags]",
+		Short: "take over what exists already, by its tags alone",
+		Long:  adoptHelp + exitHelp("adopt"),
+		Example: `  weir adopt overlays/prod --region eu-west-1
+  weir adopt overlays/prod --region eu-west-1 web default/batch --yes
+  weir adopt --config weir.yaml prod --from fleet-old --yes`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags.addReading(c, s)
+	outputFlag(c, &output, outputText, outputJSON)
+	c.Flags().StringVar(&from, "from", "", "take over what the weir instance of this name owns, too")
+	c.Flags().StringArrayVar(&pools, "pool", nil, "adopt this pool only, NAME or NAMESPACE/NAME; may be repeated (default: all)")
+	c.Flags().BoolVar(&yes, "yes", false, "do it without asking")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if from != "" && !config.ValidInstance(from) {
+			return usage("it is the value of the tag weir.dev/owner", "%q cannot be the name of an instance", from)
+		}
+		if flags.config == "" && len(args) > 1 {
+			pools, args = append(slices.Clone(pools), args[1:]...), args[:1]
+		}
+		w, err := flags.open(c, s, args, s.quiet())
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		if err := w.adopt(from, pools); err != nil {
+			return err
+		}
+		return adopt(c.Context(), s, w, output, yes)
+	}
+	return c
+}
+
+// adopt has the passes of the work adopt, and nothing else. Names of pools limit
+// them; without any, all pools are meant.
+func (w *work) adopt(from string, names []string) error {
+	wanted := map[string]bool{}
+	known := map[string]bool{}
+	var blind bool
+	for _, d := range w.desired() {
+		if d.Set == nil {
+			blind = true
+			continue
+		}
+		for i := range d.Set.Pools {
+			key := d.Set.Pools[i].Key
+			known[key.String()] = true
+			if slices.Contains(names, key.Name) || slices.Contains(names, key.String()) {
+				wanted[key.String()] = true
+			}
+		}
+	}
+	for _, name := range names {
+		found := slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), func(k string) bool { return k == name || strings.HasSuffix(k, "/"+name) })
+		if !found && !blind {
+			return usage("the pools are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "), "there is no pool %q", name)
+		}
+	}
+	a := plan.Adoption{Asked: true, From: from}
+	if len(names) > 0 {
+		a.Pools = wanted
+	}
+	w.each(func(d *reconciler.Desired) { d.Policy.Adoption = a })
+	return nil
+}
+
+// each calls f with every target that is worked on.
+func (w *work) each(f func(*reconciler.Desired)) {
+	for i := range w.batches {
+		for j := range w.batches[i].Targets {
+			if d := &w.batches[i].Targets[j]; w.chosen == nil || w.chosen[d.Policy.Target] {
+				f(d)
+			}
+		}
+	}
+}
+
+func (w *work) desired() (out []*reconciler.Desired) {
+	w.each(func(d *reconciler.Desired) { out = append(out, d) })
+	return out
+}
+
+// adopt shows what would be adopted, asks where it has to, and does it.
+func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool) error {
+	if !yes {
+		reports := w.pass(ctx, reconciler.PlanOnly)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := printAdoption(s, output, reports); err != nil {
+			return err
+		}
+		n, code := 0, exitOK
+		for _, r := range reports {
+			n += adoptable(r)
+			if failing(r) {
+				code = gravest(code, exitError)
+			}
+			if refused(r) {
+				code = gravest(code, exitRefused)
+			}
+		}
+		if n == 0 {
+			return withCode(code)
+		}
+		if output == outputJSON || !s.confirm(fmt.Sprintf("Change the tags of %s?", show.Count(n, "resource"))) {
+			fmt.Fprintln(s.stderr, "weir: nothing was changed: add --yes to adopt what is shown")
+			return withCode(gravest(code, exitRefused))
+		}
+		// What has appeared since was not shown.
+		w.only(reports)
+	}
+	var applied []show.Applied
+	for _, r := range w.pass(ctx, reconciler.Apply) {
+		applied = append(applied, show.Applied{First: r, Last: r, Outcomes: r.Outcomes})
+	}
+	if err := printAdopted(s, output, applied); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return withCode(applyCode(applied, false))
+}
+
+// only limits each target to the pools of which something was shown.
+func (w *work) only(reports []*plan.Report) {
+	for _, r := range reports {
+		pools := map[string]bool{}
+		if r.Plan != nil {
+			for _, st := range r.Plan.Steps {
+				pools[st.Pool] = true
+			}
+		}
+		w.each(func(d *reconciler.Desired) {
+			if d.Policy.Target == r.Target {
+				d.Policy.Adoption.Pools = pools
+			}
+		})
+	}
+}
+
+// adoptable counts the resources of a report that would be retagged.
+func adoptable(r *plan.Report) int {
+	n := 0
+	if r.Plan != nil {
+		for _, st := range r.Plan.Steps {
+			if st.Verb == plan.Adopt && st.Held == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// nothing reports whether there is nothing to say of a target but that.
+func nothing(r *plan.Report) bool {
+	return r.Err == nil && r.Plan != nil && r.Plan.Empty() && !r.Diagnostics.HasErrors()
+}
+
+func nothingToAdopt(s surroundings, r *plan.Report) {
+	fmt.Fprintf(s.stdout, "%s: nothing to adopt.\n", show.Clean(r.Target))
+}
+
+func printAdoption(s surroundings, output string, reports []*plan.Report) error {
+	if output == outputJSON {
+		return show.PlansJSON(s.stdout, reports)
+	}
+	p := s.printer(s.stdout)
+	for _, r := range reports {
+		if nothing(r) {
+			nothingToAdopt(s, r)
+			continue
+		}
+		p.Plan(r)
+	}
+	return nil
+}
+
+func printAdopted(s surroundings, output string, applied []show.Applied) error {
+	if output == outputJSON {
+		return show.AppliedJSON(s.stdout, applied)
+	}
+	p := s.printer(s.stdout)
+	for _, a := range applied {
+		if nothing(a.Last) {
+			nothingToAdopt(s, a.Last)
+			continue
+		}
+		p.Applied(a)
+	}
+	return nil
+}
+
+// confirm asks on the terminal; without one, the answer is no.
+func (s surroundings) confirm(question string) bool {
+	in, ok := s.stdin.(*os.File)
+	if !ok || !isatty.IsTerminal(in.Fd()) || !isTerminal(s.stderr) {
+		return false
+	}
+	fmt.Fprint(s.stderr, question+" [y/N] ")
+	answer, _ := bufio.NewReader(in).ReadString('\n') // an end of input is a no
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
