@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +15,8 @@ import (
 )
 
 // How an apply goes: the steps of one pool run in order, because each needs what
-// the one before made; pools run beside each other. The first step that fails
+// the one before made; pools run beside each other, after the launch templates
+// that several of them share. The first step that fails
 // ends its pool's turn and nobody else's. Once ctx is cancelled the call in
 // flight is finished and no further step starts: a call that AWS may have taken
 // is never left without its answer being read. What did not run is planned again
@@ -39,37 +41,51 @@ func cutTarget(key string) (target, pool string, ok bool) { return strings.Cut(k
 
 // apply does what the plans of all reports say, and records it in them.
 func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
-	var g errgroup.Group
 	limit := s.Concurrency
 	if limit == 0 {
 		limit = DefaultConcurrency
 	}
-	g.SetLimit(limit)
-	for _, r := range reports {
-		if r.Plan == nil || len(r.Plan.Steps) == 0 {
-			continue
+	made := make([]map[string]plan.TemplateRef, len(reports))
+	for _, shared := range []bool{true, false} {
+		var g errgroup.Group
+		g.SetLimit(limit)
+		var mu sync.Mutex
+		for i, r := range reports {
+			if r.Plan == nil || len(r.Plan.Steps) == 0 {
+				continue
+			}
+			if r.Outcomes == nil {
+				r.Outcomes = make([]plan.Outcome, len(r.Plan.Steps))
+				made[i] = map[string]plan.TemplateRef{}
+			}
+			before := maps.Clone(made[i])
+			for _, turn := range turns(r.Plan.Steps) {
+				if plan.OfLaunchConfig(r.Plan.Steps[turn[0]].Owner()) != shared {
+					continue
+				}
+				g.Go(func() error {
+					now := s.turn(ctx, r, turn, maps.Clone(before))
+					mu.Lock()
+					defer mu.Unlock()
+					maps.Copy(made[i], now)
+					return nil
+				})
+			}
 		}
-		r.Outcomes = make([]plan.Outcome, len(r.Plan.Steps))
-		for _, turn := range turns(r.Plan.Steps) {
-			g.Go(func() error {
-				s.turn(ctx, r, turn)
-				return nil
-			})
-		}
+		// A turn returns no error: every outcome is in its report.
+		_ = g.Wait()
 	}
-	// A turn returns no error: every outcome is in its report.
-	_ = g.Wait()
 }
 
-// turns groups the positions of steps by pool, in order.
+// turns groups the positions of steps by what they belong to, in order.
 func turns(steps []plan.Step) [][]int {
 	index := map[string]int{}
 	var out [][]int
 	for i, st := range steps {
-		n, ok := index[st.Pool]
+		n, ok := index[st.Owner()]
 		if !ok {
 			n = len(out)
-			index[st.Pool] = n
+			index[st.Owner()] = n
 			out = append(out, nil)
 		}
 		out[n] = append(out[n], i)
@@ -77,17 +93,17 @@ func turns(steps []plan.Step) [][]int {
 	return out
 }
 
-// turn runs the steps of one pool.
-func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int) {
+// turn runs the steps of one pool or AWSLaunchConfig, and returns the template
+// versions that are made: those before it, and its own.
+func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made map[string]plan.TemplateRef) map[string]plan.TemplateRef {
 	steps := r.Plan.Steps
 	var own []plan.Step
 	for _, i := range positions {
 		own = append(own, steps[i])
 	}
-	key := poolKey(r.Target, own[0].Pool)
+	key := poolKey(r.Target, own[0].Owner())
 	digest := (&plan.Plan{Steps: own}).Digest()
 	refused := s.refusal(key, digest)
-	made := map[string]plan.TemplateRef{}
 	stopped := false
 	for _, i := range positions {
 		st := steps[i]
@@ -100,7 +116,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int) {
 		case refused != nil && !stopped:
 			out.Status, out.Err, stopped = plan.Failed, refused, true
 			continue
-		case stopped || st.Later || ctx.Err() != nil:
+		case stopped || st.Later || ctx.Err() != nil || plan.Unmade(plan.WithTemplate(st.Do, made)):
 			out.Status = plan.Skipped
 			continue
 		}
@@ -113,6 +129,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int) {
 	if !stopped {
 		s.forget(key)
 	}
+	return made
 }
 
 // optional reports whether the steps after a failed one may run: versions that AWS
@@ -127,7 +144,7 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	began := s.now()
 	res, err := s.Cloud.Execute(context.WithoutCancel(ctx), s.freshToken(plan.WithTemplate(st.Do, made)))
 	out := plan.Outcome{Step: st, Status: plan.Done, Result: res, Duration: s.now().Sub(began)}
-	log := s.logger().With("target", r.Target, "pool", st.Pool, "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
+	log := s.logger().With("target", r.Target, "pool", st.Owner(), "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
 	if err != nil {
 		out.Err = asError(err)
 		out.Status = plan.Failed

@@ -57,7 +57,7 @@ func (s *Scope) Retry(pools []string) {
 	for _, p := range pools {
 		s.memory.Retry[p] = true
 		for key := range s.parked {
-			if _, pool, _ := cutTarget(key); pool == p {
+			if _, owner, _ := cutTarget(key); owner == p || plan.OfLaunchConfig(owner) {
 				delete(s.parked, key)
 			}
 		}
@@ -89,6 +89,7 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 		inputs[i].State = &state
 		p := plans[i]
 		reports[i].Pools = plan.Statuses(inputs[i], p)
+		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
 		attachOrigins(p, targets[i])
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
@@ -321,6 +322,9 @@ func attachOrigins(p *plan.Plan, t Desired) {
 		pool := &t.Set.Pools[i]
 		for _, r := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap} {
 			refs[r.String()] = r
+		}
+		if pool.LaunchConfig != nil {
+			refs[pool.LaunchConfig.Source.String()] = pool.LaunchConfig.Source
 		}
 	}
 	for i := range p.Steps {

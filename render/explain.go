@@ -112,7 +112,11 @@ func (r *Result) Select(p *intent.Pool, fields []Field, name intent.Path) []Fiel
 	if len(name) > 0 && name[0] != "spec" && name[0] != "metadata" {
 		full = intent.Path{"spec"}.Join(name...)
 	}
-	for _, ref := range []intent.ObjectRef{p.Infrastructure, p.MachinePool, p.Options} {
+	refs := []intent.ObjectRef{p.Infrastructure, p.MachinePool, p.Options}
+	if p.LaunchConfig != nil {
+		refs = append(refs, p.LaunchConfig.Source)
+	}
+	for _, ref := range refs {
 		if len(out) > 0 {
 			return out
 		}

@@ -3,6 +3,8 @@ package render
 import (
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -21,6 +23,7 @@ const (
 	fromControl = "control" // the AWSManagedControlPlane
 	fromInfra   = "infra"   // the AWSCluster
 	fromOptions = "options" // the PoolOptions
+	fromConfig  = "config"  // the AWSLaunchConfig or AWSLaunchConfigTemplate
 )
 
 // sources say which manifest field gives a field of a pool. Each line is the
@@ -64,6 +67,14 @@ replicasManagedExternally                 machine metadata.annotations.capi~repl
 version                                   machine spec.template.spec.version
 minReadySeconds                           machine spec.minReadySeconds
 minReadySeconds                           machine spec.template.spec.minReadySeconds
+launchConfig.key.namespace                config  metadata.namespace
+launchConfig.source.apiVersion            config  apiVersion
+launchConfig.source.kind                  config  kind
+launchConfig.source.namespace             config  metadata.namespace
+launchConfig.source.name                  config  metadata.name
+launchConfig.keepVersions                 config  metadata.annotations.weir~keep-versions
+launchConfig.followImages                 config  metadata.annotations.weir~ami-policy
+launchConfig.pruneDisabled                config  metadata.annotations.weir~prune
 launchTemplate.name                       pool    metadata.name
 launchTemplate.tags.*                     pool    spec.additionalTags.*
 launchTemplate.tags.*                     control spec.additionalTags.*
@@ -182,6 +193,8 @@ options.namespace                          default Kubernetes' own namespace, de
 cluster.namespace                          default Kubernetes' own namespace, default
 replicas.written                           default replicas is not written, so it sets the size at creation only
 replicas                                   default Cluster API's default, kept within the pool's bounds
+launchConfig.key.name                      derived the cluster's name, the template's, and a hash of what the pools have in common
+launchConfig                               default Kubernetes' own namespace, default
 launchTemplate.tags                        derived a tag that Cluster API Provider AWS sets
 launchTemplate.image.kind                  default Cluster API Provider AWS looks for an image by the Kubernetes version
 launchTemplate.image.name                  default Cluster API Provider AWS's pattern of image names
@@ -248,7 +261,10 @@ func noteOf(field intent.Path) (Source, string) {
 // pool, the likeliest first.
 func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestField {
 	if special, ok := r.listFields(p, field); ok {
-		return special
+		return shared(p, special)
+	}
+	if c := p.LaunchConfig; c != nil && field.String() == "launchTemplate.name" {
+		return []manifestField{{c.Source, intent.Path{"metadata", "name"}}}
 	}
 	var out []manifestField
 	for line := range strings.Lines(sources) {
@@ -261,10 +277,34 @@ func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestFie
 			continue
 		}
 		for _, ref := range r.objectsOf(p, cells[1]) {
+			if c := p.LaunchConfig; c != nil && cells[0] == "launchTemplate.tags.Name" {
+				ref = c.Source
+			}
 			out = append(out, manifestField{ref, fill(strings.Split(cells[2], "."), stars)})
 		}
 	}
-	return out
+	return shared(p, out)
+}
+
+// shared moves fields of a launch template to the object that declares it for
+// several pools.
+func shared(p *intent.Pool, fields []manifestField) []manifestField {
+	if p.LaunchConfig == nil {
+		return fields
+	}
+	for i, f := range fields {
+		if at, ok := p.LaunchConfig.Field(f.path); ok && f.ref == p.Infrastructure {
+			fields[i] = manifestField{p.LaunchConfig.Source, at}
+		}
+	}
+	return fields
+}
+
+// poolNode is a field of the pool's object, or of what declares its launch
+// template; nil if it is not there.
+func (r *Result) poolNode(p *intent.Pool, path intent.Path) *yaml.Node {
+	f := shared(p, []manifestField{{p.Infrastructure, path}})[0]
+	return r.node(f.ref, f.path)
 }
 
 // objectsOf are the objects that a word of sources stands for.
@@ -278,6 +318,11 @@ func (r *Result) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 		return []intent.ObjectRef{p.Bootstrap}
 	case fromOptions:
 		return []intent.ObjectRef{p.Options}
+	case fromConfig:
+		if p.LaunchConfig == nil {
+			return nil
+		}
+		return []intent.ObjectRef{p.LaunchConfig.Source}
 	}
 	cluster, _ := r.Set.Cluster(p.ClusterKey)
 	var out []intent.ObjectRef

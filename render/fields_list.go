@@ -90,7 +90,7 @@ func listed(field intent.Path) (i int, rest, list string) {
 // nth is the path of the i-th item of a list that has a field.
 func (r *Result) nth(p *intent.Pool, list intent.Path, i int, field string) intent.Path {
 	return r.item(p, list, func(at intent.Path) bool {
-		if r.node(p.Infrastructure, at.Join(field)) == nil {
+		if r.poolNode(p, at.Join(field)) == nil {
 			return false
 		}
 		i--
@@ -102,7 +102,7 @@ func (r *Result) nth(p *intent.Pool, list intent.Path, i int, field string) inte
 func (r *Result) named(p *intent.Pool, list intent.Path, values map[string]string) intent.Path {
 	return r.item(p, list, func(at intent.Path) bool {
 		for name, value := range values {
-			if n := r.node(p.Infrastructure, at.Join(name)); n == nil || n.Value != value {
+			if n := r.poolNode(p, at.Join(name)); n == nil || n.Value != value {
 				return false
 			}
 		}
@@ -111,7 +111,7 @@ func (r *Result) named(p *intent.Pool, list intent.Path, values map[string]strin
 }
 
 func (r *Result) item(p *intent.Pool, list intent.Path, is func(intent.Path) bool) intent.Path {
-	n := r.node(p.Infrastructure, list)
+	n := r.poolNode(p, list)
 	for i := 0; n != nil && i < len(n.Content); i++ {
 		if at := list.Join(intent.Index(i)); is(at) {
 			return at

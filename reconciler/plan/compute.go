@@ -17,9 +17,11 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 		in.Index = NewIndex(in.State)
 	}
 	c := &computation{in: in, stuck: map[string]bool{}}
+	c.launchConfigs()
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
 	}
+	c.launchConfigDefaults()
 	c.orphans()
 	c.needs.sort()
 	p := &Plan{
@@ -40,6 +42,8 @@ type computation struct {
 	hold Hold
 	// stuck are the pools that have an error.
 	stuck map[string]bool
+	// shared are the templates that pools share, by the key of the AWSLaunchConfig.
+	shared map[string]*sharedTemplate
 	// blocked is set once the current pool has an error: none of its steps stand.
 	blocked bool
 }
@@ -64,7 +68,7 @@ func (c *computation) pool(pool *intent.Pool) {
 	before := len(c.steps)
 	var want *wantTemplate
 	if pool.LaunchTemplate != nil {
-		w, ok := c.template(pool)
+		w, ok := c.templateOf(pool)
 		if !ok {
 			return
 		}
@@ -140,10 +144,18 @@ var verbRank = []Verb{Delete, Replace, Rollout, Create, Adopt, Update, PruneVers
 
 func (c *computation) summary() Summary {
 	gravest := map[string]int{}
+	count := func(pool string, v Verb) {
+		rank := slices.Index(verbRank, v)
+		if old, ok := gravest[pool]; !ok || rank < old {
+			gravest[pool] = rank
+		}
+	}
 	for _, s := range c.steps {
-		rank := slices.Index(verbRank, s.Verb)
-		if old, ok := gravest[s.Pool]; !ok || rank < old {
-			gravest[s.Pool] = rank
+		if s.LaunchConfig == "" {
+			count(s.Pool, s.Verb)
+		}
+		for _, pool := range s.Pools {
+			count(pool, Update) // a template is no pool, and is made for those that use it
 		}
 	}
 	var out Summary

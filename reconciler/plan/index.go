@@ -35,7 +35,9 @@ func NewIndex(s *State) *Index {
 		if o.pools == nil {
 			o.pools = map[string]bool{}
 		}
-		o.pools[tags[TagPool]] = true
+		if tags[TagLaunchConfig] == "" {
+			o.pools[tags[TagPool]] = true
+		}
 		put(&o)
 		x.owned[key] = o
 	}

@@ -11,8 +11,10 @@ import (
 type orphan struct {
 	claim Claim
 	pool  string
-	tags  map[string]string
-	step  Step
+	// config is the AWSLaunchConfig of a template that pools shared.
+	config string
+	tags   map[string]string
+	step   Step
 }
 
 // orphans plans what becomes of resources that nothing in Git wants. They are
@@ -138,16 +140,19 @@ func (c *computation) holdOrphan(o orphan, refused bool) Hold {
 		return HeldPaused
 	case c.poolOf(o) != nil && c.poolOf(o).Paused:
 		return HeldPaused
-	case refused && c.counts(o):
+	case refused && (c.counts(o) || o.config != ""):
 		return HeldPruneLimit
+	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed) == 0:
+		return HeldPruneLimit // a render without any pool takes nothing along
 	}
 	return ""
 }
 
 // counts reports whether the orphan counts against the limit: one that was
-// allowed does not, nor does one that is replaced rather than pruned.
+// allowed does not, nor does one that is replaced rather than pruned, nor a
+// template that pools shared, which is no pool.
 func (c *computation) counts(o orphan) bool {
-	return !c.in.Policy.Prune.Allowed[o.pool] && c.poolOf(o) == nil
+	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && c.poolOf(o) == nil
 }
 
 // clusterOf asks test about the clusters of the render whose tag the orphan has.
@@ -190,8 +195,12 @@ func (c *computation) keepProtected(found []orphan) []orphan {
 }
 
 func (c *computation) orphanNote(sev diag.Severity, o orphan, code, summary, detail string) {
+	whose := "pool " + quote(o.pool)
+	if o.config != "" {
+		whose = "the AWSLaunchConfig " + quote(o.config)
+	}
 	c.diags = append(c.diags, diag.Diagnostic{Severity: sev, Code: code, Detail: cmpOr(detail, diag.Hint(code)),
-		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of pool " + quote(o.pool) + ": " + summary})
+		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of " + whose + ": " + summary})
 }
 
 func (c *computation) wanted(claim Claim) bool {
@@ -207,7 +216,10 @@ func (c *computation) findOrphans() []orphan {
 	add := func(claim Claim, tags map[string]string, s Step) {
 		s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[TagPool], Delete, "nothing in Git wants it"
 		s.Disruptive = s.Instances > 0
-		out = append(out, orphan{claim: claim, pool: tags[TagPool], tags: tags, step: s})
+		if s.LaunchConfig = tags[TagLaunchConfig]; s.LaunchConfig != "" {
+			s.Pool = ""
+		}
+		out = append(out, orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s})
 	}
 	for _, name := range mine.groups {
 		g := c.in.State.Groups[name]

@@ -171,6 +171,8 @@ type Report struct {
 	Plan     *Plan // nil where there is none: Diagnostics or Err say why
 	Outcomes []Outcome
 	Pools    []PoolStatus
+	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
+	LaunchConfigs []LaunchConfigStatus
 	// Diagnostics are all of the pass: render, lookups, plan.
 	Diagnostics diag.List
 	// Err is a failure that is not the user's files: source, credentials, AWS.

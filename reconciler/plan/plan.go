@@ -55,7 +55,11 @@ type Step struct {
 	Resource Resource `json:"resource"`
 	// Pool is "namespace/name" of the pool, empty for an orphan whose tag is gone.
 	Pool string `json:"pool"`
-	Name string `json:"name"`
+	// LaunchConfig is "namespace/name" of the AWSLaunchConfig whose template the
+	// step changes, and Pools are those that use it; Pool is then empty.
+	LaunchConfig string   `json:"launchConfig,omitempty"`
+	Pools        []string `json:"pools,omitempty"`
+	Name         string   `json:"name"`
 	// Reason says in a few words why, for people.
 	Reason string `json:"reason"`
 	// Disruptive steps replace or end instances; Instances says how many.

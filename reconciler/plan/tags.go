@@ -16,6 +16,9 @@ const (
 	TagTarget = "weir.dev/target"
 	TagSource = "weir.dev/source"
 	TagPool   = "weir.dev/pool"
+	// TagLaunchConfig stands in place of TagPool on a template that pools share:
+	// the AWSLaunchConfig's namespace and name.
+	TagLaunchConfig = "weir.dev/launch-config"
 	// TagPrune is "disabled" on what must not be deleted when Git drops it.
 	TagPrune = "weir.dev/prune"
 	// TagKeep is how many earlier versions a template keeps, where that is not
@@ -120,7 +123,7 @@ func missingTags(want, have map[string]string) (put map[string]string, remove []
 	}
 	marks := have[TagKeys]
 	for k := range have {
-		if _, wanted := want[k]; !wanted && (k == TagPrune || k == TagKeep || marked(marks, k)) {
+		if _, wanted := want[k]; !wanted && (k == TagPrune || k == TagKeep || k == TagPool || k == TagLaunchConfig || marked(marks, k)) {
 			remove = append(remove, k)
 		}
 	}

@@ -29,6 +29,10 @@ func (w wantedVersion) version() string { return strconv.FormatInt(w.number, 10)
 // already has needs no new version. ok is false where the wanted version cannot
 // be said yet or at all.
 func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []TemplateRef) (w wantedVersion, ok bool) {
+	if pool.LaunchConfig != nil {
+		s := c.shared[pool.LaunchConfig.Key.String()]
+		return s.version, s.known
+	}
 	t, found := c.in.State.Templates[want.name]
 	if !found {
 		if !c.in.State.Absent.Templates[want.name] {
@@ -230,6 +234,10 @@ func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) want
 
 // planDefault moves the default version once the wanted one is what runs.
 func (c *computation) planDefault(pool *intent.Pool, w wantedVersion) {
+	if pool.LaunchConfig != nil {
+		c.settle(pool)
+		return
+	}
 	if !w.found || w.made() || w.template.DefaultVersion == w.number {
 		return
 	}

@@ -81,6 +81,8 @@ var fieldRules = []rule{
 var objectRules = []rule{
 	{"duplicate-object", "e", "an object is in the render twice", "Give the two different names, or take one out of the resources."},
 	{"duplicate-options", "e", "two PoolOptions are for one pool", "Write the options of a pool in one object."},
+	{"launch-config-differs", "e", "two pools name one AWSLaunchConfig, and their launch templates would differ", "Make it an AWSLaunchConfigTemplate: pools of other clusters, kinds, tags or bootstrap data then get one each."},
+	{"launch-config-unused", "w", "no pool names an AWSLaunchConfig or AWSLaunchConfigTemplate", "Name it in spec.launchConfigRef of a pool, or take it out of the resources."},
 	{"name-taken", "e", "two pools want the same resource in AWS", "Rename one of the pools."},
 	{"pool-not-ours", "i", "a MachinePool is left alone, because its infrastructure is not AWS's", "Nothing is to be done if that is meant; else correct infrastructureRef.kind."},
 	{"pool-without-machinepool", "w", "a pool is ignored, because no MachinePool refers to it", "Add a MachinePool whose infrastructureRef names it, or remove the pool."},

@@ -167,6 +167,9 @@ type Pool struct {
 	// MinReadySeconds is how long a node must be ready to count as available.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
+	// LaunchConfig is set where the launch template is shared: LaunchTemplate is
+	// then equal in all pools with the same key.
+	LaunchConfig *LaunchConfig `json:"launchConfig,omitempty"`
 	// LaunchTemplate is nil for a managed pool without a template.
 	LaunchTemplate *LaunchTemplate `json:"launchTemplate,omitempty"`
 	// Exactly one of Group and Nodegroup is set, as Kind says.

@@ -11,7 +11,7 @@ type AWSMachinePoolSpec struct {
 	AvailabilityZoneSubnetType string                 `json:"availabilityZoneSubnetType" in:"v1beta2" enum:"public|private|all"`
 	Subnets                    []AWSResourceReference `json:"subnets"`
 	AdditionalTags             map[string]string      `json:"additionalTags"`
-	AWSLaunchTemplate          LaunchTemplate         `json:"awsLaunchTemplate" check:"required"`
+	AWSLaunchTemplate          LaunchTemplate         `json:"awsLaunchTemplate"`
 	MixedInstancesPolicy       *MixedInstancesPolicy  `json:"mixedInstancesPolicy"`
 	DefaultCoolDown            Duration               `json:"defaultCoolDown"`
 	DefaultInstanceWarmup      Duration               `json:"defaultInstanceWarmup" in:"v1beta2"`
@@ -20,7 +20,7 @@ type AWSMachinePoolSpec struct {
 	SuspendProcesses           *SuspendProcesses      `json:"suspendProcesses" in:"v1beta2"`
 	Ignition                   *Ignition              `json:"ignition" in:"v1beta2"`
 	LifecycleHooks             []LifecycleHook        `json:"lifecycleHooks" in:"v1beta2"`
-	LaunchConfigRef            Anything               `json:"launchConfigRef" later:"true"`
+	LaunchConfigRef            *LaunchConfigRef       `json:"launchConfigRef"`
 }
 
 func (AWSMachinePoolSpec) unknownHint(name string) string {

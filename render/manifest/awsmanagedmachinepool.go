@@ -31,7 +31,7 @@ type AWSManagedMachinePoolSpec struct {
 	AWSLaunchTemplate          *LaunchTemplate   `json:"awsLaunchTemplate"`
 	LifecycleHooks             []LifecycleHook   `json:"lifecycleHooks" in:"v1beta2"`
 	NodeRepairConfig           *NodeRepairConfig `json:"nodeRepairConfig" in:"v1beta2"`
-	LaunchConfigRef            Anything          `json:"launchConfigRef" later:"true"`
+	LaunchConfigRef            *LaunchConfigRef  `json:"launchConfigRef"`
 }
 
 func (AWSManagedMachinePoolSpec) unknownHint(name string) string {

@@ -49,6 +49,9 @@ func checkMachinePool(o *object[MachinePoolSpec], r reporter) {
 // the bounds and the refresh strategy.
 func checkAWSMachinePool(o *object[AWSMachinePoolSpec], r reporter) {
 	s, lt := &o.Spec, path("spec", "awsLaunchTemplate")
+	if s.LaunchConfigRef == nil && !o.source.has("spec", "awsLaunchTemplate") {
+		r.error(lt, "missing-required", "spec.awsLaunchTemplate is required", "write it, or name an AWSLaunchConfigTemplate in spec.launchConfigRef")
+	}
 	if s.MaxSize > 0 && s.MinSize > s.MaxSize {
 		r.error(path("spec", "minSize"), "out-of-range", fmt.Sprintf("spec.minSize is %d, above spec.maxSize %d", s.MinSize, s.MaxSize), "")
 	}
@@ -160,7 +163,7 @@ func checkPermissions(r reporter, s *AWSManagedMachinePoolSpec) {
 func checkManagedTemplate(r reporter, s *AWSManagedMachinePoolSpec) {
 	lt, p := s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
 	if lt == nil {
-		if s.AMIType == "CUSTOM" {
+		if s.AMIType == "CUSTOM" && s.LaunchConfigRef == nil {
 			r.error(path("spec", "amiType"), "incomplete", "spec.amiType CUSTOM needs spec.awsLaunchTemplate", "name the image in spec.awsLaunchTemplate.ami.id")
 		}
 		return

@@ -255,10 +255,16 @@ func isNull(n *yaml.Node) bool {
 
 // has reports whether an object writes a value other than null at p.
 func (o Object) has(p ...string) bool {
+	n := o.at(p...)
+	return n != nil && !isNull(n)
+}
+
+// at is the node of a field, nil where it is not written.
+func (o Object) at(p ...string) *yaml.Node {
 	n := resolve(o.Node)
 	for _, name := range p {
 		if n == nil || n.Kind != yaml.MappingNode {
-			return false
+			return nil
 		}
 		var next *yaml.Node
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -268,7 +274,7 @@ func (o Object) has(p ...string) bool {
 		}
 		n = next
 	}
-	return n != nil && !isNull(n)
+	return n
 }
 
 // named is a path for the start of a sentence; the empty path is the object.

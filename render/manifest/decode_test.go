@@ -98,7 +98,7 @@ func TestStrictDecoding(t *testing.T) {
 		"not in the list of words": {"awsLaunchTemplate: {}\navailabilityZoneSubnetType: Public", []string{"bad-enum spec.availabilityZoneSubnetType"}},
 		"required in a list":       {"awsLaunchTemplate: {nonRootVolumes: [{deviceName: /dev/sdb}]}", []string{"missing-required spec.awsLaunchTemplate.nonRootVolumes[0].size"}},
 		"output fields":            {"awsLaunchTemplate: {}\nproviderID: 5\nproviderIDList: [a]", nil},
-		"of a later version":       {"awsLaunchTemplate: {}\nlaunchConfigRef: {kind: AWSLaunchConfig}", []string{"not-supported spec.launchConfigRef"}},
+		"a reference without name": {"awsLaunchTemplate: {}\nlaunchConfigRef: {kind: AWSLaunchConfig}", []string{"missing-required spec.launchConfigRef.name"}},
 		"an alias":                 {"awsLaunchTemplate: {instanceType: &t m5.large, imageLookupOrg: *t}", nil},
 		"all at once":              {"minSize: x\nmaxsize: 2\nsubnets: 5", []string{"missing-required spec.awsLaunchTemplate", "unknown-field spec.maxsize", "wrong-type spec.minSize", "wrong-type spec.subnets"}},
 	}

@@ -18,6 +18,8 @@ type index struct {
 	clusters        table[ClusterSpec]
 	pools           table[AWSMachinePoolSpec]
 	managedPools    table[AWSManagedMachinePoolSpec]
+	configs         table[LaunchTemplate]
+	configTemplates table[AWSLaunchConfigTemplateSpec]
 	awsClusters     table[AWSClusterSpec]
 	managedClusters table[AWSManagedClusterSpec]
 	controlPlanes   table[AWSManagedControlPlaneSpec]
@@ -61,6 +63,7 @@ func keyOf(ref intent.ObjectRef) intent.Key {
 func newIndex(objects []Object, to *faults) *index {
 	x := &index{
 		faults: to, clusters: table[ClusterSpec]{}, pools: table[AWSMachinePoolSpec]{}, managedPools: table[AWSManagedMachinePoolSpec]{},
+		configs: table[LaunchTemplate]{}, configTemplates: table[AWSLaunchConfigTemplateSpec]{},
 		awsClusters: table[AWSClusterSpec]{}, managedClusters: table[AWSManagedClusterSpec]{}, controlPlanes: table[AWSManagedControlPlaneSpec]{},
 		roles: table[AWSClusterRoleIdentitySpec]{}, controllers: table[AWSClusterControllerIdentitySpec]{}, kubeadm: table[KubeadmConfigSpec]{},
 		eks: table[EKSConfigSpec]{}, nodeadm: table[NodeadmConfigSpec]{}, poolOptions: table[PoolOptionsSpec]{}, secrets: map[intent.Key]Object{},
@@ -128,6 +131,10 @@ func (x *index) add(k kind, o Object) {
 		put(x.pools, o, x.faults)
 	case "AWSManagedMachinePool":
 		put(x.managedPools, o, x.faults)
+	case "AWSLaunchConfig":
+		put(x.configs, o, x.faults)
+	case "AWSLaunchConfigTemplate":
+		put(x.configTemplates, o, x.faults)
 	case "AWSCluster":
 		put(x.awsClusters, o, x.faults)
 	case "AWSManagedCluster":

@@ -22,6 +22,7 @@ type Options struct {
 func Intents(objects []Object, o Options) (intent.Set, []Fault) {
 	b := &builder{options: o, faults: &faults{}, clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}}
 	b.index = newIndex(objects, b.faults)
+	b.launchConfigs = newLaunchConfigs(b)
 	b.checkAll()
 	b.readClusters()
 	b.readPoolOptions()
@@ -30,6 +31,7 @@ func Intents(objects []Object, o Options) (intent.Set, []Fault) {
 		b.pool(mp)
 	}
 	b.unused()
+	b.launchConfigs.place(b.faults)
 	b.set.Ignored = b.index.ignored
 	b.set.Sort()
 	sortFaults(b.faults.list)
@@ -50,7 +52,9 @@ type builder struct {
 	// are the namespaces with one of which that cannot be told.
 	poolOptions  map[poolID]*object[PoolOptionsSpec]
 	strayOptions map[string]bool
-	set      intent.Set
+	// launchConfigs are the launch templates that pools share; nil knows of none.
+	launchConfigs *launchConfigs
+	set           intent.Set
 }
 
 // claim is the field that gives an AWS resource its name.
@@ -67,6 +71,8 @@ func (b *builder) checkAll() {
 	}
 	checkTable(b, x.pools, true, checkAWSMachinePool)
 	checkTable(b, x.managedPools, true, checkManagedPool)
+	checkTable(b, x.configs, true, checkLaunchConfig)
+	checkTable(b, x.configTemplates, true, checkLaunchConfigTemplate)
 	checkTable(b, x.clusters, false, nil)
 	checkTable(b, x.awsClusters, false, nil)
 	checkTable(b, x.managedClusters, false, nil)
@@ -229,6 +235,7 @@ func (b *builder) build(mp *object[MachinePoolSpec], fill func(*draft)) {
 	fill(d)
 	b.applyPoolOptions(d)
 	b.crossCheck(d)
+	b.launchConfigs.agree(d)
 	if !d.faults.hasErrors() && !d.cluster.broken && !d.broken {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}

@@ -59,8 +59,8 @@ func kinds() []kind {
 		{groupBootstrap, "NodeadmConfig", []string{"v1beta2"}, read, reflect.TypeFor[object[NodeadmConfigSpec]]()},
 		{"", "Secret", []string{"v1"}, onDemand, nil},
 		{"", "ConfigMap", []string{"v1"}, onDemand, nil},
-		{groupInfrastructure, "AWSLaunchConfig", nil, later, nil},
-		{groupInfrastructure, "AWSLaunchConfigTemplate", nil, later, nil},
+		{groupInfrastructure, "AWSLaunchConfig", []string{"v1beta2"}, read, reflect.TypeFor[object[LaunchTemplate]]()},
+		{groupInfrastructure, "AWSLaunchConfigTemplate", []string{"v1beta2"}, read, reflect.TypeFor[object[AWSLaunchConfigTemplateSpec]]()},
 		{groupWeir, "PoolOptions", []string{"v1alpha1"}, read, reflect.TypeFor[object[PoolOptionsSpec]]()},
 	}
 }

@@ -6,6 +6,7 @@ import "github.com/weir-gitops/weir/render/intent"
 // nothing in AWS corresponds to. A finding says so where one is written.
 func notCarried(kind string) []uncarried {
 	const machines = "Auto Scaling and EKS replace the nodes of a pool, by their own timeouts and lifecycle hooks"
+	const versions = "weir makes the versions of the launch template and pins the newest"
 	spec := path("spec", "template", "spec")
 	switch kind {
 	case "MachinePool":
@@ -16,7 +17,11 @@ func notCarried(kind string) []uncarried {
 			{spec.Join("failureDomain"), "write spec.failureDomains, which are the pool's zones"},
 		}
 	case "AWSMachinePool", "AWSManagedMachinePool":
-		return []uncarried{{path("spec", "awsLaunchTemplate", "versionNumber"), "weir makes the versions of the launch template and pins the newest"}}
+		return []uncarried{{path("spec", "awsLaunchTemplate", "versionNumber"), versions}}
+	case "AWSLaunchConfig":
+		return []uncarried{{path("spec", "versionNumber"), versions}}
+	case "AWSLaunchConfigTemplate":
+		return []uncarried{{path("spec", "template", "spec", "versionNumber"), versions}}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,8 +114,8 @@ func TestSchemasSayWhatDecodingTakes(t *testing.T) {
 	if s := pool("v1beta2")["capacityType"]; s.Default != "onDemand" || len(s.Enum) != 2 {
 		t.Errorf("capacityType %+v", s)
 	}
-	if s := pool("v1beta2")["launchConfigRef"]; !s.Refused {
-		t.Error("launchConfigRef is not refused")
+	if s := pool("v1beta2")["launchConfigRef"]; !slices.Equal(s.Properties["kind"].Enum, []string{"AWSLaunchConfig", "AWSLaunchConfigTemplate"}) {
+		t.Errorf("launchConfigRef %+v", s)
 	}
 	args := func(version string) string {
 		s := schemas[manifest.SchemaVersion{APIVersion: "bootstrap.cluster.x-k8s.io/" + version, Kind: "KubeadmConfig"}]

@@ -15,10 +15,14 @@ var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 // Its security groups are those that the manifest adds.
 func (b *builder) launchTemplate(d *draft, lt *LaunchTemplate, name string, additional map[string]string, instanceType string) {
 	p := path("spec", "awsLaunchTemplate")
+	if b.launchConfigs.shares(d) {
+		name = b.launchConfigs.name(d)
+	} else {
+		b.claimName(d, "launch template", name, path("metadata", "name"))
+	}
 	if !templateName.MatchString(name) {
 		d.infra.error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), "EC2 takes 3 to 128 characters")
 	}
-	b.claimName(d, "launch template", name, path("metadata", "name"))
 	if lt.Name != "" && lt.Name != name {
 		d.infra.info(p.Join("name"), "not-carried", "spec.awsLaunchTemplate.name is not used: the launch template is named "+name, "")
 	}
