@@ -18,7 +18,9 @@ func TestAPanicIsAFinding(t *testing.T) {
 	if err != nil || !r.Whole() {
 		t.Fatalf("render: %v, %v", err, r.Diags)
 	}
-	r.decode("pools", func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault) { panic("hunter2") })
+	r.guarded("pools", func() {
+		r.decode(func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault) { panic("hunter2") })
+	})
 	if r.Whole() || len(r.Set.Pools) > 0 {
 		t.Errorf("the render counts as whole: %v", r.Diags)
 	}

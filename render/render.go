@@ -70,17 +70,20 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, 
 	r.Secrets = secret.New(append(slices.Clone(o.Secrets), built.Secrets...)...)
 	r.Hidden = secret.Union(r.Secrets, secret.New(manifest.SecretValues(built.Objects)...))
 	defer r.redact()
-	if built.Diags.HasErrors() {
-		return r, nil
+	switch {
+	case built.Unset:
+		r.Objects = nil
+		r.guarded(path, func() { r.checkUnset(built) })
+	case !built.Diags.HasErrors():
+		r.guarded(path, func() { r.decode(manifest.Intents) })
 	}
-	r.decode(path, manifest.Intents)
 	return r, nil
 }
 
-// decode fills the set and the findings with what intents makes of the objects.
-// A panic is a finding and leaves no set: one target must not take the others
-// with it, and what is missing from a render in error is not taken for gone.
-func (r *Result) decode(path string, intents func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault)) {
+// guarded runs one stage. A panic is a finding and leaves no set: one target
+// must not take the others with it, and what is missing from a render in error
+// is not taken for gone.
+func (r *Result) guarded(path string, stage func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.Set = intent.Set{}
@@ -88,6 +91,11 @@ func (r *Result) decode(path string, intents func([]manifest.Object, manifest.Op
 				Summary: "weir itself failed at these manifests", Detail: "Report it, with the files if they may be shown."})
 		}
 	}()
+	stage()
+}
+
+// decode fills the set and the findings with what intents makes of the objects.
+func (r *Result) decode(intents func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault)) {
 	set, faults := intents(r.Objects, manifest.Options{Renamed: r.built.Renamed})
 	r.Set = set
 	faults = append(faults, r.guard()...)
@@ -150,4 +158,9 @@ func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool)
 
 // YAML returns the rendered objects with their variables substituted. It is
 // there also when validation failed, and empty when the build did.
-func (r *Result) YAML() []byte { return r.built.YAML() }
+func (r *Result) YAML() []byte {
+	if r.Objects == nil {
+		return nil
+	}
+	return r.built.YAML()
+}

@@ -92,8 +92,11 @@ func (l Limits) withDefaults() Limits {
 // Result is what a build gave. It is immutable and safe for concurrent use.
 type Result struct {
 	// Objects in kustomize's output order, with variables substituted; nil if
-	// Diags holds an error.
+	// Diags holds an error. Only with Unset they are there all the same, good for
+	// looking for more faults and for nothing else: variables without a value are
+	// the only errors.
 	Objects []manifest.Object
+	Unset   bool
 	// Diags is sorted by position.
 	Diags diag.List
 	// Reads is what the build looked up, also when it failed.
@@ -152,12 +155,23 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	}
 	r.decrypted(v, w)
 	r.Diags = w.diags.Sorted()
-	if r.Diags.HasErrors() {
+	r.Unset = r.onlyUnset()
+	if r.Diags.HasErrors() && !r.Unset {
 		r.Objects, r.raw = nil, nil
 	}
 	r.Reads = v.readSet()
 	r.plan, r.traced, r.tracing = nil, nil, sync.Once{}
 	return r, nil
+}
+
+// onlyUnset reports whether variables without a value are all that is wrong.
+func (r *Result) onlyUnset() bool {
+	for _, d := range r.Diags {
+		if d.Severity == diag.Error && d.Code != "unset-variable" {
+			return false
+		}
+	}
+	return r.Objects != nil && r.Diags.HasErrors()
 }
 
 // attempt walks and builds. A panic is a finding: one target must not take the

@@ -21,7 +21,8 @@ func (r *Result) substitute(o Options, w *walker) {
 	type fault struct {
 		ref  intent.ObjectRef
 		path intent.Path
-		key  bool
+		// key says that two keys have become one, inKey that a key holds the variable.
+		key, inKey bool
 		misuse
 	}
 	var faults []fault
@@ -48,7 +49,7 @@ func (r *Result) substitute(o Options, w *walker) {
 		}
 		if len(s.bad) > 0 && o.Strict != nil && o.Strict(ref) {
 			for _, b := range s.bad {
-				faults = append(faults, fault{ref: ref, path: b.path, misuse: b.misuse})
+				faults = append(faults, fault{ref: ref, path: b.path, inKey: b.inKey, misuse: b.misuse})
 			}
 		}
 	}
@@ -59,6 +60,11 @@ func (r *Result) substitute(o Options, w *walker) {
 		}
 		d.Object, d.Field = f.ref.String(), f.path.String()
 		d.Position = r.within(f.ref, f.path, f.offset)
+		if f.inKey {
+			if at, ok := r.KeyOrigin(f.ref, f.path); ok {
+				d.Position = at
+			}
+		}
 		w.report(d)
 	}
 	for _, ref := range twice {
@@ -114,7 +120,8 @@ type substitution struct {
 }
 
 type badScalar struct {
-	path intent.Path
+	path  intent.Path
+	inKey bool
 	misuse
 }
 
@@ -169,7 +176,7 @@ func (s *substitution) key(n *yaml.Node, p intent.Path) {
 	}
 	value, bad := substitute(n.Value, s.vars)
 	for _, b := range bad {
-		s.bad = append(s.bad, badScalar{path: p.Join(value), misuse: b})
+		s.bad = append(s.bad, badScalar{path: p.Join(value), inKey: true, misuse: b})
 	}
 	n.Value, n.Tag = value, "!!str"
 }

@@ -1,0 +1,64 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+	"go.yaml.in/yaml/v3"
+)
+
+// despiteUnset are the findings that no value of a variable could mend, so that
+// a person hears of them together with the variables that have no value.
+var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-required"}
+
+// checkUnset looks for such findings in objects some of whose variables have no
+// value. Fields that hold a variable are passed over, and nothing is made of
+// the objects.
+func (r *Result) checkUnset(built *build.Result) {
+	for _, o := range built.Objects {
+		decoded, ok := manifest.Decode(o)
+		if !ok {
+			continue
+		}
+		for _, f := range decoded.Faults {
+			if f.Severity == diag.Error && slices.Contains(despiteUnset, f.Code) && !holdsVariable(o.Node, f.Path) {
+				r.Diags = append(r.Diags, r.position(f))
+			}
+		}
+	}
+	r.Diags = r.Diags.Hinted().Sorted()
+}
+
+// holdsVariable reports whether a variable stands in the field at p or, if that
+// is missing, in a key beside it.
+func holdsVariable(n *yaml.Node, p intent.Path) bool {
+	for _, elem := range p {
+		var next *yaml.Node
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if strings.Contains(n.Content[i].Value, "${") {
+				return true
+			}
+			if n.Content[i].Value == elem {
+				next = n.Content[i+1]
+			}
+		}
+		for i, c := range n.Content {
+			if n.Kind == yaml.SequenceNode && intent.Index(i) == elem {
+				next = c
+			}
+		}
+		if next == nil {
+			return n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "${")
+		}
+		n = next
+	}
+	return variableBelow(n)
+}
+
+func variableBelow(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "${") || slices.ContainsFunc(n.Content, variableBelow)
+}
