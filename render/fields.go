@@ -56,6 +56,8 @@ pruneDisabled                             pool    metadata.annotations.weir~prun
 pruneDisabled                             machine metadata.annotations.weir~prune
 keepVersions                              pool    metadata.annotations.weir~keep-versions
 keepVersions                              machine metadata.annotations.weir~keep-versions
+adopt                                     pool    metadata.annotations.weir~adopt
+adopt                                     machine metadata.annotations.weir~adopt
 followImages                              pool    metadata.annotations.weir~ami-policy
 followImages                              machine metadata.annotations.weir~ami-policy
 paused                                    pool    metadata.annotations.capi~paused

@@ -22,7 +22,9 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 		c.pool(&in.Set.Pools[i])
 	}
 	c.launchConfigDefaults()
-	c.orphans()
+	if !in.Policy.Adoption.Asked {
+		c.orphans()
+	}
 	c.needs.sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
@@ -46,11 +48,16 @@ type computation struct {
 	shared map[string]*sharedTemplate
 	// blocked is set once the current pool has an error: none of its steps stand.
 	blocked bool
+	// adopts says that the current pool takes something over.
+	adopts bool
 }
 
 // pool plans one pool: template first, then what uses it.
 func (c *computation) pool(pool *intent.Pool) {
-	c.hold, c.blocked = c.holdOf(pool), false
+	if c.in.Policy.Adoption.skips(pool) {
+		return
+	}
+	c.hold, c.blocked, c.adopts = c.holdOf(pool), false, false
 	for _, d := range pool.Blocked {
 		d.Severity = diag.Error
 		c.diags = append(c.diags, d)
@@ -86,6 +93,7 @@ func (c *computation) pool(pool *intent.Pool) {
 		})
 		return
 	}
+	c.adopted(before)
 	for i := before; i < len(c.steps); i++ {
 		c.steps[i].Pool = pool.Key.String()
 		if c.steps[i].Held == "" {
@@ -117,7 +125,7 @@ const codeConflict = "conflict"
 // the pool runs.
 func (c *computation) conflict(pool *intent.Pool, r Resource, name, why string) {
 	c.blockf(pool, nil, codeConflict, "the "+string(r)+" "+name+" exists and is not touched: "+why,
-		"rename the pool, or remove or hand over the existing resource")
+		"rename the pool, remove the existing resource, or take it over with weir adopt")
 	c.steps = append(c.steps, Step{
 		Verb: Adopt, Resource: r, Pool: pool.Key.String(), Name: name, Reason: why, Held: HeldConflict,
 	})

@@ -20,7 +20,7 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 		c.needs.GroupNames = append(c.needs.GroupNames, g.Name)
 	} else if found {
 		claim := Claim{Resource: AutoScalingGroup, Name: g.Name}
-		if o := c.groupOwnership(observed, c.in.Fleet.Wanted[claim]); !o.ours {
+		if o := c.groupOwnership(observed, c.in.Fleet.Wanted[claim]); !o.ours && !c.adoptGroup(pool, &observed, &o) {
 			c.conflict(pool, AutoScalingGroup, g.Name, o.why)
 		}
 	}
@@ -39,6 +39,7 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 		if subnets.Discovered && len(observed.SubnetIDs) > 0 {
 			subnets.Subnets = observed.SubnetIDs // nobody wrote them, so those it has stay
 		}
+		c.spare(pool, want, observed, &version)
 		c.updateGroup(pool, observed, version, subnets.Subnets)
 		c.rollGroup(pool, observed, version)
 	}

@@ -49,6 +49,8 @@ type Policy struct {
 	OwnTargetOnly bool
 	// DigestKey keys the HMAC that stands for user data in changes.
 	DigestKey []byte
+	// Adoption says what of others becomes the target's.
+	Adoption Adoption
 	// Secretless marks a plan that was made without the target's secrets.
 	Secretless bool
 }

@@ -29,7 +29,7 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	absent := c.in.State.Absent.Nodegroups[name]
 	if found {
 		claim := Claim{Resource: ManagedNodegroup, Name: n.Name, Cluster: n.ClusterName}
-		if o := c.in.Policy.owns(observed.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours {
+		if o := c.in.Policy.owns(observed.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptNodegroup(pool, &observed, &o) {
 			c.conflict(pool, ManagedNodegroup, n.Name, o.why)
 		}
 	} else if !absent {
@@ -294,7 +294,7 @@ func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 			// weir's own mark the group only.
 			t.Put[k] = GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, ownTagPrefix)}
 		}
-		c.step(w.pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
+		c.step(w.pool, Step{Verb: c.tagVerb(), Resource: AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
 			Changes: tagChanges(w.pool, put, remove, groupTagValues(g.Tags)), Do: t})
 	}
 }

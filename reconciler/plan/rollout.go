@@ -29,7 +29,7 @@ func (c *computation) updatesDirectly(pool *intent.Pool, have Group, version wan
 
 // runsWanted reports whether the group is set to the wanted launch configuration.
 func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVersion) bool {
-	return version.resolves(have.Template) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	return (version.resolves(have.Template) || version.follows(have.Template)) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 }
 
 // stale counts the instances that do not run the wanted version.
@@ -39,7 +39,7 @@ func stale(have Group, version wantedVersion) int {
 		if i.Leaving() {
 			continue
 		}
-		if !version.resolves(i.Template) {
+		if !version.runs(i.Template) {
 			n++
 		}
 	}

@@ -17,6 +17,10 @@ type wantedVersion struct {
 	// template is the observed template; found is false where it is to be created.
 	template Template
 	found    bool
+	// foreign says that the wanted content is in a version which weir did not make.
+	// handover and spared are as spare finds them.
+	foreign, handover bool
+	spared            map[int64]bool
 }
 
 func (w wantedVersion) made() bool { return w.ref.Version == "" }
@@ -45,7 +49,7 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 		return c.createTemplate(pool, want), true
 	}
 	claim := Claim{Resource: LaunchTemplate, Name: want.name}
-	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours {
+	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptTemplate(pool, want, &t, &o) {
 		c.conflict(pool, LaunchTemplate, want.name, o.why)
 		return w, false
 	}
@@ -59,6 +63,7 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 	w = wantedVersion{template: t, found: true}
 	for _, v := range candidates {
 		if want.is(v) {
+			w.foreign = !madeByWeir(v)
 			w.number, w.ref = v.Number, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}
 			c.noteVersions(pool, want, t, v)
 			c.prune(pool, want, t, v.Number, inUse)
@@ -175,7 +180,7 @@ const maxCandidates = 6
 func (c *computation) candidates(t Template, inUse []TemplateRef) (out []TemplateVersion, read bool) {
 	numbers := []int64{t.LatestVersion}
 	for _, ref := range inUse {
-		if n, err := strconv.ParseInt(ref.Version, 10, 64); err == nil && ref.ID == t.ID && !slices.Contains(numbers, n) {
+		if n := versionOf(t, ref); n > 0 && ref.ID == t.ID && !slices.Contains(numbers, n) {
 			numbers = append(numbers, n)
 		}
 	}
@@ -238,7 +243,8 @@ func (c *computation) planDefault(pool *intent.Pool, w wantedVersion) {
 		c.settle(pool)
 		return
 	}
-	if !w.found || w.made() || w.template.DefaultVersion == w.number {
+	// Where nothing was rolled out, the default version stays as it was found.
+	if !w.found || w.made() || w.foreign || w.handover || w.template.DefaultVersion == w.number {
 		return
 	}
 	c.step(pool, Step{

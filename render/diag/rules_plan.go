@@ -23,6 +23,7 @@ var lookupRules = []rule{
 }
 
 var planRules = []rule{
+	{"adopted-instances", "i", "machines of a group that was adopted run versions that weir did not make", "Nothing is to be done: they are replaced when the pool's launch configuration changes."},
 	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool, adopt the resource, or remove it."},
 	{"contested-name", "e", "several targets want the same resource", "Give the pools different names, or put them in different accounts or regions."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},

@@ -158,6 +158,9 @@ type Pool struct {
 	// FollowImages is weir.dev/ami-policy: follow: a newly published image is
 	// rolled out. Otherwise the image stays until the manifests change.
 	FollowImages bool `json:"followImages,omitempty"`
+	// Adopt is weir.dev/adopt: "true": what the pool's names belong to already is
+	// taken over, where the target's configuration allows it.
+	Adopt bool `json:"adopt,omitempty"`
 
 	Replicas Number `json:"replicas"`
 	// ReplicasManagedExternally is cluster.x-k8s.io/replicas-managed-by.

@@ -20,6 +20,7 @@ const (
 	annotationPrune        = groupWeir + "/prune"
 	annotationKeepVersions = groupWeir + "/keep-versions"
 	annotationAMIPolicy    = groupWeir + "/ami-policy"
+	annotationAdopt        = groupWeir + "/adopt"
 
 	// ownTemplatePrefix begins the keys by which a pool names a launch template
 	// that it brings along.
@@ -62,6 +63,12 @@ func readAnnotations(objects []annotated, p *intent.Pool) {
 			p.KeepVersions = int32(n)
 		}
 	}
+	if v, in, ok := annotation(objects, annotationAdopt); ok {
+		p.Adopt = v == "true"
+		if v != "true" && v != "false" {
+			in.error(annotationPath(annotationAdopt), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationAdopt, v), `it must be "true" or "false", in quotes`)
+		}
+	}
 	if v, in, ok := annotation(objects, annotationAMIPolicy); ok {
 		p.FollowImages = v == "follow"
 		if v != "follow" && v != "keep" {
@@ -78,8 +85,8 @@ const maxVersions = 9998
 // checkAnnotations reports keys of weir's that are misspelt, not carried by this
 // version, or on an object where they are not read.
 func checkAnnotations(a annotated, pool bool) {
-	known := []string{annotationPrune, annotationKeepVersions, annotationAMIPolicy}
-	coming := []string{groupWeir + "/replace", groupWeir + "/adopt", groupWeir + "/architecture"}
+	known := []string{annotationPrune, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
+	coming := []string{groupWeir + "/replace", groupWeir + "/architecture"}
 	for _, key := range slices.Sorted(maps.Keys(a.meta.Annotations)) {
 		if !strings.HasPrefix(key, groupWeir+"/") {
 			continue

@@ -144,6 +144,9 @@ type Target struct {
 	// Mode is correct (the default) or report: show drift, change nothing.
 	Mode  string `yaml:"mode"`
 	Prune Prune  `yaml:"prune"`
+	// AllowAdopt lets the annotation weir.dev/adopt in the manifests take over
+	// resources that no weir owns.
+	AllowAdopt bool `yaml:"allowAdopt"`
 	// Suspend plans and never writes.
 	Suspend bool `yaml:"suspend"`
 }

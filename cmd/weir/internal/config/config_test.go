@@ -46,6 +46,7 @@ targets:
   varsFrom: [{file: vars.yaml}]
   mode: report
   prune: {enabled: true, limit: 30%}
+  allowAdopt: true
   suspend: true
 `
 
@@ -71,7 +72,7 @@ func TestParseWhole(t *testing.T) {
 			AllowedRoleARNs: []string{"arn:aws:iam::000000000000:role/other"}, EndpointURL: "http://127.0.0.1:1",
 			Network: Network{VPCID: "vpc-1", SubnetIDs: []string{"subnet-1"}, SecurityGroupIDs: []string{"sg-1"}},
 			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []VarsFrom{{File: "/etc/weir/vars.yaml"}},
-			Mode: Report, Prune: Prune{Enabled: true, Limit: Limit{Percent: 30}}, Suspend: true,
+			Mode: Report, Prune: Prune{Enabled: true, Limit: Limit{Percent: 30}}, AllowAdopt: true, Suspend: true,
 		}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {

@@ -264,8 +264,8 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		Policy: plan.Policy{
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
 			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
-			KeepVersions: int32(f.o.Config.KeepVersions),
-			Prune:        plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
+			KeepVersions: int32(f.o.Config.KeepVersions), Adoption: plan.Adoption{Annotated: t.AllowAdopt},
+			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
 		Source:  t.Source, Ref: snap.Ref, Commit: plan.Commit{Revision: snap.Revision, Subject: snap.Subject},

@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Adoption says which resources that somebody else made, or another weir owns,
+// become the target's. The zero value adopts nothing.
+//
+// Adopting writes tags and nothing else, one call for each resource, in which all
+// of weir's tags are set together: whoever of two adopters writes last has a
+// resource whole, and no resource is ever marked for two. The group or nodegroup
+// comes before its template, because a former owner that still prunes must lose
+// what holds machines first. Where two adopters end with one of the two each,
+// both report a conflict and neither writes again. A pool that is adopted by half
+// is adopted by the next attempt: what is the target's already is left out.
+type Adoption struct {
+	// Annotated lets the annotation weir.dev/adopt take over what no weir owns.
+	Annotated bool
+	// Asked makes it a pass for adopting alone: what is not part of that is not
+	// planned. All pools are meant, or Pools ("namespace/name").
+	Asked bool
+	Pools map[string]bool
+	// From is the instance whose resources are taken over besides, with Asked.
+	From string
+}
+
+// skips reports whether the pass is not about the pool.
+func (a Adoption) skips(pool *intent.Pool) bool {
+	return a.Asked && a.Pools != nil && !a.Pools[pool.Key.String()]
+}
+
+// toolTags begin the keys that other tools and services of AWS mark as theirs.
+var toolTags = []struct{ prefix, whose string }{
+	{"aws:cloudformation:", "a CloudFormation stack"},
+	{"karpenter.sh/", "Karpenter"},
+	{"karpenter.k8s.aws/", "Karpenter"},
+	{"eks:", "EKS"},
+}
+
+const tagKubernetesCluster = "kubernetes.io/cluster/"
+
+// neverAdopted says why a resource is nobody's to take over, "" if it may be: it
+// is another tool's, which would go on changing it, or another cluster's.
+func neverAdopted(have, want map[string]string) string {
+	for _, k := range sortedKeys(have) {
+		for _, t := range toolTags {
+			if strings.HasPrefix(k, t.prefix) {
+				return "it belongs to " + t.whose + ", as its tag " + k + " says, and is never adopted"
+			}
+		}
+		cluster, isCluster := strings.CutPrefix(k, tagClusterPrefix)
+		if !isCluster && have[k] == "owned" {
+			cluster, isCluster = strings.CutPrefix(k, tagKubernetesCluster)
+		}
+		if _, wanted := want[k]; isCluster && !wanted {
+			return "it belongs to another cluster, " + quote(cluster) + ", as its tag " + k + " says"
+		}
+	}
+	return ""
+}
+
+// mayAdopt decides whether what is not the target's may become it. Where it may
+// not although somebody asked, o says why.
+func (c *computation) mayAdopt(pool *intent.Pool, have, want map[string]string, o *ownership) bool {
+	p, a := c.in.Policy, c.in.Policy.Adoption
+	owner := have[TagOwner]
+	if !a.Asked && (!pool.Adopt || !a.Annotated) {
+		if pool.Adopt && owner == "" {
+			o.why += "; annotation weir.dev/adopt has no effect, because the target's configuration does not say allowAdopt"
+		}
+		return false
+	}
+	if why := neverAdopted(have, want); why != "" {
+		o.why = why
+		return false
+	}
+	switch {
+	case owner == "":
+		return true
+	case owner == p.Instance && !p.OwnTargetOnly && (have[TagSource] == p.Source || slices.Contains(p.Sources, have[TagSource])):
+		return false // a matter between targets of this instance
+	case a.Asked && a.From == owner:
+		return true
+	}
+	o.why += "; weir adopt --from " + owner + " takes it over"
+	return false
+}
+
+// adopting is one resource that becomes the target's.
+type adopting struct {
+	resource Resource
+	name     string
+	have     map[string]string
+	put      map[string]string
+	remove   []string
+}
+
+// tags are the resource's once it is adopted.
+func (a adopting) tags() map[string]string {
+	out := withTags(a.have, a.put)
+	for _, k := range a.remove {
+		delete(out, k)
+	}
+	return out
+}
+
+func (c *computation) adopt(pool *intent.Pool, a adopting, do Action) {
+	why := "it is nobody's"
+	switch owner := a.have[TagOwner]; {
+	case owner != "":
+		why = "it belongs to the weir instance " + quote(owner)
+	case hasCAPATag(a.have):
+		why = "it belongs to Cluster API Provider AWS"
+	}
+	c.adopts = true
+	c.step(pool, Step{Verb: Adopt, Resource: a.resource, Name: a.name, Reason: why + "; only its tags change",
+		Changes: tagChanges(pool, a.put, a.remove, a.have), Do: do})
+}
+
+// adoptGroup plans to take a group over, and has the rest of the plan see it as
+// it then is.
+func (c *computation) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool {
+	a := adopting{resource: AutoScalingGroup, name: g.Name, have: groupTagValues(g.Tags)}
+	want := c.groupTags(pool)
+	if g.Deleting || !c.mayAdopt(pool, a.have, want, o) {
+		return false
+	}
+	a.put, a.remove = missingTags(want, a.have)
+	t := TagGroup{Group: g.Name, Put: map[string]GroupTag{}, Remove: a.remove}
+	for k, v := range a.put {
+		t.Put[k] = GroupTag{Value: v}
+	}
+	c.adopt(pool, a, t)
+	g.Tags = maps.Clone(g.Tags)
+	if g.Tags == nil {
+		g.Tags = map[string]GroupTag{}
+	}
+	maps.Copy(g.Tags, t.Put)
+	for _, k := range t.Remove {
+		delete(g.Tags, k)
+	}
+	return true
+}
+
+// adoptTemplate is adoptGroup for a launch template.
+func (c *computation) adoptTemplate(pool *intent.Pool, want *wantTemplate, t *Template, o *ownership) bool {
+	a := adopting{resource: LaunchTemplate, name: t.Name, have: t.Tags}
+	if !c.mayAdopt(pool, a.have, want.tags, o) {
+		return false
+	}
+	a.put, a.remove = missingTags(want.tags, a.have)
+	c.adopt(pool, a, TagLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}, Put: a.put, Remove: a.remove})
+	t.Tags = a.tags()
+	return true
+}
+
+// adoptNodegroup is adoptGroup for a nodegroup. Its tags must be those of this
+// pass: what is remembered may be out of date.
+func (c *computation) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownership) bool {
+	a := adopting{resource: ManagedNodegroup, name: n.Name, have: n.Tags}
+	want := c.in.Policy.allTags(pool, pool.Nodegroup.Tags)
+	if n.Status == "DELETING" || !c.mayAdopt(pool, a.have, want, o) {
+		return false
+	}
+	if !n.DescribedAtPass {
+		c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
+	}
+	a.put, a.remove = missingTags(want, a.have)
+	c.adopt(pool, a, TagNodegroup{NodegroupName: n.NodegroupName, ARN: n.ARN, Put: a.put, Remove: a.remove})
+	n.Tags = a.tags()
+	return true
+}
+
+// tagVerb is the verb of a step that tags what is behind a nodegroup.
+func (c *computation) tagVerb() Verb {
+	if c.adopts {
+		return Adopt
+	}
+	return Update
+}
+
+// adopted arranges the steps of a pool, those from the given position on: what is
+// adopted comes first, and all else waits for a later pass, so that a pass which
+// adopts changes tags only and still shows what will follow.
+func (c *computation) adopted(from int) {
+	if !c.adopts {
+		if c.in.Policy.Adoption.Asked {
+			c.steps = c.steps[:from]
+		}
+		return
+	}
+	own := c.steps[from:]
+	slices.SortStableFunc(own, func(a, b Step) int {
+		switch {
+		case (a.Verb == Adopt) == (b.Verb == Adopt):
+			return 0
+		case a.Verb == Adopt:
+			return -1
+		}
+		return 1
+	})
+	for i := range own {
+		own[i].Later = own[i].Later || own[i].Verb != Adopt
+	}
+}

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is another tool's or another cluster's is never taken over, whoever asks
+// for it and however often its tags are right otherwise.
+func TestNeverAdopted(t *testing.T) {
+	const capa = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+	want := map[string]string{"Name": "web", capa + "demo": "owned", "kubernetes.io/cluster/demo": "owned"}
+	for name, c := range map[string]struct {
+		have map[string]string
+		why  string
+	}{
+		"nothing":                 {nil, ""},
+		"somebody's own tags":     {map[string]string{"team": "x", "Name": "other"}, ""},
+		"the cluster's":           {map[string]string{capa + "demo": "owned", "kubernetes.io/cluster/demo": "owned"}, ""},
+		"CloudFormation's":        {map[string]string{"aws:cloudformation:stack-name": "x"}, "CloudFormation"},
+		"Karpenter's":             {map[string]string{"karpenter.sh/nodepool": "x"}, "Karpenter"},
+		"Karpenter's class":       {map[string]string{"karpenter.k8s.aws/ec2nodeclass": "x"}, "Karpenter"},
+		"a nodegroup's":           {map[string]string{"eks:nodegroup-name": "x", capa + "demo": "owned"}, "EKS"},
+		"another cluster's":       {map[string]string{capa + "other": "owned"}, "another cluster"},
+		"another cluster's nodes": {map[string]string{"kubernetes.io/cluster/other": "owned"}, "another cluster"},
+		"shared with another":     {map[string]string{"kubernetes.io/cluster/other": "shared"}, ""},
+	} {
+		got := neverAdopted(c.have, want)
+		if (c.why == "") != (got == "") || !strings.Contains(got, c.why) {
+			t.Errorf("%s: got %q, want %q", name, got, c.why)
+		}
+	}
+}
+
+// Who may take over what belongs to whom.
+func TestMayAdopt(t *testing.T) {
+	pool := groupPool("web", "m5.large", 1)
+	policy := Policy{Instance: "me", Target: "blue", Source: "aaa", Sources: []string{"aaa"}}
+	tags := func(owner, source, target string) map[string]string {
+		return map[string]string{TagOwner: owner, TagSource: source, TagTarget: target}
+	}
+	path := policy
+	path.OwnTargetOnly = true
+	for name, c := range map[string]struct {
+		policy   Policy
+		adoption Adoption
+		have     map[string]string
+		want     bool
+		says     string
+	}{
+		"nobody asks":                    {policy, Adoption{}, nil, false, ""},
+		"the configuration forbids it":   {policy, Adoption{}, nil, false, "allowAdopt"},
+		"annotated":                      {policy, Adoption{Annotated: true}, nil, true, ""},
+		"annotated, another weir's":      {policy, Adoption{Annotated: true}, tags("you", "aaa", "blue"), false, "--from you"},
+		"asked":                          {policy, Adoption{Asked: true}, nil, true, ""},
+		"asked, an empty owner":          {policy, Adoption{Asked: true}, tags("", "", ""), true, ""},
+		"asked, another weir's":          {policy, Adoption{Asked: true}, tags("you", "aaa", "blue"), false, "--from you"},
+		"asked, from another":            {policy, Adoption{Asked: true, From: "they"}, tags("you", "aaa", "blue"), false, "--from you"},
+		"asked, from it":                 {policy, Adoption{Asked: true, From: "you"}, tags("you", "zzz", "red"), true, ""},
+		"of another source of ours":      {policy, Adoption{Asked: true, From: "me"}, tags("me", "zzz", "blue"), true, ""},
+		"of another target of ours":      {policy, Adoption{Asked: true, From: "me"}, tags("me", "aaa", "red"), false, ""},
+		"of another target, path mode":   {path, Adoption{Asked: true, From: "me"}, tags("me", "aaa", "red"), true, ""},
+		"of another target, not by name": {path, Adoption{Asked: true}, tags("me", "aaa", "red"), false, "--from me"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pool
+			p.Adopt = c.adoption.Annotated || strings.Contains(c.says, "allowAdopt")
+			c.policy.Adoption = c.adoption
+			o := ownership{why: "x"}
+			comp := &computation{in: Input{Policy: c.policy}}
+			if got := comp.mayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.why, c.says) {
+				t.Errorf("got %v, %q", got, o.why)
+			}
+		})
+	}
+}
