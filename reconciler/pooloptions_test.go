@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -126,5 +129,95 @@ func TestAChangedPoolOptionIsSaidByItsField(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)
+	}
+}
+
+const managedManifests = `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: demo}
+spec:
+  controlPlaneRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: AWSManagedControlPlane, name: cp}
+  infrastructureRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: AWSManagedControlPlane, name: cp}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: AWSManagedControlPlane
+metadata: {name: cp}
+spec: {eksClusterName: demo}
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: web}
+spec:
+  clusterName: demo
+  replicas: 1
+  template:
+    spec:
+      clusterName: demo
+      bootstrap: {dataSecretName: ""}
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSManagedMachinePool, name: web}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedMachinePool
+metadata: {name: web}
+spec:
+  amiType: AL2023_x86_64_STANDARD
+  eksNodegroupName: web
+`
+
+// A nodegroup gets its options through a launch template, which holds them alone
+// where the pool writes none; EKS takes what is not refused in the manifests.
+func TestPoolOptionsOfANodegroup(t *testing.T) {
+	for name, pool := range map[string]string{
+		"without a template": "  instanceType: m5.large\n",
+		"with a template":    "  awsLaunchTemplate: {instanceType: m5.large, additionalSecurityGroups: [{id: $G}]}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.someImage()
+			group := w.someGroup()
+			manifests := strings.ReplaceAll(managedManifests+pool, "$G", group)
+			blue := target("blue", withOptions(t, manifests, "AWSManagedMachinePool", "web",
+				"networkInterfaces: [{deviceIndex: 0, interfaceType: interface}]\nplacement: {groupName: close}\nmonitoring: {enabled: true}\nebsOptimized: true"))
+			w.settle(blue)
+			w.restart()
+			w.srv.ResetCalls()
+			w.must(reconciler.Apply, blue)
+			if _, writes := w.calls(); writes != 0 || len(w.numbers("cp-web")) != 1 {
+				t.Errorf("writes after convergence: %v, versions %v", w.srv.CallCounts(), w.numbers("cp-web"))
+			}
+			want := `{"Placement": {"GroupName": "close"}, "Monitoring": {"Enabled": true}, "EbsOptimized": true, "TagSpecifications": null, "InstanceType": null}`
+			if name == "with a template" {
+				want = `{"Placement": {"GroupName": "close"}, "InstanceType": "m5.large"}`
+			}
+			w.holds("cp-web", want)
+			// The cluster's group has to be there, for the nodes could not join.
+			groups := w.versions("cp-web").LaunchTemplateVersions[0].LaunchTemplateData.NetworkInterfaces[0].Groups
+			if added := slices.Contains(groups, group); len(groups) == 0 || added != (name == "with a template") {
+				t.Errorf("security groups %v, the pool's is %s", groups, group)
+			}
+		})
+	}
+}
+
+// Options that are taken away are taken out of the template, and one that
+// somebody added by hand is drift.
+func TestPoolOptionsGoAsTheyCame(t *testing.T) {
+	w := newWorld(t)
+	manifests := writtenText("web", "", "awsLaunchTemplate: {instanceType: m5.large}")
+	w.settle(target("blue", withOptions(t, manifests, "AWSMachinePool", "web", "placement: {groupName: a}\nnetworkInterfaces: [{deviceIndex: 0, interfaceType: efa}]")))
+	plain := target("blue", written(t, "web", "", "awsLaunchTemplate: {instanceType: m5.large}"))
+	w.settle(plain)
+	if n := w.numbers("web"); len(n) != 2 {
+		t.Errorf("versions %v, want two", n)
+	}
+	w.holds("web", `{"Placement": null, "NetworkInterfaces": null}`)
+	n := w.byHand("web", func(d *types.RequestLaunchTemplateData) {
+		d.Placement = &types.LaunchTemplatePlacementRequest{GroupName: aws.String("elsewhere")}
+	})
+	w.setVersion("web", n)
+	w.settle(plain)
+	if v := w.group("web").LaunchTemplate; aws.ToString(v.Version) != "2" {
+		t.Errorf("the group runs version %s, want 2", aws.ToString(v.Version))
 	}
 }

@@ -117,6 +117,18 @@ func (b *builder) applyPoolOptions(d *draft) {
 	}
 	d.checkOverlap(b.poolSource(d.Infrastructure), t)
 	t.addTo(&d.LaunchTemplate.Data)
+	d.coreGroups(t)
+}
+
+// coreGroups gives the cluster's security groups to network interfaces of a
+// managed pool that name none: EKS adds its own only to templates without network
+// interfaces, and the nodes could not join with the VPC's default group.
+func (d *draft) coreGroups(t *TemplateOptions) {
+	core := intent.Lookup{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}
+	bare := slices.ContainsFunc(t.NetworkInterfaces, func(n NetworkInterface) bool { return len(n.Groups) == 0 })
+	if lt := d.LaunchTemplate; bare && !slices.Contains(lt.SecurityGroups, core) {
+		lt.SecurityGroups = append([]intent.Lookup{core}, lt.SecurityGroups...)
+	}
 }
 
 // templateForOptions gives a managed pool without awsLaunchTemplate a template

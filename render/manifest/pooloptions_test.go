@@ -1,7 +1,6 @@
 package manifest_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -137,7 +136,8 @@ func TestPoolOptionsMakeATemplate(t *testing.T) {
 	if p.LaunchTemplate.Name != "cp-web" || p.Options.Name != "extra" || p.Nodegroup.InstanceType != "m5.large" {
 		t.Errorf("template %q with options %q, instance type %q", p.LaunchTemplate.Name, p.Options.Name, p.Nodegroup.InstanceType)
 	}
-	if len(p.LaunchTemplate.SecurityGroups) != 0 || slices.Contains(p.Lookups(), intent.Lookup{Kind: intent.CoreSecurityGroups}) {
-		t.Error("the template has security groups, which EKS gives it")
+	core := intent.Lookup{Kind: intent.CoreSecurityGroups, Cluster: p.ClusterKey}
+	if d := cmp.Diff([]intent.Lookup{core}, p.LaunchTemplate.SecurityGroups); d != "" {
+		t.Errorf("security groups of the interface (-want +got):\n%s", d)
 	}
 }
