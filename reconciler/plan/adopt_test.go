@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // What is another tool's or another cluster's is never taken over, whoever asks
@@ -72,5 +75,36 @@ func TestMayAdopt(t *testing.T) {
 				t.Errorf("got %v, %q", got, o.why)
 			}
 		})
+	}
+}
+
+// A template that pools share moves to another weir with them, and is left to its
+// owner where none of the pools that are asked for uses it.
+func TestASharedTemplateMovesWithItsPools(t *testing.T) {
+	m := newModel()
+	pools := func() []intent.Pool {
+		return sharing(0, groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 1), nodegroupPool("n", 1))
+	}
+	old := testInput(pools()...)
+	m.converge(t, old)
+	next := testInput(pools()...)
+	next.Policy.Instance = "next"
+	asked := next
+	asked.Policy.Adoption = Adoption{Asked: true, From: old.Policy.Instance, Pools: map[string]bool{"default/n": true}}
+	p, _ := m.pass(t, asked)
+	if got := verbs(p); slices.Contains(got, "adopt launch-template "+sharedGroup) || !slices.Contains(got, "adopt launch-template c-workers-managed") {
+		t.Errorf("one pool: %v", got)
+	}
+	asked.Policy.Adoption.Pools = nil
+	p, _ = m.pass(t, asked)
+	if p.Runnable() != len(p.Steps) || slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Verb != Adopt || s.Later }) {
+		t.Errorf("all pools: %v", verbs(p))
+	}
+	m.apply(p)
+	if p, _ = m.pass(t, next); !p.Empty() {
+		t.Errorf("afterwards: %v %v", verbs(p), p.Diagnostics)
+	}
+	if p, _ = m.pass(t, old); p.Runnable() != 0 {
+		t.Errorf("the former owner would do %v", verbs(p))
 	}
 }

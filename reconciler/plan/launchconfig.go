@@ -83,8 +83,11 @@ func (c *computation) launchConfigs() {
 		if !ok || len(c.in.Fleet.Contested[Claim{Resource: LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0 {
 			continue // each pool says so
 		}
+		if !slices.ContainsFunc(s.users, func(p *intent.Pool) bool { return !c.in.Policy.Adoption.skips(p) }) {
+			continue
+		}
 		steps, diags := len(c.steps), len(c.diags)
-		c.hold, c.blocked = c.holdOfAll(s), false
+		c.hold, c.blocked, c.adopts = c.holdOfAll(s), false, false
 		var inUse []TemplateRef
 		for _, u := range s.users {
 			for _, ref := range c.refsOf(u) {
@@ -103,6 +106,8 @@ func (c *computation) launchConfigs() {
 			s.known = false
 			s.problem = firstError(c.diags[diags:])
 			c.steps = slices.DeleteFunc(c.steps, func(st Step) bool { return st.Pool == pool.Key.String() && st.Held != HeldConflict })
+		} else {
+			c.adopted(steps)
 		}
 		c.belong(s, c.steps[steps:], c.diags[diags:])
 	}
@@ -194,7 +199,7 @@ func (c *computation) launchConfigDefaults() {
 	for _, key := range sortedKeys(c.shared) {
 		s := c.shared[key]
 		pool, ok := s.stand()
-		if !ok || !s.known || len(s.settled) < len(s.users) {
+		if !ok || !s.known || len(s.settled) < len(s.users) || c.in.Policy.Adoption.Asked {
 			continue
 		}
 		before := len(c.steps)
