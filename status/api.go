@@ -9,11 +9,12 @@ import (
 )
 
 type apiPools struct {
-	Pools []plan.PoolStatus `json:"pools"`
+	Pools         []plan.PoolStatus         `json:"pools"`
+	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
 }
 
 func (w *web) apiPools(rw http.ResponseWriter, _ *http.Request) {
-	w.writeJSON(rw, apiPools{Pools: w.board.Pools()})
+	w.writeJSON(rw, apiPools{Pools: w.board.Pools(), LaunchConfigs: w.board.LaunchConfigs()})
 }
 
 type apiTargets struct {
@@ -42,13 +43,15 @@ type apiTarget struct {
 }
 
 type apiOutcome struct {
-	Verb     plan.Verb          `json:"verb"`
-	Resource plan.Resource      `json:"resource"`
-	Pool     string             `json:"pool"`
-	Name     string             `json:"name"`
-	Status   plan.OutcomeStatus `json:"status"`
-	Error    string             `json:"error,omitempty"`
-	Duration float64            `json:"durationSeconds"`
+	Verb     plan.Verb     `json:"verb"`
+	Resource plan.Resource `json:"resource"`
+	Pool     string        `json:"pool"`
+	// LaunchConfig is set in place of Pool for what several pools share.
+	LaunchConfig string             `json:"launchConfig,omitempty"`
+	Name         string             `json:"name"`
+	Status       plan.OutcomeStatus `json:"status"`
+	Error        string             `json:"error,omitempty"`
+	Duration     float64            `json:"durationSeconds"`
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, _ *http.Request) {
@@ -76,7 +79,7 @@ func apiTargetOf(t TargetState) apiTarget {
 	}
 	for _, o := range r.Outcomes {
 		out := apiOutcome{
-			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, Name: o.Step.Name,
+			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, LaunchConfig: o.Step.LaunchConfig, Name: o.Step.Name,
 			Status: o.Status, Duration: o.Duration.Seconds(),
 		}
 		if o.Err != nil {

@@ -60,8 +60,9 @@ type TargetState struct {
 	Applied *plan.Report
 	// Pools are those of the last pass that could tell, at PoolsAt: a render
 	// that fails says nothing about the pools in AWS.
-	Pools   []plan.PoolStatus
-	PoolsAt time.Time
+	Pools         []plan.PoolStatus
+	LaunchConfigs []plan.LaunchConfigStatus
+	PoolsAt       time.Time
 	// ConvergedSince holds, by namespace/name, when a pool was first seen
 	// converged; it lacks pools that are not.
 	ConvergedSince map[string]time.Time
@@ -202,7 +203,7 @@ func (b *Board) Report(_ context.Context, r *plan.Report) {
 	}
 	// Without a plan nothing was observed, so the earlier pools stand.
 	if r.Plan != nil || len(r.Pools) > 0 {
-		next.Pools, next.PoolsAt = r.Pools, at
+		next.Pools, next.LaunchConfigs, next.PoolsAt = r.Pools, r.LaunchConfigs, at
 		next.ConvergedSince = convergedSince(old.ConvergedSince, r.Pools, at)
 	}
 	b.targets[r.Target] = next

@@ -209,10 +209,10 @@ func events(old TargetState, r *plan.Report, at time.Time) []Event {
 			if o.Step.Reason != "" {
 				text += ": " + o.Step.Reason
 			}
-			add(string(o.Step.Resource)+"-"+string(o.Step.Verb), o.Step.Pool, text)
+			add(string(o.Step.Resource)+"-"+string(o.Step.Verb), o.Step.Owner(), text)
 		case plan.Failed:
 			if !failedBefore(old.Last, o) {
-				add("step-failed", o.Step.Pool, failureWords(o))
+				add("step-failed", o.Step.Owner(), failureWords(o))
 			}
 		case plan.Skipped, plan.Held:
 			// A held step stands in every pass; the page shows it with its plan.

@@ -48,6 +48,10 @@ func (f Redact) report(r *plan.Report) *plan.Report {
 	for i, p := range r.Pools {
 		out.Pools[i] = f.pool(p)
 	}
+	out.LaunchConfigs = make([]plan.LaunchConfigStatus, len(r.LaunchConfigs))
+	for i, s := range r.LaunchConfigs {
+		out.LaunchConfigs[i] = f.launchConfig(s)
+	}
 	if r.Err != nil {
 		out.Err = f.err(r.Err)
 	}

@@ -130,6 +130,7 @@ type targetView struct {
 	Faults             []faultView
 	MoreFaults         int
 	Pools              []poolView
+	LaunchConfigs      []launchConfigView
 	PoolsAt            moment // set where the pools are older than the last pass
 	Held               int
 }
@@ -284,6 +285,7 @@ func (w *web) targetView(t TargetState) targetView {
 	for _, p := range t.Pools {
 		v.Pools = append(v.Pools, w.poolView(t, p))
 	}
+	v.LaunchConfigs = launchConfigViews(t.LaunchConfigs)
 	r := t.Last
 	if r == nil {
 		return v

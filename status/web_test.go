@@ -201,7 +201,7 @@ func TestHeadersAndMethods(t *testing.T) {
 }
 
 func TestAPIPools(t *testing.T) {
-	if body := get(t, testBoard(), "/api/v1/pools").Body.String(); body != "{\n  \"pools\": []\n}\n" {
+	if body := get(t, testBoard(), "/api/v1/pools").Body.String(); body != "{\n  \"pools\": [],\n  \"launchConfigs\": []\n}\n" {
 		t.Errorf("no pools: %s", body)
 	}
 	b := testBoard()

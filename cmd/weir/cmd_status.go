@@ -50,26 +50,33 @@ func statusCommand(s surroundings) *cobra.Command {
 	c.Flags().StringVar(&address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
 	outputFlag(c, &output, outputText, outputJSON)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		pools, err := readPools(c, s, &flags, address, args)
+		found, err := readPools(c, s, &flags, address, args)
 		var partly codeError
 		if err != nil && !errors.As(err, &partly) {
 			return err
 		}
 		if output == outputJSON {
-			return errors.Join(show.PoolsJSON(s.stdout, pools), err)
+			return errors.Join(show.PoolsJSON(s.stdout, found.Pools, found.LaunchConfigs), err)
 		}
-		s.printer(s.stdout).Pools(pools)
+		s.printer(s.stdout).Pools(found.Pools)
+		s.printer(s.stdout).LaunchConfigs(found.LaunchConfigs)
 		return err
 	}
 	return c
 }
 
+// standing is what a daemon answers at /api/v1/pools.
+type standing struct {
+	Pools         []plan.PoolStatus         `json:"pools"`
+	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
+}
+
 // readPools returns the pools of a daemon or of AWS. Where some targets cannot be
 // read, it says why and returns the rest with a codeError.
-func readPools(c *cobra.Command, s surroundings, flags *passFlags, address string, args []string) ([]plan.PoolStatus, error) {
+func readPools(c *cobra.Command, s surroundings, flags *passFlags, address string, args []string) (standing, error) {
 	ctx := c.Context()
 	if err := flags.fits(c); err != nil {
-		return nil, err
+		return standing{}, err
 	}
 	reading := flags.pathOnly(c)
 	if reading == "" {
@@ -77,9 +84,9 @@ func readPools(c *cobra.Command, s surroundings, flags *passFlags, address strin
 	}
 	switch {
 	case address != "" && reading != "":
-		return nil, usage("leave one of them out", "%s is for reading AWS, and --address for asking a daemon", reading)
+		return standing{}, usage("leave one of them out", "%s is for reading AWS, and --address for asking a daemon", reading)
 	case address != "" && flags.config != "":
-		return nil, usage("leave one of them out", "--address and --config both say which daemon to ask")
+		return standing{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
 	case address != "":
 		return askTargets(ctx, address, args)
 	case flags.config != "" && reading != "":
@@ -87,36 +94,37 @@ func readPools(c *cobra.Command, s surroundings, flags *passFlags, address strin
 	case flags.config != "":
 		cfg, err := s.loadConfig(flags.config)
 		if err != nil {
-			return nil, err
+			return standing{}, err
 		}
-		pools, err := askTargets(ctx, reachable("http://"+cfg.Listen), args)
+		found, err := askTargets(ctx, reachable("http://"+cfg.Listen), args)
 		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return pools, err
+			return found, err
 		}
 		fmt.Fprintf(s.stderr, "no daemon answers at %s; reading AWS\n", cfg.Listen)
 	case reading == "" && !isPath(args):
-		pools, err := askTargets(ctx, "http://"+config.DefaultListen, args)
+		found, err := askTargets(ctx, "http://"+config.DefaultListen, args)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, hinted(err, "start weir run, or give its --address, or a PATH and --region to read AWS directly")
+			return standing{}, hinted(err, "start weir run, or give its --address, or a PATH and --region to read AWS directly")
 		}
-		return pools, err
+		return found, err
 	}
 	w, err := flags.open(c, s, args, s.quiet())
 	if err != nil {
-		return nil, err
+		return standing{}, err
 	}
 	defer w.close()
-	var pools []plan.PoolStatus
+	var found standing
 	code := exitOK
 	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
-		pools = append(pools, r.Pools...)
+		found.Pools = append(found.Pools, r.Pools...)
+		found.LaunchConfigs = append(found.LaunchConfigs, r.LaunchConfigs...)
 		if r.Err != nil || r.Plan == nil {
 			code = exitError
 			fmt.Fprintf(s.stderr, "target %s:\n", show.Clean(r.Target))
 			s.printer(s.stderr).Diagnostics(show.PlanOf(r).Diagnostics)
 		}
 	}
-	return pools, withCode(code)
+	return found, withCode(code)
 }
 
 func isPath(args []string) bool {
@@ -128,20 +136,22 @@ func isPath(args []string) bool {
 }
 
 // askTargets asks a daemon for the pools of the named targets, or of all.
-func askTargets(ctx context.Context, address string, targets []string) ([]plan.PoolStatus, error) {
+func askTargets(ctx context.Context, address string, targets []string) (standing, error) {
 	all, err := askPools(ctx, address)
 	if err != nil || len(targets) == 0 {
 		return all, err
 	}
 	for _, t := range targets {
-		if !slices.ContainsFunc(all, func(p plan.PoolStatus) bool { return p.Target == t }) {
-			return nil, usage("weir status shows them all", "the daemon knows no pool of a target %q", t)
+		if !slices.ContainsFunc(all.Pools, func(p plan.PoolStatus) bool { return p.Target == t }) {
+			return standing{}, usage("weir status shows them all", "the daemon knows no pool of a target %q", t)
 		}
 	}
-	return slices.DeleteFunc(all, func(p plan.PoolStatus) bool { return !slices.Contains(targets, p.Target) }), nil
+	all.Pools = slices.DeleteFunc(all.Pools, func(p plan.PoolStatus) bool { return !slices.Contains(targets, p.Target) })
+	all.LaunchConfigs = slices.DeleteFunc(all.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return !slices.Contains(targets, l.Target) })
+	return all, nil
 }
 
-func askPools(ctx context.Context, address string) ([]plan.PoolStatus, error) {
+func askPools(ctx context.Context, address string) (standing, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
@@ -149,7 +159,7 @@ func askPools(ctx context.Context, address string) ([]plan.PoolStatus, error) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/api/v1/pools", nil)
 	if err != nil {
-		return nil, hinted(errors.New("ask daemon: --address is no URL"), "write it like http://weir.internal:8344")
+		return standing{}, hinted(errors.New("ask daemon: --address is no URL"), "write it like http://weir.internal:8344")
 	}
 	// From here on it is shown, and who may ask is nobody else's business.
 	shown := *req.URL
@@ -161,21 +171,19 @@ func askPools(ctx context.Context, address string) ([]plan.PoolStatus, error) {
 		if errors.As(err, &failed) {
 			err = failed.Err
 		}
-		return nil, fmt.Errorf("ask daemon at %s: %w", address, err)
+		return standing{}, fmt.Errorf("ask daemon at %s: %w", address, err)
 	}
 	defer func() { _ = res.Body.Close() }() // read to its end below
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("ask daemon at %s: %w", address, err)
+		return standing{}, fmt.Errorf("ask daemon at %s: %w", address, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask daemon at %s: it answers %s", address, res.Status)
+		return standing{}, fmt.Errorf("ask daemon at %s: it answers %s", address, res.Status)
 	}
-	var answer struct {
-		Pools []plan.PoolStatus `json:"pools"`
-	}
+	var answer standing
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Pools == nil {
-		return nil, hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", address), "check --address")
+		return standing{}, hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", address), "check --address")
 	}
-	return answer.Pools, nil
+	return answer, nil
 }

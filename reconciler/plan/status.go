@@ -28,6 +28,9 @@ func findingsOf(p *Plan) findings {
 	f := findings{pending: map[string]bool{}, errors: map[string]*diag.Diagnostic{}}
 	for _, s := range p.Steps {
 		f.pending[s.Pool] = true
+		for _, pool := range s.Pools {
+			f.pending[pool] = true
+		}
 	}
 	for i, d := range p.Diagnostics {
 		if _, known := f.errors[d.Object]; d.Severity == diag.Error && d.Object != "" && !known {

@@ -134,6 +134,28 @@ func (p Printer) Pools(pools []plan.PoolStatus) {
 	_ = w.Flush()
 }
 
+// LaunchConfigs prints a table of what pools share; nothing where they share none.
+func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
+	if len(configs) == 0 {
+		return
+	}
+	p.line()
+	w := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) }
+	row("TARGET", "LAUNCH CONFIG", "READY", "NEWEST", "POOLS")
+	for _, s := range configs {
+		ready, newest := "no", "-"
+		if s.Ready {
+			ready = "yes"
+		}
+		if s.LatestVersion > 0 {
+			newest = fmt.Sprintf("v%d", s.LatestVersion)
+		}
+		row(Clean(s.Target), Clean(s.Namespace+"/"+s.Name), ready, newest, Clean(strings.Join(s.Pools, ", ")))
+	}
+	_ = w.Flush()
+}
+
 func note(s plan.PoolStatus) string {
 	switch {
 	case s.FailureMessage != "":

@@ -59,6 +59,9 @@ func (p Printer) step(s plan.Step) {
 	if s.Reason != "" {
 		text += ": " + Clean(s.Reason)
 	}
+	if len(s.Pools) > 0 {
+		text += ", for " + Clean(strings.Join(s.Pools, ", "))
+	}
 	if s.Disruptive && s.Instances > 0 {
 		text += " (" + Count(s.Instances, "instance") + ")"
 	}

@@ -172,14 +172,16 @@ type Applied struct {
 }
 
 type outcomeJSON struct {
-	Verb     plan.Verb          `json:"verb"`
-	Resource plan.Resource      `json:"resource"`
-	Pool     string             `json:"pool"`
-	Name     string             `json:"name"`
-	Status   plan.OutcomeStatus `json:"status"`
-	Error    string             `json:"error,omitempty"`
-	Kind     plan.ErrorKind     `json:"kind,omitempty"`
-	Seconds  float64            `json:"seconds"`
+	Verb     plan.Verb     `json:"verb"`
+	Resource plan.Resource `json:"resource"`
+	Pool     string        `json:"pool"`
+	// LaunchConfig is set in place of Pool for what several pools share.
+	LaunchConfig string             `json:"launchConfig,omitempty"`
+	Name         string             `json:"name"`
+	Status       plan.OutcomeStatus `json:"status"`
+	Error        string             `json:"error,omitempty"`
+	Kind         plan.ErrorKind     `json:"kind,omitempty"`
+	Seconds      float64            `json:"seconds"`
 }
 
 type appliesJSON struct {
@@ -220,7 +222,7 @@ func (a Applied) marshal() (json.RawMessage, error) {
 	out := make([]outcomeJSON, 0, len(a.Outcomes))
 	for _, o := range a.Outcomes {
 		j := outcomeJSON{
-			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, Name: o.Step.Name,
+			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, LaunchConfig: o.Step.LaunchConfig, Name: o.Step.Name,
 			Status: o.Status, Seconds: o.Duration.Seconds(),
 		}
 		if o.Err != nil {
@@ -241,8 +243,9 @@ func (a Applied) marshal() (json.RawMessage, error) {
 }
 
 // PoolsJSON prints what the API answers at /api/v1/pools.
-func PoolsJSON(w io.Writer, pools []plan.PoolStatus) error {
+func PoolsJSON(w io.Writer, pools []plan.PoolStatus, configs []plan.LaunchConfigStatus) error {
 	return JSON(w, struct {
-		Pools []plan.PoolStatus `json:"pools"`
-	}{slices.Concat([]plan.PoolStatus{}, pools)})
+		Pools         []plan.PoolStatus         `json:"pools"`
+		LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
+	}{slices.Concat([]plan.PoolStatus{}, pools), slices.Concat([]plan.LaunchConfigStatus{}, configs)})
 }

@@ -1,0 +1,59 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// LaunchConfigs returns the AWSLaunchConfigs of all targets, by target, namespace
+// and name.
+func (b *Board) LaunchConfigs() []plan.LaunchConfigStatus {
+	out := []plan.LaunchConfigStatus{}
+	for _, t := range b.Targets() {
+		out = append(out, t.LaunchConfigs...)
+	}
+	slices.SortStableFunc(out, func(x, y plan.LaunchConfigStatus) int {
+		return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return out
+}
+
+// launchConfig copies a status with its free texts redacted.
+func (f Redact) launchConfig(s plan.LaunchConfigStatus) plan.LaunchConfigStatus {
+	s.Pools, s.Conditions = slices.Clone(s.Pools), slices.Clone(s.Conditions)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = f.text(s.Conditions[i].Message)
+	}
+	return s
+}
+
+// launchConfigView is a row of the page's table of launch configurations.
+type launchConfigView struct {
+	plan.LaunchConfigStatus
+	Mark     string // the CSS class of the state
+	Versions string
+	Why      string // what it waits for
+}
+
+func launchConfigViews(list []plan.LaunchConfigStatus) []launchConfigView {
+	var out []launchConfigView
+	for _, s := range list {
+		v := launchConfigView{LaunchConfigStatus: s, Mark: string(TargetMoving)}
+		if s.LatestVersion > 0 {
+			v.Versions = "v" + strconv.FormatInt(s.LatestVersion, 10)
+		}
+		if s.Ready {
+			v.Mark = string(TargetConverged)
+		}
+		for _, c := range s.Conditions {
+			if c.Type == "Ready" && c.Severity == "Error" {
+				v.Mark, v.Why = string(TargetFailing), c.Message
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
