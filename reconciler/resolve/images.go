@@ -24,6 +24,34 @@ func (q *question) imageByID(id, why string) plan.Answer {
 	return plan.Answer{Image: &im.Image}
 }
 
+// writtenImage is the image that a manifest names, if the instance type can boot
+// it: EC2 refuses an instance whose image has another architecture, and only when
+// it is launched. Images for neither of the two architectures that pools have are
+// taken as they are.
+func (q *question) writtenImage() plan.Answer {
+	t := q.Lookup.InstanceType
+	if t == "" {
+		return q.imageByID(q.Lookup.Name, "it was written as ami.id")
+	}
+	fact := q.facts.architectures.get(t) // asked together with the image
+	a := q.imageByID(q.Lookup.Name, "it was written as ami.id")
+	if a.Image == nil || a.Image.Architecture != archX86 && a.Image.Architecture != archARM {
+		return a
+	}
+	if fact.state == refused {
+		a.Code, a.Warning = "architecture-mismatch", "it cannot be told whether "+t+" can boot the image "+a.Image.ID+": "+refusal(fact.err).Problem
+		return a
+	}
+	arch, none, ok := know(q, fact, problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
+	switch {
+	case !ok:
+		return none
+	case arch != a.Image.Architecture:
+		return problem("architecture-mismatch", "the image "+a.Image.ID+" is "+a.Image.Architecture+", but "+t+" is "+arch)
+	}
+	return a
+}
+
 func (q *question) imageByParameter(name string) plan.Answer {
 	id, a, ok := know(q, q.facts.parameters.get(name), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
 	if !ok {

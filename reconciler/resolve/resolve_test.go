@@ -94,6 +94,9 @@ func TestAnswer(t *testing.T) {
 	named := func(owner, pattern, instanceType string) intent.Lookup {
 		return intent.Lookup{Kind: intent.ImageByName, Owner: owner, Name: pattern, InstanceType: instanceType}
 	}
+	imageFor := func(id, instanceType string) intent.Lookup {
+		return intent.Lookup{Kind: intent.ImageByID, Name: id, InstanceType: instanceType}
+	}
 	subnets := intent.Lookup{Kind: intent.Subnets}
 	in := func(zones, kind string) intent.Lookup {
 		return intent.Lookup{Kind: intent.Subnets, Zones: zones, SubnetType: kind}
@@ -109,6 +112,9 @@ func TestAnswer(t *testing.T) {
 		"image by id":           {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByID, Name: "ami-old"}}, want: "image ami-old"},
 		"image by id, missing":  {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByID, Name: "ami-x"}}, want: "image-not-found: ami-x"},
 		"image by id, failed":   {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByID, Name: "ami-failed"}}, want: "image-not-available: failed"},
+		"image by id, fits":     {request: resolve.Request{Lookup: imageFor("ami-al2arm", "m6g.large")}, want: "image ami-al2arm"},
+		"image by id, misfit":   {request: resolve.Request{Lookup: imageFor("ami-al2arm", "m5.large")}, want: "architecture-mismatch: is arm64, but m5.large is x86_64"},
+		"image by id, no type":  {request: resolve.Request{Lookup: imageFor("ami-al2arm", "m5.huge")}, want: "instance-type-unknown: m5.huge"},
 		"parameter, missing":    {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/none"}}, want: "parameter-not-found: /none"},
 		"parameter, dead image": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/mine"}}, want: "image-not-found: the SSM parameter /mine"},
 

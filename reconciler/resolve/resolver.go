@@ -81,7 +81,7 @@ type question struct {
 func (q *question) answer() plan.Answer {
 	switch q.Lookup.Kind {
 	case intent.ImageByID:
-		return q.imageByID(q.Lookup.Name, "it was written as ami.id")
+		return q.writtenImage()
 	case intent.ImageByParameter:
 		return q.imageByParameter(q.Lookup.Name)
 	case intent.ImageForEKS:

@@ -11,7 +11,8 @@ type LookupKind string
 
 // Lookup kinds, with the fields of Lookup that each one uses.
 const (
-	// ImageByID asks for the AMI Name: that it exists, its architecture and root device.
+	// ImageByID asks for the AMI Name: that it exists, its root device, and that
+	// InstanceType, if given, can boot it.
 	ImageByID LookupKind = "image-id"
 	// ImageByParameter asks for the AMI that the SSM parameter Name holds.
 	ImageByParameter LookupKind = "image-parameter"

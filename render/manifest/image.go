@@ -54,7 +54,7 @@ type imageQuestion struct {
 func (q imageQuestion) lookup() (l intent.Lookup, ok bool) {
 	lt, p := q.template, path("spec", "awsLaunchTemplate")
 	if lt.AMI.ID != nil {
-		return intent.Lookup{Kind: intent.ImageByID, Name: *lt.AMI.ID}, true
+		return intent.Lookup{Kind: intent.ImageByID, Name: *lt.AMI.ID, InstanceType: q.instanceType}, true
 	}
 	if !q.version.known() {
 		q.pool.error(path("spec", "template", "spec", "version"), "image-unknown", "the pool's image cannot be told: it needs ami.id or a Kubernetes version",

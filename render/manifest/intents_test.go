@@ -149,7 +149,7 @@ func TestImages(t *testing.T) {
 		want                       intent.Lookup
 		fault                      string
 	}{
-		"by id":          {eksCluster, "", "ami: {id: ami-1}", intent.Lookup{Kind: intent.ImageByID, Name: "ami-1"}, ""},
+		"by id":          {eksCluster, "", "ami: {id: ami-1}", intent.Lookup{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}, ""},
 		"no version":     {eksCluster, "", "", intent.Lookup{}, "image-unknown spec.template.spec.version"},
 		"EKS, AL2":       {eksCluster, "v1.32.0", "", intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux", Version: "1.32", InstanceType: "m5.large"}, ""},
 		"EKS without it": {eksCluster, "v1.33.0", "", intent.Lookup{}, "no-al2-image spec.awsLaunchTemplate.ami.eksLookupType"},
