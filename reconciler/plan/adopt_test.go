@@ -108,3 +108,63 @@ func TestASharedTemplateMovesWithItsPools(t *testing.T) {
 		t.Errorf("the former owner would do %v", verbs(p))
 	}
 }
+
+// Where an adopted group stays as it is, whatever it is set to: the table says
+// what the versions hold beside the wanted content, which version is the default,
+// what the group is set to and what its machines run.
+func TestAnAdoptedGroupsReference(t *testing.T) {
+	const wanted, tokens, other = "", "user data", "key"
+	for name, c := range map[string]struct {
+		versions []string // from 1
+		standard int64
+		group    string
+		machines string
+		want     []string
+	}{
+		"the newest, by alias":       {versions: []string{tokens, wanted}, standard: 1, group: "$Latest", machines: "1"},
+		"the newest, by number":      {versions: []string{tokens, wanted}, standard: 1, group: "2", machines: "2"},
+		"the default, by alias":      {versions: []string{wanted, other}, standard: 1, group: "$Default", machines: "1"},
+		"the default of no number":   {versions: []string{other, wanted, tokens}, standard: 2, group: "", machines: "2"},
+		"equal ones":                 {versions: []string{wanted, wanted}, standard: 1, group: "1", machines: "1"},
+		"equal ones, machines older": {versions: []string{wanted, wanted}, standard: 1, group: "$Latest", machines: "1"},
+		"machines of a deleted one":  {versions: []string{"gone", wanted}, standard: 2, group: "$Latest", machines: "1"},
+		"machines of another kind":   {versions: []string{other, wanted}, standard: 1, group: "$Latest", machines: "1", want: []string{"rollout auto-scaling-group web"}},
+		"an alias that means another": {versions: []string{other, wanted}, standard: 1, group: "$Default", machines: "1",
+			want: []string{"rollout auto-scaling-group web"}},
+		"nothing of the kind": {versions: []string{other}, standard: 1, group: "$Latest", machines: "1",
+			want: []string{"update launch-template web", "rollout auto-scaling-group web"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			in := testInput(groupPool("web", "m5.large", 2))
+			m.converge(t, in)
+			tm, g := m.state.Templates["web"], m.state.Groups["web"]
+			data := tm.Versions[1].Data
+			tm.Versions, tm.Missing, tm.DefaultVersion, tm.LatestVersion = map[int64]TemplateVersion{}, map[int64]bool{}, c.standard, int64(len(c.versions))
+			for i, kind := range c.versions {
+				v := TemplateVersion{Number: int64(i + 1), Data: data}
+				switch kind {
+				case tokens:
+					v.Data.UserData = "b3RoZXI="
+				case other:
+					v.Data.KeyName = "other"
+				case "gone":
+					tm.Missing[v.Number] = true
+					continue
+				}
+				tm.Versions[v.Number] = v
+			}
+			m.state.Templates["web"] = tm
+			g.Template.Version = c.group
+			g.Instances = slices.Clone(g.Instances)
+			for i := range g.Instances {
+				g.Instances[i].Template.Version = c.machines
+			}
+			m.state.Groups["web"] = g
+			p, _ := m.pass(t, in)
+			if got := verbs(p); !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v\n%v", got, c.want, p.Diagnostics)
+			}
+		})
+	}
+}

@@ -35,6 +35,26 @@ func sameMachines(v TemplateVersion, data intent.TemplateData, bootstrap bool) b
 	return reflect.DeepEqual(essence(a), essence(b))
 }
 
+// among finds the wanted content in the versions that may hold it, which begin
+// with the newest. Of versions that weir did not make, several may hold the same;
+// then the one that is in use is taken, so that nothing moves from one to another.
+func (w *wantTemplate) among(t Template, candidates []TemplateVersion, inUse []TemplateRef) (found TemplateVersion, ok bool) {
+	i := slices.IndexFunc(candidates, w.is)
+	if i < 0 {
+		return TemplateVersion{}, false
+	}
+	if madeByWeir(candidates[i]) {
+		return candidates[i], true
+	}
+	for _, ref := range inUse {
+		number := versionOf(t, ref)
+		if j := slices.IndexFunc(candidates, func(v TemplateVersion) bool { return v.Number == number && w.is(v) }); j >= 0 {
+			return candidates[j], true
+		}
+	}
+	return candidates[i], true
+}
+
 // plainData is template data as far as versions of different makers are compared.
 func plainData(d intent.TemplateData) intent.TemplateData {
 	specs := make([]intent.TemplateTagSpecification, 0, len(d.TagSpecifications))

@@ -61,15 +61,13 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 		return w, false
 	}
 	w = wantedVersion{template: t, found: true}
-	for _, v := range candidates {
-		if want.is(v) {
-			w.foreign = !madeByWeir(v)
-			w.number, w.ref = v.Number, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}
-			c.noteVersions(pool, want, t, v)
-			c.prune(pool, want, t, v.Number, inUse)
-			c.tagTemplate(pool, want, t)
-			return w, true
-		}
+	if v, ok := want.among(t, candidates, inUse); ok {
+		w.foreign = !madeByWeir(v)
+		w.number, w.ref = v.Number, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}
+		c.noteVersions(pool, want, t, v)
+		c.prune(pool, want, t, v.Number, inUse)
+		c.tagTemplate(pool, want, t)
+		return w, true
 	}
 	if c.tooSmall(pool, want) {
 		return w, false
@@ -165,7 +163,7 @@ func (c *computation) noteVersions(pool *intent.Pool, want *wantTemplate, t Temp
 	if !read || newest.Number == wanted.Number {
 		return
 	}
-	if _, ours := descriptionHashes(newest.Description); !ours || want.impostor(newest) {
+	if !madeByWeir(newest) && !want.is(newest) || want.impostor(newest) {
 		c.note(diag.Warning, pool, nil, "foreign-version",
 			"version "+itoa(newest.Number)+" of the launch template "+t.Name+" was made outside weir; the pool stays on version "+itoa(wanted.Number),
 			"delete the version, or write what it changes in Git")
