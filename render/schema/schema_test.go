@@ -199,6 +199,7 @@ spec:
   capacityRebalance: true
   subnets: [{id: subnet-1}]
   awsLaunchTemplate: {instanceType: m5.large}
+  mixedInstancesPolicy: {overrides: [{instanceType: m5a.large}]}
 `
 
 func TestFaultsAreSeen(t *testing.T) {
@@ -221,8 +222,8 @@ func TestFaultsAreSeen(t *testing.T) {
 		"no duration":                    {from: "5m", to: "5"},
 		"a bare subnet":                  {from: "{id: subnet-1}", to: "subnet-1"},
 		"a list for a mapping":           {from: "{instanceType: m5.large}", to: "[]"},
-		"a required field":               {from: "  awsLaunchTemplate: {instanceType: m5.large}\n", partly: true},
-		"a required field that is null":  {from: "{instanceType: m5.large}", to: "null", partly: true},
+		"a required field":               {from: "{instanceType: m5a.large}", to: "{}", partly: true},
+		"a required field that is null":  {from: "{instanceType: m5a.large}", to: "{instanceType: null}", partly: true},
 		"no name":                        {from: "{name: web}", to: "{}", partly: true, undecided: true},
 		"an unknown version":             {from: "v1beta2", to: "v1beta9"},
 		"a field of the other version":   {from: "v1beta2", to: "v1beta1"},
