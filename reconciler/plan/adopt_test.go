@@ -168,3 +168,23 @@ func TestAnAdoptedGroupsReference(t *testing.T) {
 		})
 	}
 }
+
+// What is held is not adopted either, and says so.
+func TestAHeldPoolIsNotAdopted(t *testing.T) {
+	for name, change := range map[string]func(*Input){
+		string(HeldPaused):    func(in *Input) { in.Set.Pools[0].Paused = true },
+		string(HeldSuspended): func(in *Input) { in.Policy.ReportOnly = true },
+	} {
+		m := newModel()
+		in := testInput(groupPool("web", "m5.large", 2))
+		m.converge(t, in)
+		in.Policy.Instance = "next"
+		in.Policy.Adoption = Adoption{Asked: true, From: testPolicy().Instance}
+		change(&in)
+		p, _ := m.pass(t, in)
+		want := []string{"adopt auto-scaling-group web held:" + name, "adopt launch-template web held:" + name}
+		if got := verbs(p); !slices.Equal(got, want) || p.Runnable() != 0 {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
