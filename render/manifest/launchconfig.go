@@ -121,8 +121,8 @@ func refsOf[S any](t table[S]) []intent.ObjectRef {
 // where there is none, or where something is wrong, which is then reported.
 func (b *builder) launchConfig(r reporter, pool Object, ref *LaunchConfigRef, used map[intent.ObjectRef]bool) (*launchConfigUse, *LaunchTemplate) {
 	at := path("spec", "launchConfigRef")
-	if ref == nil || ref.Kind == "" || ref.Name == "" {
-		return nil, nil
+	if ref == nil || ref.Name == "" || ref.Kind != kindLaunchConfig && ref.Kind != kindLaunchConfigTemplate {
+		return nil, nil // what is wrong was reported
 	}
 	var found intent.ObjectRef
 	var meta Meta

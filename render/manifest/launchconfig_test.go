@@ -1,0 +1,126 @@
+package manifest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+)
+
+// configOf is an AWSLaunchConfig or AWSLaunchConfigTemplate named "shared".
+func configOf(kind, fields string) string {
+	spec := "{" + fields + "}"
+	if kind == "AWSLaunchConfigTemplate" {
+		spec = "{template: {spec: " + spec + "}}"
+	}
+	return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: " + kind + "\nmetadata: {name: shared}\nspec: " + spec
+}
+
+// user is a pool of cluster c that names "shared", with its MachinePool.
+func user(name, kind, configKind, spec string) string {
+	return stream(strings.ReplaceAll(machinePool(kind, "", noBootstrap), "web", name),
+		fmt.Sprintf("apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: %s\nmetadata: {name: %s}\nspec: {launchConfigRef: {kind: %s, name: shared}%s}", kind, name, configKind, spec))
+}
+
+func TestLaunchConfigFaults(t *testing.T) {
+	const template, config = "AWSLaunchConfigTemplate", "AWSLaunchConfig"
+	const fine = "instanceType: m5.large, ami: {id: ami-1}"
+	tests := map[string]struct {
+		text []string
+		want []string
+	}{
+		"fine":           {[]string{configOf(template, fine), user("web", "AWSMachinePool", template, "")}, nil},
+		"empty template": {[]string{configOf(template, fine), user("web", "AWSMachinePool", template, ", awsLaunchTemplate: {}")}, nil},
+		"both": {[]string{configOf(template, fine), user("web", "AWSMachinePool", template, ", awsLaunchTemplate: {instanceType: m5.large}")},
+			[]string{"exclusive spec.launchConfigRef"}},
+		"neither": {[]string{strings.Replace(user("web", "AWSMachinePool", template, ""), "launchConfigRef: {kind: AWSLaunchConfigTemplate, name: shared}", "", 1)},
+			[]string{"missing-required spec.awsLaunchTemplate"}},
+		"not there":        {[]string{user("web", "AWSMachinePool", template, "")}, []string{"reference-not-found spec.launchConfigRef.name"}},
+		"of another kind":  {[]string{configOf(config, fine), user("web", "AWSMachinePool", template, "")}, []string{"reference-not-found spec.launchConfigRef.name"}},
+		"an unknown kind":  {[]string{user("web", "AWSMachinePool", "LaunchConfig", "")}, []string{"bad-enum spec.launchConfigRef.kind"}},
+		"a bad field":      {[]string{configOf(config, "instanceTyp: m5.large"), user("web", "AWSMachinePool", config, "")}, []string{"unknown-field spec.instanceTyp"}},
+		"a bad volume":     {[]string{configOf(template, fine+", nonRootVolumes: [{size: 8}]"), user("web", "AWSMachinePool", template, "")}, []string{"missing-required spec.template.spec.nonRootVolumes[0].deviceName"}},
+		"unused and wrong": {[]string{configOf(config, "marketType: CapacityBlock")}, []string{"incomplete spec.marketType"}},
+		"no instance type": {[]string{configOf(template, "ami: {id: ami-1}"), user("web", "AWSMachinePool", template, "")}, []string{"missing-required spec.template.spec.instanceType"}},
+		"said once for all": {[]string{configOf(template, "ami: {id: ami-1}"), user("web", "AWSMachinePool", template, ""), user("api", "AWSMachinePool", template, "")},
+			[]string{"missing-required spec.template.spec.instanceType"}},
+		"forbidden by EKS": {[]string{configOf(template, fine+", iamInstanceProfile: nodes, spotMarketOptions: {}"), user("web", "AWSManagedMachinePool", template, ", amiType: CUSTOM")}, nil},
+		"one for two kinds": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""), user("nodes", "AWSManagedMachinePool", config, ", amiType: CUSTOM")},
+			[]string{"launch-config-differs spec.launchConfigRef"}},
+		"one for two sets of tags": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""), user("api", "AWSMachinePool", config, ", additionalTags: {a: b}")},
+			[]string{"launch-config-differs spec.launchConfigRef"}},
+		"a name that a pool has": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""),
+			strings.ReplaceAll(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), "name: web", "name: shared"), strings.ReplaceAll(machinePool("AWSMachinePool", "", noBootstrap), "web", "shared")},
+			[]string{"name-taken metadata.name"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, faults := manifest.Intents(objects(t, stream(append(tt.text, eksCluster)...)), manifest.Options{})
+			if d := cmp.Diff(tt.want, briefly(faults, diag.Error)); d != "" {
+				t.Errorf("(-want +got):\n%s\n%v", d, faults)
+			}
+		})
+	}
+}
+
+func TestALaunchConfigThatABuildRenamedGetsAHint(t *testing.T) {
+	_, faults := manifest.Intents(objects(t, stream(user("web", "AWSMachinePool", "AWSLaunchConfigTemplate", ""), eksCluster)), manifest.Options{
+		Renamed: func(kind, old string) (string, bool) { return "blue-" + old, kind == "AWSLaunchConfigTemplate" }})
+	for _, f := range faults {
+		if f.Code == "reference-not-found" && strings.Contains(f.Detail, "spec/launchConfigRef/name of AWSMachinePool") {
+			return
+		}
+	}
+	t.Errorf("no hint: %v", faults)
+}
+
+// What EKS forbids is left out for managed pools alone.
+func TestAManagedPoolGetsWhatEKSTakes(t *testing.T) {
+	set, faults := manifest.Intents(objects(t, stream(configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-1}, iamInstanceProfile: nodes, marketType: Spot"),
+		user("web", "AWSMachinePool", "AWSLaunchConfigTemplate", ""), user("nodes", "AWSManagedMachinePool", "AWSLaunchConfigTemplate", ", amiType: CUSTOM"), eksCluster)), manifest.Options{})
+	if len(set.Pools) != 2 {
+		t.Fatalf("%v", faults)
+	}
+	for _, p := range set.Pools {
+		data, group := p.LaunchTemplate.Data, p.Kind == intent.GroupPool
+		if (data.IamInstanceProfile != nil) != group || (data.InstanceMarketOptions != nil) != group {
+			t.Errorf("%s: %+v", p.Key, data)
+		}
+	}
+	if d := cmp.Diff([]string{"not-carried spec.template.spec.iamInstanceProfile", "not-carried spec.template.spec.marketType"}, briefly(faults, diag.Info)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// Whatever the names are: the launch template's name is one that EC2 takes, it
+// does not depend on the other pools, and an edit of the declaration leaves it.
+func TestDerivedNames(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		long := strings.Repeat("a", rapid.IntRange(1, 200).Draw(rt, "length"))
+		name := func(fields string, more ...string) string {
+			text := stream(append([]string{configOf("AWSLaunchConfigTemplate", fields), user("web", "AWSMachinePool", "AWSLaunchConfigTemplate", ""), eksCluster}, more...)...)
+			set, faults := manifest.Intents(objects(t, strings.ReplaceAll(text, "shared", long)), manifest.Options{})
+			for _, p := range set.Pools {
+				if p.Key.Name == "web" {
+					return p.LaunchTemplate.Name
+				}
+			}
+			rt.Fatalf("no pool: %v", faults)
+			return ""
+		}
+		first := name("instanceType: m5.large, ami: {id: ami-1}")
+		if len(first) > 128 || !strings.HasPrefix(first, "c-a") {
+			rt.Fatalf("%d characters: %s", len(first), first)
+		}
+		second := name("instanceType: m5.xlarge, ami: {id: ami-2}", user("nodes", "AWSManagedMachinePool", "AWSLaunchConfigTemplate", ", amiType: CUSTOM"))
+		if first != second {
+			rt.Fatalf("%s became %s", first, second)
+		}
+	})
+}
