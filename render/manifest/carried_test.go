@@ -37,11 +37,18 @@ func TestEveryFieldCounts(t *testing.T) {
 		"AWSMachinePool": {infra, map[string]any{"awsLaunchTemplate": map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-1"}}}, machinePool("AWSMachinePool", "", noBootstrap)},
 		"PoolOptions": {"weir.dev/v1alpha1", map[string]any{"poolRef": map[string]any{"kind": "AWSMachinePool", "name": "web"}},
 			stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"))},
+		"AWSLaunchConfig": {infra, map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-1"}}, user("pool", "AWSMachinePool", "AWSLaunchConfig", "")},
+		"AWSLaunchConfigTemplate": {infra, map[string]any{"template": map[string]any{"spec": map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-1"}}}},
+			user("pool", "AWSMachinePool", "AWSLaunchConfigTemplate", "")},
 		"AWSManagedMachinePool": {infra, map[string]any{"awsLaunchTemplate": map[string]any{"instanceType": "m5.large"}}, machinePool("AWSManagedMachinePool", "", noBootstrap)},
 	}
 	for kind, base := range bases {
+		name := "web"
+		if strings.HasPrefix(kind, "AWSLaunchConfig") {
+			name = "shared"
+		}
 		run := func(spec map[string]any) (any, []manifest.Fault) {
-			text, err := json.Marshal(map[string]any{"apiVersion": base.apiVersion, "kind": kind, "metadata": map[string]any{"name": "web"}, "spec": spec})
+			text, err := json.Marshal(map[string]any{"apiVersion": base.apiVersion, "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec})
 			if err != nil {
 				t.Fatal(err)
 			}
