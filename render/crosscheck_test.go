@@ -209,7 +209,7 @@ func TestPlacementChecks(t *testing.T) {
 		"subnets beat zones":         {group(zones("eu-west-1c") + "\nsubnets: [{id: subnet-9}]"), []string{"pool.yaml:6:3 info zones-not-used"}},
 		"a known filter":             {group(filter(`{name: "tag:role", values: [a]}`)), nil},
 		"a filter with a dot":        {group(filter(`{name: ipv6-cidr-block-association.state, values: [a]}`)), nil},
-		"an unknown filter":          {group(filter(`{name: availabilty-zone, values: [eu-west-1a]}`)), []string{"pool.yaml:8:14 warning unknown-filter"}},
+		"an unknown filter":          {group(filter(`{name: availability-zones, values: [eu-west-1a]}`)), []string{"pool.yaml:8:14 warning unknown-filter"}},
 		"a filter without values":    {group(filter(`{name: "tag:role", values: []}`)), []string{"pool.yaml:8:7 warning empty-filter"}},
 		"a filter by another region": {group(filter(`{name: availability-zone, values: [eu-west-1a, us-east-1a]}`)), []string{"pool.yaml:8:54 error zone-of-another-region"}},
 		"a filter with a wildcard":   {group(filter(`{name: availability-zone, values: ["eu-west-1?"]}`)), nil},
