@@ -96,16 +96,26 @@ func (t *targetTrack) touch(r *plan.Report) {
 		return
 	}
 	for _, s := range r.Plan.Steps {
-		if s.Pool == "" || s.Held == plan.HeldPaused {
+		if s.Held == plan.HeldPaused {
 			continue
 		}
-		if old, ok := t.Pools[s.Pool]; !ok || rank(s.Verb) < rank(old) {
-			if t.Pools == nil {
-				t.Pools = map[string]plan.Verb{}
-			}
-			t.Pools[s.Pool] = s.Verb
+		if s.Pool != "" {
+			t.touchPool(s.Pool, s.Verb)
+		}
+		for _, pool := range s.Pools { // they launch from what the step changes
+			t.touchPool(pool, plan.Update)
 		}
 	}
+}
+
+func (t *targetTrack) touchPool(pool string, v plan.Verb) {
+	if old, ok := t.Pools[pool]; ok && rank(v) >= rank(old) {
+		return
+	}
+	if t.Pools == nil {
+		t.Pools = map[string]plan.Verb{}
+	}
+	t.Pools[pool] = v
 }
 
 // passing are failures that go away by themselves.

@@ -143,7 +143,8 @@ func (c *computation) holdOrphan(o orphan, refused bool) Hold {
 	case refused && (c.counts(o) || o.config != ""):
 		return HeldPruneLimit
 	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed) == 0:
-		return HeldPruneLimit // a render without any pool takes nothing along
+		c.orphanNote(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
+		return HeldPruneLimit
 	}
 	return ""
 }
