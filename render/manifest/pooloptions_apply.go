@@ -95,10 +95,7 @@ func (b *builder) applyPoolOptions(d *draft) {
 		d.broken = d.broken || b.strayOptions[d.Infrastructure.Namespace]
 		return
 	}
-	if o.broken {
-		d.broken = true
-		return
-	}
+	d.broken = d.broken || o.broken // and what else is wrong is said all the same
 	d.Options = o.ref()
 	t := o.Spec.LaunchTemplate
 	if t == nil || reflect.ValueOf(*t).IsZero() {
