@@ -33,7 +33,8 @@ func (c *Cloud) Parameters(ctx context.Context, names []string) (map[string]stri
 			return nil, classify("ssm", "GetParameters", err)
 		}
 		for _, p := range out.Parameters {
-			found[aws.ToString(p.Name)] = aws.ToString(p.Value)
+			// The selector is ":" and a version or label of the parameter.
+			found[aws.ToString(p.Name)+aws.ToString(p.Selector)] = aws.ToString(p.Value)
 		}
 	}
 	return found, nil

@@ -24,17 +24,17 @@ func (q *question) imageByID(id, why string) plan.Answer {
 	return plan.Answer{Image: &im.Image}
 }
 
-// writtenImage is the image that a manifest names, if the instance type can boot
-// it: EC2 refuses an instance whose image has another architecture, and only when
-// it is launched. Images for neither of the two architectures that pools have are
-// taken as they are.
-func (q *question) writtenImage() plan.Answer {
+// bootable gives the image that a manifest names, by id or by parameter, if the
+// instance type can boot it: EC2 refuses an instance whose image has another
+// architecture, and only when it is launched. Images for neither of the two
+// architectures that pools have are taken as they are.
+func (q *question) bootable(image func() plan.Answer) plan.Answer {
 	t := q.Lookup.InstanceType
 	if t == "" {
-		return q.imageByID(q.Lookup.Name, "it was written as ami.id")
+		return image()
 	}
 	fact := q.facts.architectures.get(t) // asked together with the image
-	a := q.imageByID(q.Lookup.Name, "it was written as ami.id")
+	a := image()
 	if a.Image == nil || a.Image.Architecture != archX86 && a.Image.Architecture != archARM {
 		return a
 	}

@@ -81,9 +81,9 @@ type question struct {
 func (q *question) answer() plan.Answer {
 	switch q.Lookup.Kind {
 	case intent.ImageByID:
-		return q.writtenImage()
+		return q.bootable(func() plan.Answer { return q.imageByID(q.Lookup.Name, "it was written as ami.id") })
 	case intent.ImageByParameter:
-		return q.imageByParameter(q.Lookup.Name)
+		return q.bootable(func() plan.Answer { return q.imageByParameter(q.Lookup.Name) })
 	case intent.ImageForEKS:
 		return q.imageForEKS()
 	case intent.ImageByName:

@@ -14,7 +14,8 @@ const (
 	// ImageByID asks for the AMI Name: that it exists, its root device, and that
 	// InstanceType, if given, can boot it.
 	ImageByID LookupKind = "image-id"
-	// ImageByParameter asks for the AMI that the SSM parameter Name holds.
+	// ImageByParameter asks for the AMI that the SSM parameter Name holds, which
+	// InstanceType, if given, must be able to boot.
 	ImageByParameter LookupKind = "image-parameter"
 	// ImageForEKS asks for the EKS-optimised AMI of type Name (eksLookupType)
 	// for Kubernetes Version and the architecture of InstanceType.

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -106,7 +107,12 @@ func checkRefresh(r reporter, p *RefreshPreferences) {
 // checkImage checks what a launch template says about its image.
 func checkImage(r reporter, p intent.Path, lt *LaunchTemplate) {
 	if lt.AMI.ID != nil {
-		checkID(r, p.Join("ami", "id"), *lt.AMI.ID, "ami-")
+		switch name, parameter := strings.CutPrefix(*lt.AMI.ID, ssmPrefix); {
+		case !parameter:
+			checkID(r, p.Join("ami", "id"), name, "ami-")
+		case name == "":
+			r.error(p.Join("ami", "id"), "bad-id", p.Join("ami", "id").String()+" names no parameter", "write resolve:ssm:NAME, or an image's id")
+		}
 	}
 	if lt.ImageLookupFormat != "" {
 		checkImageFormat(r, p.Join("imageLookupFormat"), lt.ImageLookupFormat)

@@ -15,6 +15,11 @@ const (
 	defaultImageBaseOS = "ubuntu-24.04"
 )
 
+// ssmPrefix begins an ami.id that names an SSM parameter, with or without a
+// version or label behind it (ImageId of RequestLaunchTemplateData in EC2's API).
+// weir resolves it, so that a rollout is planned and every version has one image.
+const ssmPrefix = "resolve:ssm:"
+
 // imageVariable is what an imageLookupFormat may hold between double braces.
 // CAPA takes any Go template; these two variables are all that one can name.
 var imageVariable = regexp.MustCompile(`\{\{-?\s*\.(\w+)\s*-?\}\}`)
@@ -54,6 +59,9 @@ type imageQuestion struct {
 func (q imageQuestion) lookup() (l intent.Lookup, ok bool) {
 	lt, p := q.template, path("spec", "awsLaunchTemplate")
 	if lt.AMI.ID != nil {
+		if parameter, ok := strings.CutPrefix(*lt.AMI.ID, ssmPrefix); ok {
+			return intent.Lookup{Kind: intent.ImageByParameter, Name: parameter, InstanceType: q.instanceType}, true
+		}
 		return intent.Lookup{Kind: intent.ImageByID, Name: *lt.AMI.ID, InstanceType: q.instanceType}, true
 	}
 	if !q.version.known() {

@@ -149,6 +149,8 @@ func TestImages(t *testing.T) {
 		want                       intent.Lookup
 		fault                      string
 	}{
+		"by parameter":   {eksCluster, "", "ami: {id: 'resolve:ssm:/team/image:7'}", intent.Lookup{Kind: intent.ImageByParameter, Name: "/team/image:7", InstanceType: "m5.large"}, ""},
+		"no parameter":   {eksCluster, "", "ami: {id: 'resolve:ssm:'}", intent.Lookup{}, "bad-id spec.awsLaunchTemplate.ami.id"},
 		"by id":          {eksCluster, "", "ami: {id: ami-1}", intent.Lookup{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}, ""},
 		"no version":     {eksCluster, "", "", intent.Lookup{}, "image-unknown spec.template.spec.version"},
 		"EKS, AL2":       {eksCluster, "v1.32.0", "", intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux", Version: "1.32", InstanceType: "m5.large"}, ""},
