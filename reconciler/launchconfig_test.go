@@ -241,6 +241,9 @@ func TestOneFailedRolloutKeepsTheDefaultVersion(t *testing.T) {
 // Stopped at any call of an edit and a deletion, before or after its effect, what
 // is shared ends the same.
 func TestStoppedAtAnyCallSharedTemplatesConverge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of fleets: long under the race detector")
+	}
 	start := func(t testing.TB) *world {
 		w := newWorld(t)
 		w.settle(w.sharing("one", "edge"))
