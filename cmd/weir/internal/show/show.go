@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -234,7 +233,7 @@ func (a Applied) marshal() (json.RawMessage, error) {
 		Outcomes  []outcomeJSON     `json:"outcomes"`
 		Pools     []plan.PoolStatus `json:"pools"`
 		Converged bool              `json:"converged"`
-	}{out, slices.Concat([]plan.PoolStatus{}, a.Last.Pools), a.Last.Converged()})
+	}{out, listed(a.Last.Pools), a.Last.Converged()})
 	if err != nil {
 		return nil, err
 	}
@@ -242,10 +241,18 @@ func (a Applied) marshal() (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSuffix(text, "}") + "," + string(rest[1:])), nil
 }
 
+// listed is a list that JSON prints as [] and not as null where it is empty.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 // PoolsJSON prints what the API answers at /api/v1/pools.
 func PoolsJSON(w io.Writer, pools []plan.PoolStatus, configs []plan.LaunchConfigStatus) error {
 	return JSON(w, struct {
 		Pools         []plan.PoolStatus         `json:"pools"`
 		LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
-	}{slices.Concat([]plan.PoolStatus{}, pools), slices.Concat([]plan.LaunchConfigStatus{}, configs)})
+	}{listed(pools), listed(configs)})
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// apiTimeout bounds a question to a daemon, maxAnswer its answer in bytes.
+const (
+	apiTimeout = 10 * time.Second
+	maxAnswer  = 256 << 20
+)
+
+// targetAnswer is what is read of a target at /api/v1/targets. Plan is null
+// where nothing could be planned, and before the first pass.
+type targetAnswer struct {
+	Name        string    `json:"name"`
+	LastPass    time.Time `json:"lastPass"`
+	Error       string    `json:"error"`
+	Diagnostics diag.List `json:"diagnostics"`
+	Plan        *struct{} `json:"plan"`
+}
+
+// askDaemon asks a daemon how the named targets stand, or all.
+func askDaemon(ctx context.Context, address string, names []string) (standing, error) {
+	var found standing
+	if err := ask(ctx, address, "/api/v1/pools", &found); err != nil {
+		return standing{}, err
+	}
+	var all struct {
+		Targets []targetAnswer `json:"targets"`
+	}
+	if err := ask(ctx, address, "/api/v1/targets", &all); err != nil {
+		return standing{}, err
+	}
+	if found.Pools == nil || all.Targets == nil {
+		return standing{}, notWeir(address)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all.Targets, func(t targetAnswer) bool { return t.Name == name }) {
+			return standing{}, usage("weir status shows them all", "the daemon knows no target %q", name)
+		}
+	}
+	left := func(target string) bool { return len(names) > 0 && !slices.Contains(names, target) }
+	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool { return left(p.Target) })
+	found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return left(l.Target) })
+	for _, t := range all.Targets {
+		if left(t.Name) || t.Error == "" && (t.Plan != nil || t.LastPass.IsZero()) {
+			continue
+		}
+		list := t.Diagnostics
+		if t.Error != "" {
+			list = append(diag.List{{Severity: diag.Error, Code: "failed", Summary: t.Error}}, list...)
+		}
+		found.unplanned = append(found.unplanned, unplanned{t.Name, list})
+	}
+	return found, nil
+}
+
+func notWeir(address string) error {
+	return hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", withoutUser(address)), "check --address")
+}
+
+// withoutUser is an address as it is shown: who may ask is nobody else's business.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "--address"
+	}
+	u.User, u.RawQuery, u.Path = nil, "", ""
+	return u.String()
+}
+
+// ask reads what the daemon at address answers at path into v.
+func ask(ctx context.Context, address, path string, v any) error {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+path, nil)
+	if err != nil {
+		return hinted(errors.New("ask daemon: --address is no URL"), "write it like http://weir.internal:8344")
+	}
+	shown := withoutUser(address)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		var failed *url.Error // it repeats the address with the user in it
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return fmt.Errorf("ask daemon at %s: %w", shown, err)
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end below
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("ask daemon at %s: %w", shown, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status)
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return notWeir(address)
+	}
+	return nil
+}
