@@ -29,7 +29,7 @@ it, and the values of variables. What cannot be told for sure is said to be unkn
 Of user data the size is shown and nothing else.
 
 With a code alone, such as unknown-field, what that diagnostic means and what to do
-is printed; DIAGNOSTICS.md lists them all.
+is printed; render/diag/DIAGNOSTICS.md in the sources lists them all.
 `
 
 func explainCommand(s surroundings) *cobra.Command {
@@ -92,7 +92,7 @@ func explainCode(s surroundings, code, output string) error {
 		for _, r := range diag.Rules() {
 			codes = append(codes, r.Code)
 		}
-		return usage(meant(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in DIAGNOSTICS.md"), "there is no code %q", code)
+		return usage(meant(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in render/diag/DIAGNOSTICS.md"), "there is no code %q", code)
 	}
 	if output == outputJSON {
 		return show.JSON(s.stdout, struct {

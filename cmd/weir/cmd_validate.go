@@ -24,7 +24,7 @@ tell is checked by weir plan.
 Files are named relative to the root of their Git repository, from whichever
 directory weir is started. -o sarif prints a SARIF 2.1.0 log for code scanning, and
 -o github prints workflow commands, which GitHub Actions shows beside the lines of a
-pull request. Every code is explained by weir explain CODE and in DIAGNOSTICS.md.
+pull request. Every code is explained by weir explain CODE.
 `
 
 // checked is what validation found in one path.

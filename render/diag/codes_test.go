@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write DIAGNOSTICS.md anew")
 
 const (
 	module   = "../.."
-	document = module + "/DIAGNOSTICS.md"
+	document = "DIAGNOSTICS.md"
 )
 
 var kebab = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)

@@ -160,7 +160,7 @@ func FuzzScanner(f *testing.F) {
 		}
 		want, err := reference(data)
 		if err != nil {
-			t.Skip("stricter rules about attributes, names and declarations")
+			return // the scanner passes over what encoding/xml checks in attributes, names and declarations
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%q (-want +got):\n%s", data, d)
