@@ -29,7 +29,7 @@ func newRemote(loc location, cfg Config) (*remote, error) {
 	if err := cfg.Auth.validate(); err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}
-	rt, err := newTransport(cfg)
+	rt, err := NewTransport(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}

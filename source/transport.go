@@ -26,9 +26,10 @@ const (
 	maxRedirects = 5
 )
 
-// newTransport makes the connections of one source: its own certificates, proxy
-// and limits, nothing shared with other parts of the process.
-func newTransport(cfg Config) (*http.Transport, error) {
+// NewTransport makes the connections of one source: the certificates of CAFile,
+// the proxy and limits of its own, nothing shared with other parts of the process.
+// A client of the forge that holds the repository is reached the same way.
+func NewTransport(cfg Config) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,

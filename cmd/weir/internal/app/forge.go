@@ -3,16 +3,13 @@ package app
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -41,7 +38,7 @@ func newForge(f config.Forge, s config.Source) (status.Forge, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := forgeTransport(s)
+	transport, err := source.NewTransport(source.Config{CAFile: s.CAFile, Proxy: s.Proxy})
 	if err != nil {
 		return nil, err
 	}
@@ -62,30 +59,4 @@ func newForge(f config.Forge, s config.Source) (status.Forge, error) {
 		return status.NewGitHub(o)
 	}
 	return status.NewGitea(o)
-}
-
-func forgeTransport(s config.Source) (http.RoundTripper, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	if s.CAFile != "" {
-		pem, err := os.ReadFile(s.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read caFile: %w", err)
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read caFile: %s holds no certificate", s.CAFile)
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	if s.Proxy != "" {
-		u, err := url.Parse(s.Proxy)
-		if err != nil {
-			return nil, errors.New("read proxy: not a URL")
-		}
-		t.Proxy = http.ProxyURL(u)
-	}
-	return t, nil
 }
