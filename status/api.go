@@ -26,32 +26,20 @@ type apiTargets struct {
 // same pass.
 type apiTarget struct {
 	Target
-	Phase       TargetPhase  `json:"phase"`
-	Suspended   bool         `json:"suspended"`
-	Ref         string       `json:"ref"`
-	Revision    string       `json:"revision"`
-	Subject     string       `json:"subject"`
-	LastPass    time.Time    `json:"lastPass,omitzero"`
-	Duration    float64      `json:"durationSeconds"`
-	NextDue     time.Time    `json:"nextDue,omitzero"`
-	Error       string       `json:"error,omitempty"`
-	Diagnostics diag.List    `json:"diagnostics"`
-	Plan        *plan.Plan   `json:"plan"`
-	Steps       StepCounts   `json:"steps"`
-	Outcomes    []apiOutcome `json:"outcomes"`
-	Pools       int          `json:"pools"`
-}
-
-type apiOutcome struct {
-	Verb     plan.Verb     `json:"verb"`
-	Resource plan.Resource `json:"resource"`
-	Pool     string        `json:"pool"`
-	// LaunchConfig is set in place of Pool for what several pools share.
-	LaunchConfig string             `json:"launchConfig,omitempty"`
-	Name         string             `json:"name"`
-	Status       plan.OutcomeStatus `json:"status"`
-	Error        string             `json:"error,omitempty"`
-	Duration     float64            `json:"durationSeconds"`
+	Phase       TargetPhase    `json:"phase"`
+	Suspended   bool           `json:"suspended"`
+	Ref         string         `json:"ref"`
+	Revision    string         `json:"revision"`
+	Subject     string         `json:"subject"`
+	LastPass    time.Time      `json:"lastPass,omitzero"`
+	Duration    float64        `json:"durationSeconds"`
+	NextDue     time.Time      `json:"nextDue,omitzero"`
+	Error       string         `json:"error,omitempty"`
+	Diagnostics diag.List      `json:"diagnostics"`
+	Plan        *plan.Plan     `json:"plan"`
+	Steps       StepCounts     `json:"steps"`
+	Outcomes    []plan.Outcome `json:"outcomes"`
+	Pools       int            `json:"pools"`
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, _ *http.Request) {
@@ -65,7 +53,7 @@ func (w *web) apiTargets(rw http.ResponseWriter, _ *http.Request) {
 func apiTargetOf(t TargetState) apiTarget {
 	a := apiTarget{
 		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools),
-		Diagnostics: diag.List{}, Outcomes: []apiOutcome{},
+		Diagnostics: diag.List{}, Outcomes: []plan.Outcome{},
 	}
 	r := t.Last
 	if r == nil {
@@ -77,15 +65,6 @@ func apiTargetOf(t TargetState) apiTarget {
 	if r.Err != nil {
 		a.Error = r.Err.Error()
 	}
-	for _, o := range r.Outcomes {
-		out := apiOutcome{
-			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, LaunchConfig: o.Step.LaunchConfig, Name: o.Step.Name,
-			Status: o.Status, Duration: o.Duration.Seconds(),
-		}
-		if o.Err != nil {
-			out.Error = o.Err.Error()
-		}
-		a.Outcomes = append(a.Outcomes, out)
-	}
+	a.Outcomes = append(a.Outcomes, r.Outcomes...)
 	return a
 }

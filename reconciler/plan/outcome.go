@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -87,6 +88,30 @@ type Outcome struct {
 	Result   Result
 	Err      *Error
 	Duration time.Duration
+}
+
+// MarshalJSON writes what commands and the API say of an outcome: which step it
+// was and how it ended, without the step's changes and request.
+func (o Outcome) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Verb     Verb     `json:"verb"`
+		Resource Resource `json:"resource"`
+		Pool     string   `json:"pool"`
+		// LaunchConfig is set in place of Pool for what several pools share.
+		LaunchConfig string        `json:"launchConfig,omitempty"`
+		Name         string        `json:"name"`
+		Status       OutcomeStatus `json:"status"`
+		Error        string        `json:"error,omitempty"`
+		Kind         ErrorKind     `json:"kind,omitempty"`
+		Duration     float64       `json:"durationSeconds"`
+	}{
+		Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, LaunchConfig: o.Step.LaunchConfig, Name: o.Step.Name,
+		Status: o.Status, Duration: o.Duration.Seconds(),
+	}
+	if o.Err != nil {
+		out.Error, out.Kind = o.Err.Error(), o.Err.Kind
+	}
+	return json.Marshal(out)
 }
 
 // Phase is Cluster API's MachinePool phase.

@@ -170,19 +170,6 @@ type Applied struct {
 	Outcomes []plan.Outcome
 }
 
-type outcomeJSON struct {
-	Verb     plan.Verb     `json:"verb"`
-	Resource plan.Resource `json:"resource"`
-	Pool     string        `json:"pool"`
-	// LaunchConfig is set in place of Pool for what several pools share.
-	LaunchConfig string             `json:"launchConfig,omitempty"`
-	Name         string             `json:"name"`
-	Status       plan.OutcomeStatus `json:"status"`
-	Error        string             `json:"error,omitempty"`
-	Kind         plan.ErrorKind     `json:"kind,omitempty"`
-	Seconds      float64            `json:"seconds"`
-}
-
 type appliesJSON struct {
 	Schema  string            `json:"schema"`
 	Applies []json.RawMessage `json:"applies"`
@@ -218,22 +205,11 @@ func (a Applied) marshal() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]outcomeJSON, 0, len(a.Outcomes))
-	for _, o := range a.Outcomes {
-		j := outcomeJSON{
-			Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, LaunchConfig: o.Step.LaunchConfig, Name: o.Step.Name,
-			Status: o.Status, Seconds: o.Duration.Seconds(),
-		}
-		if o.Err != nil {
-			j.Error, j.Kind = o.Err.Error(), o.Err.Kind
-		}
-		out = append(out, j)
-	}
 	rest, err := json.Marshal(struct {
-		Outcomes  []outcomeJSON     `json:"outcomes"`
+		Outcomes  []plan.Outcome    `json:"outcomes"`
 		Pools     []plan.PoolStatus `json:"pools"`
 		Converged bool              `json:"converged"`
-	}{out, listed(a.Last.Pools), a.Last.Converged()})
+	}{listed(a.Outcomes), listed(a.Last.Pools), a.Last.Converged()})
 	if err != nil {
 		return nil, err
 	}
