@@ -12,7 +12,7 @@ ENDPOINT ?=
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint fuzz cover bench contract oracle clean
+.PHONY: help run build test soak race lint fuzz cover bench contract oracle clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ build: ## build bin/weir
 
 test: ## all tests: no network, no credentials
 	$(GO) test ./...
+
+soak: ## the tests that take minutes: large fleets, EC2's own quotas
+	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|Soak' ./reconciler/
 
 race: ## the concurrent packages under the race detector
 	$(GO) test -race -short ./cmd/weir/internal/... ./reconciler/ ./reconciler/resolve/... ./source/... ./status/...

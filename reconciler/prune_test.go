@@ -209,18 +209,26 @@ func (w *world) nodegroupElsewhere(template, version string) {
 }
 
 func TestAtTheQuotaOfVersionsRoomIsMadeFirst(t *testing.T) {
-	w := newWorldWith(t, map[string]int{"launch-template-versions": 450})
-	w.settle(keeping(0, 0))
-	w.copies(449)
-	w.srv.ResetCalls()
-	w.settle(keeping(0, 1))
-	counts := w.srv.CallCounts()
-	if counts["ec2:DeleteLaunchTemplateVersions"] != 3 || counts["ec2:CreateLaunchTemplateVersion"] != 1 {
-		t.Errorf("calls: got %v, want three deletions of up to 200 versions and one new version", counts)
-	}
-	// Version 1 was in use when room was made.
-	if got := w.numbers("web"); len(got) != 12 || got[0] != 1 || got[11] != 451 {
-		t.Errorf("versions: got %v", got)
+	for _, quota := range []int{450, 10_000} {
+		t.Run(fmt.Sprint(quota), func(t *testing.T) {
+			if quota == 10_000 {
+				soaks(t, "EC2's own quota takes 10,000 calls to reach")
+			}
+			w := newWorldWith(t, map[string]int{"launch-template-versions": quota})
+			w.settle(keeping(0, 0))
+			w.copies(quota - 1)
+			w.srv.ResetCalls()
+			w.settle(keeping(0, 1))
+			counts := w.srv.CallCounts()
+			deletions := (quota + 199) / 200
+			if counts["ec2:DeleteLaunchTemplateVersions"] != deletions || counts["ec2:CreateLaunchTemplateVersion"] != 1 {
+				t.Errorf("calls: got %v, want %d deletions of up to 200 versions and one new version", counts, deletions)
+			}
+			// Version 1 was in use when room was made.
+			if got := w.numbers("web"); len(got) != 12 || got[0] != 1 || got[11] != int64(quota+1) {
+				t.Errorf("versions: got %v", got)
+			}
+		})
 	}
 }
 

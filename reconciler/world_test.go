@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
@@ -209,4 +210,12 @@ func (w *world) inventory(targets ...reconciler.Desired) string {
 		text += fmt.Sprintf("steps=%d\n", len(r.Plan.Steps))
 	}
 	return text
+}
+
+// soaks skips what takes minutes, unless it was asked for: make soak.
+func soaks(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("WEIR_SOAK") == "" {
+		t.Skip(why + ": runs with make soak (WEIR_SOAK=1)")
+	}
 }
