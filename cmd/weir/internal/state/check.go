@@ -1,0 +1,263 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+)
+
+// The library maps the file into memory and believes what it reads there: a page
+// that a truncated file lacks ends the process with a signal, and a page that
+// points to itself keeps it busy for ever. So the pages that can be reached are
+// walked here first, by reading, with every number checked. The format is the
+// library's version 2: pages with a header of 16 bytes in the machine's own byte
+// order, two meta pages of which the valid one with the higher number counts.
+
+const (
+	headerSize     = 16
+	branchItemSize = 16
+	leafItemSize   = 16
+	bucketSize     = 16
+	metaSize       = 64
+	boltMagic      = 0xED0CDAED
+	boltVersion    = 2
+
+	flagBranch   = 0x01
+	flagLeaf     = 0x02
+	flagFreelist = 0x10
+	leafBucket   = 0x01
+
+	noFreelist  = ^uint64(0)
+	minPageSize = 1 << 10
+	maxPageSize = 1 << 20
+	// maxDepth bounds how deep buckets and branches nest: far more than any
+	// file of weir's has.
+	maxDepth = 64
+)
+
+var native = binary.NativeEndian
+
+// meta is what a meta page says.
+type meta struct {
+	pageSize, root, freelist, pages, number uint64
+}
+
+// walk is a look at every page that can be reached.
+type walk struct {
+	file io.ReaderAt
+	meta
+	seen map[uint64]bool
+}
+
+// check returns what is wrong with a file of size bytes, nil if it can be opened.
+func check(file io.ReaderAt, size int64) error {
+	m, err := newestMeta(file, size)
+	if err != nil {
+		return err
+	}
+	// In this order a product cannot overflow.
+	if m.pages > uint64(size) || m.pages*m.pageSize > uint64(size) { //nolint:gosec // a file's size is not negative
+		return fmt.Errorf("it has %d bytes and lacks the end: %d pages of %d bytes were written", size, m.pages, m.pageSize)
+	}
+	w := &walk{file: file, meta: m, seen: map[uint64]bool{0: true, 1: true}}
+	if err := w.tree(m.root, 0); err != nil {
+		return err
+	}
+	return w.freelist()
+}
+
+// newestMeta returns the meta page that counts.
+func newestMeta(file io.ReaderAt, size int64) (meta, error) {
+	var best meta
+	found := false
+	consider := func(at int64) {
+		if m, ok := metaAt(file, at, size); ok && (!found || m.number > best.number) {
+			best, found = m, true
+		}
+	}
+	consider(0)
+	if found {
+		consider(int64(best.pageSize)) //nolint:gosec // at most maxPageSize
+	} else {
+		for at := int64(minPageSize); at <= maxPageSize; at *= 2 {
+			consider(at)
+		}
+	}
+	if !found {
+		return meta{}, errors.New("it does not begin as a file of this kind does")
+	}
+	return best, nil
+}
+
+func metaAt(file io.ReaderAt, at, size int64) (meta, bool) {
+	var b [headerSize + metaSize]byte
+	if at+int64(len(b)) > size {
+		return meta{}, false
+	}
+	if _, err := file.ReadAt(b[:], at); err != nil {
+		return meta{}, false
+	}
+	body := b[headerSize:]
+	sum := fnv.New64a()
+	_, _ = sum.Write(body[:metaSize-8]) // never fails
+	m := meta{
+		pageSize: uint64(native.Uint32(body[8:])), root: native.Uint64(body[16:]),
+		freelist: native.Uint64(body[32:]), pages: native.Uint64(body[40:]), number: native.Uint64(body[48:]),
+	}
+	ok := native.Uint32(body) == boltMagic && native.Uint32(body[4:]) == boltVersion && native.Uint64(body[56:]) == sum.Sum64() &&
+		m.pageSize >= minPageSize && m.pageSize <= maxPageSize && m.pageSize&(m.pageSize-1) == 0 && (at == 0 || uint64(at) == m.pageSize) //nolint:gosec // not negative
+	return m, ok
+}
+
+// page reads a page with what it continues on, once.
+func (w *walk) page(id uint64) (flags uint16, count int, data []byte, err error) {
+	if id >= w.pages {
+		return 0, 0, nil, fmt.Errorf("page %d is beyond its end", id)
+	}
+	var header [headerSize]byte
+	if _, err := w.file.ReadAt(header[:], int64(id*w.pageSize)); err != nil { //nolint:gosec // below the file's size
+		return 0, 0, nil, err
+	}
+	more := uint64(native.Uint32(header[12:]))
+	if native.Uint64(header[:]) != id || more >= w.pages-id {
+		return 0, 0, nil, fmt.Errorf("page %d is damaged", id)
+	}
+	for i := id; i <= id+more; i++ {
+		if w.seen[i] {
+			return 0, 0, nil, fmt.Errorf("page %d is used twice", i)
+		}
+		w.seen[i] = true
+	}
+	data = make([]byte, (more+1)*w.pageSize)
+	if _, err := w.file.ReadAt(data, int64(id*w.pageSize)); err != nil { //nolint:gosec // below the file's size
+		return 0, 0, nil, err
+	}
+	return native.Uint16(header[8:]), int(native.Uint16(header[10:])), data, nil
+}
+
+func (w *walk) tree(id uint64, depth int) error {
+	if depth > maxDepth {
+		return errors.New("its pages nest too deep")
+	}
+	flags, count, data, err := w.page(id)
+	if err != nil {
+		return err
+	}
+	switch flags {
+	case flagLeaf:
+		return w.leaf(id, count, data, depth)
+	case flagBranch:
+		return w.branch(id, count, data, depth)
+	}
+	return fmt.Errorf("page %d is of no known kind", id)
+}
+
+func (w *walk) branch(id uint64, count int, data []byte, depth int) error {
+	if count == 0 {
+		return fmt.Errorf("page %d is damaged", id)
+	}
+	var last []byte
+	for i := range count {
+		at := headerSize + i*branchItemSize
+		if at+branchItemSize > len(data) {
+			return fmt.Errorf("page %d is damaged", id)
+		}
+		key, ok := part(data, at, native.Uint32(data[at:]), native.Uint32(data[at+4:]))
+		if !ok || i > 0 && bytes.Compare(last, key) >= 0 {
+			return fmt.Errorf("page %d is damaged", id)
+		}
+		last = key
+		if err := w.tree(native.Uint64(data[at+8:]), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) leaf(id uint64, count int, data []byte, depth int) error {
+	var last []byte
+	for i := range count {
+		at := headerSize + i*leafItemSize
+		if at+leafItemSize > len(data) {
+			return fmt.Errorf("page %d is damaged", id)
+		}
+		offset, keySize, valueSize := native.Uint32(data[at+4:]), native.Uint32(data[at+8:]), native.Uint32(data[at+12:])
+		key, ok := part(data, at, offset, keySize)
+		if !ok || keySize == 0 || i > 0 && bytes.Compare(last, key) >= 0 {
+			return fmt.Errorf("page %d is damaged", id)
+		}
+		last = key
+		value, ok := part(data, at+int(keySize), offset, valueSize)
+		if !ok {
+			return fmt.Errorf("page %d is damaged", id)
+		}
+		if native.Uint32(data[at:])&leafBucket == 0 {
+			continue
+		}
+		if err := w.bucket(id, value, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bucket follows a bucket to its own pages, or through the page that a small one
+// has in its value.
+func (w *walk) bucket(id uint64, value []byte, depth int) error {
+	if len(value) < bucketSize {
+		return fmt.Errorf("page %d is damaged", id)
+	}
+	if root := native.Uint64(value); root != 0 {
+		return w.tree(root, depth+1)
+	}
+	inline := value[bucketSize:]
+	if depth > maxDepth || len(inline) < headerSize || native.Uint16(inline[8:]) != flagLeaf {
+		return fmt.Errorf("page %d is damaged", id)
+	}
+	return w.leaf(id, int(native.Uint16(inline[10:])), inline, depth+1)
+}
+
+// part is size bytes that begin offset bytes after at.
+func part(data []byte, at int, offset, size uint32) ([]byte, bool) {
+	begin := uint64(at) + uint64(offset) //nolint:gosec // an index is not negative
+	end := begin + uint64(size)
+	if end > uint64(len(data)) {
+		return nil, false
+	}
+	return data[begin:end], true
+}
+
+// freelist checks that what counts as free is not in use.
+func (w *walk) freelist() error {
+	if w.meta.freelist == noFreelist {
+		return nil
+	}
+	flags, count, data, err := w.page(w.meta.freelist)
+	if err != nil {
+		return err
+	}
+	items := data[headerSize:]
+	if count == 0xFFFF && len(items) >= 8 {
+		// More than the header can say: the first item is the number.
+		n := native.Uint64(items)
+		items = items[8:]
+		if n > uint64(len(items)/8) {
+			return errors.New("its list of free pages is damaged")
+		}
+		count = int(n) //nolint:gosec // bounded by the page
+	}
+	if flags != flagFreelist || count > len(items)/8 {
+		return errors.New("its list of free pages is damaged")
+	}
+	for i := range count {
+		id := native.Uint64(items[i*8:])
+		if id >= w.pages || w.seen[id] {
+			return errors.New("its list of free pages is damaged")
+		}
+		w.seen[id] = true
+	}
+	return nil
+}
