@@ -1,6 +1,8 @@
 package awscloud
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -94,68 +96,84 @@ func templateSpec(r plan.TemplateRef) *types.LaunchTemplateSpecification {
 // mixedInstances reads a policy with AWS's defaults filled in. unknown says that
 // it holds more than intent.MixedInstances can say.
 func mixedInstances(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref plan.TemplateRef, unknown bool) {
-	m = &intent.MixedInstances{
-		OnDemandAllocationStrategy: defaultOnDemandStrategy, SpotAllocationStrategy: defaultSpotStrategy,
-		OnDemandPercentageAboveBaseCapacity: defaultOnDemandPercentage,
-	}
-	rest := *p
-	rest.InstancesDistribution, rest.LaunchTemplate = nil, nil
-	unknown = remains(rest)
+	m = usualPolicy()
 	if d := p.InstancesDistribution; d != nil {
-		unknown = readDistribution(*d, m) || unknown
+		recast(withoutNil(*d), m)
+		unknown = len(d.DistributionSegments) > 0
 	}
 	if t := p.LaunchTemplate; t != nil {
 		ref = templateRef(t.LaunchTemplateSpecification)
-		for _, o := range t.Overrides {
-			m.Overrides = append(m.Overrides, intent.Override{InstanceType: aws.ToString(o.InstanceType)})
-			o.InstanceType = nil
-			unknown = unknown || remains(o)
-		}
-		left := *t
-		left.LaunchTemplateSpecification, left.Overrides = nil, nil
-		unknown = unknown || remains(left)
+		recast(t.Overrides, &m.Overrides)
 	}
+	tidyPolicy(m)
 	return m, ref, unknown
 }
 
-func readDistribution(d types.InstancesDistribution, m *intent.MixedInstances) (unknown bool) {
-	if s := aws.ToString(d.OnDemandAllocationStrategy); s != "" {
-		m.OnDemandAllocationStrategy = s
+// withoutNil has the members of a distribution that AWS sent: an absent one must
+// not take the place of a default.
+func withoutNil(d types.InstancesDistribution) map[string]any {
+	out := map[string]any{}
+	for v, i := reflect.ValueOf(d), 0; i < v.NumField(); i++ {
+		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
+			out[v.Type().Field(i).Name] = f.Interface()
+		}
 	}
-	if s := aws.ToString(d.SpotAllocationStrategy); s != "" {
-		m.SpotAllocationStrategy = s
-	}
-	if d.OnDemandBaseCapacity != nil {
-		m.OnDemandBaseCapacity = *d.OnDemandBaseCapacity
-	}
-	if d.OnDemandPercentageAboveBaseCapacity != nil {
-		m.OnDemandPercentageAboveBaseCapacity = *d.OnDemandPercentageAboveBaseCapacity
-	}
-	// SpotInstancePools has a meaning for one strategy only.
-	if d.SpotInstancePools != nil && (m.SpotAllocationStrategy != defaultSpotStrategy || *d.SpotInstancePools == defaultSpotPools) {
-		d.SpotInstancePools = nil
-	}
-	d.OnDemandAllocationStrategy, d.SpotAllocationStrategy, d.OnDemandBaseCapacity, d.OnDemandPercentageAboveBaseCapacity = nil, nil, nil, nil
-	return remains(d)
+	return out
 }
 
-// mixedPolicy writes a policy for a request. clear removes a maximum spot price
-// that the group may have: only an empty text does that, an absent one keeps it.
-func mixedPolicy(m *intent.MixedInstances, ref plan.TemplateRef, clearPrice bool) *types.MixedInstancesPolicy {
+// usualPolicy holds what Auto Scaling takes a policy's distribution for where it
+// does not say.
+func usualPolicy() *intent.MixedInstances {
+	return &intent.MixedInstances{
+		OnDemandAllocationStrategy: defaultOnDemandStrategy, SpotAllocationStrategy: defaultSpotStrategy,
+		OnDemandPercentageAboveBaseCapacity: defaultOnDemandPercentage,
+	}
+}
+
+// tidyPolicy gives members of a distribution that mean nothing their one value.
+func tidyPolicy(m *intent.MixedInstances) {
+	if m.OnDemandAllocationStrategy == "" {
+		m.OnDemandAllocationStrategy = defaultOnDemandStrategy
+	}
+	if m.SpotAllocationStrategy == "" {
+		m.SpotAllocationStrategy = defaultSpotStrategy
+	}
+	if m.SpotAllocationStrategy != defaultSpotStrategy || m.SpotInstancePools == defaultSpotPools {
+		m.SpotInstancePools = 0
+	}
+}
+
+// mixedPolicy writes a policy for a request. change says that it takes the place
+// of another: then an empty text removes a maximum spot price, and an empty list
+// overrides, for absent ones would stay.
+func mixedPolicy(m *intent.MixedInstances, ref plan.TemplateRef, change bool) *types.MixedInstancesPolicy {
 	out := &types.MixedInstancesPolicy{
 		InstancesDistribution: &types.InstancesDistribution{
 			OnDemandAllocationStrategy:          stringOrNil(m.OnDemandAllocationStrategy),
 			OnDemandBaseCapacity:                aws.Int32(m.OnDemandBaseCapacity),
 			OnDemandPercentageAboveBaseCapacity: aws.Int32(m.OnDemandPercentageAboveBaseCapacity),
 			SpotAllocationStrategy:              stringOrNil(m.SpotAllocationStrategy),
+			SpotMaxPrice:                        stringOrNil(m.SpotMaxPrice),
 		},
 		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: templateSpec(ref)},
 	}
-	if clearPrice {
-		out.InstancesDistribution.SpotMaxPrice = aws.String("")
+	d := out.InstancesDistribution
+	if change && m.SpotMaxPrice == "" {
+		d.SpotMaxPrice = aws.String("")
+	}
+	if m.SpotAllocationStrategy == defaultSpotStrategy {
+		d.SpotInstancePools = aws.Int32(cmp.Or(m.SpotInstancePools, defaultSpotPools))
+	}
+	if change {
+		out.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{} // an absent list would stay as it is
 	}
 	for _, o := range m.Overrides {
-		out.LaunchTemplate.Overrides = append(out.LaunchTemplate.Overrides, types.LaunchTemplateOverrides{InstanceType: aws.String(o.InstanceType)})
+		var to types.LaunchTemplateOverrides
+		recast(o, &to)
+		if t := to.LaunchTemplateSpecification; t != nil && t.LaunchTemplateId != nil {
+			t.LaunchTemplateName = nil // the two together are refused
+		}
+		out.LaunchTemplate.Overrides = append(out.LaunchTemplate.Overrides, to)
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package awscloud
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -133,7 +132,7 @@ func (c *Cloud) startRefresh(ctx context.Context, a plan.StartRefresh) (plan.Res
 	if err != nil {
 		return plan.Result{}, e
 	}
-	if (running.Active() || e.Kind == plan.Transient && running.Status == "Successful") && sameTemplate(running.Template, a.Template) && reflect.DeepEqual(running.MixedInstancesPolicy, a.MixedInstancesPolicy) {
+	if (running.Active() || e.Kind == plan.Transient && running.Status == "Successful") && sameTemplate(running.Template, a.Template) && running.MixedInstancesPolicy.Same(a.MixedInstancesPolicy) {
 		return plan.Result{RefreshID: running.ID}, nil
 	}
 	return plan.Result{}, e

@@ -2,12 +2,12 @@ package awscloud
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	smithytime "github.com/aws/smithy-go/time"
 	"github.com/weir-gitops/weir/reconciler/awscloud/xmlscan"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -218,77 +218,31 @@ func scanInstance(s *pageScan) plan.Instance {
 	return in
 }
 
-// scanPolicy reads a mixed instances policy into the SDK's type and has
-// mixedInstances judge it. An element that the SDK does not know is unknown.
+// scanPolicy reads a mixed instances policy; it is mixedInstances for a scanner.
+// An element that the SDK does not know is unknown.
 func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref plan.TemplateRef, unknown bool) {
-	var p types.MixedInstancesPolicy
+	m = usualPolicy()
 	for s.Child() {
 		switch string(s.Name()) {
 		case "InstancesDistribution":
-			d, more := scanDistribution(s)
-			p.InstancesDistribution, unknown = d, unknown || more
+			unknown = scanInto(s, reflect.ValueOf(m).Elem()) || unknown
 		case "LaunchTemplate":
-			t, r, more := scanPolicyTemplate(s)
-			p.LaunchTemplate, ref, unknown = t, r, unknown || more
-		default:
-			unknown = true
-			s.Skip()
-		}
-	}
-	m, _, more := mixedInstances(&p)
-	return m, ref, unknown || more
-}
-
-func scanDistribution(s *pageScan) (*types.InstancesDistribution, bool) {
-	var d types.InstancesDistribution
-	unknown := false
-	text := func(to **string) { t := s.Text(); *to = &t }
-	number := func(to **int32) { n := s.int32(); *to = &n }
-	for s.Child() {
-		switch string(s.Name()) {
-		case "OnDemandAllocationStrategy":
-			text(&d.OnDemandAllocationStrategy)
-		case "OnDemandBaseCapacity":
-			number(&d.OnDemandBaseCapacity)
-		case "OnDemandPercentageAboveBaseCapacity":
-			number(&d.OnDemandPercentageAboveBaseCapacity)
-		case "SpotAllocationStrategy":
-			text(&d.SpotAllocationStrategy)
-		case "SpotInstancePools":
-			number(&d.SpotInstancePools)
-		case "SpotMaxPrice":
-			text(&d.SpotMaxPrice)
-		default:
-			unknown = scanRest(s) || unknown
-		}
-	}
-	return &d, unknown
-}
-
-func scanPolicyTemplate(s *pageScan) (t *types.LaunchTemplate, ref plan.TemplateRef, unknown bool) {
-	t = &types.LaunchTemplate{}
-	for s.Child() {
-		switch string(s.Name()) {
-		case "LaunchTemplateSpecification":
-			ref = scanTemplateRef(s)
-		case "Overrides":
-			s.members(func() {
-				var o types.LaunchTemplateOverrides
-				for s.Child() {
-					if string(s.Name()) == "InstanceType" {
-						name := s.Text()
-						o.InstanceType = &name
-					} else {
-						unknown = scanRest(s) || unknown
-					}
+			for s.Child() {
+				switch string(s.Name()) {
+				case "LaunchTemplateSpecification":
+					ref = scanTemplateRef(s)
+				case "Overrides":
+					unknown = scanInto(s, reflect.ValueOf(&m.Overrides).Elem()) || unknown
+				default:
+					unknown = scanRest(s) || unknown
 				}
-				t.Overrides = append(t.Overrides, o)
-			})
+			}
 		default:
 			unknown = scanRest(s) || unknown
 		}
 	}
-	return t, ref, unknown
+	tidyPolicy(m)
+	return m, ref, unknown
 }
 
 // scanRest leaves an element of which weir knows nothing, and reports whether it

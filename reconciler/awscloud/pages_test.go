@@ -52,7 +52,11 @@ func groupsFixtures() map[string]string {
 		"several": wholeGroup + `<member><AutoScalingGroupName>bare</AutoScalingGroupName></member>`,
 		"policy":  overrides(""), "weight": overrides(`<WeightedCapacity>2</WeightedCapacity>`),
 		"template by type": overrides(`<LaunchTemplateSpecification><LaunchTemplateId>lt-2</LaunchTemplateId></LaunchTemplateSpecification>`),
-		"requirements":     overrides(`<InstanceRequirements><VCpuCount><Min>2</Min></VCpuCount></InstanceRequirements>`),
+		"requirements": policyGroup(`<LaunchTemplate>` + policyTemplate + `<Overrides><member><InstanceRequirements><VCpuCount><Min>2</Min><Max>8</Max></VCpuCount><MemoryMiB><Min>0</Min></MemoryMiB>
+			<CpuManufacturers><member>intel</member><member>amd</member></CpuManufacturers><AllowedInstanceTypes/><MemoryGiBPerVCpu><Min>0.5</Min></MemoryGiBPerVCpu><RequireHibernateSupport>false</RequireHibernateSupport>
+			<BaselinePerformanceFactors><Cpu><Reference><item><InstanceFamily>m6i</InstanceFamily></item></Reference></Cpu></BaselinePerformanceFactors></InstanceRequirements>
+			<LaunchTemplateSpecification><LaunchTemplateId>lt-2</LaunchTemplateId><LaunchTemplateName>arm</LaunchTemplateName><Version>$Latest</Version></LaunchTemplateSpecification></member></Overrides></LaunchTemplate>`),
+		"no requirements": overrides(`<InstanceRequirements/><ImageId>ami-1</ImageId>`),
 		"empty weight":     overrides(`<WeightedCapacity/>`),
 		"distribution": distribution(`<OnDemandAllocationStrategy>prioritized</OnDemandAllocationStrategy><OnDemandBaseCapacity>1</OnDemandBaseCapacity>
 			<OnDemandPercentageAboveBaseCapacity>25</OnDemandPercentageAboveBaseCapacity><SpotAllocationStrategy>capacity-optimized</SpotAllocationStrategy>`),

@@ -142,8 +142,8 @@ func (in *mixedInput) apply(before *mixedPolicy) (*mixedPolicy, *apiError) {
 	set(&d.OnDemandPercent, in.onDemandPercent)
 	set(&d.SpotStrategy, in.spotStrategy)
 	set(&d.SpotMaxPrice, in.spotMaxPrice)
-	if in.spotPools != nil {
-		d.SpotPools = in.spotPools
+	if in.spotPools != nil || in.spotStrategy != nil && *in.spotStrategy != "lowest-price" {
+		d.SpotPools = in.spotPools // those of lowest-price end with it
 	}
 	if d.OnDemandStrategy == "" {
 		d.OnDemandStrategy = "prioritized"

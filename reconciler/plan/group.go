@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -227,4 +226,4 @@ func reason(changes []Change) string {
 }
 
 // samePolicy compares mixed instances policies, which hold AWS's defaults on both sides.
-func samePolicy(a, b *intent.MixedInstances) bool { return reflect.DeepEqual(a, b) }
+func samePolicy(a, b *intent.MixedInstances) bool { return a.Same(b) }

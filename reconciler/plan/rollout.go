@@ -33,13 +33,13 @@ func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVe
 }
 
 // stale counts the instances that do not run the wanted version.
-func stale(have Group, version wantedVersion) int {
+func stale(have Group, version wantedVersion, policy *intent.MixedInstances) int {
 	n := 0
 	for _, i := range have.Instances {
 		if i.Leaving() {
 			continue
 		}
-		if !version.runs(i.Template) {
+		if !version.runs(i.Template) && !ofOverride(policy, i) {
 			n++
 		}
 	}
@@ -61,7 +61,7 @@ func (i Instance) Leaving() bool {
 // no crash between making a version and starting its refresh loses the refresh.
 func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVersion) {
 	set := c.runsWanted(pool, have, version)
-	left := stale(have, version)
+	left := stale(have, version, pool.Group.MixedInstancesPolicy)
 	if set && (left == 0 || pool.Group.Refresh.Disable) {
 		c.planDefault(pool, version)
 		return
@@ -114,7 +114,7 @@ func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, 
 		return
 	}
 	c.step(pool, Step{
-		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: stale(have, version),
+		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: stale(have, version, pool.Group.MixedInstancesPolicy),
 		Reason:  "the running instance refresh to version " + running.Template.Version + " is superseded",
 		Changes: c.launchChanges(pool, have, version),
 		Do:      CancelRefresh{Group: have.Name, RefreshID: running.ID},

@@ -28,22 +28,6 @@ type Process struct {
 	Suspended bool   `json:"suspended"`
 }
 
-// MixedInstances is MixedInstancesPolicy without its launch template, with all
-// of AWS's defaults filled in.
-type MixedInstances struct {
-	OnDemandAllocationStrategy          string     `json:"onDemandAllocationStrategy"`
-	OnDemandBaseCapacity                int32      `json:"onDemandBaseCapacity"`
-	OnDemandPercentageAboveBaseCapacity int32      `json:"onDemandPercentageAboveBaseCapacity"`
-	SpotAllocationStrategy              string     `json:"spotAllocationStrategy"`
-	Overrides                           []Override `json:"overrides,omitempty"`
-}
-
-// Override is one instance type of a mixed instances policy. Order matters: it
-// is AWS's priority.
-type Override struct {
-	InstanceType string `json:"instanceType"`
-}
-
 // Refresh is refreshPreferences. A nil pointer leaves the value to AWS.
 type Refresh struct {
 	Disable              bool   `json:"disable,omitempty"`

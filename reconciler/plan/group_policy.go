@@ -1,0 +1,31 @@
+package plan
+
+import "github.com/weir-gitops/weir/render/intent"
+
+// ofOverride reports whether an instance runs the launch template that an
+// override of the policy names for it. Of a template that is named by $Latest or
+// $Default any version will do: it is not the pool's own, so nobody rolls it out
+// by moving these.
+func ofOverride(policy *intent.MixedInstances, i Instance) bool {
+	if policy == nil {
+		return false
+	}
+	own := false // whether the instance's type has an override of its own
+	for _, o := range policy.Overrides {
+		own = own || o.InstanceType == i.Type
+	}
+	for _, o := range policy.Overrides {
+		if own && o.InstanceType != i.Type || o.LaunchTemplate == nil {
+			continue
+		}
+		want := *o.LaunchTemplate
+		has := intent.LaunchTemplateSpecification{ID: i.Template.ID, Name: i.Template.Name, Version: i.Template.Version}
+		if want.Version == "" || want.Version[0] == '$' {
+			want.Version, has.Version = "", ""
+		}
+		if want.Same(has) {
+			return true
+		}
+	}
+	return false
+}
