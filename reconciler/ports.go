@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -27,6 +28,13 @@ type Cloud interface {
 // Resolver answers what only AWS can answer, one answer for each request.
 type Resolver interface {
 	Answer(ctx context.Context, requests []resolve.Request) ([]plan.Answer, error)
+}
+
+// Workload is the Kubernetes cluster that a target's machines join. Its errors
+// have a workload.Kind.
+type Workload interface {
+	// Nodes lists all nodes, by name.
+	Nodes(ctx context.Context) ([]workload.Node, error)
 }
 
 // Reporter is told what a pass did and found.

@@ -36,7 +36,8 @@ var importRules = []importRule{
 	{of: []string{"reconciler/awsemu"}, only: []string{}, std: true, reason: "it imitates AWS, not our idea of AWS"},
 	{of: []string{"render/..."}, never: []string{module + "source", module + "reconciler", module + "status", module + "cmd", "net/http"}, reason: "rendering is offline and knows neither Git nor AWS"},
 	{of: []string{"source"}, only: []string{"render/tree"}, reason: "a source gives trees and knows nothing of what is in them"},
-	{of: []string{"reconciler"}, only: []string{"reconciler/plan", "reconciler/resolve", "render/intent", "render/diag"}, reason: "the loop knows neither Git, YAML, the SDK nor a forge"},
+	{of: []string{"reconciler"}, only: []string{"reconciler/plan", "reconciler/resolve", "reconciler/workload", "render/intent", "render/diag"}, reason: "the loop knows neither Git, YAML, the SDK nor a forge"},
+	{of: []string{"reconciler/workload"}, only: []string{}, std: true, also: []string{"go.yaml.in/yaml"}, reason: "a client of Kubernetes knows nothing of pools"},
 	{of: []string{"reconciler/resolve"}, only: []string{"reconciler/plan", "render/intent", "render/diag"}, reason: "it asks through its own interface"},
 	{of: []string{"reconciler/awscloud"}, only: []string{"reconciler/awscloud/...", "reconciler/plan", "reconciler/resolve", "render/intent", "render/diag"}, reason: "the adapter knows what it adapts to"},
 	{of: []string{"status"}, only: []string{"reconciler/plan", "render/intent", "render/diag"}, reason: "status tells what happened, whoever made it happen"},
@@ -47,7 +48,7 @@ var importRules = []importRule{
 	{except: []string{"cmd/..."}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "source/..."}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},
-	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "render/sops/sopstest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "render/sops/sopstest"}, reason: "what is for tests stays in tests"},
+	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest"}, reason: "what is for tests stays in tests"},
 }
 
 func matches(patterns []string, name string) bool {

@@ -1,0 +1,274 @@
+package workload
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// kubeconfigLimit bounds a kubeconfig and the files that it names, in bytes.
+const kubeconfigLimit = 1 << 20
+
+// Kubeconfig is what a kubeconfig's current context says, checked.
+type Kubeconfig struct {
+	file             string
+	server           *url.URL
+	serverName       string
+	proxy            *url.URL
+	ca               []byte
+	certificate, key []byte
+	token, tokenFile string
+}
+
+// BadKubeconfig says what is wrong with a kubeconfig, and what to do. It never
+// quotes it.
+type BadKubeconfig struct {
+	File string
+	// Line is 0 where the fault is in no one line.
+	Line            int
+	Summary, Advice string
+}
+
+// Error implements error.
+func (e *BadKubeconfig) Error() string {
+	at := e.File
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	return fmt.Sprintf("kubeconfig %s: %s: %s", at, e.Summary, e.Advice)
+}
+
+func (k *Kubeconfig) fault(summary, advice string) *BadKubeconfig {
+	return &BadKubeconfig{File: k.file, Summary: summary, Advice: advice}
+}
+
+// rawConfig are the members of a kubeconfig that mean something here.
+type rawConfig struct {
+	Kind           string              `yaml:"kind"`
+	CurrentContext string              `yaml:"current-context"`
+	Clusters       []named[rawCluster] `yaml:"clusters"`
+	Users          []named[rawUser]    `yaml:"users"`
+	Contexts       []named[rawContext] `yaml:"contexts"`
+}
+
+// named is an entry of one of the lists; its second member is called after them.
+type named[T any] struct {
+	name  string
+	value T
+}
+
+// UnmarshalYAML reads an entry.
+func (n *named[T]) UnmarshalYAML(node *yaml.Node) error {
+	var members map[string]yaml.Node
+	if err := node.Decode(&members); err != nil {
+		return err
+	}
+	for key, value := range members {
+		var err error
+		if key == "name" {
+			err = value.Decode(&n.name)
+		} else {
+			err = value.Decode(&n.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type rawContext struct {
+	Cluster string `yaml:"cluster"`
+	User    string `yaml:"user"`
+}
+
+type rawCluster struct {
+	Server        string `yaml:"server"`
+	TLSServerName string `yaml:"tls-server-name"`
+	Insecure      bool   `yaml:"insecure-skip-tls-verify"`
+	CA            string `yaml:"certificate-authority"`
+	CAData        string `yaml:"certificate-authority-data"`
+	ProxyURL      string `yaml:"proxy-url"`
+}
+
+type rawUser struct {
+	Certificate     string    `yaml:"client-certificate"`
+	CertificateData string    `yaml:"client-certificate-data"`
+	Key             string    `yaml:"client-key"`
+	KeyData         string    `yaml:"client-key-data"`
+	Token           string    `yaml:"token"`
+	TokenFile       string    `yaml:"tokenFile"`
+	Username        string    `yaml:"username"`
+	Password        string    `yaml:"password"`
+	As              string    `yaml:"as"`
+	Exec            yaml.Node `yaml:"exec"`
+	AuthProvider    yaml.Node `yaml:"auth-provider"`
+}
+
+// Load reads a kubeconfig file. It takes client certificates, tokens and token
+// files; exec plugins, auth providers, passwords, impersonation and an unverified
+// connection are refused, since nothing in a configuration may run code and no
+// credential may go to a server that is not known. Its error is a
+// *BadKubeconfig, or about reading the file.
+func Load(file string) (*Kubeconfig, error) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	return Parse(file, text)
+}
+
+// Parse is Load of a text that came from file.
+func Parse(file string, text []byte) (*Kubeconfig, error) {
+	k := &Kubeconfig{file: file}
+	var raw rawConfig
+	if err := yaml.Unmarshal(text, &raw); err != nil {
+		// The error of the decoder quotes what it does not like.
+		return nil, k.fault("it is not the YAML of a kubeconfig", "write it with kubectl config view --raw --minify --flatten")
+	}
+	if raw.Kind != "" && raw.Kind != "Config" {
+		return nil, k.fault("its kind is not Config", "write it with kubectl config view --raw --minify --flatten")
+	}
+	context, ok := pick(raw.Contexts, raw.CurrentContext)
+	if !ok {
+		return nil, k.fault("its current-context is missing or names no context", "choose one with kubectl config use-context")
+	}
+	cluster, ok := pick(raw.Clusters, context.Cluster)
+	if !ok {
+		return nil, k.fault("the current context names a cluster that is not there", "mend contexts or clusters")
+	}
+	user, ok := pick(raw.Users, context.User)
+	if !ok {
+		return nil, k.fault("the current context names a user that is not there", "mend contexts or users")
+	}
+	if err := k.takeCluster(&cluster); err != nil {
+		return nil, err
+	}
+	if err := k.takeUser(&user); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func pick[T any](list []named[T], name string) (value T, ok bool) {
+	i := slices.IndexFunc(list, func(n named[T]) bool { return n.name == name })
+	if i < 0 || name == "" {
+		return value, false
+	}
+	return list[i].value, true
+}
+
+func (k *Kubeconfig) takeCluster(c *rawCluster) error {
+	u, err := url.Parse(c.Server)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return k.fault("the cluster's server is not the address of an API server", "write it like https://api.example.org:6443")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return k.fault("the cluster's server is reached without TLS", "write https://, so that credentials are not sent in the clear")
+	case c.Insecure:
+		return k.fault("insecure-skip-tls-verify is set", "remove it and give certificate-authority-data: join tokens must not go to an unknown server")
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	k.server, k.serverName = u, c.TLSServerName
+	if c.ProxyURL != "" {
+		p, err := url.Parse(c.ProxyURL)
+		if err != nil || p.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, p.Scheme) {
+			return k.fault("proxy-url is not an http, https or socks5 URL", "write it like http://proxy.example.org:3128")
+		}
+		k.proxy = p
+	}
+	k.ca, err = k.data("certificate-authority", c.CAData, c.CA)
+	return err
+}
+
+func (k *Kubeconfig) takeUser(u *rawUser) error {
+	const advice = "give a client certificate, a token or a token file of a service account that may manage Secrets in kube-system and list nodes"
+	switch {
+	case !u.Exec.IsZero():
+		return k.line(u.Exec.Line, "the user has an exec plugin, and weir runs no program of a kubeconfig", advice)
+	case !u.AuthProvider.IsZero():
+		return k.line(u.AuthProvider.Line, "the user has an auth-provider, which weir does not run", advice)
+	case u.Username != "" || u.Password != "":
+		return k.fault("the user has a password, which API servers do not take any more", advice)
+	case u.As != "":
+		return k.fault("the user impersonates another, which is not supported", advice)
+	}
+	var errs [2]error
+	k.certificate, errs[0] = k.data("client-certificate", u.CertificateData, u.Certificate)
+	k.key, errs[1] = k.data("client-key", u.KeyData, u.Key)
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	if (len(k.certificate) > 0) != (len(k.key) > 0) {
+		return k.fault("the user has one of client certificate and key", "give both")
+	}
+	k.token = u.Token
+	if strings.ContainsAny(k.token, " \r\n\t") {
+		return k.fault("the user's token has white space in it", "write it in one line")
+	}
+	if u.TokenFile != "" {
+		// As kubectl has it, the file wins over the token.
+		k.token, k.tokenFile = "", k.relative(u.TokenFile)
+	}
+	if len(k.certificate) == 0 && k.token == "" && k.tokenFile == "" {
+		return k.fault("the user has no credentials", advice)
+	}
+	return nil
+}
+
+func (k *Kubeconfig) line(line int, summary, advice string) *BadKubeconfig {
+	out := k.fault(summary, advice)
+	out.Line = line
+	return out
+}
+
+// data is what a member holds in base64, or the file that its sibling names.
+func (k *Kubeconfig) data(name, inline, file string) ([]byte, error) {
+	if inline != "" { // which wins over the file, as kubectl has it
+		out, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(inline), ""))
+		if err != nil {
+			return nil, k.fault(name+"-data is not base64", "write the PEM text in base64")
+		}
+		return out, nil
+	}
+	if file == "" {
+		return nil, nil
+	}
+	out, err := readFile(k.relative(file))
+	if err != nil {
+		return nil, k.fault(name+" cannot be read: "+err.Error(), "mend the path, or write the data into the kubeconfig")
+	}
+	return out, nil
+}
+
+// relative resolves a path as kubectl does: below the kubeconfig's directory.
+func (k *Kubeconfig) relative(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(k.file), path)
+}
+
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > kubeconfigLimit {
+		return nil, &os.PathError{Op: "read", Path: name, Err: errors.New("not a regular file of at most 1 MiB")}
+	}
+	return os.ReadFile(name)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,182 @@
+// Package workload is a small client of the Kubernetes cluster that a target's
+// machines join: Secrets, for the join tokens that weir keeps there, and Nodes,
+// to tell which machines have joined. It speaks the core API's JSON over
+// net/http. The official client would add more than the rest of weir's reserve
+// in binary size for the two resources that are used here.
+//
+// Nothing in a kubeconfig runs code: see Load for what is refused. No error
+// holds a credential or the value of a Secret.
+package workload
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Limits of a request.
+const (
+	// timeout bounds a request with the reading of its answer.
+	timeout = 15 * time.Second
+	// pageSize is how many objects a page of a list has.
+	pageSize = 500
+	// bodyLimit bounds an answer, in bytes: a page of nodes with long lists of
+	// images has a few MiB.
+	bodyLimit = 32 << 20
+)
+
+// Cluster is a workload cluster. It is safe for concurrent use.
+type Cluster struct {
+	server    *url.URL
+	ca        []byte
+	transport *http.Transport
+	client    *http.Client
+	// token or what tokenFile holds at the time of a request is sent as the
+	// bearer token.
+	token     string
+	tokenFile string
+}
+
+// Open reads the kubeconfig file and returns a client of the cluster that its
+// current context names. It sends nothing. Its error is one of Load's, or says
+// which part of the credentials cannot be used.
+func Open(file string) (*Cluster, error) {
+	c, err := Load(file)
+	if err != nil {
+		return nil, err
+	}
+	return c.open()
+}
+
+func (k *Kubeconfig) open() (*Cluster, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: k.serverName}
+	if len(k.ca) > 0 {
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(k.ca) {
+			return nil, k.fault("the cluster's certificate authority holds no PEM certificate", "write the CA's certificate in PEM, in base64")
+		}
+	}
+	if len(k.certificate) > 0 {
+		pair, err := tls.X509KeyPair(k.certificate, k.key)
+		if err != nil { // the error of tls quotes neither
+			return nil, k.fault("the user's client certificate and key cannot be used: "+err.Error(), "write both in PEM, in base64, the key without a passphrase")
+		}
+		conf.Certificates = []tls.Certificate{pair}
+	}
+	t := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: timeout,
+	}
+	if k.proxy != nil {
+		t.Proxy = http.ProxyURL(k.proxy)
+	}
+	return &Cluster{
+		server: k.server, ca: k.ca, transport: t, token: k.token, tokenFile: k.tokenFile,
+		client: &http.Client{Transport: t, Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // credentials go to the configured server and nowhere else
+		}},
+	}, nil
+}
+
+// Server is the address of the API server, as the kubeconfig has it.
+func (c *Cluster) Server() string { return c.server.String() }
+
+// CA is the certificate authority of the kubeconfig in PEM, empty where it has
+// none and the system's are trusted.
+func (c *Cluster) CA() []byte { return c.ca }
+
+// Close lets go of idle connections.
+func (c *Cluster) Close() { c.transport.CloseIdleConnections() }
+
+// bearer is the token to send, empty for none.
+func (c *Cluster) bearer() (string, error) {
+	if c.tokenFile == "" {
+		return c.token, nil
+	}
+	// The file is read each time: a projected token lives for an hour.
+	text, err := os.ReadFile(c.tokenFile)
+	if err != nil {
+		return "", &Error{Kind: Unauthorized, Message: fmt.Sprintf("read the token file of the kubeconfig: %v", err)}
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsAny(token, " \r\n\t") {
+		return "", &Error{Kind: Unauthorized, Message: "the token file " + c.tokenFile + " of the kubeconfig holds no token"}
+	}
+	return token, nil
+}
+
+// Kind says what a failed request means.
+type Kind string
+
+// Kinds of errors.
+const (
+	// Unauthorized: the server does not know who asks, or the credentials have expired.
+	Unauthorized Kind = "unauthorized"
+	// Forbidden: whoever asks lacks a permission.
+	Forbidden Kind = "forbidden"
+	NotFound  Kind = "not-found"
+	// Conflict: the object exists, or is not the one that was meant.
+	Conflict Kind = "conflict"
+	// Invalid requests are refused however often they are sent.
+	Invalid Kind = "invalid"
+	// Transient failures may pass: no connection, no answer in time, an overloaded
+	// or broken server.
+	Transient Kind = "transient"
+)
+
+// Error is a failed request.
+type Error struct {
+	Kind Kind
+	// Status is the HTTP status, 0 where there was no answer.
+	Status int
+	// Verb and Resource say what was asked: "create" "secrets in kube-system".
+	Verb, Resource string
+	Message        string
+	err            error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	text := e.Message
+	if e.Verb != "" {
+		text = e.Verb + " " + e.Resource + ": " + text
+	}
+	return text
+}
+
+// Unwrap returns the cause, if it is known.
+func (e *Error) Unwrap() error { return e.err }
+
+// KindOf is the kind of a failed request, empty for other errors and nil.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+// transportError is the failure of a request without an answer. The URL in the
+// error of net/http holds no credential, for the server's address cannot.
+func transportError(ctx context.Context, err error) *Error {
+	if ctx.Err() != nil {
+		return &Error{Kind: Transient, Message: ctx.Err().Error(), err: ctx.Err()}
+	}
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		err = sent.Err
+	}
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	if errors.As(err, &unknown) || errors.As(err, &name) {
+		return &Error{Kind: Unauthorized, Message: "the server's certificate is not trusted: " + err.Error(), err: err}
+	}
+	return &Error{Kind: Transient, Message: err.Error(), err: err}
+}

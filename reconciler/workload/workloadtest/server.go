@@ -1,0 +1,411 @@
+// Package workloadtest is an API server with Secrets, Nodes and one ConfigMap,
+// for tests: it speaks the core API's JSON over TLS, checks the bearer token,
+// pages its lists, and fails where a test asks for it.
+package workloadtest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Token is the bearer token that the server takes.
+const Token = "workload-bearer-4f1c9a7be2"
+
+// Fault fails requests.
+type Fault struct {
+	// Method and Path select requests: the path's prefix, both may be empty.
+	Method, Path string
+	// Times is how many requests fail, all if 0.
+	Times int
+	// Status is answered; 0 hangs up without an answer.
+	Status int
+	// After has the request take effect before it fails.
+	After bool
+	// Body is the answer instead of a Status object, if not empty.
+	Body string
+	// Delay is waited for before anything else, or until the client gives up.
+	Delay time.Duration
+}
+
+// Server is a workload cluster.
+type Server struct {
+	http *httptest.Server
+
+	mu      sync.Mutex
+	secrets map[string]object // by namespace/name
+	nodes   map[string]object
+	faults  []*Fault
+	log     []string
+	uid     int
+	clock   func() time.Time
+	// page is the server's own limit for a page, as a server may have one.
+	page    int
+	expired bool
+}
+
+type object = map[string]any
+
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
+	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, clock: time.Now}
+	s.http = httptest.NewTLSServer(http.HandlerFunc(s.serve))
+	s.http.Config.ErrorLog = nil
+	t.Cleanup(s.http.Close)
+	return s
+}
+
+// URL is the server's address.
+func (s *Server) URL() string { return s.http.URL }
+
+// CA is the server's certificate in PEM.
+func (s *Server) CA() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
+}
+
+// Kubeconfig writes a kubeconfig for the server and returns its file's name.
+func (s *Server) Kubeconfig(t testing.TB) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: demo
+clusters:
+- {name: demo, cluster: {server: %q, certificate-authority-data: %s}}
+users:
+- {name: weir, user: {token: %s}}
+contexts:
+- {name: demo, context: {cluster: demo, user: weir}}
+`, s.URL(), base64.StdEncoding.EncodeToString(s.CA()), Token)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// SetClock says what time the server takes it to be.
+func (s *Server) SetClock(now func() time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock = now
+}
+
+// SetPage bounds pages to n objects, and expires has the first continued list
+// be answered with 410.
+func (s *Server) SetPage(n int, expires bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.page, s.expired = n, expires
+}
+
+// Fail adds a fault; those that were added first come first.
+func (s *Server) Fail(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, &f)
+}
+
+// Heal removes all faults.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+// Log returns what was asked, as "POST /api/v1/…", and forgets it.
+func (s *Server) Log() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.log
+	s.log = nil
+	return out
+}
+
+// AddNode adds or replaces a node.
+func (s *Server) AddNode(name, providerID, ready string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uid++
+	s.nodes["/"+name] = object{
+		"metadata": object{"name": name, "uid": fmt.Sprintf("node-%d", s.uid)}, "spec": object{"providerID": providerID},
+		"status": object{"conditions": []any{
+			object{"type": "MemoryPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+			object{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-02T03:04:05Z"},
+		}},
+	}
+}
+
+// RemoveNode removes a node.
+func (s *Server) RemoveNode(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.nodes, "/"+name)
+}
+
+// AddSecret stores a Secret that somebody else made.
+func (s *Server) AddSecret(namespace, name, kind string, labels map[string]string, data map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uid++
+	encoded := object{}
+	for k, v := range data {
+		encoded[k] = base64.StdEncoding.EncodeToString([]byte(v))
+	}
+	marks := object{}
+	for k, v := range labels {
+		marks[k] = v
+	}
+	s.secrets[namespace+"/"+name] = object{"metadata": object{
+		"namespace": namespace, "name": name, "uid": fmt.Sprintf("uid-%d", s.uid), "labels": marks,
+		"creationTimestamp": s.clock().UTC().Format(time.RFC3339),
+	}, "type": kind, "data": encoded}
+}
+
+// Secrets returns the data of all Secrets, decoded, by namespace/name.
+func (s *Server) Secrets() map[string]map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]map[string]string{}
+	for name, o := range s.secrets {
+		data, _ := o["data"].(object)
+		out[name] = map[string]string{}
+		for k, v := range data {
+			text, _ := v.(string)
+			plain, _ := base64.StdEncoding.DecodeString(text)
+			out[name][k] = string(plain)
+		}
+	}
+	return out
+}
+
+func (s *Server) fault(r *http.Request) *Fault {
+	for i, f := range s.faults {
+		if f.Method != "" && f.Method != r.Method || !strings.HasPrefix(r.URL.Path, f.Path) {
+			continue
+		}
+		out := *f
+		if f.Times == 1 {
+			s.faults = slices.Delete(s.faults, i, i+1)
+		} else if f.Times > 1 {
+			f.Times--
+		}
+		return &out
+	}
+	return nil
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.log = append(s.log, r.Method+" "+r.URL.Path)
+	f := s.fault(r)
+	s.mu.Unlock()
+	if f != nil && f.Delay > 0 {
+		select {
+		case <-time.After(f.Delay):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if f != nil && !f.After {
+		answerFault(w, f)
+		return
+	}
+	s.mu.Lock()
+	status, out := s.answer(r, body)
+	s.mu.Unlock()
+	if f != nil {
+		answerFault(w, f)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+func answerFault(w http.ResponseWriter, f *Fault) {
+	if f.Status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	if f.Body == "" {
+		f.Body = fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"scripted fault","reason":"Fault","code":%d}`, f.Status)
+	}
+	w.WriteHeader(f.Status)
+	_, _ = io.WriteString(w, f.Body)
+}
+
+func refuse(status int, reason, format string, args ...any) (int, object) {
+	return status, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": status, "message": fmt.Sprintf(format, args...)}
+}
+
+func (s *Server) answer(r *http.Request, body []byte) (int, object) {
+	if r.Header.Get("Authorization") != "Bearer "+Token {
+		return refuse(http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+	}
+	rest, ok := strings.CutPrefix(r.URL.Path, "/api/v1/")
+	if !ok {
+		return refuse(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	}
+	if rest == "nodes" && r.Method == http.MethodGet {
+		return s.list("Node", s.nodes, "", r)
+	}
+	parts := strings.Split(rest, "/")
+	if len(parts) == 4 && parts[0] == "namespaces" && parts[2] == "configmaps" && r.Method == http.MethodGet {
+		if parts[1]+"/"+parts[3] == "kube-public/cluster-info" {
+			return http.StatusOK, object{"data": object{"kubeconfig": s.clusterInfo()}}
+		}
+		return refuse(http.StatusNotFound, "NotFound", "configmaps %q not found", parts[3])
+	}
+	if len(parts) < 3 || len(parts) > 4 || parts[0] != "namespaces" || parts[2] != "secrets" {
+		return refuse(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	}
+	if len(parts) == 3 {
+		switch r.Method {
+		case http.MethodGet:
+			return s.list("Secret", s.secrets, parts[1], r)
+		case http.MethodPost:
+			return s.create(parts[1], body)
+		}
+		return refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "no such method")
+	}
+	return s.one(parts[1]+"/"+parts[3], parts[3], r, body)
+}
+
+// clusterInfo is the kubeconfig that kubeadm publishes.
+func (s *Server) clusterInfo() string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: %s\n    server: https://api.example.org:6443\n  name: \"\"\n",
+		base64.StdEncoding.EncodeToString(s.CA()))
+}
+
+func (s *Server) one(key, name string, r *http.Request, body []byte) (int, object) {
+	have := s.secrets[key]
+	if have == nil {
+		return refuse(http.StatusNotFound, "NotFound", "secrets %q not found", name)
+	}
+	switch r.Method {
+	case http.MethodGet:
+		return http.StatusOK, have
+	case http.MethodDelete:
+		var o struct {
+			Preconditions struct {
+				UID string `json:"uid"`
+			} `json:"preconditions"`
+		}
+		_ = json.Unmarshal(body, &o)
+		m, _ := have["metadata"].(object)
+		if o.Preconditions.UID != "" && o.Preconditions.UID != m["uid"] {
+			return refuse(http.StatusConflict, "Conflict", "the UID in the precondition (%s) does not match the UID in record (%s)", o.Preconditions.UID, m["uid"])
+		}
+		delete(s.secrets, key)
+		return http.StatusOK, object{"kind": "Status", "status": "Success"}
+	}
+	return refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "no such method")
+}
+
+func (s *Server) create(namespace string, body []byte) (int, object) {
+	var o object
+	if err := json.Unmarshal(body, &o); err != nil {
+		return refuse(http.StatusBadRequest, "BadRequest", "%v", err)
+	}
+	m, _ := o["metadata"].(object)
+	name, _ := m["name"].(string)
+	if name == "" || o["kind"] != "Secret" {
+		return refuse(http.StatusUnprocessableEntity, "Invalid", "Secret %q is invalid: %s", name, body)
+	}
+	labels, _ := m["labels"].(object)
+	for k, v := range labels {
+		if text, _ := v.(string); !validLabel(text) {
+			return refuse(http.StatusUnprocessableEntity, "Invalid", "metadata.labels: Invalid value: %q: %v", k, v)
+		}
+	}
+	data, _ := o["data"].(object)
+	for k, v := range data {
+		text, _ := v.(string)
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			return refuse(http.StatusBadRequest, "BadRequest", "data %s is no base64", k)
+		}
+	}
+	key := namespace + "/" + name
+	if s.secrets[key] != nil {
+		return refuse(http.StatusConflict, "AlreadyExists", "secrets %q already exists", name)
+	}
+	s.uid++
+	m["namespace"], m["uid"], m["creationTimestamp"] = namespace, fmt.Sprintf("uid-%d", s.uid), s.clock().UTC().Format(time.RFC3339)
+	s.secrets[key] = o
+	return http.StatusCreated, o
+}
+
+// validLabel is Kubernetes' rule for a label's value.
+func validLabel(v string) bool {
+	alnum := func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+	if len(v) > 63 {
+		return false
+	}
+	for i := range len(v) {
+		inner := i > 0 && i < len(v)-1
+		if !alnum(v[i]) && (!inner || !strings.ContainsRune("-_.", rune(v[i]))) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Server) list(kind string, from map[string]object, namespace string, r *http.Request) (int, object) {
+	q := r.URL.Query()
+	var names []string
+	for key, o := range from {
+		if ns, _, _ := strings.Cut(key, "/"); ns == namespace && selected(o, q.Get("labelSelector")) {
+			names = append(names, key)
+		}
+	}
+	slices.Sort(names)
+	limit, _ := strconv.Atoi(q.Get("limit"))
+	if s.page > 0 && (limit == 0 || limit > s.page) {
+		limit = s.page
+	}
+	begin := 0
+	if after := q.Get("continue"); after != "" {
+		if s.expired {
+			s.expired = false
+			return refuse(http.StatusGone, "Expired", "The provided continue parameter is too old")
+		}
+		begin, _ = slices.BinarySearch(names, after)
+		if begin < len(names) && names[begin] == after {
+			begin++
+		}
+	}
+	items := []object{}
+	meta := object{"resourceVersion": "1"}
+	for i := begin; i < len(names); i++ {
+		if limit > 0 && len(items) == limit {
+			meta["continue"] = names[i-1]
+			break
+		}
+		items = append(items, from[names[i]])
+	}
+	return http.StatusOK, object{"kind": kind + "List", "apiVersion": "v1", "metadata": meta, "items": items}
+}
+
+func selected(o object, selector string) bool {
+	m, _ := o["metadata"].(object)
+	labels, _ := m["labels"].(object)
+	for term := range strings.SplitSeq(selector, ",") {
+		key, value, ok := strings.Cut(term, "=")
+		if ok && labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
