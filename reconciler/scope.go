@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -82,18 +83,21 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 		return reports, err
 	}
 	s.retried(inputs)
+	inService := map[string]time.Time{}
 	for i := range targets {
 		if targets[i].Set == nil {
 			continue
 		}
 		inputs[i].State = &state
 		p := plans[i]
+		maps.Copy(inService, plan.InService(inputs[i]))
 		reports[i].Pools = plan.Statuses(inputs[i], p)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
 		attachOrigins(p, targets[i])
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 	}
+	s.keepInService(inService, &state)
 	s.strays(targets, reports, &state)
 	if mode == Apply {
 		s.apply(ctx, reports)
@@ -122,6 +126,23 @@ func (s *Scope) strays(targets []Desired, reports []*plan.Report, state *plan.St
 			return
 		}
 	}
+}
+
+// keepInService remembers since when instances are in service. What a target had
+// that is not in the pass, or had no render, is kept while AWS has the instance.
+func (s *Scope) keepInService(seen map[string]time.Time, state *plan.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.memory.InService) > 0 {
+		for _, g := range state.Groups {
+			for _, i := range g.Instances {
+				if since, known := s.memory.InService[i.ID]; known && seen[i.ID].IsZero() && i.LifecycleState == "InService" {
+					seen[i.ID] = since
+				}
+			}
+		}
+	}
+	s.memory.InService = seen
 }
 
 // retried forgets the wishes to try again that this pass has planned for.
@@ -175,6 +196,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	for i, t := range targets {
 		inputs[i] = plan.Input{
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory,
+			Now: s.now(),
 		}
 	}
 	return inputs, nil

@@ -49,6 +49,11 @@ func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.Stat
 			return plan.State{}, err
 		}
 	}
+	if len(n.Launched) > 0 {
+		if err := c.fillLaunched(ctx, &s, n.Launched); err != nil {
+			return plan.State{}, err
+		}
+	}
 	if n.TemplateUsers {
 		if err := c.fillTemplateUsers(ctx, &s); err != nil {
 			return plan.State{}, err

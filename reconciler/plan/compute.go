@@ -22,6 +22,7 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 		c.pool(&in.Set.Pools[i])
 	}
 	c.launchConfigDefaults()
+	c.needLaunchTimes()
 	if !in.Policy.Adoption.Asked {
 		c.orphans()
 	}
@@ -193,7 +194,7 @@ func (n *Needs) sort() {
 	n.TemplateNames = sortedUnique(n.TemplateNames)
 	n.GroupNames = sortedUnique(n.GroupNames)
 	n.Refreshes = sortedUnique(n.Refreshes)
-	n.Numbers, n.VersionUsers = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers)
+	n.Numbers, n.VersionUsers, n.Launched = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers), sortedUnique(n.Launched)
 	byName := func(a, b NodegroupName) int {
 		if a.String() < b.String() {
 			return -1
@@ -226,6 +227,7 @@ func (n *Needs) Add(o Needs) {
 	n.Updates = append(n.Updates, o.Updates...)
 	n.Numbers = append(n.Numbers, o.Numbers...)
 	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)
+	n.Launched = append(n.Launched, o.Launched...)
 	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
 	n.sort()
 }

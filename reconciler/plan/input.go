@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"time"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -17,6 +18,28 @@ type Input struct {
 	Index  *Index
 	Fleet  Fleet
 	Memory Memory
+	// Now is when the pass began.
+	Now time.Time
+	// Nodes is what the workload cluster says of its nodes, nil where nobody
+	// asked it.
+	Nodes *Nodes
+}
+
+// Nodes holds the nodes of a workload cluster by the EC2 instance id in their
+// provider id.
+type Nodes struct {
+	ByInstance map[string]Node
+	// Err says why the nodes could not be read; ByInstance is then empty.
+	Err error
+}
+
+// Node is a node of the workload cluster, as its condition Ready tells.
+type Node struct {
+	Name  string
+	UID   string
+	Ready bool
+	// Since is when Ready last changed.
+	Since time.Time
 }
 
 // Commit is what a new template version's description says of its cause.
@@ -160,6 +183,9 @@ type Memory struct {
 	// Retry names pools ("namespace/name") whose parked rollouts are to be
 	// tried again in this pass.
 	Retry map[string]bool
+	// InService holds since when instances are in service, of pools with
+	// minReadySeconds; nil in the first pass of a process.
+	InService map[string]time.Time
 }
 
 // StartedUpdate is a nodegroup update that this process started.
@@ -170,5 +196,5 @@ type StartedUpdate struct {
 
 // Clone returns a memory that shares no map with m.
 func (m Memory) Clone() Memory {
-	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Retry: maps.Clone(m.Retry)}
+	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Retry: maps.Clone(m.Retry), InService: maps.Clone(m.InService)}
 }

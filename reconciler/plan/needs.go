@@ -35,9 +35,11 @@ type Needs struct {
 	// versions are deleted.
 	Numbers      []string
 	VersionUsers []string
+	// Launched are instances of which the launch time is needed.
+	Launched []string
 }
 
 // Empty reports whether nothing is needed.
 func (n Needs) Empty() bool {
-	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers) == 0 && !n.TemplateUsers
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
 }

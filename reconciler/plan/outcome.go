@@ -149,14 +149,16 @@ type PoolStatus struct {
 	Target    string          `json:"target"`
 	Kind      intent.PoolKind `json:"kind"`
 
-	Phase                 Phase       `json:"phase"`
-	Replicas              int32       `json:"replicas"`
-	ReadyReplicas         int32       `json:"readyReplicas"`
-	AvailableReplicas     int32       `json:"availableReplicas"`
-	UnavailableReplicas   int32       `json:"unavailableReplicas"`
-	DesiredReplicas       int32       `json:"desiredReplicas"`
-	ReadyFrom             string      `json:"readyFrom"` // "InService" or "nodes"
-	ProviderIDList        []string    `json:"providerIDList"`
+	Phase               Phase    `json:"phase"`
+	Replicas            int32    `json:"replicas"`
+	ReadyReplicas       int32    `json:"readyReplicas"`
+	AvailableReplicas   int32    `json:"availableReplicas"`
+	UnavailableReplicas int32    `json:"unavailableReplicas"`
+	DesiredReplicas     int32    `json:"desiredReplicas"`
+	ReadyFrom           string   `json:"readyFrom"` // "InService" or "nodes"
+	ProviderIDList      []string `json:"providerIDList"`
+	// NodeRefs are the nodes of the instances, where the workload cluster was asked.
+	NodeRefs              []NodeRef   `json:"nodeRefs,omitempty"`
 	LaunchTemplateID      string      `json:"launchTemplateID,omitempty"`
 	LaunchTemplateVersion string      `json:"launchTemplateVersion,omitempty"`
 	BootstrapReady        bool        `json:"bootstrapReady"`
@@ -169,6 +171,14 @@ type PoolStatus struct {
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 	// Converged says that AWS is what Git says and nothing moves.
 	Converged bool `json:"converged"`
+}
+
+// NodeRef is a reference to a node of the workload cluster.
+type NodeRef struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
 }
 
 // RolloutStatus is how far a rollout has come.

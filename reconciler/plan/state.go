@@ -37,6 +37,9 @@ type State struct {
 	// nodegroups and live instances. A template that is not in it was not asked
 	// for.
 	VersionUsers map[string][]VersionUser
+	// Launched holds when instances were launched, of those that were asked for;
+	// one that exists no more has a zero time.
+	Launched map[string]time.Time
 }
 
 // VersionUser is something that uses a template's version.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -46,6 +47,9 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 		Kind: pool.Kind, DesiredReplicas: pool.Replicas.Value, ReadyFrom: "InService", ProviderIDList: []string{},
 		BootstrapReady: len(pool.Blocked) == 0,
 	}
+	if in.Nodes != nil && in.Nodes.Err == nil {
+		s.ReadyFrom = "nodes"
+	}
 	if t := pool.LaunchTemplate; t != nil {
 		if have, ok := in.State.Templates[t.Name]; ok {
 			s.LaunchTemplateID = have.ID
@@ -62,12 +66,11 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	case pool.Nodegroup != nil:
 		moving = s.fromNodegroup(in, pool)
 	}
-	s.AvailableReplicas = s.ReadyReplicas
 	s.UnavailableReplicas = max(0, s.DesiredReplicas-s.AvailableReplicas)
 	pending := f.pending[pool.Key.String()]
 	s.Converged = s.InfrastructureReady && !moving && !pending && failure == nil && s.ReadyReplicas >= s.DesiredReplicas
-	s.Phase = s.phase(pool, moving, failure != nil)
-	s.Conditions = s.conditions(pool, moving, pending, failure)
+	s.Phase = s.phase(pool, failure != nil)
+	s.Conditions = s.conditions(in, pool, moving, pending, failure)
 	return s
 }
 
@@ -93,7 +96,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 	s.InfrastructureReady = true
 	s.LaunchTemplateVersion = g.Template.Version
 	s.DesiredReplicas = g.DesiredCapacity
-	s.count(g)
+	s.count(in, pool, g.Instances)
 	if r, read := in.State.Refreshes[g.Name]; read && r.Active() {
 		s.Rollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason}
 		moving = true
@@ -101,15 +104,26 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 	return moving || int32(len(g.Instances)) != g.DesiredCapacity || s.ReadyReplicas != g.DesiredCapacity
 }
 
-func (s *PoolStatus) count(g Group) {
-	for _, i := range g.Instances {
-		s.Replicas++
+// count counts instances and, where the workload cluster told, their nodes.
+func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []Instance) {
+	s.Replicas += int32(len(instances))
+	for _, i := range instances {
 		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
-		if i.LifecycleState == "InService" && i.Health == "Healthy" {
+		ready, available := in.machine(pool, i)
+		if ready {
 			s.ReadyReplicas++
+		}
+		if available {
+			s.AvailableReplicas++
+		}
+		if in.Nodes != nil {
+			if n, joined := in.Nodes.ByInstance[i.ID]; joined {
+				s.NodeRefs = append(s.NodeRefs, NodeRef{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID})
+			}
 		}
 	}
 	slices.Sort(s.ProviderIDList)
+	slices.SortFunc(s.NodeRefs, func(a, b NodeRef) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool) (moving bool) {
@@ -125,7 +139,7 @@ func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool) (moving bool) {
 	for _, g := range n.GroupNames {
 		if have, known := in.State.Groups[g]; known {
 			groups++
-			s.count(have)
+			s.count(in, pool, have.Instances)
 		}
 	}
 	if n.Status == "UPDATING" {
@@ -135,66 +149,4 @@ func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool) (moving bool) {
 		}
 	}
 	return n.Status == "CREATING" || n.Status == "UPDATING" || n.Status == "DELETING" || groups == 0 || s.ReadyReplicas != n.DesiredSize
-}
-
-// phase follows Cluster API's MachinePool controller, where the later rule wins.
-func (s *PoolStatus) phase(pool *intent.Pool, moving, failed bool) Phase {
-	phase := PhasePending
-	if s.BootstrapReady && !s.InfrastructureReady {
-		phase = PhaseProvisioning
-	}
-	if s.InfrastructureReady {
-		scaling := s.ReadyReplicas != s.DesiredReplicas
-		switch {
-		case !scaling && s.Replicas == s.ReadyReplicas || !scaling && !moving:
-			phase = PhaseRunning
-		case scaling && pool.ReplicasManagedExternally:
-			phase = PhaseScaling
-		case s.ReadyReplicas < s.DesiredReplicas && s.ReadyReplicas == 0 && s.Rollout == nil:
-			phase = PhaseProvisioned
-		case s.ReadyReplicas < s.DesiredReplicas:
-			phase = PhaseScalingUp
-		default:
-			phase = PhaseScalingDown
-		}
-	}
-	if failed {
-		phase = PhaseFailed
-	}
-	return phase
-}
-
-func (s *PoolStatus) conditions(pool *intent.Pool, moving, pending bool, failure *diag.Diagnostic) []Condition {
-	is := func(ok bool) string {
-		if ok {
-			return "True"
-		}
-		return "False"
-	}
-	ready := Condition{Type: "Ready", Status: is(s.Converged)}
-	switch {
-	case failure != nil:
-		ready.Severity, ready.Reason, ready.Message = "Error", failure.Code, failure.Summary
-	case pool.Paused:
-		ready.Severity, ready.Reason = "Info", "Paused"
-	case pending:
-		ready.Severity, ready.Reason = "Info", "ChangesPlanned"
-	case moving:
-		ready.Severity, ready.Reason = "Info", "InProgress"
-	}
-	if s.Converged {
-		ready.Severity, ready.Reason, ready.Message = "", "", ""
-	}
-	infra := Condition{Type: "ASGReady", Status: is(s.InfrastructureReady)}
-	if pool.Kind == intent.NodegroupPool {
-		infra.Type = "EKSNodegroupReady"
-	}
-	out := []Condition{ready, infra}
-	if pool.LaunchTemplate != nil {
-		out = append(out, Condition{Type: "LaunchTemplateReady", Status: is(s.LaunchTemplateID != "")})
-	}
-	if pool.Paused {
-		out = append(out, Condition{Type: "Paused", Status: "True", Reason: "Paused"})
-	}
-	return out
 }

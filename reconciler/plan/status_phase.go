@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// phase follows Cluster API's MachinePool controller: its rules in its order, of
+// which the last that holds wins. A pool with a fault is Failed, which Cluster
+// API's enumeration still has.
+func (s *PoolStatus) phase(pool *intent.Pool, failed bool) Phase {
+	phase := PhasePending
+	if s.BootstrapReady && !s.InfrastructureReady {
+		phase = PhaseProvisioning
+	}
+	if len(s.NodeRefs) > 0 {
+		phase = PhaseProvisioned
+	}
+	if s.InfrastructureReady {
+		switch {
+		case s.DesiredReplicas == s.ReadyReplicas:
+			phase = PhaseRunning
+		case pool.ReplicasManagedExternally:
+			phase = PhaseScaling
+		case s.DesiredReplicas > s.ReadyReplicas:
+			phase = PhaseScalingUp
+		default:
+			phase = PhaseScalingDown
+		}
+	}
+	if failed {
+		phase = PhaseFailed
+	}
+	return phase
+}
+
+// Conditions and their reasons have CAPA's names; reasons that CAPA does not
+// have are weir's diagnostic codes.
+const (
+	conditionReady         = "Ready"
+	conditionGroup         = "ASGReady"
+	conditionTemplate      = "LaunchTemplateReady"
+	conditionAfterTemplate = "PostLaunchTemplateUpdateOperationSuccess"
+	conditionRefresh       = "InstanceRefreshStarted"
+	conditionNodegroup     = "EKSNodegroupReady"
+	conditionRoles         = "IAMNodegroupRolesReady"
+	conditionPaused        = "Paused"
+)
+
+func truth(ok bool) string {
+	if ok {
+		return "True"
+	}
+	return "False"
+}
+
+func (s *PoolStatus) conditions(in Input, pool *intent.Pool, moving, pending bool, failure *diag.Diagnostic) []Condition {
+	ready := Condition{Type: conditionReady, Status: truth(s.Converged)}
+	switch {
+	case s.Converged:
+	case failure != nil:
+		ready.Severity, ready.Reason, ready.Message = "Error", failure.Code, failure.Summary
+	case pool.Paused:
+		ready.Severity, ready.Reason = "Info", "Paused"
+	case pending:
+		ready.Severity, ready.Reason = "Info", "ChangesPlanned"
+	case moving:
+		ready.Severity, ready.Reason = "Info", "InProgress"
+	}
+	out := make([]Condition, 1, 4)
+	out[0] = ready
+	if pool.Group != nil {
+		out = append(out, s.groupCondition(in, pool, failure))
+	}
+	if pool.Nodegroup != nil {
+		out = append(out, s.nodegroupCondition(in, pool, failure))
+		role := Condition{Type: conditionRoles, Status: "True"}
+		if a := in.Answers[pool.Nodegroup.Role]; pool.Nodegroup.Role.Kind != "" && a.RoleARN == "" {
+			role = Condition{Type: conditionRoles, Status: "False", Severity: "Error", Reason: "IAMNodegroupRolesReconciliationFailed", Message: a.Problem}
+		}
+		out = append(out, role)
+	}
+	if pool.LaunchTemplate != nil {
+		c := Condition{Type: conditionTemplate, Status: truth(s.LaunchTemplateID != "")}
+		if s.LaunchTemplateID == "" {
+			c.Status, c.Reason = "Unknown", "LaunchTemplateNotFound"
+			if failure != nil {
+				c.Status, c.Severity, c.Reason = "False", "Error", "LaunchTemplateReconcileFailed"
+			}
+		}
+		out = append(out, c)
+	}
+	out = append(out, s.refreshConditions(in, pool)...)
+	if pool.Paused {
+		out = append(out, Condition{Type: conditionPaused, Status: "True", Reason: "Paused"})
+	}
+	return out
+}
+
+func (s *PoolStatus) groupCondition(in Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
+	c := Condition{Type: conditionGroup, Status: truth(s.InfrastructureReady)}
+	if s.InfrastructureReady {
+		return c
+	}
+	switch have, found := in.State.Groups[pool.Group.Name]; {
+	case failure != nil:
+		c.Severity, c.Reason, c.Message = "Error", "ASGProvisionFailed", failure.Summary
+	case found && have.Deleting:
+		c.Severity, c.Reason = "Info", "ASGDeletionInProgress"
+	case !s.BootstrapReady:
+		c.Severity, c.Reason = "Info", "WaitingForBootstrapData"
+	default:
+		c.Status, c.Reason = "Unknown", "ASGNotFound"
+	}
+	return c
+}
+
+func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
+	c := Condition{Type: conditionNodegroup, Status: truth(s.InfrastructureReady)}
+	n := in.State.Nodegroups[NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}]
+	switch {
+	case n.Status == "DEGRADED" || failure != nil && !s.InfrastructureReady:
+		c.Status, c.Severity, c.Reason = "False", "Error", "EKSNodegroupReconciliationFailed"
+		if len(n.HealthIssues) > 0 {
+			c.Message = n.HealthIssues[0].Code + ": " + n.HealthIssues[0].Message
+		} else if failure != nil {
+			c.Message = failure.Summary
+		}
+	case n.Status == "DELETING":
+		c.Severity, c.Reason = "Info", "Deleting"
+	case !s.InfrastructureReady && !in.State.Clusters[pool.Nodegroup.ClusterName]:
+		c.Severity, c.Reason = "Info", "WaitingForEKSControlPlane"
+	}
+	return c
+}
+
+// refreshConditions tell of the newest instance refresh of the pool's group,
+// where the pass had reason to look at it.
+func (s *PoolStatus) refreshConditions(in Input, pool *intent.Pool) []Condition {
+	if pool.Group == nil {
+		return nil
+	}
+	r := in.State.Refreshes[pool.Group.Name]
+	switch {
+	case r.ID == "":
+		return nil
+	case r.Active():
+		return []Condition{{Type: conditionRefresh, Status: "True", Reason: r.Status, Message: r.Reason}}
+	case r.Failed():
+		return []Condition{{Type: conditionAfterTemplate, Status: "False", Severity: "Error", Reason: "PostLaunchTemplateUpdateOperationFailed",
+			Message: r.Status + ": " + cmpOr(r.Reason, "AWS gives no reason")}}
+	}
+	return []Condition{{Type: conditionAfterTemplate, Status: "True"}}
+}
