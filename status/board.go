@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -76,13 +77,19 @@ type Board struct {
 	instance string
 	redact   Redact
 	now      func() time.Time
+	log      *slog.Logger
+	// recorder is nil where history is not kept over a restart.
+	recorder *recorder
 
 	mu      sync.RWMutex
 	sources map[string]Source
 	targets map[string]TargetState
 	runs    ring[Run]
 	events  ring[Event]
-	beat    time.Time
+	// told is what was told of each target and source, by toldOfTarget and
+	// toldOfSource.
+	told map[string]Told
+	beat time.Time
 	// within is how long after a beat the next sign of life may take.
 	within time.Duration
 	// configured says that Configure was called.
@@ -97,25 +104,40 @@ type BoardOptions struct {
 	Redact Redact
 	// Now defaults to time.Now.
 	Now func() time.Time
+	// Archive keeps history over restarts; nil keeps it in memory only.
+	Archive Archive
+	// Logger is given every event as a line of its own; nil for nobody.
+	Logger *slog.Logger
 }
 
-// History is bounded: enough for a page, and a daemon that runs for a year
-// needs no more memory than one that runs for a day.
+// History in memory is bounded: enough for a page, and a daemon that runs for a
+// year needs no more memory than one that runs for a day.
 const (
 	keptRuns   = 200
 	keptEvents = 500
 )
 
-// NewBoard returns an empty board.
+// NewBoard returns a board without targets, with the history of its archive. An
+// archive that cannot be read is logged, and history begins anew.
 func NewBoard(o BoardOptions) *Board {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Board{
-		instance: o.Instance, redact: o.Redact, now: o.Now,
-		sources: map[string]Source{}, targets: map[string]TargetState{},
-		runs: ring[Run]{max: keptRuns}, events: ring[Event]{max: keptEvents},
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	b := &Board{
+		instance: o.Instance, redact: o.Redact, now: o.Now, log: o.Logger,
+		sources: map[string]Source{}, targets: map[string]TargetState{},
+		runs: ring[Run]{max: keptRuns}, events: ring[Event]{max: keptEvents}, told: map[string]Told{},
+	}
+	if o.Archive != nil {
+		b.recorder = newRecorder(o.Archive, o.Logger)
+		if err := b.remember(o.Archive); err != nil {
+			o.Logger.Error("history of earlier runs cannot be read", "error", err)
+		}
+	}
+	return b
 }
 
 // Configure says which sources and targets there are. What the board knows of
@@ -175,19 +197,12 @@ func (b *Board) Source(s Source) {
 		s.FetchedAt = old.FetchedAt
 	}
 	b.sources[s.Name] = s
-	switch {
-	case s.Error != "" && s.Error != old.Error:
-		b.events.add(Event{Time: b.now(), Kind: "source-failed", Source: s.Name, Text: s.Error})
-	case s.Error == "" && old.Error != "":
-		b.events.add(Event{Time: b.now(), Kind: "source-recovered", Source: s.Name, Text: "reachable again"})
-	case s.Revision != old.Revision && s.Revision != "":
-		b.events.add(Event{Time: b.now(), Kind: "revision-seen", Source: s.Name, Revision: s.Revision, Text: s.Subject})
-	}
+	b.tellSource(s)
 }
 
 // Report takes in what a pass did and found. It is the board's Sink.
-func (b *Board) Report(_ context.Context, r *plan.Report) {
-	r = b.redact.report(r)
+func (b *Board) Report(_ context.Context, whole *plan.Report) {
+	r := b.redact.report(whole)
 	at := r.StartedAt.Add(r.Duration)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,14 +222,16 @@ func (b *Board) Report(_ context.Context, r *plan.Report) {
 		next.ConvergedSince = convergedSince(old.ConvergedSince, r.Pools, at)
 	}
 	b.targets[r.Target] = next
-	for _, e := range events(old, r, at) {
-		b.events.add(e)
-	}
+	key := toldOfTarget(r.Target)
+	before := b.told[key]
+	// The whole report tells what a step did; its events are redacted after.
+	told, events := tell(before, whole, at)
+	var runs []Run
 	// A pass that finds what the one before it found is no news.
-	if old.Last == nil || run.Steps.Done > 0 || old.Phase != next.Phase || old.Last.Revision != r.Revision ||
-		next.Phase == TargetFailing && runText(old.Last) != run.Text {
-		b.runs.add(run)
+	if run.Steps.Done > 0 || before.Phase != told.Phase || before.Revision != told.Revision || before.Fault != told.Fault {
+		runs = append(runs, run)
 	}
+	b.tell(events, runs, map[string]Told{key: told})
 }
 
 func convergedSince(old map[string]time.Time, pools []plan.PoolStatus, at time.Time) map[string]time.Time {
@@ -266,17 +283,6 @@ func (b *Board) Remove(target string) {
 	delete(b.targets, target)
 }
 
-// Event adds an event that no report shows, such as a reloaded configuration.
-func (b *Board) Event(e Event) {
-	e.Text = b.redact.text(e.Text)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e.Time.IsZero() {
-		e.Time = b.now()
-	}
-	b.events.add(e)
-}
-
 // Beat says that the reconciler's loop is alive, and that the next sign of life
 // may take as long as within; every report says that it is alive, too.
 func (b *Board) Beat(within time.Duration) {
@@ -324,41 +330,5 @@ func (b *Board) Pools() []plan.PoolStatus {
 	slices.SortStableFunc(out, func(x, y plan.PoolStatus) int {
 		return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
-	return out
-}
-
-// Runs returns the last passes that did something, failed, or changed how a
-// target stands, newest first.
-func (b *Board) Runs() []Run {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.runs.newestFirst()
-}
-
-// Events returns the last events, newest first.
-func (b *Board) Events() []Event {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.events.newestFirst()
-}
-
-// ring keeps the last max values.
-type ring[T any] struct {
-	max    int
-	values []T
-}
-
-func (r *ring[T]) add(v T) {
-	if len(r.values) == r.max {
-		copy(r.values, r.values[1:])
-		r.values[len(r.values)-1] = v
-		return
-	}
-	r.values = append(r.values, v)
-}
-
-func (r *ring[T]) newestFirst() []T {
-	out := slices.Clone(r.values)
-	slices.Reverse(out)
 	return out
 }

@@ -37,13 +37,13 @@ func TestBoardFollowsATarget(t *testing.T) {
 	b.Report(ctx, created())
 	b.Report(ctx, report("prod", pool("prod", "web")))
 	b.Report(ctx, report("prod", pool("prod", "web"))) // steady: no history
-	b.Report(ctx, with(report("prod", pool("prod", "web", rolling(0, 3))), plan.Done, rolloutSteps()...))
+	b.Report(ctx, with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Done, rolloutSteps()...))
 	b.Report(ctx, report("prod", pool("prod", "web", rolling(20, 3))))
 	b.Report(ctx, report("prod", pool("prod", "web", rolling(60, 1))))
 	b.Report(ctx, report("prod", pool("prod", "web", failed("rollout-failed", "unhealthy"))))
 	want := []string{
-		"launch-template-create", "auto-scaling-group-create", "pool-converged",
-		"drift-found", "launch-template-update", "auto-scaling-group-rollout", "rollout-progress", "pool-failed",
+		"template-created", "group-created", "pool-converged",
+		"drift-found", "version-created", "refresh-started", "refresh-progress", "refresh-failed",
 	}
 	if diff := cmp.Diff(want, kinds(b.Events())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -65,14 +65,14 @@ func TestBoardFollowsATarget(t *testing.T) {
 func TestBoardTellsOnce(t *testing.T) {
 	b := testBoard("prod", "dev")
 	for range 5 {
-		b.Report(t.Context(), with(report("prod", pool("prod", "web")), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")))
-		b.Report(t.Context(), with(report("dev", pool("dev", "web")), plan.Held, heldStep(plan.HeldApproval)))
+		b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")))
+		b.Report(t.Context(), with(report("dev", pool("dev", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldApproval)))
 	}
-	if len(b.Runs()) != 2 || len(b.Events()) != 1 {
-		t.Errorf("%d runs and events %v, want one run for each target and one event", len(b.Runs()), kinds(b.Events()))
+	if len(b.Runs()) != 2 || len(b.Events()) != 2 {
+		t.Errorf("%d runs and events %v, want one of each for each target", len(b.Runs()), kinds(b.Events()))
 	}
-	b.Report(t.Context(), with(report("prod", pool("prod", "web")), plan.Failed, step(plan.Update, plan.LaunchTemplate, "default/web", "other")))
-	if len(b.Runs()) != 3 || len(b.Events()) != 2 {
+	b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, step(plan.Update, plan.LaunchTemplate, "default/web", "other")))
+	if len(b.Runs()) != 3 || len(b.Events()) != 3 {
 		t.Errorf("%d runs and events %v after another failure", len(b.Runs()), kinds(b.Events()))
 	}
 }

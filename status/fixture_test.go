@@ -100,7 +100,7 @@ func unknownField() diag.Diagnostic {
 
 func rolloutSteps() []plan.Step {
 	version := step(plan.Update, plan.LaunchTemplate, "default/web", "prod-us-web")
-	version.Reason = "the instance type changed: version 5"
+	version.Reason, version.Do = "the instance type changed: version 5", plan.CreateLaunchTemplateVersion{}
 	version.Changes = []plan.Change{
 		{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", Origin: &diag.Position{File: "overlays/prod-us/web.yaml", Line: 9, Column: 21}},
 		{Field: "awsLaunchTemplate.ami.id", From: "ami-0aaaaaaaaaaaaaaa1", To: "ami-0bbbbbbbbbbbbbbb2"},
@@ -108,6 +108,7 @@ func rolloutSteps() []plan.Step {
 	}
 	refresh := step(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-us-web")
 	refresh.Reason, refresh.Disruptive, refresh.Instances = "8 instances run version 4", true, 8
+	refresh.Do = plan.StartRefresh{}
 	return []plan.Step{version, refresh}
 }
 

@@ -1,8 +1,8 @@
 package status
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,15 +12,31 @@ import (
 
 // Run is one pass in the history.
 type Run struct {
-	Time     time.Time
-	Target   string
-	Revision string
-	Subject  string
-	Phase    TargetPhase
-	Duration time.Duration
-	Steps    StepCounts
+	Time     time.Time   `json:"time"`
+	Target   string      `json:"target"`
+	Revision string      `json:"revision"`
+	Subject  string      `json:"subject"`
+	Phase    TargetPhase `json:"phase"`
+	Duration Seconds     `json:"durationSeconds"`
+	Steps    StepCounts  `json:"steps"`
 	// Text says in a few words what came of it.
-	Text string
+	Text string `json:"text"`
+}
+
+// Seconds is a duration that JSON has as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON writes seconds.
+func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
+
+// UnmarshalJSON reads seconds.
+func (s *Seconds) UnmarshalJSON(raw []byte) error {
+	var n float64
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return err
+	}
+	*s = Seconds(n * float64(time.Second))
+	return nil
 }
 
 // StepCounts counts the steps of a pass by how they ended.
@@ -29,18 +45,6 @@ type StepCounts struct {
 	Failed  int `json:"failed"`
 	Skipped int `json:"skipped"`
 	Held    int `json:"held"`
-}
-
-// Event is a milestone: something was made, changed, started, finished, found
-// or refused. Kind is stable, in kebab case.
-type Event struct {
-	Time     time.Time
-	Kind     string
-	Source   string
-	Target   string
-	Pool     string
-	Revision string
-	Text     string
 }
 
 func countSteps(outcomes []plan.Outcome) StepCounts {
@@ -63,17 +67,14 @@ func countSteps(outcomes []plan.Outcome) StepCounts {
 func runOf(r *plan.Report) Run {
 	return Run{
 		Time: r.StartedAt, Target: r.Target, Revision: r.Revision, Subject: r.Subject,
-		Phase: phaseOf(r), Duration: r.Duration, Steps: countSteps(r.Outcomes), Text: runText(r),
+		Phase: phaseOf(r), Duration: Seconds(r.Duration), Steps: countSteps(r.Outcomes), Text: runText(r),
 	}
 }
 
 // runText says what came of a pass: the first fault, else what was done.
 func runText(r *plan.Report) string {
 	if fault, more := firstFault(r); fault != "" {
-		if more > 0 {
-			fault += fmt.Sprintf(" (and %d more)", more)
-		}
-		return fault
+		return andMore(fault, more)
 	}
 	var did []string
 	for _, o := range r.Outcomes {
@@ -128,13 +129,7 @@ func firstFault(r *plan.Report) (text string, more int) {
 		if d.Severity != diag.Error {
 			continue
 		}
-		s := d.Summary
-		if d.Known() {
-			s += " (" + d.Position.String() + ")"
-		} else if d.Object != "" && !strings.Contains(s, d.Object) {
-			s += " (" + d.Object + ")"
-		}
-		faults = append(faults, s)
+		faults = append(faults, diagnosticWords(d))
 	}
 	for _, o := range r.Failures() {
 		faults = append(faults, failureWords(o))
@@ -143,6 +138,23 @@ func firstFault(r *plan.Report) (text string, more int) {
 		return "", 0
 	}
 	return faults[0], len(faults) - 1
+}
+
+func diagnosticWords(d diag.Diagnostic) string {
+	switch {
+	case d.Known():
+		return d.Summary + " (" + d.Position.String() + ")"
+	case d.Object != "" && !strings.Contains(d.Summary, d.Object):
+		return d.Summary + " (" + d.Object + ")"
+	}
+	return d.Summary
+}
+
+func andMore(text string, more int) string {
+	if more == 0 {
+		return text
+	}
+	return text + fmt.Sprintf(" (and %d more)", more)
 }
 
 func failureWords(o plan.Outcome) string {
@@ -154,17 +166,6 @@ func failureWords(o plan.Outcome) string {
 		}
 	}
 	return s
-}
-
-// failedBefore reports whether the same step failed in the same way in the pass
-// before: it is tried again at each pass and told once.
-func failedBefore(last *plan.Report, o plan.Outcome) bool {
-	if last == nil {
-		return false
-	}
-	return slices.ContainsFunc(last.Failures(), func(old plan.Outcome) bool {
-		return failureWords(old) == failureWords(o)
-	})
 }
 
 // past is a verb as something that was done.
@@ -193,57 +194,15 @@ func stepWords(s plan.Step) string {
 	return past(s.Verb) + " " + strings.ReplaceAll(string(s.Resource), "-", " ") + " " + s.Name
 }
 
-// events are the milestones between what was known of a target and r.
-func events(old TargetState, r *plan.Report, at time.Time) []Event {
-	var out []Event
-	add := func(kind, pool, text string) {
-		out = append(out, Event{Time: at, Kind: kind, Target: r.Target, Pool: pool, Revision: r.Revision, Text: text})
-	}
-	if old.Last != nil && old.Last.Converged() && old.Last.Revision == r.Revision && r.Plan != nil && r.Plan.Runnable() > 0 {
-		add("drift-found", "", "AWS differs although Git did not change: "+count(r.Plan.Runnable(), "step"))
-	}
-	for _, o := range r.Outcomes {
-		switch o.Status {
-		case plan.Done:
-			text := stepWords(o.Step)
-			if o.Step.Reason != "" {
-				text += ": " + o.Step.Reason
-			}
-			add(string(o.Step.Resource)+"-"+string(o.Step.Verb), o.Step.Owner(), text)
-		case plan.Failed:
-			if !failedBefore(old.Last, o) {
-				add("step-failed", o.Step.Owner(), failureWords(o))
-			}
-		case plan.Skipped, plan.Held:
-			// A held step stands in every pass; the page shows it with its plan.
+// stepList puts steps into a few words.
+func stepList(steps []plan.Step) string {
+	const most = 3
+	var out []string
+	for i, s := range steps {
+		if i == most {
+			return strings.Join(out, ", ") + " and " + count(len(steps)-most, "more step")
 		}
+		out = append(out, string(s.Verb)+" "+strings.ReplaceAll(string(s.Resource), "-", " ")+" "+s.Name)
 	}
-	before := make(map[string]plan.PoolStatus, len(old.Pools))
-	for _, p := range old.Pools {
-		before[poolKey(p)] = p
-	}
-	for _, p := range r.Pools {
-		if kind, text := poolMilestone(before[poolKey(p)], p); kind != "" {
-			add(kind, poolKey(p), text)
-		}
-	}
-	return out
-}
-
-// rolloutNotch is how many percent a rollout moves between two events.
-const rolloutNotch = 25
-
-// poolMilestone compares a pool with how it stood before, zero if new.
-func poolMilestone(old, p plan.PoolStatus) (kind, text string) {
-	switch {
-	case p.Rollout != nil && old.Rollout != nil && p.Rollout.ID == old.Rollout.ID:
-		if p.Rollout.Percentage/rolloutNotch > old.Rollout.Percentage/rolloutNotch {
-			return "rollout-progress", fmt.Sprintf("%d %%, %d instances left", p.Rollout.Percentage, p.Rollout.InstancesLeft)
-		}
-	case p.FailureReason != "" && p.FailureReason != old.FailureReason:
-		return "pool-failed", p.FailureMessage
-	case p.Converged && !old.Converged && old.Name != "":
-		return "pool-converged", fmt.Sprintf("%d of %d ready", p.ReadyReplicas, p.DesiredReplicas)
-	}
-	return "", ""
+	return strings.Join(out, ", ")
 }

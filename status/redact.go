@@ -127,12 +127,31 @@ func (f Redact) pool(p plan.PoolStatus) plan.PoolStatus {
 	for i := range p.Conditions {
 		p.Conditions[i].Message = f.text(p.Conditions[i].Message)
 	}
-	if p.Rollout != nil {
-		r := *p.Rollout
-		r.Message = f.text(r.Message)
-		p.Rollout = &r
-	}
+	p.Rollout, p.LastRollout = f.rollout(p.Rollout), f.rollout(p.LastRollout)
 	return p
+}
+
+func (f Redact) rollout(r *plan.RolloutStatus) *plan.RolloutStatus {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.Message = f.text(r.Message)
+	return &out
+}
+
+// event redacts what an event says.
+func (f Redact) event(e Event) Event {
+	e.Reason, e.Text = f.text(e.Reason), f.text(e.Text)
+	e.Changes = slices.Clone(e.Changes)
+	for i, c := range e.Changes {
+		e.Changes[i].From, e.Changes[i].To = f.value(c.From), f.value(c.To)
+	}
+	e.Facts = maps.Clone(e.Facts)
+	for k, v := range e.Facts {
+		e.Facts[k] = f.text(v)
+	}
+	return e
 }
 
 func (f Redact) callError(e *plan.Error) *plan.Error {

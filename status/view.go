@@ -360,7 +360,7 @@ func (w *web) runs(target string, most int) []runView {
 		if len(out) == most {
 			break
 		}
-		out = append(out, runView{Run: r, Link: targetLink(r.Target), Short: short(r.Revision), Took: span(r.Duration), When: w.moment(r.Time)})
+		out = append(out, runView{Run: r, Link: targetLink(r.Target), Short: short(r.Revision), Took: span(time.Duration(r.Duration)), When: w.moment(r.Time)})
 	}
 	return out
 }

@@ -31,7 +31,7 @@ type HandlerOptions struct {
 const defaultStaleAfter = 10 * time.Minute
 
 // Handler serves the page at /, a page for each target at /targets/{name}, the
-// API at /api/v1/pools and /api/v1/targets, /healthz, /readyz and /metrics. It
+// API at /api/v1/pools, /api/v1/targets, /api/v1/events and /api/v1/history, /healthz, /readyz and /metrics. It
 // answers GET and HEAD only and changes nothing. Timeouts are the server's.
 func (b *Board) Handler(o HandlerOptions) http.Handler {
 	if o.StaleAfter <= 0 {
@@ -55,6 +55,8 @@ func (b *Board) Handler(o HandlerOptions) http.Handler {
 	mux.HandleFunc("GET /targets/{name}", w.target)
 	mux.HandleFunc("GET /api/v1/pools", w.apiPools)
 	mux.HandleFunc("GET /api/v1/targets", w.apiTargets)
+	mux.HandleFunc("GET /api/v1/events", w.apiEvents)
+	mux.HandleFunc("GET /api/v1/history", w.apiHistory)
 	mux.HandleFunc("GET /healthz", w.healthz)
 	mux.HandleFunc("GET /readyz", w.readyz)
 	for _, a := range w.assets {

@@ -169,6 +169,9 @@ type PoolStatus struct {
 
 	// Rollout is set while an instance refresh or nodegroup update moves.
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
+	// LastRollout is the newest instance refresh or nodegroup update, moving or
+	// ended, where this pass had a reason to read it.
+	LastRollout *RolloutStatus `json:"lastRollout,omitempty"`
 	// Converged says that AWS is what Git says and nothing moves.
 	Converged bool `json:"converged"`
 }

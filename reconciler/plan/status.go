@@ -97,9 +97,11 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 	s.LaunchTemplateVersion = g.Template.Version
 	s.DesiredReplicas = g.DesiredCapacity
 	s.count(in, pool, g.Instances)
-	if r, read := in.State.Refreshes[g.Name]; read && r.Active() {
-		s.Rollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason}
-		moving = true
+	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
+		s.LastRollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason}
+		if r.Active() {
+			s.Rollout, moving = s.LastRollout, true
+		}
 	}
 	return moving || int32(len(g.Instances)) != g.DesiredCapacity || s.ReadyReplicas != g.DesiredCapacity
 }
@@ -142,11 +144,12 @@ func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool) (moving bool) {
 			s.count(in, pool, have.Instances)
 		}
 	}
+	u, read := in.State.Updates[name]
+	if read && u.ID != "" {
+		s.LastRollout = &RolloutStatus{ID: u.ID, Status: u.Status, Message: healthText(u.Errors)}
+	}
 	if n.Status == "UPDATING" {
-		s.Rollout = &RolloutStatus{Status: n.Status}
-		if u, read := in.State.Updates[name]; read {
-			s.Rollout.ID, s.Rollout.Message = u.ID, u.Type
-		}
+		s.Rollout = &RolloutStatus{ID: u.ID, Status: n.Status, Message: u.Type}
 	}
 	return n.Status == "CREATING" || n.Status == "UPDATING" || n.Status == "DELETING" || groups == 0 || s.ReadyReplicas != n.DesiredSize
 }

@@ -1,0 +1,370 @@
+package status
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// Event is a milestone: something was made, changed, started, finished, found
+// or refused. Kind is stable, in kebab case; EventKinds lists them.
+type Event struct {
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"`
+	// Level is how much attention it deserves; empty is the kind's own.
+	Level  Level  `json:"level"`
+	Source string `json:"source,omitempty"`
+	Target string `json:"target,omitempty"`
+	// Pool is namespace/name of the pool, or of the AWSLaunchConfig, that it is about.
+	Pool string `json:"pool,omitempty"`
+	// Resource and Name are the AWS resource's kind, as in a plan, and name.
+	Resource plan.Resource `json:"resource,omitempty"`
+	Name     string        `json:"name,omitempty"`
+	// Revision is the full hash of the commit that weir was at.
+	Revision string `json:"revision,omitempty"`
+	// Reason says why in a few words: of a step its reason, of a finding its code.
+	Reason string `json:"reason,omitempty"`
+	// Text says in a sentence what happened.
+	Text string `json:"text"`
+	// Changes are the fields that were changed, or were found to differ: the
+	// first of them, where there are many.
+	Changes []EventChange `json:"changes,omitempty"`
+	// Facts are what else is known, such as version, refresh or percentage.
+	Facts map[string]string `json:"facts,omitempty"`
+}
+
+// EventChange is a field with what it was and became, as JSON values, null where
+// absent. At is the file:line:column that set it, empty where that is not known.
+type EventChange struct {
+	Field string `json:"field"`
+	From  any    `json:"from"`
+	To    any    `json:"to"`
+	At    string `json:"at,omitempty"`
+}
+
+// Told is what has been told of a target or a source: as much as it takes to tell
+// the next milestone once, however often weir restarts. It is kept as JSON.
+type Told struct {
+	// Revision and Phase are those of the last pass that was told.
+	Revision string      `json:"revision,omitempty"`
+	Phase    TargetPhase `json:"phase,omitempty"`
+	// Fault stands for what was wrong, empty where nothing was.
+	Fault     string `json:"fault,omitempty"`
+	Suspended bool   `json:"suspended,omitempty"`
+	// Standing are facts that were told and still hold, sorted.
+	Standing []string `json:"standing,omitempty"`
+	// Pools are by namespace/name.
+	Pools map[string]ToldPool `json:"pools,omitempty"`
+	// Drift are the pools and AWSLaunchConfigs that were found to differ, sorted;
+	// Mended those of them of which a step has been done since.
+	Drift  []string `json:"drift,omitempty"`
+	Mended []string `json:"mended,omitempty"`
+}
+
+// ToldPool is what has been told of a pool.
+type ToldPool struct {
+	Converged bool         `json:"converged,omitempty"`
+	Failure   string       `json:"failure,omitempty"`
+	Rollout   *ToldRollout `json:"rollout,omitempty"`
+}
+
+// ToldRollout is a rollout whose start was told and whose end was not.
+type ToldRollout struct {
+	ID         string        `json:"id"`
+	Resource   plan.Resource `json:"resource"`
+	Name       string        `json:"name"`
+	Notch      int32         `json:"notch,omitempty"`
+	Back       bool          `json:"back,omitempty"`
+	Superseded bool          `json:"superseded,omitempty"`
+}
+
+// teller works out what a report tells beyond what was told before.
+type teller struct {
+	old, next Told
+	r         *plan.Report
+	at        time.Time
+	events    []Event
+	// failed are the steps that failed, as text, for the fault of the target.
+	failed []string
+}
+
+// tell returns the milestones between what was told and r, and what has been told
+// then. It depends on nothing else, and an empty Told tells nothing of what stands
+// as it should.
+func tell(old Told, r *plan.Report, at time.Time) (Told, []Event) {
+	t := &teller{old: old, r: r, at: at}
+	t.next = Told{Revision: r.Revision, Phase: phaseOf(r), Suspended: r.Suspended}
+	if r.Plan == nil {
+		// Nothing was observed, so what stood before is taken to stand.
+		t.next.Standing, t.next.Pools, t.next.Drift, t.next.Mended = old.Standing, old.Pools, old.Drift, old.Mended
+		t.fault()
+		return t.next, t.events
+	}
+	t.next.Pools = map[string]ToldPool{}
+	t.suspension()
+	t.drift()
+	t.findings()
+	t.holds()
+	t.pools()
+	t.outcomes()
+	t.fault()
+	slices.Sort(t.next.Standing)
+	t.next.Standing = slices.Compact(t.next.Standing)
+	return t.next, t.events
+}
+
+func (t *teller) add(e Event) {
+	e.Time, e.Target, e.Revision = t.at, t.r.Target, t.r.Revision
+	e.Level = cmp.Or(e.Level, levelOf(e.Kind))
+	t.events = append(t.events, e)
+}
+
+// once adds an event for a fact that stands, unless it was told and stood since.
+func (t *teller) once(key string, e Event) {
+	if _, told := slices.BinarySearch(t.old.Standing, key); !told && !slices.Contains(t.next.Standing, key) {
+		t.add(e)
+	}
+	t.next.Standing = append(t.next.Standing, key)
+}
+
+func (t *teller) suspension() {
+	switch {
+	case t.r.Suspended && !t.old.Suspended:
+		t.add(Event{Kind: "target-suspended", Text: "planned, not written until it is resumed"})
+	case !t.r.Suspended && t.old.Suspended:
+		t.add(Event{Kind: "target-resumed", Text: "its plans are applied again"})
+	}
+}
+
+// maxTold bounds how many standing facts of one table are told one by one in a
+// pass, so that a thousand conflicts do not push everything else out of history.
+const maxTold = 50
+
+// findings tells the diagnostics that have an event of their own.
+func (t *teller) findings() {
+	told := 0
+	for _, d := range t.r.Diagnostics {
+		kind := findingKinds[d.Code]
+		if kind == "" || told == maxTold {
+			continue
+		}
+		told++
+		e := Event{Kind: kind, Reason: d.Code, Text: d.Summary, Pool: objectPool(t.r, d.Object)}
+		if d.Known() {
+			e.Facts = map[string]string{"at": d.Position.String()}
+		}
+		about := d.Object
+		if about == "" {
+			about = shortHash(d.Summary) // it names the resource
+		}
+		t.once("finding "+d.Code+" "+about, e)
+	}
+}
+
+// holds tells which steps wait for something, once for each pool and hold.
+func (t *teller) holds() {
+	type held struct {
+		owner string
+		hold  plan.Hold
+	}
+	steps := map[held][]plan.Step{}
+	for _, s := range t.r.Plan.Steps {
+		if s.Held != "" {
+			key := held{s.Owner(), s.Held}
+			steps[key] = append(steps[key], s)
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(steps), func(x, y held) int {
+		return cmp.Or(cmp.Compare(x.owner, y.owner), cmp.Compare(x.hold, y.hold))
+	})
+	for i, k := range keys {
+		kind, known := holdKinds[k.hold]
+		if !known {
+			kind = "step-held"
+		}
+		if kind == "" || i >= maxTold {
+			continue
+		}
+		e := Event{Kind: kind, Pool: ownerPool(steps[k][0]), Reason: string(k.hold), Text: stepList(steps[k]) + " is held: " + string(k.hold)}
+		t.once("held "+string(k.hold)+" "+k.owner, e)
+	}
+}
+
+// drift tells which pools AWS has otherwise although Git did not change them, and
+// which were put right since.
+func (t *teller) drift() {
+	steps := map[string][]plan.Step{}
+	var order []string
+	for _, s := range t.r.Plan.Steps {
+		if steps[s.Owner()] == nil {
+			order = append(order, s.Owner())
+		}
+		steps[s.Owner()] = append(steps[s.Owner()], s)
+	}
+	done := map[string]bool{}
+	for _, o := range t.r.Outcomes {
+		done[o.Step.Owner()] = done[o.Step.Owner()] || o.Status == plan.Done
+	}
+	unchanged := t.old.Revision == t.r.Revision || !t.r.Touched
+	for _, owner := range order {
+		known := slices.Contains(t.old.Drift, owner)
+		if known || unchanged && t.stood(steps[owner][0]) {
+			t.next.Drift = append(t.next.Drift, owner)
+			if done[owner] || slices.Contains(t.old.Mended, owner) {
+				t.next.Mended = append(t.next.Mended, owner)
+			}
+		}
+		if !known && slices.Contains(t.next.Drift, owner) {
+			first := steps[owner][0]
+			t.add(Event{
+				Kind: "drift-found", Pool: ownerPool(first), Resource: first.Resource, Name: first.Name, Reason: first.Reason,
+				Text: "AWS differs although Git did not change: " + stepList(steps[owner]), Changes: changesOf(steps[owner]),
+			})
+		}
+	}
+	for _, owner := range t.old.Drift {
+		i := slices.IndexFunc(t.r.Pools, func(p plan.PoolStatus) bool { return poolKey(p) == owner })
+		switch {
+		case steps[owner] != nil:
+			continue
+		case i < 0 && !plan.OfLaunchConfig(owner):
+			continue // Git wants the pool no more
+		case i >= 0 && !t.r.Pools[i].Converged:
+			t.next.Drift = append(t.next.Drift, owner)
+			if slices.Contains(t.old.Mended, owner) {
+				t.next.Mended = append(t.next.Mended, owner)
+			}
+			continue
+		}
+		if slices.Contains(t.old.Mended, owner) {
+			t.add(Event{Kind: "drift-corrected", Pool: plainOwner(owner), Text: "AWS is again what Git says"})
+		} else {
+			t.add(Event{Kind: "drift-gone", Pool: plainOwner(owner), Text: "AWS is again what Git says, without weir's doing"})
+		}
+	}
+	slices.Sort(t.next.Drift)
+	slices.Sort(t.next.Mended)
+}
+
+// stood reports whether what a step belongs to was as Git says before.
+func (t *teller) stood(s plan.Step) bool {
+	pools := s.Pools
+	if s.Pool != "" {
+		pools = []string{s.Pool}
+	}
+	return len(pools) > 0 && !slices.ContainsFunc(pools, func(p string) bool { return !t.old.Pools[p].Converged })
+}
+
+// outcomes tells what was done and what failed.
+func (t *teller) outcomes() {
+	for _, o := range t.r.Outcomes {
+		switch o.Status {
+		case plan.Done:
+			t.done(o)
+		case plan.Failed:
+			words := failureWords(o)
+			t.failed = append(t.failed, failureKey(o))
+			e := Event{
+				Kind: "step-failed", Pool: ownerPool(o.Step), Resource: o.Step.Resource, Name: o.Step.Name, Reason: o.Step.Reason,
+				Text: words, Facts: map[string]string{"verb": string(o.Step.Verb)},
+			}
+			if o.Err != nil {
+				e.Facts["error"], e.Facts["code"] = string(o.Err.Kind), o.Err.Code
+			}
+			t.once("failed "+failureKey(o), e)
+		case plan.Skipped, plan.Held:
+			// A held step stands in every pass; holds tells it once.
+		}
+	}
+}
+
+func (t *teller) done(o plan.Outcome) {
+	s := o.Step
+	e := Event{
+		Kind: stepKind(s), Pool: ownerPool(s), Resource: s.Resource, Name: s.Name, Reason: s.Reason,
+		Text: stepWords(s), Changes: changesOf([]plan.Step{s}), Facts: map[string]string{},
+	}
+	if s.Reason != "" {
+		e.Text += ": " + s.Reason
+	}
+	for key, value := range map[string]string{"version": o.Result.Template.Version, "refresh": o.Result.RefreshID, "update": o.Result.UpdateID} {
+		if value != "" {
+			e.Facts[key] = value
+		}
+	}
+	if s.Disruptive {
+		e.Facts["instances"] = fmt.Sprint(s.Instances)
+	}
+	t.add(e)
+	p, known := t.next.Pools[s.Pool]
+	if !known {
+		return // of an orphan, or of what pools share
+	}
+	if cancelled, ok := s.Do.(plan.CancelRefresh); ok {
+		if p.Rollout == nil || p.Rollout.ID != cancelled.RefreshID {
+			p.Rollout = &ToldRollout{ID: cancelled.RefreshID, Resource: s.Resource, Name: s.Name}
+		}
+		p.Rollout.Superseded = true
+	} else if id := cmp.Or(o.Result.RefreshID, o.Result.UpdateID); id != "" || s.Verb == plan.Rollout {
+		p.Rollout = &ToldRollout{ID: id, Resource: s.Resource, Name: s.Name}
+	}
+	t.next.Pools[s.Pool] = p
+}
+
+// fault tells what is wrong with the target as a whole: everything that has no
+// event of its own. It is told again when it becomes something else.
+func (t *teller) fault() {
+	text, keys := targetFault(t.r)
+	t.next.Fault = ""
+	if len(keys)+len(t.failed) > 0 {
+		t.next.Fault = shortHash(strings.Join(append(slices.Clone(keys), t.failed...), "\n"))
+	}
+	const key = "fault"
+	_, stood := slices.BinarySearch(t.old.Standing, key)
+	t.next.Standing = slices.DeleteFunc(slices.Clone(t.next.Standing), func(s string) bool { return s == key })
+	switch {
+	case len(keys) > 0:
+		if !stood || t.next.Fault != t.old.Fault {
+			t.add(Event{Kind: "target-failed", Text: text})
+		}
+		t.next.Standing = append(t.next.Standing, key)
+		slices.Sort(t.next.Standing)
+	case stood:
+		t.add(Event{Kind: "target-recovered", Text: "what was wrong is so no more"})
+	}
+}
+
+// changesOf are the changes of steps, as far as an event holds them.
+func changesOf(steps []plan.Step) []EventChange {
+	var out []EventChange
+	for _, s := range steps {
+		for _, c := range s.Changes {
+			if len(out) == eventChanges {
+				return out
+			}
+			e := EventChange{Field: c.Field, From: bounded(c.From), To: bounded(c.To)}
+			if c.Origin != nil {
+				e.At = c.Origin.String()
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// eventChanges bounds the changes in an event, shownValue each of their values.
+const eventChanges = 20
+
+// bounded is a JSON value, as clipped text where it is long.
+func bounded(v any) any {
+	if raw, err := json.Marshal(v); err != nil || len(raw) > shownValue {
+		return shown(v)
+	}
+	return v
+}

@@ -1,0 +1,119 @@
+package status
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// rolloutNotch is how many percent a rollout moves between two events.
+const rolloutNotch = 25
+
+// pools tells how pools moved. It runs before what this pass started is taken in:
+// the statuses are those of before the apply.
+func (t *teller) pools() {
+	rolls := map[string]bool{}
+	for _, s := range t.r.Plan.Steps {
+		if s.Verb == plan.Rollout {
+			rolls[s.Pool] = true
+		}
+	}
+	for _, p := range t.r.Pools {
+		key := poolKey(p)
+		old, known := t.old.Pools[key]
+		next := ToldPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout}
+		failureTold := t.rollout(p, &next, rolls[key])
+		if p.FailureReason != "" && p.FailureReason != old.Failure && !failureTold && findingKinds[p.FailureReason] == "" {
+			t.add(Event{Kind: "pool-failed", Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
+		}
+		if p.Converged && known && !old.Converged {
+			t.add(Event{Kind: "pool-converged", Pool: key, Text: fmt.Sprintf("%d of %d ready", p.ReadyReplicas, p.DesiredReplicas)})
+		}
+		t.next.Pools[key] = next
+	}
+}
+
+// rollout tells how a pool's rollout goes on or ended, and whether that said why
+// the pool has failed.
+func (t *teller) rollout(p plan.PoolStatus, next *ToldPool, rolls bool) (failureTold bool) {
+	now := p.Rollout
+	if was := next.Rollout; was != nil && (now == nil || now.ID != "" && was.ID != "" && now.ID != was.ID) {
+		ended, failed := t.ended(p, *was, rolls)
+		if !ended && now == nil {
+			return false
+		}
+		next.Rollout, failureTold = nil, failed
+	}
+	if now == nil {
+		return failureTold
+	}
+	resource := resourceOf(p)
+	if next.Rollout == nil {
+		next.Rollout = &ToldRollout{ID: now.ID, Resource: resource, Notch: now.Percentage / rolloutNotch}
+		t.add(Event{
+			Kind: rolloutKind(resource, "started"), Pool: poolKey(p), Resource: resource, Reason: now.Message,
+			Text: "a rollout was found running", Facts: rolloutFacts(now),
+		})
+	}
+	told := *next.Rollout
+	if told.ID == "" {
+		told.ID = now.ID
+	}
+	e := Event{Pool: poolKey(p), Resource: resource, Name: told.Name, Reason: now.Message, Facts: rolloutFacts(now)}
+	if now.Status == "RollbackInProgress" && !told.Back {
+		told.Back = true
+		e.Kind, e.Text = rolloutKind(resource, "rolling-back"), "the rollout failed and goes back"
+		t.add(e)
+	}
+	if notch := now.Percentage / rolloutNotch; notch > told.Notch {
+		told.Notch = notch
+		e.Kind, e.Text = rolloutKind(resource, "progress"), fmt.Sprintf("%d %%, %d instances left", now.Percentage, now.InstancesLeft)
+		t.add(e)
+	}
+	next.Rollout = &told
+	return failureTold
+}
+
+// ended tells how a rollout ended that moves no more, false where that cannot be
+// told yet. Where AWS was not asked how it ended, it has succeeded if nothing is
+// left to roll: a failed one leaves instances behind, or says why it failed.
+func (t *teller) ended(p plan.PoolStatus, was ToldRollout, rolls bool) (ended, failed bool) {
+	how, why := "", ""
+	switch last := p.LastRollout; {
+	case last != nil && last.ID == was.ID:
+		if how = rolloutEnds[last.Status]; how == "" {
+			return false, false // AWS says that it moves
+		}
+		why = last.Message
+	case p.FailureReason != "":
+		how, why = "failed", p.FailureMessage
+	case rolls:
+		return false, false
+	default:
+		how = "succeeded"
+	}
+	if was.Superseded {
+		return true, false // told when it was cancelled, and why
+	}
+	text := "the rollout " + endWords[how]
+	if why != "" && how != "succeeded" {
+		text += ": " + why
+	}
+	id := "refresh"
+	if was.Resource == plan.ManagedNodegroup {
+		id = "update"
+	}
+	t.add(Event{
+		Kind: rolloutKind(was.Resource, how), Pool: poolKey(p), Resource: was.Resource, Name: was.Name, Reason: p.FailureReason,
+		Text: text, Facts: map[string]string{id: was.ID},
+	})
+	return true, how != "succeeded"
+}
+
+func rolloutFacts(r *plan.RolloutStatus) map[string]string {
+	out := map[string]string{"status": r.Status, "percentage": fmt.Sprint(r.Percentage), "instancesLeft": fmt.Sprint(r.InstancesLeft)}
+	if r.ID != "" {
+		out["rollout"] = r.ID
+	}
+	return out
+}

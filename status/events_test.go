@@ -1,0 +1,291 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// restarted is what a process that starts again knows of what was told.
+func restarted(t interface{ Fatal(...any) }, told Told) Told {
+	raw, err := json.Marshal(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Told
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func kindsOf(events []Event) []string {
+	out := []string{}
+	for _, e := range events {
+		out = append(out, e.Kind)
+	}
+	return out
+}
+
+const refreshID = "08b91cf7-8fa6-48af-b6a6-d227f40f1b9b"
+
+// started is a pass that starts a refresh, before which the pool did not roll.
+func started() *plan.Report {
+	r := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Done, rolloutSteps()...)
+	r.Outcomes[0].Result.Template = plan.TemplateRef{Name: "prod-us-web", Version: "5"}
+	r.Outcomes[1].Result.RefreshID = refreshID
+	r.Touched, r.Revision = true, shaNew
+	return r
+}
+
+func last(status, message string) poolOption {
+	return func(p *plan.PoolStatus) {
+		p.LastRollout = &plan.RolloutStatus{ID: refreshID, Status: status, Message: message}
+	}
+}
+
+func rollsBack(p *plan.PoolStatus) {
+	rolling(60, 4)(p)
+	p.Rollout.Status = "RollbackInProgress"
+}
+
+func both(options ...poolOption) poolOption {
+	return func(p *plan.PoolStatus) {
+		for _, o := range options {
+			o(p)
+		}
+	}
+}
+
+func found(r *plan.Report, severity diag.Severity, code, summary string) *plan.Report {
+	r.Diagnostics = append(r.Diagnostics, diag.Diagnostic{Severity: severity, Code: code, Summary: summary, Object: "AWSMachinePool default/web"})
+	return r
+}
+
+func done(r *plan.Report, action plan.Action, verb plan.Verb, resource plan.Resource) *plan.Report {
+	s := step(verb, resource, "default/web", "prod-web")
+	s.Do, s.Changes = action, []plan.Change{{Field: "maxSize", From: 7, To: 9}}
+	return with(r, plan.Done, s)
+}
+
+// TestTell plays what passes find one after the other. Each is reported twice,
+// without what it did the second time, and the process restarts between any two:
+// nothing may be told twice for it.
+func TestTell(t *testing.T) {
+	steady := func() *plan.Report { return report("prod", pool("prod", "web")) }
+	busy := func(o ...poolOption) *plan.Report {
+		return report("prod", pool("prod", "web", append([]poolOption{unconverged(plan.PhaseRunning)}, o...)...))
+	}
+	held := func(h plan.Hold) *plan.Report {
+		s := step(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-web")
+		s.Held = h
+		return with(busy(), plan.Held, s)
+	}
+	tests := map[string]struct {
+		passes []*plan.Report
+		want   []string
+	}{
+		"nothing happens":  {[]*plan.Report{steady(), steady()}, nil},
+		"a pool comes up":  {[]*plan.Report{done(report("prod", pool("prod", "web", unconverged(plan.PhasePending))), plan.CreateGroup{}, plan.Create, plan.AutoScalingGroup), busy(), steady()}, []string{"group-created", "pool-converged"}},
+		"refresh succeeds": {[]*plan.Report{started(), busy(rolling(30, 5)), busy(rolling(80, 1)), steady()}, []string{"version-created", "refresh-started", "refresh-progress", "refresh-progress", "refresh-succeeded", "pool-converged"}},
+		"refresh succeeds, and AWS says so": {
+			[]*plan.Report{started(), steady(), report("prod", pool("prod", "web", last("Successful", "")))}, []string{"version-created", "refresh-started", "refresh-succeeded", "pool-converged"},
+		},
+		"refresh fails": {
+			[]*plan.Report{started(), busy(both(failed("rollout-failed", "it ended as Failed"), last("Failed", "unhealthy")))}, []string{"version-created", "refresh-started", "refresh-failed"},
+		},
+		"refresh goes back": {
+			[]*plan.Report{started(), busy(rollsBack), busy(both(failed("rollout-failed", "it ended as RollbackSuccessful"), last("RollbackSuccessful", "alarm")))},
+			[]string{"version-created", "refresh-started", "refresh-rolling-back", "refresh-progress", "refresh-rolled-back"},
+		},
+		"refresh is cancelled by somebody": {
+			[]*plan.Report{started(), busy(both(failed("rollout-cancelled", "outside weir"), last("Cancelled", "")))}, []string{"version-created", "refresh-started", "refresh-cancelled"},
+		},
+		"refresh is superseded": {
+			[]*plan.Report{started(), done(busy(rolling(30, 5)), plan.CancelRefresh{RefreshID: refreshID}, plan.Rollout, plan.AutoScalingGroup), busy(last("Cancelled", ""))},
+			[]string{"version-created", "refresh-started", "refresh-progress", "refresh-superseded"},
+		},
+		"refresh is not to be seen yet": {
+			[]*plan.Report{started(), with(busy(), plan.Skipped, rolloutSteps()[1]), busy(rolling(0, 8)), steady()}, []string{"version-created", "refresh-started", "refresh-succeeded", "pool-converged"},
+		},
+		"a rollout that weir lost sight of": {[]*plan.Report{steady(), busy(rolling(10, 7)), steady()}, []string{"refresh-started", "refresh-succeeded", "pool-converged"}},
+		"nodegroup update fails": {
+			[]*plan.Report{
+				func() *plan.Report {
+					r := done(report("prod", pool("prod", "web", managed, unconverged(plan.PhaseRunning))), plan.UpdateNodegroupVersion{}, plan.Rollout, plan.ManagedNodegroup)
+					r.Outcomes[0].Result.UpdateID = "u-1"
+					return r
+				}(),
+				report("prod", pool("prod", "web", managed, failed("nodegroup-update-failed", "PodEvictionFailure"))),
+			}, []string{"nodegroup-update-started", "nodegroup-update-failed"},
+		},
+		"drift is corrected": {
+			[]*plan.Report{steady(), done(busy(), plan.UpdateGroup{}, plan.Update, plan.AutoScalingGroup), busy(), steady()},
+			[]string{"drift-found", "group-updated", "drift-corrected", "pool-converged"},
+		},
+		"drift is reported only": {
+			[]*plan.Report{steady(), held(plan.HeldSuspended), held(plan.HeldSuspended), steady()}, []string{"drift-found", "drift-gone", "pool-converged"},
+		},
+		"a change in Git is no drift": {
+			[]*plan.Report{func() *plan.Report { r := steady(); r.Revision = shaOld; return r }(), started()}, []string{"version-created", "refresh-started"},
+		},
+		"conflict":             {[]*plan.Report{found(busy(), diag.Error, "conflict", "somebody else's"), found(busy(), diag.Error, "conflict", "somebody else's")}, []string{"conflict-found"}},
+		"prune refused, twice": {[]*plan.Report{found(steady(), diag.Error, "prune-refused", "3 of 5"), steady(), found(steady(), diag.Error, "prune-refused", "3 of 5")}, []string{"prune-refused", "prune-refused"}},
+		"other faults": {
+			[]*plan.Report{found(busy(), diag.Error, "lookup-unanswered", "no answer"), found(busy(), diag.Error, "subnets-not-found", "none"), busy()}, []string{"target-failed", "target-failed", "target-recovered"},
+		},
+		"a step fails": {
+			[]*plan.Report{with(busy(), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")), with(busy(), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web"))}, []string{"step-failed"},
+		},
+		"approval":           {[]*plan.Report{held(plan.HeldApproval), held(plan.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
+		"window":             {[]*plan.Report{held(plan.HeldWindow)}, []string{"window-awaited"}},
+		"a hold that is new": {[]*plan.Report{held("wave")}, []string{"step-held"}},
+		"suspended":          {[]*plan.Report{func() *plan.Report { r := held(plan.HeldSuspended); r.Suspended = true; return r }(), busy()}, []string{"target-suspended", "target-resumed"}},
+		"versions pruned":    {[]*plan.Report{done(busy(), plan.DeleteLaunchTemplateVersions{}, plan.PruneVersion, plan.LaunchTemplate)}, []string{"versions-pruned"}},
+		"adopted":            {[]*plan.Report{done(busy(), plan.TagGroup{}, plan.Adopt, plan.AutoScalingGroup)}, []string{"adopted"}},
+		"a step that is new": {[]*plan.Report{done(busy(), nil, plan.Update, "join-token")}, []string{"join-token-updated"}},
+		"AWS cannot be read": {
+			[]*plan.Report{
+				found(steady(), diag.Error, "conflict", "x"),
+				{Target: "prod", Revision: shaNew, Err: &plan.Error{Service: "ec2", Operation: "Describe", Code: "Throttled", RequestID: "1"}},
+				{Target: "prod", Revision: shaNew, Err: &plan.Error{Service: "ec2", Operation: "Describe", Code: "Throttled", RequestID: "2"}},
+				found(steady(), diag.Error, "conflict", "x"),
+			}, []string{"conflict-found", "target-failed", "target-recovered"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var told Told
+			got := []string{}
+			for _, r := range tc.passes {
+				next, events := tell(told, r, noon)
+				got = append(got, kindsOf(events)...)
+				again := *r
+				if !slices.ContainsFunc(again.Outcomes, func(o plan.Outcome) bool { return o.Status == plan.Failed }) {
+					again.Outcomes = nil
+				}
+				told = restarted(t, next)
+				if _, events := tell(told, &again, noon); len(events) > 0 {
+					t.Errorf("told again: %v", kindsOf(events))
+				}
+			}
+			if diff := cmp.Diff(append([]string{}, tc.want...), got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			for _, k := range got {
+				if !slices.Contains(EventKinds(), k) && k != "join-token-updated" {
+					t.Errorf("EventKinds lacks %s", k)
+				}
+			}
+		})
+	}
+}
+
+// TestTellSurvivesRestarts: what is told does not depend on whether the process
+// was started anew between two passes.
+func TestTellSurvivesRestarts(t *testing.T) {
+	web := func(o ...poolOption) *plan.Report { return report("prod", pool("prod", "web", o...)) }
+	passes := []func() *plan.Report{
+		func() *plan.Report { return web() },
+		started,
+		func() *plan.Report { return web(rolling(30, 5)) },
+		func() *plan.Report { return web(rollsBack) },
+		func() *plan.Report { return web(both(failed("rollout-failed", "x"), last("RollbackSuccessful", ""))) },
+		func() *plan.Report { return found(web(), diag.Error, "conflict", "x") },
+		func() *plan.Report { return found(web(), diag.Error, "unknown-field", "x") },
+		func() *plan.Report {
+			return with(web(unconverged(plan.PhaseRunning)), plan.Held, heldStep(plan.HeldApproval))
+		},
+		func() *plan.Report { return with(web(unconverged(plan.PhaseRunning)), plan.Failed, rolloutSteps()...) },
+		func() *plan.Report { r := web(); r.Suspended = true; return r },
+		func() *plan.Report { r := web(); r.Plan, r.Pools, r.Err = nil, nil, plan.ErrSource; return r },
+		func() *plan.Report { return report("prod") },
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var through, anew Told
+		for i, n := range rapid.SliceOfN(rapid.IntRange(0, len(passes)-1), 1, 12).Draw(t, "passes") {
+			var want, got []Event
+			through, want = tell(through, passes[n](), noon)
+			anew, got = tell(restarted(t, anew), passes[n](), noon)
+			if diff := cmp.Diff(kindsOf(want), kindsOf(got)); diff != "" {
+				t.Fatalf("pass %d (-without +with restarts):\n%s", i, diff)
+			}
+			quiet := passes[n]()
+			for j := range quiet.Outcomes {
+				if quiet.Outcomes[j].Status == plan.Done {
+					quiet.Outcomes[j].Status = plan.Skipped
+				}
+			}
+			if _, again := tell(anew, quiet, noon); len(again) > 0 {
+				t.Fatalf("pass %d told %v again", i, kindsOf(again))
+			}
+		}
+	})
+}
+
+// TestEventSaysWhat: of a new version, which fields changed, where that stands, and
+// which version it is.
+func TestEventSaysWhat(t *testing.T) {
+	_, events := tell(Told{}, started(), noon)
+	want := Event{
+		Time: noon, Kind: "version-created", Level: LevelInfo, Target: "prod", Pool: "default/web", Resource: plan.LaunchTemplate, Name: "prod-us-web",
+		Revision: shaNew, Reason: "the instance type changed: version 5", Text: "updated launch template prod-us-web: the instance type changed: version 5",
+		Changes: []EventChange{
+			{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", At: "overlays/prod-us/web.yaml:9:21"},
+			{Field: "awsLaunchTemplate.ami.id", From: "ami-0aaaaaaaaaaaaaaa1", To: "ami-0bbbbbbbbbbbbbbb2"},
+			{Field: "awsLaunchTemplate.rootVolume", To: map[string]any{"size": 64, "type": "gp3"}, At: "base/pool.yaml:31"},
+		},
+		Facts: map[string]string{"version": "5"},
+	}
+	if diff := cmp.Diff(want, events[0]); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+	if f := events[1].Facts; f["refresh"] != refreshID || f["instances"] != "8" {
+		t.Errorf("the refresh's facts are %v", f)
+	}
+}
+
+// TestEventsAreBounded: a pass that finds very much, and steps that change very
+// much, do not fill the history by themselves.
+func TestEventsAreBounded(t *testing.T) {
+	r := report("prod", pool("prod", "web"))
+	for i := range 1000 {
+		r.Diagnostics = append(r.Diagnostics, diag.Diagnostic{Severity: diag.Error, Code: "conflict", Summary: fmt.Sprint(i)})
+		r.Diagnostics = append(r.Diagnostics, diag.Diagnostic{Severity: diag.Error, Code: "unknown-field", Summary: fmt.Sprint(i)})
+	}
+	told, events := tell(Told{}, r, noon)
+	if len(events) != maxTold+1 || len(told.Standing) != maxTold+1 {
+		t.Errorf("%d events, %d standing facts", len(events), len(told.Standing))
+	}
+	s := step(plan.Update, plan.AutoScalingGroup, "default/web", "web")
+	for range 1000 {
+		s.Changes = append(s.Changes, plan.Change{Field: "f", From: strings.Repeat("x", 1<<20)})
+	}
+	_, events = tell(Told{}, with(report("prod"), plan.Done, s), noon)
+	raw, err := json.Marshal(events)
+	if err != nil || len(raw) > 20_000 {
+		t.Errorf("an event has %d bytes, %v", len(raw), err)
+	}
+}
+
+// TestTablesName what exists: a code that is renamed must be renamed here too.
+func TestTablesName(t *testing.T) {
+	for code := range findingKinds {
+		if _, ok := diag.RuleOf(code); !ok {
+			t.Errorf("no diagnostic has the code %s", code)
+		}
+	}
+	for kind := range levels {
+		if !slices.Contains(EventKinds(), kind) {
+			t.Errorf("no event has the kind %s", kind)
+		}
+	}
+}
