@@ -54,6 +54,8 @@ cluster.name                              machine spec.clusterName
 cluster.namespace                         machine metadata.namespace
 pruneDisabled                             pool    metadata.annotations.weir~prune
 pruneDisabled                             machine metadata.annotations.weir~prune
+drain                                     pool    metadata.annotations.weir~delete
+drain                                     machine metadata.annotations.weir~delete
 keepVersions                              pool    metadata.annotations.weir~keep-versions
 keepVersions                              machine metadata.annotations.weir~keep-versions
 adopt                                     pool    metadata.annotations.weir~adopt

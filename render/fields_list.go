@@ -59,6 +59,8 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 		return append(pool(at.Join("processes", name)), pool(at.Join("all"))...), true
 	case "group.lifecycleHooks":
 		return pool(r.named(p, spec.Join("lifecycleHooks"), map[string]string{"name": p.Group.LifecycleHooks[i].Name}).Join(rest)), true
+	case "nodegroup.lifecycleHooks":
+		return pool(r.named(p, spec.Join("lifecycleHooks"), map[string]string{"name": p.Nodegroup.LifecycleHooks[i].Name}).Join(rest)), true
 	case "nodegroup.taints":
 		taint := p.Nodegroup.Taints[i]
 		effect := strings.ToLower(strings.ReplaceAll(taint.Effect, "_", "-"))

@@ -79,6 +79,7 @@ type Cloud struct {
 	calls     *callCounter
 	versions  *versionCache
 	fresh     *freshNames
+	hooks     *hookCache
 
 	mu         sync.Mutex // guards what follows
 	nodegroups map[plan.NodegroupName]remembered
@@ -93,6 +94,7 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 		region: o.Region, logger: o.Logger, now: o.Now,
 		calls:      newCallCounter(o.OnCall),
 		versions:   newVersionCache(),
+		hooks:      newHookCache(),
 		nodegroups: map[plan.NodegroupName]remembered{},
 		updates:    map[string]plan.NodegroupUpdate{},
 	}

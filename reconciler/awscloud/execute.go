@@ -55,6 +55,10 @@ func (c *Cloud) execute(ctx context.Context, a plan.Action) (plan.Result, error)
 		return plan.Result{}, c.tagGroup(ctx, a)
 	case plan.DeleteGroup:
 		return plan.Result{}, c.deleteGroup(ctx, a)
+	case plan.PutHook:
+		return plan.Result{}, c.putHook(ctx, a)
+	case plan.DeleteHook:
+		return plan.Result{}, c.deleteHook(ctx, a)
 	case plan.CreateNodegroup:
 		return plan.Result{}, c.createNodegroup(ctx, a)
 	case plan.UpdateNodegroupConfig:
@@ -100,6 +104,8 @@ func subjects(a plan.Action) []string {
 	case plan.SetProcesses:
 		return []string{groupKey(a.Group)}
 	case plan.TagGroup:
+		return []string{groupKey(a.Group)}
+	case plan.PutHook:
 		return []string{groupKey(a.Group)}
 	case plan.CreateNodegroup:
 		return []string{a.Nodegroup.Template.ID, a.Nodegroup.Template.Name}

@@ -38,6 +38,9 @@ func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.Stat
 	if err := c.fillRefreshes(ctx, &s, n.Refreshes); err != nil {
 		return plan.State{}, err
 	}
+	if err := c.fillHooks(ctx, &s, n.Hooks); err != nil {
+		return plan.State{}, err
+	}
 	if err := c.fillUpdates(ctx, &s, n.Updates); err != nil {
 		return plan.State{}, err
 	}
@@ -75,6 +78,9 @@ func cloneFor(s plan.State, n plan.Needs) plan.State {
 	}
 	if len(n.Refreshes) > 0 {
 		s.Refreshes = cloned(s.Refreshes)
+	}
+	if len(n.Hooks) > 0 {
+		s.Hooks = cloned(s.Hooks)
 	}
 	if len(n.Updates) > 0 {
 		s.Updates = cloned(s.Updates)

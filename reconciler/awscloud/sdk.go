@@ -41,9 +41,13 @@ type autoscalingCalls struct {
 	CreateAutoScalingGroup    call[autoscaling.CreateAutoScalingGroupInput, autoscaling.CreateAutoScalingGroupOutput, autoscaling.Options]
 	CreateOrUpdateTags        call[autoscaling.CreateOrUpdateTagsInput, autoscaling.CreateOrUpdateTagsOutput, autoscaling.Options]
 	DeleteAutoScalingGroup    call[autoscaling.DeleteAutoScalingGroupInput, autoscaling.DeleteAutoScalingGroupOutput, autoscaling.Options]
+	DeleteLifecycleHook       call[autoscaling.DeleteLifecycleHookInput, autoscaling.DeleteLifecycleHookOutput, autoscaling.Options]
 	DeleteTags                call[autoscaling.DeleteTagsInput, autoscaling.DeleteTagsOutput, autoscaling.Options]
 	DescribeAutoScalingGroups call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
 	DescribeInstanceRefreshes call[autoscaling.DescribeInstanceRefreshesInput, autoscaling.DescribeInstanceRefreshesOutput, autoscaling.Options]
+	DescribeLifecycleHooks    call[autoscaling.DescribeLifecycleHooksInput, autoscaling.DescribeLifecycleHooksOutput, autoscaling.Options]
+	DescribeScalingActivities call[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput, autoscaling.Options]
+	PutLifecycleHook          call[autoscaling.PutLifecycleHookInput, autoscaling.PutLifecycleHookOutput, autoscaling.Options]
 	ResumeProcesses           call[autoscaling.ResumeProcessesInput, autoscaling.ResumeProcessesOutput, autoscaling.Options]
 	StartInstanceRefresh      call[autoscaling.StartInstanceRefreshInput, autoscaling.StartInstanceRefreshOutput, autoscaling.Options]
 	SuspendProcesses          call[autoscaling.SuspendProcessesInput, autoscaling.SuspendProcessesOutput, autoscaling.Options]
@@ -99,9 +103,13 @@ func newAutoScalingCalls(c *autoscaling.Client) autoscalingCalls {
 		CreateAutoScalingGroup:    c.CreateAutoScalingGroup,
 		CreateOrUpdateTags:        c.CreateOrUpdateTags,
 		DeleteAutoScalingGroup:    c.DeleteAutoScalingGroup,
+		DeleteLifecycleHook:       c.DeleteLifecycleHook,
 		DeleteTags:                c.DeleteTags,
 		DescribeAutoScalingGroups: c.DescribeAutoScalingGroups,
 		DescribeInstanceRefreshes: c.DescribeInstanceRefreshes,
+		DescribeLifecycleHooks:    c.DescribeLifecycleHooks,
+		DescribeScalingActivities: c.DescribeScalingActivities,
+		PutLifecycleHook:          c.PutLifecycleHook,
 		ResumeProcesses:           c.ResumeProcesses,
 		StartInstanceRefresh:      c.StartInstanceRefresh,
 		SuspendProcesses:          c.SuspendProcesses,

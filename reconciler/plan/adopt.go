@@ -130,6 +130,9 @@ func (c *computation) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool
 	if g.Deleting || !c.mayAdopt(pool, a.have, want, o) {
 		return false
 	}
+	if hooks := pool.Group.LifecycleHooks; len(hooks) > 0 {
+		want[TagHooks] = hookMarks(hookNames(hooks))
+	}
 	a.put, a.remove = missingTags(want, a.have)
 	t := TagGroup{Group: g.Name, Put: map[string]GroupTag{}, Remove: a.remove}
 	for k, v := range a.put {

@@ -194,6 +194,7 @@ func (n *Needs) sort() {
 	n.TemplateNames = sortedUnique(n.TemplateNames)
 	n.GroupNames = sortedUnique(n.GroupNames)
 	n.Refreshes = sortedUnique(n.Refreshes)
+	n.Hooks = sortedUnique(n.Hooks)
 	n.Numbers, n.VersionUsers, n.Launched = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers), sortedUnique(n.Launched)
 	byName := func(a, b NodegroupName) int {
 		if a.String() < b.String() {
@@ -224,6 +225,7 @@ func (n *Needs) Add(o Needs) {
 	n.Nodegroups = append(n.Nodegroups, o.Nodegroups...)
 	n.Versions = append(n.Versions, o.Versions...)
 	n.Refreshes = append(n.Refreshes, o.Refreshes...)
+	n.Hooks = append(n.Hooks, o.Hooks...)
 	n.Updates = append(n.Updates, o.Updates...)
 	n.Numbers = append(n.Numbers, o.Numbers...)
 	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)

@@ -90,6 +90,9 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	for k, v := range c.groupTags(pool) {
 		group.Tags[k] = GroupTag{Value: v}
 	}
+	if len(g.LifecycleHooks) > 0 {
+		group.Tags[TagHooks] = GroupTag{Value: hookMarks(hookNames(g.LifecycleHooks))}
+	}
 	changes := []Change{
 		infraChange(pool, "minSize", nil, g.MinSize),
 		infraChange(pool, "maxSize", nil, g.MaxSize),
@@ -160,10 +163,7 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 	if len(changes) > 0 {
 		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Changes: changes, Do: u})
 	}
-	if len(g.LifecycleHooks) > 0 {
-		c.note(diag.Info, pool, intent.Path{"spec", "lifecycleHooks"}, "hooks-at-creation",
-			"the lifecycle hooks were made with the group; later changes of them are not carried by this version", "")
-	}
+	c.updateHooks(pool, have, g.LifecycleHooks)
 	c.updateProcesses(pool, have)
 	c.updateGroupTags(pool, have)
 }

@@ -25,6 +25,8 @@ type Needs struct {
 	Versions []TemplateRef
 	// Refreshes are groups whose newest instance refresh is needed.
 	Refreshes []string
+	// Hooks are groups whose lifecycle hooks are needed.
+	Hooks []string
 	// Updates are nodegroups whose newest update is needed.
 	Updates []NodegroupName
 	// TemplateUsers asks which groups of the whole account launch from which
@@ -41,5 +43,5 @@ type Needs struct {
 
 // Empty reports whether nothing is needed.
 func (n Needs) Empty() bool {
-	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
 }

@@ -284,6 +284,7 @@ func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 			}
 			continue
 		}
+		c.updateHooks(w.pool, g, w.pool.Nodegroup.LifecycleHooks)
 		put, remove := missingTags(w.tags(c.in.Policy), groupTagValues(g.Tags))
 		if len(put)+len(remove) == 0 || g.Deleting {
 			continue

@@ -21,6 +21,8 @@ type State struct {
 	// Refreshes holds the newest instance refresh of the groups for which it
 	// was read, by group name. A group without any has a zero Refresh.
 	Refreshes map[string]Refresh
+	// Hooks holds the lifecycle hooks of the groups for which they were read.
+	Hooks map[string]GroupHooks
 	// Updates holds the newest update of the nodegroups for which it was read.
 	Updates map[NodegroupName]NodegroupUpdate
 	// Clusters holds the EKS clusters whose nodegroups were listed; false

@@ -16,7 +16,9 @@ type Unread struct {
 	// whose instance refreshes, Versions templates whose versions, by name.
 	Updates   map[NodegroupName]*Error
 	Refreshes map[string]*Error
-	Versions  map[string]*Error
+	// Hooks are groups whose lifecycle hooks could not be read.
+	Hooks    map[string]*Error
+	Versions map[string]*Error
 	// VersionUsers are templates of which it could not be read which versions
 	// there are or who uses them, by name.
 	VersionUsers map[string]*Error

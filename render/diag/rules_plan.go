@@ -29,7 +29,6 @@ var planRules = []rule{
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
 	{"group-deleting", "i", "an Auto Scaling group is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
 	{"foreign-version", "w", "somebody made a version of a launch template that weir does not use", "Delete the version, or write what it changes in Git."},
-	{"hooks-at-creation", "i", "a change of lifecycle hooks is not carried to a group that exists", "Make it by hand, or make the group anew."},
 	{"launch-config-not-ready", "e", "a pool waits for an AWSLaunchConfig whose launch template cannot be made or changed", "Mend what the message names; the pool goes on by itself once the launch template is there."},
 	{"newer-image", "i", "a newer image is published than the one that the pool's machines run", "Nothing is to be done: it is taken with the next change of the pool; annotation weir.dev/ami-policy: follow rolls it out at once."},
 	{"nodegroup-degraded", "w", "EKS says that a nodegroup is degraded", "Mend what the message of EKS names."},

@@ -152,6 +152,10 @@ type Pool struct {
 	Paused bool `json:"paused,omitempty"`
 	// PruneDisabled is weir.dev/prune: disabled.
 	PruneDisabled bool `json:"pruneDisabled,omitempty"`
+	// Drain is weir.dev/delete: drain: a group that Git drops is scaled to zero
+	// before it is deleted, so that its terminating lifecycle hooks run. Otherwise
+	// it is deleted with its instances.
+	Drain bool `json:"drain,omitempty"`
 	// KeepVersions is weir.dev/keep-versions: how many versions of the launch
 	// template are kept beside the wanted one; 0 leaves it to the configuration.
 	KeepVersions int32 `json:"keepVersions,omitempty"`

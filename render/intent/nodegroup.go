@@ -33,8 +33,10 @@ type Nodegroup struct {
 	RemoteAccessGroups []Lookup     `json:"remoteAccessGroups,omitempty"`
 	UpdateConfig       UpdateConfig `json:"updateConfig"`
 	// NodeRepair is nil where not written.
-	NodeRepair *bool             `json:"nodeRepair,omitempty"`
-	Tags       map[string]string `json:"tags,omitempty"`
+	NodeRepair *bool `json:"nodeRepair,omitempty"`
+	// LifecycleHooks are those of the group behind the nodegroup, sorted by name.
+	LifecycleHooks []LifecycleHook   `json:"lifecycleHooks,omitempty"`
+	Tags           map[string]string `json:"tags,omitempty"`
 }
 
 // Taint is a Kubernetes taint; Effect is NO_SCHEDULE, NO_EXECUTE or PREFER_NO_SCHEDULE.

@@ -18,6 +18,7 @@ const (
 	annotationMaxSize    = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 
 	annotationPrune        = groupWeir + "/prune"
+	annotationDelete       = groupWeir + "/delete"
 	annotationKeepVersions = groupWeir + "/keep-versions"
 	annotationAMIPolicy    = groupWeir + "/ami-policy"
 	annotationAdopt        = groupWeir + "/adopt"
@@ -54,6 +55,13 @@ func readAnnotations(objects []annotated, p *intent.Pool) {
 			in.error(annotationPath(annotationPrune), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationPrune, v), `it must be "disabled"`)
 		}
 	}
+	if v, in, ok := annotation(objects, annotationDelete); ok {
+		p.Drain = v == "drain"
+		if v != "drain" && v != "force" {
+			in.error(annotationPath(annotationDelete), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationDelete, v),
+				`it must be "drain", which ends the machines one by one before the group is deleted, or "force", which deletes the group with its machines`)
+		}
+	}
 	if v, in, ok := annotation(objects, annotationKeepVersions); ok {
 		n, err := strconv.ParseInt(v, 10, 32)
 		if err != nil || n < 1 || n > maxVersions {
@@ -78,6 +86,15 @@ func readAnnotations(objects []annotated, p *intent.Pool) {
 	}
 }
 
+// noteDelete says that a managed pool is always deleted by EKS's own rules: it
+// drains the nodes itself.
+func (d *draft) noteDelete() {
+	if d.Drain {
+		d.infra.info(annotationPath(annotationDelete), "not-carried", "annotation "+annotationDelete+" has no effect on a managed pool", "EKS drains the nodes of a nodegroup before it deletes them")
+		d.Drain = false
+	}
+}
+
 // maxVersions is the greatest number of versions to keep: EC2's quota of
 // versions for a launch template is 10,000, with the newest and the next.
 const maxVersions = 9998
@@ -85,7 +102,7 @@ const maxVersions = 9998
 // checkAnnotations reports keys of weir's that are misspelt, not carried by this
 // version, or on an object where they are not read.
 func checkAnnotations(a annotated, pool bool) {
-	known := []string{annotationPrune, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
+	known := []string{annotationPrune, annotationDelete, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
 	coming := []string{groupWeir + "/replace", groupWeir + "/architecture"}
 	for _, key := range slices.Sorted(maps.Keys(a.meta.Annotations)) {
 		if !strings.HasPrefix(key, groupWeir+"/") {

@@ -145,9 +145,8 @@ func checkManagedPool(o *object[AWSManagedMachinePoolSpec], r reporter) {
 	}
 	checkTags(r, path("spec", "additionalTags"), s.AdditionalTags)
 	checkHooks(r, s.LifecycleHooks)
-	if len(s.LifecycleHooks) > 0 {
-		r.warn(path("spec", "lifecycleHooks"), "not-carried", "spec.lifecycleHooks of a managed pool is not carried", "EKS manages the hooks of a nodegroup's group")
-	}
+	checkHookQuotas(r, s.LifecycleHooks)
+	checkNodegroupHooks(r, s.LifecycleHooks)
 	checkPermissions(r, s)
 	checkManagedTemplate(r, s)
 	crossCheckNodegroup(r, s, o.source.has("spec", "amiType"))

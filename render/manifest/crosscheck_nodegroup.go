@@ -115,6 +115,19 @@ const (
 	maxHookMetadata = 4000
 )
 
+// eksHooks are the hooks that EKS itself puts on the group behind a nodegroup.
+var eksHooks = []string{"Launch-LC-Hook", "Terminate-LC-Hook"}
+
+// checkNodegroupHooks refuses hooks that would replace those of EKS, by which it
+// drains the nodes of a managed pool.
+func checkNodegroupHooks(r reporter, hooks []LifecycleHook) {
+	for i, h := range hooks {
+		if at := path("spec", "lifecycleHooks", intent.Index(i), "name"); slices.Contains(eksHooks, h.Name) {
+			r.error(at, "reserved-hook", fmt.Sprintf("%s is %q, which is EKS's own lifecycle hook", at, h.Name), "choose another name")
+		}
+	}
+}
+
 var hookName = regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`)
 
 // checkHookQuotas checks lifecycle hooks by the rules of Auto Scaling. CAPA

@@ -77,8 +77,8 @@ func filtersOf(ref AWSResourceReference) []intent.Filter {
 // checkTagCount reports a resource that would carry more tags than AWS takes.
 func (d *draft) checkTagCount(tags map[string]string) {
 	n := len(tags) + ownTags
-	for _, more := range []bool{d.PruneDisabled, d.KeepVersions > 0, d.Nodegroup != nil} {
-		if more { // weir.dev/prune, weir.dev/keep-versions, weir.dev/cluster
+	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.KeepVersions > 0, d.Nodegroup != nil} {
+		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/keep-versions, weir.dev/cluster
 			n++
 		}
 	}
@@ -153,6 +153,17 @@ func processes(s *SuspendProcesses) []intent.Process {
 		}
 	}
 	return out
+}
+
+// hooks is how many lifecycle hooks the pool declares.
+func (d *draft) hooks() int {
+	switch {
+	case d.Group != nil:
+		return len(d.Group.LifecycleHooks)
+	case d.Nodegroup != nil:
+		return len(d.Nodegroup.LifecycleHooks)
+	}
+	return 0
 }
 
 func hooks(list []LifecycleHook) []intent.LifecycleHook {

@@ -1,0 +1,149 @@
+package awscloud
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+	"golang.org/x/sync/errgroup"
+)
+
+// hooksFor is how long the lifecycle hooks of a group are remembered. There is no
+// read of several groups' hooks, so each group that declares some costs a call in
+// that time.
+const hooksFor = 10 * time.Minute
+
+// hookCache remembers the lifecycle hooks of groups.
+type hookCache struct {
+	mu    sync.Mutex
+	known map[string]knownHooks // by the group's name
+}
+
+type knownHooks struct {
+	arn   string // tells a group from a later one of its name
+	hooks []intent.LifecycleHook
+	at    time.Time
+}
+
+func newHookCache() *hookCache { return &hookCache{known: map[string]knownHooks{}} }
+
+// of returns what is remembered of these groups, and forgets all else.
+func (h *hookCache) of(groups map[string]plan.Group, now time.Time) map[string]plan.GroupHooks {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[string]plan.GroupHooks{}
+	for name, k := range h.known {
+		if g, ok := groups[name]; !ok || g.ARN != k.arn || now.Sub(k.at) >= hooksFor {
+			delete(h.known, name)
+			continue
+		}
+		out[name] = plan.GroupHooks{Hooks: k.hooks}
+	}
+	return out
+}
+
+func (h *hookCache) put(name string, k knownHooks) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.known[name] = k
+}
+
+func (h *hookCache) drop(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.known, name)
+}
+
+// fillHooks reads the lifecycle hooks of each group.
+func (c *Cloud) fillHooks(ctx context.Context, s *plan.State, groups []string) error {
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, name := range groups {
+		g.Go(func() error {
+			hooks, err := c.groupHooks(gctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Hooks = note(s.Unread.Hooks, name, e)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			s.Hooks[name] = plan.GroupHooks{Hooks: hooks, ReadAtPass: true}
+			c.hooks.put(name, knownHooks{arn: s.Groups[name].ARN, hooks: hooks, at: c.now()})
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// groupHooks reads a group's lifecycle hooks, sorted by name. AWS answers all of
+// them at once, of a group that is gone it says that there is none.
+func (c *Cloud) groupHooks(ctx context.Context, group string) ([]intent.LifecycleHook, error) {
+	out, err := c.autoscaling.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: aws.String(group)})
+	if e := classify("autoscaling", "DescribeLifecycleHooks", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return nil, nil
+		}
+		return nil, e
+	}
+	hooks := make([]intent.LifecycleHook, len(out.LifecycleHooks))
+	for i, h := range out.LifecycleHooks {
+		hooks[i] = lifecycleHook(h)
+	}
+	slices.SortFunc(hooks, func(a, b intent.LifecycleHook) int { return strings.Compare(a.Name, b.Name) })
+	return hooks, nil
+}
+
+func lifecycleHook(h types.LifecycleHook) intent.LifecycleHook {
+	return plan.HookDefaults(intent.LifecycleHook{
+		Name: aws.ToString(h.LifecycleHookName), LifecycleTransition: aws.ToString(h.LifecycleTransition),
+		NotificationTargetARN: aws.ToString(h.NotificationTargetARN), RoleARN: aws.ToString(h.RoleARN),
+		HeartbeatTimeout: aws.ToInt32(h.HeartbeatTimeout), DefaultResult: aws.ToString(h.DefaultResult),
+		NotificationMetadata: aws.ToString(h.NotificationMetadata),
+	})
+}
+
+// putHook sends what AWS would otherwise leave as it is with its default. What
+// was remembered of the group's hooks is forgotten first, so that they are read
+// again however the call ends.
+func (c *Cloud) putHook(ctx context.Context, a plan.PutHook) error {
+	c.hooks.drop(a.Group)
+	h := plan.HookDefaults(a.Hook)
+	_, err := c.autoscaling.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{
+		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(h.Name), LifecycleTransition: aws.String(h.LifecycleTransition),
+		NotificationTargetARN: stringOrNil(h.NotificationTargetARN), RoleARN: stringOrNil(h.RoleARN),
+		HeartbeatTimeout: aws.Int32(h.HeartbeatTimeout), DefaultResult: aws.String(h.DefaultResult),
+		NotificationMetadata: stringOrNil(h.NotificationMetadata),
+	})
+	return asError("autoscaling", "PutLifecycleHook", err)
+}
+
+// deleteHook takes a refusal for done where the hook is not there: AWS has no code
+// of its own for that.
+func (c *Cloud) deleteHook(ctx context.Context, a plan.DeleteHook) error {
+	c.hooks.drop(a.Group)
+	_, err := c.autoscaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{
+		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Name),
+	})
+	e := classify("autoscaling", "DeleteLifecycleHook", err)
+	if e == nil {
+		return nil
+	}
+	if e.Kind == plan.NotFound || e.Kind == plan.Invalid {
+		left, err := c.groupHooks(ctx, a.Group)
+		if err == nil && !slices.ContainsFunc(left, func(h intent.LifecycleHook) bool { return h.Name == a.Name }) {
+			return nil
+		}
+	}
+	return e
+}

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// GroupHooks is what AWS said of a group's lifecycle hooks.
+type GroupHooks struct {
+	// Hooks are sorted by name, AWS's defaults filled in.
+	Hooks []intent.LifecycleHook
+	// ReadAtPass is false for what is remembered from an earlier pass.
+	ReadAtPass bool
+}
+
+// PutHook makes a lifecycle hook of a group, or changes the one of that name.
+type PutHook struct {
+	Group string
+	Hook  intent.LifecycleHook
+}
+
+// DeleteHook removes a lifecycle hook of a group. One that is gone already is done.
+type DeleteHook struct {
+	Group string
+	Name  string
+}
+
+func (PutHook) action()    {}
+func (DeleteHook) action() {}
+
+// TagHooks says which lifecycle hooks of a group are weir's, in the form of
+// keyMarks: a hook that Git drops is removed, and one that somebody else put there
+// is left alone.
+const TagHooks = ownTagPrefix + "hooks"
+
+// Auto Scaling's defaults for a lifecycle hook (API reference, PutLifecycleHook).
+const (
+	defaultHookTimeout = 3600 // seconds
+	defaultHookResult  = "ABANDON"
+)
+
+// hookMarks is the value of TagHooks for hooks of these names.
+func hookMarks(names []string) string {
+	tags := map[string]string{}
+	for _, n := range names {
+		tags[n] = ""
+	}
+	return keyMarks(tags)
+}
+
+func hookNames(hooks []intent.LifecycleHook) []string {
+	out := make([]string, len(hooks))
+	for i, h := range hooks {
+		out[i] = h.Name
+	}
+	return out
+}
+
+// HookDefaults fills in what AWS sets where a hook leaves it open.
+func HookDefaults(h intent.LifecycleHook) intent.LifecycleHook {
+	if h.HeartbeatTimeout == 0 {
+		h.HeartbeatTimeout = defaultHookTimeout
+	}
+	h.DefaultResult = cmpOr(h.DefaultResult, defaultHookResult)
+	return h
+}
+
+// updateHooks plans the lifecycle hooks of a group: declared ones are put where
+// they are missing or differ, those that Git once declared and has dropped are
+// removed, all others stay. Hooks are read one call for each group, so only where
+// there are some to look after, and anew in this pass before any is written.
+func (c *computation) updateHooks(pool *intent.Pool, g Group, declared []intent.LifecycleHook) {
+	tag, recorded := g.Tags[TagHooks]
+	if len(declared) == 0 && !recorded || g.Deleting {
+		return
+	}
+	if c.unread(pool, "the lifecycle hooks of the group "+g.Name, c.in.State.Unread.Hooks[g.Name]) {
+		return
+	}
+	have, read := c.in.State.Hooks[g.Name]
+	steps := c.hookSteps(pool, g.Name, tag.Value, declared, have.Hooks)
+	if !read || len(steps) > 0 && !have.ReadAtPass {
+		c.needs.Hooks = append(c.needs.Hooks, g.Name)
+		return
+	}
+	for _, s := range steps {
+		c.step(pool, s)
+	}
+}
+
+// hookSteps are in an order that can stop anywhere: a hook is recorded before it
+// is made, and removed before its record is.
+func (c *computation) hookSteps(pool *intent.Pool, group, record string, declared, have []intent.LifecycleHook) []Step {
+	names := hookNames(declared)
+	var dropped []intent.LifecycleHook
+	for _, h := range have {
+		if !slices.Contains(names, h.Name) && marked(record, h.Name) {
+			dropped = append(dropped, h)
+		}
+	}
+	var steps []Step
+	if slices.ContainsFunc(names, func(n string) bool { return !marked(record, n) }) {
+		both := hookMarks(append(slices.Clone(names), hookNames(dropped)...))
+		steps = append(steps, c.recordHooks(pool, group, record, both))
+		record = both
+	}
+	for _, want := range declared {
+		i := slices.IndexFunc(have, func(h intent.LifecycleHook) bool { return h.Name == want.Name })
+		if i < 0 {
+			steps = append(steps, hookStep(pool, group, "the lifecycle hook "+want.Name+" is missing",
+				[]Change{hookChange(pool, want.Name, nil, hookValue(want))}, PutHook{Group: group, Hook: want}))
+			continue
+		}
+		changes, clears := hookChanges(pool, have[i], HookDefaults(want))
+		if len(changes) == 0 {
+			continue
+		}
+		reason := "the lifecycle hook " + want.Name + " differs"
+		if clears { // PutLifecycleHook leaves alone what it is not sent
+			steps = append(steps, hookStep(pool, group, reason+" and has to be made anew", nil, DeleteHook{Group: group, Name: want.Name}))
+		}
+		steps = append(steps, hookStep(pool, group, reason, changes, PutHook{Group: group, Hook: want}))
+	}
+	for _, h := range dropped {
+		steps = append(steps, hookStep(pool, group, "Git has dropped the lifecycle hook "+h.Name,
+			[]Change{hookChange(pool, h.Name, hookValue(h), nil)}, DeleteHook{Group: group, Name: h.Name}))
+	}
+	final := ""
+	if len(names) > 0 {
+		final = hookMarks(names)
+	}
+	if record != final {
+		steps = append(steps, c.recordHooks(pool, group, record, final))
+	}
+	return steps
+}
+
+func (c *computation) recordHooks(pool *intent.Pool, group, from, to string) Step {
+	t := TagGroup{Group: group, Remove: []string{TagHooks}}
+	if to != "" {
+		t.Put, t.Remove = map[string]GroupTag{TagHooks: {Value: to}}, nil
+	}
+	ch := Change{Field: "tags." + TagHooks, From: orNil(from), To: orNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+	return Step{Verb: c.tagVerb(), Resource: AutoScalingGroup, Name: group, Reason: "the record of weir's lifecycle hooks differs",
+		Changes: []Change{ch}, Do: t}
+}
+
+func hookStep(pool *intent.Pool, group, why string, changes []Change, do Action) Step {
+	return Step{Verb: Update, Resource: AutoScalingGroup, Name: group, Reason: why, Changes: changes, Do: do}
+}
+
+func hookChange(pool *intent.Pool, field string, from, to any) Change {
+	return Change{Field: "lifecycleHooks." + field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+}
+
+// hookChanges compares two hooks of one name, defaults filled in. clears says that
+// a member is to go, which only making the hook anew does.
+func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []Change, clears bool) {
+	text := func(member, from, to string) {
+		if from != to {
+			changes = append(changes, hookChange(pool, want.Name+"."+member, orNil(from), orNil(to)))
+			clears = clears || to == ""
+		}
+	}
+	text("lifecycleTransition", have.LifecycleTransition, want.LifecycleTransition)
+	text("notificationTargetARN", have.NotificationTargetARN, want.NotificationTargetARN)
+	text("roleARN", have.RoleARN, want.RoleARN)
+	text("defaultResult", have.DefaultResult, want.DefaultResult)
+	text("notificationMetadata", have.NotificationMetadata, want.NotificationMetadata)
+	if have.HeartbeatTimeout != want.HeartbeatTimeout {
+		changes = append(changes, hookChange(pool, want.Name+".heartbeatTimeout", have.HeartbeatTimeout, want.HeartbeatTimeout))
+	}
+	return changes, clears
+}
+
+// hookValue is a hook as the JSON value of a Change.
+func hookValue(h intent.LifecycleHook) any {
+	var out any
+	if err := json.Unmarshal(canonical(HookDefaults(h)), &out); err != nil {
+		panic("hook value: " + err.Error())
+	}
+	return out
+}
