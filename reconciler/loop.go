@@ -180,7 +180,11 @@ func Moving(r *plan.Report) bool {
 			return true
 		}
 	}
+	held := heldPools(r.Plan)
 	for _, p := range r.Pools {
+		if held[p.Namespace+"/"+p.Name] && p.Rollout == nil {
+			continue // looking again soon changes nothing
+		}
 		if !p.Converged && p.FailureReason == "" && (p.Rollout != nil || p.InfrastructureReady || p.Phase == plan.PhaseProvisioning) {
 			return true
 		}

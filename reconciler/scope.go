@@ -46,6 +46,8 @@ type Scope struct {
 	clusters map[string]bool
 	// sent counts how often a client token was answered.
 	sent map[string]int
+	// waiting are the rollouts that waited for their turn in the last pass.
+	waiting []plan.Waiting
 }
 
 // Retry has parked pools ("namespace/name") tried again in the next pass.
@@ -290,6 +292,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 			needs.Add(n)
 		}
 		if needs.Empty() {
+			s.limitRollouts(plans, targets, &state)
 			return plans, state, nil
 		}
 		if state, err = s.Cloud.Fill(ctx, state, needs); err != nil {

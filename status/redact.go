@@ -72,7 +72,7 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 
 func (f Redact) step(s plan.Step) plan.Step {
 	s.Do = nil
-	s.Reason = f.text(s.Reason)
+	s.Reason, s.HeldReason = f.text(s.Reason), f.text(s.HeldReason)
 	changes := make([]plan.Change, len(s.Changes))
 	for i, c := range s.Changes {
 		c.From, c.To = f.value(c.From), f.value(c.To)

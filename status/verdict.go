@@ -185,13 +185,27 @@ func held(r *plan.Report) (CommitState, string) {
 	case by[plan.HeldPruneLimit] > 0:
 		return Failure, fmt.Sprintf("prune refused: %s beyond the limit", count(by[plan.HeldPruneLimit], "deletion"))
 	case by[plan.HeldSuspended] > 0 || r.Suspended && steps > 0:
-		return Pending, fmt.Sprintf("the target is suspended; waiting: %s", count(steps, "step"))
+		return Pending, because(r, plan.HeldSuspended, "the target is suspended; waiting: "+count(steps, "step"))
 	case by[plan.HeldApproval] > 0:
-		return Pending, fmt.Sprintf("waiting for approval: %s", count(by[plan.HeldApproval], "step"))
+		return Pending, because(r, plan.HeldApproval, "waiting for approval: "+count(by[plan.HeldApproval], "step"))
+	case by[plan.HeldWave] > 0:
+		return Pending, because(r, plan.HeldWave, count(by[plan.HeldWave], "step")+" held")
 	case by[plan.HeldWindow] > 0:
-		return Pending, fmt.Sprintf("waiting for the next window: %s", count(by[plan.HeldWindow], "step"))
+		return Pending, because(r, plan.HeldWindow, "waiting for the next window: "+count(by[plan.HeldWindow], "step"))
+	case by[plan.HeldRolloutLimit] > 0:
+		return Pending, because(r, plan.HeldRolloutLimit, "waiting for other rollouts: "+count(by[plan.HeldRolloutLimit], "step"))
 	}
 	return "", ""
+}
+
+// because adds to a text what the first step that is held so says of its reason.
+func because(r *plan.Report, h plan.Hold, text string) string {
+	for _, s := range r.Plan.Steps {
+		if s.Held == h && s.HeldReason != "" {
+			return text + ": " + s.HeldReason
+		}
+	}
+	return text
 }
 
 func firstHeld(r *plan.Report, h plan.Hold) string {

@@ -16,6 +16,11 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 	if in.Index == nil {
 		in.Index = NewIndex(in.State)
 	}
+	return gated(in, compute)
+}
+
+// compute plans without regard to the gates.
+func compute(in Input) (plan *Plan, needs Needs) {
 	c := &computation{in: in, stuck: map[string]bool{}}
 	c.launchConfigs()
 	for i := range in.Set.Pools {
@@ -109,6 +114,8 @@ func (c *computation) holdOf(pool *intent.Pool) Hold {
 		return HeldSuspended
 	case pool.Paused:
 		return HeldPaused
+	case c.in.Policy.Gates.Pools[pool.Key.String()] != "":
+		return HeldSuspended
 	}
 	return ""
 }

@@ -76,6 +76,11 @@ type Policy struct {
 	Adoption Adoption
 	// Secretless marks a plan that was made without the target's secrets.
 	Secretless bool
+	// Gates are what people, the clock and other targets hold.
+	Gates Gates
+	// MaxRollouts bounds the rollouts that move at a time in the account and
+	// region: the smallest of its targets' counts. 0 is no bound.
+	MaxRollouts int
 }
 
 // Prune says whether orphans are deleted, and how many at most.

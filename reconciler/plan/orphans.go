@@ -134,7 +134,7 @@ func (c *computation) confirmed(o orphan) bool {
 
 func (c *computation) holdOrphan(o orphan, refused bool) Hold {
 	switch {
-	case c.in.Policy.Suspended || c.in.Policy.ReportOnly:
+	case c.in.Policy.Suspended || c.in.Policy.ReportOnly || c.in.Policy.Gates.Pools[o.pool] != "":
 		return HeldSuspended
 	case c.clusterOf(o, func(paused, _ bool) bool { return paused }):
 		return HeldPaused

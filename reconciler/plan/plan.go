@@ -63,9 +63,11 @@ type Step struct {
 	// Reason says in a few words why, for people.
 	Reason string `json:"reason"`
 	// Disruptive steps replace or end instances; Instances says how many.
-	Disruptive bool     `json:"disruptive"`
-	Instances  int      `json:"instances"`
-	Held       Hold     `json:"held"`
+	Disruptive bool `json:"disruptive"`
+	Instances  int  `json:"instances"`
+	Held       Hold `json:"held"`
+	// HeldReason says more about a hold: until when, or what it waits for.
+	HeldReason string   `json:"heldReason,omitempty"`
 	Changes    []Change `json:"changes"`
 
 	Do Action `json:"-"`
@@ -102,6 +104,8 @@ type Plan struct {
 	Summary     Summary
 	// Secretless plans were made without secrets: they have no digest.
 	Secretless bool
+	// Granted says that an approval let the plan run.
+	Granted bool
 }
 
 // Summary counts pools by their gravest verb.

@@ -75,7 +75,7 @@ func (p Printer) outcome(o plan.Outcome) {
 			text += ": " + Clean(o.Err.Error())
 		}
 	case plan.Held:
-		text += p.paint(yellow, "held: "+string(o.Step.Held))
+		text += p.paint(yellow, "held: "+heldWords(o.Step))
 	case plan.Skipped:
 		text += "waits for a later pass"
 	default:

@@ -33,7 +33,7 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 			fmt.Fprintf(b, " (%s)", Count(s.Instances, "instance"))
 		}
 		if s.Held != "" {
-			fmt.Fprintf(b, " **held: %s**", s.Held)
+			fmt.Fprintf(b, " **held: %s**", escape(heldWords(s)))
 		}
 		b.WriteString("\n")
 		for _, c := range distinct(s) {

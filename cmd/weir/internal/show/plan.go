@@ -66,12 +66,20 @@ func (p Printer) step(s plan.Step) {
 		text += " (" + Count(s.Instances, "instance") + ")"
 	}
 	if s.Held != "" {
-		text += " " + p.paint(yellow, "[held: "+string(s.Held)+"]")
+		text += " " + p.paint(yellow, "[held: "+heldWords(s)+"]")
 	} else if s.Later {
 		text += " " + p.paint(dim, "[in a later pass]")
 	}
 	p.line("  ", p.paint(color, mark), " ", text)
 	p.changes(s)
+}
+
+// heldWords says what holds a step, and where known until when or for what.
+func heldWords(s plan.Step) string {
+	if s.HeldReason == "" {
+		return string(s.Held)
+	}
+	return string(s.Held) + ", " + Clean(s.HeldReason)
 }
 
 // changes prints the fields of a step in columns.

@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+)
+
+// Holds that come from people, the clock and other targets.
+const (
+	HeldWave         Hold = "wave"
+	HeldRolloutLimit Hold = "rollout-limit"
+)
+
+// Gates say what keeps a target's steps from running though AWS and Git differ:
+// what people asked for and what the configuration demands. Whoever calls the
+// planner has decided them from its records, its clock and the other targets;
+// planning takes them as values, so that the same plan comes out wherever it is
+// made. Each text says why, for people; an empty one holds nothing.
+type Gates struct {
+	// Suspended is why Policy.Suspended is set, where a person did it.
+	Suspended string
+	// Pools are the suspended pools ("namespace/name"), each with why.
+	Pools map[string]string
+	// AsReviewed holds every step that no Grant lets run.
+	AsReviewed bool
+	// Grant is what somebody's approval still lets run; nil for none.
+	Grant *Grant
+	// Wave says which target this one waits for: no step runs.
+	Wave string
+	// Window says when the next window opens: no step runs that replaces or
+	// ends something.
+	Window string
+}
+
+// Grant is an approval at work. It covers the plan with its digest and, once that
+// has begun, what must follow for the same pools: a default version that moves
+// after its rollout, a template that goes after its group.
+type Grant struct {
+	Digest string
+	// Exact asks that the plan still has the digest: the approval is not used yet.
+	Exact bool
+	// Owners are those of the approved plan's steps; Deletes are the pools of
+	// which it deletes something.
+	Owners  map[string]bool
+	Deletes map[string]bool
+}
+
+// GrantOf is the grant of somebody who approves a plan.
+func GrantOf(p *Plan) Grant {
+	g := Grant{Digest: p.Digest(), Exact: true, Owners: map[string]bool{}, Deletes: map[string]bool{}}
+	for _, s := range p.Steps {
+		g.Owners[s.Owner()] = true
+		if s.Verb == Delete && s.Pool != "" {
+			g.Deletes[s.Pool] = true
+		}
+	}
+	return g
+}
+
+// covers reports whether the grant lets the plan run.
+func (g *Grant) covers(p *Plan) bool {
+	return g != nil && g.Digest != "" && !p.Secretless && (!g.Exact || p.Digest() == g.Digest)
+}
+
+// allows reports whether the grant lets a step of a covered plan run.
+func (g *Grant) allows(s Step) bool {
+	return g.Owners[s.Owner()] && (s.Verb != Delete || s.Pool == "" || g.Deletes[s.Pool])
+}
+
+// gated plans and holds what the gates hold. A grant that lets something be
+// deleted beyond the limit changes what must be read before, so that the plan is
+// then made a second time.
+func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
+	p, needs := compute(in)
+	gates := in.Policy.Gates
+	grant := gates.Grant
+	if len(p.Steps) == 0 || in.Policy.Adoption.Asked {
+		return p, needs
+	}
+	granted := grant.covers(p)
+	if granted && len(grant.Deletes) > 0 {
+		in.Policy.Prune.Allowed = maps.Clone(in.Policy.Prune.Allowed)
+		if in.Policy.Prune.Allowed == nil {
+			in.Policy.Prune.Allowed = map[string]bool{}
+		}
+		maps.Copy(in.Policy.Prune.Allowed, grant.Deletes)
+		p, needs = compute(in)
+	}
+	p.Granted = granted
+	approve := "it was planned without the target's secrets and cannot be approved"
+	if limited := slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Held == HeldPruneLimit }); limited || gates.AsReviewed {
+		if digest := p.Digest(); digest != "" {
+			approve = "weir approve " + digest
+		}
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		switch {
+		case s.Held == HeldSuspended:
+			s.HeldReason = gates.suspended(in.Policy, s.Pool)
+		case s.Held == HeldPruneLimit:
+			s.HeldReason = approve
+		case s.Held != "":
+		case gates.AsReviewed && (!granted || !grant.allows(*s)):
+			s.Held, s.HeldReason = HeldApproval, approve
+		case gates.Wave != "":
+			s.Held, s.HeldReason = HeldWave, gates.Wave
+		case gates.Window != "" && s.disrupts():
+			s.Held, s.HeldReason = HeldWindow, gates.Window
+		}
+	}
+	return p, needs
+}
+
+func (g Gates) suspended(p Policy, pool string) string {
+	switch {
+	case p.ReportOnly:
+		return "the target only reports"
+	case p.Suspended:
+		return g.Suspended
+	}
+	return g.Pools[pool]
+}
+
+// disrupts reports whether the step waits for a window: it replaces or ends what
+// runs, or deletes something. What is made, and what is put back without touching
+// a machine, needs no window.
+func (s Step) disrupts() bool {
+	return s.Disruptive || slices.Contains([]Verb{Rollout, Replace, Delete}, s.Verb)
+}
+
+// Waiting names a rollout that waits for its turn.
+type Waiting struct{ Target, Owner string }
+
+// LimitRollouts holds the rollouts of the plans of one account and region that
+// would exceed the limit, counted with those that are moving already; a limit of
+// 0 is none. Those that waited before go first, in the order in which they came,
+// then the others in the order of the plans: so none waits for ever. Refused are
+// those that AWS refused a short while ago; they start nothing and take no turn.
+// It returns who waits now, for the next call.
+func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused map[Waiting]bool) []Waiting {
+	if limit <= 0 {
+		return nil
+	}
+	type candidate struct {
+		Waiting
+		step *Step
+	}
+	var all []candidate
+	for _, p := range plans {
+		if p == nil {
+			continue
+		}
+		for i := range p.Steps {
+			w := Waiting{p.Target, p.Steps[i].Owner()}
+			if p.Steps[i].startsRollout() && !refused[w] {
+				all = append(all, candidate{w, &p.Steps[i]})
+			}
+		}
+	}
+	place := func(c candidate) int {
+		if n := slices.Index(queue, c.Waiting); n >= 0 {
+			return n
+		}
+		return len(queue)
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return place(a) - place(b) })
+	free := max(0, limit-moving)
+	if free >= len(all) {
+		return nil
+	}
+	var waiting []Waiting
+	for n, c := range all[free:] {
+		c.step.Held = HeldRolloutLimit
+		c.step.HeldReason = itoa(int64(moving+free)) + " of at most " + itoa(int64(limit)) + " rollouts are under way in the account and region; " + itoa(int64(n)) + " wait before this one"
+		waiting = append(waiting, c.Waiting)
+	}
+	return waiting
+}
+
+// startsRollout reports whether the step would begin to replace instances.
+func (s Step) startsRollout() bool {
+	if s.Held != "" || s.Later || s.Verb != Rollout && s.Verb != Replace {
+		return false
+	}
+	_, cancels := s.Do.(CancelRefresh)
+	return !cancels
+}
+
+// RolloutsMoving counts the instance refreshes and nodegroup updates of an
+// instance that are under way in an account and region.
+func RolloutsMoving(s *State, instance string) int {
+	n := 0
+	for name, r := range s.Refreshes {
+		if r.Active() && s.Groups[name].Tags[TagOwner].Value == instance {
+			n++
+		}
+	}
+	for _, g := range s.Nodegroups {
+		if g.Status == "UPDATING" && g.Tags[TagOwner] == instance {
+			n++
+		}
+	}
+	return n
+}

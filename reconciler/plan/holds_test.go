@@ -1,0 +1,265 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/render/diag"
+	"pgregory.net/rapid"
+)
+
+func heldOf(p *Plan) []string {
+	out := []string{}
+	for _, s := range p.Steps {
+		out = append(out, string(s.Verb)+":"+string(s.Held))
+	}
+	return out
+}
+
+// changed is a fleet with one pool that rolls, one that is new and one that only
+// has another size.
+func changed(t *testing.T) (*model, Input) {
+	t.Helper()
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 3), groupPool("api", "m5.large", 3)))
+	api := groupPool("api", "m5.large", 3)
+	api.Group.MaxSize++
+	return m, testInput(groupPool("web", "m5.xlarge", 3), groupPool("new", "m5.large", 1), api)
+}
+
+func TestGatesHoldWhatTheySay(t *testing.T) {
+	m, in := changed(t)
+	free, _ := m.pass(t, in)
+	digest := free.Digest()
+	full := GrantOf(free)
+	other := full
+	other.Digest = "another"
+	begun := other
+	begun.Exact = false
+	part := Grant{Digest: digest, Exact: true, Owners: map[string]bool{"default/web": true}}
+	none := []string{"update:", "create:", "create:", "update:", "rollout:"}
+	all := func(h Hold) []string {
+		out := slices.Clone(none)
+		for i := range out {
+			out[i] += string(h)
+		}
+		return out
+	}
+	tests := map[string]struct {
+		gates     Gates
+		suspended bool
+		want      []string
+		reason    string
+	}{
+		"nothing":                  {want: none},
+		"a closed window":          {gates: Gates{Window: "opens on Monday"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}, reason: "opens on Monday"},
+		"a wave":                   {gates: Gates{Wave: "waits for canary", Window: "x"}, want: all(HeldWave), reason: "waits for canary"},
+		"review":                   {gates: Gates{AsReviewed: true, Wave: "x"}, want: all(HeldApproval), reason: "weir approve " + digest},
+		"review, approved":         {gates: Gates{AsReviewed: true, Grant: &full}, want: none},
+		"review, another plan":     {gates: Gates{AsReviewed: true, Grant: &other}, want: all(HeldApproval)},
+		"review, begun":            {gates: Gates{AsReviewed: true, Grant: &begun}, want: none},
+		"review, one pool of it":   {gates: Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
+		"a suspended pool":         {gates: Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
+		"a suspended target":       {gates: Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(HeldSuspended), reason: "by ann"},
+		"an approval and a window": {gates: Gates{AsReviewed: true, Grant: &full, Window: "x"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := in
+			in.Policy.Gates, in.Policy.Suspended = tc.gates, tc.suspended
+			p, _ := m.pass(t, in)
+			if d := cmp.Diff(tc.want, heldOf(p)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if p.Digest() != digest {
+				t.Error("a hold changes the digest")
+			}
+			found := tc.reason == ""
+			for _, s := range p.Steps {
+				found = found || s.HeldReason == tc.reason
+				if s.Held == "" && s.HeldReason != "" {
+					t.Errorf("a step that runs has the reason %q", s.HeldReason)
+				}
+			}
+			if !found {
+				t.Errorf("no step says %q: %+v", tc.reason, p.Steps)
+			}
+		})
+	}
+}
+
+func TestAPlanWithoutSecretsCannotBeApproved(t *testing.T) {
+	m, in := changed(t)
+	in.Policy.Secretless, in.Policy.Gates = true, Gates{AsReviewed: true, Grant: &Grant{Exact: true, Owners: map[string]bool{"default/web": true}}}
+	p, _ := m.pass(t, in)
+	if p.Granted && p.Digest() == "" {
+		t.Error("a plan without a digest was taken for an approved one")
+	}
+	for _, s := range p.Steps {
+		if s.Held != HeldApproval || !strings.Contains(s.HeldReason, "cannot be approved") {
+			t.Errorf("step %s %s: held %q, %q", s.Verb, s.Name, s.Held, s.HeldReason)
+		}
+	}
+}
+
+func TestAnApprovalLiftsTheLimitForItsPlanAlone(t *testing.T) {
+	m := newModel()
+	pools := testInput()
+	for i := range 6 {
+		name := fmt.Sprintf("p%d", i)
+		pools.Set.Pools = append(pools.Set.Pools, groupPool(name, "m5.large", 1))
+	}
+	converge(t, m, testInput(pools.Set.Pools...))
+	in := testInput(pools.Set.Pools[:2]...)
+	in.Policy.Prune.Enabled = true
+	p, _ := m.pass(t, in)
+	if !slices.Contains(codes(p), "prune-refused") || p.Runnable() != 0 || p.Steps[0].HeldReason != "weir approve "+p.Digest() {
+		t.Fatalf("unapproved: %v %v %q", codes(p), verbs(p), p.Steps[0].HeldReason)
+	}
+	grant := GrantOf(p)
+
+	more := testInput(pools.Set.Pools[:1]...)
+	more.Policy.Prune.Enabled, more.Policy.Gates.Grant = true, &grant
+	if p, _ := m.pass(t, more); p.Runnable() != 0 || p.Granted {
+		t.Errorf("the approval lets another plan run: %v", verbs(p))
+	}
+
+	in.Policy.Gates.Grant = &grant
+	p, _ = m.pass(t, in)
+	if p.Runnable() == 0 || !p.Granted || slices.Contains(codes(p), "prune-refused") {
+		t.Fatalf("approved: %v %v", codes(p), verbs(p))
+	}
+	begun := grant
+	begun.Exact = false
+	in.Policy.Gates.Grant = &begun
+	converge(t, m, in)
+	if len(m.state.Groups) != 2 || len(m.state.Templates) != 2 {
+		t.Errorf("left: %d groups, %d templates", len(m.state.Groups), len(m.state.Templates))
+	}
+}
+
+func TestRolloutsTakeTurns(t *testing.T) {
+	rollout := func(target, pool string) *Plan {
+		return &Plan{Target: target, Steps: []Step{
+			{Verb: Update, Pool: pool}, {Verb: Rollout, Pool: pool, Do: StartRefresh{}},
+		}}
+	}
+	plans := func() []*Plan { return []*Plan{rollout("a", "x/1"), nil, rollout("b", "x/2"), rollout("c", "x/3")} }
+	ran := func(list []*Plan) string {
+		out := ""
+		for _, p := range list {
+			if p != nil && p.Steps[1].Held == "" {
+				out += p.Target
+			}
+		}
+		return out
+	}
+	var queue []Waiting
+	for n, want := range []string{"a", "b", "c", "a"} {
+		list := plans()
+		queue = LimitRollouts(list, 1, 0, queue, nil)
+		if got := ran(list); got != want {
+			t.Errorf("pass %d: %q runs, want %q", n, got, want)
+		}
+		if list[0].Steps[0].Held != "" {
+			t.Error("what is no rollout is held")
+		}
+	}
+	for name, tc := range map[string]struct {
+		limit, moving int
+		refused       map[Waiting]bool
+		want          string
+	}{
+		"no limit":           {0, 9, nil, "abc"},
+		"all fit":            {3, 0, nil, "abc"},
+		"one moves":          {2, 1, nil, "a"},
+		"too many move":      {1, 5, nil, ""},
+		"refused takes none": {1, 0, map[Waiting]bool{{"a", "x/1"}: true}, "ab"},
+	} {
+		list := plans()
+		LimitRollouts(list, tc.limit, tc.moving, nil, tc.refused)
+		if got := ran(list); got != tc.want {
+			t.Errorf("%s: %q runs, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestNoRolloutStarves has pools that want to roll again and again: each gets its
+// turn within as many passes as there are pools.
+func TestNoRolloutStarves(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		pools := rapid.IntRange(1, 8).Draw(rt, "pools")
+		limit := rapid.IntRange(1, 3).Draw(rt, "limit")
+		var queue []Waiting
+		waits := make([]int, pools)
+		for range 40 {
+			p := &Plan{Target: "t"}
+			wanting := []int{}
+			for i := range pools {
+				if waits[i] > 0 || rapid.Bool().Draw(rt, "wants") {
+					p.Steps = append(p.Steps, Step{Verb: Rollout, Pool: fmt.Sprint(i), Do: StartRefresh{}})
+					wanting = append(wanting, i)
+				}
+			}
+			queue = LimitRollouts([]*Plan{p}, limit, 0, queue, nil)
+			started := 0
+			for n, i := range wanting {
+				if p.Steps[n].Held == "" {
+					started++
+					waits[i] = 0
+					continue
+				}
+				if waits[i]++; waits[i] > pools {
+					rt.Fatalf("pool %d waits for the %dth pass", i, waits[i])
+				}
+			}
+			if started > limit || started < min(limit, len(wanting)) {
+				rt.Fatalf("%d started of %d with a limit of %d", started, len(wanting), limit)
+			}
+		}
+	})
+}
+
+func TestWavesFollowOneAnother(t *testing.T) {
+	done := func(source, rev string) Standing {
+		return Standing{}.After(&Report{Source: source, Revision: rev, Plan: &Plan{}})
+	}
+	failedPlan := &Report{Source: "s", Revision: "2", Plan: &Plan{}, Diagnostics: diag.List{{Severity: diag.Error, Code: "rollout-failed"}}}
+	rolling := &Report{Source: "s", Revision: "2", Plan: &Plan{}, Pools: []PoolStatus{{Rollout: &RolloutStatus{}}}}
+	scaling := &Report{Source: "s", Revision: "2", Plan: &Plan{}, Pools: []PoolStatus{{}}}
+	steps := &Report{Source: "s", Revision: "2", Plan: &Plan{Steps: []Step{{Verb: Update}}}}
+	suspended := &Report{Source: "s", Revision: "2", Plan: &Plan{Steps: []Step{{Held: HeldSuspended}}}}
+	for name, tc := range map[string]struct {
+		at   map[string]Standing
+		want string
+	}{
+		"unknown":                   {nil, "waits for the target canary, which has not been looked at yet"},
+		"done":                      {map[string]Standing{"canary": done("s", "2")}, ""},
+		"done before":               {map[string]Standing{"canary": done("s", "1")}, "waits for the target canary, which is not at 2 yet"},
+		"another source":            {map[string]Standing{"canary": done("other", "7")}, ""},
+		"failed":                    {map[string]Standing{"canary": Standing{}.After(failedPlan)}, "waits for the target canary, which failed: rollout-failed"},
+		"failed later":              {map[string]Standing{"canary": done("s", "2").After(failedPlan)}, "waits for the target canary, which failed: rollout-failed"},
+		"rolling":                   {map[string]Standing{"canary": done("s", "1").After(rolling)}, "waits for the target canary, which rolls out"},
+		"rolling again":             {map[string]Standing{"canary": done("s", "2").After(rolling)}, "waits for the target canary, which rolls out"},
+		"scaling, never seen done":  {map[string]Standing{"canary": done("s", "1").After(scaling)}, "waits for the target canary, which is not converged yet"},
+		"scaling, seen done":        {map[string]Standing{"canary": done("s", "2").After(scaling)}, ""},
+		"with steps, seen done":     {map[string]Standing{"canary": done("s", "2").After(steps)}, "waits for the target canary, which is not converged yet"},
+		"suspended":                 {map[string]Standing{"canary": Standing{}.After(suspended)}, "waits for the target canary, which is held (suspended)"},
+		"its source cannot be read": {map[string]Standing{"canary": done("s", "2").After(&Report{Source: "s", Revision: "2", Err: errors.New("away")})}, "waits for the target canary, which failed: its source or its account cannot be reached"},
+	} {
+		if got := WaitFor("s", "2", []string{"canary"}, tc.at); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+	both := map[string]Standing{"a": done("s", "2"), "b": done("s", "1")}
+	if got := WaitFor("s", "2", []string{"a", "b"}, both); !strings.Contains(got, "target b") {
+		t.Errorf("of two: %q", got)
+	}
+	if got := WaitFor("s", "2", nil, nil); got != "" {
+		t.Errorf("without any: %q", got)
+	}
+}

@@ -1,0 +1,50 @@
+package reconciler
+
+import "github.com/weir-gitops/weir/reconciler/plan"
+
+// limitRollouts holds what would exceed the smallest limit of the targets, and
+// remembers who waits.
+func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *plan.State) {
+	limit := 0
+	for _, t := range targets {
+		if n := t.Policy.MaxRollouts; n > 0 && (limit == 0 || n < limit) {
+			limit = n
+		}
+	}
+	if limit == 0 {
+		s.waiting = nil
+		return
+	}
+	refused := map[plan.Waiting]bool{}
+	for _, p := range plans {
+		if p == nil {
+			continue
+		}
+		for _, turn := range turns(p.Steps) {
+			var own []plan.Step
+			for _, i := range turn {
+				own = append(own, p.Steps[i])
+			}
+			key := poolKey(p.Target, own[0].Owner())
+			if s.refusal(key, (&plan.Plan{Steps: own}).Digest()) != nil {
+				refused[plan.Waiting{Target: p.Target, Owner: own[0].Owner()}] = true
+			}
+		}
+	}
+	moving := plan.RolloutsMoving(state, targets[0].Policy.Instance)
+	s.waiting = plan.LimitRollouts(plans, limit, moving, s.waiting, refused)
+}
+
+// heldPools are the pools of which every step is held.
+func heldPools(p *plan.Plan) map[string]bool {
+	if p == nil {
+		return nil
+	}
+	held := map[string]bool{}
+	for _, st := range p.Steps {
+		if before, known := held[st.Pool]; st.Pool != "" && (before || !known) {
+			held[st.Pool] = st.Held != ""
+		}
+	}
+	return held
+}
