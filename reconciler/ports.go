@@ -50,6 +50,9 @@ type Desired struct {
 	Source  string
 	Ref     string
 	Commit  plan.Commit
+	// Workload is the cluster that the target's machines join, nil where weir was
+	// given no access to it.
+	Workload Workload
 	// Touched says that the commit changed what the target renders.
 	Touched bool
 	// Set is nil where the source or the render gave nothing; Err or

@@ -76,7 +76,11 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 	for i, t := range targets {
 		reports[i] = newReport(t, started)
 	}
+	read := nodes(ctx, targets)
 	inputs, err := s.prepare(ctx, targets)
+	for i, n := range read() {
+		inputs[i].Nodes = n
+	}
 	if err != nil {
 		return reports, err
 	}
@@ -187,14 +191,14 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 		}
 	}
 	fleet := plan.NewFleet(claims, whole)
+	inputs := make([]plan.Input, len(targets))
 	answers, err := s.answers(ctx, targets)
 	if err != nil {
-		return nil, err
+		return inputs, err
 	}
 	s.mu.Lock()
 	memory := s.memory.Clone()
 	s.mu.Unlock()
-	inputs := make([]plan.Input, len(targets))
 	for i, t := range targets {
 		inputs[i] = plan.Input{
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory,

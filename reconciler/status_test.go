@@ -6,6 +6,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/workload"
+	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 )
 
 // Available are machines that have been in service for minReadySeconds since weir
@@ -38,5 +40,57 @@ func TestAvailableReplicasWaitForMinReadySeconds(t *testing.T) {
 	available(2)
 	if n := w.srv.CallCounts()["ec2:DescribeInstances"]; n != 1 {
 		t.Errorf("a process that has just started asked %d times for the launch, want once", n)
+	}
+}
+
+func TestNodesOfTheWorkloadClusterDecideWhatIsReady(t *testing.T) {
+	cluster := workloadtest.New(t)
+	nodes, err := workload.Open(cluster.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nodes.Close)
+	w := newWorld(t)
+	blue := target("blue", groupPool("web", "m5.large", 2))
+	w.settle(blue)
+	blue.Workload = nodes
+	status := func() plan.PoolStatus { t.Helper(); return w.must(reconciler.Apply, blue)[0].Pools[0] }
+
+	s := status()
+	if s.ReadyFrom != "nodes" || s.ReadyReplicas != 0 || s.Phase != plan.PhaseScalingUp || s.Converged {
+		t.Errorf("no node has joined: got %+v", s)
+	}
+	cluster.AddNode("ip-1", s.ProviderIDList[0], "True")
+	cluster.AddNode("ip-2", s.ProviderIDList[1], "Unknown")
+	cluster.AddNode("elsewhere", "gce://project/zone/i-1", "True")
+	if s = status(); s.ReadyReplicas != 1 || len(s.NodeRefs) != 2 || s.NodeRefs[1].Name != "ip-2" {
+		t.Errorf("one of two nodes is ready: got %+v", s)
+	}
+	cluster.RemoveNode("ip-2")
+	cluster.AddNode("ip-2", s.ProviderIDList[1], "True")
+	if s = status(); s.ReadyReplicas != 2 || s.Phase != plan.PhaseRunning || !s.Converged {
+		t.Errorf("both nodes are ready: got %+v", s)
+	}
+	cluster.Fail(workloadtest.Fault{Status: 403, Times: -1})
+	r := w.must(reconciler.Apply, blue)[0]
+	if s = r.Pools[0]; s.ReadyFrom != "InService" || s.ReadyReplicas != 2 || !hasCode(r, "nodes-unread") {
+		t.Errorf("nodes may not be read: got %+v, %v", s, r.Diagnostics)
+	}
+}
+
+func TestAPoolThatIsBeingDeletedSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 1), groupPool("old", "m5.large", 1)))
+	gone := target("blue", groupPool("web", "m5.large", 1))
+	gone.Policy.Prune.Enabled = true
+	for _, when := range []string{"as it is planned", "as AWS does it"} {
+		pools := w.must(reconciler.Apply, gone)[0].Pools
+		if len(pools) != 2 || pools[1].Name != "old" || pools[1].Phase != plan.PhaseDeleting || pools[1].Converged || pools[1].Replicas != 1 {
+			t.Fatalf("%s: got %+v", when, pools)
+		}
+	}
+	w.settle(gone)
+	if pools := w.must(reconciler.Apply, gone)[0].Pools; len(pools) != 1 {
+		t.Errorf("afterwards: got %+v", pools)
 	}
 }

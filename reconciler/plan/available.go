@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -25,6 +26,15 @@ func (c *computation) needLaunchTimes() {
 				}
 			}
 		}
+	}
+}
+
+// nodesUnread says that the workload cluster did not tell which nodes are ready.
+func (c *computation) nodesUnread() {
+	if c.in.Nodes != nil && c.in.Nodes.Err != nil {
+		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Warning, Code: "nodes-unread",
+			Summary: "the nodes of the workload cluster could not be read, so instances in service are counted as ready: " + c.in.Nodes.Err.Error(),
+			Detail:  diag.Hint("nodes-unread")})
 	}
 }
 

@@ -28,6 +28,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 	}
 	c.launchConfigDefaults()
 	c.needLaunchTimes()
+	c.nodesUnread()
 	if !in.Policy.Adoption.Asked {
 		c.orphans()
 	}

@@ -16,7 +16,7 @@ func Statuses(in Input, p *Plan) []PoolStatus {
 	for i := range in.Set.Pools {
 		out = append(out, f.status(in, &in.Set.Pools[i]))
 	}
-	return out
+	return append(out, deleting(in, p)...)
 }
 
 // findings is what a plan says, by pool and by object.

@@ -37,6 +37,7 @@ var planRules = []rule{
 	{"nodegroup-immutable", "e", "EKS cannot change a field of a nodegroup in place", "Put the old value back, or give the pool another eksNodegroupName."},
 	{"nodegroup-update-failed", "e", "an update of a nodegroup failed", "Mend what the message of EKS names; a change of the pool tries again."},
 	{"nodegroup-version", "e", "EKS makes new nodegroups on the control plane's Kubernetes version only", "Write that version in the MachinePool."},
+	{"nodes-unread", "w", "the nodes of the workload cluster could not be read", "Look at the target's kubeconfigFile: its user needs to list nodes; readiness is that of the instances until then."},
 	{"orphan", "w", "nothing in Git wants a resource any more, and pruning is off", "Delete it by hand, or turn pruning on for the target."},
 	{"orphan-kept", "w", "nothing in Git wants a resource any more, and something keeps it from being deleted", "Do what the message says if it is to go."},
 	{"prune-refused", "e", "more would be deleted than the target's limit allows", "Look whether it is meant; if so, approve the plan or add the trailer Weir-Allow-Prune to the commit."},

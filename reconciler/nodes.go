@@ -1,0 +1,61 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// nodesTimeout bounds the read of a workload cluster's nodes: a cluster that does
+// not answer must not hold up the pass over its machines.
+const nodesTimeout = 10 * time.Second
+
+var errSlow = errors.New("the workload cluster did not answer in time")
+
+// nodes starts to read the nodes of the targets' workload clusters, each cluster
+// once; what it returns waits for them and has an entry for each target.
+func nodes(ctx context.Context, targets []Desired) func() []*plan.Nodes {
+	out := make([]*plan.Nodes, len(targets))
+	read := map[Workload]*plan.Nodes{}
+	var wg sync.WaitGroup
+	for i, t := range targets {
+		if t.Workload == nil || t.Set == nil {
+			continue
+		}
+		if read[t.Workload] == nil {
+			n := &plan.Nodes{}
+			read[t.Workload] = n
+			wg.Go(func() { *n = nodesOf(ctx, t.Workload) })
+		}
+		out[i] = read[t.Workload]
+	}
+	return func() []*plan.Nodes {
+		wg.Wait()
+		return out
+	}
+}
+
+func nodesOf(ctx context.Context, w Workload) plan.Nodes {
+	ctx, cancel := context.WithTimeoutCause(ctx, nodesTimeout, errSlow)
+	defer cancel()
+	list, err := w.Nodes(ctx)
+	if err != nil {
+		if context.Cause(ctx) == errSlow {
+			err = errSlow
+		}
+		return plan.Nodes{Err: err}
+	}
+	out := plan.Nodes{ByInstance: make(map[string]plan.Node, len(list))}
+	for _, n := range list {
+		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other
+		// clouds, and nodes whose cloud provider has not been there yet, are not ours.
+		if id, ours := strings.CutPrefix(n.ProviderID, "aws://"); ours {
+			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = plan.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince}
+		}
+	}
+	return out
+}

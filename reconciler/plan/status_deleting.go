@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// deleting says how the target's pools stand that Git no longer has and that are
+// being deleted: those that AWS is deleting, and those that the plan deletes.
+func deleting(in Input, p *Plan) []PoolStatus {
+	key := ownerKey{in.Policy.Instance, in.Policy.Source, in.Policy.Target}
+	index := in.Index
+	if index == nil {
+		index = NewIndex(in.State)
+	}
+	planned := map[string]bool{}
+	for _, s := range p.Steps {
+		if s.Verb == Delete && s.Held == "" && !s.Later {
+			planned[string(s.Resource)+" "+s.Name] = true
+		}
+	}
+	var out []PoolStatus
+	for _, name := range index.owned[key].groups {
+		g := in.State.Groups[name]
+		if _, behind := g.Tags[tagNodegroup]; behind || !g.Deleting && !planned[string(AutoScalingGroup)+" "+name] {
+			continue
+		}
+		s := deletedPool(in, intent.GroupPool, groupTagValues(g.Tags))
+		s.LaunchTemplateVersion = g.Template.Version
+		for _, i := range g.Instances {
+			s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
+		}
+		s.Conditions = append(s.Conditions, Condition{Type: conditionGroup, Status: "False", Severity: "Info", Reason: "ASGDeletionInProgress"})
+		out = append(out, s)
+	}
+	for _, name := range index.owned[key].nodegroups {
+		n := in.State.Nodegroups[name]
+		if n.Status != "DELETING" && !planned[string(ManagedNodegroup)+" "+name.Name] {
+			continue
+		}
+		s := deletedPool(in, intent.NodegroupPool, n.Tags)
+		s.LaunchTemplateVersion = n.Template.Version
+		for _, g := range n.GroupNames {
+			for _, i := range in.State.Groups[g].Instances {
+				s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
+			}
+		}
+		s.Conditions = append(s.Conditions, Condition{Type: conditionNodegroup, Status: "False", Severity: "Info", Reason: "Deleting"})
+		out = append(out, s)
+	}
+	// What was replaced under another name is a pool that Git still has.
+	wanted := map[string]bool{}
+	if len(out) > 0 {
+		for i := range in.Set.Pools {
+			wanted[in.Set.Pools[i].Key.String()] = true
+		}
+	}
+	out = slices.DeleteFunc(out, func(s PoolStatus) bool { return wanted[s.Namespace+"/"+s.Name] })
+	for i := range out {
+		slices.Sort(out[i].ProviderIDList)
+		out[i].Replicas = int32(len(out[i].ProviderIDList))
+	}
+	return out
+}
+
+// deletedPool is the status of a pool of which only AWS still knows.
+func deletedPool(in Input, kind intent.PoolKind, tags map[string]string) PoolStatus {
+	s := PoolStatus{
+		Kind: kind, Target: in.Policy.Target, Phase: PhaseDeleting, ReadyFrom: "InService", ProviderIDList: []string{}, BootstrapReady: true,
+		Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Info", Reason: "Deleting"}},
+	}
+	s.Namespace, s.Name, _ = strings.Cut(tags[TagPool], "/")
+	for k := range tags {
+		if name, ok := strings.CutPrefix(k, tagClusterPrefix); ok && (s.Cluster == "" || name < s.Cluster) {
+			s.Cluster = name
+		}
+	}
+	return s
+}
