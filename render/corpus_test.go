@@ -30,8 +30,10 @@ func TestPublishedTemplates(t *testing.T) {
 	if len(names) == 0 {
 		t.Skip("the published templates are not beside the project")
 	}
+	// What is noted of them, and what blocks them.
+	noted := map[string]string{"cluster-template-machinepool.yaml": "join-token-fetched"}
 	blocked := map[string]string{
-		"cluster-template-machinepool.yaml": "kubeadm-join-incomplete", "cluster-template-flatcar-machinepool.yaml": "kubeadm-join-incomplete",
+		"cluster-template-flatcar-machinepool.yaml": "kubeadm-join-incomplete",
 	}
 	for _, name := range names {
 		base := filepath.Base(name)
@@ -45,7 +47,7 @@ func TestPublishedTemplates(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range r.Diags {
-				if d.Severity == diag.Error || d.Code != blocked[base] {
+				if d.Severity == diag.Error || d.Code != blocked[base] && d.Code != noted[base] {
 					t.Errorf("unexpected: %s", d)
 				}
 				if !d.Known() {

@@ -109,6 +109,8 @@ launchTemplate.userData.format            boot    spec.format
 launchTemplate.userData.format            boot    data.format
 launchTemplate.userData.format            boot    stringData.format
 launchTemplate.userData.format            boot    kind
+launchTemplate.userData.fetchesToken      boot    spec.joinConfiguration.discovery
+launchTemplate.userData.fetchesToken      boot    spec
 launchTemplate.userData.cluster.cluster.name      machine spec.clusterName
 launchTemplate.userData.cluster.cluster.namespace machine metadata.namespace
 launchTemplate.userData.cluster.name      control spec.eksClusterName

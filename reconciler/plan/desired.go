@@ -150,6 +150,9 @@ func (c *computation) userData(pool *intent.Pool, u intent.UserData) ([]byte, bo
 }
 
 func (c *computation) userDataText(pool *intent.Pool, u intent.UserData) (string, bool) {
+	if u.FetchesToken {
+		return c.fetches(pool, u.Text)
+	}
 	if u.Cluster.Kind == "" {
 		return u.Text, true
 	}

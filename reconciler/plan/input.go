@@ -74,6 +74,8 @@ type Policy struct {
 	DigestKey []byte
 	// Adoption says what of others becomes the target's.
 	Adoption Adoption
+	// JoinTokens says whether and where join tokens are kept.
+	JoinTokens JoinTokens
 	// Secretless marks a plan that was made without the target's secrets.
 	Secretless bool
 	// Gates are what people, the clock and other targets hold.

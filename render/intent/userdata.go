@@ -25,6 +25,10 @@ type UserData struct {
 	Merged bool `json:"merged,omitempty"`
 	// Cluster is set where Text holds placeholders.
 	Cluster Lookup `json:"cluster,omitzero"`
+	// FetchesToken says that the machine fetches its join token from a parameter
+	// that weir keeps. Text then holds the placeholders of the parameter's name
+	// and its region.
+	FetchesToken bool `json:"fetchesToken,omitempty"`
 	// Secret says that Text holds a secret, such as a join token.
 	Secret bool `json:"secret,omitempty"`
 }
@@ -35,6 +39,9 @@ const (
 	PlaceholderEndpoint    = "\x00weir:apiServerEndpoint\x00"
 	PlaceholderCA          = "\x00weir:certificateAuthority\x00"
 	PlaceholderServiceCIDR = "\x00weir:serviceCIDR\x00"
+	// These are filled from the policy of the target.
+	PlaceholderJoinParameter = "\x00weir:joinParameter\x00"
+	PlaceholderRegion        = "\x00weir:region\x00"
 )
 
 // Encode returns the bytes that EC2 is sent for text, which is u.Text with its

@@ -32,11 +32,11 @@ func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter
 		join = &JoinConfiguration{}
 	}
 	in.Join = joinOf(join, d.version.minor)
-	d.discover(&in, join, r)
+	d.discover(&in, join, s.Format != "ignition" && !d.withoutCLI(), r)
 	if len(d.Blocked) > 0 || d.faults.hasErrors() {
 		return intent.UserData{}
 	}
-	out := intent.UserData{Format: "cloud-config", Secret: secret || in.Join.Token != "" || in.Join.TLSBootstrapToken != ""}
+	out := intent.UserData{Format: "cloud-config", FetchesToken: in.Join.Fetched != nil, Secret: secret || in.Join.Token != "" || in.Join.TLSBootstrapToken != ""}
 	if s.Format == "ignition" {
 		out.Text, out.Format = b.ignition(d, in, s, r), "ignition"
 		return out
@@ -65,10 +65,9 @@ func kubeadmDisks(s *KubeadmDiskSetup) *userdata.DiskSetup {
 	return out
 }
 
-// discover fills how a node finds and trusts the control plane. Cluster API
-// mints tokens and knows the CA; here they come from the manifests, and what is
-// missing blocks the pool.
-func (d *draft) discover(in *userdata.Kubeadm, from *JoinConfiguration, r reporter) {
+// discover fills how a node finds and trusts the control plane. What the manifests
+// leave open is fetched by the node if it can; else it blocks the pool.
+func (d *draft) discover(in *userdata.Kubeadm, from *JoinConfiguration, fetches bool, r reporter) {
 	at := path("spec", "joinConfiguration", "discovery")
 	join, disc := &in.Join, from.Discovery
 	join.TLSBootstrapToken = disc.TLSBootstrapToken
@@ -88,9 +87,13 @@ func (d *draft) discover(in *userdata.Kubeadm, from *JoinConfiguration, r report
 	if join.APIServerEndpoint == "" {
 		join.APIServerEndpoint = d.cluster.hostPort()
 	}
+	if join.Token == "" && fetches {
+		d.fetchToken(join, at, r)
+		return
+	}
 	var missing []string
 	if join.Token == "" {
-		missing = append(missing, "a token (bootstrapToken.token)")
+		missing = append(missing, "a token (bootstrapToken.token), which images that read Ignition, such as Flatcar's, cannot fetch for lack of the AWS CLI")
 	}
 	if join.APIServerEndpoint == "" {
 		missing = append(missing, "the API server's endpoint (bootstrapToken.apiServerEndpoint, or Cluster.spec.controlPlaneEndpoint)")

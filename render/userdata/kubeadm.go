@@ -27,8 +27,11 @@ func (k Kubeadm) Text() (string, error) {
 	d := document{strict: true}
 	d.WriteString("## template: jinja\n#cloud-config\n")
 	d.line(0, "write_files:")
-	d.files("-   ", append(append([]File(nil), k.Files...),
-		File{Path: "/run/kubeadm/kubeadm-join-config.yaml", Owner: "root:root", Permissions: "0640", Content: "---\n" + config}))
+	files := append(append([]File(nil), k.Files...), File{Path: joinConfigPath, Owner: "root:root", Permissions: "0640", Content: "---\n" + config})
+	if k.Join.Fetched != nil {
+		files = append(files, File{Path: fetchScript, Owner: "root:root", Permissions: "0700", Content: strings.TrimSuffix(k.Join.Fetched.script(), "\n")})
+	}
+	d.files("-   ", files)
 	// The placeholder makes the directory that the last command writes to, on
 	// Linux and Windows alike.
 	d.files("-   ", []File{{Path: "/run/cluster-api/placeholder", Owner: "root:root", Permissions: "0640",
@@ -39,7 +42,11 @@ func (k Kubeadm) Text() (string, error) {
 	}
 	d.line(0, "runcmd:")
 	d.commands(k.PreCommands)
-	join := "kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml"
+	join := "kubeadm join --config " + joinConfigPath
+	if k.Join.Fetched != nil {
+		// By its interpreter, since /run may be mounted so that nothing there runs.
+		join = "sh " + fetchScript + " && " + join
+	}
 	if k.Verbosity != nil {
 		join += fmt.Sprintf(" -v %d", *k.Verbosity)
 	}
@@ -47,7 +54,7 @@ func (k Kubeadm) Text() (string, error) {
 	d.commands(k.PostCommands)
 	d.modules(k.CloudInit)
 	d.WriteByte('\n')
-	return d.String(), nil
+	return k.Join.Fetched.fill(d.String()), nil
 }
 
 // Join is kubeadm's JoinConfiguration for a worker, independent of the version
@@ -55,9 +62,11 @@ func (k Kubeadm) Text() (string, error) {
 type Join struct {
 	// Minor is the Kubernetes minor version, 31 for 1.31. kubeadm reads v1beta4
 	// from 1.31 on, v1beta3 from 1.22 on.
-	Minor                 int
-	CACertPath            string
-	Token                 string
+	Minor      int
+	CACertPath string
+	Token      string
+	// Fetched is set where the node fetches the token: Token is then empty.
+	Fetched               *FetchedToken
 	APIServerEndpoint     string
 	CACertHashes          []string
 	UnsafeSkipCA          bool
@@ -140,6 +149,9 @@ func (j Join) discovery() map[string]any {
 	putList(token, "caCertHashes", j.CACertHashes)
 	if j.UnsafeSkipCA {
 		token["unsafeSkipCAVerification"] = true
+	}
+	if j.Fetched != nil {
+		j.Fetched.wait(token)
 	}
 	d["bootstrapToken"] = token
 	return d
