@@ -180,7 +180,7 @@ func newReport(t Desired, started time.Time) *plan.Report {
 // prepare makes the inputs of all targets but for the state: the fleet that
 // they want together, and the answers to their lookups.
 func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, error) {
-	claims := map[string][]plan.Claim{}
+	claims, brought := map[string][]plan.Claim{}, map[string]bool{}
 	whole := true
 	for _, t := range targets {
 		if t.Set == nil || !t.Whole || t.Err != nil {
@@ -188,9 +188,11 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 		}
 		if t.Set != nil {
 			claims[t.Policy.Target] = plan.Claims(t.Set)
+			plan.Brought(t.Set, brought)
 		}
 	}
 	fleet := plan.NewFleet(claims, whole)
+	fleet.Brought = brought
 	inputs := make([]plan.Input, len(targets))
 	answers, err := s.answers(ctx, targets)
 	if err != nil {

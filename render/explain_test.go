@@ -36,6 +36,15 @@ var unwritten = map[string][]string{
 		"nodegroup.minSize.value derived", "nodegroup.minSize.written default", "nodegroup.role.kind derived", "nodegroup.role.name default", "nodegroup.subnets.kind derived",
 		"nodegroup.tags[kubernetes.io/cluster/*] derived", "nodegroup.updateConfig.maxUnavailable default", "replicas.value default", "replicas.written default",
 	},
+	// Those that bring their own launch template.
+	"fleet/mine AWSMachinePool": {
+		"foreignTemplate.lookup.kind derived", "group.capacityRebalance default", "group.mixedInstancesPolicy.onDemandBaseCapacity default", "group.refresh.strategy default",
+		"group.subnets.kind derived", "group.tags[kubernetes.io/cluster/*] derived", "group.tags[sigs.k8s.io/*] derived",
+	},
+	"fleet/managed AWSManagedMachinePool": {
+		"foreignTemplate.lookup.kind derived", "nodegroup.cluster.kind derived", "nodegroup.role.kind derived", "nodegroup.role.name default", "nodegroup.subnets.kind derived",
+		"nodegroup.tags[kubernetes.io/cluster/*] derived", "nodegroup.updateConfig.maxUnavailable default",
+	},
 	"fleet/web AWSManagedMachinePool": {
 		"nodegroup.cluster.kind derived", "nodegroup.remoteAccessGroups.filters derived", "nodegroup.remoteAccessGroups.kind derived", "nodegroup.role.kind derived",
 		"nodegroup.subnets.kind derived", "nodegroup.tags[kubernetes.io/cluster/*] derived",
@@ -79,7 +88,7 @@ func general(p intent.Path) string {
 // Each field of a maximal pool has an origin, changing what stands there changes
 // the field, and what has no origin is known and has its reason.
 func TestEveryFieldHasASource(t *testing.T) {
-	for _, name := range []string{"group", "nodegroup"} {
+	for _, name := range []string{"group", "nodegroup", "foreign"} {
 		content, err := os.ReadFile("testdata/maximal/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)

@@ -79,6 +79,8 @@ launchConfig.source.name                  config  metadata.name
 launchConfig.keepVersions                 config  metadata.annotations.weir~keep-versions
 launchConfig.followImages                 config  metadata.annotations.weir~ami-policy
 launchConfig.pruneDisabled                config  metadata.annotations.weir~prune
+foreignTemplate.lookup.instanceType       pool    spec.mixedInstancesPolicy.overrides
+foreignTemplate.lookup.instanceType       pool    spec.instanceType
 launchTemplate.name                       pool    metadata.name
 launchTemplate.tags.*                     pool    spec.additionalTags.*
 launchTemplate.tags.*                     control spec.additionalTags.*
@@ -146,6 +148,8 @@ group.defaultCooldown                     pool    spec.defaultCoolDown
 group.defaultInstanceWarmup               pool    spec.defaultInstanceWarmup
 group.capacityRebalance                   pool    spec.capacityRebalance
 group.mixedInstancesPolicy.overrides.*.*  pool    spec.mixedInstancesPolicy.overrides.*.*
+group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.annotations.node~capacity-type
+group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.labels.node~capacity-type
 group.mixedInstancesPolicy.*              pool    spec.mixedInstancesPolicy.instancesDistribution.*
 group.refresh.*                           pool    spec.refreshPreferences.*
 group.tags.*                              pool    spec.additionalTags.*
@@ -172,6 +176,8 @@ nodegroup.maxSize                         pool    spec.scaling.maxSize
 nodegroup.amiType                         pool    spec.amiType
 nodegroup.releaseVersion                  pool    spec.amiVersion
 nodegroup.version                         machine spec.template.spec.version
+nodegroup.capacityType                    pool    metadata.annotations.node~capacity-type
+nodegroup.capacityType                    pool    metadata.labels.node~capacity-type
 nodegroup.capacityType                    pool    spec.capacityType
 nodegroup.instanceType                    pool    spec.instanceType
 nodegroup.diskSize                        pool    spec.diskSize
@@ -201,6 +207,8 @@ replicas.written                           default replicas is not written, so i
 replicas                                   default Cluster API's default, kept within the pool's bounds
 launchConfig.key.name                      derived the cluster's name, the template's, and a hash of what the pools have in common
 launchConfig                               default Kubernetes' own namespace, default
+foreignTemplate.lookup.kind                derived the launch template is looked up in EC2
+foreignTemplate.lookup.version             default the newest version, where none is written
 launchTemplate.tags                        derived a tag that Cluster API Provider AWS sets
 launchTemplate.image.kind                  default Cluster API Provider AWS looks for an image by the Kubernetes version
 launchTemplate.image.name                  default Cluster API Provider AWS's pattern of image names
@@ -382,6 +390,8 @@ func fill(pattern, stars []string) intent.Path {
 			e, stars = stars[0], stars[1:]
 		case strings.HasPrefix(e, "weir~"):
 			e = "weir.dev/" + strings.TrimPrefix(e, "weir~")
+		case strings.HasPrefix(e, "node~"):
+			e = "node.k8s.aws/" + strings.TrimPrefix(e, "node~")
 		case strings.HasPrefix(e, "capi~"):
 			e = "cluster.x-k8s.io/" + strings.TrimPrefix(e, "capi~")
 		}

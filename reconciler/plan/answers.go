@@ -13,6 +13,7 @@ type Answer struct {
 	Subnets        []string // sorted ids
 	SecurityGroups []string // sorted ids
 	Cluster        *EKSCluster
+	Template       *ForeignTemplate
 	RoleARN        string
 	// Discovered subnets were written by nobody: a pool that has some keeps
 	// them, whatever appears in the network later.
@@ -32,6 +33,21 @@ type Image struct {
 	// RootDevice is the device name of the root volume, RootSize its size in GiB.
 	RootDevice string
 	RootSize   int32
+}
+
+// ForeignTemplate is a version of a launch template that weir does not make.
+type ForeignTemplate struct {
+	ID   string
+	Name string
+	// Version is the number of the version that was asked for, Latest and Default
+	// those that the aliases mean.
+	Version, Latest, Default int64
+	// Data is what the version holds, without user data. Requirements says that
+	// it names instance types by their attributes.
+	Data         intent.TemplateData
+	Requirements bool
+	// Image is the one that Data names; nil where it names none.
+	Image *Image
 }
 
 // EKSCluster is an EKS cluster as DescribeCluster tells it.

@@ -66,6 +66,8 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 		return intent.Path{"spec", "awsLaunchTemplate", "additionalSecurityGroups"}
 	case intent.Role:
 		return intent.Path{"spec", "roleName"}
+	case intent.TemplateByName, intent.TemplateByID:
+		return foreignField(pool, l)
 	}
 	return nil
 }

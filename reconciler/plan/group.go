@@ -98,8 +98,8 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 		infraChange(pool, "maxSize", nil, g.MaxSize),
 		replicasChange(pool, nil, group.DesiredCapacity),
 		infraChange(pool, "subnets", nil, subnets),
-		{Field: "launchTemplate.version", To: version.version()},
 	}
+	changes = append(changes, versionChanges(pool, TemplateRef{}, version)...)
 	if g.MixedInstancesPolicy != nil {
 		changes = append(changes, infraChange(pool, "mixedInstancesPolicy", nil, jsonValue(g.MixedInstancesPolicy)))
 	}

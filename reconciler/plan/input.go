@@ -134,6 +134,8 @@ type Fleet struct {
 	// the same one are in Contested.
 	Wanted    map[Claim]string
 	Contested map[Claim][]string
+	// Brought names, by name or by id, the launch templates that pools bring along.
+	Brought map[string]bool
 	// Whole says that every one of those targets has a whole render. Unless it
 	// is, nothing is deleted.
 	Whole bool

@@ -36,7 +36,7 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 		c.needs.Nodegroups = append(c.needs.Nodegroups, name)
 	}
 	var version wantedVersion
-	if want != nil {
+	if want != nil || pool.ForeignTemplate != nil {
 		v, known := c.planTemplate(pool, want, []TemplateRef{observed.Template})
 		if !known {
 			return
@@ -46,7 +46,7 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	if c.blocked || (!found && !absent) {
 		return
 	}
-	w := wantNodegroup{pool: pool, version: version, hasTemplate: want != nil, hasImage: want != nil && want.data.ImageID != "",
+	w := wantNodegroup{pool: pool, version: version, hasTemplate: want != nil || version.foreign, hasImage: want != nil && want.data.ImageID != "" || version.hasImage,
 		role: role.RoleARN, subnets: subnets.Subnets, cluster: *cluster.Cluster}
 	if !found {
 		c.createNodegroup(w)
@@ -122,7 +122,7 @@ func (c *computation) createNodegroup(w wantNodegroup) {
 		replicasChange(w.pool, nil, desired), infraChange(w.pool, "subnetIDs", nil, w.subnets),
 	}
 	if w.hasTemplate {
-		changes = append(changes, Change{Field: "launchTemplate.version", To: w.version.version()})
+		changes = append(changes, versionChanges(w.pool, TemplateRef{}, w.version)...)
 	}
 	for _, f := range []struct {
 		field, value string

@@ -31,14 +31,20 @@ func (c *computation) immutable(w wantNodegroup, have Nodegroup) {
 		refuse(intent.Path{"awsLaunchTemplate"}, have.Template.Name, w.version.ref.Name)
 		return
 	}
-	if w.hasTemplate && w.version.found && have.Template.ID != w.version.template.ID {
+	if f := w.pool.ForeignTemplate; f != nil && have.Template.ID != w.version.template.ID {
+		c.blockf(w.pool, f.NameField, "nodegroup-immutable", "EKS cannot give the nodegroup "+n.Name+" another launch template in place (it has "+quote(have.Template.Name)+", wanted "+quote(w.version.template.Name)+")",
+			"name the old one, or give the pool another eksNodegroupName")
+	} else if w.hasTemplate && w.version.found && have.Template.ID != w.version.template.ID {
 		refuse(intent.Path{"awsLaunchTemplate", "name"}, have.Template.Name, w.version.template.Name)
 	}
 	if n.InstanceType != "" && !reflect.DeepEqual(have.InstanceTypes, []string{n.InstanceType}) {
 		refuse(intent.Path{"instanceType"}, join(have.InstanceTypes), n.InstanceType)
 	}
-	if w.hasImage && have.AMIType != "" && have.AMIType != "CUSTOM" {
-		refuse(intent.Path{"amiType"}, have.AMIType, "CUSTOM")
+	if w.version.foreign && !w.hasImage && have.AMIType == customImage {
+		refuse(intent.Path{"amiType"}, have.AMIType, cmpOr(n.AMIType, "an image of EKS"))
+	}
+	if w.hasImage && have.AMIType != "" && have.AMIType != customImage {
+		refuse(intent.Path{"amiType"}, have.AMIType, customImage)
 	}
 	if !w.hasTemplate {
 		if want := c.remoteAccess(w); !sameAccess(have.RemoteAccess, want) {

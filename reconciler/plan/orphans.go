@@ -243,7 +243,7 @@ func (c *computation) findOrphans() []orphan {
 	for _, name := range mine.templates {
 		t := c.in.State.Templates[name]
 		claim := Claim{Resource: LaunchTemplate, Name: name}
-		if c.wanted(claim) {
+		if c.wanted(claim) || c.brought(t) {
 			continue
 		}
 		// The nodegroup behind a template may be one that nobody listed yet.

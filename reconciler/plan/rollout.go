@@ -157,7 +157,7 @@ func triedWith(tried, want intent.Refresh) bool {
 func (c *computation) launchChanges(pool *intent.Pool, have Group, version wantedVersion) []Change {
 	var out []Change
 	if !version.resolves(have.Template) {
-		out = append(out, Change{Field: "launchTemplate.version", From: orNil(have.Template.Version), To: version.version()})
+		out = append(out, versionChanges(pool, have.Template, version)...)
 	}
 	if !samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy) || have.UnknownPolicy {
 		out = append(out, infraChange(pool, "mixedInstancesPolicy", jsonValue(have.MixedInstancesPolicy), jsonValue(pool.Group.MixedInstancesPolicy)))

@@ -50,6 +50,9 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	if in.Nodes != nil && in.Nodes.Err == nil {
 		s.ReadyFrom = "nodes"
 	}
+	if f := pool.ForeignTemplate; f != nil && in.Answers[f.Lookup].Template != nil {
+		s.LaunchTemplateID = in.Answers[f.Lookup].Template.ID
+	}
 	if t := pool.LaunchTemplate; t != nil {
 		if have, ok := in.State.Templates[t.Name]; ok {
 			s.LaunchTemplateID = have.ID

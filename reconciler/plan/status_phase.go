@@ -80,7 +80,7 @@ func (s *PoolStatus) conditions(in Input, pool *intent.Pool, moving, pending boo
 		}
 		out = append(out, role)
 	}
-	if pool.LaunchTemplate != nil {
+	if pool.LaunchTemplate != nil || pool.ForeignTemplate != nil {
 		c := Condition{Type: conditionTemplate, Status: truth(s.LaunchTemplateID != "")}
 		if s.LaunchTemplateID == "" {
 			c.Status, c.Reason = "Unknown", "LaunchTemplateNotFound"

@@ -20,7 +20,10 @@ type wantedVersion struct {
 	// foreign says that the wanted content is in a version which weir did not make.
 	// handover and spared are as spare finds them.
 	foreign, handover bool
-	spared            map[int64]bool
+	// hasImage says that the version is of a template which the pool brings along,
+	// and names an image.
+	hasImage bool
+	spared   map[int64]bool
 }
 
 func (w wantedVersion) made() bool { return w.ref.Version == "" }
@@ -36,6 +39,9 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 	if pool.LaunchConfig != nil {
 		s := c.shared[pool.LaunchConfig.Key.String()]
 		return s.version, s.known
+	}
+	if pool.ForeignTemplate != nil {
+		return c.foreignVersion(pool, inUse)
 	}
 	t, found := c.in.State.Templates[want.name]
 	if !found {

@@ -19,7 +19,7 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 	var changes []Change
 	if w.hasTemplate && !w.version.resolves(have.Template) {
 		u.Template = &w.version.ref
-		changes = append(changes, Change{Field: "launchTemplate.version", From: orNil(have.Template.Version), To: w.version.version()})
+		changes = append(changes, versionChanges(pool, have.Template, w.version)...)
 	}
 	if !w.hasImage { // an image in the template decides the versions
 		next, ok := c.nextVersion(w, have)

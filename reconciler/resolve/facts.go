@@ -91,6 +91,7 @@ type facts struct {
 	groupsWith    *shelf[string, []SecurityGroup]
 	clusters      *shelf[string, plan.EKSCluster]
 	roles         *shelf[string, string]
+	templates     *templateShelf
 }
 
 func newFacts() *facts {
@@ -108,6 +109,7 @@ func newFacts() *facts {
 		groupsWith:    newShelf[string, []SecurityGroup](networkTTL),
 		clusters:      newShelf[string, plan.EKSCluster](clusterTTL),
 		roles:         newShelf[string, string](roleTTL),
+		templates:     newTemplateShelf(),
 	}
 }
 
@@ -125,6 +127,7 @@ func (f *facts) expire(now time.Time) {
 	f.groupsWith.expire(now)
 	f.clusters.expire(now)
 	f.roles.expire(now)
+	f.templates.expire(now)
 }
 
 // imageKey writes an image query by name as one string.

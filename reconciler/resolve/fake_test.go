@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,8 @@ type fakeCloud struct {
 	groups        []resolve.SecurityGroup
 	clusters      map[string]plan.EKSCluster
 	roles         map[string]string
+	templates     []resolve.Template
+	versions      map[string]resolve.TemplateVersion // by "id number"
 	fail          map[string]error
 
 	mu    sync.Mutex
@@ -120,6 +123,29 @@ func (f *fakeCloud) Role(_ context.Context, name string) (string, bool, error) {
 }
 
 // take returns the calls since the last time.
+func (f *fakeCloud) TemplatesByName(_ context.Context, names []string) ([]resolve.Template, error) {
+	return f.templatesWhere(func(t resolve.Template) bool { return slices.Contains(names, t.Name) }), f.call("TemplatesByName")
+}
+
+func (f *fakeCloud) TemplatesByID(_ context.Context, ids []string) ([]resolve.Template, error) {
+	return f.templatesWhere(func(t resolve.Template) bool { return slices.Contains(ids, t.ID) }), f.call("TemplatesByID")
+}
+
+func (f *fakeCloud) templatesWhere(wanted func(resolve.Template) bool) []resolve.Template {
+	var out []resolve.Template
+	for _, t := range f.templates {
+		if wanted(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (f *fakeCloud) TemplateVersion(_ context.Context, id string, number int64) (resolve.TemplateVersion, bool, error) {
+	v, ok := f.versions[id+" "+strconv.FormatInt(number, 10)]
+	return v, ok, f.call("TemplateVersion")
+}
+
 func (f *fakeCloud) take() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,7 +21,7 @@ func (r *Resolver) read(ctx context.Context) error {
 	for _, f := range []func(context.Context, time.Time) error{
 		r.readParameters, r.readImages, r.readNewestImages, r.readArchitectures, r.readVPCs,
 		r.readSubnets, r.readSubnetsIn, r.readSubnetsOf, r.readSubnetsWith, r.readGroupsOf, r.readGroupsWith,
-		r.readClusters, r.readRoles,
+		r.readClusters, r.readRoles, r.readTemplatesByName, r.readTemplatesByID, r.readTemplateVersions,
 	} {
 		if err := f(ctx, r.now()); err != nil {
 			return err

@@ -77,6 +77,21 @@ type SecurityGroup struct {
 	Tags  map[string]string
 }
 
+// Template is a launch template as DescribeLaunchTemplates tells it.
+type Template struct {
+	ID, Name string
+	// Latest and Default are the numbers of those versions.
+	Latest, Default int64
+}
+
+// TemplateVersion is one version of a launch template.
+type TemplateVersion struct {
+	// Data is what the version holds, without user data, which may be secret.
+	Data intent.TemplateData
+	// Requirements says that instance types are named by their attributes.
+	Requirements bool
+}
+
 // Cloud reads facts of one account and region. What does not exist is left out
 // of the result and is no error. An error is a *plan.Error.
 type Cloud interface {
@@ -85,6 +100,11 @@ type Cloud interface {
 	Images(ctx context.Context, q ImageQuery) ([]Image, error)
 	// Architectures reads which architectures instance types have, in AWS's order.
 	Architectures(ctx context.Context, instanceTypes []string) (map[string][]string, error)
+	// TemplatesByName and TemplatesByID read launch templates, whoever owns them.
+	TemplatesByName(ctx context.Context, names []string) ([]Template, error)
+	TemplatesByID(ctx context.Context, ids []string) ([]Template, error)
+	// TemplateVersion reads a version of a launch template.
+	TemplateVersion(ctx context.Context, id string, number int64) (v TemplateVersion, found bool, err error)
 	VPCs(ctx context.Context) ([]VPC, error)
 	// Subnets and SecurityGroups match EC2 filters: all filters, any value.
 	Subnets(ctx context.Context, filters []intent.Filter) ([]Subnet, error)
@@ -105,4 +125,6 @@ const (
 	networkTTL      = 5 * time.Minute
 	clusterTTL      = time.Minute
 	roleTTL         = time.Hour
+	templateTTL     = time.Minute // somebody else makes its versions
+	versionTTL      = time.Hour   // a version never changes, but may be deleted
 )

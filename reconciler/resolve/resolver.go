@@ -98,6 +98,8 @@ func (q *question) answer() plan.Answer {
 		return q.cluster()
 	case intent.Role:
 		return q.role()
+	case intent.TemplateByName, intent.TemplateByID:
+		return q.template()
 	}
 	return problem("unknown-lookup", "nobody knows how to answer the question for "+q.Lookup.String())
 }

@@ -177,8 +177,10 @@ type Pool struct {
 	// LaunchConfig is set where the launch template is shared: LaunchTemplate is
 	// then equal in all pools with the same key.
 	LaunchConfig *LaunchConfig `json:"launchConfig,omitempty"`
-	// LaunchTemplate is nil for a managed pool without a template.
-	LaunchTemplate *LaunchTemplate `json:"launchTemplate,omitempty"`
+	// LaunchTemplate is nil for a managed pool without a template, and for a pool
+	// that brings its own, which ForeignTemplate then names.
+	LaunchTemplate  *LaunchTemplate  `json:"launchTemplate,omitempty"`
+	ForeignTemplate *ForeignTemplate `json:"foreignTemplate,omitempty"`
 	// Exactly one of Group and Nodegroup is set, as Kind says.
 	Group     *Group     `json:"group,omitempty"`
 	Nodegroup *Nodegroup `json:"nodegroup,omitempty"`
@@ -201,6 +203,9 @@ func (p *Pool) Lookups() []Lookup {
 				out = append(out, l)
 			}
 		}
+	}
+	if f := p.ForeignTemplate; f != nil {
+		add(f.Lookup)
 	}
 	if t := p.LaunchTemplate; t != nil {
 		add(t.Image, t.UserData.Cluster)

@@ -34,16 +34,23 @@ const (
 	EKSCluster LookupKind = "eks-cluster"
 	// Role asks for the ARN of the IAM role Name.
 	Role LookupKind = "role"
+	// TemplateByName and TemplateByID ask for the launch template Name, whoever
+	// owns it, and for its Version: a number, $Latest or $Default. Its image must
+	// boot all of the instance types that InstanceType lists, or else its own.
+	TemplateByName LookupKind = "launch-template-name"
+	TemplateByID   LookupKind = "launch-template-id"
 )
 
 // Lookup is a question that only AWS can answer. It is comparable, so one
 // answer serves every pool that asks the same.
 type Lookup struct {
-	Kind         LookupKind `json:"kind"`
-	Name         string     `json:"name,omitempty"`
-	Owner        string     `json:"owner,omitempty"`
-	Version      string     `json:"version,omitempty"`
-	InstanceType string     `json:"instanceType,omitempty"`
+	Kind    LookupKind `json:"kind"`
+	Name    string     `json:"name,omitempty"`
+	Owner   string     `json:"owner,omitempty"`
+	Version string     `json:"version,omitempty"`
+	// InstanceType is one instance type; for a launch template a list of them, as
+	// JoinList makes it.
+	InstanceType string `json:"instanceType,omitempty"`
 	// Cluster is the Key of the pool's cluster.
 	Cluster Key `json:"cluster,omitzero"`
 	// IDs and Zones are comma-separated and sorted.
@@ -76,6 +83,8 @@ func (l Lookup) String() string {
 		return "EKS cluster " + l.Name
 	case Role:
 		return "IAM role " + l.Name
+	case TemplateByName, TemplateByID:
+		return fmt.Sprintf("version %s of the launch template %s for instance types %s", l.Version, l.Name, orNone(l.InstanceType))
 	}
 	return string(l.Kind)
 }

@@ -15,7 +15,8 @@ type Nodegroup struct {
 	MinSize Number `json:"minSize"`
 	MaxSize Number `json:"maxSize"`
 
-	// AMIType is EKS's amiType, empty where the launch template carries the image.
+	// AMIType is EKS's amiType, empty where the launch template carries the image
+	// and where a foreign template may: EKS then chooses unless it does.
 	AMIType string `json:"amiType,omitempty"`
 	// ReleaseVersion is amiVersion, empty for the newest.
 	ReleaseVersion string `json:"releaseVersion,omitempty"`

@@ -22,10 +22,7 @@ const (
 	annotationKeepVersions = groupWeir + "/keep-versions"
 	annotationAMIPolicy    = groupWeir + "/ami-policy"
 	annotationAdopt        = groupWeir + "/adopt"
-
-	// ownTemplatePrefix begins the keys by which a pool names a launch template
-	// that it brings along.
-	ownTemplatePrefix = "node.k8s.aws/"
+	annotationArchitecture = groupWeir + "/architecture"
 )
 
 // annotated is an object with its annotations and labels.
@@ -102,14 +99,16 @@ const maxVersions = 9998
 // checkAnnotations reports keys of weir's that are misspelt, not carried by this
 // version, or on an object where they are not read.
 func checkAnnotations(a annotated, pool bool) {
-	known := []string{annotationPrune, annotationDelete, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
-	coming := []string{groupWeir + "/replace", groupWeir + "/architecture"}
+	known := []string{annotationPrune, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
+	coming := []string{groupWeir + "/replace", annotationArchitecture}
 	for _, key := range slices.Sorted(maps.Keys(a.meta.Annotations)) {
 		if !strings.HasPrefix(key, groupWeir+"/") {
 			continue
 		}
 		at := annotationPath(key)
 		switch {
+		case key == annotationArchitecture && bringsTemplate(a.meta) && pool && a.ref.Kind != "MachinePool":
+			// one excludes the other, which is said there
 		case slices.Contains(coming, key):
 			a.unsupported(at, "annotation "+key, "")
 		case !slices.Contains(known, key):
@@ -120,19 +119,6 @@ func checkAnnotations(a annotated, pool bool) {
 			a.to.add(Fault{Code: "unknown-annotation", Summary: "unknown annotation " + key, Detail: detail, Ref: a.ref, Path: at, Key: true})
 		case !pool:
 			a.warn(at, "annotation-not-read", fmt.Sprintf("annotation %s is not read on a %s", key, a.ref.Kind), "write it on the infrastructure pool or the MachinePool")
-		}
-	}
-}
-
-// checkOwnTemplate reports the keys by which a pool would bring its own launch
-// template, in labels and annotations.
-func checkOwnTemplate(a annotated) {
-	for where, m := range map[string]map[string]string{"annotations": a.meta.Annotations, "labels": a.meta.Labels} {
-		for key := range m {
-			name, ok := strings.CutPrefix(key, ownTemplatePrefix)
-			if ok && (strings.HasPrefix(name, "launch-template-") || name == "capacity-type") {
-				a.unsupported(path("metadata", where, key), "bringing one's own launch template ("+key+")", "")
-			}
 		}
 	}
 }

@@ -50,8 +50,8 @@ func checkMachinePool(o *object[MachinePoolSpec], r reporter) {
 // the bounds and the refresh strategy.
 func checkAWSMachinePool(o *object[AWSMachinePoolSpec], r reporter) {
 	s, lt := &o.Spec, path("spec", "awsLaunchTemplate")
-	if s.LaunchConfigRef == nil && !o.source.has("spec", "awsLaunchTemplate") {
-		r.error(lt, "missing-required", "spec.awsLaunchTemplate is required", "write it, or name an AWSLaunchConfigTemplate in spec.launchConfigRef")
+	if s.LaunchConfigRef == nil && !o.source.has("spec", "awsLaunchTemplate") && !bringsTemplate(o.Metadata) {
+		r.error(lt, "missing-required", "spec.awsLaunchTemplate is required", "write it, or name an AWSLaunchConfigTemplate in spec.launchConfigRef or a launch template of your own in annotation "+ownTemplatePrefix+ownName)
 	}
 	if s.MaxSize > 0 && s.MinSize > s.MaxSize {
 		r.error(path("spec", "minSize"), "out-of-range", fmt.Sprintf("spec.minSize is %d, above spec.maxSize %d", s.MinSize, s.MaxSize), "")
@@ -123,6 +123,13 @@ func checkImage(r reporter, p intent.Path, lt *LaunchTemplate) {
 // be told from the manifest.
 func checkManagedPool(o *object[AWSManagedMachinePoolSpec], r reporter) {
 	s := &o.Spec
+	brings := bringsTemplate(o.Metadata)
+	if brings && !o.source.hasContent("spec", "awsLaunchTemplate") {
+		s.AWSLaunchTemplate = nil // an empty one counts as absent
+	}
+	if brings && !o.source.has("spec", "amiType") {
+		s.AMIType = "" // the template decides, or else EKS
+	}
 	if c := s.Scaling; c != nil && c.MinSize != nil && c.MaxSize != nil && *c.MinSize > *c.MaxSize {
 		r.error(path("spec", "scaling", "minSize"), "out-of-range", fmt.Sprintf("spec.scaling.minSize is %d, above spec.scaling.maxSize %d", *c.MinSize, *c.MaxSize), "")
 	}
@@ -148,7 +155,7 @@ func checkManagedPool(o *object[AWSManagedMachinePoolSpec], r reporter) {
 	checkHookQuotas(r, s.LifecycleHooks)
 	checkNodegroupHooks(r, s.LifecycleHooks)
 	checkPermissions(r, s)
-	checkManagedTemplate(r, s)
+	checkManagedTemplate(r, s, brings)
 	crossCheckNodegroup(r, s, o.source.has("spec", "amiType"))
 }
 
@@ -165,10 +172,10 @@ func checkPermissions(r reporter, s *AWSManagedMachinePoolSpec) {
 	}
 }
 
-func checkManagedTemplate(r reporter, s *AWSManagedMachinePoolSpec) {
+func checkManagedTemplate(r reporter, s *AWSManagedMachinePoolSpec, brings bool) {
 	lt, p := s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
 	if lt == nil {
-		if s.AMIType == "CUSTOM" && s.LaunchConfigRef == nil {
+		if s.AMIType == "CUSTOM" && s.LaunchConfigRef == nil && !brings {
 			r.error(path("spec", "amiType"), "incomplete", "spec.amiType CUSTOM needs spec.awsLaunchTemplate", "name the image in spec.awsLaunchTemplate.ami.id")
 		}
 		return

@@ -24,7 +24,8 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 	if instanceType == "" && s.MixedInstancesPolicy != nil && len(s.MixedInstancesPolicy.Overrides) > 0 {
 		instanceType = s.MixedInstancesPolicy.Overrides[0].InstanceType
 	}
-	if instanceType == "" {
+	brings := bringsTemplate(o.Metadata)
+	if instanceType == "" && !brings {
 		d.infra.error(path("spec", "awsLaunchTemplate", "instanceType"), "missing-required",
 			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
 	}
@@ -35,6 +36,13 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
 	}
 	d.checkTagCount(d.Group.Tags)
+	d.ownCapacity(o.Metadata)
+	if brings {
+		d.ownTemplate(o.Metadata, launched(groupTypes(s)))
+		b.unusedBootstrap(d)
+		d.noteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
+		return
+	}
 	b.launchTemplate(d, &s.AWSLaunchTemplate, name, tags, instanceType)
 	lt := d.LaunchTemplate
 	lt.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, lt.SecurityGroups...)

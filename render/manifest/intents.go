@@ -98,8 +98,11 @@ func checkObject[S any](b *builder, o *object[S], pool bool, rules func(*object[
 	r := o.reporter(&found)
 	checkName(r)
 	checkAnnotations(annotated{r, o.Metadata}, pool)
-	if o.Kind == "AWSMachinePool" || o.Kind == "AWSManagedMachinePool" {
-		checkOwnTemplate(annotated{r, o.Metadata})
+	switch o.Kind {
+	case "AWSMachinePool", "AWSManagedMachinePool":
+		checkOwnKeys(r, o.Metadata, o.source)
+	case "MachinePool":
+		noteOwnKeys(r, o.Metadata)
 	}
 	if rules != nil {
 		rules(o, r)

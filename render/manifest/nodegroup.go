@@ -28,14 +28,14 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 	asked := intent.Lookup{Kind: intent.EKSCluster, Name: c.eksName, Cluster: d.ClusterKey}
 	n := &intent.Nodegroup{
 		Name: b.nodegroupName(d, o), ClusterName: c.eksName, Cluster: asked,
-		Role:           intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, defaultNodeRole), Cluster: d.ClusterKey},
-		AMIType:        string(s.AMIType),
-		CapacityType:   map[string]string{"onDemand": "ON_DEMAND", "spot": "SPOT"}[s.CapacityType],
-		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: text(s.InstanceType), Labels: maps.Clone(s.Labels), Taints: taints(s.Taints), UpdateConfig: updateConfig(s.UpdateConfig),
+		Role:         intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, defaultNodeRole), Cluster: d.ClusterKey},
+		AMIType:      string(s.AMIType),
+		CapacityType: capacityTypes()[s.CapacityType],
+		InstanceType: text(s.InstanceType), Labels: maps.Clone(s.Labels), Taints: taints(s.Taints), UpdateConfig: updateConfig(s.UpdateConfig),
 		ReleaseVersion: text(s.AMIVersion), Version: d.version.short(),
 	}
 	d.Nodegroup = n
-	d.noteDelete()
+	d.ownCapacity(o.Metadata)
 	if s.DiskSize != nil {
 		n.DiskSize = *s.DiskSize
 	}
@@ -52,11 +52,16 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 	if !managedImage(s) {
 		d.checkAL2(o)
 	}
-	if s.AWSLaunchTemplate == nil {
+	if d.ownTemplate(o.Metadata, nodegroupTypes(s)) || s.AWSLaunchTemplate == nil {
 		b.unusedBootstrap(d)
 		return
 	}
 	b.managedTemplate(d, o, tags)
+}
+
+// capacityTypes are EKS's words for those of spec.capacityType.
+func capacityTypes() map[string]string {
+	return map[string]string{"onDemand": "ON_DEMAND", "spot": "SPOT"}
 }
 
 func (b *builder) nodegroupName(d *draft, o *object[AWSManagedMachinePoolSpec]) string {
@@ -206,13 +211,16 @@ func (d *draft) imageVersion() kubernetes {
 func (b *builder) unusedBootstrap(d *draft) {
 	at := path("spec", "template", "spec", "bootstrap")
 	boot := d.machinePool.Spec.Template.Spec.Bootstrap
+	why, detail := "has no awsLaunchTemplate to carry user data", "write spec.awsLaunchTemplate: {} in the pool to use it"
+	if d.ForeignTemplate != nil {
+		why, detail = "brings its own launch template, whose user data its machines get", `write dataSecretName: "" in its place`
+	}
 	switch ref := boot.ConfigRef; {
 	case ref != nil && b.bootstrapWritesNothing(d.Key.Namespace, ref):
 	case ref != nil:
-		d.mp.warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s has no awsLaunchTemplate to carry user data", ref.Kind, ref.Name, d.Infrastructure),
-			"write spec.awsLaunchTemplate: {} in the pool to use it")
+		d.mp.warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s %s", ref.Kind, ref.Name, d.Infrastructure, why), detail)
 	case text(boot.DataSecretName) != "":
-		d.mp.warn(at.Join("dataSecretName"), "bootstrap-not-used", fmt.Sprintf("Secret %q is not used: %s has no awsLaunchTemplate to carry user data", *boot.DataSecretName, d.Infrastructure), "")
+		d.mp.warn(at.Join("dataSecretName"), "bootstrap-not-used", fmt.Sprintf("Secret %q is not used: %s %s", *boot.DataSecretName, d.Infrastructure, why), "")
 	}
 }
 

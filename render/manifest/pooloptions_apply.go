@@ -106,6 +106,10 @@ func (b *builder) applyPoolOptions(d *draft) {
 		d.optionsExclude(optionsTemplate, at, "other pools share that launch template; write spec.awsLaunchTemplate in the pool")
 		return
 	}
+	if f := d.ForeignTemplate; f != nil {
+		d.optionsExclude(optionsTemplate, f.NameField, "the pool has the launch template that it names; change that one")
+		return
+	}
 	if d.Kind == intent.NodegroupPool {
 		b.checkOptionsForEKS(d, t)
 	}

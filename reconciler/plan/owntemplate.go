@@ -1,0 +1,152 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// foreignVersion is the version of a launch template that the pool brings along.
+// Nothing of such a template is ever planned to change: it belongs to somebody
+// else, whatever its tags say. inUse are the versions that the group or nodegroup
+// has.
+func (c *computation) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w wantedVersion, ok bool) {
+	f := pool.ForeignTemplate
+	a, ok := c.answer(pool, f.Lookup)
+	if !ok {
+		return w, false
+	}
+	t := a.Template
+	if pool.Group != nil {
+		c.usableByGroup(pool, t)
+	} else {
+		c.usableByNodegroup(pool, t)
+	}
+	w = wantedVersion{
+		ref: TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.Version)}, number: t.Version, found: true, foreign: true, hasImage: t.Image != nil,
+		template: Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
+	}
+	c.noteMoved(pool, w, inUse)
+	return w, !c.blocked
+}
+
+// Brought adds to names, by name or by id, the launch templates that the pools of
+// a set bring along.
+func Brought(set *intent.Set, names map[string]bool) {
+	for i := range set.Pools {
+		if f := set.Pools[i].ForeignTemplate; f != nil {
+			names[f.Lookup.Name] = true
+		}
+	}
+}
+
+// brought reports whether a pool brings the template along: it stays then, even
+// if it has tags of ours.
+func (c *computation) brought(t Template) bool {
+	if c.in.Fleet.Brought[t.Name] || c.in.Fleet.Brought[t.ID] {
+		return true
+	}
+	return slices.ContainsFunc(c.in.Set.Pools, func(p intent.Pool) bool {
+		f := p.ForeignTemplate
+		return f != nil && (f.Lookup.Name == t.Name || f.Lookup.Name == t.ID)
+	})
+}
+
+// noteMoved says that an alias means another version than the pool has: that is
+// why a rollout is due although nothing changed in Git.
+func (c *computation) noteMoved(pool *intent.Pool, w wantedVersion, inUse []TemplateRef) {
+	alias := pool.ForeignTemplate.Lookup.Version
+	if alias != intent.LatestVersion && alias != intent.DefaultVersion || len(inUse) == 0 {
+		return
+	}
+	has := versionOf(w.template, inUse[0])
+	if has == 0 || has == w.number {
+		return
+	}
+	c.note(diag.Info, pool, pool.ForeignTemplate.Field(), "template-moved",
+		alias+" of the launch template "+w.template.Name+" is version "+w.version()+" now, and the pool has version "+itoa(has), "")
+}
+
+// foreignField is the manifest field that a question about a foreign template
+// comes from.
+func foreignField(pool *intent.Pool, l intent.Lookup) intent.Path {
+	if f := pool.ForeignTemplate; f != nil && f.Lookup == l {
+		return f.NameField
+	}
+	return nil
+}
+
+// notUsable blocks a pool whose foreign template holds what does not go with it.
+func (c *computation) notUsable(pool *intent.Pool, t *ForeignTemplate, path intent.Path, why, detail string) {
+	if path == nil {
+		path = pool.ForeignTemplate.NameField
+	}
+	c.blockf(pool, path, "template-not-usable", "version "+itoa(t.Version)+" of the launch template "+t.Name+" cannot be used: "+why, detail)
+}
+
+// usableByGroup applies what Auto Scaling asks of a launch template:
+// CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
+func (c *computation) usableByGroup(pool *intent.Pool, t *ForeignTemplate) {
+	policy := pool.Group.MixedInstancesPolicy
+	if t.Image == nil {
+		c.notUsable(pool, t, nil, "it names no image, which an Auto Scaling group needs", "")
+	}
+	if t.Data.InstanceType == "" && !t.Requirements && (policy == nil || len(policy.Overrides) == 0) {
+		c.notUsable(pool, t, nil, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
+	}
+	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
+		c.notUsable(pool, t, nil, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy",
+			"make a version without instance market options")
+	}
+}
+
+// usableByNodegroup applies what EKS asks of a launch template and of what stands
+// beside it: "Customize managed nodes with launch templates" in its user guide,
+// and CreateNodegroup in its API reference.
+func (c *computation) usableByNodegroup(pool *intent.Pool, t *ForeignTemplate) {
+	n, d := pool.Nodegroup, &t.Data
+	for _, member := range []struct {
+		there bool
+		what  string
+	}{
+		{d.IamInstanceProfile != nil, "an instance profile, but the nodegroup's role decides"},
+		{d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType == "spot", "spot instances, but the nodegroup's capacity type decides"},
+		{d.HibernationOptions != nil, "hibernation"},
+		{d.InstanceInitiatedShutdownBehavior != "", "a shutdown behavior"},
+		{slices.ContainsFunc(d.NetworkInterfaces, func(i intent.NetworkInterface) bool { return i.SubnetID != "" }), "a subnet, but the nodegroup's subnets decide"},
+	} {
+		if member.there {
+			c.notUsable(pool, t, nil, "EKS takes no launch template that has "+member.what, "")
+		}
+	}
+	if d.InstanceType != "" && n.InstanceType != "" {
+		c.notUsable(pool, t, intent.Path{"spec", "instanceType"}, "it names the instance type "+d.InstanceType+", and EKS takes none beside it", "remove spec.instanceType, or make a version without one")
+	}
+	switch image := t.Image != nil; {
+	case image && n.AMIType != "" && n.AMIType != customImage:
+		c.notUsable(pool, t, intent.Path{"spec", "amiType"}, "it names an image, and EKS takes no amiType beside it", "remove spec.amiType, or make a version without an image")
+	case image && n.ReleaseVersion != "":
+		c.notUsable(pool, t, intent.Path{"spec", "amiVersion"}, "it names an image, and EKS takes no release version beside it", "remove spec.amiVersion, or make a version without an image")
+	case !image && n.AMIType == customImage:
+		c.notUsable(pool, t, intent.Path{"spec", "amiType"}, "it names no image, and spec.amiType is CUSTOM", "make a version that names an image, or write another amiType")
+	}
+}
+
+// customImage is EKS's amiType of a nodegroup whose launch template has the image.
+const customImage = "CUSTOM"
+
+// versionChanges says how a pool comes from one launch template version to
+// another. Where the pool brings its template, a manifest field is behind it.
+func versionChanges(pool *intent.Pool, have TemplateRef, want wantedVersion) []Change {
+	version := Change{Field: "launchTemplate.version", From: orNil(have.Version), To: want.version()}
+	f := pool.ForeignTemplate
+	if f == nil {
+		return []Change{version}
+	}
+	version.Object, version.Path = pool.Infrastructure, f.Field()
+	if have.Name == want.template.Name {
+		return []Change{version}
+	}
+	return []Change{{Field: "launchTemplate.name", From: orNil(have.Name), To: want.template.Name, Object: pool.Infrastructure, Path: f.NameField}, version}
+}

@@ -1,0 +1,175 @@
+package resolve
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// templateShelf holds what is known of launch templates that others own.
+type templateShelf struct {
+	byName   *shelf[string, Template]
+	byID     *shelf[string, Template]
+	versions *shelf[string, TemplateVersion] // by versionKey
+	// newest is the greatest number that was seen of each template's newest
+	// version, by the template's id.
+	newest map[string]int64
+}
+
+func newTemplateShelf() *templateShelf {
+	return &templateShelf{
+		byName: newShelf[string, Template](templateTTL), byID: newShelf[string, Template](templateTTL),
+		versions: newShelf[string, TemplateVersion](versionTTL), newest: map[string]int64{},
+	}
+}
+
+func (t *templateShelf) expire(now time.Time) {
+	t.byName.expire(now)
+	t.byID.expire(now)
+	t.versions.expire(now)
+}
+
+func versionKey(id string, number int64) string { return id + " " + strconv.FormatInt(number, 10) }
+
+// template answers which version of a launch template is wanted, and what of it
+// a plan must know. Its image is looked up like one that a manifest names, and
+// must fit the instance types.
+func (q *question) template() plan.Answer {
+	l, shelf := q.Lookup, q.facts.templates.byName
+	if l.Kind == intent.TemplateByID {
+		shelf = q.facts.templates.byID
+	}
+	t, a, ok := know(q, shelf.get(l.Name), problem("launch-template-not-found", "there is no launch template "+l.Name+" in this account and region"))
+	if !ok {
+		return a
+	}
+	number := t.Latest
+	switch l.Version {
+	case intent.LatestVersion:
+	case intent.DefaultVersion:
+		number = t.Default
+	default:
+		n, err := strconv.ParseInt(l.Version, 10, 64)
+		if err != nil {
+			return problem("launch-template-version-not-found", "the launch template "+t.Name+" has no version "+strconv.Quote(l.Version))
+		}
+		number = n
+	}
+	v, a, ok := know(q, q.facts.templates.versions.get(versionKey(t.ID, number)),
+		problem("launch-template-version-not-found", "the launch template "+t.Name+" has no version "+strconv.FormatInt(number, 10)))
+	if !ok {
+		return a
+	}
+	out := &plan.ForeignTemplate{ID: t.ID, Name: t.Name, Version: number, Latest: t.Latest, Default: t.Default, Data: v.Data, Requirements: v.Requirements}
+	if v.Data.ImageID != "" {
+		image := q.templateImage(t.Name, v.Data.ImageID)
+		if image.Image == nil {
+			return image
+		}
+		if why, fits := q.fits(out, *image.Image); !fits {
+			return why
+		}
+		out.Image = image.Image
+	}
+	return plan.Answer{Template: out}
+}
+
+// templateImage is the image that a launch template names, by id or by an SSM
+// parameter, as EC2 lets it: "Use a Systems Manager parameter instead of an AMI
+// ID" in its user guide.
+func (q *question) templateImage(template, image string) plan.Answer {
+	if name, ok := strings.CutPrefix(image, "resolve:ssm:"); ok {
+		return q.imageByParameter(name)
+	}
+	return q.imageByID(image, "the launch template "+template+" names it")
+}
+
+// fits reports whether an image boots on every instance type of the pool, or on
+// the template's own where the pool names none. What cannot be told is refused.
+func (q *question) fits(t *plan.ForeignTemplate, im plan.Image) (why plan.Answer, ok bool) {
+	types := intent.SplitList(q.Lookup.InstanceType)
+	if len(types) == 0 && t.Data.InstanceType != "" {
+		types = []string{t.Data.InstanceType}
+	}
+	facts := make([]fact[string], len(types))
+	for i, name := range types {
+		facts[i] = q.facts.architectures.get(name) // all are asked for together
+	}
+	for i, name := range types {
+		arch, a, known := know(q, facts[i], problem("instance-type-unknown", "EC2 offers no instance type "+name+" in this region"))
+		switch {
+		case !known && facts[i].state == refused:
+			return problem("architecture-mismatch", "it cannot be told whether "+name+" can boot the image "+im.ID+" of the launch template "+t.Name+": "+a.Problem), false
+		case !known:
+			return a, false
+		case arch != im.Architecture:
+			return problem("architecture-mismatch", "the image "+im.ID+" of the launch template "+t.Name+" is "+im.Architecture+", but "+name+" is "+arch), false
+		}
+	}
+	return plan.Answer{}, true
+}
+
+func (r *Resolver) readTemplatesByName(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.templates.byName, now, func(names []string) (map[string]Template, error) {
+		found, err := r.cloud.TemplatesByName(ctx, names)
+		if err != nil {
+			return nil, err
+		}
+		out := map[string]Template{}
+		for _, t := range found {
+			if out[t.Name], err = r.settled(ctx, t); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+}
+
+func (r *Resolver) readTemplatesByID(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.templates.byID, now, func(ids []string) (map[string]Template, error) {
+		found, err := r.cloud.TemplatesByID(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		out := map[string]Template{}
+		for _, t := range found {
+			if out[t.ID], err = r.settled(ctx, t); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+}
+
+// settled guards against an old answer of AWS: the newest version has a smaller
+// number than before only if the one before was deleted. Otherwise a pool would
+// roll back to the older version and forth again.
+func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
+	seen := r.facts.templates.newest
+	if before := seen[t.ID]; t.Latest < before {
+		_, found, err := r.cloud.TemplateVersion(ctx, t.ID, before)
+		if err != nil {
+			return t, err
+		}
+		if found {
+			t.Latest = before
+		}
+	}
+	seen[t.ID] = t.Latest
+	return t, nil
+}
+
+func (r *Resolver) readTemplateVersions(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.templates.versions, now, func(ctx context.Context, key string) (TemplateVersion, bool, error) {
+		id, text, _ := strings.Cut(key, " ")
+		number, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return TemplateVersion{}, false, nil
+		}
+		return r.cloud.TemplateVersion(ctx, id, number)
+	})
+}
