@@ -63,6 +63,7 @@ var planRules = []rule{
 
 var configRules = []rule{
 	{"bad-target-name", "e", "what the wildcards of a path stand for makes no name for a target", "Rename the directory, or put something around the wildcards in the target's name."},
+	{"dependency-cycle", "e", "targets wait for each other, or one for itself", "Take one of the names out of dependsOn."},
 	{"duplicate-name", "e", "two entries of the configuration have one name", "Rename one of them."},
 	{"duplicate-target", "e", "two targets of the configuration come out with one name", "Put the parts that differ into the name with {1}."},
 	{"empty", "e", "the configuration is empty", "Start with apiVersion and kind; see weir run --help."},
@@ -74,5 +75,6 @@ var configRules = []rule{
 	{"several-documents", "e", "the configuration has more than one YAML document", "Keep one."},
 	{"several-roles", "e", "the clusters of one target name different roles", "Make a target for each role."},
 	{"trailer-ignored", "w", "a trailer of the commit has no effect", "Correct it as the message says."},
+	{"unknown-dependency", "e", "a target waits for one that the configuration does not have", "Correct the name in dependsOn; * stands for any text."},
 	{"unknown-key", "e", "the configuration has a key that weir does not know", "Correct its spelling, or remove it."},
 }

@@ -147,6 +147,21 @@ type Target struct {
 	// AllowAdopt lets the annotation weir.dev/adopt in the manifests take over
 	// resources that no weir owns.
 	AllowAdopt bool `yaml:"allowAdopt"`
+	// Apply is always (the default), or as-reviewed: a plan is applied once its
+	// digest has been approved.
+	Apply string `yaml:"apply"`
+	// DependsOn are targets that must have converged at the same commit before
+	// anything of this one is changed; * stands for any text of a name, {1} for
+	// what the path's first wildcard matched. Where an entry stands for the target
+	// itself, the entries before it count alone.
+	DependsOn []string `yaml:"dependsOn"`
+	// Windows are when steps may run that replace or end instances, or delete
+	// something; none for any time.
+	Windows []Window `yaml:"windows"`
+	// MaxConcurrentRollouts bounds the instance refreshes and nodegroup updates
+	// that move at a time in the target's account and region; the smallest of the
+	// targets there counts. None for no bound.
+	MaxConcurrentRollouts Rollouts `yaml:"maxConcurrentRollouts"`
 	// Suspend plans and never writes.
 	Suspend bool `yaml:"suspend"`
 }
@@ -217,6 +232,11 @@ func (c *Config) setDefaults(env Env) {
 		t := &c.Targets[i]
 		orText(&t.Path, ".")
 		orText(&t.Mode, Correct)
+		orText(&t.Apply, Always)
+		for j := range t.Windows {
+			orText(&t.Windows[j].Kind, Allow)
+			orText(&t.Windows[j].Timezone, "UTC")
+		}
 		if t.Prune.Limit == (Limit{}) {
 			t.Prune.Limit.Percent = DefaultPrunePercent
 		}

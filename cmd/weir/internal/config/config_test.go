@@ -72,7 +72,7 @@ func TestParseWhole(t *testing.T) {
 			AllowedRoleARNs: []string{"arn:aws:iam::000000000000:role/other"}, EndpointURL: "http://127.0.0.1:1",
 			Network: Network{VPCID: "vpc-1", SubnetIDs: []string{"subnet-1"}, SecurityGroupIDs: []string{"sg-1"}},
 			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []VarsFrom{{File: "/etc/weir/vars.yaml"}},
-			Mode: Report, Prune: Prune{Enabled: true, Limit: Limit{Percent: 30}}, AllowAdopt: true, Suspend: true,
+			Mode: Report, Prune: Prune{Enabled: true, Limit: Limit{Percent: 30}}, AllowAdopt: true, Apply: Always, Suspend: true,
 		}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -98,7 +98,7 @@ targets: [{name: t, region: us-gov-west-1}]
 	if c.KeepVersions != DefaultKeepVersions {
 		t.Errorf("kept versions: got %d", c.KeepVersions)
 	}
-	want := Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: Correct, Prune: Prune{Limit: Limit{Percent: 20}}}
+	want := Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: Correct, Apply: Always, Prune: Prune{Limit: Limit{Percent: 20}}}
 	if diff := cmp.Diff(want, c.Targets[0]); diff != "" {
 		t.Errorf("target (-want +got):\n%s", diff)
 	}

@@ -24,17 +24,19 @@ var required = map[string][]string{
 // words are the keys that take one of a few values.
 var words = map[string][]string{
 	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Gitea, GitHub}, "targets[].mode": {Correct, Report},
+	"targets[].apply": {Always, AsReviewed}, "targets[].windows[].kind": {Allow, Deny}, "targets[].windows[].days[]": weekdays,
 }
 
 // forms are the keys whose values match a pattern.
 var forms = map[string]*regexp.Regexp{
 	"instance": instancePattern, "sources[].name": namePattern, "targets[].name": targetPattern, "targets[].region": regionPattern,
-	"targets[].accountID": accountPattern, "targets[].roleARN": rolePattern, "targets[].allowedRoleARNs[]": rolePattern,
+	"targets[].accountID": accountPattern, "targets[].roleARN": rolePattern, "targets[].allowedRoleARNs[]": rolePattern, "targets[].dependsOn[]": dependencyPattern,
 }
 
 // defaults are the values of keys that are left out.
 var defaults = map[string]any{
 	"listen": DefaultListen, "interval": "1m", "sources[].interval": "30s", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
+	"targets[].apply": Always, "targets[].windows[].kind": Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
 }
 
 // Schema returns the JSON Schema of a configuration, as draft-07. It takes what
@@ -60,6 +62,10 @@ func shape(at string, t reflect.Type) schema.Node {
 		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": schema.Duration}, schema.Node{"enum": []any{0, nil}}}}
 	case t == reflect.TypeFor[Limit]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*%?$`}, schema.Node{"type": "null"}}}
+	case t == reflect.TypeFor[Clock]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": clockPattern.String()}, schema.Node{"type": "null"}}}
+	case t == reflect.TypeFor[Rollouts]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
 	case reflect.PointerTo(t).Implements(scalarType):
 		return anyScalar()
 	}

@@ -52,6 +52,10 @@ targets:
   varsFrom: [{file: values.yaml}]
   mode: correct
   prune: {enabled: true, limit: 20%}
+  apply: as-reviewed
+  dependsOn: [canary, "{1}-*", "*"]
+  windows: [{kind: allow, days: [mon, fri], start: "09:00", end: "24:00", timezone: Europe/Berlin}, {kind: deny, duration: 48h}]
+  maxConcurrentRollouts: 2
   suspend: false
 `
 
@@ -140,6 +144,14 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"a list for a variable": {from: "COUNT: 3", to: "COUNT: [3]"},
 		"a number for a text":   {from: "branch: main", to: "branch: 1.5", valid: true},
 		"a mapping for a text":  {from: "branch: main", to: "branch: {}"},
+		"another apply":         {from: "as-reviewed", to: "reviewed"},
+		"another window":        {from: "kind: deny", to: "kind: never"},
+		"another day":           {from: "[mon, fri]", to: "[monday]"},
+		"a time of day":         {from: `"09:00"`, to: `"9"`},
+		"a time beyond the day": {from: `"24:00"`, to: `"24:01"`},
+		"rollouts of none":      {from: "Rollouts: 2", to: "Rollouts: 0"},
+		"rollouts in words":     {from: "Rollouts: 2", to: "Rollouts: two"},
+		"a dependency's name":   {from: `"{1}-*"`, to: `"-"`},
 		"two of one reference":  {from: "branch: main", to: "branch: main, brunch: a"},
 	}
 	lenient := map[string]bool{"a share above 100": true} // what the schema does not say

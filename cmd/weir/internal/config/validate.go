@@ -245,7 +245,12 @@ func (v *validator) targets() {
 		if t.Mode != Correct && t.Mode != Report {
 			v.fault(at+".mode", "bad-value", "", "want %s or %s, got %q", Correct, Report, t.Mode)
 		}
+		if t.Apply != Always && t.Apply != AsReviewed {
+			v.fault(at+".apply", "bad-value", "", "want %s or %s, got %q", Always, AsReviewed, t.Apply)
+		}
+		v.windows(at+".windows", t.Windows)
 	}
+	v.dependencies()
 }
 
 func (v *validator) targetName(at string, t *Target, names map[string]string) {
