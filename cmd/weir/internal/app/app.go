@@ -11,6 +11,7 @@
 //	page            serves the page, the API and the metrics
 //	embedded AWS    only where aws.endpoint is "embedded"
 //	configuration   watches the file and reloads
+//	history         writes events and passes to the state directory
 //
 // On a reload the loop stops between two calls, what changed is swapped, and the
 // loop starts again.
@@ -34,7 +35,9 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/history"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
@@ -52,6 +55,7 @@ const (
 	statusesShare   = 5 * time.Second
 	pageShare       = 4 * time.Second // its own bound is 3 s
 	embeddedShare   = 5 * time.Second // its own bound is 5 s
+	historyShare    = time.Second
 	reloadStopBound = 10 * time.Second
 )
 
@@ -77,6 +81,7 @@ type App struct {
 	o        Options
 	log      *slog.Logger
 	state    *State
+	db       *state.DB
 	key      []byte
 	listener net.Listener
 	emulator *embedded.Server
@@ -128,6 +133,13 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop("state directory", 0, func(context.Context) error { return a.state.Close() })
+	if a.db, err = state.Open(a.state.Dir); err != nil {
+		return err
+	}
+	a.onStop("state", 0, func(context.Context) error { return a.db.Close() })
+	if lost := a.db.Lost(); lost != nil {
+		a.log.Error("the state was put aside", "error", lost)
+	}
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
 	}
@@ -181,7 +193,9 @@ func (a *App) telemetry() {
 		Name: "weir_config_reloads_total", Help: "Reloads of the configuration, by result (success or refused).",
 	}, []string{"result"})
 	a.registry.MustRegister(a.reloads)
-	a.board = status.NewBoard(status.BoardOptions{Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact})
+	a.board = status.NewBoard(status.BoardOptions{
+		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{}),
+	})
 }
 
 // Addr is the address of the page.
@@ -214,6 +228,9 @@ func (a *App) onStop(name string, share time.Duration, run func(context.Context)
 // Start starts the goroutines. They live until Stop, whatever becomes of ctx.
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
+	// It is stopped after all that tells something.
+	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
+	a.board.Event(status.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}
