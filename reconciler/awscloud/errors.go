@@ -109,6 +109,17 @@ var serviceCodes = map[string]map[string]plan.ErrorKind{
 	"ssm": {
 		"ParameterNotFound":        plan.NotFound,
 		"ParameterVersionNotFound": plan.NotFound,
+
+		"InvalidResourceId":                    plan.NotFound,
+		"ParameterAlreadyExists":               plan.AlreadyThere,
+		"TooManyUpdates":                       plan.Throttled,
+		"ParameterLimitExceeded":               plan.Quota,
+		"ParameterMaxVersionLimitExceeded":     plan.Quota,
+		"TooManyTagsError":                     plan.Quota,
+		"HierarchyLevelLimitExceededException": plan.Invalid,
+		"HierarchyTypeMismatchException":       plan.Invalid,
+		"InvalidKeyId":                         plan.Invalid,
+		"UnsupportedParameterType":             plan.Invalid,
 	},
 	"iam": {
 		"NoSuchEntity":          plan.NotFound,

@@ -70,7 +70,12 @@ type eksCalls struct {
 }
 
 type ssmCalls struct {
-	GetParameters call[ssm.GetParametersInput, ssm.GetParametersOutput, ssm.Options]
+	AddTagsToResource   call[ssm.AddTagsToResourceInput, ssm.AddTagsToResourceOutput, ssm.Options]
+	DeleteParameter     call[ssm.DeleteParameterInput, ssm.DeleteParameterOutput, ssm.Options]
+	DescribeParameters  call[ssm.DescribeParametersInput, ssm.DescribeParametersOutput, ssm.Options]
+	GetParameters       call[ssm.GetParametersInput, ssm.GetParametersOutput, ssm.Options]
+	ListTagsForResource call[ssm.ListTagsForResourceInput, ssm.ListTagsForResourceOutput, ssm.Options]
+	PutParameter        call[ssm.PutParameterInput, ssm.PutParameterOutput, ssm.Options]
 }
 
 type iamCalls struct {
@@ -136,7 +141,12 @@ func newEKSCalls(c *eks.Client) eksCalls {
 
 func newSSMCalls(c *ssm.Client) ssmCalls {
 	return ssmCalls{
-		GetParameters: c.GetParameters,
+		AddTagsToResource:   c.AddTagsToResource,
+		DeleteParameter:     c.DeleteParameter,
+		DescribeParameters:  c.DescribeParameters,
+		GetParameters:       c.GetParameters,
+		ListTagsForResource: c.ListTagsForResource,
+		PutParameter:        c.PutParameter,
 	}
 }
 

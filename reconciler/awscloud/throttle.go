@@ -31,6 +31,9 @@ var writeLimits = map[string]limit{
 	// EKS makes roles and profiles for each new nodegroup, and IAM throttles it
 	// when many are made at once.
 	"eks:CreateNodegroup": {8, 4},
+	// Three writes of parameters a second are documented for an account.
+	"ssm:PutParameter":    {10, 3},
+	"ssm:DeleteParameter": {10, 3},
 }
 
 // Limits where writeLimits has none. Reads are weir's batches: a page each for a

@@ -17,6 +17,10 @@ type parameter struct {
 	Type     string // String, StringList or SecureString
 	Version  int64
 	Modified time.Time
+
+	Description string            `json:",omitempty"`
+	Key         string            `json:",omitempty"` // of a SecureString
+	Tags        map[string]string `json:",omitempty"`
 }
 
 // find returns a parameter by name, or by name:version while that is its version;
@@ -32,7 +36,7 @@ func (st *ssmState) find(name string) *parameter {
 	return nil
 }
 
-// ssmService is the reading part of SSM's parameter store.
+// ssmService is SSM's parameter store.
 func ssmService() *service {
 	sv := &service{
 		name: "ssm", version: "2014-11-06", target: "AmazonSSM",
@@ -43,6 +47,7 @@ func ssmService() *service {
 		jsonOp("GetParameters", reads, getParameters),
 		jsonOp("GetParametersByPath", reads, getParametersByPath),
 	)
+	sv.register(ssmWrites()...)
 	return sv
 }
 
@@ -57,9 +62,9 @@ type parameterOut struct {
 	DataType         string
 }
 
-func (r *region) parameterOut(p *parameter, asked string) parameterOut {
+func (r *region) parameterOut(p *parameter, asked string, decrypt bool) parameterOut {
 	out := parameterOut{
-		Name: p.Name, Type: p.Type, Value: p.Value, Version: p.Version, DataType: "text",
+		Name: p.Name, Type: p.Type, Value: p.shown(decrypt), Version: p.Version, DataType: "text",
 		LastModifiedDate: epoch(p.Modified), ARN: r.arn("ssm", "parameter/"+strings.TrimPrefix(p.Name, "/")),
 	}
 	if strings.HasPrefix(p.Name, "/aws/service/") {
@@ -110,7 +115,7 @@ func getParameter(rq *request, in getParameterInput) (any, error) {
 		}
 		return nil, fail("ParameterNotFound", "Parameter %s not found.", in.Name)
 	}
-	return map[string]any{"Parameter": rq.region.parameterOut(p, in.Name)}, nil
+	return map[string]any{"Parameter": rq.region.parameterOut(p, in.Name, in.WithDecryption)}, nil
 }
 
 type getParametersInput struct {
@@ -133,7 +138,7 @@ func getParameters(rq *request, in getParametersInput) (any, error) {
 		}
 		seen[name] = true
 		if p := rq.region.SSM.find(name); p != nil {
-			found = append(found, rq.region.parameterOut(p, name))
+			found = append(found, rq.region.parameterOut(p, name, in.WithDecryption))
 		} else {
 			invalid = append(invalid, name)
 		}
@@ -168,7 +173,7 @@ func getParametersByPath(rq *request, in getParametersByPathInput) (any, error) 
 		if !below || !in.Recursive && strings.Contains(rest, "/") {
 			return false
 		}
-		out = append(out, rq.region.parameterOut(st.Parameters.get(name), ""))
+		out = append(out, rq.region.parameterOut(st.Parameters.get(name), "", in.WithDecryption))
 		return true
 	})
 	if err != nil {

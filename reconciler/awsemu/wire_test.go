@@ -71,7 +71,7 @@ func TestErrorEnvelopes(t *testing.T) {
 		{"sts missing parameter", call{"POST", "/", stsScope, "Action=AssumeRole&Version=2011-06-15&RoleSessionName=ab", nil}, 400, "ValidationError"},
 		{"iam not found", call{"POST", "/", "us-east-1/iam", "Action=GetRole&Version=2010-05-08&RoleName=x", nil}, 404, "NoSuchEntity"},
 		{"ssm without signature", call{"POST", "/", "", "{}", target("GetParameter")}, 403, "MissingAuthenticationTokenException"},
-		{"ssm unknown operation", call{"POST", "/", "eu-west-1/ssm", "{}", target("PutParameter")}, 404, "UnknownOperationException"},
+		{"ssm unknown operation", call{"POST", "/", "eu-west-1/ssm", "{}", target("LabelParameterVersion")}, 404, "UnknownOperationException"},
 		{"ssm unknown member", call{"POST", "/", "eu-west-1/ssm", `{"Name":"a","Colour":1}`, target("GetParameter")}, 400, "ValidationException"},
 		{"ssm wrong type", call{"POST", "/", "eu-west-1/ssm", `{"Name":7}`, target("GetParameter")}, 400, "SerializationException"},
 		{"ssm text after it", call{"POST", "/", "eu-west-1/ssm", `{"Name":"a"}{}`, target("GetParameter")}, 400, "SerializationException"},

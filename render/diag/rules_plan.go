@@ -32,6 +32,8 @@ var planRules = []rule{
 	{"group-deleting", "i", "an Auto Scaling group is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
 	{"foreign-version", "w", "somebody made a version of a launch template that weir does not use", "Delete the version, or write what it changes in Git."},
 	{"join-token-clusters", "e", "pools of two clusters in one target need join tokens", "Give each cluster a target of its own, with the kubeconfigFile of that cluster."},
+	{"join-token-conflict", "e", "a parameter of AWS Systems Manager has the name of a join token's and is not this weir's", "Delete the parameter, or give the target another prefix in ssmPrefixes."},
+	{"join-token-failed", "ew", "a join token could not be kept", "Mend what the message names; weir tries again by itself. Machines that start while no token holds cannot join."},
 	{"join-token-not-kept", "e", "a pool needs a join token, and weir keeps none for its target", "Give the target a kubeconfigFile, or write a token, file discovery or dataSecretName in the manifests."},
 	{"join-token-profile", "wi", "machines fetch their join token and need a permission for that", "Allow ssm:GetParameter on the parameter that the message names in the role of the instance profile."},
 	{"launch-config-not-ready", "e", "a pool waits for an AWSLaunchConfig whose launch template cannot be made or changed", "Mend what the message names; the pool goes on by itself once the launch template is there."},

@@ -38,6 +38,9 @@ type Fault struct {
 	Body string
 	// Delay is waited for before anything else, or until the client gives up.
 	Delay time.Duration
+
+	// skip is how many requests go well before.
+	skip int
 }
 
 // Server is a workload cluster.
@@ -117,6 +120,21 @@ func (s *Server) Fail(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
+// FailAt has the nth request from now on fail, from 1.
+func (s *Server) FailAt(n int, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.Times, f.skip = 1, n-1
+	s.faults = append(s.faults, &f)
+}
+
+// RemoveSecret removes a Secret, by namespace/name.
+func (s *Server) RemoveSecret(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.secrets, key)
+}
+
 // Heal removes all faults.
 func (s *Server) Heal() {
 	s.mu.Lock()
@@ -193,6 +211,10 @@ func (s *Server) Secrets() map[string]map[string]string {
 func (s *Server) fault(r *http.Request) *Fault {
 	for i, f := range s.faults {
 		if f.Method != "" && f.Method != r.Method || !strings.HasPrefix(r.URL.Path, f.Path) {
+			continue
+		}
+		if f.skip > 0 {
+			f.skip--
 			continue
 		}
 		out := *f

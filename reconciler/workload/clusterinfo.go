@@ -1,0 +1,81 @@
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ClusterInfo is what a node needs beside a token to find and trust the API
+// server.
+type ClusterInfo struct {
+	// Endpoint is the API server's host and port.
+	Endpoint string
+	// CAHashes are what kubeadm's caCertHashes takes, sorted: "sha256:" and the
+	// hash of a CA certificate's public key.
+	CAHashes []string
+}
+
+// ClusterInfo reads the ConfigMap kube-public/cluster-info, which kubeadm makes
+// and from which a joining node learns the same by itself.
+func (c *Cluster) ClusterInfo(ctx context.Context) (ClusterInfo, error) {
+	data, err := c.ConfigMap(ctx, "kube-public", "cluster-info")
+	if err != nil {
+		return ClusterInfo{}, err
+	}
+	info, problem := readClusterInfo(data["kubeconfig"])
+	if problem != "" {
+		return ClusterInfo{}, &Error{Kind: Invalid, Verb: "read", Resource: "ConfigMap kube-public/cluster-info", Message: problem}
+	}
+	return info, nil
+}
+
+func readClusterInfo(text string) (info ClusterInfo, problem string) {
+	var raw rawConfig
+	if yaml.Unmarshal([]byte(text), &raw) != nil || len(raw.Clusters) == 0 {
+		return info, "its key kubeconfig is no kubeconfig with a cluster"
+	}
+	cluster := raw.Clusters[0].value
+	u, err := url.Parse(cluster.Server)
+	if err != nil || u.Hostname() == "" {
+		return info, "its cluster has no server"
+	}
+	info.Endpoint = u.Host
+	if u.Port() == "" {
+		info.Endpoint = net.JoinHostPort(u.Hostname(), "443")
+	}
+	rest, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(cluster.CAData), ""))
+	if err != nil {
+		return info, "its certificate-authority-data is not base64"
+	}
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return info, "its certificate-authority-data holds a certificate that cannot be read"
+		}
+		sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+		info.CAHashes = append(info.CAHashes, "sha256:"+hex.EncodeToString(sum[:]))
+	}
+	slices.Sort(info.CAHashes)
+	info.CAHashes = slices.Compact(info.CAHashes)
+	if len(info.CAHashes) == 0 {
+		return info, "its certificate-authority-data holds no certificate"
+	}
+	return info, ""
+}
