@@ -55,6 +55,7 @@ func group(g types.AutoScalingGroup) plan.Group {
 			out.Instances[i] = plan.Instance{
 				ID: aws.ToString(in.InstanceId), Type: aws.ToString(in.InstanceType), Zone: aws.ToString(in.AvailabilityZone),
 				LifecycleState: string(in.LifecycleState), Health: aws.ToString(in.HealthStatus), Template: templateRef(in.LaunchTemplate),
+				Protected: aws.ToBool(in.ProtectedFromScaleIn),
 			}
 		}
 		slices.SortFunc(out.Instances, func(a, b plan.Instance) int { return strings.Compare(a.ID, b.ID) })

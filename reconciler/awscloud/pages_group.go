@@ -209,6 +209,8 @@ func scanInstance(s *pageScan) plan.Instance {
 			in.LifecycleState = s.Text()
 		case "HealthStatus":
 			in.Health = s.Text()
+		case "ProtectedFromScaleIn":
+			in.Protected = s.bool()
 		case "LaunchTemplate":
 			in.Template = scanTemplateRef(s)
 		default:

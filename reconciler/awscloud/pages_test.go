@@ -27,7 +27,7 @@ const wholeGroup = `<member><AutoScalingGroupName>web</AutoScalingGroupName><Aut
 	<MinSize>1</MinSize><MaxSize>9</MaxSize><DesiredCapacity>2</DesiredCapacity><DefaultCooldown>7</DefaultCooldown><DefaultInstanceWarmup>0</DefaultInstanceWarmup>
 	<AvailabilityZones><member>eu-west-1a</member></AvailabilityZones><LoadBalancerNames/><TargetGroupARNs></TargetGroupARNs><HealthCheckType>EC2</HealthCheckType>
 	<Instances><member><InstanceId>i-2</InstanceId><InstanceType>m5.large</InstanceType><AvailabilityZone>eu-west-1a</AvailabilityZone><LifecycleState>InService</LifecycleState>
-	<HealthStatus>Healthy</HealthStatus><LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>2</Version></LaunchTemplate><ProtectedFromScaleIn>false</ProtectedFromScaleIn></member>
+	<HealthStatus>Healthy</HealthStatus><LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>2</Version></LaunchTemplate><ProtectedFromScaleIn>true</ProtectedFromScaleIn></member>
 	<member><InstanceId>i-1</InstanceId></member></Instances><CreatedTime>2026-01-02T03:04:05.678Z</CreatedTime><Status>Delete in progress</Status>
 	<SuspendedProcesses><member><ProcessName>Launch</ProcessName><SuspensionReason>r &lt;x&gt;</SuspensionReason></member><member><ProcessName>AZRebalance</ProcessName></member></SuspendedProcesses>
 	<VPCZoneIdentifier>subnet-b, subnet-a</VPCZoneIdentifier><EnabledMetrics/><CapacityRebalance>true</CapacityRebalance>
@@ -57,7 +57,7 @@ func groupsFixtures() map[string]string {
 			<BaselinePerformanceFactors><Cpu><Reference><item><InstanceFamily>m6i</InstanceFamily></item></Reference></Cpu></BaselinePerformanceFactors></InstanceRequirements>
 			<LaunchTemplateSpecification><LaunchTemplateId>lt-2</LaunchTemplateId><LaunchTemplateName>arm</LaunchTemplateName><Version>$Latest</Version></LaunchTemplateSpecification></member></Overrides></LaunchTemplate>`),
 		"no requirements": overrides(`<InstanceRequirements/><ImageId>ami-1</ImageId>`),
-		"empty weight":     overrides(`<WeightedCapacity/>`),
+		"empty weight":    overrides(`<WeightedCapacity/>`),
 		"distribution": distribution(`<OnDemandAllocationStrategy>prioritized</OnDemandAllocationStrategy><OnDemandBaseCapacity>1</OnDemandBaseCapacity>
 			<OnDemandPercentageAboveBaseCapacity>25</OnDemandPercentageAboveBaseCapacity><SpotAllocationStrategy>capacity-optimized</SpotAllocationStrategy>`),
 		"lowest price":       distribution(`<SpotAllocationStrategy>lowest-price</SpotAllocationStrategy><SpotInstancePools>2</SpotInstancePools><SpotMaxPrice></SpotMaxPrice>`),

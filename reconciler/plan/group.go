@@ -76,7 +76,11 @@ func desiredSize(pool *intent.Pool) int32 {
 }
 
 func (c *computation) groupTags(pool *intent.Pool) map[string]string {
-	return c.in.Policy.allTags(pool, pool.Group.Tags)
+	tags := c.in.Policy.allTags(pool, pool.Group.Tags)
+	if pool.Drain {
+		tags[TagDelete] = deleteDrain
+	}
+	return tags
 }
 
 func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subnets []string) {

@@ -39,14 +39,13 @@ func (c *computation) orphans() {
 		}
 		return
 	}
-	pools := map[string]bool{}
+	pools, emptied := map[string]bool{}, len(c.in.Set.Pools) == 0
 	for _, o := range found {
-		if c.counts(o) {
+		if c.counts(o) && (emptied || c.counted(o)) {
 			pools[o.pool] = true
 		}
 	}
 	limit := c.in.Policy.Prune.limit(len(c.ownedPools()))
-	emptied := len(c.in.Set.Pools) == 0
 	refused := len(pools) > limit || emptied && len(pools) > 0
 	if refused {
 		why := itoa(int64(len(pools))) + " of " + itoa(int64(len(c.ownedPools()))) + " pools would be deleted, more than the limit of " + itoa(int64(limit))
@@ -60,7 +59,7 @@ func (c *computation) orphans() {
 		s := o.step
 		s.Held = c.holdOrphan(o, refused)
 		s.Later = s.Later || c.inPlace(o)
-		if s.Held == "" && !s.Later && !c.confirmed(o) {
+		if s.Held == "" && !s.Later && (!c.confirmed(o) || !c.drain(o, &s)) {
 			continue
 		}
 		c.steps = append(c.steps, s)

@@ -143,6 +143,7 @@ type Instance struct {
 	Zone           string
 	LifecycleState string // Pending, InService, Terminating…, as AWS writes it
 	Health         string // Healthy or Unhealthy
+	Protected      bool   // from scale-in
 	Template       TemplateRef
 }
 

@@ -123,7 +123,7 @@ func missingTags(want, have map[string]string) (put map[string]string, remove []
 	}
 	marks := have[TagKeys]
 	for k := range have {
-		if _, wanted := want[k]; !wanted && (k == TagPrune || k == TagKeep || k == TagPool || k == TagLaunchConfig || marked(marks, k)) {
+		if _, wanted := want[k]; !wanted && (k == TagPrune || k == TagDelete || k == TagKeep || k == TagPool || k == TagLaunchConfig || marked(marks, k)) {
 			remove = append(remove, k)
 		}
 	}
