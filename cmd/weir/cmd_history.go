@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/history"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/status"
+)
+
+const historyHelp = `Show what happened, the newest first: what was made, changed, started, finished,
+found and refused, or with --passes the passes that did something, failed, or
+changed how a target stands.
+
+Without --config a running daemon is asked, at --address. With it the daemon that it
+configures is asked, and where none answers, the state directory is read. The newest
+10,000 events and 2,000 passes of the last 30 days are kept.
+`
+
+// historyFlags say what of the history is wanted, and from whom.
+type historyFlags struct {
+	address, config, since string
+	kinds                  []string
+	limit                  int
+	passes                 bool
+}
+
+func historyCommand(s surroundings) *cobra.Command {
+	var flags historyFlags
+	var output string
+	c := &cobra.Command{
+		Use:   "history [--address URL | --config FILE] [TARGET|POOL…] [flags]",
+		Short: "show what happened",
+		Long:  historyHelp + exitHelp("history"),
+		Example: `  weir history
+  weir history prod --since 24h
+  weir history default/web --kind version-created -o json
+  weir history --config weir.yaml --passes`,
+		Args: cobra.ArbitraryArgs,
+	}
+	c.Flags().StringVar(&flags.address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
+	c.Flags().StringVar(&flags.config, "config", "", "configuration file of the daemon")
+	c.Flags().StringVar(&flags.since, "since", "", "only what was since then: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
+	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")
+	c.Flags().IntVar(&flags.limit, "limit", status.DefaultLimit, fmt.Sprintf("how many at most, up to %d", status.MaxLimit))
+	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes in place of events")
+	outputFlag(c, &output, outputText, outputJSON)
+	complete(c, "kind", func(string) []string { return status.EventKinds() })
+	c.ValidArgsFunction = completeTargets(s, &flags.config)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		filter, err := flags.filter(args, time.Now())
+		if err != nil {
+			return err
+		}
+		if flags.passes {
+			list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/history", (*history.Archive).Runs, func(a status.PassList) []status.Run { return a.Passes })
+			if err != nil || output == outputJSON {
+				return errors.Join(err, printed(s, err, status.PassList{Passes: list}))
+			}
+			s.printer(s.stdout).Passes(list)
+			return nil
+		}
+		list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/events", (*history.Archive).Events, func(a status.EventList) []status.Event { return a.Events })
+		if err != nil || output == outputJSON {
+			return errors.Join(err, printed(s, err, status.EventList{Events: list}))
+		}
+		s.printer(s.stdout).Events(list)
+		return nil
+	}
+	return c
+}
+
+// printed prints v as JSON unless something went wrong before.
+func printed(s surroundings, before error, v any) error {
+	if before != nil {
+		return nil
+	}
+	return show.JSON(s.stdout, v)
+}
+
+// filter checks the flags.
+func (f *historyFlags) filter(names []string, now time.Time) (status.Filter, error) {
+	if f.address != "" && f.config != "" {
+		return status.Filter{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
+	}
+	if f.limit < 1 || f.limit > status.MaxLimit {
+		return status.Filter{}, usage(fmt.Sprintf("it is a number from 1 to %d", status.MaxLimit), "--limit cannot be %d", f.limit)
+	}
+	if f.passes && len(f.kinds) > 0 {
+		return status.Filter{}, usage("leave one of them out", "--kind is for events, and --passes shows none")
+	}
+	out := status.Filter{About: names, Kinds: f.kinds, Limit: f.limit}
+	if f.since == "" {
+		return out, nil
+	}
+	var ok bool
+	if out.Since, ok = parseSince(f.since, now); !ok {
+		return status.Filter{}, usage("write it like 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z", "--since cannot be %q", f.since)
+	}
+	return out, nil
+}
+
+// parseSince reads a time, or how long ago it was.
+func parseSince(text string, now time.Time) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		// More days than a duration holds are more than any history has.
+		n, err := strconv.ParseUint(days, 10, 16)
+		return now.AddDate(0, 0, -int(n)), err == nil //nolint:gosec // 16 bits
+	}
+	d, err := time.ParseDuration(text)
+	return now.Add(-d), err == nil && d >= 0
+}
+
+// readHistory asks a daemon, or reads the state directory where none answers.
+func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFlags, f status.Filter, path string,
+	read func(*history.Archive, status.Filter) ([]T, error), list func(A) []T,
+) ([]T, error) {
+	address, dir := flags.address, ""
+	if flags.config != "" {
+		cfg, err := s.loadConfig(flags.config)
+		if err != nil {
+			return nil, err
+		}
+		address, dir = reachable("http://"+cfg.Listen), cfg.StateDir
+	}
+	if address == "" {
+		address = "http://" + config.DefaultListen
+	}
+	var answer A
+	err := ask(ctx, address, path+"?"+f.Query().Encode(), &answer)
+	switch {
+	case err == nil && list(answer) == nil:
+		return nil, notWeir(address)
+	case err == nil:
+		return list(answer), nil
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return nil, err
+	case dir == "":
+		return nil, hinted(err, "start weir run, or give its --address, or its --config to read the state directory")
+	}
+	db, err := state.OpenReadOnly(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, hinted(fmt.Errorf("read history: there is none in %s", dir), "it begins when weir run starts with this configuration")
+	case errors.Is(err, state.ErrInUse):
+		return nil, hinted(err, "the daemon that has it does not answer at "+address+"; give its --address")
+	case err != nil:
+		return nil, err
+	}
+	fmt.Fprintf(s.stderr, "no daemon answers; reading %s\n", dir)
+	found, err := read(history.New(db, history.Options{}), f)
+	return found, errors.Join(err, db.Close())
+}
