@@ -38,7 +38,7 @@ var unwritten = map[string][]string{
 	},
 	// Those that bring their own launch template.
 	"fleet/mine AWSMachinePool": {
-		"foreignTemplate.lookup.kind derived", "group.capacityRebalance default", "group.mixedInstancesPolicy.onDemandBaseCapacity default", "group.refresh.strategy default",
+		"foreignOverrides.lookup.kind derived", "foreignTemplate.lookup.kind derived", "group.capacityRebalance default", "group.mixedInstancesPolicy.onDemandBaseCapacity default", "group.refresh.strategy default",
 		"group.subnets.kind derived", "group.tags[kubernetes.io/cluster/*] derived", "group.tags[sigs.k8s.io/*] derived",
 	},
 	"fleet/managed AWSManagedMachinePool": {

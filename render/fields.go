@@ -81,6 +81,7 @@ launchConfig.followImages                 config  metadata.annotations.weir~ami-
 launchConfig.pruneDisabled                config  metadata.annotations.weir~prune
 foreignTemplate.lookup.instanceType       pool    spec.mixedInstancesPolicy.overrides
 foreignTemplate.lookup.instanceType       pool    spec.instanceType
+foreignOverrides.*.lookup.instanceType    pool    spec.mixedInstancesPolicy.overrides
 launchTemplate.name                       pool    metadata.name
 launchTemplate.tags.*                     pool    spec.additionalTags.*
 launchTemplate.tags.*                     control spec.additionalTags.*
@@ -207,6 +208,8 @@ replicas.written                           default replicas is not written, so i
 replicas                                   default Cluster API's default, kept within the pool's bounds
 launchConfig.key.name                      derived the cluster's name, the template's, and a hash of what the pools have in common
 launchConfig                               default Kubernetes' own namespace, default
+foreignOverrides.*.lookup.kind             derived the launch template is looked up in EC2
+foreignOverrides.*.lookup.version          default the newest version, where none is written
 foreignTemplate.lookup.kind                derived the launch template is looked up in EC2
 foreignTemplate.lookup.version             default the newest version, where none is written
 launchTemplate.tags                        derived a tag that Cluster API Provider AWS sets

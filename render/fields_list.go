@@ -18,15 +18,18 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 			return []manifestField{{p.Options, spec.Join(at...)}}, true
 		}
 	}
-	if f := p.ForeignTemplate; f != nil && len(field) == 3 && field[0] == "foreignTemplate" {
-		switch field[2] {
+	i, rest, list := listed(field)
+	if f := p.ForeignTemplate; f != nil && len(field) > 1 && (field[0] == "foreignTemplate" || list == "foreignOverrides") {
+		if list != "" {
+			f = &p.ForeignOverrides[i]
+		}
+		switch field[len(field)-1] {
 		case "name":
 			return pool(f.NameField), true
 		case "version":
 			return pool(f.Field()), f.VersionField != nil
 		}
 	}
-	i, rest, list := listed(field)
 	t := p.LaunchTemplate
 	switch list {
 	case "launchTemplate.data.BlockDeviceMappings":

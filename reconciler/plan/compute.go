@@ -90,7 +90,9 @@ func (c *computation) pool(pool *intent.Pool) {
 	}
 	switch {
 	case pool.Group != nil:
-		c.planGroup(pool, want)
+		if pool, ok := c.withForeignOverrides(pool); ok {
+			c.planGroup(pool, want)
+		}
 	case pool.Nodegroup != nil:
 		c.planNodegroup(pool, want)
 	}

@@ -19,7 +19,7 @@ func (c *computation) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w 
 	}
 	t := a.Template
 	if pool.Group != nil {
-		c.usableByGroup(pool, t)
+		c.usableByGroup(pool, f, t)
 	} else {
 		c.usableByNodegroup(pool, t)
 	}
@@ -27,18 +27,72 @@ func (c *computation) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w 
 		ref: TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.Version)}, number: t.Version, found: true, foreign: true, hasImage: t.Image != nil,
 		template: Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
 	}
-	c.noteMoved(pool, w, inUse)
+	if len(inUse) > 0 {
+		c.noteMoved(pool, f, t, inUse[0])
+	}
 	return w, !c.blocked
+}
+
+// withForeignOverrides is a pool whose policy names, for the instance types of
+// one architecture, the version of the launch template that it brings along for
+// them. ok is false where a template cannot be used, which blocks the pool.
+func (c *computation) withForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok bool) {
+	if len(pool.ForeignOverrides) == 0 {
+		return pool, true
+	}
+	p, g, m := *pool, *pool.Group, *pool.Group.MixedInstancesPolicy
+	m.Overrides = slices.Clone(m.Overrides)
+	for i := range pool.ForeignOverrides {
+		f := &pool.ForeignOverrides[i]
+		a, answered := c.answer(pool, f.Lookup)
+		if !answered {
+			continue
+		}
+		t := a.Template
+		c.usableByGroup(pool, f, t)
+		has := c.overrideTemplate(g.Name, intent.SplitList(f.Lookup.InstanceType))
+		c.noteMoved(pool, f, t, has)
+		for j := range m.Overrides {
+			if slices.Contains(intent.SplitList(f.Lookup.InstanceType), m.Overrides[j].InstanceType) {
+				m.Overrides[j].LaunchTemplate = &intent.LaunchTemplateSpecification{ID: t.ID, Name: t.Name, Version: itoa(t.Version)}
+			}
+		}
+	}
+	g.MixedInstancesPolicy, p.Group = &m, &g
+	return &p, !c.blocked
+}
+
+// overrideTemplate is the launch template that a group has for the first of some
+// instance types.
+func (c *computation) overrideTemplate(group string, types []string) TemplateRef {
+	m := c.in.State.Groups[group].MixedInstancesPolicy
+	if m == nil {
+		return TemplateRef{}
+	}
+	for _, o := range m.Overrides {
+		if t := o.LaunchTemplate; t != nil && slices.Contains(types, o.InstanceType) {
+			return TemplateRef{ID: t.ID, Name: t.Name, Version: t.Version}
+		}
+	}
+	return TemplateRef{}
 }
 
 // Brought adds to names, by name or by id, the launch templates that the pools of
 // a set bring along.
 func Brought(set *intent.Set, names map[string]bool) {
 	for i := range set.Pools {
-		if f := set.Pools[i].ForeignTemplate; f != nil {
+		for _, f := range foreignTemplates(&set.Pools[i]) {
 			names[f.Lookup.Name] = true
 		}
 	}
+}
+
+// foreignTemplates are all launch templates that a pool brings along.
+func foreignTemplates(pool *intent.Pool) []intent.ForeignTemplate {
+	if pool.ForeignTemplate == nil {
+		return nil
+	}
+	return append([]intent.ForeignTemplate{*pool.ForeignTemplate}, pool.ForeignOverrides...)
 }
 
 // brought reports whether a pool brings the template along: it stays then, even
@@ -48,31 +102,32 @@ func (c *computation) brought(t Template) bool {
 		return true
 	}
 	return slices.ContainsFunc(c.in.Set.Pools, func(p intent.Pool) bool {
-		f := p.ForeignTemplate
-		return f != nil && (f.Lookup.Name == t.Name || f.Lookup.Name == t.ID)
+		return slices.ContainsFunc(foreignTemplates(&p), func(f intent.ForeignTemplate) bool { return f.Lookup.Name == t.Name || f.Lookup.Name == t.ID })
 	})
 }
 
 // noteMoved says that an alias means another version than the pool has: that is
 // why a rollout is due although nothing changed in Git.
-func (c *computation) noteMoved(pool *intent.Pool, w wantedVersion, inUse []TemplateRef) {
-	alias := pool.ForeignTemplate.Lookup.Version
-	if alias != intent.LatestVersion && alias != intent.DefaultVersion || len(inUse) == 0 {
+func (c *computation) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate, has TemplateRef) {
+	alias := f.Lookup.Version
+	if alias != intent.LatestVersion && alias != intent.DefaultVersion {
 		return
 	}
-	has := versionOf(w.template, inUse[0])
-	if has == 0 || has == w.number {
+	n := versionOf(Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default}, has)
+	if n == 0 || n == t.Version {
 		return
 	}
-	c.note(diag.Info, pool, pool.ForeignTemplate.Field(), "template-moved",
-		alias+" of the launch template "+w.template.Name+" is version "+w.version()+" now, and the pool has version "+itoa(has), "")
+	c.note(diag.Info, pool, f.Field(), "template-moved",
+		alias+" of the launch template "+t.Name+" is version "+itoa(t.Version)+" now, and the pool has version "+itoa(n), "")
 }
 
 // foreignField is the manifest field that a question about a foreign template
 // comes from.
 func foreignField(pool *intent.Pool, l intent.Lookup) intent.Path {
-	if f := pool.ForeignTemplate; f != nil && f.Lookup == l {
-		return f.NameField
+	for _, f := range foreignTemplates(pool) {
+		if f.Lookup == l {
+			return f.NameField
+		}
 	}
 	return nil
 }
@@ -87,16 +142,16 @@ func (c *computation) notUsable(pool *intent.Pool, t *ForeignTemplate, path inte
 
 // usableByGroup applies what Auto Scaling asks of a launch template:
 // CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
-func (c *computation) usableByGroup(pool *intent.Pool, t *ForeignTemplate) {
+func (c *computation) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
 	policy := pool.Group.MixedInstancesPolicy
 	if t.Image == nil {
-		c.notUsable(pool, t, nil, "it names no image, which an Auto Scaling group needs", "")
+		c.notUsable(pool, t, f.NameField, "it names no image, which an Auto Scaling group needs", "")
 	}
 	if t.Data.InstanceType == "" && !t.Requirements && (policy == nil || len(policy.Overrides) == 0) {
-		c.notUsable(pool, t, nil, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
+		c.notUsable(pool, t, f.NameField, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
 	}
 	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
-		c.notUsable(pool, t, nil, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy",
+		c.notUsable(pool, t, f.NameField, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy",
 			"make a version without instance market options")
 	}
 }

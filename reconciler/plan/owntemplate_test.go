@@ -229,3 +229,64 @@ func TestAnUnansweredForeignTemplateBlocksItsPool(t *testing.T) {
 		t.Errorf("refused: %v, %v", verbs(p), p.Diagnostics)
 	}
 }
+
+// perArchitecture is a pool with a launch template for each architecture, and
+// what there is of the two.
+func perArchitecture(armVersion int64) (intent.Pool, Input) {
+	pool := brings(groupPool("web", "", 2), intent.LatestVersion)
+	pool.ForeignTemplate.Lookup.InstanceType = "m5.large"
+	pool.Group.MixedInstancesPolicy = &intent.MixedInstances{Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "m6g.large"}}}
+	arm := *pool.ForeignTemplate
+	arm.Lookup.Name, arm.Lookup.InstanceType = "golden-arm", "m6g.large"
+	arm.NameField = intent.Path{"metadata", "annotations", "node.k8s.aws/launch-template-name.arm64"}
+	pool.ForeignOverrides = []intent.ForeignTemplate{arm}
+	in := answering(testInput(pool), golden(3))
+	in.Answers[arm.Lookup] = Answer{Template: &ForeignTemplate{ID: "lt-arm", Name: "golden-arm", Version: armVersion, Latest: armVersion,
+		Data: intent.TemplateData{ImageID: "ami-2"}, Image: &Image{ID: "ami-2", Architecture: "arm64"}}}
+	return pool, in
+}
+
+func TestATemplateForEachArchitecture(t *testing.T) {
+	m := newModel()
+	_, in := perArchitecture(5)
+	converge(t, m, in)
+	g := m.state.Groups["web"]
+	want := []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "m6g.large", LaunchTemplate: &intent.LaunchTemplateSpecification{ID: "lt-arm", Name: "golden-arm", Version: "5"}}}
+	if d := cmp.Diff(want, g.MixedInstancesPolicy.Overrides); d != "" {
+		t.Errorf("overrides (-want +got):\n%s", d)
+	}
+	if g.Template.ID != "lt-golden" {
+		t.Errorf("the group's template is %+v", g.Template)
+	}
+	// An instance of each: both run what they should.
+	g.Instances[0].Type, g.Instances[1].Type = "m5.large", "m6g.large"
+	g.Instances[1].Template = TemplateRef{ID: "lt-arm", Name: "golden-arm", Version: "5"}
+	m.state.Groups["web"] = g
+	if p, _ := m.pass(t, in); !p.Empty() {
+		t.Errorf("steps %v, want none", verbs(p))
+	}
+	// The template of one architecture moves: one rollout, of the instances of it.
+	_, moved := perArchitecture(6)
+	p, _ := m.pass(t, moved)
+	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" {
+		t.Fatalf("steps (-want +got):\n%s", d)
+	}
+	if p.Steps[0].Instances != 1 || !slices.Contains(codes(p), "template-moved") {
+		t.Errorf("%d instances, want 1; diagnostics %v", p.Steps[0].Instances, codes(p))
+	}
+}
+
+func TestATemplateOfOneArchitectureThatCannotBeUsedBlocksThePool(t *testing.T) {
+	m := newModel()
+	pool, in := perArchitecture(5)
+	in.Answers[pool.ForeignOverrides[0].Lookup].Template.Image = nil
+	p, _ := m.pass(t, in)
+	if !p.Empty() || p.Diagnostics[0].Code != "template-not-usable" || !strings.Contains(p.Diagnostics[0].Field, "launch-template-name.arm64") {
+		t.Errorf("steps %v, diagnostics %v", verbs(p), p.Diagnostics)
+	}
+	in.Answers[pool.ForeignOverrides[0].Lookup] = Answer{Code: "architecture-mismatch", Problem: "no"}
+	p, _ = m.pass(t, in)
+	if !p.Empty() || p.Diagnostics[0].Code != "architecture-mismatch" || !strings.Contains(p.Diagnostics[0].Field, "launch-template-name.arm64") {
+		t.Errorf("steps %v, diagnostics %v", verbs(p), p.Diagnostics)
+	}
+}

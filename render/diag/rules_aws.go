@@ -15,6 +15,7 @@ var awsRules = []rule{
 	{"not-launched", "i", "the launch template's instance type is not among the overrides that take its place", "Add it to the overrides if it is meant to be one of them."},
 	{"reserved-label", "w", "the key of a label or taint has a prefix that EKS keeps for itself", "Choose another key, or have the kubelet set the label."},
 	{"reserved-hook", "e", "a lifecycle hook has the name of one of EKS's own", "Choose another name."},
+	{"template-for-architecture", "e", "a pool brings launch templates for architectures, and none for that of an instance type", "Name one for that architecture, or another instance type."},
 	{"too-many-hooks", "e", "a pool has more lifecycle hooks than Auto Scaling takes", "Remove some of them."},
 	{"too-many-overrides", "e", "a mixed instances policy has more instance types than Auto Scaling takes", "Remove some of them, or divide the pool."},
 	{"too-many-taints", "e", "a pool has more taints than EKS takes", "Remove some of them."},

@@ -181,6 +181,9 @@ type Pool struct {
 	// that brings its own, which ForeignTemplate then names.
 	LaunchTemplate  *LaunchTemplate  `json:"launchTemplate,omitempty"`
 	ForeignTemplate *ForeignTemplate `json:"foreignTemplate,omitempty"`
+	// ForeignOverrides take the place of ForeignTemplate for the instance types
+	// that their lookups list, which are among those of the group's policy.
+	ForeignOverrides []ForeignTemplate `json:"foreignOverrides,omitempty"`
 	// Exactly one of Group and Nodegroup is set, as Kind says.
 	Group     *Group     `json:"group,omitempty"`
 	Nodegroup *Nodegroup `json:"nodegroup,omitempty"`
@@ -206,6 +209,9 @@ func (p *Pool) Lookups() []Lookup {
 	}
 	if f := p.ForeignTemplate; f != nil {
 		add(f.Lookup)
+	}
+	for i := range p.ForeignOverrides {
+		add(p.ForeignOverrides[i].Lookup)
 	}
 	if t := p.LaunchTemplate; t != nil {
 		add(t.Image, t.UserData.Cluster)

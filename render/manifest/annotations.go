@@ -99,7 +99,7 @@ const maxVersions = 9998
 // checkAnnotations reports keys of weir's that are misspelt, not carried by this
 // version, or on an object where they are not read.
 func checkAnnotations(a annotated, pool bool) {
-	known := []string{annotationPrune, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
+	known := []string{annotationPrune, annotationDelete, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
 	coming := []string{groupWeir + "/replace", annotationArchitecture}
 	for _, key := range slices.Sorted(maps.Keys(a.meta.Annotations)) {
 		if !strings.HasPrefix(key, groupWeir+"/") {

@@ -86,7 +86,7 @@ func checkAWSMachinePool(o *object[AWSMachinePoolSpec], r reporter) {
 	if p := s.RefreshPreferences; p != nil {
 		checkRefresh(r, p)
 	}
-	crossCheckGroup(r, s)
+	crossCheckGroup(r, s, byArchitecture(o.Metadata))
 }
 
 func checkRefresh(r reporter, p *RefreshPreferences) {

@@ -22,7 +22,7 @@ func crossCheckMachinePool(r reporter, s *MachinePoolSpec) {
 }
 
 // crossCheckGroup checks a pool of kind AWSMachinePool by itself.
-func crossCheckGroup(r reporter, s *AWSMachinePoolSpec) {
+func crossCheckGroup(r reporter, s *AWSMachinePoolSpec, byArchitecture bool) {
 	checkMixedPolicy(r, s)
 	checkZones(r, path("spec", "availabilityZones"), s.AvailabilityZones)
 	checkSubnetFilters(r, path("spec", "subnets"), s.Subnets)
@@ -30,7 +30,9 @@ func crossCheckGroup(r reporter, s *AWSMachinePoolSpec) {
 	checkHookQuotas(r, s.LifecycleHooks)
 	types := groupTypes(s)
 	checkKnownTypes(r, types)
-	checkOneArchitecture(r, launched(types))
+	if !byArchitecture {
+		checkOneArchitecture(r, launched(types))
+	}
 }
 
 // crossCheckNodegroup checks a pool of kind AWSManagedMachinePool by itself.

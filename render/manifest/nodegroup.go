@@ -28,14 +28,15 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 	asked := intent.Lookup{Kind: intent.EKSCluster, Name: c.eksName, Cluster: d.ClusterKey}
 	n := &intent.Nodegroup{
 		Name: b.nodegroupName(d, o), ClusterName: c.eksName, Cluster: asked,
-		Role:         intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, defaultNodeRole), Cluster: d.ClusterKey},
-		AMIType:      string(s.AMIType),
-		CapacityType: capacityTypes()[s.CapacityType],
-		InstanceType: text(s.InstanceType), Labels: maps.Clone(s.Labels), Taints: taints(s.Taints), UpdateConfig: updateConfig(s.UpdateConfig),
+		Role:           intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, defaultNodeRole), Cluster: d.ClusterKey},
+		AMIType:        string(s.AMIType),
+		CapacityType:   capacityTypes()[s.CapacityType],
+		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: text(s.InstanceType), Labels: maps.Clone(s.Labels), Taints: taints(s.Taints), UpdateConfig: updateConfig(s.UpdateConfig),
 		ReleaseVersion: text(s.AMIVersion), Version: d.version.short(),
 	}
 	d.Nodegroup = n
 	d.ownCapacity(o.Metadata)
+	d.noteDelete()
 	if s.DiskSize != nil {
 		n.DiskSize = *s.DiskSize
 	}

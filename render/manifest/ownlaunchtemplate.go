@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -123,7 +125,7 @@ func checkOwnKeys(r reporter, m Meta, source Object) {
 	for _, suffix := range ownArchitectures() {
 		k.check(r, suffix)
 		if key, _, ok := k.named(suffix); ok && suffix != "" {
-			r.unsupported(key.at, "a launch template for each architecture", "")
+			checkOwnArchitecture(r, key, source)
 		}
 	}
 	if c, ok := k[ownCapacity]; ok {
@@ -197,6 +199,18 @@ func templateVersionOf(s string) (version string, ok bool) {
 	return s, err == nil && n > 0 && strconv.FormatInt(n, 10) == s
 }
 
+// checkOwnArchitecture checks a key for one architecture: a group's overrides may
+// each have a launch template, a nodegroup has one.
+func checkOwnArchitecture(r reporter, key ownKey, source Object) {
+	if intent.PoolKind(r.ref.Kind) != intent.GroupPool {
+		r.error(key.at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: a nodegroup has one launch template", key.at), "make a pool for each architecture")
+		return
+	}
+	if overrides := path("spec", "mixedInstancesPolicy", "overrides"); !source.hasContent(overrides...) {
+		r.error(key.at, "incomplete", fmt.Sprintf("%s needs %s, whose instance types have the launch template of their architecture", key.at, overrides), "")
+	}
+}
+
 // checkOwnCapacity checks the capacity type against what else says it.
 func checkOwnCapacity(r reporter, c ownKey, source Object) {
 	key := ownTemplatePrefix + ownCapacity
@@ -247,12 +261,56 @@ func keyPlaces(k ownKeys) map[string]string {
 // boot the instance types; ok is false where it brings none.
 func (d *draft) ownTemplate(m Meta, types []typeField) bool {
 	k := readOwnKeys(reporter{to: &faults{}}, m)
-	var names []string
+	names, order := map[string][]string{}, []string{}
 	for _, t := range types {
-		names = append(names, t.name)
+		suffix := "." + instancetypes.Architecture(t.name)
+		if _, _, ok := k.named(suffix); !ok {
+			suffix = ""
+		}
+		if _, _, ok := k.named(suffix); !ok {
+			d.noOwnTemplate(k, t)
+			continue
+		}
+		if names[suffix] == nil && suffix != "" {
+			order = append(order, suffix)
+		}
+		names[suffix] = append(names[suffix], t.name)
 	}
-	d.ForeignTemplate = k.template("", names)
-	return d.ForeignTemplate != nil
+	d.ForeignTemplate = k.template("", names[""])
+	for _, suffix := range order {
+		if d.ForeignTemplate == nil { // the group itself needs one
+			d.ForeignTemplate = k.template(suffix, names[suffix])
+		} else {
+			d.ForeignOverrides = append(d.ForeignOverrides, *k.template(suffix, names[suffix]))
+		}
+	}
+	for _, suffix := range ownArchitectures()[1:] {
+		if key, _, ok := k.named(suffix); ok && len(names[suffix]) == 0 {
+			d.infra.info(key.at, "not-carried", fmt.Sprintf("%s has no effect: no instance type of the pool is %s", key.at, suffix[1:]), "")
+		}
+	}
+	return bringsTemplate(m)
+}
+
+// noOwnTemplate reports an instance type for which the pool brings no template.
+func (d *draft) noOwnTemplate(k ownKeys, t typeField) {
+	named, ok := k.namesTemplate()
+	if !ok {
+		return
+	}
+	arch, detail := instancetypes.Architecture(t.name), fmt.Sprintf("write %s%s for such types", ownTemplatePrefix, ownName)
+	if arch != "" {
+		detail = fmt.Sprintf("write %s%s.%s", ownTemplatePrefix, ownName, arch)
+	}
+	d.faults.add(Fault{Code: "template-for-architecture", Summary: fmt.Sprintf("%s %s is %s, for which the pool brings no launch template", t.at, t.name, cmp.Or(arch, "of an architecture that weir does not know")),
+		Detail: detail, Ref: d.Infrastructure, Path: t.at, Related: []RelatedField{{Ref: d.Infrastructure, Path: named.at, Message: "the template of another architecture"}}})
+}
+
+// byArchitecture says that a pool brings a template for one architecture, so that
+// its instance types may have several.
+func byArchitecture(m Meta) bool {
+	k := readOwnKeys(reporter{to: &faults{}}, m)
+	return slices.ContainsFunc(ownArchitectures()[1:], func(suffix string) bool { _, _, ok := k.named(suffix); return ok })
 }
 
 // template is the one that the keys of an architecture name, nil without one.
