@@ -8,6 +8,7 @@ package reconciler
 import (
 	"context"
 
+	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/workload"
@@ -53,6 +54,8 @@ type Desired struct {
 	// Workload is the cluster that the target's machines join, nil where weir was
 	// given no access to it.
 	Workload Workload
+	// Tokens is the same cluster where weir keeps join tokens in it, nil else.
+	Tokens jointoken.Cluster
 	// Touched says that the commit changed what the target renders.
 	Touched bool
 	// Set is nil where the source or the render gave nothing; Err or

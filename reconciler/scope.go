@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/diag"
@@ -27,8 +28,10 @@ const DefaultConcurrency = 8
 type Scope struct {
 	Cloud    Cloud
 	Resolver Resolver
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// Parameters is where join tokens are left for machines; nil keeps none.
+	Parameters jointoken.Parameters
+	Logger     *slog.Logger
+	Now        func() time.Time
 	// Concurrency is how many pools are applied at once, DefaultConcurrency if 0.
 	Concurrency int
 	// Strays has resources of targets that are not in the pass reported: the
@@ -46,6 +49,8 @@ type Scope struct {
 	clusters map[string]bool
 	// sent counts how often a client token was answered.
 	sent map[string]int
+	// keepers keep join tokens, by target.
+	keepers map[string]tokenKeeper
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }
@@ -106,6 +111,7 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 	s.keepInService(inService, &state)
 	s.strays(targets, reports, &state)
 	if mode == Apply {
+		s.joinTokens(ctx, targets, inputs, reports)
 		s.apply(ctx, reports)
 	}
 	for _, r := range reports {

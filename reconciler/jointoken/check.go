@@ -248,9 +248,9 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 	}
 	var gone []Parameter
 	for _, p := range params {
-		pool, known := poolOf(p.Name)
+		pool, known := c.keyOf(p.Name)
 		switch {
-		case wanted[p.Name] || !known:
+		case wanted[p.Name] || !known || c.req.Left[pool]:
 		case c.req.Standing[pool]:
 			before, had := c.until[pool]
 			c.keep(ctx, Pool{Key: pool, Parameter: p.Name})
@@ -265,13 +265,13 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 		return
 	}
 	for _, t := range c.tokens {
-		if t.pool != "" && !needed[t.pool] && !c.req.Standing[t.pool] {
+		if t.pool != "" && !needed[t.pool] && !c.req.Standing[t.pool] && !c.req.Left[t.pool] {
 			c.remove(ctx, t)
 		}
 	}
 	for _, p := range gone {
 		if err := c.keeper.Parameters.DeleteParameter(ctx, p.Name); err != nil {
-			pool, _ := poolOf(p.Name)
+			pool, _ := c.keyOf(p.Name)
 			c.problem(pool, "the parameter "+p.Name+", which no machine fetches any more, could not be deleted", err)
 			continue
 		}
@@ -279,13 +279,10 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 	}
 }
 
-// poolOf is the pool that a parameter is for: the end of its name.
-func poolOf(parameter string) (pool string, ok bool) {
-	parts := strings.Split(parameter, "/")
-	if len(parts) < 3 {
-		return "", false
-	}
-	return strings.Join(parts[len(parts)-2:], "/"), true
+// keyOf is the key that a parameter is for: the end of its name.
+func (c *check) keyOf(parameter string) (key string, ok bool) {
+	_, key, ok = strings.Cut(parameter, "/"+c.req.Owner+"/"+c.req.Target+"/")
+	return key, ok && key != ""
 }
 
 // problem says what failed. It is an error where machines that start now cannot

@@ -79,11 +79,12 @@ type Cluster interface {
 	DeleteSecret(ctx context.Context, namespace, name, uid string) error
 }
 
-// Pool is a pool whose machines fetch a token.
+// Pool is a pool, or several with one launch template, whose machines fetch a token.
 type Pool struct {
-	// Key is "namespace/name".
+	// Key names it: "namespace/name" of a pool.
 	Key string
-	// Parameter is the name of the parameter that they fetch.
+	// Parameter is the name of the parameter that they fetch. It ends in owner,
+	// target and key, with slashes between them.
 	Parameter string
 }
 
@@ -91,17 +92,18 @@ type Pool struct {
 type Request struct {
 	Owner, Source, Target string
 	Wanted                []Pool
-	// Standing says of pools ("namespace/name") that machines may start from an
-	// earlier launch template of theirs: what these fetch is kept too, whether
-	// Git still wants the pool or not.
+	// Standing says by key that machines may start from an earlier launch template:
+	// what these fetch is kept too, whether Git still wants the pool or not.
 	Standing map[string]bool
+	// Left are keys of which nothing is written or removed.
+	Left map[string]bool
 	// Prune lets go of what no pool needs any more.
 	Prune bool
 }
 
 // Result is what became of a request.
 type Result struct {
-	// Until says by pool how long the token holds that its machines fetch; pools
+	// Until says by key how long the token holds that its machines fetch; pools
 	// without a token that holds are not in it.
 	Until       map[string]time.Time
 	Diagnostics diag.List
@@ -160,8 +162,10 @@ func (r Request) mark() string {
 	for _, p := range r.Wanted {
 		parts = append(parts, "want "+p.Key+" "+p.Parameter)
 	}
-	for pool, stands := range r.Standing {
-		parts = append(parts, fmt.Sprint("stands ", pool, stands))
+	for i, keys := range []map[string]bool{r.Standing, r.Left} {
+		for key, on := range keys {
+			parts = append(parts, fmt.Sprint(i, key, on))
+		}
 	}
 	slices.Sort(parts)
 	return fmt.Sprint(r.Owner, r.Source, r.Target, r.Prune, parts)

@@ -15,11 +15,79 @@ type JoinTokens struct {
 	Prefix string
 }
 
-// JoinParameter names the parameter of AWS Systems Manager from which the
-// machines of a pool fetch their join token. The machines' launch template holds
-// it, so it changes with instance, target and pool alone.
-func (p Policy) JoinParameter(pool intent.Key) string {
-	return strings.Join([]string{p.JoinTokens.Prefix, p.Instance, p.Target, pool.Namespace, pool.Name}, "/")
+// JoinParameter names the parameter of AWS Systems Manager from which machines
+// fetch their join token. The machines' launch template holds it, so it changes
+// with instance, target and pool alone.
+func (p Policy) JoinParameter(key string) string {
+	return strings.Join([]string{p.JoinTokens.Prefix, p.Instance, p.Target, key}, "/")
+}
+
+// JoinKey says whose join token a pool's machines fetch: the pool's own, or that
+// of the AWSLaunchConfig whose template it shares.
+func JoinKey(pool *intent.Pool) string {
+	if pool.LaunchConfig != nil {
+		return "launch-config/" + pool.LaunchConfig.Key.String()
+	}
+	return pool.Key.String()
+}
+
+// JoinNeeds are the join tokens of a target, by what JoinKey returns.
+type JoinNeeds struct {
+	// Wanted holds the parameters that the wanted launch templates name.
+	Wanted map[string]string
+	// Standing says that machines may start from a launch template that names
+	// another parameter of the same key.
+	Standing map[string]bool
+	// Left are keys of pools that are paused: nothing of theirs is written.
+	Left map[string]bool
+}
+
+// JoinNeedsOf says which join tokens a target needs. converged names the pools
+// ("namespace/name") all of whose machines are as Git wants them.
+func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
+	n := JoinNeeds{Wanted: map[string]string{}, Standing: map[string]bool{}, Left: map[string]bool{}}
+	c := &computation{in: in}
+	settled := map[string]bool{}
+	clusters := map[intent.Key]bool{}
+	for i := range in.Set.Pools {
+		pool := &in.Set.Pools[i]
+		key := JoinKey(pool)
+		settled[pool.Key.String()] = converged[pool.Key.String()]
+		if c.holdOf(pool) != "" {
+			n.Left[key], n.Left[pool.Key.String()] = true, true
+			continue
+		}
+		if pool.LaunchTemplate != nil && pool.LaunchTemplate.UserData.FetchesToken && len(pool.Blocked) == 0 {
+			n.Wanted[key] = in.Policy.JoinParameter(key)
+			clusters[pool.ClusterKey] = true
+		}
+	}
+	if len(clusters) > 1 { // which of them the kubeconfig is of cannot be told
+		n.Wanted = map[string]string{}
+	}
+	stands := func(tags map[string]string) {
+		if tags[TagOwner] != in.Policy.Instance || tags[TagTarget] != in.Policy.Target {
+			return
+		}
+		if config := tags[TagLaunchConfig]; config != "" {
+			n.Standing["launch-config/"+config] = true
+		}
+		if pool := tags[TagPool]; pool != "" && !settled[pool] {
+			n.Standing[pool] = true
+		}
+	}
+	for _, g := range in.State.Groups {
+		stands(groupTagValues(g.Tags))
+	}
+	for _, g := range in.State.Nodegroups {
+		stands(g.Tags)
+	}
+	for _, t := range in.State.Templates {
+		if t.Tags[TagLaunchConfig] != "" {
+			stands(t.Tags)
+		}
+	}
+	return n
 }
 
 // fetches fills where a pool's machines fetch their join token into its user data.
@@ -37,7 +105,7 @@ func (c *computation) fetches(pool *intent.Pool, text string) (string, bool) {
 			return "", false
 		}
 	}
-	name := c.in.Policy.JoinParameter(pool.Key)
+	name := c.in.Policy.JoinParameter(JoinKey(pool))
 	c.profileNote(pool, name)
 	return strings.NewReplacer(intent.PlaceholderJoinParameter, name, intent.PlaceholderRegion, c.in.Policy.Region).Replace(text), true
 }

@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -156,6 +158,28 @@ func Parse(file string, text []byte) (*Kubeconfig, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+// ID changes with anything that a client is made of.
+func (k *Kubeconfig) ID() string {
+	h := sha256.New()
+	proxy := ""
+	if k.proxy != nil {
+		proxy = k.proxy.String()
+	}
+	fmt.Fprintf(h, "%q", []string{k.server.String(), k.serverName, proxy, string(k.ca), string(k.certificate), string(k.key), k.token, k.tokenFile})
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// hidden are the credentials in the kubeconfig.
+func (k *Kubeconfig) hidden() []string {
+	out := []string{k.token, string(k.key), base64.StdEncoding.EncodeToString(k.key)}
+	if k.proxy != nil {
+		if password, ok := k.proxy.User.Password(); ok {
+			out = append(out, password)
+		}
+	}
+	return out
 }
 
 func pick[T any](list []named[T], name string) (value T, ok bool) {

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,6 +43,8 @@ type Cluster struct {
 	// bearer token.
 	token     string
 	tokenFile string
+	// hidden are the credentials that stand in the kubeconfig.
+	hidden []string
 }
 
 // Open reads the kubeconfig file and returns a client of the cluster that its
@@ -52,10 +55,11 @@ func Open(file string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.open()
+	return c.Open()
 }
 
-func (k *Kubeconfig) open() (*Cluster, error) {
+// Open returns a client with the kubeconfig's server and credentials.
+func (k *Kubeconfig) Open() (*Cluster, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: k.serverName}
 	if len(k.ca) > 0 {
 		conf.RootCAs = x509.NewCertPool()
@@ -78,7 +82,7 @@ func (k *Kubeconfig) open() (*Cluster, error) {
 		t.Proxy = http.ProxyURL(k.proxy)
 	}
 	return &Cluster{
-		server: k.server, ca: k.ca, transport: t, token: k.token, tokenFile: k.tokenFile,
+		server: k.server, ca: k.ca, transport: t, token: k.token, tokenFile: k.tokenFile, hidden: k.hidden(),
 		client: &http.Client{Transport: t, Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // credentials go to the configured server and nowhere else
 		}},
@@ -91,6 +95,16 @@ func (c *Cluster) Server() string { return c.server.String() }
 // CA is the certificate authority of the kubeconfig in PEM, empty where it has
 // none and the system's are trusted.
 func (c *Cluster) CA() []byte { return c.ca }
+
+// Credentials are the secret values that the client authenticates with, to be kept
+// out of whatever is shown.
+func (c *Cluster) Credentials() []string {
+	token, err := c.bearer()
+	if err != nil {
+		token = c.token
+	}
+	return append(slices.Clone(c.hidden), token)
+}
 
 // Close lets go of idle connections.
 func (c *Cluster) Close() { c.transport.CloseIdleConnections() }

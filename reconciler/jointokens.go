@@ -1,0 +1,105 @@
+package reconciler
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/jointoken"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"golang.org/x/sync/errgroup"
+)
+
+// tokenKeeper keeps the tokens of a target in one cluster.
+type tokenKeeper struct {
+	cluster jointoken.Cluster
+	keeper  *jointoken.Keeper
+}
+
+// tokensTimeout bounds the keeping of one target's tokens in a pass: a cluster that
+// does not answer must not hold up what needs none.
+const tokensTimeout = 20 * time.Second
+
+// joinTokens keeps the join tokens of the targets before their steps run, so that
+// no machine starts without one. A pool without a token that holds gets no step
+// that could start a machine; what fails is in the report.
+func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []plan.Input, reports []*plan.Report) {
+	if s.Parameters == nil {
+		return
+	}
+	var g errgroup.Group
+	g.SetLimit(parallelScopes)
+	for i := range targets {
+		t := &targets[i]
+		if t.Tokens == nil || t.Set == nil || reports[i].Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.JoinTokens.Prefix == "" {
+			continue
+		}
+		g.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, tokensTimeout)
+			defer cancel()
+			s.keepTokens(ctx, t, inputs[i], reports[i])
+			return nil
+		})
+	}
+	_ = g.Wait() // what fails is in the reports
+}
+
+func (s *Scope) keepTokens(ctx context.Context, t *Desired, in plan.Input, r *plan.Report) {
+	converged := map[string]bool{}
+	for _, p := range r.Pools {
+		converged[p.Namespace+"/"+p.Name] = p.Converged
+	}
+	needs := plan.JoinNeedsOf(in, converged)
+	req := jointoken.Request{
+		Owner: t.Policy.Instance, Source: t.Policy.Source, Target: t.Policy.Target, Standing: needs.Standing, Left: needs.Left,
+		Prune: t.Policy.Prune.Enabled && in.Fleet.Whole,
+	}
+	for _, key := range slices.Sorted(maps.Keys(needs.Wanted)) {
+		req.Wanted = append(req.Wanted, jointoken.Pool{Key: key, Parameter: needs.Wanted[key]})
+	}
+	kept := s.tokenKeeper(t).Keep(ctx, req)
+	if kept.Writes > 0 {
+		s.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
+	}
+	// The keeper's own list is not changed.
+	r.Plan.Diagnostics = append(slices.Clone(r.Plan.Diagnostics), kept.Diagnostics...).Sorted()
+	r.Diagnostics = r.Plan.Diagnostics
+	s.awaitTokens(t, needs, kept, r)
+}
+
+// awaitTokens leaves the steps of pools without a token to a later pass.
+func (s *Scope) awaitTokens(t *Desired, needs plan.JoinNeeds, kept jointoken.Result, r *plan.Report) {
+	lacking := map[string]bool{}
+	for i := range t.Set.Pools {
+		pool := &t.Set.Pools[i]
+		key := plan.JoinKey(pool)
+		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(s.now()) {
+			lacking[pool.Key.String()] = true
+		}
+	}
+	for i := range r.Plan.Steps {
+		st := &r.Plan.Steps[i]
+		st.Later = st.Later || lacking[st.Pool] && st.Verb != plan.Delete
+	}
+	for i := range r.Pools {
+		if p := &r.Pools[i]; lacking[p.Namespace+"/"+p.Name] {
+			p.BootstrapReady = false
+		}
+	}
+}
+
+// tokenKeeper is the keeper of a target, a new one where its cluster changed.
+func (s *Scope) tokenKeeper(t *Desired) *jointoken.Keeper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, known := s.keepers[t.Policy.Target]
+	if !known || have.cluster != t.Tokens {
+		if s.keepers == nil {
+			s.keepers = map[string]tokenKeeper{}
+		}
+		have = tokenKeeper{t.Tokens, &jointoken.Keeper{Parameters: s.Parameters, Cluster: t.Tokens, Now: s.now}}
+		s.keepers[t.Policy.Target] = have
+	}
+	return have.keeper
+}
