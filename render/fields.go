@@ -60,6 +60,8 @@ keepVersions                              pool    metadata.annotations.weir~keep
 keepVersions                              machine metadata.annotations.weir~keep-versions
 adopt                                     pool    metadata.annotations.weir~adopt
 adopt                                     machine metadata.annotations.weir~adopt
+allowReplace                              pool    metadata.annotations.weir~replace
+allowReplace                              machine metadata.annotations.weir~replace
 followImages                              pool    metadata.annotations.weir~ami-policy
 followImages                              machine metadata.annotations.weir~ami-policy
 paused                                    pool    metadata.annotations.capi~paused

@@ -21,7 +21,7 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 
 // compute plans without regard to the gates.
 func compute(in Input) (plan *Plan, needs Needs) {
-	c := &computation{in: in, stuck: map[string]bool{}}
+	c := &computation{in: in, stuck: map[string]bool{}, homes: map[string]NodegroupName{}}
 	c.launchConfigs()
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
@@ -37,7 +37,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
 		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
-	p.Summary = c.summary()
+	p.homes, p.Summary = c.homes, c.summary()
 	return p, c.needs
 }
 
@@ -56,6 +56,10 @@ type computation struct {
 	// blocked is set once the current pool has an error: none of its steps stand.
 	blocked bool
 	// adopts says that the current pool takes something over.
+	// homes are the nodegroups that are what Git wants, by pool; replaces names the
+	// pool whose nodegroup is being replaced, by EKS cluster.
+	homes    map[string]NodegroupName
+	replaces map[string]string
 	adopts bool
 }
 

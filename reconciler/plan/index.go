@@ -11,6 +11,10 @@ type Index struct {
 	owned map[ownerKey]owned
 	// inUse holds the ids and names of templates that something launches from.
 	inUse map[string]bool
+	// ofPool and behind hold nodegroups, and the groups behind some, by the pool
+	// in their tags.
+	ofPool map[string][]NodegroupName
+	behind map[string][]string
 }
 
 // ownerKey is what three of weir's tags say together.
@@ -25,7 +29,7 @@ type owned struct {
 
 // NewIndex arranges s.
 func NewIndex(s *State) *Index {
-	x := &Index{owned: map[ownerKey]owned{}, inUse: map[string]bool{}}
+	x := &Index{owned: map[ownerKey]owned{}, inUse: map[string]bool{}, ofPool: map[string][]NodegroupName{}, behind: map[string][]string{}}
 	note := func(tags map[string]string, put func(*owned)) {
 		if tags[TagOwner] == "" {
 			return
@@ -50,6 +54,9 @@ func NewIndex(s *State) *Index {
 		}
 		own := map[string]string{TagOwner: g.Tags[TagOwner].Value, TagSource: g.Tags[TagSource].Value,
 			TagTarget: g.Tags[TagTarget].Value, TagPool: g.Tags[TagPool].Value}
+		if pool := own[TagPool]; pool != "" && g.Tags[tagNodegroup].Value != "" {
+			x.behind[pool] = append(x.behind[pool], name)
+		}
 		note(own, func(o *owned) { o.groups = append(o.groups, name) })
 	}
 	names := make([]NodegroupName, 0, len(s.Nodegroups))
@@ -60,6 +67,9 @@ func NewIndex(s *State) *Index {
 	for _, name := range names {
 		n := s.Nodegroups[name]
 		use(n.Template)
+		if pool := n.Tags[TagPool]; pool != "" {
+			x.ofPool[pool] = append(x.ofPool[pool], name)
+		}
 		note(n.Tags, func(o *owned) { o.nodegroups = append(o.nodegroups, name) })
 	}
 	for _, name := range sortedKeys(s.Templates) {

@@ -13,6 +13,7 @@ import (
 func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	n := pool.Nodegroup
 	name := NodegroupName{Cluster: n.ClusterName, Name: n.Name}
+	asked := len(c.needs.Nodegroups)
 	cluster, ok := c.answer(pool, n.Cluster)
 	if !ok {
 		return
@@ -22,46 +23,98 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	if !ok1 || !ok2 {
 		return
 	}
-	if c.unread(pool, "the nodegroup "+name.String(), c.in.State.Unread.nodegroup(name)) {
+	if c.unreadNodegroups(pool) {
 		return
 	}
-	observed, found := c.in.State.Nodegroups[name]
+	standing := c.standing(pool)
 	absent := c.in.State.Absent.Nodegroups[name]
-	if found {
-		claim := Claim{Resource: ManagedNodegroup, Name: n.Name, Cluster: n.ClusterName}
-		if o := c.in.Policy.owns(observed.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptNodegroup(pool, &observed, &o) {
-			c.conflict(pool, ManagedNodegroup, n.Name, o.why)
+	if len(standing) == 0 && (c.behindUnseen(pool) || !absent) {
+		if !absent {
+			c.needs.Nodegroups = append(c.needs.Nodegroups, name)
 		}
-	} else if !absent {
-		c.needs.Nodegroups = append(c.needs.Nodegroups, name)
 	}
 	var version wantedVersion
 	if want != nil || pool.ForeignTemplate != nil {
-		v, known := c.planTemplate(pool, want, []TemplateRef{observed.Template})
+		inUse := make([]TemplateRef, 0, len(standing))
+		for _, n := range standing {
+			inUse = append(inUse, n.Template)
+		}
+		v, known := c.planTemplate(pool, want, inUse)
 		if !known {
 			return
 		}
 		version = v
 	}
-	if c.blocked || (!found && !absent) {
+	if c.blocked || len(standing) == 0 && !absent {
 		return
 	}
 	w := wantNodegroup{pool: pool, version: version, hasTemplate: want != nil || version.foreign, hasImage: want != nil && want.data.ImageID != "" || version.hasImage,
 		role: role.RoleARN, subnets: subnets.Subnets, cluster: *cluster.Cluster}
-	if !found {
+	w.discovered = subnets.Discovered
+	if !w.hasTemplate {
+		if w.access = c.remoteAccess(w); c.blocked {
+			return
+		}
+	}
+	if len(standing) == 0 {
 		c.createNodegroup(w)
 		return
 	}
-	if subnets.Discovered && len(observed.SubnetIDs) > 0 {
-		w.subnets = observed.SubnetIDs // nobody wrote them, so those it has stay
-	}
 	before := len(c.steps)
-	c.updateNodegroup(w, observed)
-	if len(c.steps) > before && !observed.DescribedAtPass {
-		// What is remembered may be out of date, its owner included.
-		c.steps = c.steps[:before]
-		c.needs.Nodegroups = append(c.needs.Nodegroups, name)
+	c.existingNodegroups(w, standing)
+	for _, n := range standing {
+		if len(c.steps) > before && !n.DescribedAtPass {
+			// What is remembered may be out of date, its owner included.
+			c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
+		}
 	}
+	if len(c.needs.Nodegroups) > asked {
+		c.steps = c.steps[:before]
+	}
+}
+
+// standing returns the pool's nodegroups and blocks the pool where one of them is
+// not the target's to change.
+func (c *computation) standing(pool *intent.Pool) []Nodegroup {
+	claim := Claim{Resource: ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
+	out := c.in.nodegroupsOf(pool)
+	for i := range out {
+		if o := c.in.Policy.owns(out[i].Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptNodegroup(pool, &out[i], &o) {
+			c.conflict(pool, ManagedNodegroup, out[i].Name, o.why)
+		}
+	}
+	return out
+}
+
+// existingNodegroups plans a pool that has nodegroups: the one that is what Git
+// wants is the pool's, and the others have been replaced by it. Where none is, one
+// has to be replaced.
+func (c *computation) existingNodegroups(w wantNodegroup, standing []Nodegroup) {
+	serving := standing[0]
+	var differs []immutable
+	for i, have := range standing {
+		d := w.immutables(have)
+		if len(d) == 0 && have.Status != "DELETING" {
+			others := slices.Delete(slices.Clone(standing), i, i+1)
+			c.homes[w.pool.Key.String()] = have.NodegroupName
+			c.updateNodegroup(w, have)
+			if !c.blocked {
+				c.leave(w, others, have.Status == "ACTIVE", have.Name)
+			}
+			return
+		}
+		if i == 0 {
+			differs = d
+		}
+	}
+	switch {
+	case serving.Status == "ACTIVE", serving.Status == "DEGRADED":
+	case (serving.Status == "CREATE_FAILED" || serving.Status == "DELETE_FAILED") && w.pool.AllowReplace:
+	default:
+		c.updateNodegroup(w, serving) // it moves: what EKS makes of it comes first
+		return
+	}
+	c.replace(w, standing, differs)
 }
 
 // wantNodegroup is a wanted nodegroup with its lookups answered.
@@ -72,121 +125,40 @@ type wantNodegroup struct {
 	role                  string
 	subnets               []string
 	cluster               EKSCluster
+	// discovered says that nobody wrote the subnets.
+	discovered bool
+	// access is who may log in, without a launch template.
+	access *intent.RemoteAccess
+}
+
+// writtenSubnets are the subnets that a nodegroup must have, nil where nobody wrote
+// them: those that it has stay then.
+func (w wantNodegroup) writtenSubnets() []string {
+	if w.discovered {
+		return nil
+	}
+	return w.subnets
+}
+
+// instanceTypes are those that the nodegroup itself names.
+func (w wantNodegroup) instanceTypes() []string {
+	if t := w.pool.Nodegroup.InstanceType; t != "" {
+		return []string{t}
+	}
+	return w.pool.Nodegroup.InstanceTypes
 }
 
 func (w wantNodegroup) tags(p Policy) map[string]string {
 	return p.allTags(w.pool, w.pool.Nodegroup.Tags)
 }
 
-// bounds returns the sizes to create a nodegroup with.
-func (w wantNodegroup) bounds() (minSize, maxSize, desired int32) {
-	n := w.pool.Nodegroup
-	minSize, maxSize = n.MinSize.Value, n.MaxSize.Value
-	return minSize, maxSize, min(max(w.pool.Replicas.Value, minSize), maxSize)
-}
-
-func (c *computation) createNodegroup(w wantNodegroup) {
-	n := w.pool.Nodegroup
-	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
-		c.blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+"; its nodegroup is made once it is ACTIVE", "weir looks again at the next pass")
-		return
-	}
-	if !c.creatable(w) {
-		return
-	}
-	minSize, maxSize, desired := w.bounds()
-	ng := Nodegroup{
-		NodegroupName: NodegroupName{Cluster: n.ClusterName, Name: n.Name},
-		NodeRole:      w.role, SubnetIDs: w.subnets, MinSize: minSize, MaxSize: maxSize, DesiredSize: desired,
-		CapacityType: n.CapacityType, Labels: n.Labels, Taints: n.Taints, UpdateConfig: n.UpdateConfig,
-		NodeRepair: n.NodeRepair, Tags: w.tags(c.in.Policy),
-	}
-	// EKS refuses what the template's image or body already decides
-	// (CreateNodegroup's documentation of amiType, version and diskSize).
-	if !w.hasImage {
-		ng.AMIType, ng.Version, ng.ReleaseVersion = n.AMIType, n.Version, n.ReleaseVersion
-	}
-	if w.hasTemplate {
-		ng.Template = w.version.ref
-	} else {
-		ng.DiskSize, ng.RemoteAccess = n.DiskSize, c.remoteAccess(w)
-	}
-	if n.InstanceType != "" {
-		ng.InstanceTypes = []string{n.InstanceType}
-	}
-	if c.blocked {
-		return
-	}
-	changes := []Change{
-		infraChange(w.pool, "scaling.minSize", nil, minSize), infraChange(w.pool, "scaling.maxSize", nil, maxSize),
-		replicasChange(w.pool, nil, desired), infraChange(w.pool, "subnetIDs", nil, w.subnets),
-	}
-	if w.hasTemplate {
-		changes = append(changes, versionChanges(w.pool, TemplateRef{}, w.version)...)
-	}
-	for _, f := range []struct {
-		field, value string
-	}{{"amiType", ng.AMIType}, {"instanceType", n.InstanceType}, {"capacityType", ng.CapacityType}} {
-		if f.value != "" {
-			changes = append(changes, infraChange(w.pool, f.field, nil, f.value))
-		}
-	}
-	if ng.Version != "" {
-		changes = append(changes, versionChange(w.pool, nil, ng.Version))
-	}
-	c.step(w.pool, Step{Verb: Create, Resource: ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
-		Instances: int(desired), Changes: changes, Do: CreateNodegroup{Nodegroup: ng}})
-}
-
-// creatable refuses to make a nodegroup on another Kubernetes version than its
-// control plane's: CreateNodegroup takes no other.
-func (c *computation) creatable(w wantNodegroup) bool {
-	n := w.pool.Nodegroup
-	wanted, has := minorOf(n.Version), minorOf(w.cluster.Version)
-	switch {
-	case w.hasImage || n.Version == "" || w.cluster.Version == "" || wanted == has:
-		return true
-	case wanted > has:
-		c.blockf(w.pool, nil, "waits-for-control-plane", "the nodegroup "+n.Name+" wants Kubernetes "+n.Version+" and its control plane is on "+w.cluster.Version,
-			"upgrade the control plane first; weir looks again at the next pass")
-	default:
-		c.blockf(w.pool, nil, "nodegroup-version", "EKS makes new nodegroups on the control plane's Kubernetes version "+w.cluster.Version+" only, not on "+n.Version,
-			"write "+w.cluster.Version+" in spec.template.spec.version of the MachinePool")
-	}
-	return false
-}
-
-func (c *computation) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
-	n := w.pool.Nodegroup
-	if n.RemoteAccess == nil {
-		return nil
-	}
-	ra := *n.RemoteAccess
-	groups := slices.Clone(ra.SourceSecurityGroups)
-	for _, l := range n.RemoteAccessGroups {
-		a, ok := c.answer(w.pool, l)
-		if !ok {
-			return nil
-		}
-		groups = append(groups, a.SecurityGroups...)
-	}
-	ra.SourceSecurityGroups = sortedUnique(groups)
-	if len(ra.SourceSecurityGroups) == 0 && len(n.RemoteAccessGroups) > 0 {
-		// EKS takes an empty list for the whole Internet.
-		c.blockf(w.pool, intent.Path{"spec", "remoteAccess"}, "remote-access-open", "no security group was found that may log in, and an empty list would open SSH to everybody",
-			"name remoteAccess.sourceSecurityGroups, or write remoteAccess.public: true")
-		return nil
-	}
-	return &ra
-}
-
 // updateNodegroup plans the config and version updates of an existing
 // nodegroup. EKS runs one update at a time, so of two only the first runs in
 // this pass.
 func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
-	pool, n := w.pool, w.pool.Nodegroup
+	pool := w.pool
 	if put, remove := missingTags(w.tags(c.in.Policy), have.Tags); len(put)+len(remove) > 0 {
-		c.step(pool, Step{Verb: Update, Resource: ManagedNodegroup, Name: n.Name, Reason: "tags differ",
+		c.step(pool, Step{Verb: Update, Resource: ManagedNodegroup, Name: have.Name, Reason: "tags differ",
 			Changes: tagChanges(pool, put, remove, have.Tags),
 			Do:      TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Put: put, Remove: remove}})
 	}
@@ -194,18 +166,13 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 	switch have.Status {
 	case "ACTIVE", "DEGRADED":
 	case "CREATE_FAILED", "DELETE_FAILED":
-		c.note(diag.Error, pool, nil, "nodegroup-failed", "the nodegroup "+n.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
-			"mend the cause, then delete the nodegroup in EKS so that weir can make it anew")
+		c.failedNodegroup(w, have)
 		return
 	default:
 		return // it moves: looked at again after a delay
 	}
 	if have.Status == "DEGRADED" {
-		c.note(diag.Warning, pool, nil, "nodegroup-degraded", "the nodegroup "+n.Name+" is DEGRADED: "+healthText(have.HealthIssues), "")
-	}
-	c.immutable(w, have)
-	if c.blocked {
-		return
+		c.note(diag.Warning, pool, nil, "nodegroup-degraded", "the nodegroup "+have.Name+" is DEGRADED: "+healthText(have.HealthIssues), healthHint(have.HealthIssues))
 	}
 	config := c.configStep(w, have)
 	version := c.versionStep(w, have)
@@ -248,7 +215,7 @@ func (c *computation) failedBefore(w wantNodegroup, have Nodegroup) bool {
 		return false
 	case u.Status == "Failed" || u.Status == "Cancelled":
 		c.note(diag.Error, w.pool, nil, "nodegroup-update-failed", "the update "+u.ID+" of the nodegroup "+have.Name+" ended as "+u.Status+": "+healthText(u.Errors),
-			"change the pool in Git, or restart weir to try once more")
+			cmpOr(healthHint(u.Errors), "mend what the message names")+"; a change of the pool in Git tries again, and so does weir reconcile --retry")
 		return true
 	}
 	return u.Status == "InProgress"

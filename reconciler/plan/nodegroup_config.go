@@ -44,14 +44,14 @@ func (c *computation) configStep(w wantNodegroup, have Nodegroup) []Step {
 	if len(changes) == 0 {
 		return nil
 	}
-	return []Step{{Verb: Update, Resource: ManagedNodegroup, Name: n.Name, Reason: reason(changes), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+	return []Step{{Verb: Update, Resource: ManagedNodegroup, Name: have.Name, Reason: reason(changes), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
 }
 
-// scaling holds the sizes that are written and keeps the others as observed,
-// moved only as far as the bounds ask.
-func (c *computation) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+// sizes holds those that are written and keeps the others as observed, moved only
+// as far as the bounds ask.
+func (w wantNodegroup) sizes(have Nodegroup) (minSize, maxSize, desired int32) {
 	pool, n := w.pool, w.pool.Nodegroup
-	minSize, maxSize, desired := have.MinSize, have.MaxSize, have.DesiredSize
+	minSize, maxSize, desired = have.MinSize, have.MaxSize, have.DesiredSize
 	if n.MinSize.Written {
 		minSize = n.MinSize.Value
 	}
@@ -67,20 +67,26 @@ func (c *computation) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegrou
 	if !n.MaxSize.Written {
 		maxSize = max(maxSize, desired, minSize)
 	}
-	desired = min(max(desired, minSize), maxSize)
+	return minSize, maxSize, min(max(desired, minSize), maxSize)
+}
+
+func (c *computation) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+	pool := w.pool
+	minSize, maxSize, desired := w.sizes(have)
 	if minSize == have.MinSize && maxSize == have.MaxSize && desired == have.DesiredSize {
 		return
 	}
 	u.MinSize, u.MaxSize, u.DesiredSize = &minSize, &maxSize, &desired
-	for _, ch := range []Change{
+	*changes = append(*changes, sizeChanges(pool, have, minSize, maxSize, desired)...)
+}
+
+// sizeChanges are those of the three sizes that differ.
+func sizeChanges(pool *intent.Pool, have Nodegroup, minSize, maxSize, desired int32) []Change {
+	return slices.DeleteFunc([]Change{
 		infraChange(pool, "scaling.minSize", have.MinSize, minSize),
 		infraChange(pool, "scaling.maxSize", have.MaxSize, maxSize),
 		replicasChange(pool, have.DesiredSize, desired),
-	} {
-		if ch.From != ch.To {
-			*changes = append(*changes, ch)
-		}
-	}
+	}, func(ch Change) bool { return ch.From == ch.To })
 }
 
 func fieldPath(field string) intent.Path {

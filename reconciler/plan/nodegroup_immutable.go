@@ -1,63 +1,84 @@
 package plan
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// immutable refuses a change of what EKS cannot change in place.
-func (c *computation) immutable(w wantNodegroup, have Nodegroup) {
-	n := w.pool.Nodegroup
-	refuse := func(path intent.Path, from, to any) {
-		c.blockf(w.pool, append(intent.Path{"spec"}, path...), "nodegroup-immutable",
-			"EKS cannot change "+path.String()+" of the nodegroup "+n.Name+" in place (it is "+text(from)+", wanted "+text(to)+")",
-			"put the old value back, or give the pool another eksNodegroupName")
-	}
-	if !slices.Equal(have.SubnetIDs, w.subnets) {
-		refuse(intent.Path{"subnetIDs"}, join(have.SubnetIDs), join(w.subnets))
-	}
-	if have.CapacityType != n.CapacityType {
-		refuse(intent.Path{"capacityType"}, have.CapacityType, n.CapacityType)
-	}
-	if have.NodeRole != w.role {
-		refuse(intent.Path{"roleName"}, have.NodeRole, w.role)
-	}
-	if !w.hasImage && n.AMIType != "" && have.AMIType != n.AMIType {
-		refuse(intent.Path{"amiType"}, have.AMIType, n.AMIType)
-	}
-	if (have.Template.ID != "") != w.hasTemplate {
-		refuse(intent.Path{"awsLaunchTemplate"}, have.Template.Name, w.version.ref.Name)
-		return
-	}
-	if f := w.pool.ForeignTemplate; f != nil && have.Template.ID != w.version.template.ID {
-		c.blockf(w.pool, f.NameField, "nodegroup-immutable", "EKS cannot give the nodegroup "+n.Name+" another launch template in place (it has "+quote(have.Template.Name)+", wanted "+quote(w.version.template.Name)+")",
-			"name the old one, or give the pool another eksNodegroupName")
-	} else if w.hasTemplate && w.version.found && have.Template.ID != w.version.template.ID {
-		refuse(intent.Path{"awsLaunchTemplate", "name"}, have.Template.Name, w.version.template.Name)
-	}
-	if n.InstanceType != "" && !reflect.DeepEqual(have.InstanceTypes, []string{n.InstanceType}) {
-		refuse(intent.Path{"instanceType"}, join(have.InstanceTypes), n.InstanceType)
-	}
-	if w.version.foreign && !w.hasImage && have.AMIType == customImage {
-		refuse(intent.Path{"amiType"}, have.AMIType, cmpOr(n.AMIType, "an image of EKS"))
-	}
-	if w.hasImage && have.AMIType != "" && have.AMIType != customImage {
-		refuse(intent.Path{"amiType"}, have.AMIType, customImage)
-	}
-	if !w.hasTemplate {
-		if want := c.remoteAccess(w); !sameAccess(have.RemoteAccess, want) {
-			refuse(intent.Path{"remoteAccess"}, accessText(have.RemoteAccess), accessText(want))
-		}
-	}
-	if !w.hasTemplate && n.DiskSize != 0 && have.DiskSize != n.DiskSize {
-		refuse(intent.Path{"diskSize"}, itoa(have.DiskSize), itoa(n.DiskSize))
-	}
+// immutable is a field of a nodegroup that differs and that EKS cannot change in
+// place: UpdateNodegroupConfig and UpdateNodegroupVersion take no such member.
+type immutable struct {
+	field string
+	// path is the manifest field.
+	path     intent.Path
+	from, to string
 }
 
-func sameAccess(have, want *intent.RemoteAccess) bool {
-	return accessText(have) == accessText(want)
+// immutables returns the fields of a nodegroup that differ and cannot be changed.
+// What Git leaves to EKS never differs.
+func (w wantNodegroup) immutables(have Nodegroup) []immutable {
+	n := w.pool.Nodegroup
+	var out []immutable
+	differ := func(field, from, to string) {
+		path := intent.Path{"spec"}.Join(fieldPath(field)...)
+		out = append(out, immutable{field: field, path: path, from: from, to: to})
+	}
+	if subnets := w.writtenSubnets(); len(subnets) > 0 && !slices.Equal(have.SubnetIDs, subnets) {
+		differ("subnetIDs", join(have.SubnetIDs), join(subnets))
+	}
+	if have.CapacityType != n.CapacityType {
+		differ("capacityType", have.CapacityType, n.CapacityType)
+	}
+	if have.NodeRole != w.role {
+		differ("roleName", have.NodeRole, w.role)
+	}
+	if !w.hasImage && n.AMIType != "" && have.AMIType != n.AMIType {
+		differ("amiType", have.AMIType, n.AMIType)
+	}
+	if (have.Template.ID != "") != w.hasTemplate {
+		differ("awsLaunchTemplate", have.Template.Name, w.version.ref.Name)
+		return out
+	}
+	if f := w.pool.ForeignTemplate; f != nil && have.Template.ID != w.version.template.ID {
+		out = append(out, immutable{field: "launch template", path: f.NameField, from: have.Template.Name, to: w.version.template.Name})
+	} else if w.hasTemplate && f == nil && (w.version.found && have.Template.ID != w.version.template.ID || !w.version.found) {
+		to := w.version.ref.Name
+		if to == have.Template.Name {
+			to += ", made anew"
+		}
+		differ("awsLaunchTemplate.name", have.Template.Name, to)
+	}
+	if types := w.instanceTypes(); len(types) > 0 && !slices.Equal(have.InstanceTypes, types) {
+		differ("instanceType", join(have.InstanceTypes), join(types))
+	}
+	if w.version.foreign && !w.hasImage && have.AMIType == customImage {
+		differ("amiType", have.AMIType, cmpOr(n.AMIType, "an image of EKS"))
+	}
+	if w.hasImage && have.AMIType != "" && have.AMIType != customImage {
+		differ("amiType", have.AMIType, customImage)
+	}
+	if w.hasTemplate {
+		return out
+	}
+	if from, to := accessText(have.RemoteAccess), accessText(w.access); from != to {
+		differ("remoteAccess", from, to)
+	}
+	if n.DiskSize != 0 && have.DiskSize != n.DiskSize {
+		differ("diskSize", itoa(have.DiskSize), itoa(n.DiskSize))
+	}
+	return out
+}
+
+// immutableReason says in a few words why a nodegroup is replaced.
+func immutableReason(differs []immutable) string {
+	fields := make([]string, 0, len(differs))
+	for _, d := range differs {
+		if !slices.Contains(fields, d.field) {
+			fields = append(fields, d.field)
+		}
+	}
+	return "EKS cannot change in place: " + join(fields)
 }
 
 // accessText says who may log in; EKS shows an empty block where nobody may.
@@ -66,11 +87,4 @@ func accessText(a *intent.RemoteAccess) string {
 		return ""
 	}
 	return "key " + a.EC2SSHKey + " from " + join(sortedUnique(slices.Clone(a.SourceSecurityGroups)))
-}
-
-func text(v any) string {
-	if s, ok := v.(string); ok {
-		return quote(s)
-	}
-	return "?"
 }

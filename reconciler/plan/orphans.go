@@ -76,8 +76,8 @@ func (c *computation) inPlace(o orphan) bool {
 	if c.stuck[o.pool] {
 		return true
 	}
-	if n := pool.Nodegroup; n != nil {
-		have, ok := c.in.State.Nodegroups[NodegroupName{Cluster: n.ClusterName, Name: n.Name}]
+	if pool.Nodegroup != nil {
+		have, ok := c.in.State.Nodegroups[c.homes[o.pool]]
 		return !ok || have.Status != "ACTIVE"
 	}
 	have, ok := c.in.State.Groups[pool.Group.Name]
@@ -232,7 +232,7 @@ func (c *computation) findOrphans() []orphan {
 	for _, name := range mine.nodegroups {
 		n := c.in.State.Nodegroups[name]
 		claim := Claim{Resource: ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
-		if c.wanted(claim) || n.Status == "DELETING" {
+		if c.wanted(claim) || n.Status == "DELETING" || c.replaceable(name, n.Tags) {
 			continue
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.

@@ -167,6 +167,9 @@ type PoolStatus struct {
 	FailureMessage        string      `json:"failureMessage,omitempty"`
 	Conditions            []Condition `json:"conditions"`
 
+	// Nodegroup is what EKS says of a managed pool; nil while there is none.
+	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
+
 	// Rollout is set while an instance refresh or nodegroup update moves.
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 	// LastRollout is the newest instance refresh or nodegroup update, moving or

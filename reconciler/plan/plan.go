@@ -106,6 +106,8 @@ type Plan struct {
 	Secretless bool
 	// Granted says that an approval let the plan run.
 	Granted bool
+	// homes are the nodegroups that are what Git wants, by pool.
+	homes map[string]NodegroupName
 }
 
 // Summary counts pools by their gravest verb.

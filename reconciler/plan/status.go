@@ -13,8 +13,14 @@ import (
 func Statuses(in Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
+	f.homes = p.homes
+	if in.Index == nil {
+		in.Index = NewIndex(in.State)
+	}
 	for i := range in.Set.Pools {
-		out = append(out, f.status(in, &in.Set.Pools[i]))
+		s := f.status(in, &in.Set.Pools[i])
+		s.Conditions = withDrift(s.Conditions, p, &in.Set.Pools[i])
+		out = append(out, s)
 	}
 	return append(out, deleting(in, p)...)
 }
@@ -23,6 +29,7 @@ func Statuses(in Input, p *Plan) []PoolStatus {
 type findings struct {
 	pending map[string]bool             // pools with steps
 	errors  map[string]*diag.Diagnostic // the first error of an object
+	homes   map[string]NodegroupName    // the nodegroup that is what Git wants, by pool
 }
 
 func findingsOf(p *Plan) findings {
@@ -59,6 +66,7 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 		}
 	}
 	failure := s.failure(f, pool)
+	nodegroups := f.nodegroupsFor(in, pool)
 	moving := false
 	switch {
 	case s.FailureReason == codeConflict:
@@ -67,13 +75,13 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	case pool.Group != nil:
 		moving = s.fromGroup(in, pool)
 	case pool.Nodegroup != nil:
-		moving = s.fromNodegroup(in, pool)
+		moving = s.fromNodegroup(in, pool, nodegroups)
 	}
 	s.UnavailableReplicas = max(0, s.DesiredReplicas-s.AvailableReplicas)
 	pending := f.pending[pool.Key.String()]
 	s.Converged = s.InfrastructureReady && !moving && !pending && failure == nil && s.ReadyReplicas >= s.DesiredReplicas
 	s.Phase = s.phase(pool, failure != nil)
-	s.Conditions = s.conditions(in, pool, moving, pending, failure)
+	s.Conditions = s.conditions(in, pool, nodegroups, moving, pending, failure)
 	return s
 }
 
@@ -131,28 +139,40 @@ func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []Instance) {
 	slices.SortFunc(s.NodeRefs, func(a, b NodeRef) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool) (moving bool) {
-	name := NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}
-	n, ok := in.State.Nodegroups[name]
-	if !ok {
+// fromNodegroup takes the pool's nodegroups, the one that is what Git wants first.
+// While it is replaced, the machines of all are the pool's.
+func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []Nodegroup) (moving bool) {
+	s.Nodegroup = nodegroupStatus(all)
+	if len(all) == 0 {
 		return false
 	}
+	n := all[0]
 	s.DesiredReplicas = n.DesiredSize
 	s.LaunchTemplateVersion = n.Template.Version
-	s.InfrastructureReady = n.Status == "ACTIVE" || n.Status == "UPDATING" || n.Status == "DEGRADED"
 	groups := 0
-	for _, g := range n.GroupNames {
-		if have, known := in.State.Groups[g]; known {
-			groups++
+	for i, one := range all {
+		s.InfrastructureReady = s.InfrastructureReady || nodegroupRank(one) == 0
+		for _, g := range one.GroupNames {
+			have, known := in.State.Groups[g]
+			if !known {
+				continue
+			}
+			if i == 0 {
+				groups++
+			}
 			s.count(in, pool, have.Instances)
 		}
 	}
-	u, read := in.State.Updates[name]
+	u, read := in.State.Updates[n.NodegroupName]
 	if read && u.ID != "" {
 		s.LastRollout = &RolloutStatus{ID: u.ID, Status: u.Status, Message: healthText(u.Errors)}
 	}
 	if n.Status == "UPDATING" {
 		s.Rollout = &RolloutStatus{ID: u.ID, Status: n.Status, Message: u.Type}
 	}
-	return n.Status == "CREATING" || n.Status == "UPDATING" || n.Status == "DELETING" || groups == 0 || s.ReadyReplicas != n.DesiredSize
+	switch n.Status {
+	case "CREATING", "UPDATING", "DELETING":
+		return true
+	}
+	return len(all) > 1 || groups == 0 || s.ReadyReplicas != n.DesiredSize
 }

@@ -54,7 +54,7 @@ func truth(ok bool) string {
 	return "False"
 }
 
-func (s *PoolStatus) conditions(in Input, pool *intent.Pool, moving, pending bool, failure *diag.Diagnostic) []Condition {
+func (s *PoolStatus) conditions(in Input, pool *intent.Pool, nodegroups []Nodegroup, moving, pending bool, failure *diag.Diagnostic) []Condition {
 	ready := Condition{Type: conditionReady, Status: truth(s.Converged)}
 	switch {
 	case s.Converged:
@@ -73,7 +73,7 @@ func (s *PoolStatus) conditions(in Input, pool *intent.Pool, moving, pending boo
 		out = append(out, s.groupCondition(in, pool, failure))
 	}
 	if pool.Nodegroup != nil {
-		out = append(out, s.nodegroupCondition(in, pool, failure))
+		out = append(out, s.nodegroupCondition(in, pool, nodegroups, failure))
 		role := Condition{Type: conditionRoles, Status: "True"}
 		if a := in.Answers[pool.Nodegroup.Role]; pool.Nodegroup.Role.Kind != "" && a.RoleARN == "" {
 			role = Condition{Type: conditionRoles, Status: "False", Severity: "Error", Reason: "IAMNodegroupRolesReconciliationFailed", Message: a.Problem}
@@ -115,9 +115,12 @@ func (s *PoolStatus) groupCondition(in Input, pool *intent.Pool, failure *diag.D
 	return c
 }
 
-func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
+func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []Nodegroup, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionNodegroup, Status: truth(s.InfrastructureReady)}
-	n := in.State.Nodegroups[NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}]
+	var n Nodegroup
+	if len(all) > 0 {
+		n = all[0]
+	}
 	switch {
 	case n.Status == "DEGRADED" || failure != nil && !s.InfrastructureReady:
 		c.Status, c.Severity, c.Reason = "False", "Error", "EKSNodegroupReconciliationFailed"

@@ -41,7 +41,7 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 	if len(changes) == 0 {
 		return nil
 	}
-	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: n.Name, Reason: reason(changes), Disruptive: true,
+	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: reason(changes), Disruptive: true,
 		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
 }
 
@@ -53,14 +53,14 @@ func (c *computation) nextVersion(w wantNodegroup, have Nodegroup) (next string,
 	case n.Version == "" || wanted == has:
 		return "", true
 	case wanted < has:
-		c.note(diag.Error, pool, nil, "nodegroup-downgrade", "EKS cannot take the nodegroup "+n.Name+" from Kubernetes "+have.Version+" back to "+n.Version,
+		c.note(diag.Error, pool, nil, "nodegroup-downgrade", "EKS cannot take the nodegroup "+have.Name+" from Kubernetes "+have.Version+" back to "+n.Version,
 			"write "+have.Version+" in spec.template.spec.version of the MachinePool")
 		return "", false
 	}
 	next = nextMinor(have.Version)
 	if minorOf(next) > minorOf(w.cluster.Version) {
 		c.note(diag.Warning, pool, nil, "waits-for-control-plane",
-			"the nodegroup "+n.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
+			"the nodegroup "+have.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
 		return "", true
 	}
 	return next, true

@@ -42,7 +42,7 @@ var planRules = []rule{
 	{"nodegroup-degraded", "w", "EKS says that a nodegroup is degraded", "Mend what the message of EKS names."},
 	{"nodegroup-downgrade", "e", "EKS takes no nodegroup back to an older Kubernetes version", "Write the version that it has, or make another pool."},
 	{"nodegroup-failed", "e", "EKS could not make or delete a nodegroup", "Mend what the message of EKS names, then delete the nodegroup so that it is made anew."},
-	{"nodegroup-immutable", "e", "EKS cannot change a field of a nodegroup in place", "Put the old value back, or give the pool another eksNodegroupName."},
+	{"nodegroup-immutable", "e", "EKS cannot change a field of a nodegroup in place", "Put the old value back, or write the annotation weir.dev/replace: allowed, which has a new nodegroup made beside the old one and that one deleted once the new one is ACTIVE."},
 	{"nodegroup-update-failed", "e", "an update of a nodegroup failed", "Mend what the message of EKS names; a change of the pool tries again."},
 	{"nodegroup-version", "e", "EKS makes new nodegroups on the control plane's Kubernetes version only", "Write that version in the MachinePool."},
 	{"nodes-unread", "w", "the nodes of the workload cluster could not be read", "Look at the target's kubeconfigFile: its user needs to list nodes; readiness is that of the instances until then."},

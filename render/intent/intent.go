@@ -162,6 +162,9 @@ type Pool struct {
 	// FollowImages is weir.dev/ami-policy: follow: a newly published image is
 	// rolled out. Otherwise the image stays until the manifests change.
 	FollowImages bool `json:"followImages,omitempty"`
+	// AllowReplace is weir.dev/replace: allowed: what AWS cannot change in place is
+	// made anew beside it, and the old one deleted.
+	AllowReplace bool `json:"allowReplace,omitempty"`
 	// Adopt is weir.dev/adopt: "true": what the pool's names belong to already is
 	// taken over, where the target's configuration allows it.
 	Adopt bool `json:"adopt,omitempty"`

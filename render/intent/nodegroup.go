@@ -22,11 +22,13 @@ type Nodegroup struct {
 	ReleaseVersion string `json:"releaseVersion,omitempty"`
 	// Version is the Kubernetes version as major.minor, empty to follow the
 	// control plane at creation.
-	Version      string            `json:"version,omitempty"`
-	CapacityType string            `json:"capacityType"`
-	InstanceType string            `json:"instanceType,omitempty"`
-	DiskSize     int32             `json:"diskSize,omitempty"`
-	Labels       map[string]string `json:"labels,omitempty"`
+	Version      string `json:"version,omitempty"`
+	CapacityType string `json:"capacityType"`
+	InstanceType string `json:"instanceType,omitempty"`
+	// InstanceTypes are several, in EKS's order of preference; InstanceType is then empty.
+	InstanceTypes []string          `json:"instanceTypes,omitempty"`
+	DiskSize      int32             `json:"diskSize,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
 	// Taints are sorted by key, then effect.
 	Taints       []Taint       `json:"taints,omitempty"`
 	RemoteAccess *RemoteAccess `json:"remoteAccess,omitempty"`

@@ -22,6 +22,7 @@ const (
 	annotationKeepVersions = groupWeir + "/keep-versions"
 	annotationAMIPolicy    = groupWeir + "/ami-policy"
 	annotationAdopt        = groupWeir + "/adopt"
+	annotationReplace      = groupWeir + "/replace"
 	annotationArchitecture = groupWeir + "/architecture"
 )
 
@@ -74,6 +75,16 @@ func readAnnotations(objects []annotated, p *intent.Pool) {
 			in.error(annotationPath(annotationAdopt), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationAdopt, v), `it must be "true" or "false", in quotes`)
 		}
 	}
+	if v, in, ok := annotation(objects, annotationReplace); ok {
+		p.AllowReplace = v == "allowed"
+		switch {
+		case v != "allowed":
+			in.error(annotationPath(annotationReplace), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", annotationReplace, v), `it must be "allowed"`)
+		case p.Kind == intent.GroupPool:
+			in.info(annotationPath(annotationReplace), "not-carried", "annotation "+annotationReplace+" has no effect on an AWSMachinePool", "an Auto Scaling group can be changed in place")
+			p.AllowReplace = false
+		}
+	}
 	if v, in, ok := annotation(objects, annotationAMIPolicy); ok {
 		p.FollowImages = v == "follow"
 		if v != "follow" && v != "keep" {
@@ -99,8 +110,8 @@ const maxVersions = 9998
 // checkAnnotations reports keys of weir's that are misspelt, not carried by this
 // version, or on an object where they are not read.
 func checkAnnotations(a annotated, pool bool) {
-	known := []string{annotationPrune, annotationDelete, annotationKeepVersions, annotationAMIPolicy, annotationAdopt}
-	coming := []string{groupWeir + "/replace", annotationArchitecture}
+	known := []string{annotationPrune, annotationDelete, annotationKeepVersions, annotationAMIPolicy, annotationAdopt, annotationReplace}
+	coming := []string{annotationArchitecture}
 	for _, key := range slices.Sorted(maps.Keys(a.meta.Annotations)) {
 		if !strings.HasPrefix(key, groupWeir+"/") {
 			continue

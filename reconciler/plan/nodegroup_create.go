@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// bounds returns the sizes to create a nodegroup with: where old is set, in the
+// place of that one, which says what Git does not.
+func (w wantNodegroup) bounds(old *Nodegroup) (minSize, maxSize, desired int32) {
+	n := w.pool.Nodegroup
+	if old != nil {
+		return w.sizes(*old)
+	}
+	minSize, maxSize = n.MinSize.Value, n.MaxSize.Value
+	return minSize, maxSize, min(max(w.pool.Replicas.Value, minSize), maxSize)
+}
+
+func (c *computation) createNodegroup(w wantNodegroup) {
+	n := w.pool.Nodegroup
+	ng, ok := c.newNodegroup(w, n.Name, nil)
+	if !ok {
+		return
+	}
+	c.step(w.pool, Step{Verb: Create, Resource: ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
+		Instances: int(ng.DesiredSize), Changes: creationChanges(w, ng), Do: CreateNodegroup{Nodegroup: ng}})
+}
+
+// newNodegroup is what to ask EKS for; old is the nodegroup in whose place it
+// comes, nil where there is none.
+func (c *computation) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (ng Nodegroup, ok bool) {
+	n := w.pool.Nodegroup
+	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
+		c.blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+"; its nodegroup is made once it is ACTIVE", "weir looks again at the next pass")
+		return ng, false
+	}
+	if !c.creatable(w) {
+		return ng, false
+	}
+	minSize, maxSize, desired := w.bounds(old)
+	ng = Nodegroup{
+		NodegroupName: NodegroupName{Cluster: n.ClusterName, Name: name},
+		NodeRole:      w.role, SubnetIDs: w.subnets, MinSize: minSize, MaxSize: maxSize, DesiredSize: desired,
+		CapacityType: n.CapacityType, Labels: n.Labels, Taints: n.Taints, UpdateConfig: n.UpdateConfig,
+		NodeRepair: n.NodeRepair, Tags: w.tags(c.in.Policy),
+	}
+	// EKS refuses what the template's image or body already decides
+	// (CreateNodegroup's documentation of amiType, version and diskSize).
+	if !w.hasImage {
+		ng.AMIType, ng.Version, ng.ReleaseVersion = n.AMIType, n.Version, n.ReleaseVersion
+	}
+	if w.hasTemplate {
+		ng.Template = w.version.ref
+	} else {
+		ng.DiskSize, ng.RemoteAccess = n.DiskSize, w.access
+	}
+	ng.InstanceTypes = w.instanceTypes()
+	if old != nil && w.discovered && len(old.SubnetIDs) > 0 {
+		ng.SubnetIDs = old.SubnetIDs
+	}
+	return ng, true
+}
+
+// creationChanges are what a nodegroup is made with.
+func creationChanges(w wantNodegroup, ng Nodegroup) []Change {
+	changes := []Change{
+		infraChange(w.pool, "scaling.minSize", nil, ng.MinSize), infraChange(w.pool, "scaling.maxSize", nil, ng.MaxSize),
+		replicasChange(w.pool, nil, ng.DesiredSize), infraChange(w.pool, "subnetIDs", nil, ng.SubnetIDs),
+	}
+	if w.hasTemplate {
+		changes = append(changes, versionChanges(w.pool, TemplateRef{}, w.version)...)
+	}
+	for _, f := range []struct {
+		field, value string
+	}{{"amiType", ng.AMIType}, {"instanceType", join(ng.InstanceTypes)}, {"capacityType", ng.CapacityType}} {
+		if f.value != "" {
+			changes = append(changes, infraChange(w.pool, f.field, nil, f.value))
+		}
+	}
+	if ng.Version != "" {
+		changes = append(changes, versionChange(w.pool, nil, ng.Version))
+	}
+	return changes
+}
+
+// creatable refuses to make a nodegroup on another Kubernetes version than its
+// control plane's: CreateNodegroup takes no other.
+func (c *computation) creatable(w wantNodegroup) bool {
+	n := w.pool.Nodegroup
+	wanted, has := minorOf(n.Version), minorOf(w.cluster.Version)
+	switch {
+	case w.hasImage || n.Version == "" || w.cluster.Version == "" || wanted == has:
+		return true
+	case wanted > has:
+		c.blockf(w.pool, nil, "waits-for-control-plane", "the nodegroup "+n.Name+" wants Kubernetes "+n.Version+" and its control plane is on "+w.cluster.Version,
+			"upgrade the control plane first; weir looks again at the next pass")
+	default:
+		c.blockf(w.pool, nil, "nodegroup-version", "EKS makes new nodegroups on the control plane's Kubernetes version "+w.cluster.Version+" only, not on "+n.Version,
+			"write "+w.cluster.Version+" in spec.template.spec.version of the MachinePool")
+	}
+	return false
+}
+
+func (c *computation) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
+	n := w.pool.Nodegroup
+	if n.RemoteAccess == nil {
+		return nil
+	}
+	ra := *n.RemoteAccess
+	groups := slices.Clone(ra.SourceSecurityGroups)
+	for _, l := range n.RemoteAccessGroups {
+		a, ok := c.answer(w.pool, l)
+		if !ok {
+			return nil
+		}
+		groups = append(groups, a.SecurityGroups...)
+	}
+	ra.SourceSecurityGroups = sortedUnique(groups)
+	if len(ra.SourceSecurityGroups) == 0 && len(n.RemoteAccessGroups) > 0 {
+		// EKS takes an empty list for the whole Internet.
+		c.blockf(w.pool, intent.Path{"spec", "remoteAccess"}, "remote-access-open", "no security group was found that may log in, and an empty list would open SSH to everybody",
+			"name remoteAccess.sourceSecurityGroups, or write remoteAccess.public: true")
+		return nil
+	}
+	return &ra
+}

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// NodegroupStatus is what EKS says of a pool's nodegroup.
+type NodegroupStatus struct {
+	// Name differs from the one in Git where the nodegroup was replaced.
+	Name           string `json:"name"`
+	Status         string `json:"status"`
+	Version        string `json:"version,omitempty"`
+	ReleaseVersion string `json:"releaseVersion,omitempty"`
+	// Replaces are nodegroups that are deleted once this one is ACTIVE.
+	Replaces []string             `json:"replaces,omitempty"`
+	Health   []NodegroupIssueNote `json:"health,omitempty"`
+}
+
+// NodegroupIssueNote is a health issue with what to do about it.
+type NodegroupIssueNote struct {
+	Code        string   `json:"code"`
+	Message     string   `json:"message,omitempty"`
+	ResourceIDs []string `json:"resourceIDs,omitempty"`
+	// Hint is empty for a code that weir does not know.
+	Hint string `json:"hint,omitempty"`
+}
+
+// nodegroupsFor returns the nodegroups of a pool for its status: first the one that
+// is what Git wants, or else the one that serves.
+func (f findings) nodegroupsFor(in Input, pool *intent.Pool) []Nodegroup {
+	if pool.Nodegroup == nil {
+		return nil
+	}
+	all := in.nodegroupsOf(pool)
+	home := f.homes[pool.Key.String()]
+	if i := slices.IndexFunc(all, func(n Nodegroup) bool { return n.NodegroupName == home }); i > 0 {
+		have := all[i]
+		all = slices.Insert(slices.Delete(all, i, i+1), 0, have)
+	}
+	return all
+}
+
+func nodegroupStatus(all []Nodegroup) *NodegroupStatus {
+	if len(all) == 0 {
+		return nil
+	}
+	n := all[0]
+	out := &NodegroupStatus{Name: n.Name, Status: n.Status, Version: n.Version, ReleaseVersion: n.ReleaseVersion}
+	for _, old := range all[1:] {
+		out.Replaces = append(out.Replaces, old.Name)
+	}
+	for _, i := range n.HealthIssues {
+		out.Health = append(out.Health, NodegroupIssueNote{Code: i.Code, Message: i.Message, ResourceIDs: i.ResourceIDs, Hint: issueHint(i.Code)})
+	}
+	return out
+}

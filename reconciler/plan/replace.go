@@ -1,0 +1,264 @@
+package plan
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// How a nodegroup is replaced: what EKS cannot change in place is made anew, under
+// a name of its own, beside the nodegroup that there is; once the new one is ACTIVE
+// the old one is deleted, which EKS does by draining its nodes. Which of the two a
+// pass has to do follows from what AWS holds: the nodegroup that has what Git wants
+// is the pool's, and the others that carry the pool's tag go. So a replacement goes
+// on after a crash, and turns round where Git does.
+
+// maxNodegroupName is EKS's limit for a nodegroup's name.
+const maxNodegroupName = 63
+
+// replacementSuffix follows the name in Git in that of a replacement.
+var replacementSuffix = regexp.MustCompile(`^-[0-9a-f]{6}$`)
+
+// replacementBase is the name in Git, cut so that a suffix fits.
+func replacementBase(name string) string {
+	return name[:min(len(name), maxNodegroupName-len("-000000"))]
+}
+
+// standsFor reports whether a nodegroup's name is the one in Git or that of a
+// replacement for it.
+func standsFor(name, wanted string) bool {
+	suffix, ok := strings.CutPrefix(name, replacementBase(wanted))
+	return name == wanted || ok && replacementSuffix.MatchString(suffix)
+}
+
+// nodegroupRank orders the nodegroups of a pool: those that serve come first.
+func nodegroupRank(n Nodegroup) int {
+	switch n.Status {
+	case "ACTIVE", "UPDATING", "DEGRADED":
+		return 0
+	case "CREATING":
+		return 1
+	case "DELETING":
+		return 3
+	}
+	return 2
+}
+
+// nodegroupsOf returns the nodegroups of the state that stand for a pool, by the
+// pool's tag: those that serve first, then by age. Where none has the tag and is
+// the instance's, what is in the way is returned.
+func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
+	n := pool.Nodegroup
+	index := in.Index
+	if index == nil {
+		index = NewIndex(in.State)
+	}
+	var ours, others []Nodegroup
+	for _, name := range index.ofPool[pool.Key.String()] {
+		switch have := in.State.Nodegroups[name]; {
+		case name.Cluster != n.ClusterName || !standsFor(name.Name, n.Name):
+		case have.Tags[TagOwner] == in.Policy.Instance:
+			ours = append(ours, have)
+		default:
+			others = append(others, have)
+		}
+	}
+	if len(ours) == 0 {
+		ours = others
+	}
+	if len(ours) == 0 {
+		if have, found := in.State.Nodegroups[NodegroupName{Cluster: n.ClusterName, Name: n.Name}]; found {
+			ours = append(ours, have)
+		}
+	}
+	slices.SortFunc(ours, func(a, b Nodegroup) int {
+		if d := nodegroupRank(a) - nodegroupRank(b); d != 0 {
+			return d
+		}
+		if d := a.CreatedAt.Compare(b.CreatedAt); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return ours
+}
+
+// replaceable reports whether the orphan is a nodegroup of a pool that some target
+// wants: planning that pool decides what becomes of it.
+func (c *computation) replaceable(name NodegroupName, tags map[string]string) bool {
+	for i := range c.in.Set.Pools {
+		p := &c.in.Set.Pools[i]
+		if n := p.Nodegroup; n != nil && n.ClusterName == name.Cluster && p.Key.String() == tags[TagPool] && standsFor(name.Name, n.Name) {
+			return true
+		}
+	}
+	base, _, cut := cutSuffix(name.Name)
+	target := c.in.Fleet.Wanted[Claim{Resource: ManagedNodegroup, Name: base, Cluster: name.Cluster}]
+	return cut && target != "" && target != c.in.Policy.Target
+}
+
+// cutSuffix takes the suffix of a replacement off a name.
+func cutSuffix(name string) (base, suffix string, ok bool) {
+	at := len(name) - len("-000000")
+	if at <= 0 || !replacementSuffix.MatchString(name[at:]) {
+		return name, "", false
+	}
+	return name[:at], name[at:], true
+}
+
+// unreadNodegroups blocks the pool where one of its nodegroups might be among
+// those that AWS does not let weir read.
+func (c *computation) unreadNodegroups(pool *intent.Pool) bool {
+	n := pool.Nodegroup
+	name := NodegroupName{Cluster: n.ClusterName, Name: n.Name}
+	if c.unread(pool, "the nodegroup "+name.String(), c.in.State.Unread.nodegroup(name)) {
+		return true
+	}
+	for other, err := range c.in.State.Unread.Nodegroups {
+		if other.Cluster == n.ClusterName && standsFor(other.Name, n.Name) {
+			return c.unread(pool, "the nodegroup "+other.String(), err)
+		}
+	}
+	return false
+}
+
+// behindUnseen asks for nodegroups of the pool that are not in the state although
+// a group behind them is: a list of nodegroups may be out of date.
+func (c *computation) behindUnseen(pool *intent.Pool) bool {
+	unseen := false
+	for _, group := range c.in.Index.behind[pool.Key.String()] {
+		g := c.in.State.Groups[group]
+		name := NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: g.Tags[tagNodegroup].Value}
+		_, found := c.in.State.Nodegroups[name]
+		if g.Deleting || found || c.in.State.Absent.Nodegroups[name] || !standsFor(name.Name, pool.Nodegroup.Name) {
+			continue
+		}
+		c.needs.Nodegroups = append(c.needs.Nodegroups, name)
+		unseen = true
+	}
+	return unseen
+}
+
+// replace plans what follows where no nodegroup of the pool is what Git wants.
+// standing are all that there are, of which the first serves.
+func (c *computation) replace(w wantNodegroup, standing []Nodegroup, differs []immutable) {
+	serving := standing[0]
+	if !w.pool.AllowReplace {
+		c.refuseImmutable(w, serving, differs)
+		return
+	}
+	name := c.replacementName(w, differs)
+	if have, taken := c.in.State.Nodegroups[name]; taken {
+		c.conflict(w.pool, ManagedNodegroup, name.Name, "it is not the pool's: its tag weir.dev/pool is "+quote(have.Tags[TagPool]))
+		return
+	}
+	if !c.in.State.Absent.Nodegroups[name] {
+		c.needs.Nodegroups = append(c.needs.Nodegroups, name)
+		return
+	}
+	later := len(standing) > 1
+	why := immutableReason(differs)
+	if other := c.replacing(w.pool); other != "" {
+		later, why = true, why+"; it waits until the nodegroup of the pool "+other+" is replaced"
+	}
+	ng, ok := c.newNodegroup(w, name.Name, &serving)
+	if !ok {
+		return
+	}
+	c.leave(w, standing[1:], true, name.Name)
+	c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: replaceChanges(w, serving, ng, differs),
+		Later: later, Do: CreateNodegroup{Nodegroup: ng}})
+	c.leave(w, standing[:1], false, name.Name)
+}
+
+// replaceChanges are what a replacement has otherwise than the nodegroup before it.
+func replaceChanges(w wantNodegroup, old, ng Nodegroup, differs []immutable) []Change {
+	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
+	for _, d := range differs {
+		changes = append(changes, Change{Field: d.field, From: orNil(d.from), To: orNil(d.to), Object: w.pool.Infrastructure, Path: d.path})
+	}
+	if w.hasTemplate && !w.version.resolves(old.Template) {
+		changes = append(changes, versionChanges(w.pool, old.Template, w.version)...)
+	}
+	if ng.Version != "" && ng.Version != old.Version {
+		changes = append(changes, versionChange(w.pool, orNil(old.Version), ng.Version))
+	}
+	return changes
+}
+
+// leave plans the end of nodegroups of the pool that another one has replaced, or
+// does once it is up.
+func (c *computation) leave(w wantNodegroup, old []Nodegroup, up bool, by string) {
+	for _, n := range old {
+		if n.Status == "DELETING" {
+			continue
+		}
+		// EKS refuses to delete a nodegroup that it is still making or changing.
+		busy := n.Status == "CREATING" || n.Status == "UPDATING"
+		c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: n.Name, Reason: "it is deleted once " + by + " is ACTIVE",
+			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Do: DeleteNodegroup{NodegroupName: n.NodegroupName}})
+	}
+}
+
+// replacing names another pool of the set in the same cluster that is being
+// replaced, "" if there is none: each replacement doubles a pool for a while, so
+// there is one at a time. The first pool that asks is the one that goes on.
+func (c *computation) replacing(pool *intent.Pool) string {
+	cluster := pool.Nodegroup.ClusterName
+	if c.replaces == nil {
+		c.replaces = map[string]string{}
+		for i := range c.in.Set.Pools {
+			p := &c.in.Set.Pools[i]
+			if p.Nodegroup == nil || c.replaces[p.Nodegroup.ClusterName] != "" {
+				continue
+			}
+			if standing := c.in.nodegroupsOf(p); len(standing) > 1 {
+				c.replaces[p.Nodegroup.ClusterName] = p.Key.String()
+			}
+		}
+	}
+	switch other := c.replaces[cluster]; other {
+	case "":
+		c.replaces[cluster] = pool.Key.String()
+		return ""
+	case pool.Key.String():
+		return ""
+	default:
+		return other
+	}
+}
+
+// replacementName is the name of a nodegroup with what EKS cannot change, as Git
+// wants it. A name that one of the pool has already, which differs all the same, is
+// passed over.
+func (c *computation) replacementName(w wantNodegroup, differs []immutable) NodegroupName {
+	n := w.pool.Nodegroup
+	wanted := canonical(map[string]any{
+		"role": w.role, "subnets": w.writtenSubnets(), "capacity": n.CapacityType, "ami": n.AMIType, "image": w.hasImage, "types": w.instanceTypes(),
+		"disk": n.DiskSize, "access": accessText(w.access), "template": w.version.ref.Name, "differs": len(differs) > 0,
+	})
+	for salt := int64(0); ; salt++ {
+		name := NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name) + "-" + shortHash(wanted, []byte(itoa(salt)))[:6]}
+		if have, taken := c.in.State.Nodegroups[name]; !taken || have.Tags[TagPool] != w.pool.Key.String() {
+			return name
+		}
+	}
+}
+
+// refuseImmutable says, field by field, what would need a replacement.
+func (c *computation) refuseImmutable(w wantNodegroup, have Nodegroup, differs []immutable) {
+	for _, d := range differs {
+		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + quote(d.from) + ", wanted " + quote(d.to) + ")"
+		c.blockf(w.pool, d.path, "nodegroup-immutable", summary,
+			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which has a new nodegroup made beside it and this one deleted")
+	}
+}
+
+// failedNodegroup reports a nodegroup that EKS could not make or delete.
+func (c *computation) failedNodegroup(w wantNodegroup, have Nodegroup) {
+	c.note(diag.Error, w.pool, nil, "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
+		cmpOr(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
+}
