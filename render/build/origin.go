@@ -284,11 +284,13 @@ func (l *leaf) position(up int, key bool) (diag.Position, bool) {
 }
 
 // styleOf returns how the scalar at a path of object i was written. Merges keep
-// a scalar's style, but JSON patches and replacements lose it for the object
-// they touch, and then the source is asked.
+// a scalar's style, but annotations, JSON patches and replacements lose it for
+// the object they touch, and then the source is asked.
 func (r *Result) styleOf(i int) func(n *yaml.Node, p intent.Path) yaml.Style {
 	return func(n *yaml.Node, p intent.Path) yaml.Style {
-		if n.Style&quotedOrBlock != 0 || !r.plan.losesStyle() {
+		// kustomize writes annotations anew for each object, and labels where it adds some.
+		rewritten := len(p) > 1 && p[0] == "metadata" && (p[1] == "annotations" || p[1] == "labels")
+		if n.Style&quotedOrBlock != 0 || !rewritten && !r.plan.losesStyle() {
 			return n.Style
 		}
 		if l, up, ok := r.leafOf(located{object: i, path: p, node: at(r.raw[i], p)}); ok && up == 0 {

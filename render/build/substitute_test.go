@@ -159,7 +159,7 @@ func find(n *yaml.Node, keys ...string) *yaml.Node {
 
 // Style must survive what kustomize does to an object on the way.
 func TestTypesSurviveTheBuild(t *testing.T) {
-	object := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool\nmetadata: {name: a}\nspec:\n  plain: ${N}\n  quoted: \"${N}\"\n  list:\n  - ${N}\n  - '${N}'\n"
+	object := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool\nmetadata:\n  name: a\n  labels: {q: \"${N}\"}\n  annotations:\n    p: \"${N}\"\n    x.y/z: '${N}'\n    n: ${N}\nspec:\n  plain: ${N}\n  quoted: \"${N}\"\n  list:\n  - ${N}\n  - '${N}'\n"
 	for name, kustomization := range map[string]string{
 		"base":       "",
 		"merge":      "patches:\n- patch: |-\n    apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\n    kind: AWSMachinePool\n    metadata: {name: a}\n    spec: {other: 1}\n",
@@ -182,7 +182,13 @@ func TestTypesSurviveTheBuild(t *testing.T) {
 				"plain": find(spec, "plain").ShortTag(), "quoted": find(spec, "quoted").ShortTag(),
 				"list0": find(spec, "list").Content[0].ShortTag(), "list1": find(spec, "list").Content[1].ShortTag(),
 			}
-			want := map[string]string{"plain": "!!int", "quoted": "!!str", "list0": "!!int", "list1": "!!str"}
+			want := map[string]string{"plain": "!!int", "quoted": "!!str", "list0": "!!int", "list1": "!!str",
+				"annotation p": "!!str", "annotation x.y/z": "!!str", "annotation n": "!!int", "label": "!!str"}
+			meta := find(r.Objects[0].Node, "metadata")
+			for _, key := range []string{"p", "x.y/z", "n"} {
+				got["annotation "+key] = find(meta, "annotations", key).ShortTag()
+			}
+			got["label"] = find(meta, "labels", "q").ShortTag()
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
