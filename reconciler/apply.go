@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/span"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -142,7 +143,10 @@ func optional(st plan.Step, err *plan.Error) bool {
 // do runs one step to its end, whatever becomes of ctx.
 func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[string]plan.TemplateRef) plan.Outcome {
 	began := s.now()
-	res, err := s.Cloud.Execute(context.WithoutCancel(ctx), s.freshToken(plan.WithTemplate(st.Do, made)))
+	ctx, sp := span.Start(context.WithoutCancel(ctx), "apply "+strings.TrimPrefix(fmt.Sprintf("%T", st.Do), "plan."),
+		"target", r.Target, "pool", st.Owner(), "verb", string(st.Verb), "resource", string(st.Resource), "name", st.Name, "revision", r.Revision)
+	res, err := s.Cloud.Execute(ctx, s.freshToken(plan.WithTemplate(st.Do, made)))
+	span.End(sp, err)
 	out := plan.Outcome{Step: st, Status: plan.Done, Result: res, Duration: s.now().Sub(began)}
 	log := s.logger().With("target", r.Target, "pool", st.Owner(), "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
 	if err != nil {

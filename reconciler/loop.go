@@ -8,7 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/span"
 )
 
 // ScopeKey tells the accounts and regions apart, together with how they are reached.
@@ -41,6 +44,8 @@ type Loop struct {
 	// jitter either way; MovingDelay the time to the next pass while something moves.
 	Interval    time.Duration
 	MovingDelay time.Duration
+	// Tracer makes a span of each pass; nil makes none.
+	Tracer trace.Tracer
 
 	once  sync.Once
 	bell  chan struct{}
@@ -121,6 +126,11 @@ func (l *Loop) now() time.Time {
 
 // pass works through all scopes once and says whether something still moves.
 func (l *Loop) pass(ctx context.Context) (moving bool) {
+	if l.Tracer != nil {
+		var s trace.Span
+		ctx, s = l.Tracer.Start(ctx, "pass")
+		defer s.End()
+	}
 	batches, err := l.Desired(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -161,7 +171,9 @@ func RunBatch(ctx context.Context, b Batch, mode Mode) []*plan.Report {
 		}
 		return reports
 	}
+	ctx, sp := span.Start(ctx, "scope", "account", b.Key.Account, "region", b.Key.Region)
 	reports, err := b.Scope.Pass(ctx, b.Targets, mode)
+	span.End(sp, err)
 	if err != nil {
 		for _, r := range reports {
 			if r.Err == nil {

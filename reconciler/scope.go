@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -249,7 +250,9 @@ func (s *Scope) answers(ctx context.Context, targets []Desired) ([]plan.Answers,
 	if len(requests) == 0 {
 		return out, nil
 	}
+	ctx, sp := span.Start(ctx, "resolve")
 	got, err := s.Resolver.Answer(ctx, requests)
+	span.End(sp, err)
 	if err != nil {
 		return nil, fmt.Errorf("resolve lookups: %w", err)
 	}
@@ -287,12 +290,15 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
 		return plans, plan.State{}, nil
 	}
-	state, err := s.Cloud.Observe(ctx, s.query(targets))
+	observing, sp := span.Start(ctx, "observe")
+	state, err := s.Cloud.Observe(observing, s.query(targets))
+	span.End(sp, err)
 	if err != nil {
 		return nil, plan.State{}, fmt.Errorf("observe: %w", err)
 	}
 	for range planRounds {
 		var needs plan.Needs
+		_, sp := span.Start(ctx, "plan")
 		index := plan.NewIndex(&state)
 		for i := range targets {
 			if targets[i].Set == nil {
@@ -303,11 +309,15 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 			plans[i] = p
 			needs.Add(n)
 		}
+		sp.End()
 		if needs.Empty() {
 			s.limitRollouts(plans, targets, &state)
 			return plans, state, nil
 		}
-		if state, err = s.Cloud.Fill(ctx, state, needs); err != nil {
+		filling, sp := span.Start(ctx, "fill")
+		state, err = s.Cloud.Fill(filling, state, needs)
+		span.End(sp, err)
+		if err != nil {
 			return nil, plan.State{}, fmt.Errorf("observe: %w", err)
 		}
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/history"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
@@ -55,7 +56,8 @@ const (
 	statusesShare   = 5 * time.Second
 	pageShare       = 4 * time.Second // its own bound is 3 s
 	embeddedShare   = 5 * time.Second // its own bound is 5 s
-	historyShare    = time.Second
+	historyShare    = 500 * time.Millisecond
+	tracingShare    = 500 * time.Millisecond
 	reloadStopBound = 10 * time.Second
 )
 
@@ -83,6 +85,7 @@ type App struct {
 	state    *State
 	db       *state.DB
 	key      []byte
+	tracing  *telemetry.Tracing
 	listener net.Listener
 	emulator *embedded.Server
 	board    *status.Board
@@ -140,6 +143,13 @@ func (a *App) open(ctx context.Context) (err error) {
 	if lost := a.db.Lost(); lost != nil {
 		a.log.Error("the state was put aside", "error", lost)
 	}
+	a.tracing, err = telemetry.Open(ctx, telemetry.Options{
+		Getenv: o.Getenv, Instance: o.Config.Instance, Version: o.Version, Redact: o.Secrets.Redact, Logger: o.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	a.onStop("tracing", tracingShare, a.tracing.Close)
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
 	}

@@ -96,7 +96,10 @@ func SourceConfig(s config.Source, stateDir string) source.Config {
 
 func (a *App) newFollower(s config.Source) (*follower, error) {
 	git, err := source.New(SourceConfig(s, a.state.Dir), source.Options{
-		Logger: a.log, Fetched: func(took time.Duration, err error) { a.metrics.Fetch(s.Name, took, time.Now(), err) },
+		Logger: a.log, Fetched: func(took time.Duration, err error) {
+			a.metrics.Fetch(s.Name, took, time.Now(), err)
+			a.tracing.Past(context.Background(), "fetch", took, err, "source", s.Name)
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -240,7 +243,7 @@ func (g *generation) openStatuses(a *App) error {
 		if err != nil {
 			return err
 		}
-		forges[f.Source] = forge
+		forges[f.Source] = a.tracing.Forge(forge)
 	}
 	var err error
 	g.commits, err = status.NewCommits(status.CommitsOptions{

@@ -35,6 +35,8 @@ type world struct {
 	dir   string
 	// extra is added to the configuration's target.
 	extra string
+	// env is the daemon's environment beside HOME.
+	env map[string]string
 }
 
 func newWorld(t *testing.T, o awsemu.Options) *world {
@@ -103,7 +105,12 @@ func (w *world) startConfig(c *config.Config, load func() (*config.Config, error
 	a, err := New(w.t.Context(), Options{
 		Load:   load,
 		Config: c, Logger: slog.New(slog.DiscardHandler), Version: "test",
-		Getenv: func(name string) string { return map[string]string{"HOME": w.dir}[name] },
+		Getenv: func(name string) string {
+			if name == "HOME" {
+				return w.dir
+			}
+			return w.env[name]
+		},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -32,7 +32,7 @@ const quickDelay = 250 * time.Millisecond
 // startLoop starts a loop over the current generation.
 func (a *App) startLoop(ctx context.Context, r *running) {
 	loop := &reconciler.Loop{
-		Desired: a.desired, Logger: a.log, Interval: time.Duration(a.gen.config.Interval),
+		Desired: a.desired, Logger: a.log, Interval: time.Duration(a.gen.config.Interval), Tracer: a.tracing.Tracer(),
 		Reporter: status.Sinks{a.board, a.metrics, &reporter{app: a, log: newPassLog(a.log)}},
 	}
 	if quick(a.gen.config) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -86,7 +87,9 @@ func (it *item) draw(ctx context.Context) error {
 			return it.allow(ctx)
 		}
 	}
+	ctx, sp := span.Start(ctx, "render", "target", it.name, "revision", snap.Revision)
 	result, err := render.Render(ctx, snap.Tree, it.path, it.options())
+	span.End(sp, err)
 	if err != nil {
 		it.err = unreadable(err)
 		return ctx.Err()

@@ -1,0 +1,121 @@
+// Package telemetry sends spans to an OpenTelemetry collector over OTLP/HTTP. It
+// is configured by OpenTelemetry's own environment variables and does nothing
+// unless OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/status"
+)
+
+// Options of Open.
+type Options struct {
+	Getenv func(string) string
+	// Instance and Version describe this process.
+	Instance, Version string
+	// Redact is applied to every text that is sent.
+	Redact func(string) string
+	Logger *slog.Logger
+}
+
+// Tracing makes root spans. Its zero value makes none.
+type Tracing struct {
+	tracer   trace.Tracer
+	provider *sdktrace.TracerProvider
+}
+
+// Open reads the environment. It connects to nothing: a collector that does not
+// answer is logged when spans are to be sent, and the spans are dropped.
+func Open(ctx context.Context, o Options) (*Tracing, error) {
+	settings, err := readEnvironment(o.Getenv)
+	if err != nil || settings == nil {
+		return &Tracing{}, err
+	}
+	exporter, err := otlptrace.New(ctx, newClient(*settings, o))
+	if err != nil {
+		return nil, fmt.Errorf("open tracing: %w", err)
+	}
+	attributes := []attribute.KeyValue{attribute.String("service.name", "weir"), attribute.String("service.version", o.Version)}
+	if o.Instance != "" {
+		attributes = append(attributes, attribute.String("service.instance.id", o.Instance))
+	}
+	// What the environment says goes before what weir says of itself.
+	described, err := resource.New(ctx, resource.WithAttributes(attributes...), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("open tracing: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described))
+	o.Logger.Info("spans are sent", "endpoint", settings.shown())
+	return &Tracing{tracer: provider.Tracer(span.Scope), provider: provider}, nil
+}
+
+// Tracer makes root spans.
+func (t *Tracing) Tracer() trace.Tracer {
+	if t.tracer == nil {
+		return noop.NewTracerProvider().Tracer(span.Scope)
+	}
+	return t.tracer
+}
+
+// Past records a root span that has just ended and took that long.
+func (t *Tracing) Past(ctx context.Context, name string, took time.Duration, err error, pairs ...string) {
+	if t.tracer == nil {
+		return
+	}
+	_, s := t.tracer.Start(ctx, name, trace.WithNewRoot(), trace.WithTimestamp(time.Now().Add(-took)), trace.WithAttributes(span.Attributes(pairs...)...))
+	span.End(s, err)
+}
+
+// Close sends what has not been sent yet.
+func (t *Tracing) Close(ctx context.Context) error {
+	if t.provider == nil {
+		return nil
+	}
+	return t.provider.Shutdown(ctx)
+}
+
+// Forge returns f with a span around each commit status that is written.
+func (t *Tracing) Forge(f status.Forge) status.Forge {
+	if t.tracer == nil {
+		return f
+	}
+	return forge{f, t.tracer}
+}
+
+type forge struct {
+	status.Forge
+	tracer trace.Tracer
+}
+
+// SetStatus implements status.Forge.
+func (f forge) SetStatus(ctx context.Context, sha string, s status.CommitStatus) error {
+	ctx, sp := f.tracer.Start(ctx, "status write", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		span.Attributes("forge", f.Name(), "revision", sha, "context", s.Context, "state", string(s.State))...))
+	err := f.Forge.SetStatus(ctx, sha, s)
+	span.End(sp, err)
+	return err
+}
+
+// split cuts a list of name=value pairs, as OpenTelemetry's variables have it.
+func split(list string) map[string]string {
+	out := map[string]string{}
+	for _, pair := range strings.Split(list, ",") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return out
+}

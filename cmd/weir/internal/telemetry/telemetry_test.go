@@ -1,0 +1,226 @@
+package telemetry
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/status"
+)
+
+// collector is an OTLP/HTTP receiver.
+type collector struct {
+	*httptest.Server
+	mu      sync.Mutex
+	spans   []*tracepb.Span
+	all     strings.Builder
+	headers []http.Header
+	// refuse are the answers to the next requests.
+	refuse []int
+}
+
+func newCollector(t *testing.T) *collector {
+	c := &collector{}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if r.URL.Path != "/v1/traces" || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-protobuf" {
+			t.Errorf("got %s %s, %s", r.Method, r.URL.Path, r.Header.Get("Content-Type"))
+		}
+		c.headers = append(c.headers, r.Header)
+		if len(c.refuse) > 0 {
+			rw.WriteHeader(c.refuse[0])
+			c.refuse = c.refuse[1:]
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if r.Header.Get("Content-Encoding") == "gzip" {
+			var z *gzip.Reader
+			if z, err = gzip.NewReader(bytes.NewReader(body)); err == nil {
+				body, err = io.ReadAll(z)
+			}
+		}
+		var data tracepb.TracesData
+		if err = errors.Join(err, proto.Unmarshal(body, &data)); err != nil {
+			t.Error(err)
+		}
+		c.all.WriteString(prototext.Format(&data))
+		for _, r := range data.GetResourceSpans() {
+			for _, s := range r.GetScopeSpans() {
+				c.spans = append(c.spans, s.GetSpans()...)
+			}
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func valueOf(s *tracepb.Span, key string) string {
+	for _, a := range s.GetAttributes() {
+		if a.GetKey() == key {
+			return a.GetValue().GetStringValue()
+		}
+	}
+	return ""
+}
+
+type quietForge struct{ status.Forge }
+
+func (quietForge) Name() string { return "gitea" }
+
+func (quietForge) SetStatus(context.Context, string, status.CommitStatus) error {
+	return errors.New("refused with hunter2")
+}
+
+func TestSpansReachACollector(t *testing.T) {
+	c := newCollector(t)
+	tracing, err := Open(t.Context(), Options{
+		Getenv: environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL+"/", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b,other=1", "OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, Instance: "fleet", Version: "v1", Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, pass := tracing.Tracer().Start(t.Context(), "pass")
+	_, step := span.Start(ctx, "apply CreateGroup", "target", "prod", "name", "hunter2", "revision", "")
+	span.End(step, errors.New("no hunter2"))
+	span.End(pass, nil)
+	tracing.Past(ctx, "fetch", time.Minute, nil, "source", "pools")
+	if err := tracing.Forge(quietForge{}).SetStatus(t.Context(), "abc", status.CommitStatus{Context: "fleet/apply"}); err == nil {
+		t.Error("the forge's error is lost")
+	}
+	if err := tracing.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]*tracepb.Span{}
+	for _, s := range c.spans {
+		by[s.GetName()] = s
+	}
+	if len(by) != 4 {
+		t.Fatalf("got %v", c.all.String())
+	}
+	child, parent := by["apply CreateGroup"], by["pass"]
+	if !bytes.Equal(child.GetParentSpanId(), parent.GetSpanId()) || len(parent.GetParentSpanId()) > 0 || len(by["fetch"].GetParentSpanId()) > 0 {
+		t.Error("the spans do not hang together")
+	}
+	if valueOf(child, "weir.target") != "prod" || valueOf(child, "weir.name") != "***" || child.GetStatus().GetMessage() != "no ***" ||
+		child.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR || len(child.GetAttributes()) != 2 {
+		t.Errorf("the step's span is %v", child)
+	}
+	if took := by["fetch"].GetEndTimeUnixNano() - by["fetch"].GetStartTimeUnixNano(); took < uint64(time.Minute) {
+		t.Errorf("the fetch took %d ns", took)
+	}
+	if strings.Contains(c.all.String(), "hunter2") || !strings.Contains(c.all.String(), `string_value:"fleet"`) && !strings.Contains(c.all.String(), `string_value: "fleet"`) {
+		t.Errorf("what was sent is %s", c.all.String())
+	}
+	if h := c.headers[0]; h.Get("x-key") != "a b" || h.Get("other") != "1" {
+		t.Errorf("headers %v", h)
+	}
+}
+
+func TestNothingIsSentUnasked(t *testing.T) {
+	for name, env := range map[string][]string{
+		"nothing set":  nil,
+		"switched off": {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", "OTEL_SDK_DISABLED", "true"},
+		"no exporter":  {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER", "none"},
+	} {
+		tracing, err := Open(t.Context(), Options{Getenv: environment(env...), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil || tracing.provider != nil {
+			t.Errorf("%s: %v, %v", name, tracing, err)
+			continue
+		}
+		forge := quietForge{}
+		if tracing.Forge(forge) != status.Forge(forge) {
+			t.Errorf("%s: the forge is wrapped", name)
+		}
+		ctx, s := tracing.Tracer().Start(t.Context(), "pass")
+		if allocated := testing.AllocsPerRun(10, func() {
+			_, s := span.Start(ctx, "x", "target", "prod")
+			span.End(s, nil)
+		}); allocated > 0 || s.IsRecording() {
+			t.Errorf("%s: a span costs %v allocations", name, allocated)
+		}
+		tracing.Past(ctx, "x", 0, nil)
+		if err := tracing.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		env       []string
+		url, fail string
+	}{
+		"of the traces alone": {env: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c/x", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://d"}, url: "https://c/x"},
+		"no URL":              {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318"}, fail: "no http(s) URL"},
+		"gRPC":                {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, fail: "use http/protobuf"},
+		"bad timeout":         {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_TIMEOUT", "10s"}, fail: "no number of milliseconds"},
+		"no certificate":      {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/none"}, fail: "no such file"},
+	} {
+		s, err := readEnvironment(environment(tc.env...))
+		switch {
+		case tc.fail != "" && (err == nil || !strings.Contains(err.Error(), tc.fail)):
+			t.Errorf("%s: %v, want %s", name, err, tc.fail)
+		case tc.fail == "" && (err != nil || s.url != tc.url):
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	if shown := (settings{url: "https://user:hunter2@c/x?key=hunter2"}).shown(); shown != "https://c/x" {
+		t.Errorf("shown as %s", shown)
+	}
+}
+
+// TestCollectorInTrouble: a busy one is asked again, what it refuses is dropped,
+// and it is said once.
+func TestCollectorInTrouble(t *testing.T) {
+	c := newCollector(t)
+	var log bytes.Buffer
+	cl := newClient(settings{url: c.URL + "/v1/traces", timeout: time.Minute}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	send := func(refuse ...int) {
+		c.refuse = refuse
+		spans := []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{Name: "x", Attributes: []*commonpb.KeyValue{{Key: "k"}}}}}}}}
+		if err := cl.UploadTraces(t.Context(), spans); err != nil {
+			t.Error(err)
+		}
+	}
+	send(http.StatusServiceUnavailable)
+	if len(c.spans) != 1 || log.Len() > 0 {
+		t.Errorf("%d spans, log %s", len(c.spans), log.String())
+	}
+	send(http.StatusBadRequest)
+	send(http.StatusForbidden)
+	if len(c.headers) != 4 || strings.Count(log.String(), "cannot be sent") != 1 {
+		t.Errorf("%d requests, log %s", len(c.headers), log.String())
+	}
+	send()
+	if len(c.spans) != 2 || strings.Count(log.String(), "sent again") != 1 {
+		t.Errorf("%d spans, log %s", len(c.spans), log.String())
+	}
+}
