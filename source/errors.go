@@ -23,6 +23,10 @@ const (
 	Timeout         Reason = "timeout"
 	RefusedURL      Reason = "refused-url"
 	Unsupported     Reason = "unsupported"
+	// UntrustedHost says that an SSH server's key is not known, or another one.
+	UntrustedHost Reason = "untrusted-host"
+	// Unverified says that the revision is not signed as the configuration asks.
+	Unverified Reason = "unverified"
 	// Storage says that the mirror could not be written.
 	Storage Reason = "storage"
 )
@@ -32,7 +36,10 @@ const (
 type UnavailableError struct {
 	Source string
 	Reason Reason
-	Err    error
+	// Revision is the commit that is refused, where the reason is Unverified or
+	// the fault is otherwise in one commit; else empty.
+	Revision string
+	Err      error
 }
 
 // Error ends with what to do about it.
@@ -52,7 +59,7 @@ func (r Reason) advice() string {
 	case Unreachable:
 		return "check the url, the network and the proxy; it is tried again at each interval"
 	case AuthFailed:
-		return "check auth.tokenFile, or auth.username and auth.passwordFile, and that they may read this repository"
+		return "check the source's auth, and that it may read this repository"
 	case NotFound:
 		return "check the url; for a private repository, forges answer this too when credentials are missing"
 	case EmptyRepository:
@@ -61,6 +68,8 @@ func (r Reason) advice() string {
 		return "a mirror is made again at the next attempt; a repository on this machine needs `git fsck`"
 	case Timeout:
 		return "it is tried again at each interval"
+	case Unverified:
+		return "what was applied last stays; sign the commit or tag with an allowed key and push it, or add the signer to verify"
 	case Storage:
 		return "check space and permissions of the state directory"
 	default:
@@ -70,9 +79,10 @@ func (r Reason) advice() string {
 
 // fault is a cause with its reason, before the source's name is known.
 type fault struct {
-	reason Reason
-	text   string
-	err    error // kept for errors.Is; its text is not shown
+	reason   Reason
+	revision string
+	text     string
+	err      error // kept for errors.Is; its text is not shown
 }
 
 func (f *fault) Error() string { return f.text }
@@ -84,7 +94,12 @@ func faultf(r Reason, format string, args ...any) *fault {
 
 // unavailable gives err the form that leaves the package.
 func unavailable(source string, err error) error {
-	return &UnavailableError{Source: source, Reason: reasonOf(err), Err: err}
+	u := &UnavailableError{Source: source, Reason: reasonOf(err), Err: err}
+	var f *fault
+	if errors.As(err, &f) {
+		u.Revision = f.revision
+	}
+	return u
 }
 
 // reasonOf reads the reason off err. What carries none comes from writing files.

@@ -89,7 +89,7 @@ func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
 	s = g.named(s)
 	if s.Revision != last.Revision {
 		g.log.Info("source moved", slog.String("revision", s.Revision), slog.String("ref", s.Ref),
-			slog.String("previous", last.Revision), slog.Duration("duration", g.opts.Now().Sub(began)))
+			slog.String("previous", last.Revision), slog.String("signed_by", s.SignedBy), slog.Duration("duration", g.opts.Now().Sub(began)))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

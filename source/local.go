@@ -15,17 +15,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"github.com/weir-gitops/weir/source/signature"
 )
 
 // localBackend is a repository on this machine. It is only ever read: someone
 // else works in it, and may commit, repack or delete it at any time.
 type localBackend struct {
-	path string
-	ref  Ref
+	path   string
+	ref    Ref
+	policy signature.Policy
 	repository
 
 	// current belongs to latest's one caller.
-	current plumbing.Hash
+	current string
 }
 
 var _ backend = (*localBackend)(nil)
@@ -141,7 +144,7 @@ func objectDirs(objects string) []string {
 	return out
 }
 
-func newLocalBackend(path string, ref Ref) *localBackend {
+func newLocalBackend(path string, ref Ref, policy signature.Policy) *localBackend {
 	db := newObjectDB(true, func() ([]string, error) {
 		dirs, err := findGitDirs(path)
 		if err != nil {
@@ -149,7 +152,7 @@ func newLocalBackend(path string, ref Ref) *localBackend {
 		}
 		return objectDirs(dirs.objects()), nil
 	})
-	return &localBackend{path: path, ref: ref, repository: newRepository(db)}
+	return &localBackend{path: path, ref: ref, policy: policy, repository: newRepository(db)}
 }
 
 func (b *localBackend) latest(ctx context.Context, last Snapshot) (Snapshot, error) {
@@ -163,42 +166,58 @@ func (b *localBackend) latest(ctx context.Context, last Snapshot) (Snapshot, err
 	if err := checkFormat(dirs); err != nil {
 		return Snapshot{}, err
 	}
-	h, ref, err := b.resolve(dirs)
+	t, err := b.resolve(dirs)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if last.Tree != nil && h == b.current {
-		last.Ref = ref
+	if last.Tree != nil && t.key() == b.current {
+		if len(t.rivals) == 0 {
+			last.Ref = t.ref
+		}
 		return last, nil
 	}
 	if err := b.db.refresh(); err != nil {
 		return Snapshot{}, err
 	}
 	if b.ref.Commit != "" {
-		if have, err := b.db.has(h); err != nil || !have {
+		if have, err := b.db.has(t.hash); err != nil || !have {
 			return Snapshot{}, errors.Join(err, missingRef(b.path, "commit "+b.ref.Commit))
 		}
 	}
-	s, err := b.snapshot(h, ref)
+	c, err := b.newest(t)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	b.current = h
+	s, err := b.snapshot(c.hash, c.ref)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if err := b.attest(b.policy, c, &s); err != nil {
+		return Snapshot{}, err
+	}
+	b.current = t.key()
 	return s, nil
 }
 
 // resolve reads the ref as it is now.
-func (b *localBackend) resolve(dirs gitDirs) (plumbing.Hash, string, error) {
+func (b *localBackend) resolve(dirs gitDirs) (target, error) {
 	if b.ref.Commit != "" {
-		return plumbing.NewHash(b.ref.Commit), b.ref.Commit, nil
+		return target{candidate: candidate{b.ref.Commit, plumbing.NewHash(b.ref.Commit)}}, nil
 	}
 	refs := filesystem.NewStorage(
 		dotgit.NewRepositoryFilesystem(osfs.New(dirs.own), osfs.New(dirs.common)), cache.NewObjectLRU(0))
+	if b.ref.SemVer != "" {
+		all, err := b.hashRefs(refs)
+		if err != nil {
+			return target{}, err
+		}
+		return selectVersion(b.path, b.ref.SemVer, all)
+	}
 	name := plumbing.ReferenceName(b.ref.fullName())
 	if name == "" {
 		head, err := refs.Reference(plumbing.HEAD)
 		if err != nil {
-			return plumbing.ZeroHash, "", faultf(Corrupt, "%s: read HEAD: %v", b.path, err)
+			return target{}, faultf(Corrupt, "%s: read HEAD: %v", b.path, err)
 		}
 		if name = plumbing.HEAD; head.Type() == plumbing.SymbolicReference {
 			name = head.Target()
@@ -206,36 +225,47 @@ func (b *localBackend) resolve(dirs gitDirs) (plumbing.Hash, string, error) {
 	}
 	ref, err := storer.ResolveReference(refs, name)
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return plumbing.ZeroHash, "", b.unborn(refs, name)
+		return target{}, b.unborn(refs, name)
 	}
 	if err != nil {
-		return plumbing.ZeroHash, "", faultf(Corrupt, "%s: read %s: %v", b.path, name, err)
+		return target{}, faultf(Corrupt, "%s: read %s: %v", b.path, name, err)
 	}
 	if ref.Hash().IsZero() {
-		return plumbing.ZeroHash, "", faultf(Corrupt, "%s: %s holds no object name", b.path, name)
+		return target{}, faultf(Corrupt, "%s: %s holds no object name", b.path, name)
 	}
-	return ref.Hash(), name.String(), nil
+	return target{candidate: candidate{name.String(), ref.Hash()}}, nil
 }
 
 // unborn tells an empty repository from one that merely lacks the ref.
 func (b *localBackend) unborn(refs storer.ReferenceStorer, name plumbing.ReferenceName) error {
-	iter, err := refs.IterReferences()
+	all, err := b.hashRefs(refs)
 	if err != nil {
-		return faultf(Corrupt, "%s: list refs: %v", b.path, err)
+		return err
 	}
-	defer iter.Close()
-	born := false
-	err = iter.ForEach(func(r *plumbing.Reference) error {
-		born = born || r.Type() == plumbing.HashReference
-		return nil
-	})
-	if err != nil {
-		return faultf(Corrupt, "%s: list refs: %v", b.path, err)
-	}
-	if !born {
+	if len(all) == 0 {
 		return faultf(EmptyRepository, "%s has no commit yet", b.path)
 	}
 	return missingRef(b.path, name.String())
+}
+
+// hashRefs lists the refs that name an object.
+func (b *localBackend) hashRefs(refs storer.ReferenceStorer) (map[string]plumbing.Hash, error) {
+	iter, err := refs.IterReferences()
+	if err != nil {
+		return nil, faultf(Corrupt, "%s: list refs: %v", b.path, err)
+	}
+	defer iter.Close()
+	out := map[string]plumbing.Hash{}
+	err = iter.ForEach(func(r *plumbing.Reference) error {
+		if r.Type() == plumbing.HashReference {
+			out[r.Name().String()] = r.Hash()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, faultf(Corrupt, "%s: list refs: %v", b.path, err)
+	}
+	return out, nil
 }
 
 func (b *localBackend) load() (Snapshot, error) { return Snapshot{}, nil }

@@ -32,10 +32,13 @@ type limits struct {
 	packObjects uint32
 	// objectBytes bounds one object: indexing needs it in memory.
 	objectBytes int64
+	// mirrorBytes is the size at which the mirror is made again, if that can be
+	// expected to halve it.
+	mirrorBytes int64
 }
 
 func defaultLimits() limits {
-	return limits{packs: 200, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20}
+	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20}
 }
 
 // mirror is a bare repository on disk that holds the full history of one ref. It
@@ -62,7 +65,7 @@ func okName(source string, ref Ref) string {
 	if ref == (Ref{}) {
 		return source
 	}
-	sum := sha256.Sum256([]byte(ref.fullName() + ref.Commit))
+	sum := sha256.Sum256([]byte(ref.fullName() + ref.Commit + ref.SemVer))
 	return source + "-" + hex.EncodeToString(sum[:4])
 }
 
@@ -77,7 +80,7 @@ func newMirror(dir, record string) *mirror {
 
 // prepare makes the layout, so that git itself can open the mirror too.
 func (m *mirror) prepare() error {
-	for _, d := range []string{m.dir, m.packDir(), filepath.Dir(m.okRef())} {
+	for _, d := range []string{m.dir, m.packDir(), filepath.Dir(m.okRef()), filepath.Dir(m.signedRef())} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return fmt.Errorf("make mirror: %w", err)
 		}
@@ -97,7 +100,31 @@ func (m *mirror) prepare() error {
 	return nil
 }
 
+// overgrown tells whether the mirror should be made again rather than take in one
+// more pack: it has many, or is large, most of it beside its largest pack, which
+// is what a mirror made anew consists of.
+func (m *mirror) overgrown() bool {
+	if m.db.packCount() >= m.limits.packs {
+		return true
+	}
+	entries, err := os.ReadDir(m.packDir())
+	if err != nil {
+		return false // What uses it will say so.
+	}
+	var sum, largest int64
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			sum += info.Size()
+			largest = max(largest, info.Size())
+		}
+	}
+	return sum > m.limits.mirrorBytes && sum > 2*largest
+}
+
 func (m *mirror) packDir() string { return filepath.Join(m.dir, "objects", "pack") }
+
+// signedRef names the tag whose signature vouches for the commit of okRef.
+func (m *mirror) signedRef() string { return filepath.Join(m.dir, "refs", "weir", "signed", m.okName) }
 
 func (m *mirror) okRef() string { return filepath.Join(m.dir, "refs", "weir", "ok", m.okName) }
 
@@ -119,7 +146,15 @@ func readRef(file string) (plumbing.Hash, error) {
 	return plumbing.NewHash(text), nil
 }
 
-func (m *mirror) setOK(h plumbing.Hash) error {
+// setOK records a verified commit, and what named it: a tag, or the commit.
+func (m *mirror) setOK(h, named plumbing.Hash) error {
+	err := os.Remove(m.signedRef())
+	if named != h {
+		err = writeAtomic(m.signedRef(), []byte(named.String()+"\n"))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write the mirror's ref: %w", err)
+	}
 	if err := writeAtomic(m.okRef(), []byte(h.String()+"\n")); err != nil {
 		return fmt.Errorf("write the mirror's ref: %w", err)
 	}

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/source/signature"
 )
 
 // maxRaces is how often a fetch starts over because the ref moved under it.
@@ -16,16 +19,16 @@ const maxRaces = 3
 
 // mirrorBackend is a remote repository with its mirror.
 type mirrorBackend struct {
-	remote   *remote
+	remote   remote
 	mirror   *mirror
 	ref      Ref
+	policy   signature.Policy
 	log      *slog.Logger
 	now      func() time.Time
 	sweepAge time.Duration
 
-	// current is what the server named when latest last succeeded. It differs
-	// from the revision for an annotated tag.
-	current plumbing.Hash
+	// current is the key of the target with which latest last succeeded.
+	current string
 }
 
 var _ backend = (*mirrorBackend)(nil)
@@ -35,27 +38,37 @@ func (b *mirrorBackend) latest(ctx context.Context, last Snapshot) (Snapshot, er
 		return last, nil // A commit never changes.
 	}
 	for race := 0; ; race++ {
-		s, err := b.remote.connect(ctx)
-		if err != nil {
-			return Snapshot{}, err
-		}
-		t, err := s.selectRef(b.ref)
-		if err != nil {
-			return Snapshot{}, err
-		}
-		if last.Tree != nil && t.hash == b.current && !b.mirror.suspect.Load() {
-			last.Ref = t.ref
-			return last, nil
-		}
-		snap, err := b.update(ctx, s, t)
-		if err == nil {
-			b.current = t.hash
-			return snap, nil
-		}
-		if race == maxRaces || !b.moved(ctx, t) {
-			return Snapshot{}, err
+		snap, t, err := b.look(ctx, last)
+		if err == nil || t.key() == (target{}).key() || race == maxRaces || !b.moved(ctx, t) {
+			return snap, err
 		}
 	}
+}
+
+// look asks once what the ref names and brings it here. The target is zero where
+// it did not come to know it.
+func (b *mirrorBackend) look(ctx context.Context, last Snapshot) (Snapshot, target, error) {
+	s, err := b.remote.connect(ctx)
+	if err != nil {
+		return Snapshot{}, target{}, err
+	}
+	defer s.close()
+	t, err := s.selectRef(b.ref)
+	if err != nil {
+		return Snapshot{}, target{}, err
+	}
+	if last.Tree != nil && t.key() == b.current && !b.mirror.suspect.Load() {
+		if len(t.rivals) == 0 {
+			last.Ref = t.ref
+		}
+		return last, t, nil
+	}
+	snap, err := b.update(ctx, s, t)
+	if err != nil {
+		return Snapshot{}, t, err
+	}
+	b.current = t.key()
+	return snap, t, nil
 }
 
 // moved tells whether the ref names something else by now, so that the server
@@ -68,8 +81,9 @@ func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 	if err != nil {
 		return false
 	}
+	defer s.close()
 	again, err := s.selectRef(b.ref)
-	return err == nil && again.hash != t.hash
+	return err == nil && again.key() != t.key()
 }
 
 // update brings t into the mirror, verifies it and records it.
@@ -84,47 +98,82 @@ func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (Snaps
 	if err := m.sweep(b.now(), b.sweepAge); err != nil {
 		return Snapshot{}, b.damaged(err)
 	}
-	have, err := m.db.has(t.hash)
+	have, err := m.hasAll(t)
 	if err != nil {
 		return Snapshot{}, b.damaged(err)
 	}
-	if !have && m.db.packCount() >= m.limits.packs {
-		if snap, err := b.rebuild(ctx, s, t); err == nil {
-			return snap, nil
+	if !have && m.overgrown() {
+		snap, err := b.rebuild(ctx, s, t)
+		if err == nil || reasonOf(err) == Unverified {
+			return snap, err
 		}
-		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.packCount()))
+		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.packCount()), slog.Any("error", err))
+		// The session has given its one pack.
+		if s, err = b.remote.connect(ctx); err != nil {
+			return Snapshot{}, err
+		}
+		defer s.close()
 	}
 	if !have {
-		if err := fetch(ctx, m, s, t); err != nil {
+		if err := b.fetch(ctx, m, s, t); err != nil {
 			return Snapshot{}, err
 		}
 	}
 	return b.accept(m, t)
 }
 
+// hasAll tells whether every candidate of t is here.
+func (m *mirror) hasAll(t target) (bool, error) {
+	for _, c := range t.all() {
+		if have, err := m.db.has(c.hash); err != nil || !have {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // fetch adds t to m.
-func fetch(ctx context.Context, m *mirror, s *session, t target) error {
-	err := m.receive(func(w io.Writer) error { return s.pack(ctx, t.wants, m.haves(), w) })
+func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *session, t target) error {
+	receive := func(s *session, wants []plumbing.Hash) error {
+		return m.receive(func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+	}
+	err := receive(s, t.wants)
+	if err != nil && len(t.more) > 0 && ctx.Err() == nil {
+		// The server gives no commit by name, or not this one.
+		again, cerr := b.remote.connect(ctx)
+		if cerr != nil {
+			return err
+		}
+		defer again.close()
+		err = receive(again, t.more)
+	}
 	if err != nil {
 		return err
 	}
-	have, err := m.db.has(t.hash)
+	have, err := m.hasAll(t)
 	if err != nil {
 		return err
 	}
 	if !have {
-		return missingRef(s.remote.host, "commit "+t.hash.String()+" on any branch or tag")
+		return missingRef(s.host, "commit "+t.hash.String()+" on any branch or tag")
 	}
 	return nil
 }
 
 // accept verifies t and moves the mirror's ref.
 func (b *mirrorBackend) accept(m *mirror, t target) (Snapshot, error) {
-	snap, err := m.snapshot(t.hash, t.ref)
+	c, err := m.newest(t)
 	if err != nil {
 		return Snapshot{}, b.damaged(err)
 	}
-	if err := m.setOK(plumbing.NewHash(snap.Revision)); err != nil {
+	snap, err := m.snapshot(c.hash, c.ref)
+	if err != nil {
+		return Snapshot{}, b.damaged(err)
+	}
+	if err := m.attest(b.policy, c, &snap); err != nil {
+		return Snapshot{}, err
+	}
+	if err := m.setOK(plumbing.NewHash(snap.Revision), c.hash); err != nil {
 		return Snapshot{}, err
 	}
 	return snap, nil
@@ -136,6 +185,23 @@ func (b *mirrorBackend) damaged(err error) error {
 		b.mirror.suspect.Store(true)
 	}
 	return err
+}
+
+// keepOK takes the last good commit over into a fresh mirror whose new one is not
+// signed as it should be. It cannot if the history does not hold it any more.
+func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
+	h, err := b.mirror.ok()
+	if err != nil || h.IsZero() || reasonOf(refused) != Unverified {
+		return false
+	}
+	if _, err := fresh.snapshot(h, ""); err != nil {
+		return false
+	}
+	named, err := readRef(b.mirror.signedRef())
+	if have, herr := fresh.db.has(named); err != nil || herr != nil || !have {
+		named = h
+	}
+	return fresh.setOK(h, named) == nil
 }
 
 // rebuild makes the mirror again beside the old one and puts it into place.
@@ -150,11 +216,12 @@ func (b *mirrorBackend) rebuild(ctx context.Context, s *session, t target) (Snap
 	if err := fresh.prepare(); err != nil {
 		return Snapshot{}, err
 	}
-	if err := fetch(ctx, fresh, s, t); err != nil {
+	if err := b.fetch(ctx, fresh, s, t); err != nil {
 		return Snapshot{}, err
 	}
-	if _, err := b.accept(fresh, t); err != nil {
-		return Snapshot{}, err
+	_, refused := b.accept(fresh, t)
+	if refused != nil && !b.keepOK(fresh, refused) {
+		return Snapshot{}, refused
 	}
 	if err := b.mirror.replaceBy(fresh); err != nil {
 		return Snapshot{}, err
@@ -163,7 +230,8 @@ func (b *mirrorBackend) rebuild(ctx context.Context, s *session, t target) (Snap
 	return b.accept(b.mirror, t)
 }
 
-// load gives the last verified commit of an earlier process.
+// load gives the last verified commit of an earlier process. It must satisfy the
+// policy of this one.
 func (b *mirrorBackend) load() (Snapshot, error) {
 	h, err := b.mirror.ok()
 	if err != nil {
@@ -183,7 +251,20 @@ func (b *mirrorBackend) load() (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, b.damaged(err)
 	}
-	return s, nil
+	named, err := readRef(b.mirror.signedRef())
+	if err != nil || named.IsZero() {
+		named = h // Then the commit itself has to be signed.
+	}
+	if c, err := b.mirror.peel(named); err != nil || c.Hash != h {
+		named = h
+	}
+	err = b.mirror.attest(b.policy, candidate{hash: named}, &s)
+	var f *fault
+	if errors.As(err, &f) {
+		b.log.Warn("the commit that was applied last is not signed as the configuration asks now", slog.String("revision", s.Revision), slog.Any("error", err))
+		return Snapshot{}, nil
+	}
+	return s, err
 }
 
 func (b *mirrorBackend) at(h plumbing.Hash) (Snapshot, error) {
@@ -193,7 +274,7 @@ func (b *mirrorBackend) at(h plumbing.Hash) (Snapshot, error) {
 func (b *mirrorBackend) watch() watchSet { return nil }
 
 func (b *mirrorBackend) close() {
-	b.remote.rt.CloseIdleConnections()
+	b.remote.close()
 	b.mirror.db.close()
 }
 

@@ -2,143 +2,146 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
-	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
-// remote is a repository behind smart HTTP. It uses go-git's HTTP client
-// directly, one per session, so that neither go-git's process-wide registry of
-// protocols nor its list of unsupported capabilities is touched.
-type remote struct {
-	url  string
-	host string
-	auth Auth
-	rt   *http.Transport
-}
-
-func newRemote(loc location, cfg Config) (*remote, error) {
-	if err := cfg.Auth.validate(); err != nil {
-		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
-	}
-	rt, err := NewTransport(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
-	}
-	return &remote{url: loc.http.String(), host: displayURL(loc.http), auth: cfg.Auth, rt: rt}, nil
+// remote is a repository that is reached over the network.
+type remote interface {
+	// connect asks the server for its refs. The session is to be closed.
+	connect(ctx context.Context) (*session, error)
+	// close releases what is kept between two sessions.
+	close()
 }
 
 // session is one exchange with the server: its refs, then at most one pack.
 type session struct {
-	remote *remote
-	seen   *observer
-	up     transport.UploadPackSession
-	adv    *packp.AdvRefs
+	// host is the repository's address as it may be shown.
+	host string
+	adv  *packp.AdvRefs
+	// caps are what the server can do, as it said itself: go-git's own list
+	// leaves some out.
+	caps capabilities
+	up   uploader
 }
 
-// connect asks the server for its refs.
-func (r *remote) connect(ctx context.Context) (*session, error) {
-	auth, err := r.auth.method()
-	if err != nil {
-		return nil, err
-	}
-	ep, err := transport.NewEndpoint(r.url)
-	if err != nil {
-		return nil, faultf(RefusedURL, "%s: %v", r.host, err)
-	}
-	s := &session{remote: r, seen: &observer{base: r.rt}}
-	client := githttp.NewClient(&http.Client{Transport: s.seen, CheckRedirect: checkRedirect})
-	if s.up, err = client.NewUploadPackSession(ep, auth); err != nil {
-		return nil, faultf(RefusedURL, "%s: %v", r.host, err)
-	}
-	if s.adv, err = s.up.AdvertisedReferencesContext(ctx); err != nil {
-		return nil, s.fault(ctx, err)
-	}
-	return s, nil
+// uploader is a way to ask for a pack.
+type uploader interface {
+	UploadPack(context.Context, *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
+	// explain gives an error of UploadPack, or of reading what it gave, its
+	// reason. The context is that of the operation with its deadline.
+	explain(ctx context.Context, err error) error
+	close()
 }
 
-// fault gives an error of go-git's client its reason. The body of a refusal is
-// dropped: it comes from outside and says nothing that the status does not.
-func (s *session) fault(ctx context.Context, err error) error {
-	host := s.remote.host
-	var unexpected *plumbing.UnexpectedError
-	if errors.As(err, &unexpected) {
-		err = unexpected.Err // It does not unwrap by itself.
+func (s *session) close() { s.up.close() }
+
+// capabilities are what a server says of itself beside its first ref.
+type capabilities []string
+
+// value gives what follows prefix in the first capability that has it.
+func (c capabilities) value(prefix string) string {
+	for _, have := range c {
+		if v, ok := strings.CutPrefix(have, prefix); ok {
+			return v
+		}
 	}
-	var status *githttp.Err
-	switch {
-	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		return &fault{reason: EmptyRepository, text: host + " has no commit yet", err: transport.ErrEmptyRemoteRepository}
-	case errors.Is(err, transport.ErrAuthenticationRequired):
-		return &fault{reason: AuthFailed, text: host + " asks for credentials, or does not take these (401)", err: transport.ErrAuthenticationRequired}
-	case errors.Is(err, transport.ErrAuthorizationFailed):
-		return &fault{reason: AuthFailed, text: host + " refuses access (403)", err: transport.ErrAuthorizationFailed}
-	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return &fault{reason: NotFound, text: host + " is not there (404)", err: transport.ErrRepositoryNotFound}
-	case errors.As(err, &status):
-		return faultf(Unreachable, "%s answers %d %s", host, status.StatusCode(), http.StatusText(status.StatusCode()))
-	}
-	return networkFault(ctx, host, err)
+	return ""
 }
 
-// target is what a ref selects among what the server lists.
+func (c capabilities) has(name string) bool {
+	for _, have := range c {
+		if have == name {
+			return true
+		}
+	}
+	return false
+}
+
+// checkFormat refuses object names that go-git cannot read.
+func (c capabilities) checkFormat() error {
+	if format := c.value("object-format="); format != "" && format != "sha1" {
+		return faultf(Unsupported, "the repository uses the object format %s; only sha1 is carried", plain(format))
+	}
+	return nil
+}
+
+// candidate is a ref and what it names.
+type candidate struct {
+	ref  string
+	hash plumbing.Hash
+}
+
+// target is what a source's ref selects among what the server lists.
 type target struct {
-	ref string
-	// hash is what must be here in the end; wants is what to ask the server for.
-	hash  plumbing.Hash
-	wants []plumbing.Hash
+	candidate
+	// rivals are further tags of the same version; which one counts shows when
+	// their commits are here.
+	rivals []candidate
+	// wants is what to ask the server for, more what to ask for when it refuses.
+	wants, more []plumbing.Hash
 }
+
+// key tells targets apart.
+func (t target) key() string {
+	key := t.hash.String()
+	for _, r := range t.rivals {
+		key += " " + r.hash.String()
+	}
+	return key
+}
+
+// all lists the candidates.
+func (t target) all() []candidate { return append([]candidate{t.candidate}, t.rivals...) }
 
 // selectRef finds what ref names now.
 func (s *session) selectRef(ref Ref) (target, error) {
-	if ref.Commit != "" {
+	switch name := ref.fullName(); {
+	case ref.Commit != "":
 		return s.selectCommit(ref.Commit), nil
-	}
-	name := ref.fullName()
-	if name == "" {
+	case ref.SemVer != "":
+		return selectVersion(s.host, ref.SemVer, s.adv.References)
+	case name == "":
 		return s.selectHead()
+	default:
+		h, ok := s.adv.References[name]
+		if !ok {
+			return target{}, missingRef(s.host, name)
+		}
+		return target{candidate: candidate{name, h}, wants: []plumbing.Hash{h}}, nil
 	}
-	h, ok := s.adv.References[name]
-	if !ok {
-		return target{}, missingRef(s.remote.host, name)
-	}
-	return target{ref: name, hash: h, wants: []plumbing.Hash{h}}, nil
 }
 
 func missingRef(where, name string) error {
-	return faultf(MissingRef, "%s has no %s; push it, or change the source's ref", where, name)
+	return faultf(MissingRef, "%s has no %s; push it, or change the source's ref", where, plain(name))
 }
 
 // selectHead follows the branch that HEAD names; a detached HEAD names a commit.
 func (s *session) selectHead() (target, error) {
 	if s.adv.Head == nil {
-		return target{}, faultf(MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.remote.host)
+		return target{}, faultf(MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.host)
 	}
-	t := target{ref: plumbing.HEAD.String(), hash: *s.adv.Head, wants: []plumbing.Hash{*s.adv.Head}}
-	if branch := s.seen.capability("symref=HEAD:"); branch != "" && s.adv.References[branch] == t.hash {
+	h := *s.adv.Head
+	t := target{candidate: candidate{plumbing.HEAD.String(), h}, wants: []plumbing.Hash{h}}
+	if branch := s.caps.value("symref=HEAD:"); branch != "" && s.adv.References[branch] == h {
 		t.ref = branch
 	}
 	return t, nil
 }
 
 // selectCommit asks for the commit by name where the server lists it or allows
-// that, else for all branches and tags, one of which should contain it.
+// that, else for all branches and tags, one of which should contain it. A server
+// that gives tips by name only may refuse the former, and is then asked for the
+// latter.
 func (s *session) selectCommit(commit string) target {
 	h := plumbing.NewHash(commit)
-	t := target{ref: commit, hash: h, wants: []plumbing.Hash{h}}
-	for _, c := range []string{"allow-tip-sha1-in-want", "allow-reachable-sha1-in-want", "allow-any-sha1-in-want"} {
-		if s.seen.supports(c) {
-			return t
-		}
-	}
+	t := target{candidate: candidate{commit, h}, wants: []plumbing.Hash{h}}
 	all := map[plumbing.Hash]bool{}
 	for name, tip := range s.adv.References {
 		if tip == h {
@@ -148,11 +151,16 @@ func (s *session) selectCommit(commit string) target {
 			all[tip] = true
 		}
 	}
-	t.wants = t.wants[:0]
 	for tip := range all {
-		t.wants = append(t.wants, tip)
+		t.more = append(t.more, tip)
 	}
-	plumbing.HashesSort(t.wants)
+	plumbing.HashesSort(t.more)
+	for _, c := range []string{"allow-reachable-sha1-in-want", "allow-any-sha1-in-want", "allow-tip-sha1-in-want"} {
+		if s.caps.has(c) {
+			return t
+		}
+	}
+	t.wants, t.more = t.more, nil
 	return t
 }
 
@@ -162,7 +170,7 @@ func (s *session) pack(ctx context.Context, wants, haves []plumbing.Hash, w io.W
 	// go-git's filter drops these two, and Azure DevOps and CodeCommit send
 	// nothing without one of them.
 	for _, c := range []capability.Capability{capability.MultiACKDetailed, capability.MultiACK} {
-		if s.seen.supports(c.String()) {
+		if s.caps.has(c.String()) {
 			if err := req.Capabilities.Set(c); err != nil {
 				return fmt.Errorf("ask for a pack: %w", err)
 			}
@@ -172,11 +180,11 @@ func (s *session) pack(ctx context.Context, wants, haves []plumbing.Hash, w io.W
 	req.Wants, req.Haves = wants, haves
 	resp, err := s.up.UploadPack(ctx, req)
 	if err != nil {
-		return s.fault(ctx, err)
+		return s.up.explain(ctx, err)
 	}
 	defer func() { _ = resp.Close() }() // All that matters was read.
 	if _, err := io.Copy(w, demux(req.Capabilities, resp)); err != nil {
-		return s.fault(ctx, err)
+		return s.up.explain(ctx, err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func open(t testing.TB, cfg source.Config, opts source.Options) *source.Git {
 	if cfg.Name == "" {
 		cfg.Name = "fleet"
 	}
-	if cfg.Dir == "" && strings.HasPrefix(cfg.URL, "http") {
+	if cfg.Dir == "" && (strings.HasPrefix(cfg.URL, "http") || strings.HasPrefix(cfg.URL, "ssh")) {
 		cfg.Dir = t.TempDir()
 	}
 	g, err := source.New(cfg, opts)

@@ -1,5 +1,5 @@
 // Package source turns a Git repository and a ref into snapshots: one commit
-// with its tree. A repository behind HTTP is mirrored into a bare directory; one
+// with its tree. A repository behind HTTP or SSH is mirrored into a bare directory; one
 // on this machine is read where it is, and nothing is written there. Nothing is
 // ever checked out.
 //
@@ -17,11 +17,14 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source/signature"
 )
 
 const (
@@ -34,30 +37,21 @@ const (
 type Ref struct {
 	// Branch and Tag are short names, without refs/heads/ or refs/tags/.
 	Branch, Tag string
+	// SemVer is a range of versions, such as ">=1.2.0 <2.0.0" or "1.x": of the
+	// tags that are a version, with a leading v or not, the highest in the range.
+	SemVer string
 	// Commit is a full object name of 40 hex digits.
 	Commit string
+	// Name is a ref in full, such as refs/merge-requests/1/head.
+	Name string
 }
-
-// Auth names the files that hold credentials. They are read at each fetch, so
-// that a rotated file works, and never logged.
-type Auth struct {
-	// TokenFile holds an access token, sent as the password of basic
-	// authentication.
-	TokenFile string
-	// Username is the user name. Default: x-access-token, which forges take
-	// beside a token; required beside PasswordFile.
-	Username string
-	// PasswordFile holds a password. It excludes TokenFile.
-	PasswordFile string
-}
-
-func (a Auth) isSet() bool { return a.TokenFile != "" || a.Username != "" || a.PasswordFile != "" }
 
 // Config describes one source.
 type Config struct {
 	// Name identifies the source in errors, logs and file names.
 	Name string
-	// URL is http(s)://…, file://… or a path on this machine.
+	// URL is http(s)://…, ssh://…, user@host:path, file://… or a path on this
+	// machine.
 	URL string
 	Ref Ref
 	// Interval is the time between polls. Default: 30 s.
@@ -68,9 +62,14 @@ type Config struct {
 	Auth Auth
 	// CAFile holds PEM certificates that are trusted beside the system's.
 	CAFile string
+	// ClientCert is shown to servers that ask for a certificate.
+	ClientCert ClientCert
 	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy. Default: as the
-	// environment says.
-	Proxy string
+	// environment says; over SSH, none.
+	Proxy     string
+	ProxyAuth ProxyAuth
+	// Verify says which signatures a revision needs. Default: none.
+	Verify signature.Policy
 }
 
 // Options are what the surroundings give. The zero value works.
@@ -104,6 +103,9 @@ type Snapshot struct {
 	CommittedAt time.Time
 	// Parent is the object name of the first parent, empty for a root commit.
 	Parent string
+	// SignedBy names the key that vouches for the revision, empty where none is
+	// asked for.
+	SignedBy string
 	// Tree holds the commit's files. It may be used by several goroutines.
 	Tree tree.Tree
 }
@@ -122,7 +124,10 @@ func New(cfg Config, opts Options) (*Git, error) {
 	if cfg.Interval == 0 {
 		cfg.Interval = defaultInterval
 	}
-	if err := cfg.Ref.validate(); err != nil {
+	if err := cfg.Ref.Validate(); err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	if err := checkVerify(cfg); err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}
 	if opts.Logger == nil {
@@ -147,37 +152,49 @@ func New(cfg Config, opts Options) (*Git, error) {
 		nudges: make(chan struct{}, 1),
 	}
 	if loc.local != "" {
-		if cfg.Auth.isSet() || cfg.CAFile != "" || cfg.Proxy != "" {
-			return nil, fmt.Errorf("configure source %s: auth, caFile and proxy are for http(s), not for a repository on this machine", cfg.Name)
+		if cfg.Auth.isSet() || cfg.CAFile != "" || cfg.Proxy != "" || cfg.ClientCert != (ClientCert{}) || cfg.ProxyAuth != (ProxyAuth{}) {
+			return nil, fmt.Errorf("configure source %s: auth, caFile, clientCert and proxy are for http(s) and ssh, not for a repository on this machine", cfg.Name)
 		}
-		g.backend = newLocalBackend(loc.local, cfg.Ref)
+		g.backend = newLocalBackend(loc.local, cfg.Ref, cfg.Verify)
 		return g, nil
 	}
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("configure source %s: a mirror directory is required for a remote repository", cfg.Name)
 	}
-	r, err := newRemote(loc, cfg)
+	var r remote
+	if loc.ssh != nil {
+		r, err = newSSHRemote(loc, cfg)
+	} else {
+		r, err = newHTTPRemote(loc, cfg)
+	}
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(cfg.Dir, g.id+"-"+cfg.Name+".git")
 	g.backend = &mirrorBackend{
-		remote: r, mirror: newMirror(dir, okName(cfg.Name, cfg.Ref)), ref: cfg.Ref, log: g.log,
+		remote: r, mirror: newMirror(dir, okName(cfg.Name, cfg.Ref)), ref: cfg.Ref, policy: cfg.Verify, log: g.log,
 		sweepAge: 2 * opts.Timeout, now: opts.Now,
 	}
 	return g, nil
 }
 
-func (r Ref) validate() error {
+// Validate says what is wrong with a ref.
+func (r Ref) Validate() error {
 	set := 0
-	for _, s := range []string{r.Branch, r.Tag, r.Commit} {
+	for _, s := range []string{r.Branch, r.Tag, r.SemVer, r.Commit, r.Name} {
 		if s != "" {
 			set++
 		}
 	}
 	switch {
 	case set > 1:
-		return fmt.Errorf("ref: give one of branch, tag and commit, not several")
+		return fmt.Errorf("ref: give one of branch, tag, semver, commit and name, not several")
+	case r.SemVer != "":
+		if _, err := semver.NewConstraint(r.SemVer); err != nil {
+			return fmt.Errorf("ref.semver %q is no range of versions; write it like >=1.2.0 <2.0.0, 1.x or ~1.4", r.SemVer)
+		}
+	case r.Name != "" && (!strings.HasPrefix(r.Name, "refs/") || plumbing.ReferenceName(r.Name).Validate() != nil):
+		return fmt.Errorf("ref.name %q: give the name of a ref in full, such as refs/heads/main or refs/merge-requests/1/head", r.Name)
 	case r.Commit != "" && !isHash(r.Commit):
 		return fmt.Errorf("ref.commit %q: give the full object name, 40 lower-case hex digits", r.Commit)
 	case r.Branch != "" || r.Tag != "":
@@ -188,7 +205,8 @@ func (r Ref) validate() error {
 	return nil
 }
 
-// fullName is the ref's name as Git stores it, empty for a commit or HEAD.
+// fullName is the ref's name as Git stores it, empty for a commit, a range of
+// versions or HEAD.
 func (r Ref) fullName() string {
 	switch {
 	case r.Branch != "":
@@ -196,7 +214,7 @@ func (r Ref) fullName() string {
 	case r.Tag != "":
 		return plumbing.NewTagReferenceName(r.Tag).String()
 	default:
-		return ""
+		return r.Name
 	}
 }
 

@@ -47,9 +47,9 @@ func TestNewRefuses(t *testing.T) {
 		"dash":               {good(func(c *source.Config) { c.URL = "--upload-pack=touch x" }), "refused-url"},
 		"ext helper":         {good(func(c *source.Config) { c.URL = "ext::sh -c touch% x" }), "refused-url"},
 		"newline":            {good(func(c *source.Config) { c.URL = "https://git.example/a\nb" }), "control character"},
-		"ssh":                {good(func(c *source.Config) { c.URL = "ssh://git@git.example/fleet.git" }), "not supported yet"},
-		"scp":                {good(func(c *source.Config) { c.URL = "git@git.example:fleet.git" }), "not supported yet"},
-		"git protocol":       {good(func(c *source.Config) { c.URL = "git://git.example/fleet.git" }), "not supported yet"},
+		"ssh":                {good(func(c *source.Config) { c.URL = "ssh://git@git.example/fleet.git" }), "auth.sshKeyFile is required"},
+		"scp":                {good(func(c *source.Config) { c.URL = "git@git.example:fleet.git" }), "auth.sshKeyFile is required"},
+		"git protocol":       {good(func(c *source.Config) { c.URL = "git://git.example/fleet.git" }), "neither encrypted"},
 		"other scheme":       {good(func(c *source.Config) { c.URL = "s3://bucket/fleet" }), "refused-url"},
 		"other host's file":  {good(func(c *source.Config) { c.URL = "file://elsewhere/fleet.git" }), "another host"},
 		"userinfo":           {good(func(c *source.Config) { c.URL = "https://bot:hunter2@git.example/fleet.git" }), "carries credentials"},
@@ -73,7 +73,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestNewGivesTypedErrors(t *testing.T) {
 	t.Parallel()
-	_, err := source.New(source.Config{Name: "fleet", URL: "ssh://git.example/x", Dir: t.TempDir()}, source.Options{})
+	_, err := source.New(source.Config{Name: "fleet", URL: "git://git.example/x", Dir: t.TempDir()}, source.Options{})
 	var ue *source.UnavailableError
 	if !errors.As(err, &ue) || ue.Reason != source.Unsupported || ue.Source != "fleet" {
 		t.Errorf("New gave %#v", err)

@@ -26,8 +26,8 @@ const (
 	maxRedirects = 5
 )
 
-// NewTransport makes the connections of one source: the certificates of CAFile,
-// the proxy and limits of its own, nothing shared with other parts of the process.
+// NewTransport makes the connections of one source: the certificates of CAFile
+// and ClientCert, the proxy and limits of its own, nothing shared with other parts of the process.
 // A client of the forge that holds the repository is reached the same way.
 func NewTransport(cfg Config) (*http.Transport, error) {
 	t := &http.Transport{
@@ -54,20 +54,37 @@ func NewTransport(cfg Config) (*http.Transport, error) {
 		}
 		t.TLSClientConfig.RootCAs = pool
 	}
-	if cfg.Proxy != "" {
-		u, err := url.Parse(cfg.Proxy)
-		if err != nil || u.Host == "" {
-			return nil, errors.New("proxy: give a URL such as http://proxy.example:3128")
+	if cert := cfg.ClientCert; cert != (ClientCert{}) {
+		if err := cert.validate(); err != nil {
+			return nil, err
 		}
-		switch {
-		case u.User != nil:
-			return nil, errors.New("proxy: the URL carries credentials, which are not kept in the configuration")
-		case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
-			return nil, fmt.Errorf("proxy: the scheme %q is none of http, https, socks5", plain(u.Scheme))
-		}
-		t.Proxy = http.ProxyURL(u)
+		t.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert.load() }
+	}
+	p, err := newProxySettings(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if p.url != nil {
+		t.Proxy = func(*http.Request) (*url.URL, error) { return p.current() }
 	}
 	return t, nil
+}
+
+// load reads the certificate as it is now. What the parser says is not shown.
+func (c ClientCert) load() (*tls.Certificate, error) {
+	cert, err := readCredential(c.CertFile)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readCredential(c.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, faultf(AuthFailed, "clientCert: %s and %s are no certificate in PEM and its private key, unencrypted", c.CertFile, c.KeyFile)
+	}
+	return &pair, nil
 }
 
 // checkRedirect keeps a source at the host that the configuration names. A
@@ -91,7 +108,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 type observer struct {
 	base http.RoundTripper
 	// capabilities of the advertisement, as sent.
-	capabilities []string
+	capabilities capabilities
 }
 
 func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -119,44 +136,22 @@ func (o *observer) advertisement(resp *http.Response) error {
 	body := limitBody(resp.Body, maxAdvertBytes, faultf(Unsupported, "the server lists more than %d bytes of refs", maxAdvertBytes))
 	r := bufio.NewReaderSize(body, 8<<10)
 	head, _ := r.Peek(4 << 10) // A short answer gives an error and all there is.
-	o.capabilities = capabilities(head)
+	o.capabilities = parseCapabilities(head)
 	resp.Body = struct {
 		io.Reader
 		io.Closer
 	}{r, body}
-	if format := o.capability("object-format="); format != "" && format != "sha1" {
-		return faultf(Unsupported, "the repository uses the object format %s; only sha1 is carried", plain(format))
-	}
-	return nil
+	return o.capabilities.checkFormat()
 }
 
-// capabilities takes the list that follows the first ref, after a NUL.
-func capabilities(head []byte) []string {
+// parseCapabilities takes the list that follows the first ref, after a NUL.
+func parseCapabilities(head []byte) capabilities {
 	_, rest, ok := bytes.Cut(head, []byte{0})
 	if !ok {
 		return nil
 	}
 	line, _, _ := bytes.Cut(rest, []byte{'\n'})
 	return strings.Fields(string(line))
-}
-
-// capability gives what follows prefix in the first capability that has it.
-func (o *observer) capability(prefix string) string {
-	for _, c := range o.capabilities {
-		if v, ok := strings.CutPrefix(c, prefix); ok {
-			return v
-		}
-	}
-	return ""
-}
-
-func (o *observer) supports(name string) bool {
-	for _, c := range o.capabilities {
-		if c == name {
-			return true
-		}
-	}
-	return false
 }
 
 // limitedBody answers end once limit bytes were read.

@@ -3,6 +3,7 @@ package source
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -10,11 +11,15 @@ import (
 	"strings"
 )
 
-// location is a parsed URL: either a path on this machine, or an HTTP address.
+// location is a parsed URL: a path on this machine, or an address over HTTP or SSH.
 type location struct {
 	local string
 	http  *url.URL
+	ssh   *sshLocation
 }
+
+// defaultSSHUser is what every forge calls the user of Git over SSH.
+const defaultSSHUser = "git"
 
 var transportHelper = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
@@ -34,8 +39,12 @@ func parseURL(raw string) (location, error) {
 	if strings.Contains(raw, "://") {
 		return parseAbsolute(raw)
 	}
-	if _, _, ok := splitSCP(raw); ok {
-		return location{}, faultf(Unsupported, "the ssh form host:path is not supported yet; give an https:// url")
+	if host, p, ok := splitSCP(raw); ok {
+		user, _, named := strings.Cut(raw, "@")
+		if !named || strings.ContainsAny(user, ":/[") {
+			user = ""
+		}
+		return sshAt(user, host, "", p)
 	}
 	abs, err := filepath.Abs(raw)
 	if err != nil {
@@ -60,10 +69,12 @@ func parseAbsolute(raw string) (location, error) {
 			return location{}, faultf(RefusedURL, "a file:// url holds a path and nothing else")
 		}
 		return location{local: filepath.Clean(filepath.FromSlash(u.Path))}, nil
-	case "ssh", "git+ssh", "ssh+git", "git":
-		return location{}, faultf(Unsupported, "%s:// is not supported yet; give an https:// url", u.Scheme)
+	case "ssh", "git+ssh", "ssh+git":
+		return parseSSH(u)
+	case "git":
+		return location{}, faultf(Unsupported, "git:// is neither encrypted nor does it know who answers; give an https:// or ssh:// url")
 	default:
-		return location{}, faultf(RefusedURL, "%s:// is not a way to read Git here; give an https:// url or a path", plain(u.Scheme))
+		return location{}, faultf(RefusedURL, "%s:// is not a way to read Git here; give an https:// or ssh:// url or a path", plain(u.Scheme))
 	}
 	if u.User != nil {
 		return location{}, faultf(RefusedURL, "%s: the url carries credentials; give them as auth.tokenFile, or auth.username and auth.passwordFile", displayURL(u))
@@ -75,6 +86,40 @@ func parseAbsolute(raw string) (location, error) {
 		return location{}, faultf(RefusedURL, "%s: the url of a repository has no query and no fragment", displayURL(u))
 	}
 	return location{http: u}, nil
+}
+
+func parseSSH(u *url.URL) (location, error) {
+	shown := displayURL(u)
+	if _, secret := u.User.Password(); secret {
+		return location{}, faultf(RefusedURL, "%s: the url carries a password; over SSH give auth.sshKeyFile", shown)
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return location{}, faultf(RefusedURL, "%s: the url of a repository has no query and no fragment", shown)
+	}
+	p := u.Path
+	if strings.HasPrefix(p, "/~") {
+		p = p[1:] // The home directory of a user there, as Git has it.
+	}
+	return sshAt(u.User.Username(), u.Hostname(), u.Port(), p)
+}
+
+// sshAt checks what goes to the other side's shell and to the dialer.
+func sshAt(user, host, port, p string) (location, error) {
+	switch {
+	case host == "" || strings.Trim(p, "/") == "":
+		return location{}, faultf(RefusedURL, "the ssh url needs a host and a path, as in ssh://git@host/owner/repository.git")
+	case strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t"):
+		return location{}, faultf(RefusedURL, "%q is no name of a host", plain(host))
+	case strings.HasPrefix(user, "-") || strings.HasPrefix(p, "-"):
+		return location{}, faultf(RefusedURL, "user and path of an ssh url must not start with a dash")
+	}
+	if user == "" {
+		user = defaultSSHUser
+	}
+	if port == "" {
+		port = "22"
+	}
+	return location{ssh: &sshLocation{user: user, addr: net.JoinHostPort(host, port), path: p}}, nil
 }
 
 // displayURL is u as it may be shown: without user, password, query, fragment.

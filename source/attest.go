@@ -1,0 +1,162 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/weir-gitops/weir/source/signature"
+)
+
+// checkVerify refuses a policy that no revision of the ref could satisfy.
+func checkVerify(cfg Config) error {
+	if err := cfg.Verify.Validate(); err != nil {
+		return err
+	}
+	if cfg.Verify.Mode == signature.Tag && !cfg.Ref.namesTag() {
+		return errors.New("verify.mode tag needs a ref that names a tag: ref.tag, ref.semver, or ref.name with refs/tags/")
+	}
+	return nil
+}
+
+// namesTag reports whether what the ref leads to is a tag.
+func (r Ref) namesTag() bool {
+	return r.Tag != "" || r.SemVer != "" || strings.HasPrefix(r.Name, "refs/tags/")
+}
+
+// attest checks that a signature vouches for what c names, as the policy asks,
+// and notes whose it is. Without a ref the tag's name is not compared.
+//
+// Signatures say that somebody wrote a commit, not that it is the newest: who may
+// push can still go back to an older one.
+func (r repository) attest(p signature.Policy, c candidate, s *Snapshot) error {
+	if p.IsZero() {
+		return nil
+	}
+	refuse := func(format string, args ...any) error {
+		f := faultf(Unverified, format, args...)
+		f.revision = s.Revision
+		return f
+	}
+	keys, err := p.Load()
+	if err != nil {
+		return refuse("commit %s cannot be verified: %v", s.Revision[:12], err)
+	}
+	var why []string
+	if p.Mode != signature.Commit {
+		by, err := r.attestTag(keys, c, s.Revision)
+		var f *refusal
+		switch {
+		case err == nil:
+			s.SignedBy = plain(by)
+			return nil
+		case !errors.As(err, &f):
+			return err
+		}
+		why = append(why, f.Error())
+	}
+	if p.Mode != signature.Tag {
+		by, err := r.attestCommit(keys, plumbing.NewHash(s.Revision))
+		var f *refusal
+		switch {
+		case err == nil:
+			s.SignedBy = plain(by)
+			return nil
+		case !errors.As(err, &f):
+			return err
+		}
+		why = append(why, f.Error())
+	}
+	return refuse("%s", strings.Join(why, "; and "))
+}
+
+// refusal says which signature does not count, and why.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return r.text }
+
+func refusalf(format string, args ...any) error {
+	return &refusal{plain(fmt.Sprintf(format, args...))}
+}
+
+func (r repository) attestTag(keys *signature.Keys, c candidate, revision string) (string, error) {
+	if c.hash.String() == revision {
+		name := strings.TrimPrefix(c.ref, "refs/tags/")
+		if !strings.HasPrefix(c.ref, "refs/tags/") {
+			return "", refusalf("no signed tag led to commit %s", revision[:12])
+		}
+		return "", refusalf("tag %q is not annotated, so it cannot be signed: it names commit %s directly; make it with git tag -s", name, revision[:12])
+	}
+	raw, err := r.db.read(plumbing.TagObject, c.hash, maxMetaBytes)
+	if err != nil {
+		return "", err
+	}
+	o, err := signature.ParseTag(raw)
+	if err != nil {
+		return "", refusalf("tag %s: %v", c.hash, err)
+	}
+	if name, ok := strings.CutPrefix(c.ref, "refs/tags/"); ok && name != o.Name {
+		return "", refusalf("the tag object under %q is one for %q: somebody gave it another name", name, o.Name)
+	}
+	by, err := keys.Verify(o)
+	if err != nil {
+		return "", refusalf("tag %q by %s: %v", o.Name, o.Who, err)
+	}
+	var whole, signed object.Tag
+	if whole.Decode(encoded(plumbing.TagObject, raw)) != nil || signed.Decode(encoded(plumbing.TagObject, o.Payload)) != nil ||
+		whole.Target != signed.Target || whole.TargetType != signed.TargetType {
+		return "", refusalf("tag %q by %s: what is signed is not what it names", o.Name, o.Who)
+	}
+	return by, nil
+}
+
+func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash) (string, error) {
+	raw, err := r.db.read(plumbing.CommitObject, h, maxMetaBytes)
+	if err != nil {
+		return "", err
+	}
+	short := h.String()[:12]
+	o, err := signature.ParseCommit(raw)
+	if err != nil {
+		return "", refusalf("commit %s: %v", short, err)
+	}
+	by, err := keys.Verify(o)
+	if err != nil {
+		return "", refusalf("commit %s by %s: %v", short, o.Who, err)
+	}
+	// What is applied was read by another parser than what is signed.
+	var whole, signed object.Commit
+	if whole.Decode(encoded(plumbing.CommitObject, raw)) != nil || signed.Decode(encoded(plumbing.CommitObject, o.Payload)) != nil ||
+		whole.TreeHash != signed.TreeHash || !slices.Equal(whole.ParentHashes, signed.ParentHashes) || whole.Message != signed.Message {
+		return "", refusalf("commit %s by %s: what is signed is not what it holds", short, o.Who)
+	}
+	return by, nil
+}
+
+// newest chooses among tags of the same version: the youngest commit, and of
+// those the tag that sorts last.
+func (r repository) newest(t target) (candidate, error) {
+	best := t.candidate
+	if len(t.rivals) == 0 {
+		return best, nil
+	}
+	c, err := r.peel(best.hash)
+	if err != nil {
+		return best, err
+	}
+	when := c.Committer.When
+	for _, rival := range t.rivals { // They are sorted, the last name first.
+		c, err := r.peel(rival.hash)
+		if err != nil {
+			return best, err
+		}
+		if c.Committer.When.After(when) {
+			best, when = rival, c.Committer.When
+		}
+	}
+	return best, nil
+}

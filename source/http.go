@@ -1,0 +1,100 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+)
+
+// httpRemote is a repository behind smart HTTP. It uses go-git's HTTP client
+// directly, one per session, so that neither go-git's process-wide registry of
+// protocols nor its list of unsupported capabilities is touched.
+type httpRemote struct {
+	url  string
+	host string
+	auth Auth
+	rt   *http.Transport
+}
+
+func newHTTPRemote(loc location, cfg Config) (*httpRemote, error) {
+	if err := cfg.Auth.validateHTTP(); err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	rt, err := NewTransport(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	return &httpRemote{url: loc.http.String(), host: displayURL(loc.http), auth: cfg.Auth, rt: rt}, nil
+}
+
+func (r *httpRemote) connect(ctx context.Context) (*session, error) {
+	auth, token, err := r.auth.method(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := transport.NewEndpoint(r.url)
+	if err != nil {
+		return nil, faultf(RefusedURL, "%s: %v", r.host, err)
+	}
+	seen := &observer{base: r.rt}
+	client := githttp.NewClient(&http.Client{Transport: seen, CheckRedirect: checkRedirect})
+	up, err := client.NewUploadPackSession(ep, auth)
+	if err != nil {
+		return nil, faultf(RefusedURL, "%s: %v", r.host, err)
+	}
+	u := &httpUploader{UploadPackSession: up, remote: r, token: token}
+	adv, err := up.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return nil, u.explain(ctx, err)
+	}
+	return &session{host: r.host, adv: adv, caps: seen.capabilities, up: u}, nil
+}
+
+func (r *httpRemote) close() { r.rt.CloseIdleConnections() }
+
+// httpUploader is one session of go-git's client.
+type httpUploader struct {
+	transport.UploadPackSession
+	remote *httpRemote
+	// token was made for this session, if one was.
+	token string
+	once  sync.Once
+}
+
+func (u *httpUploader) close() {}
+
+// explain gives an error of go-git's client its reason. The body of a refusal is
+// dropped: it comes from outside and says nothing that the status does not.
+func (u *httpUploader) explain(ctx context.Context, err error) error {
+	host := u.remote.host
+	var unexpected *plumbing.UnexpectedError
+	if errors.As(err, &unexpected) {
+		err = unexpected.Err // It does not unwrap by itself.
+	}
+	var status *githttp.Err
+	switch {
+	case errors.Is(err, transport.ErrEmptyRemoteRepository):
+		return &fault{reason: EmptyRepository, text: host + " has no commit yet", err: transport.ErrEmptyRemoteRepository}
+	case errors.Is(err, transport.ErrAuthenticationRequired):
+		if u.token != "" {
+			u.once.Do(func() { u.remote.auth.Tokens.Reject(u.token) })
+		}
+		return &fault{reason: AuthFailed, text: host + " asks for credentials, or does not take these (401)", err: transport.ErrAuthenticationRequired}
+	case errors.Is(err, transport.ErrAuthorizationFailed):
+		return &fault{reason: AuthFailed, text: host + " refuses access (403)", err: transport.ErrAuthorizationFailed}
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return &fault{reason: NotFound, text: host + " is not there (404)", err: transport.ErrRepositoryNotFound}
+	case errors.As(err, &status):
+		if status.StatusCode() == http.StatusProxyAuthRequired {
+			return faultf(AuthFailed, "%s: the proxy asks for credentials (407); give proxyAuth", host)
+		}
+		return faultf(Unreachable, "%s answers %d %s", host, status.StatusCode(), http.StatusText(status.StatusCode()))
+	}
+	return networkFault(ctx, host, err)
+}

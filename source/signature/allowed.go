@@ -1,0 +1,149 @@
+package signature
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// allowedSigner is a line of an allowed signers file; see ssh-keygen(1),
+// ALLOWED SIGNERS.
+type allowedSigner struct {
+	principals    string
+	namespaces    []string // empty: all
+	after, before time.Time
+	key           ssh.PublicKey
+}
+
+// parseAllowedSigners reads a whole file. A time without a zone is in zone.
+func parseAllowedSigners(file string, data []byte, zone *time.Location) ([]allowedSigner, error) {
+	var out []allowedSigner
+	n, authorities := 0, 0
+	for line := range bytes.Lines(data) {
+		n++
+		text := strings.TrimSpace(string(line))
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		s, authority, err := parseAllowedSigner(text, zone)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		case authority:
+			authorities++
+		default:
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 && authorities > 0 {
+		return nil, fmt.Errorf("%s: it lists certificate authorities alone, which are not carried; list the signers' keys", file)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: it lists nobody; write lines such as: alice@example.com namespaces=\"git\" ssh-ed25519 AAAA…", file)
+	}
+	return out, nil
+}
+
+// parseAllowedSigner reads "principals [options] type key [comment]". Authority
+// says that the line is about a certificate authority, which is left out.
+func parseAllowedSigner(text string, zone *time.Location) (s allowedSigner, authority bool, err error) {
+	principals, rest, ok := cutQuoted(text, " \t")
+	if s.principals = strings.Trim(principals, `"`); !ok || s.principals == "" {
+		return s, false, errors.New("no key behind the principals")
+	}
+	rest = strings.TrimSpace(rest)
+	// A line of authorized_keys has the same form from here on.
+	key, _, options, more, err := ssh.ParseAuthorizedKey([]byte(rest))
+	if err != nil || len(more) > 0 {
+		return s, false, errors.New("no public key that can be read; the form is: principals [options] type key [comment]")
+	}
+	s.key = key
+	for _, o := range options {
+		name, value, _ := strings.Cut(o, "=")
+		value = strings.Trim(value, `"`)
+		switch strings.ToLower(name) {
+		case "cert-authority":
+			authority = true
+		case "namespaces":
+			s.namespaces = strings.Split(value, ",")
+		case "valid-after":
+			s.after, err = parseTime(value, zone)
+		case "valid-before":
+			s.before, err = parseTime(value, zone)
+		default:
+			return s, false, fmt.Errorf("unknown option %q; known are namespaces, valid-after, valid-before and cert-authority", name)
+		}
+		if err != nil {
+			return s, false, err
+		}
+	}
+	return s, authority, nil
+}
+
+// cutQuoted cuts at the first of seps outside of quotes.
+func cutQuoted(text, seps string) (before, after string, ok bool) {
+	quoted := false
+	for i, r := range text {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case !quoted && strings.ContainsRune(seps, r):
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
+}
+
+// parseTime reads YYYYMMDD[HHMM[SS]], with a Z behind it for UTC.
+func parseTime(text string, zone *time.Location) (time.Time, error) {
+	digits, utc := strings.CutSuffix(text, "Z")
+	if utc {
+		zone = time.UTC
+	}
+	for _, form := range []string{"20060102", "200601021504", "20060102150405"} {
+		if len(form) == len(digits) {
+			if t, err := time.ParseInLocation(form, digits, zone); err == nil {
+				return t, nil
+			}
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is no time; write YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, with Z behind it for UTC", text)
+}
+
+// mayHaveSigned finds the line that allows a key at the time that the committer
+// or tagger gave, and gives its principals. The error goes on a sentence.
+func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when time.Time) (string, error) {
+	why := errors.New("which verify.ssh does not list")
+	for _, s := range signers {
+		switch {
+		case !bytes.Equal(s.key.Marshal(), key.Marshal()):
+		case !s.covers(gitNamespace):
+			why = fmt.Errorf("which verify.ssh lists for %s only, not for git", strings.Join(s.namespaces, ", "))
+		case !s.after.IsZero() && when.Before(s.after):
+			why = fmt.Errorf("which verify.ssh lists from %s on, after the time of this signature (%s)", s.after.UTC().Format(time.RFC3339), when.UTC().Format(time.RFC3339))
+		case !s.before.IsZero() && !when.Before(s.before):
+			why = fmt.Errorf("which verify.ssh lists until %s, before the time of this signature (%s)", s.before.UTC().Format(time.RFC3339), when.UTC().Format(time.RFC3339))
+		default:
+			return s.principals, nil
+		}
+	}
+	return "", why
+}
+
+// covers tells whether a namespace matches one of the line's patterns.
+func (s allowedSigner) covers(namespace string) bool {
+	if len(s.namespaces) == 0 {
+		return true
+	}
+	for _, pattern := range s.namespaces {
+		if ok, err := path.Match(strings.TrimSpace(pattern), namespace); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}

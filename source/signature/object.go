@@ -1,0 +1,123 @@
+package signature
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	beginPGP        = "-----BEGIN PGP SIGNATURE-----"
+	beginPGPMessage = "-----BEGIN PGP MESSAGE-----"
+	beginSSH        = "-----BEGIN SSH SIGNATURE-----"
+	beginX509       = "-----BEGIN SIGNED MESSAGE-----"
+)
+
+// Object is a commit or tag, taken apart.
+type Object struct {
+	// Payload is what was signed.
+	Payload []byte
+	// Signature is armored, empty where there is none.
+	Signature []byte
+	// Who is the committer or tagger, with the address.
+	Who string
+	// When is the time that the committer or tagger gave.
+	When time.Time
+	// Name is the name in a tag, empty for a commit.
+	Name string
+}
+
+// ParseCommit takes a commit apart: the signature stands in the header gpgsig,
+// and what was signed is the commit without it. The header gpgsig-sha256, which
+// signs the commit's other name, is left out as well.
+func ParseCommit(raw []byte) (Object, error) {
+	head, body, ok := bytes.Cut(raw, []byte("\n\n"))
+	if !ok {
+		head, body = bytes.TrimSuffix(raw, []byte("\n")), nil
+	}
+	var o Object
+	var payload, signature []byte
+	found := 0
+	// into is where continued lines go.
+	into := &payload
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		key, value, _ := bytes.Cut(line, []byte(" "))
+		switch {
+		case len(line) > 0 && line[0] == ' ' && into != &payload:
+			if into != nil {
+				*into = append(append(*into, line[1:]...), '\n')
+			}
+			continue
+		case string(key) == "gpgsig":
+			found++
+			signature = append(append(signature, value...), '\n')
+			into = &signature
+			continue
+		case string(key) == "gpgsig-sha256":
+			into = nil
+			continue
+		case string(key) == "committer":
+			o.Who, o.When = parseIdentity(string(value))
+		}
+		into = &payload
+		payload = append(append(payload, line...), '\n')
+	}
+	if found > 1 {
+		return Object{}, errors.New("it holds several signatures")
+	}
+	if ok {
+		payload = append(append(payload, '\n'), body...)
+	}
+	o.Payload, o.Signature = payload, signature
+	return o, nil
+}
+
+// ParseTag takes a tag apart: the signature is the end of its message, and what
+// was signed all that is before it.
+func ParseTag(raw []byte) (Object, error) {
+	var o Object
+	head, _, _ := bytes.Cut(raw, []byte("\n\n"))
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		switch key, value, _ := strings.Cut(string(line), " "); key {
+		case "tag":
+			if o.Name != "" {
+				return Object{}, errors.New("it has several names")
+			}
+			o.Name = value
+		case "tagger":
+			o.Who, o.When = parseIdentity(value)
+		}
+	}
+	// The last line that begins a signature counts, as in Git.
+	at := len(raw)
+	for start := 0; start < len(raw); {
+		for _, begin := range []string{beginPGP, beginPGPMessage, beginSSH, beginX509} {
+			if bytes.HasPrefix(raw[start:], []byte(begin)) {
+				at = start
+			}
+		}
+		next := bytes.IndexByte(raw[start:], '\n')
+		if next < 0 {
+			break
+		}
+		start += next + 1
+	}
+	o.Payload, o.Signature = raw[:at], raw[at:]
+	return o, nil
+}
+
+// parseIdentity reads "Name <address> seconds zone". Seconds that are none give
+// the zero time.
+func parseIdentity(text string) (who string, when time.Time) {
+	end := strings.LastIndexByte(text, '>')
+	if end < 0 {
+		return text, time.Time{}
+	}
+	seconds, _, _ := strings.Cut(strings.TrimSpace(text[end+1:]), " ")
+	if n, err := strconv.ParseInt(seconds, 10, 64); err == nil {
+		when = time.Unix(n, 0).UTC()
+	}
+	return text[:end+1], when
+}

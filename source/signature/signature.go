@@ -1,0 +1,114 @@
+// Package signature tells whether a commit or tag of Git is signed by somebody
+// who may, with PGP or SSH.
+//
+// It works on the objects as Git stores them, byte by byte, so that what was
+// signed is what is checked. Who may sign stands in files outside of every
+// repository: a list of signers in the tree would be chosen by the commit that it
+// is to judge.
+package signature
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Mode says what is to be signed.
+type Mode string
+
+// Modes. The zero value asks for no signature.
+const (
+	// Commit asks for a signed commit.
+	Commit Mode = "commit"
+	// Tag asks for a signed tag, which the source's ref must then name.
+	Tag Mode = "tag"
+	// Either asks for one of the two.
+	Either Mode = "either"
+)
+
+// maxFileBytes bounds what is read of a file with keys.
+const maxFileBytes = 4 << 20
+
+// Policy says which signatures are asked for. The zero value asks for none.
+type Policy struct {
+	Mode Mode
+	// PGPKeyFiles hold public keys, armored or not, several in a file or one.
+	PGPKeyFiles []string
+	// AllowedSignersFile lists SSH keys in the form of ssh-keygen's
+	// ALLOWED SIGNERS, as Git's gpg.ssh.allowedSignersFile does.
+	AllowedSignersFile string
+}
+
+// IsZero reports whether no signature is asked for.
+func (p Policy) IsZero() bool { return p.Mode == "" }
+
+// Validate says what is wrong with a policy; it reads no file.
+func (p Policy) Validate() error {
+	switch {
+	case p.Mode == "" && len(p.PGPKeyFiles) == 0 && p.AllowedSignersFile == "":
+		return nil
+	case p.Mode != Commit && p.Mode != Tag && p.Mode != Either:
+		return fmt.Errorf("verify.mode %q is none of %s, %s and %s", p.Mode, Commit, Tag, Either)
+	case len(p.PGPKeyFiles) == 0 && p.AllowedSignersFile == "":
+		return errors.New("verify needs pgp.keyFiles or ssh.allowedSignersFile, else nobody may sign")
+	}
+	return nil
+}
+
+// Keys are the signers of a policy as its files held them.
+type Keys struct {
+	pgp pgpKeys
+	ssh []allowedSigner
+}
+
+// Load reads the files of a policy.
+func (p Policy) Load() (*Keys, error) {
+	k := &Keys{}
+	for _, file := range p.PGPKeyFiles {
+		data, err := readKeys(file)
+		if err != nil {
+			return nil, fmt.Errorf("verify.pgp.keyFiles: %w", err)
+		}
+		if err := k.pgp.add(data); err != nil {
+			return nil, fmt.Errorf("verify.pgp.keyFiles: %s: %w", file, err)
+		}
+	}
+	if p.AllowedSignersFile != "" {
+		data, err := readKeys(p.AllowedSignersFile)
+		if err != nil {
+			return nil, fmt.Errorf("verify.ssh.allowedSignersFile: %w", err)
+		}
+		if k.ssh, err = parseAllowedSigners(p.AllowedSignersFile, data, time.Local); err != nil {
+			return nil, fmt.Errorf("verify.ssh.allowedSignersFile: %w", err)
+		}
+	}
+	return k, nil
+}
+
+func readKeys(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("%s has %d bytes, more than %d", file, info.Size(), maxFileBytes)
+	}
+	return os.ReadFile(file)
+}
+
+// Verify checks the signature of an object and names the key that made it, as in
+// "SSH key SHA256:… (alice@example.com)". The error says why it does not count.
+func (k *Keys) Verify(o Object) (string, error) {
+	switch text := string(o.Signature); {
+	case text == "":
+		return "", errors.New("it is not signed")
+	case strings.HasPrefix(text, beginSSH):
+		return k.verifySSH(o)
+	case strings.HasPrefix(text, beginPGP), strings.HasPrefix(text, beginPGPMessage):
+		return k.pgp.verify(o)
+	default:
+		return "", errors.New("it is signed with X.509, or in a form that is not known; sign with PGP or SSH")
+	}
+}

@@ -1,0 +1,124 @@
+package signature
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// The constants of OpenSSH's PROTOCOL.sshsig.
+const (
+	sshsigMagic   = "SSHSIG"
+	sshsigVersion = 1
+	// gitNamespace keeps signatures over mails and files from being signatures
+	// over commits.
+	gitNamespace = "git"
+	// dsaKey is a type whose signatures are over SHA-1.
+	dsaKey = "ssh-dss"
+)
+
+// sshsig is the content of an SSH signature after the magic word.
+type sshsig struct {
+	Version   uint32
+	PublicKey []byte
+	Namespace string
+	Reserved  string
+	HashAlg   string
+	Signature []byte
+}
+
+// sshsigSigned is what the key signed, after the magic word.
+type sshsigSigned struct {
+	Namespace string
+	Reserved  string
+	HashAlg   string
+	Hash      []byte
+}
+
+func (k *Keys) verifySSH(o Object) (string, error) {
+	if len(k.ssh) == 0 {
+		return "", errors.New("it is signed with SSH, and verify.ssh lists no signers")
+	}
+	key, err := checkSSH(o)
+	if err != nil {
+		return "", err
+	}
+	name := "SSH key " + ssh.FingerprintSHA256(key)
+	principals, err := mayHaveSigned(k.ssh, key, o.When)
+	if err != nil {
+		return "", fmt.Errorf("it is signed with %s, %w", name, err)
+	}
+	return name + " (" + principals + ")", nil
+}
+
+// checkSSH checks a signature against the key that it carries itself; whether
+// that key may sign is another question.
+func checkSSH(o Object) (ssh.PublicKey, error) {
+	unreadable := errors.New("its SSH signature cannot be read")
+	block, rest := pem.Decode(o.Signature)
+	if block == nil || block.Type != "SSH SIGNATURE" || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, unreadable
+	}
+	blob, ok := bytes.CutPrefix(block.Bytes, []byte(sshsigMagic))
+	if !ok {
+		return nil, unreadable
+	}
+	var s sshsig
+	if err := ssh.Unmarshal(blob, &s); err != nil || s.Version != sshsigVersion {
+		return nil, unreadable
+	}
+	if s.Namespace != gitNamespace {
+		return nil, fmt.Errorf("its SSH signature is for %q, not for Git", s.Namespace)
+	}
+	key, err := ssh.ParsePublicKey(s.PublicKey)
+	if err != nil {
+		return nil, unreadable
+	}
+	var sig ssh.Signature
+	if err := ssh.Unmarshal(s.Signature, &sig); err != nil {
+		return nil, unreadable
+	}
+	name := ssh.FingerprintSHA256(key)
+	if _, isCert := key.(*ssh.Certificate); isCert {
+		return nil, errors.New("it is signed with an SSH certificate; certificate authorities are not carried: sign with a key and list that")
+	}
+	if sig.Format == ssh.KeyAlgoRSA || key.Type() == dsaKey {
+		return nil, fmt.Errorf("its signature with SSH key %s uses SHA-1, which proves nothing any more", name)
+	}
+	if err := touched(key, sig); err != nil {
+		return nil, err
+	}
+	var sum []byte
+	switch s.HashAlg {
+	case "sha256":
+		h := sha256.Sum256(o.Payload)
+		sum = h[:]
+	case "sha512":
+		h := sha512.Sum512(o.Payload)
+		sum = h[:]
+	default:
+		return nil, unreadable
+	}
+	signed := append([]byte(sshsigMagic), ssh.Marshal(sshsigSigned{s.Namespace, s.Reserved, s.HashAlg, sum})...)
+	if err := key.Verify(signed, &sig); err != nil {
+		return nil, fmt.Errorf("its signature with SSH key %s is wrong: the content is not what was signed", name)
+	}
+	return key, nil
+}
+
+// touched asks of a hardware key that somebody touched it, as ssh-keygen does.
+func touched(key ssh.PublicKey, sig ssh.Signature) error {
+	if t := key.Type(); t != ssh.KeyAlgoSKED25519 && t != ssh.KeyAlgoSKECDSA256 {
+		return nil
+	}
+	const userPresent = 1
+	if len(sig.Rest) == 0 || sig.Rest[0]&userPresent == 0 {
+		return errors.New("it is signed with a hardware key that nobody touched")
+	}
+	return nil
+}
