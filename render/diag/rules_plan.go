@@ -37,6 +37,7 @@ var planRules = []rule{
 	{"join-token-failed", "ew", "a join token could not be kept", "Mend what the message names; weir tries again by itself. Machines that start while no token holds cannot join."},
 	{"join-token-not-kept", "e", "a pool needs a join token, and weir keeps none for its target", "Give the target a kubeconfigFile, or write a token, file discovery or dataSecretName in the manifests."},
 	{"join-token-profile", "wi", "machines fetch their join token and need a permission for that", "Allow ssm:GetParameter on the parameter that the message names in the role of the instance profile."},
+	{"kubeconfig-unusable", "e", "the kubeconfig of a target cannot be used", "Mend the file as the message says; it needs a server, its CA, and a client certificate, token or token file."},
 	{"launch-config-not-ready", "e", "a pool waits for an AWSLaunchConfig whose launch template cannot be made or changed", "Mend what the message names; the pool goes on by itself once the launch template is there."},
 	{"newer-image", "i", "a newer image is published than the one that the pool's machines run", "Nothing is to be done: it is taken with the next change of the pool; annotation weir.dev/ami-policy: follow rolls it out at once."},
 	{"nodegroup-degraded", "w", "EKS says that a nodegroup is degraded", "Mend what the message of EKS names."},

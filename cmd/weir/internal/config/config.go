@@ -141,6 +141,13 @@ type Target struct {
 	// the target's role. A file that names other keys only is an error.
 	AgeKeyFiles []string `yaml:"ageKeyFiles"`
 	KMSKeyARNs  []string `yaml:"kmsKeyARNs"`
+	// KubeconfigFile is how weir reaches the cluster that the target's machines
+	// join: for its nodes, and to keep join tokens for KubeadmConfigs without one.
+	// It may hold {1} like the name. Exec plugins and auth providers are refused.
+	KubeconfigFile string `yaml:"kubeconfigFile"`
+	// SSMPrefixes are where parameters of AWS Systems Manager may be written; the
+	// join tokens are below the first one. /weir if there is a kubeconfigFile.
+	SSMPrefixes []string `yaml:"ssmPrefixes"`
 	// Mode is correct (the default) or report: show drift, change nothing.
 	Mode  string `yaml:"mode"`
 	Prune Prune  `yaml:"prune"`
@@ -195,6 +202,7 @@ const (
 	DefaultSourceInterval = 30 * time.Second
 	DefaultPrunePercent   = 20
 	DefaultKeepVersions   = 10
+	DefaultSSMPrefix      = "/weir"
 )
 
 // Env is what the surroundings contribute.
@@ -245,6 +253,10 @@ func (c *Config) setDefaults(env Env) {
 		}
 		for j := range t.AgeKeyFiles {
 			absolute(base, &t.AgeKeyFiles[j])
+		}
+		absolute(base, &t.KubeconfigFile)
+		if t.KubeconfigFile != "" && len(t.SSMPrefixes) == 0 {
+			t.SSMPrefixes = []string{DefaultSSMPrefix}
 		}
 		if len(c.Sources) == 1 {
 			orText(&t.Source, c.Sources[0].Name)

@@ -242,6 +242,7 @@ func (v *validator) targets() {
 			}
 		}
 		v.keys(at, t)
+		v.joinTokens(at, t)
 		if t.Mode != Correct && t.Mode != Report {
 			v.fault(at+".mode", "bad-value", "", "want %s or %s, got %q", Correct, Report, t.Mode)
 		}

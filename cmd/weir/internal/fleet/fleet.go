@@ -66,17 +66,19 @@ type Fleet struct {
 	rosters map[string]*roster   // by source
 	// decrypters are by what they decrypt with.
 	decrypters map[string]*sops.Decrypter
+	// clusters are by the kubeconfig file.
+	clusters map[string]client
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
-	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}}
+	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}}
 }
 
 // Adopt takes over the renders of a fleet with an earlier configuration, so that
 // a reload renders only what it changed.
 func (f *Fleet) Adopt(earlier *Fleet) {
-	f.renders, f.rosters, f.decrypters = earlier.renders, earlier.rosters, earlier.decrypters
+	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
 }
 
 // Target is one target, its path's wildcards expanded.
@@ -104,6 +106,7 @@ type item struct {
 	target *config.Target
 	name   string
 	path   string
+	match  config.Match
 	view   View
 	vars   map[string]string
 	// secrets are the values that are marked as secret, keys what encrypted files
@@ -223,7 +226,7 @@ func expandTarget(t *config.Target, v View) []*item {
 	}
 	items := make([]*item, len(matches))
 	for i, m := range matches {
-		items[i] = &item{target: t, path: m.Path, view: v}
+		items[i] = &item{target: t, path: m.Path, match: m, view: v}
 		items[i].named(config.NameFor(t.Name, m))
 	}
 	return items
@@ -282,6 +285,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		fill(&d, r, &it.key, t.AllowedRoleARNs)
 	}
 	d.Whole = d.Whole && d.Err == nil
+	f.attachWorkload(&d, t, it.match)
 	return d
 }
 

@@ -142,7 +142,7 @@ func (s *Scopes) get(ctx context.Context, key reconciler.ScopeKey) (*opened, err
 		return nil, err
 	}
 	have = &opened{account: cloud.Account(), scope: &reconciler.Scope{
-		Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Logger: s.o.Logger,
+		Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger,
 	}}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ssmPrefix is a path of AWS Systems Manager below which names still have room:
+// a parameter has at most 15 levels, of which a join token takes five.
+var ssmPrefix = regexp.MustCompile(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
+
+// joinTokens checks where join tokens are kept.
+func (v *validator) joinTokens(at string, t *Target) {
+	for i, prefix := range t.SSMPrefixes {
+		at := fmt.Sprintf("%s.ssmPrefixes[%d]", at, i)
+		root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
+		switch {
+		case !ssmPrefix.MatchString(prefix):
+			v.fault(at, "bad-value", "write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end", "%q is no prefix of parameters", prefix)
+		case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):
+			v.fault(at, "bad-value", "", "AWS keeps names that begin with aws or ssm for itself")
+		}
+	}
+	g, err := ParseGlob(t.Path)
+	if err != nil {
+		return // which is reported with the path
+	}
+	for _, m := range placeholder.FindAllStringSubmatch(t.KubeconfigFile, -1) {
+		if n := int(m[1][0] - '0'); n > g.Wildcards() {
+			v.fault(at+".kubeconfigFile", "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, t.Path)
+		}
+	}
+}
+
+// Kubeconfig is the kubeconfig file of one of the target's directories, empty if
+// it has none.
+func (t *Target) Kubeconfig(m Match) string {
+	return placeholder.ReplaceAllStringFunc(t.KubeconfigFile, func(p string) string { return NameFor(p, m) })
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestJoinTokens(t *testing.T) {
+	const head = "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\ntargets:\n- name: t\n  region: eu-west-1\n"
+	parse := func(text string) (*Target, []string) {
+		c, faults := Parse("/etc/weir/w.yaml", []byte(head+text), Env{Getenv: func(string) string { return "/home/u" }})
+		var all []string
+		for _, f := range faults {
+			all = append(all, f.String())
+		}
+		if c == nil {
+			return nil, all
+		}
+		return &c.Targets[0], all
+	}
+	if got, faults := parse("  kubeconfigFile: demo.kubeconfig\n"); got == nil || got.KubeconfigFile != "/etc/weir/demo.kubeconfig" || !slices.Equal(got.SSMPrefixes, []string{"/weir"}) {
+		t.Errorf("%+v %v", got, faults)
+	}
+	if got, faults := parse("  kubeconfigFile: /a\n  ssmPrefixes: [/fleet/prod, /old]\n"); got == nil || !slices.Equal(got.SSMPrefixes, []string{"/fleet/prod", "/old"}) {
+		t.Errorf("%+v %v", got, faults)
+	}
+	if got, _ := parse(""); got == nil || got.SSMPrefixes != nil || got.Kubeconfig(Match{}) != "" {
+		t.Errorf("without a kubeconfig: %+v", got)
+	}
+	got, faults := parse("  path: clusters/*\n  kubeconfigFile: \"kube/{1}.yaml\"\n")
+	if got != nil || len(faults) != 1 { // the name needs {1} too
+		t.Errorf("%+v %v", got, faults)
+	}
+	for text, want := range map[string]string{
+		"  kubeconfigFile: a\n  ssmPrefixes: [weir]\n":     "is no prefix",
+		"  kubeconfigFile: a\n  ssmPrefixes: [/weir/]\n":   "is no prefix",
+		"  kubeconfigFile: a\n  ssmPrefixes: ['/we ir']\n": "is no prefix",
+		"  kubeconfigFile: a\n  ssmPrefixes: [/AWS/x]\n":   "keeps names that begin with aws",
+		"  ssmPrefixes: [/ssm-x]\n":                        "keeps names that begin with aws",
+		"  ssmPrefixes: [/a/b/c/d/e/f/g/h/i]\n":            "is no prefix",
+		"  kubeconfigFile: \"{1}\"\n":                      "{1} stands for a wildcard",
+		"  kubeconfigFile: [a]\n":                          "kubeconfigFile",
+	} {
+		if c, faults := parse(text); c != nil || !strings.Contains(strings.Join(faults, "\n"), want) {
+			t.Errorf("%q: %v", text, faults)
+		}
+	}
+	target := Target{KubeconfigFile: "/etc/weir/{1}/{2}.yaml"}
+	if got := target.Kubeconfig(Match{Texts: []string{"prod", "a/b"}}); got != "/etc/weir/prod/a-b.yaml" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,99 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/workload"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/secret"
+)
+
+// client is an opened kubeconfig.
+type client struct {
+	id      string
+	cluster *workload.Cluster
+}
+
+// attachWorkload gives a target the cluster that its machines join, if the
+// configuration says how to reach it. A kubeconfig that cannot be used is an
+// error of the target, and nothing else of it stops for that.
+func (f *Fleet) attachWorkload(d *reconciler.Desired, t *config.Target, m config.Match) {
+	file := t.Kubeconfig(m)
+	if file == "" {
+		return
+	}
+	// Where the file is broken, the launch templates stay what they are.
+	d.Policy.JoinTokens.Prefix = t.SSMPrefixes[0]
+	cluster, err := f.cluster(file)
+	if err != nil {
+		d.Diagnostics = append(d.Diagnostics, unusable(file, err)).Sorted()
+		d.Tokens = unreachable{"the kubeconfig " + file + " cannot be used"}
+		return
+	}
+	d.Workload, d.Tokens = cluster, cluster
+}
+
+// cluster is the client of a kubeconfig file. It stays the same while what it is
+// made of does.
+func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
+	k, err := workload.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	have, known := f.clusters[file]
+	if !known || have.id != k.ID() {
+		c, err := k.Open()
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			have.cluster.Close() // its idle connections: a request under way goes on
+		}
+		have = client{k.ID(), c}
+		f.clusters[file] = have
+	}
+	f.hide("kubeconfig "+file, secret.New(have.cluster.Credentials()...))
+	return have.cluster, nil
+}
+
+// unreachable stands for a cluster whose kubeconfig cannot be used: what AWS
+// knows of join tokens still counts.
+type unreachable struct{ why string }
+
+func (u unreachable) fail() error {
+	return &workload.Error{Kind: workload.Unauthorized, Message: u.why}
+}
+
+// ClusterInfo fails.
+func (u unreachable) ClusterInfo(context.Context) (workload.ClusterInfo, error) {
+	return workload.ClusterInfo{}, u.fail()
+}
+
+// Secrets fails.
+func (u unreachable) Secrets(context.Context, string, map[string]string) ([]workload.Secret, error) {
+	return nil, u.fail()
+}
+
+// CreateSecret fails.
+func (u unreachable) CreateSecret(context.Context, workload.Secret) (workload.Secret, error) {
+	return workload.Secret{}, u.fail()
+}
+
+// DeleteSecret fails.
+func (u unreachable) DeleteSecret(context.Context, string, string, string) error { return u.fail() }
+
+func unusable(file string, err error) diag.Diagnostic {
+	out := diag.Diagnostic{Severity: diag.Error, Code: "kubeconfig-unusable", Summary: err.Error(), Detail: diag.Hint("kubeconfig-unusable"), Position: diag.Position{File: file}}
+	var bad *workload.BadKubeconfig
+	if errors.As(err, &bad) {
+		out.Summary, out.Detail = fmt.Sprintf("the kubeconfig of the target cannot be used: %s", bad.Summary), bad.Advice
+		if bad.Line > 0 {
+			out.Position.Line, out.Position.Column = bad.Line, 1
+		}
+	}
+	return out
+}
