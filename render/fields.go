@@ -150,11 +150,18 @@ group.subnets.subnetType                  pool    spec.availabilityZoneSubnetTyp
 group.defaultCooldown                     pool    spec.defaultCoolDown
 group.defaultInstanceWarmup               pool    spec.defaultInstanceWarmup
 group.capacityRebalance                   pool    spec.capacityRebalance
-group.mixedInstancesPolicy.overrides.*.*  pool    spec.mixedInstancesPolicy.overrides.*.*
 group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.annotations.node~capacity-type
 group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.labels.node~capacity-type
 group.mixedInstancesPolicy.*              pool    spec.mixedInstancesPolicy.instancesDistribution.*
+group.mixedInstancesPolicy.*              options spec.autoScalingGroup.mixedInstancesPolicy.instancesDistribution.*
 group.refresh.*                           pool    spec.refreshPreferences.*
+group.refresh.*.*.*                       options spec.autoScalingGroup.refreshPreferences.*.*.*
+group.refresh.*.*                         options spec.autoScalingGroup.refreshPreferences.*.*
+group.refresh.*                           options spec.autoScalingGroup.refreshPreferences.*
+group.options.*.*.*.*                     options spec.autoScalingGroup.*.*.*.*
+group.options.*.*.*                       options spec.autoScalingGroup.*.*.*
+group.options.*.*                         options spec.autoScalingGroup.*.*
+group.options.*                           options spec.autoScalingGroup.*
 group.tags.*                              pool    spec.additionalTags.*
 group.tags.*                              control spec.additionalTags.*
 group.tags.*                              infra   spec.additionalTags.*
@@ -239,6 +246,10 @@ group.defaultCooldown                      default Cluster API Provider AWS's de
 group.defaultInstanceWarmup                default Cluster API Provider AWS's default, 300 seconds
 group.capacityRebalance                    default Cluster API Provider AWS's default
 group.mixedInstancesPolicy                 default the default of Cluster API Provider AWS's schema
+group.options.metricsCollection.metrics    default all metrics of a group
+group.options.metricsCollection            default the one granularity that Auto Scaling has
+group.options.trafficSources               derived what the identifier names
+group.options.warmPool                     default Auto Scaling's default
 group.refresh.strategy                     default Cluster API Provider AWS's only strategy
 group.tags                                 derived a tag that Cluster API Provider AWS sets
 nodegroup.clusterName                      derived the control plane's name, as Cluster API Provider AWS has it

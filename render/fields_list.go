@@ -13,6 +13,9 @@ import (
 func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
 	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
 	spec := intent.Path{"spec"}
+	if len(field) > 4 && field[0] == "group" && field[2] == "overrides" {
+		return r.overrideFields(p, field[3], field[4:]), true
+	}
 	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
 		if at, ok := intent.PoolOptionsPath(field[2:]); ok {
 			return []manifestField{{p.Options, spec.Join(at...)}}, true
@@ -78,6 +81,25 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 		return pool(r.named(p, spec.Join("taints"), map[string]string{"key": taint.Key, "value": taint.Value, "effect": effect}).Join(rest)), true
 	}
 	return nil, false
+}
+
+// overrideFields are the manifest fields of an override: the pool's own names an
+// instance type, and the PoolOptions has what goes with it.
+func (r *Result) overrideFields(p *intent.Pool, index string, rest intent.Path) (out []manifestField) {
+	own := intent.Path{"spec", "mixedInstancesPolicy", "overrides"}
+	more := intent.Path{"spec", "autoScalingGroup", "mixedInstancesPolicy", "overrides"}
+	if rest.String() == "instanceType" && r.node(p.Infrastructure, own) != nil {
+		return []manifestField{{p.Infrastructure, own.Join(index, "instanceType")}}
+	}
+	i, _ := strconv.Atoi(strings.Trim(index, "[]"))
+	if list := r.node(p.Options, more); list != nil && r.node(p.Infrastructure, own) != nil {
+		for j := range list.Content {
+			if n := r.node(p.Options, more.Join(intent.Index(j), "instanceType")); n != nil && n.Value == p.Group.MixedInstancesPolicy.Overrides[i].InstanceType {
+				index = intent.Index(j)
+			}
+		}
+	}
+	return []manifestField{{p.Options, more.Join(index).Join(rest...)}}
 }
 
 // volumeFields says which of a volume's fields in the manifest set one of a block

@@ -45,6 +45,8 @@ func group(g types.AutoScalingGroup) plan.Group {
 		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
 	}
 	slices.Sort(out.SuspendedProcesses)
+	recast(g, &out.Options)
+	settleOptions(&out.Options, g.WarmPoolConfiguration, metricsOf(g.EnabledMetrics))
 	out.Tags = make(map[string]plan.GroupTag, len(g.Tags))
 	for _, t := range g.Tags {
 		out.Tags[aws.ToString(t.Key)] = plan.GroupTag{Value: aws.ToString(t.Value), PropagateAtLaunch: aws.ToBool(t.PropagateAtLaunch)}
@@ -187,7 +189,7 @@ func refresh(r types.InstanceRefresh) plan.Refresh {
 		StartedAt: aws.ToTime(r.StartTime), EndedAt: aws.ToTime(r.EndTime),
 	}
 	if p := r.Preferences; p != nil {
-		out.Preferences = intent.Refresh{InstanceWarmup: p.InstanceWarmup, MinHealthyPercentage: p.MinHealthyPercentage, MaxHealthyPercentage: p.MaxHealthyPercentage}
+		recast(p, &out.Preferences)
 	}
 	if d := r.DesiredConfiguration; d != nil {
 		out.Template = templateRef(d.LaunchTemplate)

@@ -51,6 +51,14 @@ func (c *Cloud) execute(ctx context.Context, a plan.Action) (plan.Result, error)
 		return plan.Result{}, c.cancelRefresh(ctx, a)
 	case plan.SetProcesses:
 		return plan.Result{}, c.setProcesses(ctx, a)
+	case plan.SetTrafficSources:
+		return plan.Result{}, c.setTrafficSources(ctx, a)
+	case plan.PutWarmPool:
+		return plan.Result{}, c.putWarmPool(ctx, a)
+	case plan.DeleteWarmPool:
+		return plan.Result{}, c.deleteWarmPool(ctx, a)
+	case plan.SetMetrics:
+		return plan.Result{}, c.setMetrics(ctx, a)
 	case plan.TagGroup:
 		return plan.Result{}, c.tagGroup(ctx, a)
 	case plan.DeleteGroup:
@@ -102,6 +110,12 @@ func subjects(a plan.Action) []string {
 	case plan.StartRefresh:
 		return []string{groupKey(a.Group), a.Template.ID, a.Template.Name}
 	case plan.SetProcesses:
+		return []string{groupKey(a.Group)}
+	case plan.SetTrafficSources:
+		return []string{groupKey(a.Group)}
+	case plan.PutWarmPool:
+		return []string{groupKey(a.Group)}
+	case plan.SetMetrics:
 		return []string{groupKey(a.Group)}
 	case plan.TagGroup:
 		return []string{groupKey(a.Group)}

@@ -29,6 +29,7 @@ func (c *Cloud) createGroup(ctx context.Context, a plan.CreateGroup) error {
 	if !a.OmitDesired {
 		in.DesiredCapacity = aws.Int32(g.DesiredCapacity)
 	}
+	optionMembers(g.Options).create(in)
 	if g.MixedInstancesPolicy != nil {
 		in.MixedInstancesPolicy = mixedPolicy(g.MixedInstancesPolicy, g.Template, false)
 	} else {
@@ -93,6 +94,7 @@ func (c *Cloud) updateGroup(ctx context.Context, a plan.UpdateGroup) error {
 		VPCZoneIdentifier: stringOrNil(strings.Join(a.SubnetIDs, ",")), DefaultCooldown: a.DefaultCooldown,
 		DefaultInstanceWarmup: a.DefaultInstanceWarmup, CapacityRebalance: a.CapacityRebalance,
 	}
+	optionMembers(a.Options).update(in)
 	switch {
 	case a.Template != nil && a.MixedInstancesPolicy != nil:
 		in.MixedInstancesPolicy = mixedPolicy(a.MixedInstancesPolicy, *a.Template, true)
@@ -115,10 +117,7 @@ func (c *Cloud) startRefresh(ctx context.Context, a plan.StartRefresh) (plan.Res
 	}
 	out, err := c.autoscaling.StartInstanceRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
 		AutoScalingGroupName: aws.String(a.Group), DesiredConfiguration: desired, Strategy: types.RefreshStrategy(a.Preferences.Strategy),
-		Preferences: &types.RefreshPreferences{
-			SkipMatching: aws.Bool(true), InstanceWarmup: a.Preferences.InstanceWarmup,
-			MinHealthyPercentage: a.Preferences.MinHealthyPercentage, MaxHealthyPercentage: a.Preferences.MaxHealthyPercentage,
-		},
+		Preferences: preferences(a.Preferences),
 	}, withoutDoubt)
 	e := classify("autoscaling", "StartInstanceRefresh", err)
 	if e == nil {

@@ -113,7 +113,7 @@ func TestGroupLife(t *testing.T) {
 	if len(got.Instances) != 2 || got.Instances[0].LifecycleState != "InService" || got.Instances[0].Template != ref || got.ARN == "" || got.CreatedAt.IsZero() {
 		t.Fatalf("group %+v", got)
 	}
-	got.Instances, got.ARN, got.CreatedAt = nil, "", time.Time{}
+	got.Instances, got.ARN, got.CreatedAt, got.Options = nil, "", time.Time{}, intent.GroupOptions{}
 	want := createGroup(e, "web", ref, 2).Group
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("group (-want +got):\n%s", d)
@@ -128,7 +128,7 @@ func TestGroupLife(t *testing.T) {
 	e.do(plan.SetProcesses{Group: "web"}) // nothing is no request for all
 	e.do(plan.TagGroup{Group: "web", Put: map[string]plan.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}}, Remove: []string{plan.TagPool}})
 	got = e.observe(query()).Groups["web"]
-	got.Instances, got.ARN, got.CreatedAt = nil, "", time.Time{}
+	got.Instances, got.ARN, got.CreatedAt, got.Options = nil, "", time.Time{}, intent.GroupOptions{}
 	wantTags := groupTags("web")
 	wantTags["k"] = plan.GroupTag{Value: "v", PropagateAtLaunch: true}
 	delete(wantTags, plan.TagPool)

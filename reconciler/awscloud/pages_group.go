@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	smithytime "github.com/aws/smithy-go/time"
 	"github.com/weir-gitops/weir/reconciler/awscloud/xmlscan"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -102,6 +103,9 @@ func scanGroups(body []byte) (groups []plan.Group, next string, err error) {
 func scanGroup(s *pageScan) plan.Group {
 	g := plan.Group{DefaultCooldown: defaultCooldown, DefaultInstanceWarmup: -1, Tags: make(map[string]plan.GroupTag, 12)}
 	var policyRef plan.TemplateRef
+	var pond *types.WarmPoolConfiguration
+	var metrics []string
+	options := membersOf(reflect.TypeFor[intent.GroupOptions]())
 	for s.Child() {
 		switch string(s.Name()) {
 		case "AutoScalingGroupName":
@@ -131,15 +135,24 @@ func scanGroup(s *pageScan) plan.Group {
 		case "MixedInstancesPolicy":
 			g.MixedInstancesPolicy, policyRef, g.UnknownPolicy = scanPolicy(s)
 		case "SuspendedProcesses":
-			s.members(func() { g.SuspendedProcesses = append(g.SuspendedProcesses, scanProcess(s)) })
+			s.members(func() { g.SuspendedProcesses = append(g.SuspendedProcesses, scanMember(s, "ProcessName")) })
 		case "Tags":
 			s.members(func() { scanGroupTag(s, g.Tags) })
 		case "Instances":
 			s.members(func() { g.Instances = append(g.Instances, scanInstance(s)) })
+		case "EnabledMetrics":
+			s.members(func() { metrics = append(metrics, scanMember(s, "Metric")) })
+		case "WarmPoolConfiguration":
+			pond = scanWarmPool(s)
 		default:
-			s.Skip()
+			if i, ok := options[string(s.Name())]; ok {
+				scanInto(s, reflect.ValueOf(&g.Options).Elem().Field(i))
+			} else {
+				s.Skip()
+			}
 		}
 	}
+	settleOptions(&g.Options, pond, metrics)
 	if g.MixedInstancesPolicy != nil {
 		g.Template = policyRef
 	}
@@ -165,16 +178,41 @@ func scanTemplateRef(s *pageScan) plan.TemplateRef {
 	return r
 }
 
-func scanProcess(s *pageScan) string {
-	name := ""
+// scanMember is the text of one member of a structure.
+func scanMember(s *pageScan, member string) string {
+	text := ""
 	for s.Child() {
-		if string(s.Name()) == "ProcessName" {
-			name = s.Text()
+		if string(s.Name()) == member {
+			text = s.Text()
 		} else {
 			s.Skip()
 		}
 	}
-	return name
+	return text
+}
+
+func scanWarmPool(s *pageScan) *types.WarmPoolConfiguration {
+	p := &types.WarmPoolConfiguration{}
+	for s.Child() {
+		switch string(s.Name()) {
+		case "MaxGroupPreparedCapacity":
+			n := s.int32()
+			p.MaxGroupPreparedCapacity = &n
+		case "MinSize":
+			n := s.int32()
+			p.MinSize = &n
+		case "PoolState":
+			p.PoolState = types.WarmPoolState(s.Text())
+		case "Status":
+			p.Status = types.WarmPoolStatus(s.Text())
+		case "InstanceReusePolicy":
+			reuse := scanMember(s, "ReuseOnScaleIn") == "true"
+			p.InstanceReusePolicy = &types.InstanceReusePolicy{ReuseOnScaleIn: &reuse}
+		default:
+			s.Skip()
+		}
+	}
+	return p
 }
 
 func scanGroupTag(s *pageScan, into map[string]plan.GroupTag) {

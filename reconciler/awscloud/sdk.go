@@ -37,17 +37,23 @@ type ec2Calls struct {
 }
 
 type autoscalingCalls struct {
+	AttachTrafficSources      call[autoscaling.AttachTrafficSourcesInput, autoscaling.AttachTrafficSourcesOutput, autoscaling.Options]
 	CancelInstanceRefresh     call[autoscaling.CancelInstanceRefreshInput, autoscaling.CancelInstanceRefreshOutput, autoscaling.Options]
 	CreateAutoScalingGroup    call[autoscaling.CreateAutoScalingGroupInput, autoscaling.CreateAutoScalingGroupOutput, autoscaling.Options]
 	CreateOrUpdateTags        call[autoscaling.CreateOrUpdateTagsInput, autoscaling.CreateOrUpdateTagsOutput, autoscaling.Options]
 	DeleteAutoScalingGroup    call[autoscaling.DeleteAutoScalingGroupInput, autoscaling.DeleteAutoScalingGroupOutput, autoscaling.Options]
 	DeleteLifecycleHook       call[autoscaling.DeleteLifecycleHookInput, autoscaling.DeleteLifecycleHookOutput, autoscaling.Options]
 	DeleteTags                call[autoscaling.DeleteTagsInput, autoscaling.DeleteTagsOutput, autoscaling.Options]
+	DeleteWarmPool            call[autoscaling.DeleteWarmPoolInput, autoscaling.DeleteWarmPoolOutput, autoscaling.Options]
 	DescribeAutoScalingGroups call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
 	DescribeInstanceRefreshes call[autoscaling.DescribeInstanceRefreshesInput, autoscaling.DescribeInstanceRefreshesOutput, autoscaling.Options]
 	DescribeLifecycleHooks    call[autoscaling.DescribeLifecycleHooksInput, autoscaling.DescribeLifecycleHooksOutput, autoscaling.Options]
 	DescribeScalingActivities call[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput, autoscaling.Options]
+	DetachTrafficSources      call[autoscaling.DetachTrafficSourcesInput, autoscaling.DetachTrafficSourcesOutput, autoscaling.Options]
+	DisableMetricsCollection  call[autoscaling.DisableMetricsCollectionInput, autoscaling.DisableMetricsCollectionOutput, autoscaling.Options]
+	EnableMetricsCollection   call[autoscaling.EnableMetricsCollectionInput, autoscaling.EnableMetricsCollectionOutput, autoscaling.Options]
 	PutLifecycleHook          call[autoscaling.PutLifecycleHookInput, autoscaling.PutLifecycleHookOutput, autoscaling.Options]
+	PutWarmPool               call[autoscaling.PutWarmPoolInput, autoscaling.PutWarmPoolOutput, autoscaling.Options]
 	ResumeProcesses           call[autoscaling.ResumeProcessesInput, autoscaling.ResumeProcessesOutput, autoscaling.Options]
 	StartInstanceRefresh      call[autoscaling.StartInstanceRefreshInput, autoscaling.StartInstanceRefreshOutput, autoscaling.Options]
 	SuspendProcesses          call[autoscaling.SuspendProcessesInput, autoscaling.SuspendProcessesOutput, autoscaling.Options]
@@ -104,17 +110,23 @@ func newEC2Calls(c *ec2.Client) ec2Calls {
 
 func newAutoScalingCalls(c *autoscaling.Client) autoscalingCalls {
 	return autoscalingCalls{
+		AttachTrafficSources:      c.AttachTrafficSources,
 		CancelInstanceRefresh:     c.CancelInstanceRefresh,
 		CreateAutoScalingGroup:    c.CreateAutoScalingGroup,
 		CreateOrUpdateTags:        c.CreateOrUpdateTags,
 		DeleteAutoScalingGroup:    c.DeleteAutoScalingGroup,
 		DeleteLifecycleHook:       c.DeleteLifecycleHook,
 		DeleteTags:                c.DeleteTags,
+		DeleteWarmPool:            c.DeleteWarmPool,
 		DescribeAutoScalingGroups: c.DescribeAutoScalingGroups,
 		DescribeInstanceRefreshes: c.DescribeInstanceRefreshes,
 		DescribeLifecycleHooks:    c.DescribeLifecycleHooks,
 		DescribeScalingActivities: c.DescribeScalingActivities,
+		DetachTrafficSources:      c.DetachTrafficSources,
+		DisableMetricsCollection:  c.DisableMetricsCollection,
+		EnableMetricsCollection:   c.EnableMetricsCollection,
 		PutLifecycleHook:          c.PutLifecycleHook,
+		PutWarmPool:               c.PutWarmPool,
 		ResumeProcesses:           c.ResumeProcesses,
 		StartInstanceRefresh:      c.StartInstanceRefresh,
 		SuspendProcesses:          c.SuspendProcesses,

@@ -52,6 +52,7 @@ type asgGroup struct {
 	Tags               []groupTag // by key
 	TargetGroups       []string
 	OtherSources       []trafficSource // traffic sources that are no target groups
+	Metrics            []string        // that are sent to CloudWatch, sorted
 	Hooks              table[*hook]
 	Warm               *warmPool
 	Suspended          []suspension // by name

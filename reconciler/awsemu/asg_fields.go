@@ -33,7 +33,7 @@ var maintenanceFields = sync.OnceValue(func() []ltField {
 })
 
 var zoneDistributionFields = sync.OnceValue(func() []ltField {
-	return asgFields([]ltField{textField("CapacityDistributionStrategy").oneOf("balanced-only", "balanced-best-effort")})
+	return asgFields([]ltField{textField("CapacityDistributionStrategy").oneOf("balanced-only", "balanced-best-effort", "reservations-then-balanced")})
 })
 
 var impairmentFields = sync.OnceValue(func() []ltField {

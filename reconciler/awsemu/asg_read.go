@@ -128,8 +128,7 @@ func (w *xmlWriter) writeScalingGroup(r *region, g *asgGroup, instances bool) {
 	w.writeConfig(g.Config)
 	w.writeSizes(g)
 	w.texts("AvailabilityZones", "member", g.Zones)
-	w.open("LoadBalancerNames")
-	w.close("LoadBalancerNames")
+	w.texts("LoadBalancerNames", "member", g.loadBalancers())
 	w.texts("TargetGroupARNs", "member", g.TargetGroups)
 	w.writeTrafficSources(g)
 	w.text("HealthCheckType", g.HealthType)
@@ -155,6 +154,12 @@ func (w *xmlWriter) writeScalingGroup(r *region, g *asgGroup, instances bool) {
 	w.optional("PlacementGroup", g.PlacementGroup)
 	w.text("VPCZoneIdentifier", strings.Join(g.Subnets, ","))
 	w.open("EnabledMetrics")
+	for _, m := range g.Metrics {
+		w.open("member")
+		w.text("Metric", m)
+		w.text("Granularity", "1Minute")
+		w.close("member")
+	}
 	w.close("EnabledMetrics")
 	if g.Deleting {
 		w.text("Status", "Delete in progress")

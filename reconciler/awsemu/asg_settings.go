@@ -85,7 +85,7 @@ func (in *groupInput) checkScalars(p *params) {
 	}
 	for _, policy := range in.policies {
 		if !contains([]string{"Default", "AllocationStrategy", "ClosestToNextInstanceHour", "NewestInstance",
-			"OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}, policy) {
+			"OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}, policy) && !strings.HasPrefix(policy, "arn:aws:lambda:") {
 			p.reject(fail("ValidationError", "Termination policy %s is not supported", policy))
 		}
 	}

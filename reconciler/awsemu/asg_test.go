@@ -246,7 +246,7 @@ func TestCreateGroupRefuses(t *testing.T) {
 		"health check":  {func(in *autoscaling.CreateAutoScalingGroupInput) { in.HealthCheckType = aws.String("ECS") }, "ValidationError", "health check type"},
 		"policy":        {func(in *autoscaling.CreateAutoScalingGroupInput) { in.TerminationPolicies = []string{"Any"} }, "ValidationError", "Termination policy Any"},
 		"lifetime":      {func(in *autoscaling.CreateAutoScalingGroupInput) { in.MaxInstanceLifetime = aws.Int32(60) }, "ValidationError", "MaxInstanceLifetime"},
-		"load balancer": {func(in *autoscaling.CreateAutoScalingGroupInput) { in.LoadBalancerNames = []string{"lb"} }, "ValidationError", "Provided Load Balancers"},
+		"load balancer": {func(in *autoscaling.CreateAutoScalingGroupInput) { in.LoadBalancerNames = []string{"l b"} }, "ValidationError", "Provided Load Balancers"},
 		"launch config": {func(in *autoscaling.CreateAutoScalingGroupInput) { in.LaunchConfigurationName = aws.String("lc") }, "ValidationError", "Launch configuration name not found"},
 		"aws tag": {func(in *autoscaling.CreateAutoScalingGroupInput) {
 			in.Tags = []asgtypes.Tag{{Key: aws.String("aws:x")}}

@@ -2,6 +2,7 @@ package awsemu
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -33,6 +34,9 @@ func parseCreateGroup(p *params) createGroupSettings {
 	for _, s := range p.list("TrafficSources") {
 		in.sources = append(in.sources, parseTrafficSource(s))
 	}
+	for _, name := range in.loadBalancers {
+		in.sources = append(in.sources, classic(p, name))
+	}
 	for _, h := range p.list("LifecycleHookSpecificationList") {
 		in.hooks = append(in.hooks, parseHook(h))
 	}
@@ -63,11 +67,24 @@ func parseTrafficSource(p *params) trafficSource {
 		s.Type = "vpc-lattice"
 	case strings.Contains(s.Identifier, ":targetgroup/"):
 		s.Type = "elbv2"
+	case s.Type != "elb":
+		p.reject(fail("ValidationError", "Type is required where the identifier is the name of a Classic Load Balancer"))
 	default:
-		p.reject(fail("ValidationError", "Provided Load Balancers may not be valid. Please ensure they exist and try again."))
+		return classic(p, s.Identifier)
 	}
 	return s
 }
+
+// classic is a Classic Load Balancer by any name that one may have: the emulator
+// has none to ask.
+func classic(p *params, name string) trafficSource {
+	if !loadBalancerName.MatchString(name) {
+		p.reject(fail("ValidationError", "Provided Load Balancers may not be valid. Please ensure they exist and try again."))
+	}
+	return trafficSource{Identifier: name, Type: "elb"}
+}
+
+var loadBalancerName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,32}$`)
 
 func createAutoScalingGroup(rq *request, in createGroupSettings) error {
 	r := rq.region
@@ -77,8 +94,6 @@ func createAutoScalingGroup(rq *request, in createGroupSettings) error {
 		return fail("AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists", in.name)
 	case in.instanceID != "":
 		return fail("ValidationError", "InstanceId is not supported: create the group from a launch template")
-	case len(in.loadBalancers) > 0:
-		return fail("ValidationError", "Provided Load Balancers may not be valid. Please ensure they exist and try again.")
 	case groups.len() >= r.quota("auto-scaling-groups"):
 		return fail("LimitExceeded", "You've reached the limit on the number of Auto Scaling groups you can create: %d", r.quota("auto-scaling-groups"))
 	}
@@ -121,12 +136,8 @@ func (in *createGroupSettings) attach(r *region, g *asgGroup) *apiError {
 	if g.Hooks.len() > r.quota("lifecycle-hooks") {
 		return fail("LimitExceeded", "You've reached the limit on the number of lifecycle hooks: %d", r.quota("lifecycle-hooks"))
 	}
-	for _, s := range in.sources {
-		if s.Type == "elbv2" {
-			in.targetGroups = append(in.targetGroups, s.Identifier)
-		} else {
-			g.OtherSources = append(g.OtherSources, s)
-		}
+	if err := g.attachSources(r, in.sources); err != nil {
+		return err
 	}
 	return g.attachTargets(r, in.targetGroups)
 }

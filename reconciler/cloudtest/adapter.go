@@ -90,7 +90,7 @@ func observeOwner(e *env) {
 	}
 	g := s.Groups[e.name("a")]
 	want := e.groupAction(e.mark, "a", ref, 1).Group
-	opts := []cmp.Option{cmpopts.IgnoreFields(plan.Group{}, "ARN", "CreatedAt", "Instances", "DefaultInstanceWarmup")}
+	opts := []cmp.Option{cmpopts.IgnoreFields(plan.Group{}, "ARN", "CreatedAt", "Instances", "DefaultInstanceWarmup", "Options")}
 	if d := cmp.Diff(want, g, opts...); d != "" {
 		e.Errorf("group (-want +got):\n%s", d)
 	}

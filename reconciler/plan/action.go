@@ -68,6 +68,8 @@ type UpdateGroup struct {
 	CapacityRebalance     *bool
 	Template              *TemplateRef
 	MixedInstancesPolicy  *intent.MixedInstances // sent with Template
+	// Options holds those that change, and that this call can change.
+	Options intent.GroupOptions
 }
 
 // StartRefresh starts an instance refresh with SkipMatching and the desired configuration.
@@ -90,6 +92,34 @@ type SetProcesses struct {
 	Group   string
 	Suspend []string
 	Resume  []string
+}
+
+// SetTrafficSources attaches and detaches load balancers and target groups.
+type SetTrafficSources struct {
+	Group                    string
+	Attach                   []intent.TrafficSource
+	Detach                   []intent.TrafficSource
+	SkipZonalShiftValidation *bool
+}
+
+// PutWarmPool makes a group's warm pool, which is New, or changes it.
+type PutWarmPool struct {
+	Group    string
+	WarmPool intent.WarmPool
+	New      bool
+}
+
+// DeleteWarmPool deletes a group's warm pool with its instances.
+type DeleteWarmPool struct {
+	Group string
+}
+
+// SetMetrics has a group collect metrics, and others no longer.
+type SetMetrics struct {
+	Group       string
+	Granularity string
+	Enable      []string
+	Disable     []string
 }
 
 // TagGroup sets and removes tags of a group.
@@ -157,6 +187,10 @@ func (UpdateGroup) action()                  {}
 func (StartRefresh) action()                 {}
 func (CancelRefresh) action()                {}
 func (SetProcesses) action()                 {}
+func (SetTrafficSources) action()            {}
+func (PutWarmPool) action()                  {}
+func (DeleteWarmPool) action()               {}
+func (SetMetrics) action()                   {}
 func (TagGroup) action()                     {}
 func (DeleteGroup) action()                  {}
 func (CreateNodegroup) action()              {}

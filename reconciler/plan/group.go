@@ -88,7 +88,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	group := Group{
 		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: desiredSize(pool),
 		SubnetIDs: subnets, DefaultCooldown: g.DefaultCooldown, DefaultInstanceWarmup: g.DefaultInstanceWarmup,
-		CapacityRebalance: g.CapacityRebalance, Template: version.ref, MixedInstancesPolicy: g.MixedInstancesPolicy,
+		CapacityRebalance: g.CapacityRebalance, Template: version.ref, MixedInstancesPolicy: g.MixedInstancesPolicy, Options: g.Options,
 		Tags: map[string]GroupTag{},
 	}
 	for k, v := range c.groupTags(pool) {
@@ -107,6 +107,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	if g.MixedInstancesPolicy != nil {
 		changes = append(changes, infraChange(pool, "mixedInstancesPolicy", nil, jsonValue(g.MixedInstancesPolicy)))
 	}
+	changes = append(changes, newOptions(pool)...)
 	c.step(pool, Step{
 		Verb: Create, Resource: AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
 		Instances: int(group.DesiredCapacity), Changes: changes,
@@ -119,6 +120,10 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 			Do:      SetProcesses{Group: g.Name, Suspend: suspend},
 		})
 	}
+	if g.Options.WarmPool != nil {
+		c.putWarmPool(pool, Group{})
+	}
+	c.updateMetrics(pool, Group{})
 }
 
 func declaredSuspended(g *intent.Group) []string {
@@ -164,9 +169,11 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 		u.Template, u.MixedInstancesPolicy = &version.ref, g.MixedInstancesPolicy
 		changes = append(changes, c.launchChanges(pool, have, version)...)
 	}
+	changes = append(changes, changedOptions(pool, have, &u)...)
 	if len(changes) > 0 {
 		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Changes: changes, Do: u})
 	}
+	c.updateApart(pool, have)
 	c.updateHooks(pool, have, g.LifecycleHooks)
 	c.updateProcesses(pool, have)
 	c.updateGroupTags(pool, have)

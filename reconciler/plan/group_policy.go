@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/weir-gitops/weir/render/intent"
+import (
+	"reflect"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
 
 // ofOverride reports whether an instance runs the launch template that an
 // override of the policy names for it. Of a template that is named by $Latest or
@@ -28,4 +32,18 @@ func ofOverride(policy *intent.MixedInstances, i Instance) bool {
 		}
 	}
 	return false
+}
+
+// triedWithOptions is triedWith for the preferences of PoolOptions.
+func triedWithOptions(tried, want intent.Refresh) bool {
+	return covers(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)))
+}
+
+// rest is a refresh without what triedWith compares.
+func rest(r intent.Refresh) intent.Refresh {
+	r.Disable, r.Strategy, r.InstanceWarmup, r.MinHealthyPercentage, r.MaxHealthyPercentage = false, "", nil, nil, nil
+	if len(r.CheckpointPercentages) == 0 {
+		r.CheckpointPercentages = nil
+	}
+	return r
 }

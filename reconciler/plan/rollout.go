@@ -150,7 +150,7 @@ func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set 
 func triedWith(tried, want intent.Refresh) bool {
 	same := func(a, b *int32) bool { return b == nil || a != nil && *a == *b }
 	return same(tried.MinHealthyPercentage, want.MinHealthyPercentage) &&
-		same(tried.MaxHealthyPercentage, want.MaxHealthyPercentage) && same(tried.InstanceWarmup, want.InstanceWarmup)
+		same(tried.MaxHealthyPercentage, want.MaxHealthyPercentage) && same(tried.InstanceWarmup, want.InstanceWarmup) && triedWithOptions(tried, want)
 }
 
 // launchChanges says what of the launch configuration changes.

@@ -116,9 +116,12 @@ type Group struct {
 	// weir does not know.
 	UnknownPolicy      bool
 	SuspendedProcesses []string // sorted
-	Tags               map[string]GroupTag
-	Instances          []Instance
-	CreatedAt          time.Time
+	// Options holds what else the group is set to, all traffic sources in
+	// TrafficSources; DeleteWarmPool says that AWS is deleting the warm pool.
+	Options   intent.GroupOptions
+	Tags      map[string]GroupTag
+	Instances []Instance
+	CreatedAt time.Time
 }
 
 // GroupTag is a tag's value on a group, and whether launches copy it.

@@ -17,6 +17,8 @@ type Group struct {
 	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`
 	// LifecycleHooks are sorted by name.
 	LifecycleHooks []LifecycleHook `json:"lifecycleHooks,omitempty"`
+	// Options are what only PoolOptions can declare.
+	Options GroupOptions `json:"options,omitzero"`
 	// Tags are put on the group, none of them propagated at launch.
 	Tags map[string]string `json:"tags,omitempty"`
 }
@@ -28,13 +30,28 @@ type Process struct {
 	Suspended bool   `json:"suspended"`
 }
 
-// Refresh is refreshPreferences. A nil pointer leaves the value to AWS.
+// Refresh is refreshPreferences, of the pool and of its PoolOptions: the members
+// of RefreshPreferences of the Auto Scaling API beside the strategy. A nil pointer
+// and an empty text leave the value to AWS; SkipMatching is true unless declared.
 type Refresh struct {
-	Disable              bool   `json:"disable,omitempty"`
-	Strategy             string `json:"strategy"`
-	InstanceWarmup       *int32 `json:"instanceWarmup,omitempty"`
-	MinHealthyPercentage *int32 `json:"minHealthyPercentage,omitempty"`
-	MaxHealthyPercentage *int32 `json:"maxHealthyPercentage,omitempty"`
+	Disable                   bool                `json:"disable,omitempty"`
+	Strategy                  string              `json:"strategy"`
+	AlarmSpecification        *AlarmSpecification `json:"alarmSpecification,omitempty"`
+	AutoRollback              *bool               `json:"autoRollback,omitempty"`
+	BakeTime                  *int32              `json:"bakeTime,omitempty"`        // seconds
+	CheckpointDelay           *int32              `json:"checkpointDelay,omitempty"` // seconds
+	CheckpointPercentages     []int32             `json:"checkpointPercentages,omitempty"`
+	InstanceWarmup            *int32              `json:"instanceWarmup,omitempty"` // seconds
+	MinHealthyPercentage      *int32              `json:"minHealthyPercentage,omitempty"`
+	MaxHealthyPercentage      *int32              `json:"maxHealthyPercentage,omitempty"`
+	ScaleInProtectedInstances string              `json:"scaleInProtectedInstances,omitempty"`
+	SkipMatching              *bool               `json:"skipMatching,omitempty"`
+	StandbyInstances          string              `json:"standbyInstances,omitempty"`
+}
+
+// AlarmSpecification names CloudWatch alarms that end a refresh.
+type AlarmSpecification struct {
+	Alarms []string `json:"alarms,omitempty"`
 }
 
 // LifecycleHook is one hook. HeartbeatTimeout is in seconds; 0 and empty values

@@ -9,7 +9,7 @@ import "github.com/weir-gitops/weir/render/intent"
 type PoolOptionsSpec struct {
 	PoolRef          PoolReference    `json:"poolRef" check:"required"`
 	LaunchTemplate   *TemplateOptions `json:"launchTemplate"`
-	AutoScalingGroup Anything         `json:"autoScalingGroup" later:"true"`
+	AutoScalingGroup *GroupOptions    `json:"autoScalingGroup"`
 	Nodegroup        Anything         `json:"nodegroup" later:"true"`
 }
 

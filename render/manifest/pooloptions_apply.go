@@ -68,10 +68,17 @@ func (b *builder) relateToPool(o *object[PoolOptionsSpec], pool intent.ObjectRef
 	source := b.poolSource(pool)
 	for i := range b.faults.list {
 		f := &b.faults.list[i]
-		if f.Ref != o.ref() || f.Code != "unknown-field" || len(f.Path) != len(optionsTemplate)+1 || !overlap(f.Path, optionsTemplate) {
+		if f.Ref != o.ref() || f.Code != "unknown-field" || len(f.Path) != len(optionsTemplate)+1 {
 			continue
 		}
-		at, ok := ofPool()[f.Path[len(f.Path)-1]]
+		var at intent.Path
+		var ok bool
+		switch name := f.Path[len(f.Path)-1]; {
+		case overlap(f.Path, optionsTemplate):
+			at, ok = ofPool()[name]
+		case overlap(f.Path, optionsGroup):
+			at, ok = groupOfPool()[name]
+		}
 		if at = path("spec").Join(at...); ok && source.has(at...) {
 			f.Related = append(f.Related, RelatedField{Ref: pool, Path: at, Message: "the pool sets it"})
 		}
@@ -97,6 +104,12 @@ func (b *builder) applyPoolOptions(d *draft) {
 	}
 	d.broken = d.broken || o.broken // and what else is wrong is said all the same
 	d.Options = o.ref()
+	b.applyTemplateOptions(d, o)
+	b.applyGroupOptions(d, o)
+}
+
+// applyTemplateOptions adds what the options say of the pool's launch template.
+func (b *builder) applyTemplateOptions(d *draft, o *object[PoolOptionsSpec]) {
 	t := o.Spec.LaunchTemplate
 	if t == nil || reflect.ValueOf(*t).IsZero() {
 		return

@@ -10,6 +10,7 @@ import (
 // checkPoolOptions applies the rules of EC2 that can be told from the options by
 // themselves: RequestLaunchTemplateData in its API reference.
 func checkPoolOptions(o *object[PoolOptionsSpec], r reporter) {
+	checkGroupOptions(r, o.Spec.AutoScalingGroup)
 	t := o.Spec.LaunchTemplate
 	if t == nil {
 		return

@@ -1,0 +1,196 @@
+package reconciler_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+const (
+	targetGroup  = "arn:aws:elasticloadbalancing:eu-west-1:000000000000:targetgroup/%s/1"
+	latticeGroup = "arn:aws:vpc-lattice:eu-west-1:000000000000:targetgroup/tg-1"
+)
+
+// groupOptions are the members of spec.autoScalingGroup, each with what Auto
+// Scaling then holds. A new group takes two writes, and those in more.
+var groupOptions = []struct {
+	name, pool, options, want string
+	more                      int
+}{
+	{name: "health", options: "healthCheckType: ELB,EBS\nhealthCheckGracePeriod: 45", want: `{"HealthCheckType": "ELB,EBS", "HealthCheckGracePeriod": 45}`},
+	{name: "target groups", options: "targetGroupARNs: [$TA, $TB]", want: `{"TargetGroupARNs": ["$TA", "$TB"]}`},
+	{name: "load balancers", options: "loadBalancerNames: [old]", want: `{"LoadBalancerNames": ["old"]}`},
+	{name: "traffic sources", options: "trafficSources: [{identifier: $TA}, {identifier: $L}, {identifier: old, type: elb}]",
+		want: `{"TrafficSources": [{"Identifier": "$TA", "Type": "elbv2"}, {"Identifier": "$L", "Type": "vpc-lattice"}, {"Identifier": "old", "Type": "elb"}]}`},
+	{name: "termination", options: "terminationPolicies: [OldestLaunchTemplate, Default]\nmaxInstanceLifetime: 604800",
+		want: `{"TerminationPolicies": ["OldestLaunchTemplate", "Default"], "MaxInstanceLifetime": 604800}`},
+	{name: "protection", options: "newInstancesProtectedFromScaleIn: true\ndeletionProtection: prevent-all-deletion",
+		want: `{"NewInstancesProtectedFromScaleIn": true, "DeletionProtection": "prevent-all-deletion"}`},
+	{name: "maintenance", options: "instanceMaintenancePolicy: {minHealthyPercentage: 100, maxHealthyPercentage: 120}",
+		want: `{"InstanceMaintenancePolicy": {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 120}}`},
+	{name: "what is the default", options: "instanceMaintenancePolicy: {minHealthyPercentage: -1, maxHealthyPercentage: -1}\nmaxInstanceLifetime: 0\nhealthCheckType: EC2\nnewInstancesProtectedFromScaleIn: false\n" +
+		"deletionProtection: none\ndesiredCapacityType: units\ncapacityReservationSpecification: {capacityReservationPreference: default}\ntargetGroupARNs: []\nmetricsCollection: {metrics: []}\ndeleteWarmPool: true",
+		want: `{"InstanceMaintenancePolicy": null, "HealthCheckType": "EC2", "WarmPoolConfiguration": null}`},
+	{name: "zones", options: "availabilityZoneDistribution: {capacityDistributionStrategy: balanced-only}\navailabilityZoneImpairmentPolicy: {zonalShiftEnabled: true}\nskipZonalShiftValidation: true",
+		want: `{"AvailabilityZoneDistribution": {"CapacityDistributionStrategy": "balanced-only"}, "AvailabilityZoneImpairmentPolicy": {"ZonalShiftEnabled": true}}`},
+	{name: "impaired zones", options: "availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true, impairedZoneHealthCheckBehavior: IgnoreUnhealthy}",
+		want: `{"AvailabilityZoneImpairmentPolicy": {"ZonalShiftEnabled": true, "ImpairedZoneHealthCheckBehavior": "IgnoreUnhealthy"}}`},
+	{name: "reservations", options: "capacityReservationSpecification: {capacityReservationPreference: capacity-reservations-first, capacityReservationTarget: {capacityReservationIds: [cr-2, cr-1]}}",
+		want: `{"CapacityReservationSpecification": {"CapacityReservationPreference": "capacity-reservations-first", "CapacityReservationTarget": {"CapacityReservationIds": ["cr-2", "cr-1"]}}}`},
+	{name: "retention", options: "instanceLifecyclePolicy: {retentionTriggers: {terminateHookAbandon: retain}}",
+		want: `{"InstanceLifecyclePolicy": {"RetentionTriggers": {"TerminateHookAbandon": "retain"}}}`},
+	{name: "places", options: "placementGroup: close\nserviceLinkedRoleARN: arn:aws:iam::000000000000:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_mine",
+		want: `{"PlacementGroup": "close", "ServiceLinkedRoleARN": "arn:aws:iam::000000000000:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_mine"}`},
+	{name: "a warm pool", options: "warmPool: {minSize: 2, maxGroupPreparedCapacity: 6, poolState: Running, instanceReusePolicy: {reuseOnScaleIn: true}}", more: 1,
+		want: `{"WarmPoolConfiguration": {"MinSize": 2, "MaxGroupPreparedCapacity": 6, "PoolState": "Running", "InstanceReusePolicy": {"ReuseOnScaleIn": true}}}`},
+	{name: "the usual warm pool", options: "warmPool: {}", more: 1, want: `{"WarmPoolConfiguration": {"MinSize": 0, "PoolState": "Stopped", "InstanceReusePolicy": {"ReuseOnScaleIn": false}}}`},
+	{name: "some metrics", options: "metricsCollection: {metrics: [GroupTotalInstances, GroupMinSize]}", more: 1,
+		want: `{"EnabledMetrics": [{"Metric": "GroupMinSize", "Granularity": "1Minute"}, {"Metric": "GroupTotalInstances", "Granularity": "1Minute"}]}`},
+	{name: "everything that takes a call", pool: "suspendProcesses: {processes: {azRebalance: true}}", options: "metricsCollection: {}\nwarmPool: {}\ntargetGroupARNs: [$TA]", more: 3, want: `{"TargetGroupARNs": ["$TA"]}`},
+	{name: "weights", pool: "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m5.xlarge}]}",
+		options: "mixedInstancesPolicy: {overrides: [{instanceType: m5.xlarge, weightedCapacity: '2'}, {instanceType: m5.large, weightedCapacity: '1'}]}",
+		want:    `{"MixedInstancesPolicy.LaunchTemplate.Overrides": [{"InstanceType": "m5.large", "WeightedCapacity": "1"}, {"InstanceType": "m5.xlarge", "WeightedCapacity": "2"}]}`},
+	{name: "spot", pool: "mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 0}}",
+		options: "mixedInstancesPolicy: {instancesDistribution: {spotInstancePools: 4, spotMaxPrice: '0.05'}, overrides: [{instanceType: m5.large}, {instanceType: m5.xlarge}]}",
+		want:    `{"MixedInstancesPolicy.InstancesDistribution.SpotInstancePools": 4, "MixedInstancesPolicy.InstancesDistribution.SpotMaxPrice": "0.05"}`},
+	{name: "requirements", options: "mixedInstancesPolicy:\n  overrides:\n  - instanceRequirements: {vCpuCount: {min: 2, max: 4}, memoryMiB: {min: 4096}, memoryGiBPerVCpu: {min: 1.5},\n" +
+		"      cpuManufacturers: [intel, amd], burstablePerformance: excluded, requireHibernateSupport: false, spotMaxPricePercentageOverLowestPrice: 50}",
+		want: `{"MixedInstancesPolicy.InstancesDistribution.OnDemandAllocationStrategy": "lowest-price"}`},
+	{name: "a template and an image for a type", options: "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large, launchTemplateSpecification: {launchTemplateName: theirs, version: '1'}}, {instanceType: m5.xlarge, imageId: $I}]}",
+		want: `{"MixedInstancesPolicy.LaunchTemplate.Overrides": [{"InstanceType": "m5.large"}, {"InstanceType": "m6g.large", "LaunchTemplateSpecification": {"LaunchTemplateName": "theirs", "Version": "1"}}, {"InstanceType": "m5.xlarge", "ImageId": "$I"}]}`},
+}
+
+// fill puts in what the options cannot know.
+func (w *world) fill(text string) string {
+	w.t.Helper()
+	if strings.Contains(text, "$I") {
+		text = strings.ReplaceAll(text, "$I", w.someImage())
+	}
+	return strings.NewReplacer("$TA", fmt.Sprintf(targetGroup, "a"), "$TB", fmt.Sprintf(targetGroup, "b"), "$L", latticeGroup).Replace(text)
+}
+
+// withGroupOptions renders a pool with a PoolOptions for its group.
+func (w *world) withGroupOptions(pool, options string) intent.Pool {
+	w.t.Helper()
+	text := writtenText("web", "", "awsLaunchTemplate: {instanceType: m5.large}\n"+pool)
+	if options != "" {
+		text += "\n---\napiVersion: weir.dev/v1alpha1\nkind: PoolOptions\nmetadata: {name: extra}\nspec:\n  poolRef: {kind: AWSMachinePool, name: web}\n  autoScalingGroup:\n    " +
+			strings.ReplaceAll(w.fill(options), "\n", "\n    ") + "\n"
+	}
+	r, err := render.Render(context.Background(), tree.Map{"pool.yaml": text}, "pool.yaml", render.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(r.Set.Pools) != 1 || len(r.Set.Pools[0].Blocked) > 0 {
+		w.t.Fatalf("the manifests give %d pools: %v\n%s", len(r.Set.Pools), r.Diags, text)
+	}
+	return r.Set.Pools[0]
+}
+
+// theirTemplate makes a launch template of somebody else's, for ARM.
+func (w *world) theirTemplate() {
+	w.t.Helper()
+	images, err := w.ec2().DescribeImages(context.Background(), &ec2.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []types.Filter{{Name: aws.String("architecture"), Values: []string{"arm64"}}}})
+	if err != nil || len(images.Images) == 0 {
+		w.t.Fatalf("no image for ARM: %v", err)
+	}
+	w.check(w.ec2().CreateLaunchTemplate(context.Background(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("theirs"), LaunchTemplateData: &types.RequestLaunchTemplateData{ImageId: images.Images[0].ImageId},
+	}))
+}
+
+// groupHolds compares members of a group with the wanted ones; a path leads into
+// structures.
+func (w *world) groupHolds(name, members string) {
+	w.t.Helper()
+	got, want := map[string]any{}, map[string]any{}
+	remarshal(w.t, w.group(name), &got)
+	if err := json.Unmarshal([]byte(w.fill(members)), &want); err != nil {
+		w.t.Fatal(err)
+	}
+	for member := range want {
+		var at any = got
+		for _, e := range strings.Split(member, ".") {
+			at = at.(map[string]any)[e]
+		}
+		at = compact(at)
+		if list, ok := at.([]any); ok {
+			for _, item := range list {
+				if m, ok := item.(map[string]any); ok {
+					if spec, ok := m["LaunchTemplateSpecification"].(map[string]any); ok {
+						delete(spec, "LaunchTemplateId") // Auto Scaling adds it
+					}
+				}
+			}
+		}
+		if d := cmp.Diff(want[member], at); d != "" {
+			w.t.Errorf("%s (-want +got):\n%s", member, d)
+		}
+	}
+}
+
+// A group that is made with options has them, with no more writes than they
+// need, and nothing follows, also for a process that remembers nothing.
+func TestGroupOptionsAtCreation(t *testing.T) {
+	for _, tt := range groupOptions {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.theirTemplate()
+			blue := target("blue", w.withGroupOptions(tt.pool, tt.options))
+			w.srv.ResetCalls()
+			w.must(reconciler.Apply, blue)
+			if _, writes := w.calls(); writes != 2+tt.more {
+				t.Errorf("%d writes, want %d: %v", writes, 2+tt.more, w.srv.CallCounts())
+			}
+			w.settle(blue)
+			if _, writes := w.calls(); writes != 2+tt.more {
+				t.Errorf("%d writes until converged, want %d: %v", writes, 2+tt.more, w.srv.CallCounts())
+			}
+			w.stillAndSilent(blue)
+			w.groupHolds("web", tt.want)
+		})
+	}
+}
+
+// A group that gets options later, or loses them by hand, gets them in the end;
+// instances are replaced for a mixed instances policy only.
+func TestGroupOptionsLater(t *testing.T) {
+	for _, tt := range groupOptions {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.theirTemplate()
+			w.settle(target("blue", w.withGroupOptions("", "")))
+			before := w.group("web").Instances
+			blue := target("blue", w.withGroupOptions(tt.pool, tt.options))
+			for _, s := range w.must(reconciler.PlanOnly, blue)[0].Plan.Steps {
+				if s.Resource != plan.AutoScalingGroup {
+					t.Errorf("a step for %s %s", s.Resource, s.Name)
+				}
+				for _, ch := range s.Changes {
+					if strings.HasPrefix(ch.Field, "autoScalingGroup.") && (ch.Object.Kind != "PoolOptions" || len(ch.Path) != 3) {
+						t.Errorf("%s comes from %s %s", ch.Field, ch.Object, ch.Path)
+					}
+				}
+			}
+			w.settle(blue)
+			w.stillAndSilent(blue)
+			w.groupHolds("web", tt.want)
+			if mixed := strings.Contains(tt.pool+tt.options, "mixedInstancesPolicy"); !mixed && aws.ToString(before[0].InstanceId) != aws.ToString(w.group("web").Instances[0].InstanceId) {
+				t.Error("instances were replaced")
+			}
+		})
+	}
+}

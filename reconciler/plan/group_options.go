@@ -1,0 +1,254 @@
+package plan
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// What PoolOptions declares of a group is held; everything else of it is left as
+// it is found, and so is a member that was declared once and is no more: AWS keeps
+// no record of who set it.
+
+// apart are the options that UpdateAutoScalingGroup does not take.
+func apart(member string) bool {
+	switch member {
+	case "deleteWarmPool", "loadBalancerNames", "metricsCollection", "skipZonalShiftValidation", "targetGroupARNs", "trafficSources", "warmPool":
+		return true
+	}
+	return false
+}
+
+// optionMembers calls each for the members of options, by their names.
+func optionMembers(o *intent.GroupOptions, each func(name string, v reflect.Value)) {
+	v := reflect.ValueOf(o).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		each(name, v.Field(i))
+	}
+}
+
+func optionChange(pool *intent.Pool, member string, from, to any) Change {
+	return Change{Field: "autoScalingGroup." + member, From: plainJSON(from), To: plainJSON(to),
+		Object: pool.Options, Path: intent.Path{"spec", "autoScalingGroup", member}}
+}
+
+// plainJSON turns a value into the JSON value that a Change holds.
+func plainJSON(v any) any {
+	var out any
+	if err := json.Unmarshal(canonical(v), &out); err != nil {
+		panic("json value: " + err.Error())
+	}
+	if text, ok := out.(string); ok && text == "" {
+		return nil
+	}
+	return out
+}
+
+// newOptions are the changes that the options of a new group are.
+func newOptions(pool *intent.Pool) []Change {
+	var out []Change
+	optionMembers(&pool.Group.Options, func(name string, v reflect.Value) {
+		switch name {
+		case "warmPool", "metricsCollection", "deleteWarmPool", "skipZonalShiftValidation":
+		default:
+			if !v.IsZero() {
+				out = append(out, optionChange(pool, name, nil, v.Interface()))
+			}
+		}
+	})
+	return out
+}
+
+// changedOptions puts the options that differ into u and says what they were.
+func changedOptions(pool *intent.Pool, have Group, u *UpdateGroup) []Change {
+	var out []Change
+	found, to := reflect.ValueOf(withDefaults(have.Options)), reflect.ValueOf(&u.Options).Elem()
+	want := withDefaults(pool.Group.Options)
+	i := -1
+	optionMembers(&pool.Group.Options, func(name string, v reflect.Value) {
+		i++
+		if v.IsZero() || apart(name) || name == "desiredCapacityType" && !counts(pool.Group.Options.DesiredCapacityType, have, u) || covers(reflect.ValueOf(want).Field(i), found.Field(i)) {
+			return
+		}
+		to.Field(i).Set(v)
+		out = append(out, optionChange(pool, name, reflect.ValueOf(have.Options).Field(i).Interface(), v.Interface()))
+	})
+	if u.Options.AvailabilityZoneImpairmentPolicy != nil {
+		u.Options.SkipZonalShiftValidation = pool.Group.Options.SkipZonalShiftValidation
+	}
+	return out
+}
+
+// counts reports whether a group can count its capacity in a unit already: other
+// units than instances need a policy that chooses types by their attributes, which
+// a rollout brings.
+func counts(unit string, have Group, u *UpdateGroup) bool {
+	return unit == "units" || byAttributes(have.MixedInstancesPolicy) || byAttributes(u.MixedInstancesPolicy)
+}
+
+func byAttributes(m *intent.MixedInstances) bool {
+	return m != nil && slices.ContainsFunc(m.Overrides, func(o intent.Override) bool { return o.InstanceRequirements != nil })
+}
+
+// covers reports whether what is found holds all that is wanted: a member that is
+// absent from want may be anything.
+func covers(want, found reflect.Value) bool {
+	switch want.Kind() {
+	case reflect.Pointer:
+		return want.IsNil() || !found.IsNil() && covers(want.Elem(), found.Elem())
+	case reflect.Struct:
+		for i := range want.NumField() {
+			if !covers(want.Field(i), found.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		return want.IsNil() || want.Len() == 0 && found.Len() == 0 || reflect.DeepEqual(want.Interface(), found.Interface())
+	case reflect.String:
+		return want.String() == "" || want.String() == found.String()
+	}
+	return reflect.DeepEqual(want.Interface(), found.Interface())
+}
+
+// withDefaults fills in what Auto Scaling takes an absent member for (API
+// reference, CreateAutoScalingGroup), and sorts what has no order.
+func withDefaults(o intent.GroupOptions) intent.GroupOptions {
+	zero, none, no := int32(0), int32(-1), false
+	fill(&o.DeletionProtection, "none")
+	fill(&o.DesiredCapacityType, "units")
+	kinds := slices.DeleteFunc(strings.Split(o.HealthCheckType, ","), func(k string) bool { return k == "EC2" || k == "" })
+	slices.Sort(kinds)
+	o.HealthCheckType = strings.Join(append([]string{"EC2"}, kinds...), ",") // which is always checked
+	pointTo(&o.HealthCheckGracePeriod, zero)
+	pointTo(&o.MaxInstanceLifetime, zero)
+	pointTo(&o.NewInstancesProtected, no)
+	pointTo(&o.InstanceMaintenancePolicy, intent.HealthyPercentages{MaxHealthyPercentage: &none, MinHealthyPercentage: &none})
+	pointTo(&o.AvailabilityZoneDistribution, intent.ZoneDistribution{CapacityDistributionStrategy: "balanced-best-effort"})
+	z := intent.ZoneImpairment{}
+	if o.AvailabilityZoneImpairmentPolicy != nil {
+		z = *o.AvailabilityZoneImpairmentPolicy
+	}
+	fill(&z.ImpairedZoneHealthCheckBehavior, "ReplaceUnhealthy")
+	pointTo(&z.ZonalShiftEnabled, no)
+	o.AvailabilityZoneImpairmentPolicy = &z
+	pointTo(&o.InstanceLifecyclePolicy, intent.LifecyclePolicy{RetentionTriggers: &intent.RetentionTriggers{TerminateHookAbandon: "terminate"}})
+	c := intent.GroupReservation{}
+	if o.CapacityReservationSpecification != nil {
+		c = *o.CapacityReservationSpecification
+	}
+	fill(&c.CapacityReservationPreference, "default")
+	if t := c.CapacityReservationTarget; t != nil {
+		c.CapacityReservationTarget = &intent.GroupReservationTarget{
+			CapacityReservationIDs:               slices.Sorted(slices.Values(t.CapacityReservationIDs)),
+			CapacityReservationResourceGroupARNs: slices.Sorted(slices.Values(t.CapacityReservationResourceGroupARNs)),
+		}
+	}
+	o.CapacityReservationSpecification = &c
+	return o
+}
+
+func fill(s *string, usual string) {
+	if *s == "" {
+		*s = usual
+	}
+}
+
+func pointTo[T any](p **T, usual T) {
+	if *p == nil {
+		*p = &usual
+	}
+}
+
+// updateApart plans the options that have calls of their own.
+func (c *computation) updateApart(pool *intent.Pool, have Group) {
+	o := &pool.Group.Options
+	c.updateTraffic(pool, have)
+	switch pond := have.Options.WarmPool; {
+	case o.WarmPool != nil && have.Options.DeleteWarmPool:
+		c.note(diag.Info, pool, intent.Path{"spec", "autoScalingGroup", "warmPool"}, "warm-pool-deleting",
+			"the warm pool of "+have.Name+" is being deleted; it is made anew once it is gone", "")
+	case o.WarmPool != nil && (pond == nil || *pond != *o.WarmPool):
+		c.putWarmPool(pool, have)
+	case o.DeleteWarmPool && pond != nil && !have.Options.DeleteWarmPool:
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "it is to have no warm pool",
+			Changes: []Change{optionChange(pool, "warmPool", pond, nil)}, Do: DeleteWarmPool{Group: have.Name}})
+	}
+	c.updateMetrics(pool, have)
+}
+
+func (c *computation) putWarmPool(pool *intent.Pool, have Group) {
+	want := pool.Group.Options.WarmPool
+	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: pool.Group.Name, Reason: "its warm pool differs",
+		Changes: []Change{optionChange(pool, "warmPool", have.Options.WarmPool, want)},
+		Do:      PutWarmPool{Group: pool.Group.Name, WarmPool: *want, New: have.Options.WarmPool == nil}})
+}
+
+// updateMetrics holds the metrics that are collected to those declared.
+func (c *computation) updateMetrics(pool *intent.Pool, have Group) {
+	want := pool.Group.Options.MetricsCollection
+	if want == nil {
+		return
+	}
+	var found []string
+	if m := have.Options.MetricsCollection; m != nil {
+		found = m.Metrics
+	}
+	s := SetMetrics{Group: pool.Group.Name, Granularity: want.Granularity, Enable: minus(want.Metrics, found), Disable: minus(found, want.Metrics)}
+	if len(s.Enable)+len(s.Disable) == 0 {
+		return
+	}
+	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: pool.Group.Name, Reason: "its metrics differ",
+		Changes: []Change{optionChange(pool, "metricsCollection", have.Options.MetricsCollection, want)}, Do: s})
+}
+
+// updateTraffic holds the load balancers and target groups of the kinds that are
+// declared to those declared.
+func (c *computation) updateTraffic(pool *intent.Pool, have Group) {
+	o := &pool.Group.Options
+	s := SetTrafficSources{Group: have.Name, SkipZonalShiftValidation: o.SkipZonalShiftValidation}
+	var changes []Change
+	hold := func(member string, declared bool, want []intent.TrafficSource, kinds ...string) {
+		if !declared {
+			return
+		}
+		found := slices.DeleteFunc(slices.Clone(have.Options.TrafficSources), func(t intent.TrafficSource) bool {
+			return len(kinds) > 0 && !slices.Contains(kinds, t.Type)
+		})
+		attach, detach := minus(want, found), minus(found, want)
+		if len(attach)+len(detach) > 0 {
+			s.Attach, s.Detach = append(s.Attach, attach...), append(s.Detach, detach...)
+			changes = append(changes, optionChange(pool, member, found, want))
+		}
+	}
+	hold("targetGroupARNs", o.TargetGroupARNs != nil, Sources(intent.GroupOptions{TargetGroupARNs: o.TargetGroupARNs}), "elbv2")
+	hold("loadBalancerNames", o.LoadBalancerNames != nil, Sources(intent.GroupOptions{LoadBalancerNames: o.LoadBalancerNames}), "elb")
+	hold("trafficSources", o.TrafficSources != nil, o.TrafficSources)
+	if len(changes) > 0 {
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: reason(changes), Changes: changes, Do: s})
+	}
+}
+
+// Sources are the traffic sources that options name in any of their members,
+// sorted and without repetition.
+func Sources(o intent.GroupOptions) []intent.TrafficSource {
+	out := slices.Clone(o.TrafficSources)
+	for _, arn := range o.TargetGroupARNs {
+		out = append(out, intent.TrafficSource{Identifier: arn, Type: "elbv2"})
+	}
+	for _, name := range o.LoadBalancerNames {
+		out = append(out, intent.TrafficSource{Identifier: name, Type: "elb"})
+	}
+	slices.SortFunc(out, func(a, b intent.TrafficSource) int { return strings.Compare(a.Identifier, b.Identifier) })
+	return slices.Compact(out)
+}
+
+// minus is what of a list is not in another.
+func minus[T comparable](list, other []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
+}

@@ -1,0 +1,100 @@
+package intent
+
+// GroupOptions are members of an Auto Scaling group that Cluster API Provider
+// AWS's types cannot say. An absent member was not declared, and stays as it is
+// found. Names are those of the Auto Scaling API in lower camel case. The same
+// type holds what a group has, where absent means that AWS has none.
+type GroupOptions struct {
+	AvailabilityZoneDistribution     *ZoneDistribution   `json:"availabilityZoneDistribution,omitzero"`
+	AvailabilityZoneImpairmentPolicy *ZoneImpairment     `json:"availabilityZoneImpairmentPolicy,omitzero"`
+	CapacityReservationSpecification *GroupReservation   `json:"capacityReservationSpecification,omitzero"`
+	DeletionProtection               string              `json:"deletionProtection,omitzero"`
+	DesiredCapacityType              string              `json:"desiredCapacityType,omitzero"`
+	HealthCheckGracePeriod           *int32              `json:"healthCheckGracePeriod,omitzero"` // seconds
+	HealthCheckType                  string              `json:"healthCheckType,omitzero"`        // EC2 and others, with commas
+	InstanceLifecyclePolicy          *LifecyclePolicy    `json:"instanceLifecyclePolicy,omitzero"`
+	InstanceMaintenancePolicy        *HealthyPercentages `json:"instanceMaintenancePolicy,omitzero"`
+	LoadBalancerNames                []string            `json:"loadBalancerNames,omitzero"`
+	MaxInstanceLifetime              *int32              `json:"maxInstanceLifetime,omitzero"` // seconds, 0 is none
+	MetricsCollection                *MetricsCollection  `json:"metricsCollection,omitzero"`
+	NewInstancesProtected            *bool               `json:"newInstancesProtectedFromScaleIn,omitzero"`
+	PlacementGroup                   string              `json:"placementGroup,omitzero"`
+	ServiceLinkedRoleARN             string              `json:"serviceLinkedRoleARN,omitzero"`
+	SkipZonalShiftValidation         *bool               `json:"skipZonalShiftValidation,omitzero"` // of requests; groups have none
+	TargetGroupARNs                  []string            `json:"targetGroupARNs,omitzero"`
+	TerminationPolicies              []string            `json:"terminationPolicies,omitzero"` // in order
+	TrafficSources                   []TrafficSource     `json:"trafficSources,omitzero"`      // of a group: all that it has, sorted
+	WarmPool                         *WarmPool           `json:"warmPool,omitzero"`
+	// DeleteWarmPool says that the group has no warm pool.
+	DeleteWarmPool bool `json:"deleteWarmPool,omitzero"`
+}
+
+// ZoneDistribution is AvailabilityZoneDistribution.
+type ZoneDistribution struct {
+	CapacityDistributionStrategy string `json:"capacityDistributionStrategy,omitempty"`
+}
+
+// ZoneImpairment is AvailabilityZoneImpairmentPolicy.
+type ZoneImpairment struct {
+	ImpairedZoneHealthCheckBehavior string `json:"impairedZoneHealthCheckBehavior,omitempty"`
+	ZonalShiftEnabled               *bool  `json:"zonalShiftEnabled,omitempty"`
+}
+
+// GroupReservation is CapacityReservationSpecification of a group.
+type GroupReservation struct {
+	CapacityReservationPreference string                  `json:"capacityReservationPreference,omitempty"`
+	CapacityReservationTarget     *GroupReservationTarget `json:"capacityReservationTarget,omitempty"`
+}
+
+// GroupReservationTarget is CapacityReservationTarget of a group.
+type GroupReservationTarget struct {
+	CapacityReservationIDs               []string `json:"capacityReservationIds,omitempty"`
+	CapacityReservationResourceGroupARNs []string `json:"capacityReservationResourceGroupArns,omitempty"`
+}
+
+// LifecyclePolicy is InstanceLifecyclePolicy.
+type LifecyclePolicy struct {
+	RetentionTriggers *RetentionTriggers `json:"retentionTriggers,omitempty"`
+}
+
+// RetentionTriggers say when an instance is retained.
+type RetentionTriggers struct {
+	TerminateHookAbandon string `json:"terminateHookAbandon,omitempty"`
+}
+
+// HealthyPercentages is InstanceMaintenancePolicy. Two times -1 is none.
+type HealthyPercentages struct {
+	MaxHealthyPercentage *int32 `json:"maxHealthyPercentage,omitempty"`
+	MinHealthyPercentage *int32 `json:"minHealthyPercentage,omitempty"`
+}
+
+// MetricsCollection is what EnableMetricsCollection is sent, with all metrics
+// named; none of them is a group without metrics.
+type MetricsCollection struct {
+	Granularity string   `json:"granularity,omitempty"`
+	Metrics     []string `json:"metrics"`
+}
+
+// TrafficSource is a load balancer or target group. Type is elb, elbv2 or
+// vpc-lattice.
+type TrafficSource struct {
+	Identifier string `json:"identifier"`
+	Type       string `json:"type"`
+}
+
+// WarmPool is what PutWarmPool is sent, with AWS's defaults filled in.
+// MaxGroupPreparedCapacity is -1 where none is set.
+type WarmPool struct {
+	InstanceReusePolicy      ReusePolicy `json:"instanceReusePolicy"`
+	MaxGroupPreparedCapacity int32       `json:"maxGroupPreparedCapacity"`
+	MinSize                  int32       `json:"minSize"`
+	PoolState                string      `json:"poolState"`
+}
+
+// ReusePolicy says whether instances return to a warm pool.
+type ReusePolicy struct {
+	ReuseOnScaleIn bool `json:"reuseOnScaleIn"`
+}
+
+// UsualWarmPool is a warm pool of which nothing is said.
+func UsualWarmPool() WarmPool { return WarmPool{MaxGroupPreparedCapacity: -1, PoolState: "Stopped"} }

@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// checkRequirements applies the rules of InstanceRequirements in the API reference
+// of Auto Scaling.
+func checkRequirements(r reporter, p intent.Path, q *Requirements) {
+	if q == nil {
+		return
+	}
+	if len(q.AllowedInstanceTypes) > 0 && len(q.ExcludedInstanceTypes) > 0 {
+		r.error(p.Join("excludedInstanceTypes"), "exclusive", p.Join("excludedInstanceTypes").String()+" excludes allowedInstanceTypes", "")
+	}
+	if q.SpotMaxPrice != nil && q.MaxSpotPrice != nil {
+		at := p.Join("maxSpotPriceAsPercentageOfOptimalOnDemandPrice")
+		r.error(at, "exclusive", at.String()+" excludes spotMaxPricePercentageOverLowestPrice", "")
+	}
+	for field, list := range map[string]struct{ have, known []string }{
+		"acceleratorManufacturers": {q.AcceleratorManufacturers, []string{"nvidia", "amd", "amazon-web-services", "xilinx", "habana"}},
+		"acceleratorTypes":         {q.AcceleratorTypes, []string{"gpu", "fpga", "inference", "media"}},
+		"cpuManufacturers":         {q.CPUManufacturers, []string{"intel", "amd", "amazon-web-services", "apple"}},
+		"instanceGenerations":      {q.InstanceGenerations, []string{"current", "previous"}},
+		"localStorageTypes":        {q.LocalStorageTypes, []string{"hdd", "ssd"}},
+		"acceleratorNames":         {q.AcceleratorNames, nil},
+		"allowedInstanceTypes":     {q.AllowedInstanceTypes, nil},
+		"excludedInstanceTypes":    {q.ExcludedInstanceTypes, nil},
+	} {
+		if len(list.have) > 400 {
+			r.error(p.Join(field), "out-of-range", fmt.Sprintf("%s has %d entries; AWS takes 400", p.Join(field), len(list.have)), "")
+		}
+		each(r, p.Join(field), list.have, func(v string) string {
+			if v == "" || list.known != nil && !slices.Contains(list.known, v) {
+				return "it must be " + oneOf(list.known)
+			}
+			return ""
+		})
+	}
+	for field, b := range map[string]*Bounds{
+		"acceleratorCount": q.AcceleratorCount, "acceleratorTotalMemoryMiB": q.AcceleratorTotalMemoryMiB, "baselineEbsBandwidthMbps": q.BaselineEBSBandwidthMbps,
+		"memoryMiB": q.MemoryMiB, "networkInterfaceCount": q.NetworkInterfaceCount, "vCpuCount": q.VCPUCount,
+	} {
+		if b != nil && b.Min != nil && b.Max != nil && *b.Min > *b.Max {
+			r.error(p.Join(field), "out-of-range", fmt.Sprintf("%s has min %d above max %d", p.Join(field), *b.Min, *b.Max), "")
+		}
+	}
+	for field, b := range map[string]*Range{"memoryGiBPerVCpu": q.MemoryGiBPerVCPU, "networkBandwidthGbps": q.NetworkBandwidthGbps, "totalLocalStorageGB": q.TotalLocalStorageGB} {
+		if b != nil && b.Min != nil && b.Max != nil && *b.Min > *b.Max {
+			r.error(p.Join(field), "out-of-range", fmt.Sprintf("%s has min %v above max %v", p.Join(field), *b.Min, *b.Max), "")
+		}
+	}
+	for field, b := range map[string]*Bounds{"memoryMiB": q.MemoryMiB, "vCpuCount": q.VCPUCount} {
+		if b != nil && b.Min == nil {
+			r.error(p.Join(field, "min"), "missing-required", p.Join(field, "min").String()+" is required", "write 0 for no minimum")
+		}
+	}
+	if f := q.BaselinePerformanceFactors; f != nil && f.CPU != nil && len(f.CPU.References) != 1 {
+		at := p.Join("baselinePerformanceFactors", "cpu", "references")
+		r.error(at, "out-of-range", fmt.Sprintf("%s names %d instance families; AWS takes one", at, len(f.CPU.References)), "")
+	}
+}
