@@ -95,7 +95,7 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 		return reports, err
 	}
 	s.retried(inputs)
-	inService := map[string]time.Time{}
+	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)
 	for i := range targets {
 		if targets[i].Set == nil {
 			continue
@@ -104,12 +104,14 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 		p := plans[i]
 		maps.Copy(inService, plan.InService(inputs[i]))
 		reports[i].Pools = plan.Statuses(inputs[i], p)
+		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], reports[i].Pools)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
 		attachOrigins(p, targets[i])
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 	}
 	s.keepInService(inService, &state)
+	s.keepSettled(settled)
 	s.strays(targets, reports, &state)
 	if mode == Apply {
 		s.joinTokens(ctx, targets, inputs, reports)

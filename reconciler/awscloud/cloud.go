@@ -75,11 +75,12 @@ type Cloud struct {
 	ssm         ssmCalls
 	iam         iamCalls
 
-	transport *http.Transport
-	calls     *callCounter
-	versions  *versionCache
-	fresh     *freshNames
-	hooks     *hookCache
+	transport  *http.Transport
+	calls      *callCounter
+	versions   *versionCache
+	fresh      *freshNames
+	hooks      *hookCache
+	activities activityLog
 
 	mu         sync.Mutex // guards what follows
 	nodegroups map[plan.NodegroupName]remembered

@@ -38,6 +38,7 @@ func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.Stat
 	if err := c.fillRefreshes(ctx, &s, n.Refreshes); err != nil {
 		return plan.State{}, err
 	}
+	c.fillActivities(ctx, &s, n.Activities)
 	if err := c.fillHooks(ctx, &s, n.Hooks); err != nil {
 		return plan.State{}, err
 	}
@@ -78,6 +79,9 @@ func cloneFor(s plan.State, n plan.Needs) plan.State {
 	}
 	if len(n.Refreshes) > 0 {
 		s.Refreshes = cloned(s.Refreshes)
+	}
+	if len(n.Activities) > 0 {
+		s.Activities = cloned(s.Activities)
 	}
 	if len(n.Hooks) > 0 {
 		s.Hooks = cloned(s.Hooks)

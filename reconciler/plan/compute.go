@@ -32,6 +32,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 	if !in.Policy.Adoption.Asked {
 		c.orphans()
 	}
+	c.drift()
 	c.needs.sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
@@ -60,7 +61,7 @@ type computation struct {
 	// pool whose nodegroup is being replaced, by EKS cluster.
 	homes    map[string]NodegroupName
 	replaces map[string]string
-	adopts bool
+	adopts   bool
 }
 
 // pool plans one pool: template first, then what uses it.
@@ -240,6 +241,7 @@ func (n *Needs) Add(o Needs) {
 	n.Versions = append(n.Versions, o.Versions...)
 	n.Refreshes = append(n.Refreshes, o.Refreshes...)
 	n.Hooks = append(n.Hooks, o.Hooks...)
+	n.Activities = append(n.Activities, o.Activities...)
 	n.Updates = append(n.Updates, o.Updates...)
 	n.Numbers = append(n.Numbers, o.Numbers...)
 	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)

@@ -142,7 +142,7 @@ func (c *computation) recordHooks(pool *intent.Pool, group, from, to string) Ste
 	if to != "" {
 		t.Put, t.Remove = map[string]GroupTag{TagHooks: {Value: to}}, nil
 	}
-	ch := Change{Field: "tags." + TagHooks, From: orNil(from), To: orNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+	ch := Change{Field: intent.Path{"tags", TagHooks}.String(), From: orNil(from), To: orNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
 	return Step{Verb: c.tagVerb(), Resource: AutoScalingGroup, Name: group, Reason: "the record of weir's lifecycle hooks differs",
 		Changes: []Change{ch}, Do: t}
 }

@@ -189,6 +189,9 @@ type Memory struct {
 	Started map[NodegroupName]StartedUpdate
 	// Cancelled holds the ids of instance refreshes that weir cancelled.
 	Cancelled map[string]bool
+	// Settled holds what pools wanted when they last had converged, by SettledKey.
+	// It is replaced as a whole and never changed.
+	Settled map[string]Settled
 	// Retry names pools ("namespace/name") whose parked rollouts are to be
 	// tried again in this pass.
 	Retry map[string]bool
@@ -205,5 +208,5 @@ type StartedUpdate struct {
 
 // Clone returns a memory that shares no map with m.
 func (m Memory) Clone() Memory {
-	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Retry: maps.Clone(m.Retry), InService: maps.Clone(m.InService)}
+	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Retry: maps.Clone(m.Retry), Settled: m.Settled, InService: maps.Clone(m.InService)}
 }

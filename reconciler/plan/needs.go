@@ -27,6 +27,8 @@ type Needs struct {
 	Refreshes []string
 	// Hooks are groups whose lifecycle hooks are needed.
 	Hooks []string
+	// Activities are groups of which it is asked why sizes or machines differ.
+	Activities []ActivityQuery
 	// Updates are nodegroups whose newest update is needed.
 	Updates []NodegroupName
 	// TemplateUsers asks which groups of the whole account launch from which
@@ -43,5 +45,5 @@ type Needs struct {
 
 // Empty reports whether nothing is needed.
 func (n Needs) Empty() bool {
-	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
 }

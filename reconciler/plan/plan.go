@@ -69,6 +69,8 @@ type Step struct {
 	// HeldReason says more about a hold: until when, or what it waits for.
 	HeldReason string   `json:"heldReason,omitempty"`
 	Changes    []Change `json:"changes"`
+	// Drift is set where the step puts right what changed outside Git.
+	Drift *Drift `json:"drift,omitempty"`
 
 	Do Action `json:"-"`
 	// Later steps are part of the plan and wait for a later pass: AWS takes one

@@ -23,6 +23,8 @@ type State struct {
 	Refreshes map[string]Refresh
 	// Hooks holds the lifecycle hooks of the groups for which they were read.
 	Hooks map[string]GroupHooks
+	// Activities holds the scaling activities that were asked for.
+	Activities map[ActivityQuery]Activities
 	// Updates holds the newest update of the nodegroups for which it was read.
 	Updates map[NodegroupName]NodegroupUpdate
 	// Clusters holds the EKS clusters whose nodegroups were listed; false

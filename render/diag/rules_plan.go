@@ -30,6 +30,7 @@ var planRules = []rule{
 	{"contested-name", "e", "several targets want the same resource", "Give the pools different names, or put them in different accounts or regions."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
 	{"drain-waits", "w", "a group that nothing in Git wants is drained before it is deleted, and something keeps its machines", "Take the protection, the standby or the suspension off; or take the tag weir.dev/delete off the group, and it is deleted with its machines."},
+	{"drift", "wi", "something of a pool was changed outside Git", "Write the change in Git if it is meant to stay; a target in mode correct puts it right."},
 	{"group-deleting", "i", "an Auto Scaling group is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
 	{"foreign-version", "w", "somebody made a version of a launch template that weir does not use", "Delete the version, or write what it changes in Git."},
 	{"join-token-clusters", "e", "pools of two clusters in one target need join tokens", "Give each cluster a target of its own, with the kubeconfigFile of that cluster."},

@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Drift says that a step puts right what somebody changed outside Git.
+type Drift struct {
+	// At and Cause are what AWS's scaling activities say of it, zero where they say
+	// nothing: they tell of sizes and machines only.
+	At    time.Time `json:"at,omitzero"`
+	Cause string    `json:"cause,omitempty"`
+}
+
+// Settled is what a pool wanted when it last had converged. The process remembers
+// it, and a restart forgets it: what differs then may be a change of Git that nobody
+// has applied, so that it is called drift only where the target reports and never
+// changes anything.
+type Settled struct {
+	Pool    *intent.Pool
+	Answers Answers
+}
+
+// same reports whether the pool wants what it wanted then, of Git and of AWS's
+// answers.
+func (s Settled) same(pool *intent.Pool, answers Answers) bool {
+	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
+		return false
+	}
+	return !slices.ContainsFunc(pool.Lookups(), func(l intent.Lookup) bool { return !reflect.DeepEqual(s.Answers[l], answers[l]) })
+}
+
+// SettledKey is a pool's key in Memory.Settled.
+func SettledKey(target, pool string) string { return target + "\x00" + pool }
+
+// Settle adds to next what is remembered of one target's pools after a pass in which
+// they stood as statuses say.
+func Settle(next, old map[string]Settled, in Input, statuses []PoolStatus) {
+	if in.Policy.Adoption.Asked {
+		return // only part of the pools was planned
+	}
+	for i := range in.Set.Pools {
+		key := SettledKey(in.Policy.Target, in.Set.Pools[i].Key.String())
+		if statuses[i].Converged {
+			next[key] = Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
+		} else if s, ok := old[key]; ok {
+			next[key] = s
+		}
+	}
+}
+
+// ActivityQuery asks for a group's scaling activities once for one finding.
+type ActivityQuery struct {
+	Group   string
+	Finding string
+}
+
+// Activity is a scaling activity in AWS's words.
+type Activity struct {
+	Description string
+	Cause       string
+	At          time.Time
+}
+
+// Activities are those that were read of a group, newest first.
+type Activities struct {
+	List []Activity
+	// Refused says why they could not be read.
+	Refused string
+}
+
+// drift marks the steps that put right what changed outside Git, and tells of them.
+// Where sizes or machines differ it asks AWS why.
+func (c *computation) drift() {
+	if len(c.steps) == 0 {
+		return
+	}
+	pools := make(map[string]*intent.Pool, len(c.in.Set.Pools))
+	for i := range c.in.Set.Pools {
+		pools[c.in.Set.Pools[i].Key.String()] = &c.in.Set.Pools[i]
+	}
+	told := map[string]bool{}
+	var order []string
+	for i := range c.steps {
+		s := &c.steps[i]
+		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || !c.drifted(*s, pools) {
+			continue
+		}
+		d := c.cause(s)
+		s.Drift = &d
+		if s.Pool != "" && !told[s.Pool] {
+			told[s.Pool] = true
+			order = append(order, s.Pool)
+		}
+	}
+	for _, key := range order {
+		c.tellDrift(pools[key])
+	}
+}
+
+// drifted reports whether the step is due although Git has not changed.
+func (c *computation) drifted(s Step, pools map[string]*intent.Pool) bool {
+	owners := s.Pools
+	if s.Pool != "" {
+		owners = []string{s.Pool}
+	}
+	for _, key := range owners {
+		pool := pools[key]
+		if pool == nil {
+			return false
+		}
+		then, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, key)]
+		if known && !then.same(pool, c.in.Answers) || !known && !c.in.Policy.ReportOnly {
+			return false
+		}
+	}
+	return len(owners) > 0
+}
+
+// tellDrift says what of a pool differs, once for all of its steps.
+func (c *computation) tellDrift(pool *intent.Pool) {
+	var words []string
+	for _, s := range c.steps {
+		if s.Drift == nil || s.Pool != pool.Key.String() {
+			continue
+		}
+		text := "the " + string(s.Resource) + " " + s.Name + ": "
+		if what := changeWords(s.Changes); what != "" && s.Verb != Create {
+			text += what
+		} else {
+			text += s.Reason
+		}
+		if s.Drift.Cause != "" {
+			text += " (" + s.Drift.Cause + ")"
+		}
+		words = append(words, text)
+	}
+	sev, what := diag.Info, "AWS differs although Git did not change, and is put right: "
+	_, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, pool.Key.String())]
+	switch {
+	case c.in.Policy.ReportOnly && !known:
+		sev, what = diag.Warning, "AWS differs from Git, and the target only reports: "
+	case c.in.Policy.ReportOnly:
+		sev, what = diag.Warning, "AWS differs although Git did not change, and the target only reports: "
+	case c.holdOf(pool) != "":
+		sev, what = diag.Warning, "AWS differs although Git did not change, and the pool is "+string(c.holdOf(pool))+": "
+	}
+	c.note(sev, pool, nil, "drift", what+strings.Join(words, "; "), "")
+}
+
+// cause asks AWS's scaling activities why sizes or machines of a group differ.
+func (c *computation) cause(s *Step) Drift {
+	tells := activityOf(*s, c.in.State)
+	if tells == nil {
+		return Drift{}
+	}
+	q := ActivityQuery{Group: s.Name, Finding: string(canonical(s.Changes))}
+	have, read := c.in.State.Activities[q]
+	if !read {
+		c.needs.Activities = append(c.needs.Activities, q)
+		return Drift{}
+	}
+	if i := slices.IndexFunc(have.List, tells); i >= 0 {
+		return Drift{At: have.List[i].At, Cause: printable(have.List[i].Cause)}
+	}
+	return Drift{Cause: have.Refused}
+}
+
+var newDesired = regexp.MustCompile(`changing the desired capacity from \d+ to (\d+)\b`)
+
+// activityOf tells the activity that explains a step's difference from others; nil
+// where no activity does.
+func activityOf(s Step, state *State) func(Activity) bool {
+	g := state.Groups[s.Name]
+	switch a := s.Do.(type) {
+	case CreateGroup: // whatever happened last was its end
+		return func(Activity) bool { return true }
+	case UpdateGroup:
+		if a.DesiredCapacity == nil {
+			return nil // bounds alone start and end no machine
+		}
+		return func(act Activity) bool {
+			m := newDesired.FindStringSubmatch(act.Cause)
+			return m != nil && m[1] == itoa(g.DesiredCapacity)
+		}
+	case StartRefresh:
+		return func(act Activity) bool {
+			return strings.HasPrefix(act.Description, "Launching") && slices.ContainsFunc(g.Instances, func(i Instance) bool {
+				return (i.Template.ID != a.Template.ID || i.Template.Version != a.Template.Version) && strings.Contains(act.Description, i.ID)
+			})
+		}
+	}
+	return nil
+}
+
+// withDrift adds the condition of a pool of which something drifted.
+func withDrift(conditions []Condition, p *Plan, pool *intent.Pool) []Condition {
+	for _, d := range p.Diagnostics {
+		if d.Code == "drift" && d.Object == pool.Infrastructure.String() {
+			return append(conditions, Condition{Type: "Drifted", Status: "True", Severity: "Warning", Reason: "Drift", Message: d.Summary})
+		}
+	}
+	return conditions
+}
