@@ -1,0 +1,328 @@
+// Package githubapp makes the access tokens of a GitHub App's installation, as
+// https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
+// describes: the App signs a short statement with its private key, and GitHub
+// gives a token for an hour that opens one repository.
+//
+// One App serves Git and the forge's API alike, so that both share a token.
+package githubapp
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+const (
+	// renewBefore is how long before its end a token is replaced, and lastUse how
+	// long before it one is still given out where that fails.
+	renewBefore = 10 * time.Minute
+	lastUse     = time.Minute
+	// skew is how far GitHub's clock may be behind, statementLife how long a
+	// statement holds; GitHub takes at most 10 minutes.
+	skew          = time.Minute
+	statementLife = 8 * time.Minute
+	maxKeyBytes   = 64 << 10
+	maxBodyBytes  = 1 << 20
+	timeout       = 30 * time.Second
+)
+
+// Options of an App.
+type Options struct {
+	// API is the address of GitHub's REST API, such as https://api.github.com;
+	// see APIOf.
+	API string
+	// AppID is the App's number or its client id.
+	AppID string
+	// InstallationID is the number of the App's installation. Default: that of
+	// the repository.
+	InstallationID string
+	// Repository is owner/name. Tokens open nothing else.
+	Repository string
+	// KeyFile holds the App's private key in PEM. It is read for each token.
+	KeyFile string
+	// Transport is http.DefaultTransport if nil.
+	Transport http.RoundTripper
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// OnToken is told of each token before it is used, to keep it out of all
+	// output. It may be nil.
+	OnToken func(token string)
+}
+
+// App makes the tokens of one installation. Its methods may be used by several
+// goroutines.
+type App struct {
+	o      Options
+	client *http.Client
+	// busy admits one request for a token at a time.
+	busy chan struct{}
+
+	mu           sync.Mutex
+	token        string
+	expires      time.Time
+	key          [sha256.Size]byte
+	installation string
+}
+
+// New makes an App. It does no input or output.
+func New(o Options) (*App, error) {
+	owner, name, ok := strings.Cut(o.Repository, "/")
+	switch u, err := url.Parse(o.API); {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("make GitHub App: the API's address is no http(s) URL")
+	case o.AppID == "" || o.KeyFile == "":
+		return nil, errors.New("make GitHub App: appID and privateKeyFile are required")
+	case !ok || owner == "" || name == "" || strings.Contains(name, "/"):
+		return nil, fmt.Errorf("make GitHub App: %q is not owner/name", o.Repository)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &App{
+		o: o, busy: make(chan struct{}, 1), installation: o.InstallationID,
+		client: &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // A statement goes nowhere else.
+		}},
+	}, nil
+}
+
+// APIOf is the address of the REST API of the GitHub that has a repository:
+// github.com, a company's subdomain of ghe.com, or an Enterprise Server.
+func APIOf(repository *url.URL) string {
+	host := strings.ToLower(repository.Host)
+	switch {
+	case host == "github.com" || host == "www.github.com":
+		return "https://api.github.com"
+	case strings.HasSuffix(host, ".ghe.com"):
+		return "https://api." + host
+	default:
+		return repository.Scheme + "://" + repository.Host + "/api/v3"
+	}
+}
+
+// Token gives a token that is good for a minute at least, and usually for ten.
+// Its errors hold no secret and say what to do.
+func (a *App) Token(ctx context.Context) (string, error) {
+	select {
+	case a.busy <- struct{}{}:
+		defer func() { <-a.busy }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	key, sum, err := a.readKey()
+	if err != nil {
+		return "", err
+	}
+	now := a.o.Now()
+	a.mu.Lock()
+	if sum != a.key {
+		a.token = "" // Whoever replaces the key wants the old one's tokens gone.
+	}
+	token, left, installation := a.token, a.expires.Sub(now), a.installation
+	a.mu.Unlock()
+	if token != "" && left > renewBefore {
+		return token, nil
+	}
+	fresh, expires, installation, err := a.request(ctx, key, now, installation)
+	if err != nil {
+		if token != "" && left > lastUse {
+			return token, nil
+		}
+		return "", err
+	}
+	if a.o.OnToken != nil {
+		a.o.OnToken(fresh)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.token, a.expires, a.key, a.installation = fresh, expires, sum, installation
+	return fresh, nil
+}
+
+// Reject forgets a token that a server did not take, and where the installation
+// was found by the repository, that too.
+func (a *App) Reject(token string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.token == token {
+		a.token, a.installation = "", a.o.InstallationID
+	}
+}
+
+// request finds the installation, unless it is known, and asks for a token.
+func (a *App) request(ctx context.Context, key *rsa.PrivateKey, now time.Time, installation string) (string, time.Time, string, error) {
+	statement, err := a.statement(key, now)
+	if err != nil {
+		return "", time.Time{}, "", err
+	}
+	if installation == "" {
+		var found struct {
+			ID json.Number `json:"id"`
+		}
+		status, err := a.call(ctx, http.MethodGet, "/repos/"+a.o.Repository+"/installation", statement, nil, &found)
+		if status == http.StatusNotFound {
+			return "", time.Time{}, "", fmt.Errorf("GitHub App %s is not installed on %s, or the repository does not exist; install it there", a.o.AppID, a.o.Repository)
+		}
+		if err != nil {
+			return "", time.Time{}, "", err
+		}
+		installation = found.ID.String()
+	}
+	_, name, _ := strings.Cut(a.o.Repository, "/")
+	var made struct {
+		Token     string    `json:"token"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+	status, err := a.call(ctx, http.MethodPost, "/app/installations/"+url.PathEscape(installation)+"/access_tokens", statement,
+		map[string]any{"repositories": []string{name}}, &made)
+	switch {
+	case status == http.StatusNotFound:
+		a.forget()
+		return "", time.Time{}, "", fmt.Errorf("GitHub App %s has no installation %s (any more); check auth.githubApp.installationID, or leave it out to find it by the repository", a.o.AppID, installation)
+	case status == http.StatusUnprocessableEntity:
+		return "", time.Time{}, "", fmt.Errorf("installation %s of GitHub App %s does not reach %s: %w; give it access to the repository", installation, a.o.AppID, a.o.Repository, err)
+	case err != nil:
+		return "", time.Time{}, "", err
+	case made.Token == "" || !made.ExpiresAt.After(now):
+		return "", time.Time{}, "", errors.New("GitHub gave a token that has ended already; check this machine's clock")
+	}
+	return made.Token, made.ExpiresAt, installation, nil
+}
+
+func (a *App) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.installation = a.o.InstallationID
+}
+
+// call sends one request. The status is 0 where there was no answer.
+func (a *App) call(ctx context.Context, method, path, statement string, send, into any) (status int, err error) {
+	var body io.Reader
+	if send != nil {
+		text, err := json.Marshal(send)
+		if err != nil {
+			return 0, err
+		}
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(a.o.API, "/")+path, body)
+	if err != nil {
+		return 0, fmt.Errorf("ask GitHub for a token: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+statement)
+	req.Header.Set("Accept", "application/vnd.github+json")
+	req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	if send != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("ask GitHub for a token: %w; check the network and the proxy", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // Read as far as it is wanted.
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBodyBytes))
+	if err != nil {
+		return 0, fmt.Errorf("ask GitHub for a token: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
+		return resp.StatusCode, a.refusal(resp, text)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		// The parser's own text may quote a token.
+		return resp.StatusCode, fmt.Errorf("ask GitHub for a token: %s does not answer as GitHub's API does", req.URL.Host)
+	}
+	return resp.StatusCode, nil
+}
+
+// refusal gives an answer that is no success its meaning.
+func (a *App) refusal(resp *http.Response, text []byte) error {
+	var said struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(text, &said) != nil || said.Message == "" {
+		said.Message = http.StatusText(resp.StatusCode)
+	}
+	message := fmt.Sprintf("%d %s", resp.StatusCode, plain(said.Message))
+	limited := resp.StatusCode == http.StatusTooManyRequests ||
+		resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0")
+	switch {
+	case limited:
+		return fmt.Errorf("GitHub limits the requests of App %s (%s); it is tried again", a.o.AppID, message)
+	case resp.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("GitHub does not accept App %s (%s); check auth.githubApp.appID, that %s holds a key of this App, and this machine's clock", a.o.AppID, message, a.o.KeyFile)
+	case resp.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("GitHub refuses App %s a token (%s); the installation may be suspended", a.o.AppID, message)
+	}
+	return fmt.Errorf("GitHub answers %s", message)
+}
+
+// statement is the JSON Web Token by which the App says who it is.
+func (a *App) statement(key *rsa.PrivateKey, now time.Time) (string, error) {
+	claims, err := json.Marshal(map[string]any{"iat": now.Add(-skew).Unix(), "exp": now.Add(statementLife).Unix(), "iss": a.o.AppID})
+	if err != nil {
+		return "", err
+	}
+	enc := base64.RawURLEncoding
+	signed := enc.EncodeToString([]byte(`{"alg":"RS256","typ":"JWT"}`)) + "." + enc.EncodeToString(claims)
+	sum := sha256.Sum256([]byte(signed))
+	sig, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", fmt.Errorf("sign for GitHub App %s: %w", a.o.AppID, err)
+	}
+	return signed + "." + enc.EncodeToString(sig), nil
+}
+
+// readKey reads the private key. What a parser says of it is not shown.
+func (a *App) readKey() (*rsa.PrivateKey, [sha256.Size]byte, error) {
+	var sum [sha256.Size]byte
+	info, err := os.Stat(a.o.KeyFile)
+	if err != nil {
+		return nil, sum, fmt.Errorf("read auth.githubApp.privateKeyFile: %w", err)
+	}
+	wrong := fmt.Errorf("auth.githubApp.privateKeyFile: %s holds no RSA private key in PEM, as GitHub gives one for download", a.o.KeyFile)
+	if info.Size() > maxKeyBytes {
+		return nil, sum, wrong
+	}
+	text, err := os.ReadFile(a.o.KeyFile)
+	if err != nil {
+		return nil, sum, fmt.Errorf("read auth.githubApp.privateKeyFile: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, sum, wrong
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, sha256.Sum256(text), nil
+	}
+	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if key, ok := any.(*rsa.PrivateKey); err == nil && ok {
+		return key, sha256.Sum256(text), nil
+	}
+	return nil, sum, wrong
+}
+
+// plain makes what a server says fit for one line.
+func plain(s string) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
+	if r := []rune(s); len(r) > 200 {
+		s = string(r[:200]) + "…"
+	}
+	return s
+}
