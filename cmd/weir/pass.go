@@ -85,6 +85,8 @@ type work struct {
 	chosen map[string]bool
 	// quick says that no pass goes to AWS itself.
 	quick bool
+	// gating holds steps as the daemon would; nil in path mode.
+	gating *gating
 	// release gives up what the commits are read from.
 	release []func()
 }
@@ -198,6 +200,7 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 		return nil, err
 	}
 	w.batches = composition.Batches
+	w.gating = newGating(ctx, s, c, composition)
 	return w, w.choose(args, composition.Targets)
 }
 
@@ -265,6 +268,7 @@ func (w *work) choose(names []string, targets []fleet.Target) error {
 
 // pass makes one pass over all accounts and returns the reports by target name.
 func (w *work) pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
+	w.gating.before(ctx, w.batches)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var out []*plan.Report
@@ -274,6 +278,7 @@ func (w *work) pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range reports {
+				w.gating.after(r)
 				if w.chosen == nil || w.chosen[r.Target] {
 					out = append(out, r)
 				}

@@ -33,6 +33,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/history"
@@ -103,7 +104,10 @@ type App struct {
 	// word is rung by each source that says something.
 	word chan struct{}
 
-	mu sync.Mutex // guards what follows
+	book *control.Book
+
+	mu     sync.Mutex // guards what follows
+	memory memory
 	// nudge rings the loop that runs now.
 	nudge func()
 }
@@ -150,6 +154,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop("tracing", tracingShare, a.tracing.Close)
+	a.book = control.NewBook(a.db, time.Now)
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
 	}
@@ -245,9 +250,9 @@ func (a *App) Start(ctx context.Context) {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}
 	server := &http.Server{
-		Handler: a.board.Handler(status.HandlerOptions{
+		Handler: control.Handler(a.book, daemon{a}, a.log, a.o.Secrets.Redact, a.board.Handler(status.HandlerOptions{
 			Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log,
-		}),
+		})),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}

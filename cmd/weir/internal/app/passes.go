@@ -69,6 +69,9 @@ func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
 		return nil, err
 	}
 	a.announce(c)
+	if err := a.gate(c); err != nil {
+		return nil, err
+	}
 	return c.Batches, nil
 }
 

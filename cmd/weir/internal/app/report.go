@@ -21,6 +21,7 @@ type reporter struct {
 // Report hands r on.
 func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	g := r.app.gen
+	r.app.noted(report)
 	if g.commits != nil {
 		g.commits.Report(ctx, report)
 	}

@@ -253,22 +253,25 @@ func findCycle(edges [][]int) []int {
 func (t *Target) Dependencies(self string, m Match, names []string) []string {
 	var out []string
 	for _, entry := range t.DependsOn {
+		if !strings.Contains(entry, "*") {
+			// One that nothing gives is waited for: a commit may bring it.
+			name := NameFor(entry, m)
+			if name == self {
+				break
+			}
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+			continue
+		}
 		matches := wildcard(entry, m)
 		if matches.MatchString(self) {
 			break
 		}
-		found := false
 		for _, name := range names {
-			if matches.MatchString(name) {
-				found = true
-				if !slices.Contains(out, name) {
-					out = append(out, name)
-				}
+			if matches.MatchString(name) && !slices.Contains(out, name) {
+				out = append(out, name)
 			}
-		}
-		if !found && !strings.Contains(entry, "*") {
-			// A name that nothing gives is waited for: a commit may bring it.
-			out = append(out, NameFor(entry, m))
 		}
 	}
 	return out
@@ -280,4 +283,10 @@ func wildcard(entry string, m Match) *regexp.Regexp {
 		parts = append(parts, regexp.QuoteMeta(NameFor(part, m)))
 	}
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$")
+}
+
+// MayHave reports whether the configuration may give a target of the name: those
+// of a path with wildcards are known when its source is read.
+func (c *Config) MayHave(target string) bool {
+	return slices.ContainsFunc(c.Targets, func(t Target) bool { return overlap(t.Name, target) })
 }

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler"
@@ -99,6 +100,18 @@ type Composition struct {
 	Batches   []reconciler.Batch
 	Targets   []Target
 	Revisions []Revision
+	// Conditions are what must be so before a target is changed, by its name.
+	Conditions map[string]Conditions
+}
+
+// Conditions are what the configuration demands before a target is changed.
+type Conditions struct {
+	// DependsOn names the targets that must have converged before.
+	DependsOn []string
+	Windows   []calendar.Window
+	// Rendered is the commit that last changed what the target renders, as far
+	// as this process has seen.
+	Rendered string
 }
 
 // item is a target on its way to a Desired.
@@ -158,6 +171,7 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 		c.Targets[i].Path = paths[c.Targets[i].Name]
 	}
 	slices.SortFunc(c.Targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
+	c.Conditions = conditions(items, c.Targets)
 	return c, ctx.Err()
 }
 
@@ -267,6 +281,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		Policy: plan.Policy{
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
 			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
+			Gates: plan.Gates{AsReviewed: t.Apply == config.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
 			KeepVersions: int32(f.o.Config.KeepVersions), Adoption: plan.Adoption{Annotated: t.AllowAdopt},
 			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},

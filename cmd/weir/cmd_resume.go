@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+)
+
+const resumeHelp = `End what weir suspend began.
+
+Without POOL the suspension of the target ends, and with --all those of its pools
+too. What is suspended in the configuration or paused in Git stays so. It is no
+error if nothing was suspended.`
+
+func resumeCommand(s surroundings) *cobra.Command {
+	var flags commandFlags
+	var all bool
+	c := &cobra.Command{
+		Use:   "resume TARGET [POOL] [flags]",
+		Short: "end a suspension",
+		Long:  resumeHelp,
+		Example: `  weir resume prod
+  weir resume prod --all`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	flags.add(c, s)
+	c.Flags().BoolVar(&all, "all", false, "end the suspensions of all pools of the target too")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r := control.Request{Target: args[0], All: all}
+		if len(args) > 1 {
+			r.Pool = args[1]
+		}
+		if all && r.Pool != "" {
+			return usage("leave one of them out", "--all and a pool exclude each other")
+		}
+		out, err := flags.send(c.Context(), s, control.ResumePath, r, control.Resume)
+		if err != nil {
+			return err
+		}
+		return flags.tell(s, out, func() {
+			for _, e := range out.Resumed {
+				fmt.Fprintf(s.stdout, "%s goes on\n", show.Clean(named(e.Target, e.Pool)))
+			}
+			if len(out.Resumed) == 0 {
+				fmt.Fprintf(s.stderr, "%s was not suspended\n", show.Clean(named(r.Target, r.Pool)))
+			}
+		})
+	}
+	return c
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+)
+
+const suspendHelp = `Keep weir from changing a target, or one of its pools, for a while.
+
+It is looked at and planned as before; its steps are held as "suspended", with who
+asked for it, until when and why. Calls to AWS that are under way are finished. The
+suspension outlives restarts and ends by itself, or with weir resume. A second one
+of the same target or pool takes the place of the first.
+
+The daemon is asked on its own machine; where none runs, --config lets the command
+write the daemon's state directory.`
+
+func suspendCommand(s surroundings) *cobra.Command {
+	var flags commandFlags
+	var reason string
+	var length time.Duration
+	c := &cobra.Command{
+		Use:   "suspend TARGET [POOL] --reason TEXT --for DURATION [flags]",
+		Short: "keep weir from changing a target or a pool for a while",
+		Long:  suspendHelp,
+		Example: `  weir suspend prod --reason "incident 17" --for 2h
+  weir suspend prod batch/web --reason "load test" --for 30m`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	flags.add(c, s)
+	c.Flags().StringVar(&reason, "reason", "", "why; it is shown to everybody")
+	c.Flags().DurationVar(&length, "for", 0, "how long, such as 2h; at most 2160h")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case reason == "":
+			return usage("say it with --reason", "a reason is required: it is what others will read")
+		case length <= 0 || length > control.LongestSuspension:
+			return usage("write it like --for 2h", "say for how long: more than nothing, at most 2160h")
+		}
+		r := control.Request{Target: args[0], Reason: reason, For: length.String()}
+		if len(args) > 1 {
+			r.Pool = args[1]
+		}
+		out, err := flags.send(c.Context(), s, control.SuspendPath, r, control.Suspend)
+		if err != nil {
+			return err
+		}
+		return flags.tell(s, out, func() {
+			fmt.Fprintf(s.stdout, "%s suspended until %s\n", show.Clean(named(out.Suspension.Target, out.Suspension.Pool)), when(out.Suspension.Until))
+		})
+	}
+	return c
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/user"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+)
+
+// commandFlags say which daemon is asked.
+type commandFlags struct {
+	config, address, output string
+}
+
+func (f *commandFlags) add(c *cobra.Command, s surroundings) {
+	c.Flags().StringVar(&f.config, "config", "", "configuration file of the daemon")
+	c.Flags().StringVar(&f.address, "address", "", "address of the daemon (default: http://"+config.DefaultListen+")")
+	outputFlag(c, &f.output, outputText, outputJSON)
+	c.ValidArgsFunction = completeTargets(s, &f.config)
+}
+
+// direct does a command on the record itself, where no daemon has it open; nil
+// where the command needs a daemon.
+type direct func(*control.Book, control.Daemon, control.Request) (control.Answer, error)
+
+// send asks the daemon for what a command is about, or where none runs does it in
+// the state directory.
+func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r control.Request, alone direct) (control.Answer, error) {
+	if f.address != "" && f.config != "" {
+		return control.Answer{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
+	}
+	r.By = localUser()
+	address := f.address
+	var cfg *config.Config
+	if f.config != "" {
+		var err error
+		if cfg, err = s.loadConfig(f.config); err != nil {
+			return control.Answer{}, err
+		}
+		address = reachable("http://" + cfg.Listen)
+	}
+	if address == "" {
+		address = "http://" + config.DefaultListen
+	}
+	out, err := post(ctx, address, path, r)
+	switch {
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return out, err
+	case alone == nil:
+		return out, hinted(err, "this needs a daemon: start weir run, or name one with --address or --config")
+	case cfg == nil:
+		return out, hinted(err, "start weir run, name a daemon with --address, or give --config to write its state directory")
+	}
+	return onRecord(cfg, r, alone)
+}
+
+// onRecord does a command in the state directory of a daemon that does not run.
+func onRecord(cfg *config.Config, r control.Request, alone direct) (out control.Answer, err error) {
+	dir, err := app.OpenState(cfg.StateDir)
+	if err != nil {
+		return out, hinted(err, "a daemon that has it open does not answer at "+cfg.Listen+"; look at its log")
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	db, err := state.Open(dir.Dir)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	out, err = alone(control.NewBook(db, time.Now), offline{cfg}, r)
+	var wrong *control.Fault
+	if errors.As(err, &wrong) && wrong.Hint != "" {
+		err = hinted(err, wrong.Hint)
+	}
+	return out, errors.Join(err, db.Lost())
+}
+
+// offline is a daemon that does not run.
+type offline struct{ config *config.Config }
+
+// Knows reports whether the configuration may give a target of the name.
+func (o offline) Knows(target string) bool { return o.config.MayHave(target) }
+
+// Approved knows no plans.
+func (offline) Approved(control.Approval) []string { return nil }
+
+// Reconcile has nobody to tell.
+func (offline) Reconcile([]string, bool) []string { return nil }
+
+// localUser is who asks, as this machine knows them.
+func localUser() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
+
+// post sends a request to the daemon at address.
+func post(ctx context.Context, address, path string, r control.Request) (control.Answer, error) {
+	var out control.Answer
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return out, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(address, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return out, hinted(errors.New("ask daemon: --address is no URL"), "write it like http://127.0.0.1:8344")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(control.Header, "1")
+	shown := withoutUser(address)
+	// Never through a proxy: what comes through one is refused.
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	if err != nil {
+		var failed *url.Error // it repeats the address with the user in it
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return out, fmt.Errorf("ask daemon at %s: %w", shown, err)
+	}
+	defer func() { _ = res.Body.Close() }() // read to its end below
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return out, fmt.Errorf("ask daemon at %s: %w", shown, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		var wrong control.Fault
+		if json.Unmarshal(answer, &wrong) != nil || wrong.Message == "" {
+			return out, fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status)
+		}
+		return out, hinted(errors.New(wrong.Message), wrong.Hint)
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return out, notWeir(address)
+	}
+	return out, nil
+}
+
+// tell prints an answer as JSON, or in words.
+func (f *commandFlags) tell(s surroundings, out control.Answer, words func()) error {
+	if f.output != outputJSON {
+		words()
+		return nil
+	}
+	enc := json.NewEncoder(s.stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+// named is a target or a pool in words.
+func named(target, pool string) string {
+	if pool == "" {
+		return "target " + target
+	}
+	return "pool " + pool + " of target " + target
+}
+
+// when is a time as it is shown.
+func when(t time.Time) string { return t.Local().Format("Mon 2 Jan 15:04 MST") }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// gating has one command hold the steps that the daemon would hold: what people
+// asked for, windows, and waves.
+type gating struct {
+	conditions map[string]fleet.Conditions
+	records    control.Records
+	// all are the targets of the configuration, those that are not chosen too:
+	// chosen ones may wait for them.
+	all    []reconciler.Batch
+	known  control.Before
+	passes int
+}
+
+func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition) *gating {
+	g := &gating{conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
+	var err error
+	if g.records, err = readRecords(ctx, c); err != nil {
+		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %v\n", err)
+	}
+	return g
+}
+
+// readRecords reads what people asked for from the state directory, or from the
+// daemon that has it open.
+func readRecords(ctx context.Context, c *config.Config) (out control.Records, err error) {
+	db, err := state.OpenReadOnly(c.StateDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return out, nil
+	case errors.Is(err, state.ErrInUse):
+		return out, ask(ctx, reachable("http://"+c.Listen), control.RecordsPath, &out)
+	case err != nil:
+		return out, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return control.NewBook(db, time.Now).Read()
+}
+
+// before sets the gates of a pass. Before the first one it looks at the targets
+// that others wait for, and finds the plans that were approved.
+func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
+	if g == nil {
+		return
+	}
+	var fresh map[string]bool
+	if g.passes == 0 && (g.waits(batches) || len(g.records.Approvals) > 0) {
+		for _, b := range g.all {
+			for _, r := range reconciler.RunBatch(ctx, b, reconciler.PlanOnly) {
+				g.known.Note(r)
+			}
+		}
+		fresh = map[string]bool{}
+		for _, a := range g.records.Approvals {
+			for _, made := range control.Approved(a, g.known, g.conditions) {
+				g.records.Grants = append(g.records.Grants, made)
+				fresh[made.Target] = true
+			}
+		}
+	}
+	g.passes++
+	control.Gate(batches, g.conditions, g.records, g.known, fresh, time.Now())
+}
+
+func (g *gating) waits(batches []reconciler.Batch) bool {
+	return slices.ContainsFunc(batches, func(b reconciler.Batch) bool {
+		return slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return len(g.conditions[d.Policy.Target].DependsOn) > 0 })
+	})
+}
+
+// after takes in a report.
+func (g *gating) after(r *plan.Report) {
+	if g != nil {
+		g.known.Note(r)
+	}
+}

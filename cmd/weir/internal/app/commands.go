@@ -1,0 +1,149 @@
+package app
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status"
+)
+
+// memory is what passes leave for the next one, and for commands. It outlives
+// reloads of the configuration.
+type memory struct {
+	before     control.Before
+	conditions map[string]fleet.Conditions
+	batches    []reconciler.Batch
+	// grants are those of the pass that is under way, fresh those that it uses
+	// for the first time.
+	grants map[string]control.Grant
+	fresh  map[string]bool
+	// busy are the targets that have something to end once they converge.
+	busy map[string]bool
+}
+
+// gate has what people asked for, windows and waves hold the steps of a pass.
+func (a *App) gate(c *fleet.Composition) error {
+	records, err := a.book.Read()
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := &a.memory
+	m.conditions, m.batches = c.Conditions, c.Batches
+	m.fresh = map[string]bool{}
+	for _, approval := range records.Approvals {
+		made := control.Approved(approval, m.before, c.Conditions)
+		if len(made) == 0 {
+			continue
+		}
+		// On the disk before the first step: a restart in the middle goes on.
+		if err := a.book.Use(approval, made); err != nil {
+			return err
+		}
+		for _, g := range made {
+			m.fresh[g.Target] = true
+			records.Grants = slices.DeleteFunc(records.Grants, func(old control.Grant) bool { return old.Target == g.Target })
+			records.Grants = append(records.Grants, g)
+		}
+	}
+	m.grants, m.busy = map[string]control.Grant{}, map[string]bool{}
+	for _, g := range records.Grants {
+		m.grants[g.Target], m.busy[g.Target] = g, true
+	}
+	for _, o := range records.Overrides {
+		m.busy[o.Target] = true
+	}
+	control.Gate(c.Batches, c.Conditions, records, m.before, m.fresh, time.Now())
+	return nil
+}
+
+// noted takes in a report: for targets that wait for this one, and for what holds
+// until it has converged.
+func (a *App) noted(r *plan.Report) {
+	a.mu.Lock()
+	reached := a.memory.before.Standings[r.Target].Reached
+	a.memory.before.Note(r)
+	awaited := r.Converged() && reached != r.Revision && slices.ContainsFunc(keys(a.memory.conditions), func(other string) bool {
+		return slices.Contains(a.memory.conditions[other].DependsOn, r.Target)
+	})
+	g, granted := a.memory.grants[r.Target]
+	unused := granted && a.memory.fresh[r.Target] && (r.Plan == nil || !r.Plan.Granted)
+	busy := a.memory.busy[r.Target]
+	a.mu.Unlock()
+	var err error
+	switch {
+	case unused:
+		// There is no plan, or another than the one that was approved.
+		err = a.book.GiveBack(g)
+	case busy && r.Converged():
+		err = a.book.Done(r.Target)
+	}
+	if err != nil {
+		a.log.Error("state cannot be written", "error", err)
+	}
+	if awaited {
+		a.ring()
+	}
+}
+
+func keys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
+}
+
+// daemon is the app as commands see it.
+type daemon struct{ app *App }
+
+// Knows reports whether there is a target of the name.
+func (d daemon) Knows(target string) bool {
+	_, ok := d.app.board.Target(target)
+	return ok
+}
+
+// Approved names the targets whose plan has the digest now, and has a pass start.
+func (d daemon) Approved(approval control.Approval) []string {
+	d.app.mu.Lock()
+	made := control.Approved(approval, d.app.memory.before, d.app.memory.conditions)
+	d.app.mu.Unlock()
+	var out []string
+	for _, g := range made {
+		out = append(out, g.Target)
+	}
+	d.app.ring()
+	return out
+}
+
+// Reconcile has a pass start now.
+func (d daemon) Reconcile(targets []string, retry bool) []string {
+	all := d.app.board.Targets()
+	all = slices.DeleteFunc(all, func(t status.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
+	d.app.mu.Lock()
+	batches := d.app.memory.batches
+	d.app.mu.Unlock()
+	var out []string
+	for _, t := range all {
+		out = append(out, t.Name)
+		if !retry {
+			continue
+		}
+		var pools []string
+		for _, p := range t.Pools {
+			pools = append(pools, p.Namespace+"/"+p.Name)
+		}
+		for _, b := range batches {
+			if b.Scope != nil && slices.ContainsFunc(b.Targets, func(w reconciler.Desired) bool { return w.Policy.Target == t.Name }) {
+				b.Scope.Retry(pools)
+			}
+		}
+	}
+	d.app.ring()
+	return out
+}

@@ -1,0 +1,271 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// fleetOf are overlays with one pool each, by target.
+func fleetOf(instanceType string, targets ...string) map[string]string {
+	files := map[string]string{}
+	for _, t := range targets {
+		files["overlays/"+t+"/kustomization.yaml"] = "resources: [pool.yaml]\n"
+		files["overlays/"+t+"/pool.yaml"] = pool(t+"-web", instanceType, 3)
+	}
+	return files
+}
+
+// command asks the daemon for something and returns its answer.
+func command(t *testing.T, a *App, path string, r control.Request) control.Answer {
+	t.Helper()
+	body, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+a.Addr()+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(control.Header, "1")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s: %s, %v", path, res.Status, text, err)
+	}
+	var out control.Answer
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// heldBy waits until all steps of a target, and at least one, are held so, with a
+// reason that contains the text.
+func heldBy(t *testing.T, a *App, target, revision string, hold plan.Hold, reason string) *plan.Plan {
+	t.Helper()
+	var found *plan.Plan
+	eventually(t, target+" is held", func() string {
+		s, ok := a.board.Target(target)
+		if !ok || s.Last == nil || s.Last.Plan == nil || s.Last.Revision != revision {
+			return "no plan yet"
+		}
+		found = s.Last.Plan
+		n := 0
+		for _, st := range found.Steps {
+			if st.Held == hold && strings.Contains(st.HeldReason, reason) {
+				n++
+			}
+		}
+		if n == 0 || n < len(found.Steps) && hold != plan.HeldWindow && hold != plan.HeldRolloutLimit {
+			return fmt.Sprintf("%d of %d steps: %+v", n, len(found.Steps), found.Steps)
+		}
+		return ""
+	})
+	return found
+}
+
+func targetConverged(t *testing.T, a *App, target, revision string) {
+	t.Helper()
+	eventually(t, target+" converges", func() string {
+		s, ok := a.board.Target(target)
+		if !ok || s.Last == nil {
+			return "no pass yet"
+		}
+		if s.Last.Revision != revision || !s.Last.Converged() {
+			return fmt.Sprintf("revision %q, phase %s, error %v, %v", s.Last.Revision, s.Phase, s.Last.Err, s.Last.Diagnostics)
+		}
+		return ""
+	})
+}
+
+const secondWave = `- name: second
+  path: overlays/second
+  region: eu-west-1
+  dependsOn: [prod]
+`
+
+func TestAChangeReachesTheSecondWaveAfterTheFirst(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = secondWave
+	w.repo.Write(fleetOf("m5.large", "prod", "second"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	targetConverged(t, a, "second", first)
+	w.repo.Write(fleetOf("m6i.large", "prod", "second"))
+	second := w.repo.Commit("second")
+	targetConverged(t, a, "second", second)
+	made := []string{"CreateLaunchTemplate", "CreateAutoScalingGroup"}
+	rolled := []string{"CreateLaunchTemplateVersion", "StartInstanceRefresh", "ModifyLaunchTemplate"}
+	// The default version moves once a rollout is done: only then the next begins.
+	if diff := cmp.Diff(slices.Concat(made, made, rolled, rolled), w.writes()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	eventually(t, "status", func() string {
+		if got := w.forge.states(second, "fleet/apply"); !succeeded(got) {
+			return "states: " + got
+		}
+		return ""
+	})
+}
+
+func TestAFailedRolloutStopsTheNextWave(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = secondWave
+	w.repo.Write(fleetOf("m5.large", "prod", "second"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	targetConverged(t, a, "second", first)
+
+	// The new machines run and do not get healthy.
+	healthy := w.aws.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m6i.large"})
+	w.repo.Write(fleetOf("m6i.large", "prod", "second"))
+	second := w.repo.Commit("second")
+	heldBy(t, a, "second", second, plan.HeldWave, "waits for the target prod, which failed: rollout-failed")
+	eventually(t, "status", func() string {
+		if state, text := w.forge.last(second, "fleet/apply/second"); state != "pending" || !strings.Contains(text, "prod") {
+			return state + " " + text
+		}
+		return ""
+	})
+
+	// Tried again once the machines are good, it goes on by itself.
+	healthy()
+	got := command(t, a, control.ReconcilePath, control.Request{Targets: []string{"prod"}, Retry: true})
+	if !slices.Equal(got.Reconciled, []string{"prod"}) {
+		t.Errorf("reconciled: %v", got)
+	}
+	targetConverged(t, a, "second", second)
+}
+
+func TestASuspensionHoldsUntilItEnds(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(fleetOf("m5.large", "prod"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	targetConverged(t, a, "prod", first)
+	command(t, a, control.SuspendPath, control.Request{Target: "prod", Reason: "incident 17", For: "1h", By: "ann"})
+	stop()
+
+	// It outlives a restart.
+	w.aws.ResetCalls()
+	w.repo.Write(fleetOf("m6i.large", "prod"))
+	second := w.repo.Commit("second")
+	a, stop = w.start()
+	defer stop()
+	heldBy(t, a, "prod", second, plan.HeldSuspended, "suspended by ann until")
+	if s, _ := a.board.Target("prod"); !s.Last.Suspended {
+		t.Error("the target is not shown as suspended")
+	}
+	if got := w.writes(); len(got) != 0 {
+		t.Errorf("writes: %v", got)
+	}
+	if got := command(t, a, control.ResumePath, control.Request{Target: "prod"}); len(got.Resumed) != 1 || got.Resumed[0].Reason != "incident 17" {
+		t.Errorf("resumed: %+v", got)
+	}
+	targetConverged(t, a, "prod", second)
+}
+
+func TestAnApprovalLetsAPlanRun(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = "  apply: as-reviewed\n"
+	w.repo.Write(fleetOf("m5.large", "prod"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	p := heldBy(t, a, "prod", first, plan.HeldApproval, "weir approve ")
+	if got := w.writes(); len(got) != 0 {
+		t.Fatalf("writes before an approval: %v", got)
+	}
+	if got := command(t, a, control.ApprovePath, control.Request{Digest: p.Digest(), By: "ann"}); !slices.Equal(got.Plans, []string{"prod"}) {
+		t.Errorf("approved: %+v", got)
+	}
+	targetConverged(t, a, "prod", first)
+
+	// The next plan needs its own; a rollout is done to its end under one.
+	w.repo.Write(fleetOf("m6i.large", "prod"))
+	second := w.repo.Commit("second")
+	p = heldBy(t, a, "prod", second, plan.HeldApproval, "weir approve ")
+	command(t, a, control.ApprovePath, control.Request{Digest: p.Digest(), By: "ann"})
+	targetConverged(t, a, "prod", second)
+	eventually(t, "the approval is used up", func() string {
+		if r, err := a.book.Read(); err != nil || len(r.Approvals)+len(r.Grants) > 0 {
+			return fmt.Sprintf("%+v, %v", r, err)
+		}
+		return ""
+	})
+}
+
+func TestAnApprovalLiftsThePruneLimit(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	three := map[string]string{}
+	for _, name := range []string{"pool-a", "pool-b", "pool-c"} {
+		three[name] = pool(name, "m5.large", 3)
+	}
+	w.repo.Write(overlay(three))
+	first := w.repo.Commit("first")
+	c := w.config()
+	c.Targets[0].Prune.Limit.Percent = 20
+	a, stop := w.startConfig(c, nil)
+	defer stop()
+	targetConverged(t, a, "prod", first)
+	w.repo.Write(overlay(map[string]string{"pool-a": three["pool-a"]}))
+	second := w.repo.Commit("second")
+	p := heldBy(t, a, "prod", second, plan.HeldPruneLimit, "weir approve ")
+	command(t, a, control.ApprovePath, control.Request{Digest: p.Digest()})
+	targetConverged(t, a, "prod", second)
+	if got := w.query("ec2", "DescribeLaunchTemplates"); strings.Count(got, "<launchTemplateName>") != 1 {
+		t.Errorf("templates are left: %s", got)
+	}
+}
+
+func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	// Open on the day before yesterday alone.
+	day := strings.ToLower(time.Now().UTC().AddDate(0, 0, -2).Format("Mon"))
+	w.extra = "  windows: [{days: [" + day + "], duration: 1h}]\n"
+	w.repo.Write(fleetOf("m5.large", "prod"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	targetConverged(t, a, "prod", first) // what is made needs no window
+	w.repo.Write(fleetOf("m6i.large", "prod"))
+	second := w.repo.Commit("second")
+	heldBy(t, a, "prod", second, plan.HeldWindow, "the next window opens on ")
+	eventually(t, "status", func() string {
+		if state, text := w.forge.last(second, "fleet/apply/prod"); state != "pending" || !strings.Contains(text, "the next window opens on") {
+			return state + " " + text
+		}
+		return ""
+	})
+	if got := w.writes(); slices.Contains(got, "StartInstanceRefresh") {
+		t.Errorf("it rolls outside of a window: %v", got)
+	}
+	command(t, a, control.ReconcilePath, control.Request{Targets: []string{"prod"}, OverrideWindow: true})
+	targetConverged(t, a, "prod", second)
+	eventually(t, "the override ends", func() string {
+		if r, err := a.book.Read(); err != nil || len(r.Overrides) > 0 {
+			return fmt.Sprintf("%+v, %v", r, err)
+		}
+		return ""
+	})
+}

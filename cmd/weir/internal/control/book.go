@@ -1,0 +1,255 @@
+// Package control keeps what people ask of a weir: suspensions, approvals, and
+// windows that are overridden for once. They are durable, end by themselves, and
+// become the gates of a plan.
+package control
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// How long what people ask for holds.
+const (
+	ApprovalFor = 7 * 24 * time.Hour
+	OverrideFor = time.Hour
+	// LongestSuspension bounds a suspension: one that is forgotten ends.
+	LongestSuspension = 90 * 24 * time.Hour
+)
+
+// Suspension keeps a target, or one pool of it, from being written.
+type Suspension struct {
+	Target string `json:"target"`
+	// Pool is namespace/name; empty for the whole target.
+	Pool   string    `json:"pool,omitempty"`
+	Reason string    `json:"reason"`
+	By     string    `json:"by"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+}
+
+// Text says who suspended, until when, and why.
+func (s Suspension) Text() string {
+	return fmt.Sprintf("suspended by %s until %s: %s", s.By, s.Until.UTC().Format("2 Jan 2006 15:04 MST"), s.Reason)
+}
+
+// Approval lets the plans with a digest run that are held for somebody to look at.
+type Approval struct {
+	Digest string    `json:"digest"`
+	By     string    `json:"by"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+}
+
+// Override opens a target's windows until it has converged.
+type Override struct {
+	Target string    `json:"target"`
+	By     string    `json:"by"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+}
+
+// Grant is an approval that is used: it holds until the target has converged.
+type Grant struct {
+	Approval
+	Target string `json:"target"`
+	// Revision is the commit that was approved, Rendered the one that last
+	// changed what the target renders.
+	Revision string   `json:"revision"`
+	Rendered string   `json:"rendered"`
+	Owners   []string `json:"owners"`
+	Deletes  []string `json:"deletes,omitempty"`
+}
+
+var (
+	suspensions = state.Bucket[Suspension]{Name: "suspensions"}
+	approvals   = state.Bucket[Approval]{Name: "approvals"}
+	overrides   = state.Bucket[Override]{Name: "overrides"}
+	grants      = state.Bucket[Grant]{Name: "grants"}
+)
+
+// Book is the record of all of it.
+type Book struct {
+	db  *state.DB
+	now func() time.Time
+}
+
+// NewBook keeps its record in db.
+func NewBook(db *state.DB, now func() time.Time) *Book { return &Book{db: db, now: now} }
+
+// Records is what holds at one moment, sorted.
+type Records struct {
+	Suspensions []Suspension `json:"suspensions"`
+	Approvals   []Approval   `json:"approvals"`
+	Overrides   []Override   `json:"overrides"`
+	Grants      []Grant      `json:"grants"`
+}
+
+// Read returns what holds now.
+func (b *Book) Read() (Records, error) {
+	r := Records{Suspensions: []Suspension{}, Approvals: []Approval{}, Overrides: []Override{}, Grants: []Grant{}}
+	now := b.now()
+	err := b.db.View(func(tx *state.Tx) error {
+		return errors.Join(
+			suspensions.ForEach(tx, "", func(_ string, s Suspension) error { return keep(&r.Suspensions, s, s.Until, now) }),
+			approvals.ForEach(tx, "", func(_ string, a Approval) error { return keep(&r.Approvals, a, a.Until, now) }),
+			overrides.ForEach(tx, "", func(_ string, o Override) error { return keep(&r.Overrides, o, o.Until, now) }),
+			grants.ForEach(tx, "", func(_ string, g Grant) error { return keep(&r.Grants, g, g.Until, now) }),
+		)
+	})
+	return r, err
+}
+
+func keep[T any](list *[]T, v T, until, now time.Time) error {
+	if now.Before(until) {
+		*list = append(*list, v)
+	}
+	return nil
+}
+
+// key of a suspension. Neither name holds a zero byte.
+func (s Suspension) key() string { return s.Target + "\x00" + s.Pool }
+
+// Suspend suspends for a time; an earlier suspension of the same is replaced.
+func (b *Book) Suspend(s Suspension, length time.Duration) (Suspension, error) {
+	s.Since = b.now()
+	s.Until = s.Since.Add(length)
+	return s, b.db.Update(func(tx *state.Tx) error {
+		if err := b.tidy(tx); err != nil {
+			return err
+		}
+		return suspensions.Put(tx, s.key(), s)
+	})
+}
+
+// Resume ends the suspension of a target or a pool, and with all those of the
+// target's pools too. It returns those that it ended.
+func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err error) {
+	err = b.db.Update(func(tx *state.Tx) error {
+		ended = nil
+		if err := b.tidy(tx); err != nil {
+			return err
+		}
+		if err := suspensions.ForEach(tx, "", func(_ string, s Suspension) error {
+			if s.Target == target && (all || s.Pool == pool) {
+				ended = append(ended, s)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		for _, s := range ended {
+			if err := suspensions.Delete(tx, s.key()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return ended, err
+}
+
+// Approve lets plans with the digest run.
+func (b *Book) Approve(digest, by string) (Approval, error) {
+	a := Approval{Digest: digest, By: by, Since: b.now()}
+	a.Until = a.Since.Add(ApprovalFor)
+	return a, b.db.Update(func(tx *state.Tx) error {
+		if err := b.tidy(tx); err != nil {
+			return err
+		}
+		return approvals.Put(tx, digest, a)
+	})
+}
+
+// Override opens the windows of a target.
+func (b *Book) Override(target, by string) (Override, error) {
+	o := Override{Target: target, By: by, Since: b.now()}
+	o.Until = o.Since.Add(OverrideFor)
+	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
+}
+
+// Use turns an approval into the grants of the targets whose plans it approved.
+func (b *Book) Use(a Approval, made []Grant) error {
+	return b.db.Update(func(tx *state.Tx) error {
+		for _, g := range made {
+			if err := grants.Put(tx, g.Target, g); err != nil {
+				return err
+			}
+		}
+		return approvals.Delete(tx, a.Digest)
+	})
+}
+
+// GiveBack undoes Use for a grant that its plan did not need after all.
+func (b *Book) GiveBack(g Grant) error {
+	return b.db.Update(func(tx *state.Tx) error {
+		if err := approvals.Put(tx, g.Digest, g.Approval); err != nil {
+			return err
+		}
+		return grants.Delete(tx, g.Target)
+	})
+}
+
+// Done ends what holds until a target has converged.
+func (b *Book) Done(target string) error {
+	return b.db.Update(func(tx *state.Tx) error {
+		return errors.Join(grants.Delete(tx, target), overrides.Delete(tx, target))
+	})
+}
+
+// tidy removes what has ended.
+func (b *Book) tidy(tx *state.Tx) error {
+	now := b.now()
+	return errors.Join(
+		expire(tx, suspensions, func(s Suspension) time.Time { return s.Until }, now),
+		expire(tx, approvals, func(a Approval) time.Time { return a.Until }, now),
+		expire(tx, overrides, func(o Override) time.Time { return o.Until }, now),
+		expire(tx, grants, func(g Grant) time.Time { return g.Until }, now),
+	)
+}
+
+func expire[T any](tx *state.Tx, b state.Bucket[T], until func(T) time.Time, now time.Time) error {
+	var old []string
+	if err := b.ForEach(tx, "", func(key string, v T) error {
+		if !now.Before(until(v)) {
+			old = append(old, key)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, key := range old {
+		if err := b.Delete(tx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grantOf is what an approval lets a target do, by the plan that was approved.
+func grantOf(a Approval, r *plan.Report, rendered string) Grant {
+	p := plan.GrantOf(r.Plan)
+	a.Digest = p.Digest
+	return Grant{Approval: a, Target: r.Target, Revision: r.Revision, Rendered: rendered, Owners: names(p.Owners), Deletes: names(p.Deletes)}
+}
+
+func names(set map[string]bool) []string {
+	out := make([]string, 0, len(set))
+	for n := range set {
+		out = append(out, n)
+	}
+	slices.SortFunc(out, strings.Compare)
+	return out
+}
+
+func set(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}

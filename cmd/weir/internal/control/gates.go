@@ -1,0 +1,136 @@
+package control
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// Before is what a pass knows of the passes before it.
+type Before struct {
+	// Reports are the last ones, Standings how the targets stood after them.
+	Reports   map[string]*plan.Report
+	Standings map[string]plan.Standing
+}
+
+// Note takes in a report.
+func (b *Before) Note(r *plan.Report) {
+	if b.Reports == nil {
+		b.Reports, b.Standings = map[string]*plan.Report{}, map[string]plan.Standing{}
+	}
+	b.Reports[r.Target] = r
+	b.Standings[r.Target] = b.Standings[r.Target].After(r)
+}
+
+// Gate tells every target of a pass what holds its steps. Fresh are the targets
+// whose grant is new in this pass: it lets run the plan with its digest alone.
+func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r Records, before Before, fresh map[string]bool, now time.Time) {
+	for i := range batches {
+		for j := range batches[i].Targets {
+			d := &batches[i].Targets[j]
+			gate(d, conditions[d.Policy.Target], r, before, fresh[d.Policy.Target], now)
+		}
+	}
+}
+
+func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, fresh bool, now time.Time) {
+	g := &d.Policy.Gates
+	*g = plan.Gates{AsReviewed: g.AsReviewed}
+	for _, s := range r.Suspensions {
+		switch {
+		case s.Target != d.Policy.Target:
+		case s.Pool == "":
+			d.Policy.Suspended, g.Suspended = true, s.Text()
+		default:
+			if g.Pools == nil {
+				g.Pools = map[string]string{}
+			}
+			g.Pools[s.Pool] = s.Text()
+		}
+	}
+	for _, have := range r.Grants {
+		if have.Target == d.Policy.Target && (have.Revision == d.Commit.Revision || have.Rendered != "" && have.Rendered == c.Rendered) {
+			g.Grant = &plan.Grant{Digest: have.Digest, Exact: fresh, Owners: set(have.Owners), Deletes: set(have.Deletes)}
+		}
+	}
+	if len(c.DependsOn) > 0 {
+		g.Wave = plan.WaitFor(d.Source, d.Commit.Revision, c.DependsOn, before.Standings)
+	}
+	if len(c.Windows) > 0 && !overridden(r, d.Policy.Target) {
+		g.Window = windowText(c.Windows, now)
+	}
+}
+
+func overridden(r Records, target string) bool {
+	for _, o := range r.Overrides {
+		if o.Target == target {
+			return true
+		}
+	}
+	return false
+}
+
+// windowText says when the next window opens, empty while one is open.
+func windowText(windows []calendar.Window, now time.Time) string {
+	next, ok := calendar.Next(windows, now)
+	switch {
+	case !ok:
+		return "no window opens within two weeks"
+	case next.Equal(now):
+		return ""
+	}
+	zone := windows[0].Zone
+	for _, w := range windows {
+		if !w.Deny {
+			zone = w.Zone
+			break
+		}
+	}
+	return "the next window opens on " + next.In(zone).Format("Mon 2 Jan 15:04 MST")
+}
+
+// Approved finds the plans that an approval is for: one target's, or all those of
+// the targets that a source's commit touched, whose digests together have one.
+func Approved(a Approval, before Before, conditions map[string]fleet.Conditions) []Grant {
+	type commit struct{ source, revision string }
+	together := map[commit][]*plan.Report{}
+	for _, name := range names(keysOf(before.Reports)) {
+		r := before.Reports[name]
+		if r.Plan == nil {
+			continue
+		}
+		if len(r.Plan.Steps) > 0 && r.Plan.Digest() == a.Digest {
+			return []Grant{grantOf(a, r, conditions[name].Rendered)}
+		}
+		if r.Touched {
+			at := commit{r.Source, r.Revision}
+			together[at] = append(together[at], r)
+		}
+	}
+	for _, reports := range together {
+		var all, busy []*plan.Plan
+		var made []Grant
+		for _, r := range reports {
+			all = append(all, r.Plan)
+			if len(r.Plan.Steps) > 0 {
+				busy = append(busy, r.Plan)
+				made = append(made, grantOf(a, r, conditions[r.Target].Rendered))
+			}
+		}
+		if len(busy) > 0 && (plan.CombinedDigest(all) == a.Digest || plan.CombinedDigest(busy) == a.Digest) {
+			return made
+		}
+	}
+	return nil
+}
+
+func keysOf(m map[string]*plan.Report) map[string]bool {
+	out := make(map[string]bool, len(m))
+	for k := range m {
+		out[k] = true
+	}
+	return out
+}

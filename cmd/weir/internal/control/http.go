@@ -1,0 +1,290 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// The addresses of the commands, and the header that each request must have: no
+// form of a page can send it, and no script of another origin may.
+const (
+	SuspendPath   = "/api/v1/suspend"
+	ResumePath    = "/api/v1/resume"
+	ApprovePath   = "/api/v1/approve"
+	ReconcilePath = "/api/v1/reconcile"
+	RecordsPath   = "/api/v1/control"
+	Header        = "X-Weir-Command"
+)
+
+// maxRequest bounds the body of a request.
+const maxRequest = 64 << 10
+
+// Request is what a command asks for; each reads the fields that it needs.
+type Request struct {
+	// By is the local user who asks.
+	By      string   `json:"by"`
+	Target  string   `json:"target,omitempty"`
+	Targets []string `json:"targets,omitempty"`
+	// Pool is namespace/name, or a name alone in the namespace default.
+	Pool   string `json:"pool,omitempty"`
+	All    bool   `json:"all,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// For is how long, in Go's form.
+	For            string `json:"for,omitempty"`
+	Digest         string `json:"digest,omitempty"`
+	Retry          bool   `json:"retry,omitempty"`
+	OverrideWindow bool   `json:"overrideWindow,omitempty"`
+}
+
+// Answer is what came of it.
+type Answer struct {
+	Suspension *Suspension  `json:"suspension,omitempty"`
+	Resumed    []Suspension `json:"resumed,omitempty"`
+	Approval   *Approval    `json:"approval,omitempty"`
+	// Plans are the targets whose plan has the approved digest now.
+	Plans []string `json:"plans,omitempty"`
+	// Reconciled are the targets of which a pass was asked for.
+	Reconciled []string   `json:"reconciled,omitempty"`
+	Overrides  []Override `json:"overrides,omitempty"`
+}
+
+// Fault is what is wrong with a request, and what to do.
+type Fault struct {
+	Message string `json:"error"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Error is the message.
+func (f *Fault) Error() string { return f.Message }
+
+func fault(hint, format string, args ...any) error {
+	return &Fault{Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Daemon is what runs, as far as commands need it.
+type Daemon interface {
+	// Knows reports whether there is a target of the name.
+	Knows(target string) bool
+	// Approved names the targets whose plan has the digest now.
+	Approved(a Approval) []string
+	// Reconcile has a pass start now, which tries again what is parked of the
+	// targets where retry is set; no targets stand for all. It returns them.
+	Reconcile(targets []string, retry bool) []string
+}
+
+var (
+	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	poolPattern   = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}/[a-z0-9][a-z0-9.-]{0,252}$`)
+)
+
+// Suspend does what weir suspend asks for.
+func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
+	s, err := subject(d, &r)
+	if err != nil {
+		return Answer{}, err
+	}
+	length, err := time.ParseDuration(r.For)
+	switch {
+	case r.Reason == "":
+		return Answer{}, fault("say it with --reason", "a reason is required: it is what others will read")
+	case err != nil || length <= 0 || length > LongestSuspension:
+		return Answer{}, fault("write it like --for 2h", "%q is no time for a suspension, which lasts from 1s to %s", r.For, "2160h")
+	}
+	s.Reason, s.By = text(r.Reason, 500), who(r.By)
+	s, err = b.Suspend(s, length)
+	return Answer{Suspension: &s}, err
+}
+
+// Resume does what weir resume asks for.
+func Resume(b *Book, d Daemon, r Request) (Answer, error) {
+	s, err := subject(d, &r)
+	if err != nil {
+		return Answer{}, err
+	}
+	ended, err := b.Resume(s.Target, s.Pool, r.All)
+	return Answer{Resumed: ended}, err
+}
+
+// Approve does what weir approve asks for.
+func Approve(b *Book, d Daemon, r Request) (Answer, error) {
+	digest := strings.ToLower(strings.TrimSpace(r.Digest))
+	if !digestPattern.MatchString(digest) {
+		return Answer{}, fault("copy it from the plan; it has 64 characters", "%q is no digest of a plan", text(r.Digest, 80))
+	}
+	a, err := b.Approve(digest, who(r.By))
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Approval: &a, Plans: d.Approved(a)}, nil
+}
+
+// Reconcile does what weir reconcile asks for.
+func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
+	for _, t := range r.Targets {
+		if !d.Knows(t) {
+			return Answer{}, unknown(t)
+		}
+	}
+	var out Answer
+	if r.OverrideWindow {
+		if len(r.Targets) == 0 {
+			return Answer{}, fault("name the targets", "a window is overridden for named targets only")
+		}
+		for _, t := range r.Targets {
+			o, err := b.Override(t, who(r.By))
+			if err != nil {
+				return Answer{}, err
+			}
+			out.Overrides = append(out.Overrides, o)
+		}
+	}
+	out.Reconciled = d.Reconcile(r.Targets, r.Retry)
+	return out, nil
+}
+
+func unknown(target string) error {
+	return fault("weir status shows them all", "there is no target %q", text(target, 80))
+}
+
+func subject(d Daemon, r *Request) (Suspension, error) {
+	if r.Target == "" || !d.Knows(r.Target) {
+		return Suspension{}, unknown(r.Target)
+	}
+	if r.Pool != "" && !strings.Contains(r.Pool, "/") {
+		r.Pool = "default/" + r.Pool
+	}
+	if r.Pool != "" && !poolPattern.MatchString(r.Pool) {
+		return Suspension{}, fault("write NAMESPACE/NAME", "%q is no name of a pool", text(r.Pool, 80))
+	}
+	return Suspension{Target: r.Target, Pool: r.Pool}, nil
+}
+
+// who is a user's name as it is kept.
+func who(name string) string {
+	if name = text(name, 64); name == "" {
+		return "somebody"
+	}
+	return name
+}
+
+// text is what somebody wrote, on one line and bounded.
+func text(s string, most int) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	}), " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// Handler answers the commands; everything else goes to next. It does only what
+// a program on this machine asks for.
+func Handler(b *Book, d Daemon, log *slog.Logger, redact func(string) string, next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	for path, do := range map[string]func(*Book, Daemon, Request) (Answer, error){
+		SuspendPath: Suspend, ResumePath: Resume, ApprovePath: Approve, ReconcilePath: Reconcile,
+	} {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			if err := local(r); err != nil {
+				answer(w, http.StatusForbidden, err)
+				return
+			}
+			var in Request
+			dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+			dec.DisallowUnknownFields()
+			if err := dec.Decode(&in); err != nil || dec.More() {
+				answer(w, http.StatusBadRequest, fault("use the weir command of the same version", "the request cannot be read"))
+				return
+			}
+			in.Reason = redact(in.Reason)
+			out, err := do(b, d, in)
+			var wrong *Fault
+			switch {
+			case errors.As(err, &wrong):
+				answer(w, http.StatusBadRequest, err)
+			case err != nil:
+				log.Error("command failed", "command", strings.TrimPrefix(path, "/api/v1/"), "error", err)
+				answer(w, http.StatusInternalServerError, fault("look at weir's log", "the command could not be done"))
+			default:
+				log.Info("command", "command", strings.TrimPrefix(path, "/api/v1/"), "by", who(in.By), "target", text(in.Target, 80), "targets", in.Targets,
+					"pool", in.Pool, "for", in.For, "reason", text(in.Reason, 500), "digest", text(in.Digest, 80))
+				answer(w, http.StatusOK, out)
+			}
+		})
+	}
+	mux.HandleFunc("GET "+RecordsPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		records, err := b.Read()
+		if err != nil {
+			log.Error("state cannot be read", "error", err)
+			answer(w, http.StatusInternalServerError, fault("look at weir's log", "the state cannot be read"))
+			return
+		}
+		answer(w, http.StatusOK, records)
+	})
+	return mux
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":"the answer could not be encoded"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the reader is gone; nobody is left to tell
+}
+
+// forwarded are the headers of a proxy: what comes through one comes from
+// elsewhere, though the proxy is on this machine.
+var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
+
+// local refuses what does not come from a program on this machine: from another
+// one, through a proxy, or from a page in a browser, which may be anybody's.
+func local(r *http.Request) error {
+	const hint = "run the command on the machine on which weir runs"
+	if !fromHere(r) || slices.ContainsFunc(forwarded, func(h string) bool { return r.Header.Get(h) != "" }) {
+		return fault(hint, "commands are taken from this machine only")
+	}
+	if r.Header.Get(Header) == "" || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return fault(hint, "commands are taken from programs, not from pages")
+	}
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		return fault(hint, "the request is not of type application/json")
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil {
+		return fault("name the daemon by its address", "commands are not taken under the name %q", text(host, 80))
+	}
+	return nil
+}
+
+// fromHere reports whether a request came over the loopback interface or a socket
+// in the file system.
+func fromHere(r *http.Request) bool {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
