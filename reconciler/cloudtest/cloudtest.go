@@ -77,7 +77,7 @@ func Run(t *testing.T, h Harness) {
 	}{
 		{"templates", templateContracts()}, {"versions", versionContracts()}, {"groups", groupContracts()}, {"group changes", groupChangeContracts()},
 		{"refreshes", refreshContracts()}, {"nodegroups", nodegroupContracts()}, {"lookups", lookupContracts()},
-		{"refusals", refusalContracts()}, {"kms", kmsContracts()}, {"adapter", adapterContracts()}, {"template options", optionContracts()},
+		{"refusals", refusalContracts()}, {"kms", kmsContracts()}, {"parameters", parameterContracts()}, {"adapter", adapterContracts()}, {"template options", optionContracts()},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
