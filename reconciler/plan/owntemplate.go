@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -149,6 +150,9 @@ func (c *computation) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate
 	}
 	if t.Data.InstanceType == "" && !t.Requirements && (policy == nil || len(policy.Overrides) == 0) {
 		c.notUsable(pool, t, f.NameField, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
+	}
+	if back := pool.Group.Refresh.AutoRollback; back != nil && *back && strings.HasPrefix(t.Data.ImageID, "resolve:ssm:") {
+		c.notUsable(pool, t, f.NameField, "an SSM parameter names its image, and a refresh that is to roll back needs one by its id", "remove refreshPreferences.autoRollback from the PoolOptions, or make a version that names the image itself")
 	}
 	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
 		c.notUsable(pool, t, f.NameField, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy",

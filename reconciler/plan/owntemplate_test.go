@@ -173,6 +173,8 @@ func TestForeignTemplatesThatCannotBeUsed(t *testing.T) {
 		}), change: func(v *ForeignTemplate) { v.Data.InstanceType = "" }},
 		"spot":                                {pool: group(as), change: func(v *ForeignTemplate) { v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"} }},
 		"spot beside a policy":                {pool: group(func(g *intent.Group) { g.MixedInstancesPolicy = &intent.MixedInstances{} }), change: func(v *ForeignTemplate) { v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"} }, want: "spot instances"},
+		"a rollback to a parameter":           {pool: group(func(g *intent.Group) { g.Refresh.AutoRollback = &yes }), change: func(v *ForeignTemplate) { v.Data.ImageID = "resolve:ssm:/x" }, want: "an SSM parameter"},
+		"a rollback to an image":              {pool: group(func(g *intent.Group) { g.Refresh.AutoRollback = &yes })},
 		"a nodegroup":                         {pool: nodegroup(like)},
 		"a nodegroup with an image of EKS":    {pool: nodegroup(like), change: image},
 		"a nodegroup and an instance profile": {pool: nodegroup(like), change: func(v *ForeignTemplate) { v.Data.IamInstanceProfile = &intent.InstanceProfile{Name: "p"} }, want: "an instance profile"},

@@ -237,6 +237,7 @@ func (b *builder) build(mp *object[MachinePoolSpec], fill func(*draft)) {
 	d.ClusterKey = intent.Key{Namespace: mp.key().Namespace, Name: mp.Spec.ClusterName}
 	fill(d)
 	b.applyPoolOptions(d)
+	d.foreignTypes()
 	b.crossCheck(d)
 	b.launchConfigs.agree(d)
 	if !d.faults.hasErrors() && !d.cluster.broken && !d.broken {

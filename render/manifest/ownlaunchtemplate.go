@@ -292,6 +292,33 @@ func (d *draft) ownTemplate(m Meta, types []typeField) bool {
 	return bringsTemplate(m)
 }
 
+// foreignTypes has the questions for a group's templates name the instance types
+// that launch from them, now that the PoolOptions has added its own: an override
+// with a template or an image of its own does not.
+func (d *draft) foreignTypes() {
+	if d.ForeignTemplate == nil || d.Group == nil || d.Group.MixedInstancesPolicy == nil {
+		return
+	}
+	var types []string
+	for _, o := range d.Group.MixedInstancesPolicy.Overrides {
+		if o.InstanceType != "" && o.LaunchTemplate == nil && o.ImageID == "" {
+			types = append(types, o.InstanceType)
+		}
+	}
+	others := d.ForeignOverrides
+	d.ForeignOverrides = nil
+	for _, f := range others {
+		its := intent.SplitList(f.Lookup.InstanceType)
+		not := func(t string) bool { return !slices.Contains(types, t) }
+		f.Lookup.InstanceType = intent.JoinList(slices.DeleteFunc(slices.Clone(its), not))
+		if f.Lookup.InstanceType != "" {
+			d.ForeignOverrides = append(d.ForeignOverrides, f)
+		}
+		types = slices.DeleteFunc(types, func(t string) bool { return slices.Contains(its, t) })
+	}
+	d.ForeignTemplate.Lookup.InstanceType = intent.JoinList(types)
+}
+
 // noOwnTemplate reports an instance type for which the pool brings no template.
 func (d *draft) noOwnTemplate(k ownKeys, t typeField) {
 	named, ok := k.namesTemplate()

@@ -134,6 +134,23 @@ func TestOwnLaunchTemplates(t *testing.T) {
 	}
 }
 
+// The image must fit the instance types that options add, and not those that have
+// a template or an image of their own there.
+func TestOwnLaunchTemplateWithOptions(t *testing.T) {
+	const key = "node.k8s.aws/launch-template-"
+	mp := machinePool("AWSMachinePool", "", noBootstrap)
+	p := one(t, mp, eksCluster, keyed(groupPool("minSize: 1"), "annotations: {"+key+"name: golden}"),
+		options("o", "AWSMachinePool", "autoScalingGroup: {mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large, imageId: ami-0123456789abcdef0}, {instanceType: c5.large}]}}"))
+	if got := p.ForeignTemplate.Lookup.InstanceType; got != "c5.large,m5.large" {
+		t.Errorf("types %q", got)
+	}
+	p = one(t, mp, eksCluster, keyed(groupPool("mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large}]}"), "annotations: {"+key+"name: golden, "+key+"name.arm64: arm}"),
+		options("o", "AWSMachinePool", "autoScalingGroup: {mixedInstancesPolicy: {overrides: [{instanceType: m6g.large, launchTemplateSpecification: {launchTemplateName: special, version: \"3\"}}]}}"))
+	if len(p.ForeignOverrides) != 0 || p.ForeignTemplate.Lookup.InstanceType != "m5.large" {
+		t.Errorf("overrides %+v, template %+v", p.ForeignOverrides, p.ForeignTemplate)
+	}
+}
+
 // A capacity type makes a policy where there is none, and keeps what else one says.
 func TestCapacityType(t *testing.T) {
 	for _, tt := range []struct {
