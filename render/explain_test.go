@@ -28,6 +28,10 @@ var unwritten = map[string][]string{
 		"launchTemplate.securityGroups.kind derived", "launchTemplate.tags[kubernetes.io/cluster/*] derived", "launchTemplate.tags[sigs.k8s.io/*] derived",
 		"launchTemplate.userData.secret derived",
 	},
+	// Two groups in which little but their options is written.
+	"fleet/typed AWSMachinePool": plainGroup(),
+	"fleet/found AWSMachinePool": plainGroup("group.options.metricsCollection.granularity default", "group.options.metricsCollection.metrics default",
+		"group.options.trafficSources.type derived"),
 	// One with a launch template, in which little is written.
 	"fleet/own AWSManagedMachinePool": {
 		"launchTemplate.data.TagSpecifications.ResourceType derived", "launchTemplate.data.TagSpecifications.Tags.Key derived", "launchTemplate.data.TagSpecifications.Tags.Value derived",
@@ -35,6 +39,9 @@ var unwritten = map[string][]string{
 		"nodegroup.capacityType default", "nodegroup.cluster.kind derived", "nodegroup.maxSize.value derived", "nodegroup.maxSize.written default",
 		"nodegroup.minSize.value derived", "nodegroup.minSize.written default", "nodegroup.role.kind derived", "nodegroup.role.name default", "nodegroup.subnets.kind derived",
 		"nodegroup.tags[kubernetes.io/cluster/*] derived", "nodegroup.updateConfig.maxUnavailable default", "replicas.value default", "replicas.written default",
+	},
+	"fleet/many AWSManagedMachinePool": {
+		"nodegroup.cluster.kind derived", "nodegroup.role.kind derived", "nodegroup.role.name default", "nodegroup.subnets.kind derived", "nodegroup.tags[kubernetes.io/cluster/*] derived",
 	},
 	// Those that bring their own launch template.
 	"fleet/mine AWSMachinePool": {
@@ -67,6 +74,22 @@ func renderMaximal(t *testing.T, content string) *render.Result {
 	return r
 }
 
+// plainGroup are the fields of a group that are not written where little but its
+// options is, and more.
+func plainGroup(more ...string) []string {
+	for _, name := range []string{"capacityRebalance", "defaultCooldown", "defaultInstanceWarmup", "mixedInstancesPolicy.onDemandAllocationStrategy", "mixedInstancesPolicy.onDemandBaseCapacity",
+		"mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity", "mixedInstancesPolicy.spotAllocationStrategy", "refresh.strategy"} {
+		more = append(more, "group."+name+" default")
+	}
+	for _, name := range []string{"group.subnets.kind", "group.tags[kubernetes.io/cluster/*]", "group.tags[sigs.k8s.io/*]", "launchTemplate.data.TagSpecifications.ResourceType",
+		"launchTemplate.data.TagSpecifications.Tags.Key", "launchTemplate.data.TagSpecifications.Tags.Value", "launchTemplate.securityGroups.kind",
+		"launchTemplate.tags[kubernetes.io/cluster/*]", "launchTemplate.tags[sigs.k8s.io/*]"} {
+		more = append(more, name+" derived")
+	}
+	slices.Sort(more)
+	return more
+}
+
 // general is a field without the indexes and keys that differ.
 func general(p intent.Path) string {
 	var out []string
@@ -88,7 +111,7 @@ func general(p intent.Path) string {
 // Each field of a maximal pool has an origin, changing what stands there changes
 // the field, and what has no origin is known and has its reason.
 func TestEveryFieldHasASource(t *testing.T) {
-	for _, name := range []string{"group", "nodegroup", "foreign"} {
+	for _, name := range []string{"group", "nodegroup", "foreign", "options"} {
 		content, err := os.ReadFile("testdata/maximal/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)

@@ -158,10 +158,6 @@ group.refresh.*                           pool    spec.refreshPreferences.*
 group.refresh.*.*.*                       options spec.autoScalingGroup.refreshPreferences.*.*.*
 group.refresh.*.*                         options spec.autoScalingGroup.refreshPreferences.*.*
 group.refresh.*                           options spec.autoScalingGroup.refreshPreferences.*
-group.options.*.*.*.*                     options spec.autoScalingGroup.*.*.*.*
-group.options.*.*.*                       options spec.autoScalingGroup.*.*.*
-group.options.*.*                         options spec.autoScalingGroup.*.*
-group.options.*                           options spec.autoScalingGroup.*
 group.tags.*                              pool    spec.additionalTags.*
 group.tags.*                              control spec.additionalTags.*
 group.tags.*                              infra   spec.additionalTags.*

@@ -13,6 +13,9 @@ import (
 func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
 	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
 	spec := intent.Path{"spec"}
+	if len(field) > 2 && field[0] == "group" && field[1] == "options" {
+		return []manifestField{{p.Options, spec.Join("autoScalingGroup").Join(field[2:]...)}}, true
+	}
 	if len(field) > 4 && field[0] == "group" && field[2] == "overrides" {
 		return r.overrideFields(p, field[3], field[4:]), true
 	}

@@ -2,8 +2,10 @@ package awscloud
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/render/intent"
@@ -33,6 +35,12 @@ func memberTree(t reflect.Type, name func(reflect.StructField) string) any {
 func TestMembersAreThoseOfTheSDK(t *testing.T) {
 	for _, pair := range [][2]reflect.Type{
 		{reflect.TypeFor[types.LaunchTemplateOverrides](), reflect.TypeFor[intent.Override]()},
+		{reflect.TypeFor[types.AvailabilityZoneDistribution](), reflect.TypeFor[intent.ZoneDistribution]()},
+		{reflect.TypeFor[types.AvailabilityZoneImpairmentPolicy](), reflect.TypeFor[intent.ZoneImpairment]()},
+		{reflect.TypeFor[types.CapacityReservationSpecification](), reflect.TypeFor[intent.GroupReservation]()},
+		{reflect.TypeFor[types.InstanceLifecyclePolicy](), reflect.TypeFor[intent.LifecyclePolicy]()},
+		{reflect.TypeFor[types.InstanceMaintenancePolicy](), reflect.TypeFor[intent.HealthyPercentages]()},
+		{reflect.TypeFor[types.TrafficSourceIdentifier](), reflect.TypeFor[intent.TrafficSource]()},
 	} {
 		sdk := memberTree(pair[0], func(f reflect.StructField) string {
 			if f.IsExported() {
@@ -44,6 +52,54 @@ func TestMembersAreThoseOfTheSDK(t *testing.T) {
 		if d := cmp.Diff(sdk, own); d != "" {
 			t.Errorf("%s (-SDK +%s):\n%s", pair[0], pair[1], d)
 		}
+	}
+}
+
+// ownElsewhere are the members of UpdateAutoScalingGroup that are no options: the
+// pool sets them, or nobody does.
+var ownElsewhere = []string{
+	"AutoScalingGroupName", "AvailabilityZoneIds", "AvailabilityZones", "CapacityRebalance", "Context", "DefaultCooldown", "DefaultInstanceWarmup", "DesiredCapacity",
+	"LaunchConfigurationName", "LaunchTemplate", "MaxSize", "MinSize", "MixedInstancesPolicy", "VPCZoneIdentifier",
+}
+
+// TestEveryOptionIsSent: all members of a group that can be changed are options or
+// stand in the pool, and each option of which the call takes the value is in it.
+func TestEveryOptionIsSent(t *testing.T) {
+	var o intent.GroupOptions
+	fillMembers(reflect.ValueOf(&o).Elem())
+	var update autoscaling.UpdateAutoScalingGroupInput
+	var create autoscaling.CreateAutoScalingGroupInput
+	optionMembers(o).update(&update)
+	optionMembers(o).create(&create)
+	check := func(in reflect.Value, without ...string) {
+		for i := range in.NumField() {
+			name := in.Type().Field(i).Name
+			if own := slices.Contains(without, name) || !in.Type().Field(i).IsExported(); own != in.Field(i).IsZero() {
+				t.Errorf("%s.%s is sent: %v", in.Type().Name(), name, own)
+			}
+		}
+	}
+	check(reflect.ValueOf(update), ownElsewhere...)
+	check(reflect.ValueOf(create), append(ownElsewhere, "InstanceId", "LifecycleHookSpecificationList", "Operator", "Tags")...)
+}
+
+// TestEveryPreferenceIsSent does the same for instance refreshes.
+func TestEveryPreferenceIsSent(t *testing.T) {
+	var r, back intent.Refresh
+	fillMembers(reflect.ValueOf(&r).Elem())
+	sent := preferences(r)
+	for v, i := reflect.ValueOf(*sent), 0; i < v.NumField(); i++ {
+		if f := v.Type().Field(i); f.IsExported() && v.Field(i).IsZero() {
+			t.Errorf("%s is not sent", f.Name)
+		}
+	}
+	recast(sent, &back)
+	back.Disable, back.Strategy = r.Disable, r.Strategy
+	if d := cmp.Diff(r, back); d != "" {
+		t.Errorf("there and back (-want +got):\n%s", d)
+	}
+	if p := preferences(intent.Refresh{}); p.SkipMatching == nil || !*p.SkipMatching {
+		t.Error("what matches is replaced unless Git says so")
 	}
 }
 

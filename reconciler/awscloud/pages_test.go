@@ -34,6 +34,19 @@ const wholeGroup = `<member><AutoScalingGroupName>web</AutoScalingGroupName><Aut
 	<Tags><member><Key>k&#x20;1</Key><Value>v &amp; w</Value><PropagateAtLaunch>true</PropagateAtLaunch><ResourceId>web</ResourceId></member><member><Key>empty</Key><Value></Value></member></Tags>
 	<TerminationPolicies><member>Default</member></TerminationPolicies></member>`
 
+const allOptions = `<HealthCheckType>EC2,ELB</HealthCheckType><HealthCheckGracePeriod>30</HealthCheckGracePeriod><TargetGroupARNs><member>arn:b</member></TargetGroupARNs>
+	<LoadBalancerNames><member>old</member></LoadBalancerNames><TrafficSources><member><Identifier>arn:b</Identifier><Type>elbv2</Type></member><member><Identifier>arn:a</Identifier><Type>vpc-lattice</Type></member></TrafficSources>
+	<TerminationPolicies><member>OldestInstance</member><member>Default</member></TerminationPolicies><NewInstancesProtectedFromScaleIn>true</NewInstancesProtectedFromScaleIn>
+	<PlacementGroup>close</PlacementGroup><ServiceLinkedRoleARN>arn:role</ServiceLinkedRoleARN><MaxInstanceLifetime>86400</MaxInstanceLifetime><DesiredCapacityType>vcpu</DesiredCapacityType>
+	<EnabledMetrics><member><Metric>GroupMinSize</Metric><Granularity>1Minute</Granularity></member><member><Metric>GroupMaxSize</Metric></member></EnabledMetrics>
+	<WarmPoolConfiguration><MaxGroupPreparedCapacity>5</MaxGroupPreparedCapacity><MinSize>1</MinSize><PoolState>Running</PoolState><Status>PendingDelete</Status>
+	<InstanceReusePolicy><ReuseOnScaleIn>true</ReuseOnScaleIn></InstanceReusePolicy></WarmPoolConfiguration><WarmPoolSize>1</WarmPoolSize><DeletionProtection>none</DeletionProtection>
+	<InstanceMaintenancePolicy><MinHealthyPercentage>90</MinHealthyPercentage><MaxHealthyPercentage>120</MaxHealthyPercentage></InstanceMaintenancePolicy>
+	<AvailabilityZoneDistribution><CapacityDistributionStrategy>balanced-only</CapacityDistributionStrategy></AvailabilityZoneDistribution>
+	<AvailabilityZoneImpairmentPolicy><ZonalShiftEnabled>false</ZonalShiftEnabled><ImpairedZoneHealthCheckBehavior>IgnoreUnhealthy</ImpairedZoneHealthCheckBehavior></AvailabilityZoneImpairmentPolicy>
+	<CapacityReservationSpecification><CapacityReservationPreference>default</CapacityReservationPreference><CapacityReservationTarget><CapacityReservationIds><member>cr-1</member></CapacityReservationIds>
+	</CapacityReservationTarget></CapacityReservationSpecification><InstanceLifecyclePolicy><RetentionTriggers><TerminateHookAbandon>retain</TerminateHookAbandon></RetentionTriggers></InstanceLifecyclePolicy>`
+
 func policyGroup(policy string) string {
 	return `<member><AutoScalingGroupName>mixed</AutoScalingGroupName><MixedInstancesPolicy>` + policy + `</MixedInstancesPolicy></member>`
 }
@@ -60,10 +73,13 @@ func groupsFixtures() map[string]string {
 		"empty weight":    overrides(`<WeightedCapacity/>`),
 		"distribution": distribution(`<OnDemandAllocationStrategy>prioritized</OnDemandAllocationStrategy><OnDemandBaseCapacity>1</OnDemandBaseCapacity>
 			<OnDemandPercentageAboveBaseCapacity>25</OnDemandPercentageAboveBaseCapacity><SpotAllocationStrategy>capacity-optimized</SpotAllocationStrategy>`),
-		"lowest price":       distribution(`<SpotAllocationStrategy>lowest-price</SpotAllocationStrategy><SpotInstancePools>2</SpotInstancePools><SpotMaxPrice></SpotMaxPrice>`),
-		"more pools":         distribution(`<SpotAllocationStrategy>lowest-price</SpotAllocationStrategy><SpotInstancePools>5</SpotInstancePools>`),
-		"price":              distribution(`<SpotMaxPrice>0.1</SpotMaxPrice>`),
-		"empty policy":       policyGroup(""),
+		"lowest price": distribution(`<SpotAllocationStrategy>lowest-price</SpotAllocationStrategy><SpotInstancePools>2</SpotInstancePools><SpotMaxPrice></SpotMaxPrice>`),
+		"more pools":   distribution(`<SpotAllocationStrategy>lowest-price</SpotAllocationStrategy><SpotInstancePools>5</SpotInstancePools>`),
+		"price":        distribution(`<SpotMaxPrice>0.1</SpotMaxPrice>`),
+		"empty policy": policyGroup(""),
+		"options":      `<member><AutoScalingGroupName>web</AutoScalingGroupName>` + allOptions + `</member>`,
+		"no options": `<member><AutoScalingGroupName>web</AutoScalingGroupName><TargetGroupARNs/><LoadBalancerNames/><TrafficSources/><EnabledMetrics/><TerminationPolicies/>
+			<WarmPoolConfiguration/><InstanceMaintenancePolicy/><CapacityReservationSpecification><CapacityReservationTarget/></CapacityReservationSpecification></member>`,
 		"empty distribution": policyGroup(`<InstancesDistribution/>`),
 	}
 }

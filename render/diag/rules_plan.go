@@ -64,6 +64,7 @@ var planRules = []rule{
 	{"unknown-target", "w", "resources belong to a target that the configuration no longer names", "Name the target again, or delete them by hand: weir does not."},
 	{"versions-kept", "w", "versions of a launch template are not pruned, because it cannot be read who uses them", "Allow weir the action that the message names, or delete them by hand."},
 	{"waits-for-control-plane", "ew", "a nodegroup wants a newer Kubernetes version than its control plane has", "Upgrade the control plane first; weir looks again at the next pass."},
+	{"warm-pool-deleting", "i", "a warm pool is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
 }
 
 var configRules = []rule{
