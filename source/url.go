@@ -18,6 +18,31 @@ type location struct {
 	ssh   *sshLocation
 }
 
+// Scheme is a way to reach a repository.
+type Scheme string
+
+// Schemes.
+const (
+	SchemeLocal Scheme = "local"
+	SchemeHTTP  Scheme = "http"
+	SchemeSSH   Scheme = "ssh"
+)
+
+// SchemeOf tells how a URL is reached, or what is wrong with it. The error holds
+// no credentials.
+func SchemeOf(raw string) (Scheme, error) {
+	switch loc, err := parseURL(raw); {
+	case err != nil:
+		return "", err
+	case loc.ssh != nil:
+		return SchemeSSH, nil
+	case loc.http != nil:
+		return SchemeHTTP, nil
+	default:
+		return SchemeLocal, nil
+	}
+}
+
 // defaultSSHUser is what every forge calls the user of Git over SSH.
 const defaultSSHUser = "git"
 

@@ -191,7 +191,7 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 			opened.close()
 		}
 	}()
-	views, err := w.readSources(ctx, c, dir, log)
+	views, err := w.readSources(ctx, c, dir, s.secrets.Set, log)
 	if err != nil {
 		return nil, err
 	}
@@ -219,10 +219,14 @@ func mirrorDir(stateDir string) (dir string, done func(), err error) {
 }
 
 // readSources fetches every source once. They stay open until the work is closed.
-func (w *work) readSources(ctx context.Context, c *config.Config, dir string, log *slog.Logger) (map[string]fleet.View, error) {
+func (w *work) readSources(ctx context.Context, c *config.Config, dir string, hide app.Hide, log *slog.Logger) (map[string]fleet.View, error) {
 	views := map[string]fleet.View{}
 	for _, s := range c.Sources {
-		git, err := source.New(app.SourceConfig(s, dir), source.Options{Logger: log})
+		from, _, err := app.SourceConfig(s, dir, hide)
+		if err != nil {
+			return nil, err
+		}
+		git, err := source.New(from, source.Options{Logger: log})
 		if err != nil {
 			return nil, err
 		}

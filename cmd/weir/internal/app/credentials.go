@@ -22,8 +22,14 @@ func (a *App) hideCredentials() {
 		}
 	}
 	for _, s := range a.gen.config.Sources {
-		file(s.Auth.TokenFile)
-		file(s.Auth.PasswordFile)
+		for _, name := range s.SecretFiles() {
+			file(name)
+		}
+		for _, name := range s.KeyFiles() {
+			if text, err := os.ReadFile(name); err == nil {
+				values = append(values, secretLines(string(text))...)
+			}
+		}
 		for _, address := range []string{s.URL, s.Proxy} {
 			if u, err := url.Parse(address); err == nil && u.User != nil {
 				password, _ := u.User.Password()

@@ -16,35 +16,45 @@ import (
 // route is how a source's host, and with it its forge, is reached and trusted.
 type route struct {
 	proxy, caFile string
-	ca            [sha256.Size]byte
+	proxyAuth     config.ProxyAuth
+	app           config.GitHubApp
+	// files is over the contents of the certificates.
+	files [sha256.Size]byte
 }
 
 // routeOf reads the certificates, which may change under the same name. A file
 // that cannot be read is a fault of whoever uses it.
 func routeOf(s config.Source) route {
-	r := route{proxy: s.Proxy, caFile: s.CAFile}
-	if s.CAFile != "" {
-		if pem, err := os.ReadFile(s.CAFile); err == nil {
-			r.ca = sha256.Sum256(pem)
-		}
+	r := route{proxy: s.Proxy, caFile: s.CAFile, proxyAuth: s.ProxyAuth, app: s.Auth.GitHubApp}
+	h := sha256.New()
+	for _, file := range s.ConnectionFiles() {
+		pem, err := os.ReadFile(file)
+		fmt.Fprintf(h, "%t %d\n", err == nil, len(pem))
+		h.Write(pem)
 	}
+	h.Sum(r.files[:0])
 	return r
 }
 
-// newForge makes the client of a forge. A private certificate authority or a
-// proxy of the source holds for its forge too.
-func newForge(f config.Forge, s config.Source) (status.Forge, error) {
+// newForge makes the client of a forge. The certificates and the proxy of the
+// source hold for its forge too, and its GitHub App where the forge has no token.
+func newForge(f config.Forge, of *follower) (status.Forge, error) {
 	repository, err := status.RepositoryOf(f.URL)
 	if err != nil {
 		return nil, err
 	}
-	transport, err := source.NewTransport(source.Config{CAFile: s.CAFile, Proxy: s.Proxy})
+	var way source.Config
+	connection(of.config, &way)
+	transport, err := source.NewTransport(way)
 	if err != nil {
 		return nil, err
 	}
 	o := status.ForgeOptions{
 		URL: strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository, Transport: transport,
-		Token: func(context.Context) (string, error) {
+		Token: func(ctx context.Context) (string, error) {
+			if f.TokenFile == "" && of.app != nil {
+				return of.app.Token(ctx)
+			}
 			text, err := os.ReadFile(f.TokenFile)
 			if err != nil {
 				return "", fmt.Errorf("read token: %w", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -39,7 +39,9 @@ type follower struct {
 	config config.Source
 	route  route
 	git    *source.Git
-	stop   func(context.Context) error
+	// app makes tokens for the source and its forge; nil without a GitHub App.
+	app  *githubapp.App
+	stop func(context.Context) error
 	// heard is closed once the source has said something, good or bad.
 	heard chan struct{}
 
@@ -54,7 +56,7 @@ func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation,
 	g := &generation{config: c, followers: map[string]*follower{}, begun: map[string]string{}, routes: map[string]route{}}
 	for _, s := range c.Sources {
 		if earlier != nil {
-			if f := earlier.followers[s.Name]; f != nil && f.config == s && f.route == routeOf(s) {
+			if f := earlier.followers[s.Name]; f != nil && reflect.DeepEqual(f.config, s) && f.route == routeOf(s) {
 				g.followers[s.Name] = f
 				continue
 			}
@@ -84,18 +86,12 @@ func (g *generation) inherit(earlier *generation) {
 	}
 }
 
-// SourceConfig is a configured source as package source takes it, with its
-// mirror below the state directory.
-func SourceConfig(s config.Source, stateDir string) source.Config {
-	return source.Config{
-		Name: s.Name, URL: s.URL, Interval: time.Duration(s.Interval), Dir: filepath.Join(stateDir, "mirrors"), CAFile: s.CAFile, Proxy: s.Proxy,
-		Ref:  source.Ref{Branch: s.Ref.Branch, Tag: s.Ref.Tag, Commit: s.Ref.Commit},
-		Auth: source.Auth{TokenFile: s.Auth.TokenFile, Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile},
-	}
-}
-
 func (a *App) newFollower(s config.Source) (*follower, error) {
-	git, err := source.New(SourceConfig(s, a.state.Dir), source.Options{
+	c, app, err := SourceConfig(s, a.state.Dir, a.o.Secrets.Set)
+	if err != nil {
+		return nil, err
+	}
+	git, err := source.New(c, source.Options{
 		Logger: a.log, Fetched: func(took time.Duration, err error) {
 			a.metrics.Fetch(s.Name, took, time.Now(), err)
 			a.tracing.Past(context.Background(), "fetch", took, err, "source", s.Name)
@@ -104,7 +100,7 @@ func (a *App) newFollower(s config.Source) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &follower{config: s, route: routeOf(s), git: git, heard: make(chan struct{}), view: fleet.View{ID: git.ID(), At: git.At}}, nil
+	return &follower{config: s, route: routeOf(s), git: git, app: app, heard: make(chan struct{}), view: fleet.View{ID: git.ID(), At: git.At}}, nil
 }
 
 // refText says which ref is followed.
@@ -114,6 +110,10 @@ func refText(r config.Ref) string {
 		return "branch " + r.Branch
 	case r.Tag != "":
 		return "tag " + r.Tag
+	case r.SemVer != "":
+		return "versions " + r.SemVer
+	case r.Name != "":
+		return r.Name
 	case r.Commit != "":
 		return "commit " + r.Commit[:min(12, len(r.Commit))]
 	default:
@@ -239,7 +239,7 @@ func (g *generation) openStatuses(a *App) error {
 	}
 	forges := map[string]status.Forge{}
 	for _, f := range g.config.Forges {
-		forge, err := newForge(f, g.followers[f.Source].config)
+		forge, err := newForge(f, g.followers[f.Source])
 		if err != nil {
 			return err
 		}

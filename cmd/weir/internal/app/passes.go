@@ -84,8 +84,9 @@ func (a *App) announce(c *fleet.Composition) {
 	if g.commits == nil {
 		return
 	}
+	refused := g.announceRefused()
 	for _, r := range c.Revisions {
-		if g.begun[r.Source] == r.SHA {
+		if refused[r.Source] || g.begun[r.Source] == r.SHA {
 			continue
 		}
 		g.begun[r.Source] = r.SHA

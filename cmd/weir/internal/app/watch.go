@@ -22,8 +22,8 @@ func (a *App) watchNamed(ctx context.Context) (stop func()) {
 		tokens = append(tokens, f.TokenFile)
 	}
 	for _, s := range g.config.Sources {
-		credentials = append(credentials, s.Auth.TokenFile, s.Auth.PasswordFile)
-		certificates = append(certificates, s.CAFile)
+		credentials = append(credentials, s.WatchedFiles()...)
+		certificates = append(certificates, s.ConnectionFiles()...)
 	}
 	stops := []func(){
 		a.watch(ctx, values, a.ring),

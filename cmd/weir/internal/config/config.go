@@ -61,35 +61,6 @@ type AWS struct {
 	Endpoint string `yaml:"endpoint"`
 }
 
-// Source is a Git repository that is followed.
-type Source struct {
-	Name string `yaml:"name"`
-	// URL is http(s)://…, file://… or a path; a relative one is below the
-	// configuration file's directory.
-	URL string `yaml:"url"`
-	Ref Ref    `yaml:"ref"`
-	// Interval is the time between polls.
-	Interval Duration `yaml:"interval"`
-	Auth     Auth     `yaml:"auth"`
-	CAFile   string   `yaml:"caFile"`
-	Proxy    string   `yaml:"proxy"`
-}
-
-// Ref is what is followed: at most one field is set, none means the remote's
-// own default branch.
-type Ref struct {
-	Branch string `yaml:"branch"`
-	Tag    string `yaml:"tag"`
-	Commit string `yaml:"commit"`
-}
-
-// Auth names the files that hold a source's credentials.
-type Auth struct {
-	TokenFile    string `yaml:"tokenFile"`
-	Username     string `yaml:"username"`
-	PasswordFile string `yaml:"passwordFile"`
-}
-
 // The forge types.
 const (
 	GitHub  = "github"
@@ -103,7 +74,9 @@ type Forge struct {
 	// URL is the repository's address on the forge, as a browser has it.
 	URL string `yaml:"url"`
 	// Source names the source whose commits get statuses.
-	Source    string `yaml:"source"`
+	Source string `yaml:"source"`
+	// TokenFile holds an access token. It may be left out for GitHub where the
+	// source has a githubApp.
 	TokenFile string `yaml:"tokenFile"`
 }
 
@@ -226,12 +199,7 @@ func (c *Config) setDefaults(env Env) {
 	}
 	absolute(base, &c.StateDir)
 	for i := range c.Sources {
-		s := &c.Sources[i]
-		orDuration(&s.Interval, DefaultSourceInterval)
-		absolute(base, &s.Auth.TokenFile, &s.Auth.PasswordFile, &s.CAFile)
-		if isPath(s.URL) {
-			absolute(base, &s.URL)
-		}
+		c.Sources[i].setDefaults(base)
 	}
 	for i := range c.Forges {
 		absolute(base, &c.Forges[i].TokenFile)

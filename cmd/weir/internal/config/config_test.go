@@ -110,6 +110,15 @@ targets: [{name: t, region: us-gov-west-1}]
 	}
 }
 
+// sources is a configuration with the given sources.
+func sources(of ...string) string {
+	text := "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\ntargets: [{name: t, source: a, region: eu-west-1}]\nsources:\n"
+	for _, s := range of {
+		text += "- " + s + "\n"
+	}
+	return text
+}
+
 func TestParseFaults(t *testing.T) {
 	const head = "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\n"
 	target := func(s string) string { return head + "targets:\n- name: t\n  region: eu-west-1\n" + s }
@@ -158,6 +167,29 @@ func TestParseFaults(t *testing.T) {
 		"sources": {
 			"apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\ntargets: [{name: t, source: s, region: eu-west-1}]\nsources:\n- {name: s, url: u, ref: {branch: a, tag: b}}\n- {name: s, interval: -1s, auth: {tokenFile: a, passwordFile: b}, proxy: 'gopher://p'}\n",
 			[]string{"give one of", `is the name of sources[0]`, "url is required", "must be positive", "give tokenFile", "passwordFile needs", "is no http"},
+		},
+		"source urls": {sources("{name: a, url: 'https://bot:hunter2@h/o/r'}", "{name: b, url: 'git://h/o/r'}", "{name: c, url: 'ext::sh'}"), []string{"carries credentials", "neither encrypted", "transport helpers"}},
+		"source refs": {
+			sources("{name: a, url: 'https://h/o/r', ref: {semver: 'not a range'}}", "{name: b, url: 'https://h/o/r', ref: {name: main}}", "{name: c, url: 'https://h/o/r', ref: {commit: abc}}", "{name: d, url: 'https://h/o/r', ref: {semver: 1.x, tag: v1}}"),
+			[]string{"no range of versions", "name of a ref in full", "full object name", "give one of"},
+		},
+		"ssh": {
+			sources("{name: a, url: 'git@h:o/r'}", "{name: b, url: 'ssh://h/o/r', auth: {tokenFile: t}}", "{name: c, url: 'https://h/o/r', auth: {sshKeyFile: k, knownHostsFile: h}}", "{name: d, url: 'ssh://h/o/r', caFile: c, auth: {sshKeyFile: k, knownHostsFile: h}}"),
+			[]string{"a private key is required", "host keys are required", "tokens and passwords are for https", "are for ssh urls", "are for https"},
+		},
+		"credentials": {
+			sources("{name: a, url: 'https://h/o/r', auth: {tokenFile: t, bearerTokenFile: b}}", "{name: b, url: 'https://h/o/r', auth: {githubApp: {appID: 1}}}", "{name: c, url: 'https://h/o/r', clientCert: {certFile: c}}",
+				"{name: d, url: /somewhere, auth: {tokenFile: t}}", "{name: e, url: 'https://h/o/r', proxy: 'http://u:hunter2@p'}", "{name: f, url: 'https://h/o/r', proxyAuth: {username: u, passwordFile: p}}", "{name: g, url: 'https://h/o/r', proxy: 'http://p', proxyAuth: {username: u}}"),
+			[]string{"give tokenFile", "appID and privateKeyFile", "go together", "without credentials", "carries credentials", "there is no proxy", "username and passwordFile are required"},
+		},
+		"verify": {
+			sources("{name: a, url: 'https://h/o/r', verify: {mode: commit}}", "{name: b, url: 'https://h/o/r', verify: {mode: both, ssh: {allowedSignersFile: s}}}", "{name: c, url: 'https://h/o/r', ref: {branch: main}, verify: {mode: tag, ssh: {allowedSignersFile: s}}}", "{name: d, url: 'https://h/o/r', verify: {pgp: {keyFiles: ['']}}}"),
+			[]string{"else nobody may sign", "is none of commit", "needs a ref that names one", "verify.pgp.keyFiles[0]: a file is required"},
+		},
+		"a forge without a token": {
+			sources("{name: a, url: 'https://github.com/o/r', auth: {githubApp: {appID: 1, privateKeyFile: k}}}", "{name: b, url: 'https://github.com/o/r'}", "{name: c, url: 'https://github.com/o/other', auth: {githubApp: {appID: 1, privateKeyFile: k}}}") +
+				"forges:\n- {type: github, url: 'https://github.com/o/r', source: a}\n- {type: github, url: 'https://github.com/o/r', source: b}\n- {type: github, url: 'https://github.com/o/r', source: c}\n",
+			[]string{"forges[1].tokenFile", "forges[2].tokenFile"},
 		},
 		"forges": {
 			target("") + "forges:\n- {type: svn, url: 'https://h', source: x}\n- {type: gitea, url: 'https://h/o/r', source: x, tokenFile: t}\n",

@@ -16,14 +16,14 @@ import (
 var required = map[string][]string{
 	"":                     {"apiVersion", "instance", "kind", "sources", "targets"},
 	"sources[]":            {"name", "url"},
-	"forges[]":             {"tokenFile", "type", "url"},
+	"forges[]":             {"type", "url"},
 	"targets[]":            {"name", "region"},
 	"targets[].varsFrom[]": {"file"},
 }
 
 // words are the keys that take one of a few values.
 var words = map[string][]string{
-	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Gitea, GitHub}, "targets[].mode": {Correct, Report},
+	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Gitea, GitHub}, "targets[].mode": {Correct, Report}, "sources[].verify.mode": {"commit", "either", "tag"},
 	"targets[].apply": {Always, AsReviewed}, "targets[].windows[].kind": {Allow, Deny}, "targets[].windows[].days[]": weekdays,
 }
 
@@ -35,7 +35,7 @@ var forms = map[string]*regexp.Regexp{
 
 // defaults are the values of keys that are left out.
 var defaults = map[string]any{
-	"listen": DefaultListen, "interval": "1m", "sources[].interval": "30s", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
+	"listen": DefaultListen, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
 	"targets[].apply": Always, "targets[].windows[].kind": Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
 }
 

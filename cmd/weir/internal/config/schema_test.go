@@ -32,7 +32,28 @@ sources:
   interval: 10s
   auth: {tokenFile: token}
   caFile: ca.pem
+  clientCert: {certFile: client.pem, keyFile: client.key}
   proxy: http://proxy:3128
+  proxyAuth: {username: weir, passwordFile: proxy-password}
+- name: signed
+  url: git@git.example.com:platform/fleet.git
+  ref: {semver: ">=1.2.0 <2.0.0"}
+  auth: {sshKeyFile: key, passphraseFile: passphrase, knownHostsFile: known_hosts}
+  verify: {mode: either, pgp: {keyFiles: [release.asc]}, ssh: {allowedSignersFile: allowed_signers}}
+- name: app
+  url: https://github.com/acme/fleet
+  ref: {name: refs/pull/1/head}
+  auth: {githubApp: {appID: 4711, installationID: 12, privateKeyFile: app.pem}}
+- name: bearer
+  url: https://git.example.com/platform/other.git
+  auth: {bearerTokenFile: token}
+- name: basic
+  url: https://git.example.com/platform/third.git
+  ref: {tag: v1}
+  auth: {username: weir, passwordFile: password}
+- name: pinned
+  url: https://git.example.com/platform/fourth.git
+  ref: {commit: 0123456789abcdef0123456789abcdef01234567}
 forges:
 - type: gitea
   url: https://git.example.com/platform/fleet
@@ -112,6 +133,7 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"a forge without type":  {from: "- type: gitea\n  url", to: "- url"},
 		"a forge without url":   {from: "  url: https://git.example.com/platform/fleet\n"},
 		"a forge without token": {from: "  source: fleet\n  tokenFile: token\n", to: "  source: fleet\n"},
+		"a verify mode":         {from: "mode: either", to: "mode: both"},
 		"another forge":         {from: "gitea", to: "cvs"},
 		"forgejo":               {from: "gitea", to: "forgejo", valid: true},
 		"github":                {from: "gitea", to: "github", valid: true},
@@ -154,7 +176,7 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"a dependency's name":   {from: `"{1}-*"`, to: `"-"`},
 		"two of one reference":  {from: "branch: main", to: "branch: main, brunch: a"},
 	}
-	lenient := map[string]bool{"a share above 100": true} // what the schema does not say
+	lenient := map[string]bool{"a share above 100": true, "a forge without token": true} // what the schema does not say
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(everyKey, tt.from, tt.to, 1)

@@ -138,43 +138,6 @@ func (v *validator) name(at, name string, seen map[string]string) {
 	}
 }
 
-func (v *validator) sources() {
-	seen := map[string]string{}
-	if len(v.config.Sources) == 0 {
-		v.fault("sources", "missing-key", "", "at least one source is required")
-	}
-	for i := range v.config.Sources {
-		s, at := &v.config.Sources[i], fmt.Sprintf("sources[%d]", i)
-		v.name(at+".name", s.Name, seen)
-		if s.URL == "" {
-			v.fault(at+".url", "missing-key", "", "the repository's url is required")
-		}
-		if s.Interval < 0 {
-			v.fault(at+".interval", "bad-value", "", "must be positive")
-		}
-		refs := 0
-		for _, r := range []string{s.Ref.Branch, s.Ref.Tag, s.Ref.Commit} {
-			if r != "" {
-				refs++
-			}
-		}
-		if refs > 1 {
-			v.fault(at+".ref", "bad-value", "", "give one of branch, tag and commit")
-		}
-		if s.Auth.TokenFile != "" && s.Auth.PasswordFile != "" {
-			v.fault(at+".auth", "bad-value", "", "give tokenFile, or username and passwordFile")
-		}
-		if s.Auth.PasswordFile != "" && s.Auth.Username == "" {
-			v.fault(at+".auth", "missing-key", "", "passwordFile needs username")
-		}
-		if s.Proxy != "" {
-			if u, err := url.Parse(s.Proxy); err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
-				v.fault(at+".proxy", "bad-value", "", "%q is no http, https or socks5 URL", redact(s.Proxy))
-			}
-		}
-	}
-}
-
 func (v *validator) hasSource(name string) bool {
 	return slices.ContainsFunc(v.config.Sources, func(s Source) bool { return s.Name == name })
 }
@@ -204,9 +167,7 @@ func (v *validator) forges() {
 			v.fault(at+".source", "duplicate-name", "", "source %q has forges[%d] already", f.Source, first)
 		}
 		taken[f.Source] = i
-		if f.TokenFile == "" {
-			v.fault(at+".tokenFile", "missing-key", "", "a file with an access token is required")
-		}
+		v.forgeToken(at, f)
 	}
 }
 

@@ -1,0 +1,122 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/githubapp"
+	"github.com/weir-gitops/weir/status"
+)
+
+// Hide keeps values out of all output, in place of what the same owner gave
+// before. It may be nil.
+type Hide func(owner string, values *secret.Set)
+
+// SourceConfig is a configured source as package source takes it, with its
+// mirror below the state directory, and its GitHub App where it has one.
+func SourceConfig(s config.Source, stateDir string, hide Hide) (source.Config, *githubapp.App, error) {
+	c := source.Config{
+		Name: s.Name, URL: s.URL, Interval: time.Duration(s.Interval), Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref.GitRef(), Verify: s.Verify.Policy(),
+		Auth: source.Auth{
+			TokenFile: s.Auth.TokenFile, Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile, BearerTokenFile: s.Auth.BearerTokenFile,
+			SSHKeyFile: s.Auth.SSHKeyFile, PassphraseFile: s.Auth.PassphraseFile, KnownHostsFile: s.Auth.KnownHostsFile,
+		},
+	}
+	connection(s, &c)
+	if s.Auth.GitHubApp == (config.GitHubApp{}) {
+		return c, nil, nil
+	}
+	app, err := newApp(s, hide)
+	if err != nil {
+		return c, nil, fmt.Errorf("configure source %s: %w", s.Name, err)
+	}
+	c.Auth.Tokens = app
+	return c, app, nil
+}
+
+// connection fills in how the source's host is reached and trusted.
+func connection(s config.Source, c *source.Config) {
+	c.CAFile, c.Proxy = s.CAFile, s.Proxy
+	c.ClientCert = source.ClientCert{CertFile: s.ClientCert.CertFile, KeyFile: s.ClientCert.KeyFile}
+	c.ProxyAuth = source.ProxyAuth{Username: s.ProxyAuth.Username, PasswordFile: s.ProxyAuth.PasswordFile}
+}
+
+// newApp makes the GitHub App of a source. Its API is reached as the source is.
+func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, errors.New("the url cannot be parsed") // The parser's text repeats it.
+	}
+	repository, err := status.RepositoryOf(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	var way source.Config
+	connection(s, &way)
+	transport, err := source.NewTransport(way)
+	if err != nil {
+		return nil, err
+	}
+	g := s.Auth.GitHubApp
+	var tokens []string
+	return githubapp.New(githubapp.Options{
+		API: githubapp.APIOf(u), AppID: g.AppID, InstallationID: g.InstallationID, Repository: repository, KeyFile: g.PrivateKeyFile, Transport: transport,
+		OnToken: func(token string) {
+			if hide == nil {
+				return
+			}
+			// The one before is good for a while yet.
+			tokens = append(slices.Clone(tokens[max(0, len(tokens)-1):]), token)
+			hide("github-app/"+s.Name, secret.New(tokens...))
+		},
+	})
+}
+
+// secretLines are the parts of a private key's file that must not be shown.
+func secretLines(text string) []string {
+	out := []string{text}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// refused is a commit that a source came to and that is not signed as the
+// configuration asks: it is told as a failure, though another one stays applied.
+func (f *follower) refused() (sha string, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ue *source.UnavailableError
+	if errors.As(f.view.Err, &ue) && ue.Reason == source.Unverified {
+		return ue.Revision, ue.Err
+	}
+	return "", nil
+}
+
+// announceRefused tells the forges of commits that are not applied, and gives
+// their sources.
+func (g *generation) announceRefused() map[string]bool {
+	out := map[string]bool{}
+	for name, f := range g.followers {
+		sha, why := f.refused()
+		if sha == "" {
+			continue
+		}
+		out[name] = true
+		if g.begun[name] != sha {
+			g.begun[name] = sha
+			g.commits.Begin(status.Revision{Source: name, SHA: sha, Err: fmt.Errorf("not applied: %w", why)})
+		}
+	}
+	return out
+}
