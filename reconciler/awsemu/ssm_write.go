@@ -295,7 +295,12 @@ func addParameterTags(rq *request, in addTagsInput) (any, error) {
 	return struct{}{}, nil
 }
 
-func listParameterTags(rq *request, in struct{ ResourceType, ResourceId string }) (any, error) {
+type listTagsInput struct {
+	ResourceType string
+	ResourceId   string //nolint:revive // the name on the wire
+}
+
+func listParameterTags(rq *request, in listTagsInput) (any, error) {
 	p, err := taggedParameter(rq, in.ResourceType, in.ResourceId)
 	if err != nil {
 		return nil, err

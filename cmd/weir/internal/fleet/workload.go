@@ -92,7 +92,7 @@ func unusable(file string, err error) diag.Diagnostic {
 	if errors.As(err, &bad) {
 		out.Summary, out.Detail = fmt.Sprintf("the kubeconfig of the target cannot be used: %s", bad.Summary), bad.Advice
 		if bad.Line > 0 {
-			out.Position.Line, out.Position.Column = bad.Line, 1
+			out.Line, out.Column = bad.Line, 1
 		}
 	}
 	return out
