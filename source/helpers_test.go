@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"io"
 	"net"
+	"os"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -33,4 +34,13 @@ func rsaKey(t *testing.T) (ssh.Signer, string) {
 		t.Fatal(err)
 	}
 	return signer, string(pem.EncodeToMemory(block))
+}
+
+func size(t *testing.T, file string) int64 {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }
