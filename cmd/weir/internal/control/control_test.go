@@ -1,0 +1,321 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// clock is moved by hand.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newBook(t *testing.T) (*Book, *clock) {
+	t.Helper()
+	db, err := state.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := &clock{time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
+	return NewBook(db, c.now), c
+}
+
+func read(t *testing.T, b *Book) Records {
+	t.Helper()
+	r, err := b.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// known is a daemon with the targets that it names.
+type known []string
+
+func (k known) Knows(target string) bool              { return slices.Contains(k, target) }
+func (known) Approved(Approval) []string              { return nil }
+func (k known) Reconcile(t []string, _ bool) []string { return t }
+
+func TestWhatIsAskedForEndsByItself(t *testing.T) {
+	b, c := newBook(t)
+	d := known{"prod", "dev"}
+	for _, r := range []Request{
+		{Target: "prod", Reason: "incident", For: "2h", By: "ann"}, {Target: "prod", Pool: "web", Reason: "test", For: "1h"}, {Target: "dev", Reason: "x", For: "3h"},
+	} {
+		if _, err := Suspend(b, d, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Approve(b, d, Request{Digest: strings.Repeat("A1", 32)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Reconcile(b, d, Request{Targets: []string{"dev"}, OverrideWindow: true}); err != nil {
+		t.Fatal(err)
+	}
+	r := read(t, b)
+	if len(r.Suspensions) != 3 || len(r.Approvals) != 1 || len(r.Overrides) != 1 || r.Approvals[0].By != "somebody" || r.Approvals[0].Digest != strings.Repeat("a1", 32) {
+		t.Fatalf("records: %+v", r)
+	}
+	if got := r.Suspensions[1].Text(); got != "suspended by ann until 2 Mar 2026 12:00 UTC: incident" {
+		t.Errorf("text: %s", got)
+	}
+	if r.Suspensions[2].Pool != "default/web" {
+		t.Errorf("pool: %+v", r.Suspensions[2])
+	}
+	for _, step := range []struct {
+		after                             time.Duration
+		suspensions, approvals, overrides int
+	}{{time.Hour - time.Second, 3, 1, 1}, {time.Hour, 2, 1, 0}, {2 * time.Hour, 1, 1, 0}, {ApprovalFor - time.Second, 0, 1, 0}, {ApprovalFor, 0, 0, 0}} {
+		c.at = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC).Add(step.after)
+		r := read(t, b)
+		if len(r.Suspensions) != step.suspensions || len(r.Approvals) != step.approvals || len(r.Overrides) != step.overrides {
+			t.Errorf("after %s: %+v", step.after, r)
+		}
+	}
+	// What has ended is removed by the next change.
+	if _, err := Suspend(b, d, Request{Target: "prod", Reason: "again", For: "1h"}); err != nil {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(-ApprovalFor)
+	if r := read(t, b); len(r.Suspensions) != 1 || len(r.Approvals) != 0 {
+		t.Errorf("kept: %+v", r)
+	}
+}
+
+func TestResume(t *testing.T) {
+	b, _ := newBook(t)
+	d := known{"prod", "prod2"}
+	for _, r := range []Request{{Target: "prod"}, {Target: "prod", Pool: "a/web"}, {Target: "prod", Pool: "a/api"}, {Target: "prod2"}} {
+		r.Reason, r.For = "x", "1h"
+		if _, err := Suspend(b, d, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		in          Request
+		ended, left int
+	}{{Request{Target: "prod", Pool: "a/web"}, 1, 3}, {Request{Target: "prod", Pool: "a/web"}, 0, 3}, {Request{Target: "prod"}, 1, 2}, {Request{Target: "prod", All: true}, 1, 1}} {
+		out, err := Resume(b, d, tc.in)
+		if err != nil || len(out.Resumed) != tc.ended || len(read(t, b).Suspensions) != tc.left {
+			t.Errorf("%+v: %+v, %v", tc.in, out, err)
+		}
+	}
+}
+
+func TestFaultsOfRequests(t *testing.T) {
+	b, _ := newBook(t)
+	d := known{"prod"}
+	for name, tc := range map[string]struct {
+		do   func(*Book, Daemon, Request) (Answer, error)
+		in   Request
+		want string
+	}{
+		"no target":        {Suspend, Request{Reason: "x", For: "1h"}, `there is no target ""`},
+		"another target":   {Resume, Request{Target: "dev"}, `there is no target "dev"`},
+		"no reason":        {Suspend, Request{Target: "prod", For: "1h"}, "a reason is required"},
+		"no time":          {Suspend, Request{Target: "prod", Reason: "x"}, "is no time for a suspension"},
+		"too long":         {Suspend, Request{Target: "prod", Reason: "x", For: "2161h"}, "is no time for a suspension"},
+		"a bad pool":       {Suspend, Request{Target: "prod", Pool: "a/b/c", Reason: "x", For: "1h"}, "is no name of a pool"},
+		"no digest":        {Approve, Request{Digest: "abc"}, "is no digest"},
+		"a window for all": {Reconcile, Request{OverrideWindow: true}, "for named targets only"},
+		"one unknown":      {Reconcile, Request{Targets: []string{"prod", "x\x1b[2J"}, Retry: true}, `there is no target "x [2J"`},
+	} {
+		if _, err := tc.do(b, d, tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r := read(t, b); len(r.Suspensions)+len(r.Approvals)+len(r.Overrides) != 0 {
+		t.Errorf("a fault left %+v", r)
+	}
+}
+
+func TestCommandsComeFromThisMachineOnly(t *testing.T) {
+	b, _ := newBook(t)
+	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	h := Handler(b, known{"prod"}, slog.New(slog.DiscardHandler), func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, next)
+	const good = `{"target":"prod","reason":"my hunter2","for":"1h","by":"ann"}`
+	for name, tc := range map[string]struct {
+		change func(*http.Request) *http.Request
+		body   string
+		want   int
+	}{
+		"good":      {want: http.StatusOK},
+		"over IPv6": {change: func(r *http.Request) *http.Request { r.RemoteAddr = "[::1]:1234"; return r }, want: http.StatusOK},
+		"over a socket": {change: func(r *http.Request) *http.Request {
+			r.RemoteAddr = "@"
+			return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(&net.UnixAddr{Net: "unix"})))
+		}, want: http.StatusOK},
+		"to localhost":         {change: func(r *http.Request) *http.Request { r.Host = "localhost:8344"; return r }, want: http.StatusOK},
+		"from elsewhere":       {change: func(r *http.Request) *http.Request { r.RemoteAddr = "10.0.0.7:1234"; return r }, want: http.StatusForbidden},
+		"from nowhere":         {change: func(r *http.Request) *http.Request { r.RemoteAddr = ""; return r }, want: http.StatusForbidden},
+		"through a proxy":      {change: func(r *http.Request) *http.Request { r.Header.Set("X-Forwarded-For", "10.0.0.7"); return r }, want: http.StatusForbidden},
+		"without the header":   {change: func(r *http.Request) *http.Request { r.Header.Del(Header); return r }, want: http.StatusForbidden},
+		"from a page":          {change: func(r *http.Request) *http.Request { r.Header.Set("Origin", "http://127.0.0.1:8344"); return r }, want: http.StatusForbidden},
+		"from a browser":       {change: func(r *http.Request) *http.Request { r.Header.Set("Sec-Fetch-Site", "none"); return r }, want: http.StatusForbidden},
+		"as a form":            {change: func(r *http.Request) *http.Request { r.Header.Set("Content-Type", "text/plain"); return r }, want: http.StatusForbidden},
+		"under a rebound name": {change: func(r *http.Request) *http.Request { r.Host = "evil.example:8344"; return r }, want: http.StatusForbidden},
+		"not JSON":             {body: "target=prod", want: http.StatusBadRequest},
+		"an unknown key":       {body: `{"target":"prod","sudo":true}`, want: http.StatusBadRequest},
+		"two requests":         {body: good + good, want: http.StatusBadRequest},
+		"too much":             {body: `{"reason":"` + strings.Repeat("x", maxRequest) + `"}`, want: http.StatusBadRequest},
+		"what makes no sense":  {body: `{"target":"dev"}`, want: http.StatusBadRequest},
+	} {
+		body := tc.body
+		if body == "" {
+			body = good
+		}
+		r := httptest.NewRequest(http.MethodPost, SuspendPath, strings.NewReader(body))
+		r.RemoteAddr, r.Host = "127.0.0.1:1234", "127.0.0.1:8344"
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set(Header, "1")
+		if tc.change != nil {
+			r = tc.change(r)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != tc.want {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+		var wrong Fault
+		if err := json.Unmarshal(w.Body.Bytes(), &wrong); err != nil || (w.Code != http.StatusOK) != (wrong.Message != "") {
+			t.Errorf("%s: %s", name, w.Body)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, RecordsPath, nil))
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"reason":"my ***"`) {
+		t.Errorf("records: %d %s", w.Code, w.Body)
+	}
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, SuspendPath, nil))
+	if w.Code != http.StatusTeapot {
+		t.Errorf("a GET is answered with %d", w.Code)
+	}
+}
+
+func TestGatesOfATarget(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	closed := []calendar.Window{{Days: []time.Weekday{time.Wednesday}, Start: 9 * 60, End: 17 * 60, Zone: time.UTC}}
+	never := []calendar.Window{{Deny: true, End: 24 * 60, Zone: time.UTC}}
+	grant := Grant{Target: "prod", Revision: "r1", Rendered: "r0", Owners: []string{"a/web"}}
+	grant.Digest = "d"
+	for name, tc := range map[string]struct {
+		c         fleet.Conditions
+		r         Records
+		fresh     bool
+		want      plan.Gates
+		suspended bool
+	}{
+		"nothing":                      {want: plan.Gates{AsReviewed: true}},
+		"suspended":                    {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
+		"another suspended":            {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true}},
+		"a pool":                       {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
+		"a closed window":              {c: fleet.Conditions{Windows: closed}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"never open":                   {c: fleet.Conditions{Windows: never}, want: plan.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
+		"overridden":                   {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: plan.Gates{AsReviewed: true}},
+		"another overridden":           {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"a wave":                       {c: fleet.Conditions{DependsOn: []string{"canary"}}, want: plan.Gates{AsReviewed: true, Wave: "waits for the target canary, which has not been looked at yet"}},
+		"granted":                      {r: Records{Grants: []Grant{grant}}, fresh: true, want: plan.Gates{AsReviewed: true, Grant: &plan.Grant{Digest: "d", Exact: true, Owners: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}}},
+		"granted for what is rendered": {c: fleet.Conditions{Rendered: "r0"}, r: Records{Grants: []Grant{{Approval: grant.Approval, Target: "prod", Revision: "r2", Rendered: "r0"}}}, want: plan.Gates{AsReviewed: true, Grant: &plan.Grant{Digest: "d", Owners: map[string]bool{}, Deletes: map[string]bool{}}}},
+		"granted for another commit":   {c: fleet.Conditions{Rendered: "r1"}, r: Records{Grants: []Grant{{Target: "prod", Revision: "r2", Rendered: "r0"}}}, want: plan.Gates{AsReviewed: true}},
+	} {
+		d := reconciler.Desired{Source: "s", Commit: plan.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod", Gates: plan.Gates{AsReviewed: true, Window: "of the pass before"}}}
+		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
+		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, map[string]bool{"prod": tc.fresh}, now)
+		got := batches[0].Targets[0].Policy
+		if diff := cmp.Diff(tc.want, got.Gates); diff != "" || got.Suspended != tc.suspended {
+			t.Errorf("%s: suspended %v (-want +got):\n%s", name, got.Suspended, diff)
+		}
+	}
+}
+
+func TestAnApprovalOfSeveralPlans(t *testing.T) {
+	var before Before
+	reports := []*plan.Report{}
+	for _, name := range []string{"a", "b", "c"} {
+		p := &plan.Plan{Target: name, Steps: []plan.Step{{Verb: plan.Update, Resource: plan.AutoScalingGroup, Pool: "x/" + name, Name: name}}}
+		if name == "c" {
+			p.Steps = nil
+		}
+		r := &plan.Report{Target: name, Source: "s", Revision: "1", Touched: true, Plan: p}
+		reports = append(reports, r)
+		before.Note(r)
+	}
+	before.Note(&plan.Report{Target: "other", Source: "s", Revision: "1", Plan: &plan.Plan{Target: "other", Steps: reports[0].Plan.Steps}})
+	targets := func(digest string) (out []string) {
+		for _, g := range Approved(Approval{Digest: digest}, before, nil) {
+			out = append(out, g.Target)
+		}
+		return out
+	}
+	all := plan.CombinedDigest([]*plan.Plan{reports[0].Plan, reports[1].Plan, reports[2].Plan})
+	for digest, want := range map[string][]string{
+		reports[1].Plan.Digest(): {"b"}, all: {"a", "b"},
+		plan.CombinedDigest([]*plan.Plan{reports[0].Plan, reports[1].Plan}): {"a", "b"},
+		plan.CombinedDigest([]*plan.Plan{reports[0].Plan}):                  nil,
+		reports[2].Plan.Digest():                                            nil, strings.Repeat("0", 64): nil, "": nil,
+	} {
+		if diff := cmp.Diff(want, targets(digest)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", digest, diff)
+		}
+	}
+	// Without secrets there is no digest, and nothing to approve.
+	for _, r := range reports {
+		r.Plan.Secretless = true
+	}
+	if got := targets(""); got != nil {
+		t.Errorf("plans without a digest are approved: %v", got)
+	}
+}
+
+func TestAGrantGoesBack(t *testing.T) {
+	b, _ := newBook(t)
+	digest := strings.Repeat("a1", 32)
+	a, err := b.Approve(digest, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := Grant{Approval: a, Target: "prod"}
+	if err := b.Use(a, []Grant{g}); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(t, b); len(r.Approvals) != 0 || len(r.Grants) != 1 {
+		t.Errorf("used: %+v", r)
+	}
+	if err := b.GiveBack(g); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(t, b); len(r.Approvals) != 1 || len(r.Grants) != 0 || r.Approvals[0].By != "ann" {
+		t.Errorf("given back: %+v", r)
+	}
+	if err := b.Use(a, []Grant{g}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Done("prod"); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(t, b); len(r.Approvals)+len(r.Grants) != 0 {
+		t.Errorf("done: %+v", r)
+	}
+}
