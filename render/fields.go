@@ -193,9 +193,14 @@ nodegroup.remoteAccess.ec2SshKey          control spec.sshKeyName
 nodegroup.remoteAccess.sourceSecurityGroups.* pool spec.remoteAccess.sourceSecurityGroups.*
 nodegroup.remoteAccessGroups.*.cluster.name      machine spec.clusterName
 nodegroup.remoteAccessGroups.*.cluster.namespace machine metadata.namespace
+nodegroup.updateConfig.updateStrategy     options spec.nodegroup.updateConfig.updateStrategy
 nodegroup.updateConfig.*                  pool    spec.updateConfig.*
 nodegroup.updateConfig.maxUnavailablePercentage pool spec.updateConfig.maxUnavailablePrecentage
 nodegroup.nodeRepair                      pool    spec.nodeRepairConfig.enabled
+nodegroup.instanceTypes.*                 options spec.nodegroup.instanceTypes.*
+nodegroup.repairOptions.*                 options spec.nodegroup.nodeRepairConfig.*
+nodegroup.warmPool.*                      options spec.nodegroup.warmPoolConfig.*
+nodegroup.force                           options spec.nodegroup.force
 nodegroup.tags.*                          pool    spec.additionalTags.*
 nodegroup.tags.*                          control spec.additionalTags.*
 `

@@ -2,6 +2,7 @@ package awscloud
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,10 +25,13 @@ func nodegroup(n *types.Nodegroup) plan.Nodegroup {
 		out.MinSize, out.MaxSize, out.DesiredSize = aws.ToInt32(s.MinSize), aws.ToInt32(s.MaxSize), aws.ToInt32(s.DesiredSize)
 	}
 	if u := n.UpdateConfig; u != nil {
-		out.UpdateConfig = intent.UpdateConfig{MaxUnavailable: aws.ToInt32(u.MaxUnavailable), MaxUnavailablePercentage: aws.ToInt32(u.MaxUnavailablePercentage)}
+		out.UpdateConfig = intent.UpdateConfig{MaxUnavailable: aws.ToInt32(u.MaxUnavailable), MaxUnavailablePercentage: aws.ToInt32(u.MaxUnavailablePercentage), UpdateStrategy: string(u.UpdateStrategy)}
 	}
 	if r := n.NodeRepairConfig; r != nil {
-		out.NodeRepair = r.Enabled
+		out.NodeRepair, out.RepairOptions = r.Enabled, repairOptions(r)
+	}
+	if p := n.WarmPoolConfig; p != nil {
+		out.WarmPool = &intent.NodegroupWarmPool{Enabled: p.Enabled, MaxGroupPreparedCapacity: p.MaxGroupPreparedCapacity, MinSize: p.MinSize, PoolState: string(p.PoolState), ReuseOnScaleIn: p.ReuseOnScaleIn}
 	}
 	if r := n.RemoteAccess; r != nil {
 		out.RemoteAccess = &intent.RemoteAccess{EC2SSHKey: aws.ToString(r.Ec2SshKey), SourceSecurityGroups: sortedStrings(r.SourceSecurityGroups)}
@@ -72,7 +76,49 @@ func requestUpdateConfig(u intent.UpdateConfig) *types.NodegroupUpdateConfig {
 	if u == (intent.UpdateConfig{}) {
 		return nil
 	}
-	return &types.NodegroupUpdateConfig{MaxUnavailable: numberOrNil(u.MaxUnavailable), MaxUnavailablePercentage: numberOrNil(u.MaxUnavailablePercentage)}
+	return &types.NodegroupUpdateConfig{MaxUnavailable: numberOrNil(u.MaxUnavailable), MaxUnavailablePercentage: numberOrNil(u.MaxUnavailablePercentage), UpdateStrategy: types.NodegroupUpdateStrategies(u.UpdateStrategy)}
+}
+
+// repairOptions are nil where all is left to EKS.
+func repairOptions(r *types.NodeRepairConfig) *intent.RepairOptions {
+	out := &intent.RepairOptions{
+		MaxParallelNodesRepairedCount: aws.ToInt32(r.MaxParallelNodesRepairedCount), MaxParallelNodesRepairedPercentage: aws.ToInt32(r.MaxParallelNodesRepairedPercentage),
+		MaxUnhealthyNodeThresholdCount: aws.ToInt32(r.MaxUnhealthyNodeThresholdCount), MaxUnhealthyNodeThresholdPercentage: aws.ToInt32(r.MaxUnhealthyNodeThresholdPercentage),
+	}
+	for _, o := range r.NodeRepairConfigOverrides {
+		out.NodeRepairConfigOverrides = append(out.NodeRepairConfigOverrides, intent.RepairOverride{
+			MinRepairWaitTimeMins: aws.ToInt32(o.MinRepairWaitTimeMins), NodeMonitoringCondition: aws.ToString(o.NodeMonitoringCondition),
+			NodeUnhealthyReason: aws.ToString(o.NodeUnhealthyReason), RepairAction: string(o.RepairAction)})
+	}
+	if reflect.ValueOf(*out).IsZero() {
+		return nil // node repair as EKS has it
+	}
+	return out
+}
+
+func requestRepair(enabled *bool, options *intent.RepairOptions) *types.NodeRepairConfig {
+	if enabled == nil && options == nil {
+		return nil
+	}
+	out := &types.NodeRepairConfig{Enabled: enabled}
+	if o := options; o != nil {
+		out.MaxParallelNodesRepairedCount, out.MaxParallelNodesRepairedPercentage = numberOrNil(o.MaxParallelNodesRepairedCount), numberOrNil(o.MaxParallelNodesRepairedPercentage)
+		out.MaxUnhealthyNodeThresholdCount, out.MaxUnhealthyNodeThresholdPercentage = numberOrNil(o.MaxUnhealthyNodeThresholdCount), numberOrNil(o.MaxUnhealthyNodeThresholdPercentage)
+		for _, v := range o.NodeRepairConfigOverrides {
+			out.NodeRepairConfigOverrides = append(out.NodeRepairConfigOverrides, types.NodeRepairConfigOverrides{
+				MinRepairWaitTimeMins: aws.Int32(v.MinRepairWaitTimeMins), NodeMonitoringCondition: aws.String(v.NodeMonitoringCondition),
+				NodeUnhealthyReason: aws.String(v.NodeUnhealthyReason), RepairAction: types.RepairAction(v.RepairAction)})
+		}
+	}
+	return out
+}
+
+func requestWarmPool(p *intent.NodegroupWarmPool) *types.WarmPoolConfig {
+	if p == nil {
+		return nil
+	}
+	return &types.WarmPoolConfig{Enabled: p.Enabled, MaxGroupPreparedCapacity: p.MaxGroupPreparedCapacity, MinSize: p.MinSize,
+		PoolState: types.WarmPoolState(p.PoolState), ReuseOnScaleIn: p.ReuseOnScaleIn}
 }
 
 // requestTemplate names a template version: by id if it is known, for EKS

@@ -19,9 +19,7 @@ func (c *Cloud) createNodegroup(ctx context.Context, a plan.CreateNodegroup) err
 		ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(n.MinSize), MaxSize: aws.Int32(n.MaxSize), DesiredSize: aws.Int32(n.DesiredSize)},
 		UpdateConfig:  requestUpdateConfig(n.UpdateConfig), ClientRequestToken: stringOrNil(a.Token),
 	}
-	if n.NodeRepair != nil {
-		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: n.NodeRepair}
-	}
+	in.NodeRepairConfig, in.WarmPoolConfig = requestRepair(n.NodeRepair, n.RepairOptions), requestWarmPool(n.WarmPool)
 	if r := n.RemoteAccess; r != nil {
 		in.RemoteAccess = &types.RemoteAccessConfig{Ec2SshKey: stringOrNil(r.EC2SSHKey), SourceSecurityGroups: r.SourceSecurityGroups}
 	}
@@ -72,9 +70,7 @@ func (c *Cloud) updateNodegroupConfig(ctx context.Context, a plan.UpdateNodegrou
 	if a.UpdateConfig != nil {
 		in.UpdateConfig = requestUpdateConfig(*a.UpdateConfig)
 	}
-	if a.NodeRepair != nil {
-		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: a.NodeRepair}
-	}
+	in.NodeRepairConfig, in.WarmPoolConfig = requestRepair(a.NodeRepair, a.RepairOptions), requestWarmPool(a.WarmPool)
 	defer c.forgetNodegroup(a.NodegroupName)
 	out, err := c.eks.UpdateNodegroupConfig(ctx, in)
 	if err != nil {
@@ -86,7 +82,7 @@ func (c *Cloud) updateNodegroupConfig(ctx context.Context, a plan.UpdateNodegrou
 func (c *Cloud) updateNodegroupVersion(ctx context.Context, a plan.UpdateNodegroupVersion) (plan.Result, error) {
 	in := &eks.UpdateNodegroupVersionInput{
 		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: stringOrNil(a.Token),
-		Version: stringOrNil(a.Version), ReleaseVersion: stringOrNil(a.ReleaseVersion),
+		Version: stringOrNil(a.Version), ReleaseVersion: stringOrNil(a.ReleaseVersion), Force: a.Force,
 	}
 	if a.Template != nil {
 		in.LaunchTemplate = requestTemplate(*a.Template)

@@ -48,6 +48,8 @@ type Faults struct {
 	mu     sync.Mutex
 	armed  []*armedFault
 	launch []*LaunchFault
+
+	nodegroups []*NodegroupFault
 }
 
 type armedFault struct {
@@ -105,14 +107,14 @@ func (f *Faults) AddLaunch(fault LaunchFault) (remove func()) {
 func (f *Faults) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.armed, f.launch = nil, nil
+	f.armed, f.launch, f.nodegroups = nil, nil, nil
 }
 
 // Pending returns how many faults are armed.
 func (f *Faults) Pending() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.armed) + len(f.launch)
+	return len(f.armed) + len(f.launch) + len(f.nodegroups)
 }
 
 func (f *Faults) drop(armed *armedFault) {

@@ -50,6 +50,7 @@ type ngTarget struct {
 	Progress         time.Time
 	Batch            []string // members that end once the surge is in service
 	Started          bool
+	Force            bool
 }
 
 type taint struct {
@@ -142,6 +143,7 @@ func (ng *nodegroup) health(r *region) []healthIssue {
 	if ng.Status != eksActive && ng.Status != eksUpdating {
 		return issues
 	}
+	issues = append(issues, ng.scripted(r)...)
 	if g := ng.group(r); g == nil || g.Deleting {
 		issues = append(issues, healthIssue{"AutoScalingGroupNotFound", "We couldn't find the Auto Scaling group associated with the managed node group. You may be able to recreate an Auto Scaling group with the same settings to recover.", []string{ng.Group}})
 	}

@@ -8,6 +8,9 @@ import (
 // fails.
 const stallNodegroup = 10
 
+// eksNodeCreation is the code of an update whose nodes do not come up.
+const eksNodeCreation = "NodeCreationFailure"
+
 // stepNodegroup moves a nodegroup on and returns when to look again, 0 for never.
 func (r *region) stepNodegroup(c *eksCluster, ng *nodegroup) time.Duration {
 	soon := r.timings().InstancePending
@@ -74,24 +77,28 @@ func (r *region) stepVersion(ng *nodegroup, g *asgGroup) time.Duration {
 	soon := r.timings().InstancePending
 	next := ng.Next
 	if g == nil || g.Deleting {
-		r.failVersion(ng, nil, "AutoScalingGroup "+ng.Group+" was not found")
+		r.failVersion(ng, nil, eksNodeCreation, "AutoScalingGroup "+ng.Group+" was not found")
 		return 0
 	}
 	if !next.Started {
 		if message := r.beginVersion(ng, g); message != "" {
-			r.failVersion(ng, g, message)
+			r.failVersion(ng, g, eksNodeCreation, message)
 			return 0
 		}
 	}
 	switch {
 	case g.FailuresTotal > next.FailuresSeen+1:
-		r.failVersion(ng, g, "Couldn't proceed with upgrade process as new nodes are not joining node group "+ng.Name+": "+g.LastFailure)
+		r.failVersion(ng, g, eksNodeCreation, "Couldn't proceed with upgrade process as new nodes are not joining node group "+ng.Name+": "+g.LastFailure)
 		return 0
 	case r.now().Sub(next.Progress) > stallNodegroup*r.timings().NodegroupUpdate:
-		r.failVersion(ng, g, "Couldn't proceed with upgrade process as new nodes are not joining node group "+ng.Name)
+		r.failVersion(ng, g, eksNodeCreation, "Couldn't proceed with upgrade process as new nodes are not joining node group "+ng.Name)
 		return 0
 	case !g.settled():
 		return soon
+	}
+	if len(next.Batch) > 0 && !next.Force && ng.protected(r) {
+		r.failVersion(ng, g, "PodEvictionFailure", "Reached max retries while trying to evict pods from nodes in node group "+ng.Name)
+		return 0
 	}
 	for _, id := range next.Batch {
 		if m := g.member(id); m != nil && m.active() {
@@ -158,7 +165,7 @@ func (r *region) finishVersion(ng *nodegroup) {
 
 // failVersion ends a version update that cannot go on: the nodegroup is as it was
 // before, and so is what its group launches.
-func (r *region) failVersion(ng *nodegroup, g *asgGroup, message string) {
+func (r *region) failVersion(ng *nodegroup, g *asgGroup, code, message string) {
 	if g != nil {
 		g.Surge = 0
 		if ng.Next.Started {
@@ -167,5 +174,5 @@ func (r *region) failVersion(ng *nodegroup, g *asgGroup, message string) {
 		r.retryNow(g)
 	}
 	ng.Next = nil
-	ng.endUpdate(r, &updateError{"NodeCreationFailure", message, []string{ng.Group}})
+	ng.endUpdate(r, &updateError{code, message, []string{ng.Group}})
 }

@@ -53,7 +53,10 @@ func (r *region) targetOf(c *eksCluster, ng *nodegroup, in *updateVersionInput) 
 	if err != nil {
 		return nil, err
 	}
-	next := &ngTarget{Version: first(in.Version, ng.Version), Template: template}
+	next := &ngTarget{Version: first(in.Version, c.Version), Template: template, Force: in.Force}
+	if ng.CustomImage {
+		next.Version = ng.Version
+	}
 	imageID := ""
 	if ng.CustomImage {
 		if in.Version != "" || in.Release != "" {

@@ -149,8 +149,11 @@ type UpdateNodegroupConfig struct {
 	PutTaints                     []intent.Taint
 	RemoveTaints                  []intent.Taint
 	UpdateConfig                  *intent.UpdateConfig
-	NodeRepair                    *bool
-	Token                         string
+	// NodeRepair and RepairOptions are sent together, both whole.
+	NodeRepair    *bool
+	RepairOptions *intent.RepairOptions
+	WarmPool      *intent.NodegroupWarmPool
+	Token         string
 }
 
 // UpdateNodegroupVersion moves a nodegroup to a template version, a Kubernetes
@@ -160,7 +163,9 @@ type UpdateNodegroupVersion struct {
 	Template       *TemplateRef
 	Version        string
 	ReleaseVersion string
-	Token          string
+	// Force ends pods that a disruption budget protects.
+	Force bool
+	Token string
 }
 
 // TagNodegroup sets and removes tags of a nodegroup.

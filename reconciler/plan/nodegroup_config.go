@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"encoding/json"
 	"slices"
 	"sort"
 
@@ -33,13 +35,11 @@ func (c *computation) configStep(w wantNodegroup, have Nodegroup) []Step {
 	if len(u.PutTaints)+len(u.RemoveTaints) > 0 {
 		changes = append(changes, infraChange(pool, "taints", taintText(have.Taints), taintText(n.Taints)))
 	}
-	if have.UpdateConfig != n.UpdateConfig {
-		u.UpdateConfig = &n.UpdateConfig
-		changes = append(changes, infraChange(pool, "updateConfig", updateText(have.UpdateConfig), updateText(n.UpdateConfig)))
-	}
-	if n.NodeRepair != nil && (have.NodeRepair == nil && *n.NodeRepair || have.NodeRepair != nil && *have.NodeRepair != *n.NodeRepair) {
-		u.NodeRepair = n.NodeRepair
-		changes = append(changes, infraChange(pool, "nodeRepairConfig.enabled", have.NodeRepair != nil && *have.NodeRepair, *n.NodeRepair))
+	c.updateConfig(w, have, &u, &changes)
+	c.nodeRepair(w, have, &u, &changes)
+	if p := n.WarmPool; p != nil && !sameWarmPool(p, have.WarmPool) {
+		u.WarmPool = p
+		changes = append(changes, optionsChange(pool, "warmPoolConfig", have.WarmPool, p))
 	}
 	if len(changes) == 0 {
 		return nil
@@ -123,4 +123,80 @@ func updateText(u intent.UpdateConfig) any {
 		return itoa(u.MaxUnavailablePercentage) + "%"
 	}
 	return u.MaxUnavailable
+}
+
+// updateConfig is sent whole; the strategy that nobody wrote stays.
+func (c *computation) updateConfig(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+	want, got := w.pool.Nodegroup.UpdateConfig, have.UpdateConfig
+	if strategy := want.UpdateStrategy; strategy == "" {
+		want.UpdateStrategy = got.UpdateStrategy
+	} else if from := cmpOr(got.UpdateStrategy, "DEFAULT"); from != strategy {
+		*changes = append(*changes, optionsChange(w.pool, "updateConfig.updateStrategy", from, strategy))
+	} else {
+		got.UpdateStrategy = strategy // EKS leaves its default out
+	}
+	if want == got {
+		return
+	}
+	u.UpdateConfig = &want
+	if from, to := updateText(got), updateText(want); from != to {
+		*changes = append(*changes, infraChange(w.pool, "updateConfig", from, to))
+	}
+}
+
+// nodeRepair is sent whole: what nobody wrote of it stays.
+func (c *computation) nodeRepair(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+	n := w.pool.Nodegroup
+	on, options := have.NodeRepair != nil && *have.NodeRepair, have.RepairOptions
+	before := len(*changes)
+	if n.NodeRepair != nil && *n.NodeRepair != on {
+		*changes = append(*changes, infraChange(w.pool, "nodeRepairConfig.enabled", on, *n.NodeRepair))
+		on = *n.NodeRepair
+	}
+	if want := n.RepairOptions; want != nil {
+		if got := cmp.Or(options, &intent.RepairOptions{}); string(canonical(got)) != string(canonical(want)) {
+			*changes = append(*changes, optionsChange(w.pool, "nodeRepairConfig", got, want))
+		}
+		options = want
+	}
+	if len(*changes) > before {
+		u.NodeRepair, u.RepairOptions = &on, options
+	}
+}
+
+// sameWarmPool compares with EKS's defaults filled in: none at all, stopped
+// instances, no reuse.
+func sameWarmPool(want, have *intent.NodegroupWarmPool) bool {
+	return string(canonical(warmPoolOf(want))) == string(canonical(warmPoolOf(have)))
+}
+
+func warmPoolOf(p *intent.NodegroupWarmPool) intent.NodegroupWarmPool {
+	if p == nil || p.Enabled == nil || !*p.Enabled {
+		return intent.NodegroupWarmPool{}
+	}
+	out := *p
+	no, zero := false, int32(0)
+	out.PoolState = cmpOr(out.PoolState, "STOPPED")
+	out.MinSize, out.ReuseOnScaleIn = cmp.Or(out.MinSize, &zero), cmp.Or(out.ReuseOnScaleIn, &no)
+	return out
+}
+
+// optionsChange is a change of what the pool's PoolOptions say.
+func optionsChange(pool *intent.Pool, field string, from, to any) Change {
+	at := intent.Path{"nodegroup"}.Join(fieldPath(field)...)
+	return Change{Field: at.String(), From: valueJSON(from), To: valueJSON(to), Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}
+}
+
+// valueJSON turns what is no scalar into the JSON value that a Change holds.
+func valueJSON(v any) any {
+	switch v := v.(type) {
+	case string, bool, nil:
+		return v
+	default:
+		var out any
+		if err := json.Unmarshal(canonical(v), &out); err != nil {
+			panic("valueJSON: " + err.Error()) // canonical writes JSON
+		}
+		return out
+	}
 }

@@ -43,7 +43,7 @@ func (c *computation) newNodegroup(w wantNodegroup, name string, old *Nodegroup)
 		NodegroupName: NodegroupName{Cluster: n.ClusterName, Name: name},
 		NodeRole:      w.role, SubnetIDs: w.subnets, MinSize: minSize, MaxSize: maxSize, DesiredSize: desired,
 		CapacityType: n.CapacityType, Labels: n.Labels, Taints: n.Taints, UpdateConfig: n.UpdateConfig,
-		NodeRepair: n.NodeRepair, Tags: w.tags(c.in.Policy),
+		NodeRepair: n.NodeRepair, RepairOptions: n.RepairOptions, WarmPool: n.WarmPool, Tags: w.tags(c.in.Policy),
 	}
 	// EKS refuses what the template's image or body already decides
 	// (CreateNodegroup's documentation of amiType, version and diskSize).

@@ -12,6 +12,7 @@ type immutable struct {
 	field string
 	// path is the manifest field.
 	path     intent.Path
+	object   intent.ObjectRef
 	from, to string
 }
 
@@ -22,7 +23,7 @@ func (w wantNodegroup) immutables(have Nodegroup) []immutable {
 	var out []immutable
 	differ := func(field, from, to string) {
 		path := intent.Path{"spec"}.Join(fieldPath(field)...)
-		out = append(out, immutable{field: field, path: path, from: from, to: to})
+		out = append(out, immutable{field: field, path: path, object: w.pool.Infrastructure, from: from, to: to})
 	}
 	if subnets := w.writtenSubnets(); len(subnets) > 0 && !slices.Equal(have.SubnetIDs, subnets) {
 		differ("subnetIDs", join(have.SubnetIDs), join(subnets))
@@ -41,7 +42,7 @@ func (w wantNodegroup) immutables(have Nodegroup) []immutable {
 		return out
 	}
 	if f := w.pool.ForeignTemplate; f != nil && have.Template.ID != w.version.template.ID {
-		out = append(out, immutable{field: "launch template", path: f.NameField, from: have.Template.Name, to: w.version.template.Name})
+		out = append(out, immutable{field: "launch template", path: f.NameField, object: w.pool.Infrastructure, from: have.Template.Name, to: w.version.template.Name})
 	} else if w.hasTemplate && f == nil && (w.version.found && have.Template.ID != w.version.template.ID || !w.version.found) {
 		to := w.version.ref.Name
 		if to == have.Template.Name {
@@ -50,7 +51,11 @@ func (w wantNodegroup) immutables(have Nodegroup) []immutable {
 		differ("awsLaunchTemplate.name", have.Template.Name, to)
 	}
 	if types := w.instanceTypes(); len(types) > 0 && !slices.Equal(have.InstanceTypes, types) {
-		differ("instanceType", join(have.InstanceTypes), join(types))
+		if len(n.InstanceTypes) > 0 {
+			out = append(out, immutable{field: "nodegroup.instanceTypes", path: intent.Path{"spec", "nodegroup", "instanceTypes"}, object: w.pool.Options, from: join(have.InstanceTypes), to: join(types)})
+		} else {
+			differ("instanceType", join(have.InstanceTypes), join(types))
+		}
 	}
 	if w.version.foreign && !w.hasImage && have.AMIType == customImage {
 		differ("amiType", have.AMIType, cmpOr(n.AMIType, "an image of EKS"))

@@ -179,7 +179,7 @@ func (c *computation) usableByNodegroup(pool *intent.Pool, t *ForeignTemplate) {
 			c.notUsable(pool, t, nil, "EKS takes no launch template that has "+member.what, "")
 		}
 	}
-	if d.InstanceType != "" && n.InstanceType != "" {
+	if d.InstanceType != "" && (n.InstanceType != "" || len(n.InstanceTypes) > 0) {
 		c.notUsable(pool, t, intent.Path{"spec", "instanceType"}, "it names the instance type "+d.InstanceType+", and EKS takes none beside it", "remove spec.instanceType, or make a version without one")
 	}
 	switch image := t.Image != nil; {

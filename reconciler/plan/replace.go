@@ -178,7 +178,7 @@ func (c *computation) replace(w wantNodegroup, standing []Nodegroup, differs []i
 func replaceChanges(w wantNodegroup, old, ng Nodegroup, differs []immutable) []Change {
 	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
 	for _, d := range differs {
-		changes = append(changes, Change{Field: d.field, From: orNil(d.from), To: orNil(d.to), Object: w.pool.Infrastructure, Path: d.path})
+		changes = append(changes, Change{Field: d.field, From: orNil(d.from), To: orNil(d.to), Object: d.object, Path: d.path})
 	}
 	if w.hasTemplate && !w.version.resolves(old.Template) {
 		changes = append(changes, versionChanges(w.pool, old.Template, w.version)...)

@@ -222,6 +222,8 @@ type Nodegroup struct {
 	Taints          []intent.Taint // sorted by key, then effect
 	UpdateConfig    intent.UpdateConfig
 	NodeRepair      *bool
+	RepairOptions   *intent.RepairOptions // nil where all is EKS's default
+	WarmPool        *intent.NodegroupWarmPool
 	RemoteAccess    *intent.RemoteAccess
 	Template        TemplateRef // zero without a launch template
 	Tags            map[string]string

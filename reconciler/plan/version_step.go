@@ -15,7 +15,7 @@ import (
 // newest release where a call names none, so a pinned one is always named.
 func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 	pool, n := w.pool, w.pool.Nodegroup
-	u := UpdateNodegroupVersion{NodegroupName: have.NodegroupName}
+	u := UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: n.Force}
 	var changes []Change
 	if w.hasTemplate && !w.version.resolves(have.Template) {
 		u.Template = &w.version.ref
@@ -26,6 +26,8 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 		if !ok {
 			return nil
 		}
+		// EKS goes to the control plane's version where a call names none.
+		u.Version = have.Version
 		if next != "" {
 			u.Version = next
 			changes = append(changes, versionChange(pool, have.Version, next))

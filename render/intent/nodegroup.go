@@ -37,6 +37,12 @@ type Nodegroup struct {
 	UpdateConfig       UpdateConfig `json:"updateConfig"`
 	// NodeRepair is nil where not written.
 	NodeRepair *bool `json:"nodeRepair,omitempty"`
+	// RepairOptions are held whole where they are written.
+	RepairOptions *RepairOptions `json:"repairOptions,omitempty"`
+	// WarmPool is nil where not written.
+	WarmPool *NodegroupWarmPool `json:"warmPool,omitempty"`
+	// Force has version updates end pods that a disruption budget protects.
+	Force bool `json:"force,omitempty"`
 	// LifecycleHooks are those of the group behind the nodegroup, sorted by name.
 	LifecycleHooks []LifecycleHook   `json:"lifecycleHooks,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
@@ -55,8 +61,38 @@ type RemoteAccess struct {
 	SourceSecurityGroups []string `json:"sourceSecurityGroups,omitempty"`
 }
 
-// UpdateConfig holds exactly one of the two, the other being 0.
+// UpdateConfig holds exactly one of the two numbers, the other being 0.
 type UpdateConfig struct {
 	MaxUnavailable           int32 `json:"maxUnavailable,omitempty"`
 	MaxUnavailablePercentage int32 `json:"maxUnavailablePercentage,omitempty"`
+	// UpdateStrategy is DEFAULT or MINIMAL, empty where not written.
+	UpdateStrategy string `json:"updateStrategy,omitempty"`
+}
+
+// RepairOptions are EKS's node repair beyond whether it is on; 0 is EKS's default.
+type RepairOptions struct {
+	MaxParallelNodesRepairedCount       int32            `json:"maxParallelNodesRepairedCount,omitempty"`
+	MaxParallelNodesRepairedPercentage  int32            `json:"maxParallelNodesRepairedPercentage,omitempty"`
+	MaxUnhealthyNodeThresholdCount      int32            `json:"maxUnhealthyNodeThresholdCount,omitempty"`
+	MaxUnhealthyNodeThresholdPercentage int32            `json:"maxUnhealthyNodeThresholdPercentage,omitempty"`
+	NodeRepairConfigOverrides           []RepairOverride `json:"nodeRepairConfigOverrides,omitempty"`
+}
+
+// RepairOverride says what EKS does about one condition of a node, and after how
+// many minutes.
+type RepairOverride struct {
+	MinRepairWaitTimeMins   int32  `json:"minRepairWaitTimeMins"`
+	NodeMonitoringCondition string `json:"nodeMonitoringCondition"`
+	NodeUnhealthyReason     string `json:"nodeUnhealthyReason"`
+	RepairAction            string `json:"repairAction"`
+}
+
+// NodegroupWarmPool is the warm pool of a nodegroup; members that are nil or empty
+// have EKS's default.
+type NodegroupWarmPool struct {
+	Enabled                  *bool  `json:"enabled,omitempty"`
+	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity,omitempty"`
+	MinSize                  *int32 `json:"minSize,omitempty"`
+	PoolState                string `json:"poolState,omitempty"`
+	ReuseOnScaleIn           *bool  `json:"reuseOnScaleIn,omitempty"`
 }

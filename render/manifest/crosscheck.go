@@ -47,7 +47,7 @@ func crossCheckNodegroup(r reporter, s *AWSManagedMachinePoolSpec, amiTypeWritte
 	}
 	types := nodegroupTypes(s)
 	checkKnownTypes(r, types)
-	checkAMIType(r, s, types, amiTypeWritten)
+	checkAMIType(r, r.ref, s, types, amiTypeWritten)
 }
 
 // crossCheck checks a derived pool against its cluster and its bootstrap

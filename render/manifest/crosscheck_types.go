@@ -105,7 +105,7 @@ func (t amiType) architecture() string {
 // run on. EKS answers such a request with "is not a valid instance type for
 // requested amiType" (CreateNodegroup). It does not count where the launch
 // template brings an image, for then no amiType is sent.
-func checkAMIType(r reporter, s *AWSManagedMachinePoolSpec, types []typeField, written bool) {
+func checkAMIType(r reporter, pool intent.ObjectRef, s *AWSManagedMachinePoolSpec, types []typeField, written bool) {
 	want := s.AMIType.architecture()
 	if want == "" || managedImage(s) {
 		return
@@ -125,7 +125,7 @@ func checkAMIType(r reporter, s *AWSManagedMachinePoolSpec, types []typeField, w
 			f.Detail = "write spec.amiType: AL2023_ARM_64_STANDARD, or another instance type"
 		}
 		if written {
-			f.Related = []RelatedField{{Ref: r.ref, Path: path("spec", "amiType"), Message: "the kind of image"}}
+			f.Related = []RelatedField{{Ref: pool, Path: path("spec", "amiType"), Message: "the kind of image"}}
 		}
 		r.to.add(f)
 	}

@@ -7,10 +7,10 @@ import "github.com/weir-gitops/weir/render/intent"
 // manifests stay valid for CAPA. Fields have the names of AWS's API in lower
 // camel case.
 type PoolOptionsSpec struct {
-	PoolRef          PoolReference    `json:"poolRef" check:"required"`
-	LaunchTemplate   *TemplateOptions `json:"launchTemplate"`
-	AutoScalingGroup *GroupOptions    `json:"autoScalingGroup"`
-	Nodegroup        Anything         `json:"nodegroup" later:"true"`
+	PoolRef          PoolReference     `json:"poolRef" check:"required"`
+	LaunchTemplate   *TemplateOptions  `json:"launchTemplate"`
+	AutoScalingGroup *GroupOptions     `json:"autoScalingGroup"`
+	Nodegroup        *NodegroupOptions `json:"nodegroup"`
 }
 
 // PoolReference names a pool in the namespace of the object that refers to it.

@@ -106,6 +106,7 @@ func (b *builder) applyPoolOptions(d *draft) {
 	d.Options = o.ref()
 	b.applyTemplateOptions(d, o)
 	b.applyGroupOptions(d, o)
+	b.applyNodegroupOptions(d, o)
 }
 
 // applyTemplateOptions adds what the options say of the pool's launch template.

@@ -11,6 +11,7 @@ import (
 // themselves: RequestLaunchTemplateData in its API reference.
 func checkPoolOptions(o *object[PoolOptionsSpec], r reporter) {
 	checkGroupOptions(r, o.Spec.AutoScalingGroup)
+	checkNodegroupOptions(r, o.Spec.Nodegroup)
 	t := o.Spec.LaunchTemplate
 	if t == nil {
 		return

@@ -46,7 +46,7 @@ func TestPoolOptionsRules(t *testing.T) {
 			[]string{"exclusive capacityReservationSpecification.capacityReservationTarget.capacityReservationResourceGroupArn - AWSMachinePool spec.awsLaunchTemplate.capacityReservationId"}},
 		"hibernating enclaves": {group, "enclaveOptions: {enabled: true}", "launchTemplate: {hibernationOptions: {configured: true}}",
 			[]string{"exclusive hibernationOptions.configured - AWSMachinePool spec.awsLaunchTemplate.enclaveOptions.enabled"}},
-		"not yet":                    {group, "", "nodegroup: {}", []string{"not-supported spec.nodegroup"}},
+		"a nodegroup of a group":     {group, "", "nodegroup: {}", []string{"not-allowed spec.nodegroup"}},
 		"ended services":             {group, "", "launchTemplate: {elasticGpuSpecifications: [{type: x}]}", []string{"unknown-field elasticGpuSpecifications"}},
 		"a fixed address":            {group, "", "launchTemplate: {networkInterfaces: [{deviceIndex: 0, privateIpAddress: 10.0.0.4}]}", []string{"unknown-field networkInterfaces[0].privateIpAddress"}},
 		"no primary interface":       {group, "", "launchTemplate: {networkInterfaces: [{deviceIndex: 1}]}", []string{"incomplete networkInterfaces"}},
