@@ -56,12 +56,14 @@ type computation struct {
 	shared map[string]*sharedTemplate
 	// blocked is set once the current pool has an error: none of its steps stand.
 	blocked bool
-	// adopts says that the current pool takes something over.
 	// homes are the nodegroups that are what Git wants, by pool; replaces names the
 	// pool whose nodegroup is being replaced, by EKS cluster.
 	homes    map[string]NodegroupName
 	replaces map[string]string
-	adopts   bool
+	// moved says, by pool, which launch templates that it brings along have moved.
+	moved map[string]string
+	// adopts says that the current pool takes something over.
+	adopts bool
 }
 
 // pool plans one pool: template first, then what uses it.

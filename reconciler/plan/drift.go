@@ -34,7 +34,10 @@ func (s Settled) same(pool *intent.Pool, answers Answers) bool {
 	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
 		return false
 	}
-	return !slices.ContainsFunc(pool.Lookups(), func(l intent.Lookup) bool { return !reflect.DeepEqual(s.Answers[l], answers[l]) })
+	return !slices.ContainsFunc(pool.Lookups(), func(l intent.Lookup) bool {
+		// A launch template that the pool brings along is itself what drifts.
+		return l.Kind != intent.TemplateByName && l.Kind != intent.TemplateByID && !reflect.DeepEqual(s.Answers[l], answers[l])
+	})
 }
 
 // SettledKey is a pool's key in Memory.Settled.
@@ -157,6 +160,9 @@ func (c *computation) tellDrift(pool *intent.Pool) {
 
 // cause asks AWS's scaling activities why sizes or machines of a group differ.
 func (c *computation) cause(s *Step) Drift {
+	if moved := c.moved[s.Pool]; moved != "" && s.Verb == Rollout {
+		return Drift{Cause: moved}
+	}
 	tells := activityOf(*s, c.in.State)
 	if tells == nil {
 		return Drift{}

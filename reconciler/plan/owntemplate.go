@@ -118,8 +118,15 @@ func (c *computation) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t 
 	if n == 0 || n == t.Version {
 		return
 	}
-	c.note(diag.Info, pool, f.Field(), "template-moved",
-		alias+" of the launch template "+t.Name+" is version "+itoa(t.Version)+" now, and the pool has version "+itoa(n), "")
+	is := alias + " of the launch template " + t.Name + " is version " + itoa(t.Version) + " now"
+	c.note(diag.Info, pool, f.Field(), "template-moved", is+", and the pool has version "+itoa(n), "")
+	if c.moved == nil {
+		c.moved = map[string]string{}
+	}
+	if before := c.moved[pool.Key.String()]; before != "" {
+		is = before + ", " + is
+	}
+	c.moved[pool.Key.String()] = is
 }
 
 // foreignField is the manifest field that a question about a foreign template

@@ -69,6 +69,33 @@ func TestAPoolThatBringsItsTemplate(t *testing.T) {
 	}
 }
 
+// A moved template is drift: nothing in Git asked for it. Its cause is known
+// without a look at the scaling activities.
+func TestAMovedTemplateIsDrift(t *testing.T) {
+	m, pool := newModel(), brings(groupPool("web", "", 3), intent.LatestVersion)
+	in := answering(testInput(pool), golden(3))
+	converge(t, m, in)
+	p, full := m.pass(t, in)
+	settled := map[string]Settled{}
+	Settle(settled, nil, full, Statuses(full, p))
+	moved := answering(testInput(pool), golden(4))
+	moved.Memory.Settled = settled
+	p, _ = m.pass(t, moved)
+	if len(p.Steps) != 1 || p.Steps[0].Drift == nil || p.Steps[0].Drift.Cause != "$Latest of the launch template golden is version 4 now" {
+		t.Fatalf("steps %+v", p.Steps)
+	}
+	if !slices.Contains(codes(p), "drift") {
+		t.Errorf("diagnostics %v", codes(p))
+	}
+	// A change of Git is none.
+	pool.Group.DefaultCooldown = 1
+	changed := answering(testInput(pool), golden(4))
+	changed.Memory.Settled = map[string]Settled{SettledKey("blue", "default/web"): {Pool: &intent.Pool{}, Answers: in.Answers}}
+	if p, _ = m.pass(t, changed); slices.Contains(codes(p), "drift") {
+		t.Errorf("with a change in Git: %v", codes(p))
+	}
+}
+
 // Held rollouts of a foreign template are held like any other.
 func TestAMovedTemplateOfAPausedPoolIsShownAndHeld(t *testing.T) {
 	m, pool := newModel(), brings(groupPool("web", "", 3), intent.LatestVersion)
