@@ -53,8 +53,9 @@ func (k *pgpKeys) add(data []byte) error {
 	return nil
 }
 
-// verify checks a detached signature. A key counts if it was valid when the
-// signature was made; a revoked one by its reason.
+// verify checks a detached signature. A key counts if it has not expired, or had
+// not when the signature was made: commits stay signed though their key ran out.
+// A revoked key never counts, nor one that is taken out of the file.
 func (k *pgpKeys) verify(o Object) (string, error) {
 	if len(k.ring) == 0 {
 		return "", errors.New("it is signed with PGP, and verify.pgp names no keys")
@@ -71,7 +72,13 @@ func (k *pgpKeys) verify(o Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	entity, err := openpgp.CheckDetachedSignature(&k.ring, bytes.NewReader(o.Payload), bytes.NewReader(data), &packet.Config{Time: func() time.Time { return made }})
+	check := func(at time.Time) (*openpgp.Entity, error) {
+		return openpgp.CheckDetachedSignature(&k.ring, bytes.NewReader(o.Payload), bytes.NewReader(data), &packet.Config{Time: func() time.Time { return at }})
+	}
+	entity, err := check(time.Now())
+	if errors.Is(err, pgperrors.ErrKeyExpired) {
+		entity, err = check(made)
+	}
 	switch {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		return "", fmt.Errorf("it is signed with PGP key %s, which verify.pgp does not hold", key)

@@ -73,6 +73,17 @@ func (r *Repo) env() []string {
 
 func (r *Repo) run(dir string, stdin []byte, args ...string) string {
 	r.t.Helper()
+	return strings.TrimSpace(string(r.output(dir, stdin, args...)))
+}
+
+// raw runs git in the repository and gives its output as it is.
+func (r *Repo) raw(args ...string) []byte {
+	r.t.Helper()
+	return r.output(r.dir, nil, args...)
+}
+
+func (r *Repo) output(dir string, stdin []byte, args ...string) []byte {
+	r.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, r.env(), bytes.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
@@ -80,7 +91,7 @@ func (r *Repo) run(dir string, stdin []byte, args ...string) string {
 	if err := cmd.Run(); err != nil {
 		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
-	return strings.TrimSpace(stdout.String())
+	return stdout.Bytes()
 }
 
 // Dir is the path of the bare repository.
