@@ -296,6 +296,9 @@ func (d *draft) ownTemplate(m Meta, types []typeField) bool {
 // that launch from them, now that the PoolOptions has added its own: an override
 // with a template or an image of its own does not.
 func (d *draft) foreignTypes() {
+	if d.ForeignTemplate != nil && d.Nodegroup != nil && len(d.Nodegroup.InstanceTypes) > 0 {
+		d.ForeignTemplate.Lookup.InstanceType = intent.JoinList(d.Nodegroup.InstanceTypes)
+	}
 	if d.ForeignTemplate == nil || d.Group == nil || d.Group.MixedInstancesPolicy == nil {
 		return
 	}

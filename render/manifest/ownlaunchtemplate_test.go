@@ -149,6 +149,11 @@ func TestOwnLaunchTemplateWithOptions(t *testing.T) {
 	if len(p.ForeignOverrides) != 0 || p.ForeignTemplate.Lookup.InstanceType != "m5.large" {
 		t.Errorf("overrides %+v, template %+v", p.ForeignOverrides, p.ForeignTemplate)
 	}
+	p = one(t, machinePool("AWSManagedMachinePool", "", noBootstrap), eksCluster, keyed(managedPool("scaling: {minSize: 1}"), "annotations: {"+key+"name: golden}"),
+		options("o", "AWSManagedMachinePool", "nodegroup: {instanceTypes: [m5.large, c5.large]}"))
+	if got := p.ForeignTemplate.Lookup.InstanceType; got != "c5.large,m5.large" {
+		t.Errorf("a nodegroup's types %q", got)
+	}
 }
 
 // A capacity type makes a policy where there is none, and keeps what else one says.
