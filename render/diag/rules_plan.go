@@ -58,6 +58,7 @@ var planRules = []rule{
 	{"rollout-failed", "e", "an instance refresh failed", "Mend what the message names; a change of the pool tries again."},
 	{"rollout-incomplete", "w", "a refresh succeeded and left instances on an older version", "End standby or protected instances by hand: a refresh leaves them alone."},
 	{"root-volume-too-small", "e", "the root volume is smaller than the image's snapshot", "Write a size of at least what the message names."},
+	{"suspended", "i", "somebody suspended a target or a pool for a while", "Nothing is to be done; weir resume ends it earlier."},
 	{"template-moved", "i", "somebody made a version of a launch template that a pool brings along, or another one its default", "Nothing is to be done: it is rolled out; write the version's number to stay on it."},
 	{"template-not-usable", "e", "what a launch template holds that a pool brings along does not go with the pool", "Make a version of the launch template without it, or change the pool as the message says."},
 	{"unknown-source", "w", "resources belong to a repository that this weir does not follow", "Add the source to the configuration, or hand the resources over."},

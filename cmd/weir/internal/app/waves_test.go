@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
@@ -268,4 +270,34 @@ func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestAnApprovalOutlivesARestart approves while nothing runs, and has a grant that
+// was begun just before the process ended.
+func TestAnApprovalOutlivesARestart(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		w := newWorld(t, quickAWS())
+		w.extra = "  apply: as-reviewed\n"
+		w.repo.Write(fleetOf("m5.large", "prod"))
+		first := w.repo.Commit("first")
+		a, stop := w.start()
+		p := heldBy(t, a, "prod", first, plan.HeldApproval, "weir approve ")
+		dir := a.state.Dir
+		stop()
+		db, err := state.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		book := control.NewBook(db, time.Now)
+		approval, err := book.Approve(p.Digest(), "ann")
+		if err == nil && begun {
+			err = book.Use(approval, []control.Grant{{Approval: approval, Target: "prod", Revision: first, Owners: []string{"default/prod-web"}}})
+		}
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		a, stop = w.start()
+		targetConverged(t, a, "prod", first)
+		stop()
+	}
 }

@@ -247,6 +247,12 @@ func TestGatesOfATarget(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got.Gates); diff != "" || got.Suspended != tc.suspended {
 			t.Errorf("%s: suspended %v (-want +got):\n%s", name, got.Suspended, diff)
 		}
+		// Made again of the same render, it is said once.
+		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, nil, now)
+		told := batches[0].Targets[0].Diagnostics
+		if suspended := tc.want.Suspended != "" || tc.want.Pools != nil; (len(told) == 1) != suspended || suspended && told[0].Code != "suspended" {
+			t.Errorf("%s: it is said %v", name, told)
+		}
 	}
 }
 

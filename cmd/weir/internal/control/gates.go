@@ -1,12 +1,14 @@
 package control
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 // Before is what a pass knows of the passes before it.
@@ -44,11 +46,13 @@ func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, f
 		case s.Target != d.Policy.Target:
 		case s.Pool == "":
 			d.Policy.Suspended, g.Suspended = true, s.Text()
+			tell(d, "the target is "+s.Text())
 		default:
 			if g.Pools == nil {
 				g.Pools = map[string]string{}
 			}
 			g.Pools[s.Pool] = s.Text()
+			tell(d, "the pool "+s.Pool+" is "+s.Text())
 		}
 	}
 	for _, have := range r.Grants {
@@ -62,6 +66,15 @@ func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, f
 	if len(c.Windows) > 0 && !overridden(r, d.Policy.Target) {
 		g.Window = windowText(c.Windows, now)
 	}
+}
+
+// tell has the report say what is suspended, also while there is nothing to hold.
+func tell(d *reconciler.Desired, what string) {
+	said := diag.Diagnostic{Severity: diag.Info, Code: "suspended", Summary: what}
+	if slices.ContainsFunc(d.Diagnostics, func(have diag.Diagnostic) bool { return have.Summary == what }) {
+		return // a command makes several passes of one render
+	}
+	d.Diagnostics = append(slices.Clone(d.Diagnostics), said)
 }
 
 func overridden(r Records, target string) bool {
