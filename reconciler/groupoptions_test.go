@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +72,8 @@ var groupOptions = []struct {
 	{name: "requirements", options: "mixedInstancesPolicy:\n  overrides:\n  - instanceRequirements: {vCpuCount: {min: 2, max: 4}, memoryMiB: {min: 4096}, memoryGiBPerVCpu: {min: 1.5},\n" +
 		"      cpuManufacturers: [intel, amd], burstablePerformance: excluded, requireHibernateSupport: false, spotMaxPricePercentageOverLowestPrice: 50}",
 		want: `{"MixedInstancesPolicy.InstancesDistribution.OnDemandAllocationStrategy": "lowest-price"}`},
+	{name: "vCPUs", options: "desiredCapacityType: vcpu\nmixedInstancesPolicy: {overrides: [{instanceRequirements: {vCpuCount: {min: 2}, memoryMiB: {min: 0}}}]}", want: `{"DesiredCapacityType": "vcpu"}`},
+	{name: "weights that reach further", pool: "", options: "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: '2'}]}", want: `{"DesiredCapacity": 2}`},
 	{name: "a template and an image for a type", options: "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large, launchTemplateSpecification: {launchTemplateName: theirs, version: '1'}}, {instanceType: m5.xlarge, imageId: $I}]}",
 		want: `{"MixedInstancesPolicy.LaunchTemplate.Overrides": [{"InstanceType": "m5.large"}, {"InstanceType": "m6g.large", "LaunchTemplateSpecification": {"LaunchTemplateName": "theirs", "Version": "1"}}, {"InstanceType": "m5.xlarge", "ImageId": "$I"}]}`},
 }
@@ -193,4 +198,85 @@ func TestGroupOptionsLater(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a rollout would leave alone comes with it: preferences are sent as they
+// were written, and a refresh that was tried with others is tried again.
+func TestRefreshOptions(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", w.withGroupOptions("", "")))
+	const options = "refreshPreferences: {checkpointPercentages: [50, 100], checkpointDelay: 10, bakeTime: 5, autoRollback: true, scaleInProtectedInstances: Refresh, standbyInstances: Terminate, skipMatching: true}"
+	const instanceTypes = "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m5.xlarge}]}"
+	blue := target("blue", w.withGroupOptions("", options+"\n"+instanceTypes))
+	for _, o := range w.must(reconciler.Apply, blue)[0].Outcomes {
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+	}
+	out, err := w.groups().DescribeInstanceRefreshes(context.Background(), &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String("web")})
+	if err != nil || len(out.InstanceRefreshes) != 1 {
+		t.Fatalf("refreshes %v, %v", out, err)
+	}
+	var got, want any
+	remarshal(t, out.InstanceRefreshes[0].Preferences, &got)
+	if err := json.Unmarshal([]byte(`{"CheckpointPercentages": [50, 100], "CheckpointDelay": 10, "MinHealthyPercentage": 90, "BakeTime": 5, "AutoRollback": true, "ScaleInProtectedInstances": "Refresh",
+		"StandbyInstances": "Terminate", "SkipMatching": true}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, compact(got)); d != "" {
+		t.Errorf("preferences (-want +got):\n%s", d)
+	}
+	w.settle(blue)
+	w.stillAndSilent(blue)
+}
+
+// A warm pool goes where Git says so, and stays where Git says nothing any more.
+func TestWarmPoolGoesByWordOnly(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", w.withGroupOptions("", "warmPool: {minSize: 1}\nhealthCheckType: ELB")))
+	plain := target("blue", w.withGroupOptions("", ""))
+	w.settle(plain)
+	w.groupHolds("web", `{"WarmPoolConfiguration.MinSize": 1, "HealthCheckType": "ELB"}`)
+	none := target("blue", w.withGroupOptions("", "deleteWarmPool: true"))
+	w.settle(none)
+	w.clock.Advance(time.Minute)
+	w.stillAndSilent(none)
+	w.groupHolds("web", `{"WarmPoolConfiguration": null}`)
+}
+
+// The settings of the pool itself are held as well.
+func TestPoolSettingsAreUpdated(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", w.withGroupOptions("defaultCoolDown: 60s\ndefaultInstanceWarmup: 30s", "")))
+	w.groupHolds("web", `{"DefaultCooldown": 60, "DefaultInstanceWarmup": 30, "CapacityRebalance": false}`)
+	blue := target("blue", w.withGroupOptions("defaultCoolDown: 90s\ndefaultInstanceWarmup: 45s\ncapacityRebalance: true", ""))
+	w.srv.ResetCalls()
+	w.settle(blue)
+	if _, writes := w.calls(); writes != 1 {
+		t.Errorf("writes %v, want one", w.srv.CallCounts())
+	}
+	w.stillAndSilent(blue)
+	w.groupHolds("web", `{"DefaultCooldown": 90, "DefaultInstanceWarmup": 45, "CapacityRebalance": true}`)
+}
+
+// What somebody sets by hand is put right where Git declares it, and left alone
+// where it does not.
+func TestGroupOptionsDrift(t *testing.T) {
+	w := newWorld(t)
+	blue := target("blue", w.withGroupOptions("", "healthCheckType: ELB\ntargetGroupARNs: [$TA]\nterminationPolicies: [OldestInstance]\nmetricsCollection: {metrics: [GroupMinSize]}\nwarmPool: {minSize: 1}"))
+	w.settle(blue)
+	ctx, name := context.Background(), aws.String("web")
+	w.check(w.groups().UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: name, HealthCheckType: aws.String("EC2"), TerminationPolicies: []string{"Default"}, HealthCheckGracePeriod: aws.Int32(77),
+	}))
+	w.check(w.groups().AttachTrafficSources(ctx, &autoscaling.AttachTrafficSourcesInput{AutoScalingGroupName: name, TrafficSources: []astypes.TrafficSourceIdentifier{
+		{Identifier: aws.String(w.fill("$TB"))}, {Identifier: aws.String(latticeGroup)},
+	}}))
+	w.check(w.groups().EnableMetricsCollection(ctx, &autoscaling.EnableMetricsCollectionInput{AutoScalingGroupName: name, Granularity: aws.String("1Minute")}))
+	w.check(w.groups().PutWarmPool(ctx, &autoscaling.PutWarmPoolInput{AutoScalingGroupName: name, MinSize: aws.Int32(3)}))
+	w.settle(blue)
+	w.stillAndSilent(blue)
+	w.groupHolds("web", `{"HealthCheckType": "ELB", "TerminationPolicies": ["OldestInstance"], "HealthCheckGracePeriod": 77, "TargetGroupARNs": ["$TA"], "WarmPoolConfiguration.MinSize": 1,
+		"EnabledMetrics": [{"Metric": "GroupMinSize", "Granularity": "1Minute"}],
+		"TrafficSources": [{"Identifier": "$TA", "Type": "elbv2"}, {"Identifier": "$L", "Type": "vpc-lattice"}]}`)
 }

@@ -26,6 +26,7 @@ const (
 	DeleteVersions     Capability = "delete-versions"       // DeleteLaunchTemplateVersions
 	GroupChecks        Capability = "group-checks"          // Auto Scaling refuses what contradicts itself, and names that are taken
 	GroupSettings      Capability = "group-settings"        // all settings of a group are kept and given back
+	GroupOptions       Capability = "group-options"         // warm pools, metrics, traffic sources and all else that a group can be set to
 	GroupPageLimits    Capability = "group-page-limits"     // page sizes and tokens are checked
 	GroupDeletion      Capability = "group-deletion"        // a group with instances is deleted by force only
 	InstanceRefresh    Capability = "instance-refresh"      // instance refreshes
@@ -78,6 +79,7 @@ func Run(t *testing.T, h Harness) {
 		{"templates", templateContracts()}, {"versions", versionContracts()}, {"groups", groupContracts()}, {"group changes", groupChangeContracts()},
 		{"refreshes", refreshContracts()}, {"nodegroups", nodegroupContracts()}, {"lookups", lookupContracts()},
 		{"refusals", refusalContracts()}, {"kms", kmsContracts()}, {"parameters", parameterContracts()}, {"adapter", adapterContracts()}, {"template options", optionContracts()},
+		{"group options", groupOptionContracts()},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -98,7 +100,7 @@ func Run(t *testing.T, h Harness) {
 // Capabilities returns the names of all capabilities, sorted.
 func Capabilities() []Capability {
 	out := []Capability{
-		ClientTokens, TemplatePages, TemplateNames, TemplateTags, DeleteVersions, GroupChecks, GroupSettings, GroupPageLimits, GroupDeletion,
+		ClientTokens, TemplatePages, TemplateNames, TemplateTags, DeleteVersions, GroupChecks, GroupSettings, GroupOptions, GroupPageLimits, GroupDeletion,
 		InstanceRefresh, NodegroupStates, NodegroupGroups, NodegroupUpdates, NodegroupTags, EKSParameters, DefaultRoles, Refusals, ImageFilters,
 		PricedPolicies, InlineHooks, InstanceDetails, MissingResources, ReadBackOfTemplate, KMSRefusals,
 	}
@@ -116,6 +118,7 @@ func Moto() map[Capability]string {
 		DeleteVersions:     "DeleteLaunchTemplateVersions answers with an HTML page",
 		GroupChecks:        "a taken name is overwritten, minimum above maximum is accepted",
 		GroupSettings:      "several settings are dropped",
+		GroupOptions:       "several settings are dropped, others end in an HTML page",
 		GroupPageLimits:    "a page that is too large ends in an HTML page",
 		GroupDeletion:      "groups with instances are deleted without force",
 		InstanceRefresh:    "StartInstanceRefresh answers with an HTML page",

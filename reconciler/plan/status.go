@@ -106,7 +106,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 	}
 	s.InfrastructureReady = true
 	s.LaunchTemplateVersion = g.Template.Version
-	s.DesiredReplicas = g.DesiredCapacity
+	s.DesiredReplicas = g.desiredInstances()
 	s.count(in, pool, g.Instances)
 	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
 		s.LastRollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason}
@@ -114,7 +114,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 			s.Rollout, moving = s.LastRollout, true
 		}
 	}
-	return moving || int32(len(g.Instances)) != g.DesiredCapacity || s.ReadyReplicas != g.DesiredCapacity
+	return moving || int32(len(g.Instances)) != s.DesiredReplicas || s.ReadyReplicas != s.DesiredReplicas
 }
 
 // count counts instances and, where the workload cluster told, their nodes.

@@ -1,0 +1,80 @@
+package manifest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/render/manifest"
+)
+
+const mixedPool = "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m5.xlarge}]}"
+
+// TestGroupOptionsRules: what Auto Scaling refuses is refused before it is asked.
+func TestGroupOptionsRules(t *testing.T) {
+	requirements := "{memoryMiB: {min: 0}, vCpuCount: {min: 1}}"
+	tests := map[string]struct {
+		pool, options string
+		want          []string // without spec.autoScalingGroup.
+	}{
+		"set by the pool":   {"", "minSize: 1\ndefaultCooldown: 3\nmixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: lowest-price}}\nrefreshPreferences: {disable: true}", []string{"unknown-field defaultCooldown", "unknown-field minSize - AWSMachinePool spec.minSize", "unknown-field mixedInstancesPolicy.instancesDistribution.spotAllocationStrategy", "unknown-field refreshPreferences.disable"}},
+		"reserved by AWS":   {"", "context: x", []string{"unknown-field context"}},
+		"health checks":     {"", "healthCheckType: ELB, EC2\nhealthCheckGracePeriod: -1", []string{"out-of-range healthCheckGracePeriod", "bad-enum healthCheckType"}},
+		"no health check":   {"", "healthCheckType: EC3", []string{"bad-enum healthCheckType"}},
+		"terminations":      {"", "terminationPolicies: [Default, Oldest, Default]\nmaxInstanceLifetime: 60", []string{"out-of-range maxInstanceLifetime", "bad-value terminationPolicies[1]", "duplicate terminationPolicies[2]"}},
+		"no termination":    {"", "terminationPolicies: []", []string{"out-of-range terminationPolicies"}},
+		"a function":        {"", "terminationPolicies: ['arn:aws:lambda:eu-west-1:000000000000:function:end:live']", nil},
+		"maintenance":       {"", "instanceMaintenancePolicy: {minHealthyPercentage: 50, maxHealthyPercentage: 200}", []string{"out-of-range instanceMaintenancePolicy"}},
+		"half of it":        {"", "instanceMaintenancePolicy: {minHealthyPercentage: -1, maxHealthyPercentage: 120}", []string{"out-of-range instanceMaintenancePolicy"}},
+		"none of it":        {"", "instanceMaintenancePolicy: {minHealthyPercentage: -1, maxHealthyPercentage: -1}", nil},
+		"traffic twice":     {"", "targetGroupARNs: []\ntrafficSources: []", []string{"exclusive targetGroupARNs"}},
+		"traffic":           {"", "targetGroupARNs: [web]\nloadBalancerNames: ['arn:x']", []string{"bad-value loadBalancerNames[0]", "bad-value targetGroupARNs[0]"}},
+		"kinds of traffic":  {"", "trafficSources: [{identifier: old}, {identifier: 'arn:aws:vpc-lattice:eu-west-1:000000000000:targetgroup/tg-1', type: elbv2}]", []string{"mismatch trafficSources[0].type", "mismatch trafficSources[1].type"}},
+		"reservations":      {"", "capacityReservationSpecification: {capacityReservationPreference: none, capacityReservationTarget: {capacityReservationIds: [x]}}", []string{"exclusive capacityReservationSpecification.capacityReservationTarget", "bad-id capacityReservationSpecification.capacityReservationTarget.capacityReservationIds[0]"}},
+		"no reservations":   {"", "capacityReservationSpecification: {capacityReservationTarget: {}}", []string{"incomplete capacityReservationSpecification.capacityReservationTarget"}},
+		"metrics":           {"", "metricsCollection: {granularity: 5Minutes, metrics: [GroupMinSizes]}", []string{"bad-enum metricsCollection.granularity", "bad-value metricsCollection.metrics[0]"}},
+		"no and a pool":     {"", "deleteWarmPool: true\nwarmPool: {minSize: 3, maxGroupPreparedCapacity: 2}", []string{"exclusive deleteWarmPool", "out-of-range warmPool.minSize"}},
+		"a warm spot pool":  {"mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 50}}", "warmPool: {}", []string{"exclusive warmPool - AWSMachinePool spec.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity"}},
+		"checkpoints":       {"", "refreshPreferences: {checkpointDelay: 5}", []string{"incomplete refreshPreferences.checkpointDelay"}},
+		"falling":           {"", "refreshPreferences: {checkpointPercentages: [50, 20, 100], bakeTime: 200000, standbyInstances: Refresh}", []string{"out-of-range refreshPreferences.bakeTime", "out-of-range refreshPreferences.checkpointPercentages[1]", "bad-enum refreshPreferences.standbyInstances"}},
+		"alarms":            {"", "refreshPreferences: {alarmSpecification: {alarms: ['']}}", []string{"bad-value refreshPreferences.alarmSpecification.alarms[0]"}},
+		"units":             {"", "desiredCapacityType: vcpu", []string{"incomplete desiredCapacityType"}},
+		"weights of some":   {mixedPool, "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: '1'}]}", []string{"incomplete mixedInstancesPolicy.overrides"}},
+		"heavy":             {mixedPool, "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: '1000'}, {instanceType: m5.large}, {weightedCapacity: x}]}", []string{"bad-value mixedInstancesPolicy.overrides[0].weightedCapacity", "duplicate mixedInstancesPolicy.overrides[1].instanceType", "exclusive mixedInstancesPolicy.overrides[2] - AWSMachinePool spec.mixedInstancesPolicy.overrides", "missing-required mixedInstancesPolicy.overrides[2]", "bad-value mixedInstancesPolicy.overrides[2].weightedCapacity"}},
+		"another type":      {mixedPool, "mixedInstancesPolicy: {overrides: [{instanceType: m5.2xlarge}]}", []string{"exclusive mixedInstancesPolicy.overrides[0] - AWSMachinePool spec.mixedInstancesPolicy.overrides"}},
+		"another arch":      {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large}]}", []string{"mixed-architectures mixedInstancesPolicy.overrides[1].instanceType"}},
+		"with its image":    {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large, imageId: ami-2}]}", nil},
+		"which template":    {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, launchTemplateSpecification: {launchTemplateId: x, launchTemplateName: z, version: v1}}]}", []string{"exclusive mixedInstancesPolicy.overrides[0].launchTemplateSpecification.launchTemplateName", "bad-value mixedInstancesPolicy.overrides[0].launchTemplateSpecification.version"}},
+		"pools":             {"mixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: capacity-optimized}}", "mixedInstancesPolicy: {instancesDistribution: {spotInstancePools: 3, spotMaxPrice: free}}", []string{"exclusive mixedInstancesPolicy.instancesDistribution.spotInstancePools - AWSMachinePool spec.mixedInstancesPolicy.instancesDistribution.spotAllocationStrategy", "bad-value mixedInstancesPolicy.instancesDistribution.spotMaxPrice"}},
+		"spot and a policy": {"marketType: Spot", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}", []string{"exclusive mixedInstancesPolicy - AWSMachinePool spec.awsLaunchTemplate.marketType"}},
+		"required":          {"", "mixedInstancesPolicy: {overrides: [{instanceRequirements: {memoryMiB: {max: 4}}}]}", []string{"missing-required mixedInstancesPolicy.overrides[0].instanceRequirements.memoryMiB.min", "missing-required mixedInstancesPolicy.overrides[0].instanceRequirements.vCpuCount"}},
+		"both":              {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, instanceRequirements: " + requirements + "}]}", []string{"exclusive mixedInstancesPolicy.overrides[0].instanceRequirements"}},
+		"requirements": {"", "mixedInstancesPolicy: {overrides: [{instanceRequirements: {memoryMiB: {min: 9, max: 8}, vCpuCount: {min: 1}, memoryGiBPerVCpu: {min: -1}, networkBandwidthGbps: {min: x}, cpuManufacturers: [via],\n  allowedInstanceTypes: [m5.*], excludedInstanceTypes: [m6.*]}}]}",
+			[]string{"bad-value mixedInstancesPolicy.overrides[0].instanceRequirements.cpuManufacturers[0]", "exclusive mixedInstancesPolicy.overrides[0].instanceRequirements.excludedInstanceTypes", "out-of-range mixedInstancesPolicy.overrides[0].instanceRequirements.memoryGiBPerVCpu.min", "out-of-range mixedInstancesPolicy.overrides[0].instanceRequirements.memoryMiB", "wrong-type mixedInstancesPolicy.overrides[0].instanceRequirements.networkBandwidthGbps.min"}},
+		"some by attributes": {"", "mixedInstancesPolicy: {overrides: [{instanceRequirements: " + requirements + "}, {instanceType: m5.large}]}", []string{"incomplete mixedInstancesPolicy.overrides"}},
+		"priorities": {"mixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: capacity-optimized-prioritized}}", "mixedInstancesPolicy: {overrides: [{instanceRequirements: " + requirements + "}]}",
+			[]string{"exclusive mixedInstancesPolicy.overrides - AWSMachinePool spec.mixedInstancesPolicy.instancesDistribution.spotAllocationStrategy"}},
+		"rolling back": {"", "refreshPreferences: {autoRollback: true}\nmixedInstancesPolicy: {overrides: [{instanceType: m5.large, launchTemplateSpecification: {launchTemplateName: x, version: $Latest}}]}", []string{"exclusive refreshPreferences.autoRollback"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			template := "{instanceType: m5.large, ami: {id: ami-1}}"
+			if strings.HasPrefix(tt.pool, "marketType") {
+				template, tt.pool = "{instanceType: m5.large, ami: {id: ami-1}, "+tt.pool+"}", ""
+			}
+			text := "autoScalingGroup:\n  " + strings.ReplaceAll(tt.options, "\n", "\n  ")
+			set, faults := manifest.Intents(objects(t, stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("minSize: 1\nawsLaunchTemplate: "+template+"\n"+tt.pool), options("extra", "AWSMachinePool", text), eksCluster)), manifest.Options{})
+			var got []string
+			for _, p := range pairs(faults) {
+				got = append(got, strings.Replace(p, " spec.autoScalingGroup.", " ", 1))
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("errors (-want +got):\n%s", d)
+			}
+			if (len(tt.want) == 0) != (len(set.Pools) == 1) {
+				t.Errorf("%d pools", len(set.Pools))
+			}
+		})
+	}
+}
