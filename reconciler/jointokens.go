@@ -2,8 +2,10 @@ package reconciler
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
@@ -61,6 +63,9 @@ func (s *Scope) keepTokens(ctx context.Context, t *Desired, in plan.Input, r *pl
 	kept := s.tokenKeeper(t).Keep(ctx, req)
 	if kept.Writes > 0 {
 		s.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
+		r.Milestones = append(r.Milestones, plan.Milestone{
+			Kind: "join-tokens-renewed", Text: fmt.Sprintf("%d join tokens hold", len(kept.Until)), Facts: map[string]string{"writes": strconv.Itoa(kept.Writes)},
+		})
 	}
 	// The keeper's own list is not changed.
 	r.Plan.Diagnostics = append(slices.Clone(r.Plan.Diagnostics), kept.Diagnostics...).Sorted()

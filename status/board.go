@@ -225,7 +225,7 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 	key := toldOfTarget(r.Target)
 	before := b.told[key]
 	// The whole report tells what a step did; its events are redacted after.
-	told, events := tell(before, whole, at)
+	told, events := tell(before, whole, at, old.Last == nil)
 	var runs []Run
 	// A pass that finds what the one before it found is no news.
 	if run.Steps.Done > 0 || before.Phase != told.Phase || before.Revision != told.Revision || before.Fault != told.Fault {

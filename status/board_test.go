@@ -37,7 +37,9 @@ func TestBoardFollowsATarget(t *testing.T) {
 	b.Report(ctx, created())
 	b.Report(ctx, report("prod", pool("prod", "web")))
 	b.Report(ctx, report("prod", pool("prod", "web"))) // steady: no history
-	b.Report(ctx, with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Done, rolloutSteps()...))
+	drift := rolloutSteps()
+	drift[0].Drift = &plan.Drift{}
+	b.Report(ctx, with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Done, drift...))
 	b.Report(ctx, report("prod", pool("prod", "web", rolling(20, 3))))
 	b.Report(ctx, report("prod", pool("prod", "web", rolling(60, 1))))
 	b.Report(ctx, report("prod", pool("prod", "web", failed("rollout-failed", "unhealthy"))))

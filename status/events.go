@@ -89,16 +89,18 @@ type teller struct {
 	old, next Told
 	r         *plan.Report
 	at        time.Time
+	first     bool
 	events    []Event
 	// failed are the steps that failed, as text, for the fault of the target.
 	failed []string
 }
 
 // tell returns the milestones between what was told and r, and what has been told
-// then. It depends on nothing else, and an empty Told tells nothing of what stands
-// as it should.
-func tell(old Told, r *plan.Report, at time.Time) (Told, []Event) {
-	t := &teller{old: old, r: r, at: at}
+// then. First says that r is of the process's first pass over the target: the planner
+// then cannot know what is drift, and what was told can. An empty Told tells nothing
+// of what stands as it should.
+func tell(old Told, r *plan.Report, at time.Time, first bool) (Told, []Event) {
+	t := &teller{old: old, r: r, at: at, first: first}
 	t.next = Told{Revision: r.Revision, Phase: phaseOf(r), Suspended: r.Suspended}
 	if r.Plan == nil {
 		// Nothing was observed, so what stood before is taken to stand.
@@ -113,6 +115,9 @@ func tell(old Told, r *plan.Report, at time.Time) (Told, []Event) {
 	t.holds()
 	t.pools()
 	t.outcomes()
+	for _, m := range t.r.Milestones {
+		t.add(Event{Kind: m.Kind, Pool: m.Pool, Reason: m.Reason, Text: m.Text, Facts: m.Facts})
+	}
 	t.fault()
 	slices.Sort(t.next.Standing)
 	t.next.Standing = slices.Compact(t.next.Standing)
@@ -192,6 +197,9 @@ func (t *teller) holds() {
 			continue
 		}
 		e := Event{Kind: kind, Pool: ownerPool(steps[k][0]), Reason: string(k.hold), Text: stepList(steps[k]) + " is held: " + string(k.hold)}
+		if why := steps[k][0].HeldReason; why != "" {
+			e.Text += ", " + why
+		}
 		t.once("held "+string(k.hold)+" "+k.owner, e)
 	}
 }
@@ -214,7 +222,7 @@ func (t *teller) drift() {
 	unchanged := t.old.Revision == t.r.Revision || !t.r.Touched
 	for _, owner := range order {
 		known := slices.Contains(t.old.Drift, owner)
-		if known || unchanged && t.stood(steps[owner][0]) {
+		if known || drifts(steps[owner]) != nil || t.first && unchanged && t.stood(steps[owner][0]) {
 			t.next.Drift = append(t.next.Drift, owner)
 			if done[owner] || slices.Contains(t.old.Mended, owner) {
 				t.next.Mended = append(t.next.Mended, owner)
@@ -222,10 +230,14 @@ func (t *teller) drift() {
 		}
 		if !known && slices.Contains(t.next.Drift, owner) {
 			first := steps[owner][0]
-			t.add(Event{
+			e := Event{
 				Kind: "drift-found", Pool: ownerPool(first), Resource: first.Resource, Name: first.Name, Reason: first.Reason,
 				Text: "AWS differs although Git did not change: " + stepList(steps[owner]), Changes: changesOf(steps[owner]),
-			})
+			}
+			if d := drifts(steps[owner]); d != nil && d.Cause != "" {
+				e.Facts = map[string]string{"cause": clip(d.Cause, shownValue)}
+			}
+			t.add(e)
 		}
 	}
 	for _, owner := range t.old.Drift {
@@ -250,6 +262,17 @@ func (t *teller) drift() {
 	}
 	slices.Sort(t.next.Drift)
 	slices.Sort(t.next.Mended)
+}
+
+// drifts is what the planner says of drift in steps, nil where there is none: the
+// first that has a cause, else the first.
+func drifts(steps []plan.Step) (found *plan.Drift) {
+	for _, s := range steps {
+		if s.Drift != nil && (found == nil || found.Cause == "" && s.Drift.Cause != "") {
+			found = s.Drift
+		}
+	}
+	return found
 }
 
 // stood reports whether what a step belongs to was as Git says before.

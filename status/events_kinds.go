@@ -65,6 +65,9 @@ var holdKinds = map[plan.Hold]string{
 	plan.HeldPruneLimit: "",
 	plan.HeldApproval:   "approval-wanted",
 	plan.HeldWindow:     "window-awaited",
+	plan.HeldWave:       "wave-awaited",
+	// Which pool's turn it is changes often, and says little.
+	plan.HeldRolloutLimit: "",
 }
 
 // findingKinds are the events of diagnostics, by code.
@@ -100,6 +103,7 @@ var otherKinds = []string{
 	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
 	"target-failed", "target-recovered", "target-suspended", "target-resumed",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started",
+	"join-tokens-renewed",
 }
 
 // levels are those of the kinds that are more than information.

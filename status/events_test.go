@@ -147,7 +147,13 @@ func TestTell(t *testing.T) {
 		},
 		"approval":           {[]*plan.Report{held(plan.HeldApproval), held(plan.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
 		"window":             {[]*plan.Report{held(plan.HeldWindow)}, []string{"window-awaited"}},
-		"a hold that is new": {[]*plan.Report{held("wave")}, []string{"step-held"}},
+		"wave":               {[]*plan.Report{held(plan.HeldWave), held(plan.HeldRolloutLimit)}, []string{"wave-awaited"}},
+		"a hold that is new": {[]*plan.Report{held("moon")}, []string{"step-held"}},
+		"beside the steps": {[]*plan.Report{func() *plan.Report {
+			r := steady()
+			r.Milestones = []plan.Milestone{{Kind: "join-tokens-renewed"}}
+			return r
+		}()}, []string{"join-tokens-renewed"}},
 		"suspended":          {[]*plan.Report{func() *plan.Report { r := held(plan.HeldSuspended); r.Suspended = true; return r }(), busy()}, []string{"target-suspended", "target-resumed"}},
 		"versions pruned":    {[]*plan.Report{done(busy(), plan.DeleteLaunchTemplateVersions{}, plan.PruneVersion, plan.LaunchTemplate)}, []string{"versions-pruned"}},
 		"adopted":            {[]*plan.Report{done(busy(), plan.TagGroup{}, plan.Adopt, plan.AutoScalingGroup)}, []string{"adopted"}},
@@ -166,14 +172,15 @@ func TestTell(t *testing.T) {
 			var told Told
 			got := []string{}
 			for _, r := range tc.passes {
-				next, events := tell(told, r, noon)
+				next, events := tell(told, r, noon, true)
 				got = append(got, kindsOf(events)...)
 				again := *r
+				again.Milestones = nil
 				if !slices.ContainsFunc(again.Outcomes, func(o plan.Outcome) bool { return o.Status == plan.Failed }) {
 					again.Outcomes = nil
 				}
 				told = restarted(t, next)
-				if _, events := tell(told, &again, noon); len(events) > 0 {
+				if _, events := tell(told, &again, noon, true); len(events) > 0 {
 					t.Errorf("told again: %v", kindsOf(events))
 				}
 			}
@@ -213,8 +220,8 @@ func TestTellSurvivesRestarts(t *testing.T) {
 		var through, anew Told
 		for i, n := range rapid.SliceOfN(rapid.IntRange(0, len(passes)-1), 1, 12).Draw(t, "passes") {
 			var want, got []Event
-			through, want = tell(through, passes[n](), noon)
-			anew, got = tell(restarted(t, anew), passes[n](), noon)
+			through, want = tell(through, passes[n](), noon, true)
+			anew, got = tell(restarted(t, anew), passes[n](), noon, true)
 			if diff := cmp.Diff(kindsOf(want), kindsOf(got)); diff != "" {
 				t.Fatalf("pass %d (-without +with restarts):\n%s", i, diff)
 			}
@@ -224,7 +231,7 @@ func TestTellSurvivesRestarts(t *testing.T) {
 					quiet.Outcomes[j].Status = plan.Skipped
 				}
 			}
-			if _, again := tell(anew, quiet, noon); len(again) > 0 {
+			if _, again := tell(anew, quiet, noon, true); len(again) > 0 {
 				t.Fatalf("pass %d told %v again", i, kindsOf(again))
 			}
 		}
@@ -234,7 +241,7 @@ func TestTellSurvivesRestarts(t *testing.T) {
 // TestEventSaysWhat: of a new version, which fields changed, where that stands, and
 // which version it is.
 func TestEventSaysWhat(t *testing.T) {
-	_, events := tell(Told{}, started(), noon)
+	_, events := tell(Told{}, started(), noon, true)
 	want := Event{
 		Time: noon, Kind: "version-created", Level: LevelInfo, Target: "prod", Pool: "default/web", Resource: plan.LaunchTemplate, Name: "prod-us-web",
 		Revision: shaNew, Reason: "the instance type changed: version 5", Text: "updated launch template prod-us-web: the instance type changed: version 5",
@@ -253,6 +260,21 @@ func TestEventSaysWhat(t *testing.T) {
 	}
 }
 
+// TestDriftIsThePlanners: once it has seen a pool converge, it alone says what is
+// drift, for it knows what else may have changed.
+func TestDriftIsThePlanners(t *testing.T) {
+	steady, _ := tell(Told{}, report("prod", pool("prod", "web")), noon, true)
+	r := done(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.UpdateGroup{}, plan.Update, plan.AutoScalingGroup)
+	if _, events := tell(steady, r, noon, false); slices.Contains(kindsOf(events), "drift-found") {
+		t.Errorf("a changed variable is told as %v", kindsOf(events))
+	}
+	r.Plan.Steps[0].Drift = &plan.Drift{Cause: "a user request"}
+	_, events := tell(steady, r, noon, false)
+	if len(events) != 2 || events[0].Kind != "drift-found" || events[0].Facts["cause"] != "a user request" || len(events[0].Changes) != 1 {
+		t.Errorf("events %+v", events)
+	}
+}
+
 // TestEventsAreBounded: a pass that finds very much, and steps that change very
 // much, do not fill the history by themselves.
 func TestEventsAreBounded(t *testing.T) {
@@ -261,7 +283,7 @@ func TestEventsAreBounded(t *testing.T) {
 		r.Diagnostics = append(r.Diagnostics, diag.Diagnostic{Severity: diag.Error, Code: "conflict", Summary: fmt.Sprint(i)})
 		r.Diagnostics = append(r.Diagnostics, diag.Diagnostic{Severity: diag.Error, Code: "unknown-field", Summary: fmt.Sprint(i)})
 	}
-	told, events := tell(Told{}, r, noon)
+	told, events := tell(Told{}, r, noon, true)
 	if len(events) != maxTold+1 || len(told.Standing) != maxTold+1 {
 		t.Errorf("%d events, %d standing facts", len(events), len(told.Standing))
 	}
@@ -269,7 +291,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for range 1000 {
 		s.Changes = append(s.Changes, plan.Change{Field: "f", From: strings.Repeat("x", 1<<20)})
 	}
-	_, events = tell(Told{}, with(report("prod"), plan.Done, s), noon)
+	_, events = tell(Told{}, with(report("prod"), plan.Done, s), noon, true)
 	raw, err := json.Marshal(events)
 	if err != nil || len(raw) > 20_000 {
 		t.Errorf("an event has %d bytes, %v", len(raw), err)

@@ -28,6 +28,7 @@ func (f Redact) text(s string) string {
 func (f Redact) report(r *plan.Report) *plan.Report {
 	out := *r
 	out.Subject = f.text(r.Subject)
+	out.Milestones = nil // they are told as events
 	out.Diagnostics = f.diagnostics(r.Diagnostics)
 	if r.Plan != nil {
 		p := *r.Plan
@@ -73,6 +74,11 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 func (f Redact) step(s plan.Step) plan.Step {
 	s.Do = nil
 	s.Reason, s.HeldReason = f.text(s.Reason), f.text(s.HeldReason)
+	if s.Drift != nil {
+		d := *s.Drift
+		d.Cause = f.text(d.Cause)
+		s.Drift = &d
+	}
 	changes := make([]plan.Change, len(s.Changes))
 	for i, c := range s.Changes {
 		c.From, c.To = f.value(c.From), f.value(c.To)

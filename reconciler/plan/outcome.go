@@ -214,6 +214,8 @@ type Report struct {
 	Pools    []PoolStatus
 	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
 	LaunchConfigs []LaunchConfigStatus
+	// Milestones are what was done beside the steps.
+	Milestones []Milestone
 	// Diagnostics are all of the pass: render, lookups, plan.
 	Diagnostics diag.List
 	// Err is a failure that is not the user's files: source, credentials, AWS.
