@@ -156,6 +156,9 @@ func checkManagedPool(o *object[AWSManagedMachinePoolSpec], r reporter) {
 	checkNodegroupHooks(r, s.LifecycleHooks)
 	checkPermissions(r, s)
 	checkManagedTemplate(r, s, brings)
+	if !brings {
+		noteOlderFields(o, r)
+	}
 	crossCheckNodegroup(r, s, o.source.has("spec", "amiType"))
 }
 
