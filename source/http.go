@@ -92,7 +92,7 @@ func (u *httpUploader) explain(ctx context.Context, err error) error {
 		return &fault{reason: NotFound, text: host + " is not there (404)", err: transport.ErrRepositoryNotFound}
 	case errors.As(err, &status):
 		if status.StatusCode() == http.StatusProxyAuthRequired {
-			return faultf(AuthFailed, "%s: the proxy asks for credentials (407); give proxyAuth", host)
+			return proxyAuthRequired("on the way to " + host)
 		}
 		return faultf(Unreachable, "%s answers %d %s", host, status.StatusCode(), http.StatusText(status.StatusCode()))
 	}

@@ -54,7 +54,7 @@ func (p proxySettings) current() (*url.URL, error) {
 	}
 	secret, err := readSecret(p.auth.PasswordFile)
 	if err != nil {
-		return nil, fmt.Errorf("proxyAuth: %w", err)
+		return nil, faultf(AuthFailed, "proxyAuth.passwordFile: %v", err)
 	}
 	u := *p.url
 	u.User = url.UserPassword(p.auth.Username, secret)
@@ -123,11 +123,15 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 	}
 	switch {
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return nil, faultf(AuthFailed, "the proxy %s asks for credentials, or does not take these (407); check proxyAuth", plain(u.Host))
+		return nil, proxyAuthRequired(u.Host)
 	case resp.StatusCode != http.StatusOK:
 		return nil, faultf(Unreachable, "the proxy %s answers %d %s", plain(u.Host), resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	return &bufferedConn{Conn: conn, r: r}, nil
+}
+
+func proxyAuthRequired(host string) error {
+	return faultf(AuthFailed, "the proxy %s asks for credentials, or does not take these (407); check proxyAuth", plain(host))
 }
 
 // bufferedConn reads first what was read ahead.

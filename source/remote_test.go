@@ -230,15 +230,12 @@ func TestCommitInHistoryByExactName(t *testing.T) {
 
 func TestMovingRefs(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(*sourcetest.Repo) string{
-		"http":  (*sourcetest.Repo).URL,
-		"local": (*sourcetest.Repo).Dir,
-	}
-	for kind, url := range kinds {
+	for _, kind := range []string{"http", "ssh", "local"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			repo := sourcetest.New(t)
-			g := open(t, source.Config{URL: url(repo)}, source.Options{})
+			cfg := ways(t, repo)[kind]
+			g := open(t, cfg, source.Options{})
 			wantUnavailable(t, g, source.EmptyRepository)
 
 			repo.Write(map[string]string{"f": "1"})
@@ -278,7 +275,8 @@ func TestMovingRefs(t *testing.T) {
 				t.Errorf("ref %s, want HEAD", s.Ref)
 			}
 
-			tagged := open(t, source.Config{Name: "tagged", URL: url(repo), Ref: source.Ref{Tag: "v"}}, source.Options{})
+			cfg.Name, cfg.Ref.Tag = "tagged", "v"
+			tagged := open(t, cfg, source.Options{})
 			repo.AnnotatedTag("v", one)
 			wantRevision(t, tagged, one)
 			repo.AnnotatedTag("v", two)

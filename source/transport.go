@@ -66,6 +66,12 @@ func NewTransport(cfg Config) (*http.Transport, error) {
 	}
 	if p.url != nil {
 		t.Proxy = func(*http.Request) (*url.URL, error) { return p.current() }
+		t.OnProxyConnectResponse = func(_ context.Context, via *url.URL, _ *http.Request, resp *http.Response) error {
+			if resp.StatusCode == http.StatusProxyAuthRequired {
+				return proxyAuthRequired(via.Host)
+			}
+			return nil
+		}
 	}
 	return t, nil
 }
@@ -195,6 +201,10 @@ func networkFault(op context.Context, host string, err error) error {
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
 		return faultf(Unreachable, "%s: %v; give the authority's certificate as caFile", host, err)
+	}
+	var oe *net.OpError
+	if errors.As(err, &oe) && oe.Op == "remote error" {
+		return faultf(Unreachable, "%s: %s; a server that wants a client's certificate gets one from clientCert", host, plain(err.Error()))
 	}
 	return faultf(Unreachable, "%s: %s", host, plain(err.Error()))
 }

@@ -242,7 +242,7 @@ func (a *App) call(ctx context.Context, method, path, statement string, send, in
 		return 0, fmt.Errorf("ask GitHub for a token: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
-		return resp.StatusCode, a.refusal(resp, text)
+		return resp.StatusCode, a.refusal(resp, bytes.ReplaceAll(text, []byte(statement), []byte("…")))
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		// The parser's own text may quote a token.

@@ -35,6 +35,7 @@ type gitHub struct {
 	issued   int
 	life     time.Duration
 	fail     func(w http.ResponseWriter, path string) bool
+	echo     bool
 	notFound bool
 }
 
@@ -51,6 +52,11 @@ func (g *gitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.calls = append(g.calls, r.Method+" "+r.URL.Path)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	if g.fail != nil && g.fail(w, r.URL.Path) {
+		return
+	}
+	if g.echo {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"message":%q}`, "bad "+r.Header.Get("Authorization"))
 		return
 	}
 	if why := g.checkStatement(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")); why != "" {
@@ -301,6 +307,7 @@ func TestRefusals(t *testing.T) {
 		}, []string{"limits the requests"}},
 		"secondary limit":    {nil, func(g *gitHub) { g.fail = answer(429, "", `{}`) }, []string{"limits the requests"}},
 		"redirect":           {nil, func(g *gitHub) { g.fail = answer(301, "Location: http://127.0.0.1:1/", "") }, []string{"301"}},
+		"echo":               {nil, func(g *gitHub) { g.echo = true }, []string{"400 bad Bearer …"}},
 		"no API":             {nil, func(g *gitHub) { g.fail = answer(200, "", "<html>ghs_x") }, []string{"does not answer as GitHub's API"}},
 		"ended already":      {nil, func(g *gitHub) { g.life = -time.Minute }, []string{"clock"}},
 		"control characters": {nil, func(g *gitHub) { g.fail = answer(500, "", `{"message":"a\nb\u001b[31m`+strings.Repeat("x", 5000)+`"}`) }, []string{"500 a b [31mxxx"}},
