@@ -77,7 +77,7 @@ func Run(t *testing.T, h Harness) {
 		contracts []contract
 	}{
 		{"templates", templateContracts()}, {"versions", versionContracts()}, {"groups", groupContracts()}, {"group changes", groupChangeContracts()},
-		{"refreshes", refreshContracts()}, {"nodegroups", nodegroupContracts()}, {"lookups", lookupContracts()},
+		{"refreshes", refreshContracts()}, {"nodegroups", slices.Concat(nodegroupContracts(), nodegroupOptionContracts())}, {"lookups", lookupContracts()},
 		{"refusals", refusalContracts()}, {"kms", kmsContracts()}, {"parameters", parameterContracts()}, {"adapter", adapterContracts()}, {"template options", optionContracts()},
 		{"group options", groupOptionContracts()},
 	}
