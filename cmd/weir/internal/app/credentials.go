@@ -22,13 +22,8 @@ func (a *App) hideCredentials() {
 		}
 	}
 	for _, s := range a.gen.config.Sources {
-		for _, name := range s.SecretFiles() {
+		for _, name := range append(s.SecretFiles(), s.KeyFiles()...) {
 			file(name)
-		}
-		for _, name := range s.KeyFiles() {
-			if text, err := os.ReadFile(name); err == nil {
-				values = append(values, secretLines(string(text))...)
-			}
 		}
 		for _, address := range []string{s.URL, s.Proxy} {
 			if u, err := url.Parse(address); err == nil && u.User != nil {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -78,17 +77,6 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 			hide("github-app/"+s.Name, secret.New(tokens...))
 		},
 	})
-}
-
-// secretLines are the parts of a private key's file that must not be shown.
-func secretLines(text string) []string {
-	out := []string{text}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
-			out = append(out, line)
-		}
-	}
-	return out
 }
 
 // refused is a commit that a source came to and that is not signed as the
