@@ -187,8 +187,8 @@ func (s Step) startsRollout() bool {
 	return !cancels
 }
 
-// RolloutsMoving counts the instance refreshes and nodegroup updates of an
-// instance that are under way in an account and region.
+// RolloutsMoving counts the instance refreshes, nodegroup updates and nodegroup
+// replacements of an instance that are under way in an account and region.
 func RolloutsMoving(s *State, instance string) int {
 	n := 0
 	for name, r := range s.Refreshes {
@@ -196,8 +196,9 @@ func RolloutsMoving(s *State, instance string) int {
 			n++
 		}
 	}
-	for _, g := range s.Nodegroups {
-		if g.Status == "UPDATING" && g.Tags[TagOwner] == instance {
+	for name, g := range s.Nodegroups {
+		_, _, replaces := cutSuffix(name.Name)
+		if (g.Status == "UPDATING" || g.Status == "CREATING" && replaces) && g.Tags[TagOwner] == instance {
 			n++
 		}
 	}
