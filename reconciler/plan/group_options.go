@@ -66,6 +66,9 @@ func newOptions(pool *intent.Pool) []Change {
 
 // changedOptions puts the options that differ into u and says what they were.
 func changedOptions(pool *intent.Pool, have Group, u *UpdateGroup) []Change {
+	if reflect.ValueOf(pool.Group.Options).IsZero() {
+		return nil // as of most pools in a steady pass
+	}
 	var out []Change
 	found, to := reflect.ValueOf(withDefaults(have.Options)), reflect.ValueOf(&u.Options).Elem()
 	want := withDefaults(pool.Group.Options)
@@ -168,6 +171,9 @@ func pointTo[T any](p **T, usual T) {
 // updateApart plans the options that have calls of their own.
 func (c *computation) updateApart(pool *intent.Pool, have Group) {
 	o := &pool.Group.Options
+	if reflect.ValueOf(*o).IsZero() {
+		return
+	}
 	c.updateTraffic(pool, have)
 	switch pond := have.Options.WarmPool; {
 	case o.WarmPool != nil && have.Options.DeleteWarmPool:
