@@ -2,9 +2,11 @@ package reconciler_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -311,5 +313,72 @@ func TestTwoThatReplaceAtOnce(t *testing.T) {
 	}
 	if made != 1 {
 		t.Errorf("%d nodegroups were made", made)
+	}
+}
+
+// A MachinePool that is renamed keeps its replaced nodegroup, whose name is not the
+// one in Git.
+func TestAReplacedNodegroupKeepsItsPool(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", spotPool("ng", "ON_DEMAND", 1)))
+	w.settle(target("blue", spotPool("ng", "SPOT", 1)))
+	renamed := spotPool("ng", "SPOT", 1)
+	renamed.Key.Name, renamed.MachinePool = "other", object("MachinePool", "other")
+	w.srv.ResetCalls()
+	w.settle(target("blue", renamed))
+	w.only("SPOT", "ng-")
+	if n := w.srv.CallCounts(); n["eks:CreateNodegroup"]+n["eks:DeleteNodegroup"] != 0 {
+		t.Errorf("calls %v", n)
+	}
+	// Another target takes it over as it is.
+	green := target("green", renamed)
+	w.settle(target("blue", groupPool("web", "m5.large", 1)), green)
+	w.only("SPOT", "ng-")
+	if n := w.srv.CallCounts(); n["eks:CreateNodegroup"]+n["eks:DeleteNodegroup"] != 0 {
+		t.Errorf("calls %v", n)
+	}
+}
+
+// Whatever Git wants one after the other, whenever it changes its mind, and however
+// often the process forgets: in the end each pool has one nodegroup, which is what
+// was wanted last, and nothing else is left.
+func TestReplacementsInAnyOrder(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's choices
+			w := newWorld(t)
+			wish := func() reconciler.Desired {
+				pool := spotPool("ng", []string{"SPOT", "ON_DEMAND"}[rnd.IntN(2)], 1+rnd.Int32N(3))
+				pool.LaunchTemplate.Data = intent.TemplateData{BlockDeviceMappings: []intent.BlockDeviceMapping{{DeviceName: "/dev/xvda", Ebs: intent.Ebs{VolumeSize: 40, VolumeType: "gp3"}}}}
+				if rnd.IntN(3) > 0 {
+					pool.Nodegroup.InstanceTypes = [][]string{{"m5.large"}, {"m5.large", "m5a.large"}}[rnd.IntN(2)]
+				}
+				if rnd.IntN(3) == 0 {
+					pool.LaunchTemplate, pool.Nodegroup.DiskSize = nil, 30+10*rnd.Int32N(2)
+				}
+				return target("blue", pool)
+			}
+			var last reconciler.Desired
+			for range 6 {
+				last = wish()
+				for range rnd.IntN(6) {
+					if rnd.IntN(3) == 0 {
+						w.srv.Faults().Add(awsemu.Fault{Kind: []awsemu.FaultKind{awsemu.CutBefore, awsemu.LoseAnswer, awsemu.Throttled}[rnd.IntN(3)], WritesOnly: true, After: rnd.IntN(2)})
+					}
+					_, _ = w.pass(reconciler.Apply, last) // may fail: that is the point
+					w.clock.Advance(time.Duration(rnd.IntN(4)) * time.Second)
+					if rnd.IntN(3) == 0 {
+						w.restart()
+					}
+				}
+			}
+			w.srv.Faults().Clear()
+			w.settle(last)
+			w.only(last.Set.Pools[0].Nodegroup.CapacityType, "ng")
+			w.restart()
+			if r := w.must(reconciler.PlanOnly, last)[0]; !r.Plan.Empty() || !r.Converged() {
+				t.Errorf("afterwards: %v", r.Plan.Steps)
+			}
+		})
 	}
 }

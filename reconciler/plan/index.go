@@ -14,7 +14,9 @@ type Index struct {
 	// ofPool and behind hold nodegroups, and the groups behind some, by the pool
 	// in their tags.
 	ofPool map[string][]NodegroupName
-	behind map[string][]string
+	// replacements holds nodegroups by what comes before the suffix of their names.
+	replacements map[NodegroupName][]NodegroupName
+	behind       map[string][]string
 }
 
 // ownerKey is what three of weir's tags say together.
@@ -29,7 +31,7 @@ type owned struct {
 
 // NewIndex arranges s.
 func NewIndex(s *State) *Index {
-	x := &Index{owned: map[ownerKey]owned{}, inUse: map[string]bool{}, ofPool: map[string][]NodegroupName{}, behind: map[string][]string{}}
+	x := &Index{owned: map[ownerKey]owned{}, inUse: map[string]bool{}, ofPool: map[string][]NodegroupName{}, replacements: map[NodegroupName][]NodegroupName{}, behind: map[string][]string{}}
 	note := func(tags map[string]string, put func(*owned)) {
 		if tags[TagOwner] == "" {
 			return
@@ -67,6 +69,10 @@ func NewIndex(s *State) *Index {
 	for _, name := range names {
 		n := s.Nodegroups[name]
 		use(n.Template)
+		if base, _, ok := cutSuffix(name.Name); ok {
+			at := NodegroupName{Cluster: name.Cluster, Name: base}
+			x.replacements[at] = append(x.replacements[at], name)
+		}
 		if pool := n.Tags[TagPool]; pool != "" {
 			x.ofPool[pool] = append(x.ofPool[pool], name)
 		}

@@ -232,7 +232,7 @@ func (c *computation) findOrphans() []orphan {
 	for _, name := range mine.nodegroups {
 		n := c.in.State.Nodegroups[name]
 		claim := Claim{Resource: ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
-		if c.wanted(claim) || n.Status == "DELETING" || c.replaceable(name, n.Tags) {
+		if c.wanted(claim) || n.Status == "DELETING" || c.replaceable(name) {
 			continue
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.

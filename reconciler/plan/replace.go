@@ -66,6 +66,13 @@ func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
 			others = append(others, have)
 		}
 	}
+	if len(ours) == 0 { // a MachinePool that was renamed
+		for _, name := range index.replacements[NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name)}] {
+			if have := in.State.Nodegroups[name]; have.Tags[TagOwner] == in.Policy.Instance && !in.hasPool(have.Tags[TagPool]) {
+				ours = append(ours, have)
+			}
+		}
+	}
 	if len(ours) == 0 {
 		ours = others
 	}
@@ -86,12 +93,21 @@ func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
 	return ours
 }
 
+// hasPool reports whether the target's render has a pool with the key.
+func (in Input) hasPool(key string) bool {
+	return in.Set != nil && slices.ContainsFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == key })
+}
+
 // replaceable reports whether the orphan is a nodegroup of a pool that some target
 // wants: planning that pool decides what becomes of it.
-func (c *computation) replaceable(name NodegroupName, tags map[string]string) bool {
+func (c *computation) replaceable(name NodegroupName) bool {
 	for i := range c.in.Set.Pools {
 		p := &c.in.Set.Pools[i]
-		if n := p.Nodegroup; n != nil && n.ClusterName == name.Cluster && p.Key.String() == tags[TagPool] && standsFor(name.Name, n.Name) {
+		n := p.Nodegroup
+		if n == nil || n.ClusterName != name.Cluster || !standsFor(name.Name, n.Name) {
+			continue
+		}
+		if slices.ContainsFunc(c.in.nodegroupsOf(p), func(have Nodegroup) bool { return have.NodegroupName == name }) {
 			return true
 		}
 	}
