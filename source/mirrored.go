@@ -244,6 +244,8 @@ func (b *mirrorBackend) load() (Snapshot, error) {
 	switch {
 	case b.ref.Commit != "":
 		ref = b.ref.Commit
+	case b.ref.SemVer != "":
+		ref = b.ref.SemVer
 	case ref == "":
 		ref = plumbing.HEAD.String()
 	}

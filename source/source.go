@@ -95,7 +95,8 @@ type Snapshot struct {
 	// Revision is the commit's object name in hex.
 	Revision string
 	// Ref is the full name of the ref that led to the commit, "HEAD" for a
-	// detached one, or the object name for a pinned commit.
+	// detached one, the object name for a pinned commit, or, until the repository
+	// was asked after a restart, the range of versions that is followed.
 	Ref string
 	// Subject is the first line of Message.
 	Subject, Message string

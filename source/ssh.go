@@ -72,7 +72,11 @@ func (r *sshRemote) connect(ctx context.Context) (*session, error) {
 	// The library knows no contexts: closing the connection ends all that waits.
 	u.unbind = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if err := u.open(r, login); err != nil {
+		loggedIn := u.client != nil
 		u.close()
+		if loggedIn {
+			return nil, u.explain(ctx, err)
+		}
 		return nil, login.fault(ctx, r, err)
 	}
 	s, err := u.advertisement(ctx)

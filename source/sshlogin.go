@@ -6,9 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/skeema/knownhosts"
@@ -19,10 +22,37 @@ import (
 // maxKnownHostsBytes bounds what is read of a known_hosts file.
 const maxKnownHostsBytes = 4 << 20
 
-// unknownHostAlgorithms are asked for while no key of the host is known, the
-// one that people should write down first.
-var unknownHostAlgorithms = []string{
+// hostAlgorithms are the types of host keys, the one first that people should
+// write down where none is known yet.
+var hostAlgorithms = []string{
 	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+}
+
+// certAlgorithms are the types of host certificates. An authority of one type
+// signs keys of any.
+var certAlgorithms = []string{
+	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
+}
+
+// preferred puts the types that are known of a host first, so that a server with
+// several keys shows one of them. The others follow: a server that has none of
+// the known ones any more is told apart by the key that it shows instead.
+func preferred(known []string) []string {
+	var out []string
+	add := func(list []string) {
+		for _, a := range list {
+			// SHA-1 is left out, though the type of an RSA key has its name.
+			if !slices.Contains(out, a) && a != ssh.KeyAlgoRSA && a != ssh.CertAlgoRSAv01 {
+				out = append(out, a)
+			}
+		}
+	}
+	add(known)
+	if slices.ContainsFunc(known, func(a string) bool { return strings.Contains(a, "-cert-v01@") }) {
+		add(certAlgorithms)
+	}
+	add(hostAlgorithms)
+	return out
 }
 
 // login is one attempt to log in, and how far it came.
@@ -59,11 +89,8 @@ func (r *sshRemote) login() (*login, error) {
 			}
 			return l.refusal
 		},
-		HostKeyAlgorithms: db.HostKeyAlgorithms(r.loc.addr),
+		HostKeyAlgorithms: preferred(db.HostKeyAlgorithms(r.loc.addr)),
 		ClientVersion:     "SSH-2.0-weir",
-	}
-	if len(l.config.HostKeyAlgorithms) == 0 {
-		l.config.HostKeyAlgorithms = unknownHostAlgorithms
 	}
 	return l, nil
 }
@@ -110,10 +137,11 @@ func (r *sshRemote) hostKeyFault(err error, key ssh.PublicKey) error {
 // fault gives an error of logging in its reason.
 func (l *login) fault(ctx context.Context, r *sshRemote, err error) error {
 	var ne net.Error
+	dropped := errors.As(err, &ne) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 	switch {
 	case l.refusal != nil:
 		return l.refusal
-	case l.offered && ctx.Err() == nil && !errors.As(err, &ne):
+	case l.offered && ctx.Err() == nil && !dropped:
 		return faultf(AuthFailed, "%s does not take the key %s %s for user %q", r.host, l.key.Type(), ssh.FingerprintSHA256(l.key), plain(r.loc.user))
 	}
 	return networkFault(ctx, r.host, err)

@@ -2,6 +2,7 @@ package sourcetest_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -43,5 +44,33 @@ func TestGitAgrees(t *testing.T) {
 	repo.Write(map[string]string{"d": "d"})
 	if got := repo.Git("rev-parse", repo.Commit("four")+"~3"); got != one {
 		t.Errorf("a commit after the push does not build on it: main~3 is %s", got)
+	}
+}
+
+// TestSSHAgrees clones over SSH with OpenSSH's own client, which also reads the
+// known_hosts line that the server gives.
+func TestSSHAgrees(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip("ssh is not installed")
+	}
+	repo := sourcetest.New(t)
+	repo.Write(map[string]string{"a.yaml": "a"})
+	one := repo.Commit("one")
+	server := repo.ServeSSH()
+	dir := t.TempDir()
+	key, known := filepath.Join(dir, "key"), filepath.Join(dir, "known_hosts")
+	server.Allow(sourcetest.WriteSSHKey(t, key, ""))
+	if err := os.WriteFile(known, []byte(server.KnownHosts()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("git", "clone", "--quiet", server.URL(), filepath.Join(dir, "clone"))
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_SSH_COMMAND=ssh -F none -i "+key+" -o IdentitiesOnly=yes -o StrictHostKeyChecking=yes -o UserKnownHostsFile="+known)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git clone: %v\n%s", err, out)
+	}
+	if got := repo.GitIn(filepath.Join(dir, "clone"), "rev-parse", "HEAD"); got != one {
+		t.Errorf("the clone is at %s, want %s", got, one)
 	}
 }

@@ -28,6 +28,7 @@ type SSHServer struct {
 
 	mu       sync.Mutex
 	hostKey  ssh.Signer
+	more     []ssh.Signer
 	client   ssh.PublicKey
 	logins   []string
 	commands []string
@@ -115,6 +116,13 @@ func (s *SSHServer) SetHostKey(key ssh.Signer) string {
 	return ssh.FingerprintSHA256(key.PublicKey())
 }
 
+// AddHostKey gives the server a further host key, of another type.
+func (s *SSHServer) AddHostKey(key ssh.Signer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more = append(s.more, key)
+}
+
 // Allow lets the holder of a key in, and nobody else.
 func (s *SSHServer) Allow(key ssh.PublicKey) {
 	s.mu.Lock()
@@ -187,6 +195,9 @@ func (s *SSHServer) serve(c net.Conn) {
 	}}
 	s.mu.Lock()
 	cfg.AddHostKey(s.hostKey)
+	for _, k := range s.more {
+		cfg.AddHostKey(k)
+	}
 	s.mu.Unlock()
 	conn, channels, requests, err := ssh.NewServerConn(c, cfg)
 	if err != nil {

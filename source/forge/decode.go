@@ -1,0 +1,262 @@
+// Package forge takes in what forges say by webhook. Nothing of it is believed:
+// a delivery is a hint that a source may have moved, and the source is then read
+// anew. It needs no forge's SDK and makes no request.
+package forge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Kind says whose webhooks are meant.
+type Kind string
+
+// Kinds. Gitea stands for Forgejo too. Generic is anything that signs its body.
+const (
+	GitHub  Kind = "github"
+	GitLab  Kind = "gitlab"
+	Gitea   Kind = "gitea"
+	Generic Kind = "generic"
+)
+
+// Hint is what a delivery says to have changed.
+type Hint struct {
+	// Event is what the forge calls it, such as "push".
+	Event string
+	// Delivery is the forge's id of this delivery, empty if it gives none.
+	Delivery string
+	// Repository is the path of the repository on its forge, such as owner/name,
+	// empty if the delivery is about none in particular.
+	Repository string
+	// Ref is the full name of what moved, such as refs/heads/main, empty if the
+	// delivery does not say.
+	Ref string
+	// Commit is where it is now, empty where it was deleted or is not said.
+	Commit string
+	// Moved says that the delivery is of a kind that tells of moved refs. Others,
+	// such as those about statuses and comments that weir itself wrote, are not acted on.
+	Moved bool
+}
+
+// header names of the families, the first that is there counts. Gitea sends
+// GitHub's names too, and Forgejo Gitea's.
+var (
+	eventHeaders = map[Kind][]string{
+		GitHub: {"X-GitHub-Event"}, GitLab: {"X-Gitlab-Event"}, Gitea: {"X-Forgejo-Event", "X-Gitea-Event"}, Generic: {"X-Event"},
+	}
+	// GitLab's Idempotency-Key stays the same when it tries again.
+	deliveryHeaders = map[Kind][]string{
+		GitHub: {"X-GitHub-Delivery"}, GitLab: {"Idempotency-Key", "X-Gitlab-Event-UUID", "X-Gitlab-Webhook-UUID"},
+		Gitea: {"X-Forgejo-Delivery", "X-Gitea-Delivery"}, Generic: {"X-Delivery", "X-Request-Id"},
+	}
+)
+
+func first(h http.Header, names []string) string {
+	for _, name := range names {
+		if v := h.Get(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// maxWord bounds the texts of a hint: longer ones are no names of anything.
+const maxWord = 512
+
+// Decode reads a delivery whose signature was checked.
+func Decode(kind Kind, h http.Header, body []byte) (Hint, error) {
+	hint := Hint{Event: clip(first(h, eventHeaders[kind])), Delivery: clip(first(h, deliveryHeaders[kind]))}
+	decode, known := decoders[kind]
+	if !known {
+		return hint, fmt.Errorf("decode webhook: there is no kind %q", kind)
+	}
+	if hint.Event == "" && kind != Generic {
+		return hint, fmt.Errorf("decode webhook: the header %s is missing", eventHeaders[kind][len(eventHeaders[kind])-1])
+	}
+	body, err := jsonOf(h, body)
+	if err != nil {
+		return hint, err
+	}
+	if err := decode(&hint, body); err != nil {
+		return hint, err
+	}
+	for _, word := range []string{hint.Repository, hint.Ref, hint.Commit} {
+		if len(word) > maxWord {
+			return Hint{Event: hint.Event, Delivery: hint.Delivery}, errors.New("decode webhook: a name in it is too long")
+		}
+	}
+	if zeros(hint.Commit) {
+		hint.Commit = "" // it was deleted
+	}
+	return hint, nil
+}
+
+var decoders = map[Kind]func(*Hint, []byte) error{
+	GitHub: (*Hint).github, GitLab: (*Hint).gitlab, Gitea: (*Hint).github, Generic: (*Hint).generic,
+}
+
+// jsonOf unwraps what GitHub sends where the hook's content type is a form.
+func jsonOf(h http.Header, body []byte) ([]byte, error) {
+	if kind, _, _ := strings.Cut(h.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		return body, nil
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || form.Get("payload") == "" {
+		return nil, errors.New("decode webhook: a form without payload")
+	}
+	return []byte(form.Get("payload")), nil
+}
+
+func unmarshal(body []byte, into any) error {
+	if err := json.Unmarshal(body, into); err != nil {
+		return errors.New("decode webhook: the body is not the JSON of this event") // its text may be secret
+	}
+	return nil
+}
+
+// github reads what GitHub sends, and Gitea and Forgejo in the same form.
+// https://docs.github.com/webhooks/webhook-events-and-payloads
+func (hint *Hint) github(body []byte) error {
+	var in struct {
+		Ref        string `json:"ref"`
+		RefType    string `json:"ref_type"`
+		After      string `json:"after"`
+		Sha        string `json:"sha"`
+		Number     int64  `json:"number"`
+		Repository struct {
+			FullName string `json:"full_name"`
+		} `json:"repository"`
+		PullRequest struct {
+			Head struct {
+				Sha string `json:"sha"`
+			} `json:"head"`
+		} `json:"pull_request"`
+	}
+	switch hint.Event {
+	case "push", "create", "delete", "pull_request":
+		if err := unmarshal(body, &in); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	hint.Moved, hint.Repository = true, in.Repository.FullName
+	switch hint.Event {
+	case "push":
+		hint.Ref, hint.Commit = in.Ref, in.After
+	case "create", "delete":
+		hint.Ref = refOf(in.Ref, in.RefType)
+		if hint.Event == "create" {
+			hint.Commit = in.Sha // Gitea's
+		}
+	case "pull_request":
+		hint.Ref, hint.Commit = "refs/pull/"+strconv.FormatInt(in.Number, 10)+"/head", in.PullRequest.Head.Sha
+	}
+	return nil
+}
+
+// refOf makes a full name of a short one.
+func refOf(name, kind string) string {
+	switch {
+	case name == "" || strings.HasPrefix(name, "refs/"):
+		return name
+	case kind == "tag":
+		return "refs/tags/" + name
+	default:
+		return "refs/heads/" + name
+	}
+}
+
+// gitlab reads GitLab's hooks of projects, groups and systems.
+// https://docs.gitlab.com/user/project/integrations/webhook_events
+func (hint *Hint) gitlab(body []byte) error {
+	var in struct {
+		Kind    string `json:"object_kind"`
+		Name    string `json:"event_name"`
+		Ref     string `json:"ref"`
+		After   string `json:"after"`
+		Project struct {
+			Path string `json:"path_with_namespace"`
+		} `json:"project"`
+		Attributes struct {
+			IID        int64 `json:"iid"`
+			LastCommit struct {
+				ID string `json:"id"`
+			} `json:"last_commit"`
+		} `json:"object_attributes"`
+	}
+	switch hint.Event {
+	case "Push Hook", "Tag Push Hook", "Merge Request Hook", "System Hook":
+		if err := unmarshal(body, &in); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	kind := in.Kind
+	if kind == "" {
+		kind = in.Name
+	}
+	switch kind {
+	case "push", "tag_push":
+		hint.Ref, hint.Commit = in.Ref, in.After
+	case "merge_request":
+		hint.Ref, hint.Commit = "refs/merge-requests/"+strconv.FormatInt(in.Attributes.IID, 10)+"/head", in.Attributes.LastCommit.ID
+	default:
+		return nil
+	}
+	hint.Moved, hint.Repository = true, in.Project.Path
+	return nil
+}
+
+// generic reads {"repository", "ref", "commit"}, each of which may be left out, as
+// may the body.
+func (hint *Hint) generic(body []byte) error {
+	var in struct {
+		Repository string `json:"repository"`
+		Ref        string `json:"ref"`
+		Commit     string `json:"commit"`
+	}
+	if len(strings.TrimSpace(string(body))) > 0 {
+		if err := unmarshal(body, &in); err != nil {
+			return err
+		}
+	}
+	hint.Moved, hint.Repository, hint.Ref, hint.Commit = true, in.Repository, in.Ref, in.Commit
+	return nil
+}
+
+func zeros(s string) bool { return strings.Trim(s, "0") == "" }
+
+// clip bounds what a header says.
+func clip(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), 128)], "")
+}
+
+// Names reports whether a repository that a hint names is the one at an address,
+// which may be a URL or of the form user@host:path. The hosts are not compared: a
+// forge may be known under several names.
+func Names(repository, address string) bool {
+	if repository == "" {
+		return true
+	}
+	own := pathOf(repository)
+	at := pathOf(address)
+	return own != "" && (strings.EqualFold(own, at) || len(at) > len(own) && strings.EqualFold(at[len(at)-len(own)-1:], "/"+own))
+}
+
+// pathOf is the path of an address without the slashes around it and .git.
+func pathOf(address string) string {
+	p := address
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		p = u.Path
+	} else if _, after, ok := strings.Cut(address, ":"); ok && !strings.Contains(address, "://") {
+		p = after
+	}
+	return strings.TrimSuffix(strings.Trim(p, "/"), ".git")
+}

@@ -1,0 +1,123 @@
+package forge
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// seen is a bounded set of which the oldest leave first.
+type seen struct {
+	max   int
+	order *list.List
+	items map[string]*list.Element
+}
+
+func newSeen(n int) *seen { return &seen{max: n, order: list.New(), items: map[string]*list.Element{}} }
+
+// add reports whether key was there already.
+func (s *seen) add(key string) bool {
+	if e, ok := s.items[key]; ok {
+		s.order.MoveToFront(e)
+		return true
+	}
+	s.items[key] = s.order.PushFront(key)
+	if s.order.Len() > s.max {
+		oldest := s.order.Back()
+		delete(s.items, s.order.Remove(oldest).(string))
+	}
+	return false
+}
+
+// drop forgets a key.
+func (s *seen) drop(key string) {
+	if e, ok := s.items[key]; ok {
+		s.order.Remove(e)
+		delete(s.items, key)
+	}
+}
+
+// Budgets of one address. A forge sends a storm of events from one address, so the
+// number of deliveries is bounded generously; the number of those that fail is not.
+const (
+	requestsPerSecond = 100
+	requestBurst      = 2000
+	failuresPerSecond = 1
+	failureBurst      = 20
+	// addresses bounds what is remembered. Who comes back after it was forgotten
+	// starts anew, as after a restart.
+	addresses = 1024
+)
+
+// visitors hold the budgets by address.
+type visitors struct {
+	mu    sync.Mutex
+	order *list.List
+	items map[netip.Prefix]*list.Element
+}
+
+type visitor struct {
+	from     netip.Prefix
+	requests *rate.Limiter
+	failures *rate.Limiter
+}
+
+func newVisitors() *visitors {
+	return &visitors{order: list.New(), items: map[netip.Prefix]*list.Element{}}
+}
+
+// addressOf is what counts as one address: a /64 with IPv6, of which each machine
+// may use all. What cannot be read is one address together.
+func addressOf(remote string) netip.Prefix {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip = ip.Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	p, err := ip.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
+}
+
+func (v *visitors) of(from netip.Prefix) *visitor {
+	if e, ok := v.items[from]; ok {
+		v.order.MoveToFront(e)
+		return e.Value.(*visitor)
+	}
+	n := &visitor{from: from, requests: rate.NewLimiter(requestsPerSecond, requestBurst), failures: rate.NewLimiter(failuresPerSecond, failureBurst)}
+	v.items[from] = v.order.PushFront(n)
+	if v.order.Len() > addresses {
+		oldest := v.order.Remove(v.order.Back()).(*visitor)
+		delete(v.items, oldest.from)
+	}
+	return n
+}
+
+// admit reports whether an address may send something.
+func (v *visitors) admit(remote string, now time.Time) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	from := v.of(addressOf(remote))
+	return from.failures.TokensAt(now) >= 1 && from.requests.AllowN(now, 1)
+}
+
+// failed takes note of a delivery that was not signed.
+func (v *visitors) failed(remote string, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.of(addressOf(remote)).failures.AllowN(now, 1)
+}

@@ -1,0 +1,355 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Prefix is the path below which deliveries are taken: Prefix + the source's name.
+const Prefix = "/hooks/"
+
+// Source is a source, as far as deliveries concern it. Its methods must not block.
+type Source interface {
+	// Follows reports whether the source follows a ref, given by its full name.
+	Follows(ref string) bool
+	// At is the commit that the source is at, empty if it has none.
+	At() string
+	// Nudge has the source look at its repository.
+	Nudge()
+}
+
+// Hook is how deliveries about one source come.
+type Hook struct {
+	Kind Kind
+	// SecretFile holds what deliveries are signed with, one secret a line.
+	SecretFile string
+	// Address is the repository's, empty if any repository may be named.
+	Address string
+	Source  Source
+}
+
+// Result says what became of a delivery.
+type Result string
+
+// Results.
+const (
+	Accepted      Result = "accepted"
+	Repeated      Result = "repeated" // it says nothing that was not said before
+	Ignored       Result = "ignored"  // it is about something else
+	Unsigned      Result = "unsigned"
+	Invalid       Result = "invalid"
+	TooLarge      Result = "too-large"
+	Limited       Result = "limited" // too many from one address
+	Busy          Result = "busy"
+	Misconfigured Result = "misconfigured" // there is no secret
+)
+
+// codes are the HTTP statuses of results. What was authenticated and understood
+// gets 2xx, or forges would end up disabling the hook.
+var codes = map[Result]int{
+	Accepted: http.StatusAccepted, Repeated: http.StatusOK, Ignored: http.StatusOK, Unsigned: http.StatusUnauthorized, Invalid: http.StatusBadRequest,
+	TooLarge: http.StatusRequestEntityTooLarge, Limited: http.StatusTooManyRequests, Busy: http.StatusServiceUnavailable, Misconfigured: http.StatusServiceUnavailable,
+}
+
+// Options of a Receiver.
+type Options struct {
+	Logger *slog.Logger
+	// Received is told what became of each delivery, for metrics; nil if nobody asks.
+	// The kind is empty where the path names no source that takes deliveries.
+	Received func(kind Kind, result Result)
+}
+
+const (
+	// maxBody bounds a delivery. A push of very many commits may be larger: it is
+	// refused, and seen by polling.
+	maxBody = 1 << 20
+	// reading bounds how many bodies are held at a time, and readWait how long one waits for its turn.
+	reading  = 32
+	readWait = 5 * time.Second
+	// readWithin bounds how long a body may take to arrive.
+	readWithin = 10 * time.Second
+	// waiting bounds the deliveries that are accepted and not acted on yet.
+	waiting = 256
+	// remembered bounds the ids of deliveries that are known.
+	remembered = 4096
+)
+
+// Receiver takes deliveries for all sources. Run acts on them.
+type Receiver struct {
+	log      *slog.Logger
+	received func(Kind, Result)
+	visitors *visitors
+	turns    chan struct{}
+	queue    chan accepted
+	warn     map[Result]*rate.Sometimes
+
+	mu         sync.Mutex
+	hooks      map[string]Hook
+	deliveries *seen
+	refs       map[string]map[string]told // by source and ref
+}
+
+// told is the last commit of a ref that a delivery named.
+type told struct {
+	commit string
+	at     time.Time
+}
+
+// accepted is a hint that is acted on.
+type accepted struct {
+	source string
+	hook   Hook
+	hint   Hint
+}
+
+// NewReceiver returns a Receiver without hooks.
+func NewReceiver(o Options) *Receiver {
+	r := &Receiver{
+		log: o.Logger, received: o.Received, visitors: newVisitors(), turns: make(chan struct{}, reading), queue: make(chan accepted, waiting),
+		warn: map[Result]*rate.Sometimes{}, hooks: map[string]Hook{}, deliveries: newSeen(remembered), refs: map[string]map[string]told{},
+	}
+	if r.received == nil {
+		r.received = func(Kind, Result) {}
+	}
+	for result := range codes {
+		r.warn[result] = &rate.Sometimes{First: 3, Interval: time.Minute}
+	}
+	return r
+}
+
+// Set replaces the hooks, by the name of their source.
+func (r *Receiver) Set(hooks map[string]Hook) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hooks = hooks
+	for name := range r.refs {
+		if _, ok := hooks[name]; !ok {
+			delete(r.refs, name)
+		}
+	}
+}
+
+// ServeHTTP takes one delivery. What it answers says nothing about why a delivery
+// was refused: the log does.
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "webhooks are sent with POST", http.StatusMethodNotAllowed)
+		return
+	}
+	name := strings.TrimPrefix(req.URL.Path, Prefix)
+	r.mu.Lock()
+	hook := r.hooks[name]
+	r.mu.Unlock()
+	result, hint, err := r.take(w, req, name, hook)
+	r.received(hook.Kind, result)
+	r.note(req, name, hook, result, hint, err)
+	if result == Busy || result == Limited {
+		w.Header().Set("Retry-After", "10")
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(codes[result])
+	text := http.StatusText(codes[result])
+	if codes[result]/100 == 2 {
+		text = string(result)
+	}
+	_, _ = w.Write([]byte(text + "\n")) // the forge is gone; nobody is left to tell
+}
+
+// take reads, checks and queues a delivery. The error is for the log alone.
+func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, hook Hook) (Result, Hint, error) {
+	if !r.visitors.admit(req.RemoteAddr, time.Now()) {
+		return Limited, Hint{}, nil
+	}
+	if hook.Source == nil {
+		// As an unsigned one, so that nobody can find out which sources there are.
+		r.visitors.failed(req.RemoteAddr, time.Now())
+		return Unsigned, Hint{}, errors.New("no source of this name takes webhooks")
+	}
+	body, result, err := r.read(w, req)
+	if result != "" {
+		return result, Hint{}, err
+	}
+	secrets, err := ReadSecrets(hook.SecretFile)
+	if err != nil {
+		return Misconfigured, Hint{}, err
+	}
+	if err := secrets.Verify(hook.Kind, req.Header, body); err != nil {
+		r.visitors.failed(req.RemoteAddr, time.Now())
+		return Unsigned, Hint{}, err
+	}
+	hint, err := Decode(hook.Kind, req.Header, body)
+	if err != nil {
+		return Invalid, hint, err
+	}
+	result, err = r.judge(name, hook, hint)
+	return result, hint, err
+}
+
+// read reads a body, bounded in size and time. The result is empty where it is whole.
+func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Result, error) {
+	if req.ContentLength > maxBody {
+		return nil, TooLarge, nil
+	}
+	turn := time.NewTimer(readWait)
+	defer turn.Stop()
+	select {
+	case r.turns <- struct{}{}:
+		defer func() { <-r.turns }()
+	case <-turn.C:
+		return nil, Busy, errors.New("too many deliveries at a time")
+	case <-req.Context().Done():
+		return nil, Busy, req.Context().Err()
+	}
+	// A server in tests may not know deadlines; the real one does.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readWithin))
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, TooLarge, nil
+	case err != nil:
+		return nil, Invalid, errors.New("the body did not arrive")
+	default:
+		return body, "", nil
+	}
+}
+
+// judge queues a hint that may be news.
+func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
+	switch {
+	case !hint.Moved:
+		return Ignored, nil
+	case hook.Address != "" && !Names(hint.Repository, hook.Address):
+		return Ignored, errors.New("the delivery is about another repository than the source's")
+	case hint.Ref != "" && !hook.Source.Follows(hint.Ref):
+		return Ignored, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if hint.Delivery != "" && r.deliveries.add(name+" "+hint.Delivery) {
+		return Repeated, nil
+	}
+	if r.known(name, hook, hint) {
+		return Repeated, nil
+	}
+	select {
+	case r.queue <- accepted{source: name, hook: hook, hint: hint}:
+	default:
+		// What was not accepted may be sent again.
+		r.deliveries.drop(name + " " + hint.Delivery)
+		return Busy, errors.New("too many deliveries wait")
+	}
+	if hint.Commit != "" {
+		if r.refs[name] == nil || len(r.refs[name]) >= waiting {
+			r.refs[name] = map[string]told{}
+		}
+		r.refs[name][hint.Ref] = told{hint.Commit, time.Now()}
+	}
+	return Accepted, nil
+}
+
+// sameWithin is how long the same commit of the same ref is no news though the
+// source has not come to it.
+const sameWithin = 30 * time.Second
+
+// known reports whether a hint says what the one before it of the same ref said.
+// Deliveries have no signed id, so that replays are found by what they say.
+func (r *Receiver) known(name string, hook Hook, hint Hint) bool {
+	last, ok := r.refs[name][hint.Ref]
+	return ok && hint.Commit != "" && last.commit == hint.Commit && (time.Since(last.at) < sameWithin || hook.Source.At() == hint.Commit)
+}
+
+// note logs what became of a delivery, what anybody can cause not each time.
+func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result, hint Hint, err error) {
+	args := []any{"source", clip(name), "forge", string(hook.Kind), "result", string(result), "from", req.RemoteAddr}
+	for _, a := range []struct{ key, value string }{
+		{"event", hint.Event}, {"delivery", hint.Delivery}, {"repository", hint.Repository}, {"ref", hint.Ref}, {"commit", hint.Commit},
+	} {
+		if a.value != "" {
+			args = append(args, a.key, strings.ToValidUTF8(a.value, ""))
+		}
+	}
+	if err != nil {
+		args = append(args, "error", err)
+	}
+	if result == Accepted || result == Repeated || result == Ignored && err == nil {
+		r.log.Debug("webhook", args...)
+		return
+	}
+	r.warn[result].Do(func() { r.log.Warn("webhook is not acted on", args...) })
+}
+
+// apart is the least time between two looks at a source for the sake of
+// deliveries: what comes in between is one look.
+const apart = time.Second
+
+// again is when a source is looked at again that has not come to the commit that a
+// delivery named: large forges answer from replicas that lag behind.
+var again = []time.Duration{3 * time.Second, 10 * time.Second}
+
+// pending is what is to be done for a source.
+type pending struct {
+	hook Hook
+	// looked is when the source was last told to look, due when it is next.
+	looked, due time.Time
+	commit      string
+	tries       int
+}
+
+// Run acts on deliveries until ctx ends.
+func (r *Receiver) Run(ctx context.Context) error {
+	sources := map[string]*pending{}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-r.queue:
+			p := sources[a.source]
+			if p == nil {
+				p = &pending{}
+				sources[a.source] = p
+			}
+			p.hook, p.commit, p.tries = a.hook, a.hint.Commit, 0
+			p.due = p.looked.Add(apart)
+		case <-timer.C:
+		}
+		now, next := time.Now(), time.Hour
+		for _, p := range sources {
+			p.act(now)
+			if !p.due.IsZero() {
+				next = min(next, p.due.Sub(now))
+			}
+		}
+		timer.Reset(next)
+	}
+}
+
+// act has the source look if it is time to, and says when it is time again.
+func (p *pending) act(now time.Time) {
+	if p.due.IsZero() || p.due.After(now) {
+		return
+	}
+	p.due = time.Time{}
+	if p.tries > 0 && p.hook.Source.At() == p.commit {
+		return
+	}
+	p.hook.Source.Nudge()
+	p.looked = now
+	if p.commit != "" && p.tries < len(again) {
+		p.due = now.Add(again[p.tries])
+		p.tries++
+	}
+}

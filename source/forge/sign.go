@@ -1,0 +1,107 @@
+package forge
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// Secrets are the values of which a delivery must prove one. Several hold while a
+// secret is replaced.
+type Secrets [][]byte
+
+const (
+	// MinSecret is the length of the shortest secret that is taken, in bytes: what
+	// is shorter can be tried out against one recorded delivery.
+	MinSecret = 16
+	// maxSecrets bounds what each delivery is compared with.
+	maxSecrets    = 4
+	maxSecretFile = 16 << 10
+)
+
+// ReadSecrets reads a file with one secret a line. It is called for each delivery,
+// so that a new secret holds at once.
+func ReadSecrets(file string) (Secrets, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read webhook secret: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read webhook secret: %w", err)
+	}
+	if len(text) > maxSecretFile {
+		return nil, fmt.Errorf("read webhook secret: %s has more than %d bytes", file, maxSecretFile)
+	}
+	var out Secrets
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			continue
+		case len(line) < MinSecret:
+			return nil, fmt.Errorf("read webhook secret: line in %s has fewer than %d characters; openssl rand -hex 32 makes a good one", file, MinSecret)
+		case len(out) == maxSecrets:
+			return nil, fmt.Errorf("read webhook secret: %s holds more than %d secrets", file, maxSecrets)
+		}
+		out = append(out, []byte(line))
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("read webhook secret: %s is empty", file)
+	}
+	return out, nil
+}
+
+// errUnsigned says that a delivery does not prove that it knows the secret.
+var errUnsigned = errors.New("the delivery is not signed with the secret")
+
+// signatureHeaders of the forges that sign, the first that is there counts. SHA-1
+// signatures are not read.
+var signatureHeaders = map[Kind][]string{
+	GitHub: {"X-Hub-Signature-256"},
+	Gitea:  {"X-Forgejo-Signature", "X-Gitea-Signature", "X-Hub-Signature-256"},
+	// The first is what weir's own notifications do not use: theirs has a timestamp.
+	Generic: {"X-Hub-Signature-256", "X-Signature-256", "X-Signature"},
+}
+
+// Verify reports whether a delivery proves that it knows one of the secrets. It
+// takes the same time whatever the delivery has wrong.
+func (s Secrets) Verify(kind Kind, h http.Header, body []byte) error {
+	if kind == GitLab {
+		// GitLab sends the secret itself. The digests have the same length whatever
+		// was sent, so that not even the secret's length shows.
+		sent := sha256.Sum256([]byte(h.Get("X-Gitlab-Token")))
+		found := 0
+		for _, secret := range s {
+			want := sha256.Sum256(secret)
+			found |= subtle.ConstantTimeCompare(sent[:], want[:])
+		}
+		return verdict(found)
+	}
+	sent, err := hex.DecodeString(strings.TrimPrefix(first(h, signatureHeaders[kind]), "sha256="))
+	if err != nil {
+		sent = nil // no signature equals it
+	}
+	found := 0
+	for _, secret := range s {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write(body)
+		found |= subtle.ConstantTimeCompare(sent, mac.Sum(nil))
+	}
+	return verdict(found)
+}
+
+func verdict(found int) error {
+	if found != 1 {
+		return errUnsigned
+	}
+	return nil
+}
