@@ -51,31 +51,55 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 		var g errgroup.Group
 		g.SetLimit(limit)
 		var mu sync.Mutex
-		for i, r := range reports {
-			if r.Plan == nil || len(r.Plan.Steps) == 0 {
-				continue
-			}
+		for _, m := range inTurns(reports) {
+			r := reports[m.report]
 			if r.Outcomes == nil {
 				r.Outcomes = make([]plan.Outcome, len(r.Plan.Steps))
-				made[i] = map[string]plan.TemplateRef{}
+				made[m.report] = map[string]plan.TemplateRef{}
 			}
-			before := maps.Clone(made[i])
-			for _, turn := range turns(r.Plan.Steps) {
-				if plan.OfLaunchConfig(r.Plan.Steps[turn[0]].Owner()) != shared {
-					continue
-				}
-				g.Go(func() error {
-					now := s.turn(ctx, r, turn, maps.Clone(before))
-					mu.Lock()
-					defer mu.Unlock()
-					maps.Copy(made[i], now)
-					return nil
-				})
+			if plan.OfLaunchConfig(r.Plan.Steps[m.steps[0]].Owner()) != shared {
+				continue
 			}
+			mu.Lock()
+			before := maps.Clone(made[m.report])
+			mu.Unlock()
+			g.Go(func() error {
+				now := s.turn(ctx, r, m.steps, before)
+				mu.Lock()
+				defer mu.Unlock()
+				maps.Copy(made[m.report], now)
+				return nil
+			})
 		}
 		// A turn returns no error: every outcome is in its report.
 		_ = g.Wait()
 	}
+}
+
+// move is one pool's turn in a report.
+type move struct {
+	report int
+	steps  []int
+}
+
+// inTurns orders the turns of all reports, one of each at a time: where calls have
+// to wait for their turn, a target with many does not hold up one with few.
+func inTurns(reports []*plan.Report) (out []move) {
+	all := make([][][]int, len(reports))
+	for i, r := range reports {
+		if r.Plan != nil {
+			all[i] = turns(r.Plan.Steps)
+		}
+	}
+	for n, more := 0, true; more; n++ {
+		more = false
+		for i, list := range all {
+			if n < len(list) {
+				out, more = append(out, move{i, list[n]}), true
+			}
+		}
+	}
+	return out
 }
 
 // turns groups the positions of steps by what they belong to, in order.

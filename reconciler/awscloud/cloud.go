@@ -33,10 +33,6 @@ import (
 // sessionName is what CloudTrail shows for an assumed role.
 const sessionName = "weir"
 
-// DefaultShare is the part of AWS's published rate limits that weir takes for
-// its writes. The limits belong to the whole account and region.
-const DefaultShare = 0.25
-
 // Options say which account and region to open, and how.
 type Options struct {
 	Region string
@@ -49,10 +45,11 @@ type Options struct {
 	// AccountID is the expected account; empty accepts any.
 	AccountID string
 	// Embedded opens the embedded AWS: with fixed credentials, and without
-	// limits on the client's side.
+	// limits on the client's side, unless Limits are given.
 	Embedded bool
-	// Share is the part of AWS's rate limits to take, DefaultShare if 0.
-	Share float64
+	// Limits are shared with others that reach the same account; nil: they are
+	// this Cloud's own, with DefaultShare.
+	Limits *Limits
 	// Attempts is how often a call is tried, maxAttempts if 0.
 	Attempts int
 	Logger   *slog.Logger     // nil: nothing is logged
@@ -77,6 +74,7 @@ type Cloud struct {
 
 	transport  *http.Transport
 	calls      *callCounter
+	gate       *gate
 	versions   *versionCache
 	fresh      *freshNames
 	hooks      *hookCache
@@ -124,6 +122,9 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 		return nil, classify("sts", "GetCallerIdentity", err)
 	}
 	c.account = aws.ToString(who.Account)
+	if o.Limits != nil {
+		c.gate.buckets.Store(o.Limits.of(place{c.account, c.region, o.EndpointURL}))
+	}
 	if o.AccountID != "" && o.AccountID != c.account {
 		c.Close()
 		return nil, &plan.Error{Kind: plan.Credentials, Service: "sts", Operation: "GetCallerIdentity", Code: "WrongAccount",
@@ -195,14 +196,15 @@ func loadConfig(ctx context.Context, o Options, c *Cloud) (aws.Config, error) {
 			Message: "read the AWS configuration: " + err.Error(), Err: err}
 	}
 	cfg.HTTPClient, c.transport = newHTTPClient(cfg.HTTPClient)
-	share := o.Share
+	limits := o.Limits
 	switch {
-	case o.Embedded:
-		share = unlimited
-	case share == 0:
-		share = DefaultShare
+	case limits == nil && o.Embedded:
+		limits = NewLimits(LimitOptions{Share: unlimited})
+	case limits == nil:
+		limits = NewLimits(LimitOptions{})
 	}
-	cfg.APIOptions = append(cfg.APIOptions, c.calls.install, newThrottle(share, time.Now).install)
+	c.gate = newGate(limits)
+	cfg.APIOptions = append(cfg.APIOptions, c.calls.install, c.gate.install)
 	if o.RoleARN != "" {
 		provider := stscreds.NewAssumeRoleProvider(newSTS(cfg, o.EndpointURL), o.RoleARN, func(a *stscreds.AssumeRoleOptions) {
 			a.RoleSessionName = sessionName

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/smithy-go/middleware"
@@ -12,36 +13,109 @@ import (
 	"golang.org/x/time/rate"
 )
 
+// DefaultShare is the part of AWS's published rate limits that weir takes for
+// its writes. The limits belong to the whole account and region.
+const DefaultShare = 0.25
+
 // unlimited as a share turns the waiting off.
 const unlimited = math.MaxFloat64
+
+// LimitOptions say how much of AWS's rate limits to take, and by which clock.
+type LimitOptions struct {
+	// Share is the part of AWS's limits for writes, DefaultShare if 0.
+	Share float64
+	Now   func() time.Time // nil: time.Now
+	// Sleep waits, or returns the context's error; nil waits in real time.
+	Sleep func(context.Context, time.Duration) error
+}
+
+// Limits are token buckets on the client's side, for all accounts and regions
+// that are opened with them: who reaches one account by several roles shares
+// them. It is safe for concurrent use.
+type Limits struct {
+	o      LimitOptions
+	mu     sync.Mutex
+	places map[place]*throttle
+}
+
+// place is where AWS counts calls.
+type place struct{ account, region, endpoint string }
+
+// NewLimits returns limits of which nothing is used yet.
+func NewLimits(o LimitOptions) *Limits {
+	if o.Share == 0 {
+		o.Share = DefaultShare
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	return &Limits{o: o, places: map[place]*throttle{}}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func (l *Limits) of(p place) *throttle {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.places[p]
+	if !ok {
+		t = newThrottle(l.o)
+		l.places[p] = t
+	}
+	return t
+}
 
 // limit is a token bucket: its size, and what flows in each second.
 type limit struct{ burst, refill float64 }
 
 // writeLimits are AWS's own limits for the calls that weir writes with, of which
-// it takes its share. EC2 publishes them ("Request throttling for the Amazon EC2
-// API"); those of Auto Scaling and EKS are unpublished and estimated low.
+// it takes its share. EC2 publishes them, a bucket for each action ("Request
+// throttling for the Amazon EC2 API"). Auto Scaling has one allowance over all
+// actions and does not publish its size, nor does EKS: both are estimated low.
 var writeLimits = map[string]limit{
-	"ec2:CreateLaunchTemplate":        {50, 5},
-	"ec2:DeleteLaunchTemplate":        {50, 5},
+	"ec2:*":                           {50, 5},
 	"ec2:CreateLaunchTemplateVersion": {100, 5},
 	"ec2:ModifyLaunchTemplate":        {100, 5},
 	"ec2:CreateTags":                  {100, 10},
 	"ec2:DeleteTags":                  {100, 10},
+	"autoscaling:*":                   {80, 10},
+	"eks:*":                           {10, 2},
 	// EKS makes roles and profiles for each new nodegroup, and IAM throttles it
 	// when many are made at once.
-	"eks:CreateNodegroup": {8, 4},
+	"eks:CreateNodegroup": {8, 2},
 	// Three writes of parameters a second are documented for an account.
 	"ssm:PutParameter":    {10, 3},
 	"ssm:DeleteParameter": {10, 3},
 }
 
-// Limits where writeLimits has none. Reads are weir's batches: a page each for a
-// hundred pools, so they may take more than a share.
-var (
-	otherWrites = limit{80, 20}
-	reads       = limit{200, 20}
-)
+// readLimits are what weir takes for its reads, which are few: a page for each
+// hundred pools. So they may take more than the share of writes, and have buckets
+// of their own: a wave of the one never waits for the other.
+var readLimits = map[string]limit{
+	"ec2:*":         {50, 10},
+	"autoscaling:*": {60, 6},
+	"eks:*":         {40, 8},
+	"ssm:*":         {30, 20},
+	"iam:*":         {30, 10},
+}
+
+// otherLimit is for what the lists do not name.
+var otherLimit = limit{40, 10}
+
+// together are the services that count all of their actions together.
+var together = map[string]bool{"autoscaling": true}
 
 func isRead(operation string) bool {
 	for _, prefix := range []string{"Describe", "List", "Get"} {
@@ -52,11 +126,11 @@ func isRead(operation string) bool {
 	return false
 }
 
-// throttle holds a token bucket for each API. An answer that says "too fast"
-// halves what flows into the bucket; each success afterwards gives a little back.
+// throttle holds the token buckets of one account and region. An answer that
+// says "too fast" halves what flows into the call's bucket; each success
+// afterwards gives a little back.
 type throttle struct {
-	share float64
-	now   func() time.Time
+	o LimitOptions
 
 	mu      sync.Mutex
 	buckets map[string]*bucket
@@ -65,35 +139,50 @@ type throttle struct {
 type bucket struct {
 	limiter *rate.Limiter
 	full    rate.Limit // what flows in when AWS does not complain
+	// halvings counts how often the flow was halved, halved is when it was last.
+	halvings int
+	halved   time.Time
 }
 
 const (
 	// shrinkTo is the part of a full flow below which no throttling pushes.
 	shrinkTo = 1.0 / 32
-	// recoverBy is what one success gives back, as a part of the full flow.
-	recoverBy = 1.0 / 50
+	// recoverBy is what one success gives back, as a part of what flows now. From
+	// half to whole it takes ninety successes, so where others leave weir less than
+	// its share about one call of ninety finds that out.
+	recoverBy = 1.0 / 128
+	// calmAfter is how long after the last complaint the flow is whole again.
+	calmAfter = time.Hour
 )
 
-func newThrottle(share float64, now func() time.Time) *throttle {
-	return &throttle{share: share, now: now, buckets: map[string]*bucket{}}
+func newThrottle(o LimitOptions) *throttle {
+	return &throttle{o: o, buckets: map[string]*bucket{}}
 }
 
 func (t *throttle) bucket(service, operation string) *bucket {
-	key := service + ":" + operation
+	key, l, share := service+":"+operation, otherLimit, t.o.Share
+	limits := writeLimits
+	if isRead(operation) {
+		limits = readLimits
+		share = 1
+	}
+	if named, ok := limits[key]; ok {
+		l = named
+	} else if all, ok := limits[service+":*"]; ok {
+		l = all
+	}
+	if together[service] {
+		key = service + ":write"
+		if isRead(operation) {
+			key = service + ":read"
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, ok := t.buckets[key]
 	if !ok {
-		l, share := reads, 1.0
-		if !isRead(operation) {
-			l, share = otherWrites, t.share
-			if w, listed := writeLimits[key]; listed {
-				l = w
-			}
-		}
-		full := rate.Limit(l.refill * share)
-		burst := int(max(1, l.burst*share))
-		if t.share == unlimited {
+		full, burst := rate.Limit(l.refill*share), int(max(1, l.burst*share))
+		if t.o.Share == unlimited {
 			full, burst = rate.Inf, 1
 		}
 		b = &bucket{limiter: rate.NewLimiter(full, burst), full: full}
@@ -102,14 +191,47 @@ func (t *throttle) bucket(service, operation string) *bucket {
 	return b
 }
 
-// slower halves the flow and takes what the bucket still holds: AWS's own is empty.
-func (t *throttle) slower(b *bucket) {
+// take waits for a token, first come first served, and returns how often the flow
+// had been halved then. Where ctx ends before it would have one, it takes none.
+func (t *throttle) take(ctx context.Context, b *bucket) (halvings int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	t.mu.Lock()
+	now := t.o.Now()
+	if b.limiter.Limit() < b.full && now.Sub(b.halved) >= calmAfter {
+		b.limiter.SetLimitAt(now, b.full)
+	}
+	turn := b.limiter.ReserveN(now, 1)
+	delay := turn.DelayFrom(now)
+	t.mu.Unlock()
+	if delay > 0 {
+		deadline, limited := ctx.Deadline()
+		if limited && time.Until(deadline) < delay {
+			err = context.DeadlineExceeded
+		} else {
+			err = t.o.Sleep(ctx, delay)
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.now()
-	if b.full == rate.Inf {
+	if err != nil {
+		turn.CancelAt(t.o.Now())
+	}
+	return b.halvings, err
+}
+
+// slower halves the flow and takes what the bucket still holds: AWS's own is
+// empty. What was sent before the last halving is no news and halves nothing.
+func (t *throttle) slower(b *bucket, sentAt int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.full == rate.Inf || sentAt != b.halvings {
 		return
 	}
+	now := t.o.Now()
+	b.halvings++
+	b.halved = now
 	b.limiter.SetLimitAt(now, max(b.limiter.Limit()/2, b.full*shrinkTo))
 	if held := int(b.limiter.TokensAt(now)); held > 0 {
 		b.limiter.AllowN(now, held)
@@ -120,19 +242,31 @@ func (t *throttle) faster(b *bucket) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if have := b.limiter.Limit(); have < b.full {
-		b.limiter.SetLimitAt(t.now(), min(b.full, have+b.full*recoverBy))
+		b.limiter.SetLimitAt(t.o.Now(), min(b.full, have*(1+recoverBy)))
 	}
 }
 
-// install puts the bucket behind the retryer, so each attempt takes a token.
-func (t *throttle) install(stack *middleware.Stack) error {
-	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:throttle", t.handle), "weir:count-attempts", middleware.Before)
+// gate stands before every call of a Cloud. Its buckets are the Cloud's own until
+// it is known whose account that is.
+type gate struct{ buckets atomic.Pointer[throttle] }
+
+func newGate(l *Limits) *gate {
+	g := &gate{}
+	g.buckets.Store(newThrottle(l.o))
+	return g
 }
 
-func (t *throttle) handle(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+// install puts the gate behind the retryer, so each attempt takes a token.
+func (g *gate) install(stack *middleware.Stack) error {
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:throttle", g.handle), "weir:count-attempts", middleware.Before)
+}
+
+func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	service, operation := names(ctx)
+	t := g.buckets.Load()
 	b := t.bucket(service, operation)
-	if err := b.limiter.Wait(ctx); err != nil {
+	sentAt, err := t.take(ctx, b)
+	if err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, &waitError{err}
 	}
 	out, meta, err := next.HandleFinalize(ctx, in)
@@ -140,7 +274,7 @@ func (t *throttle) handle(ctx context.Context, in middleware.FinalizeInput, next
 	case err == nil:
 		t.faster(b)
 	case classify(service, operation, err).Kind == plan.Throttled:
-		t.slower(b)
+		t.slower(b, sentAt)
 	}
 	return out, meta, err
 }

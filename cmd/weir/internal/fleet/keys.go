@@ -60,9 +60,13 @@ func (s *Scopes) KMS(key reconciler.ScopeKey) sops.KMS {
 
 // cloudOptions say how the account of a scope is reached.
 func (s *Scopes) cloudOptions(key reconciler.ScopeKey) awscloud.Options {
-	return awscloud.Options{
+	o := awscloud.Options{
 		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
 		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
 		Logger:   s.o.Logger, OnCall: s.o.OnCall,
 	}
+	if !o.Embedded {
+		o.Limits = s.limits
+	}
+	return o
 }

@@ -33,6 +33,8 @@ type ScopesOptions struct {
 // One that cannot be opened is tried again at the next pass.
 type Scopes struct {
 	o ScopesOptions
+	// limits are what all roles that reach an account share.
+	limits *awscloud.Limits
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
@@ -45,7 +47,7 @@ type opened struct {
 
 // NewScopes opens nothing yet.
 func NewScopes(o ScopesOptions) *Scopes {
-	return &Scopes{o: o, open: map[reconciler.ScopeKey]*opened{}}
+	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}}
 }
 
 // SetSlices spreads the descriptions of resting nodegroups over n passes from the
