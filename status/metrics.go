@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,9 +27,13 @@ type Metrics struct {
 	fetchTime   *prometheus.HistogramVec
 	fetchedAt   *prometheus.GaugeVec
 	writes      *prometheus.CounterVec
+	rolled      *prometheus.GaugeVec
+	left        *prometheus.GaugeVec
 
 	mu     sync.Mutex
 	phases map[string]map[plan.Phase]bool // by target, those with a series
+	// rolling are the pools with series of a rollout, by target.
+	rolling map[string][]poolName
 }
 
 // NewMetrics registers weir's metrics on reg. Version is that of the binary. It
@@ -59,12 +64,16 @@ func NewMetrics(reg prometheus.Registerer, version string) *Metrics {
 		fetchTime:   histogram("source_fetch_duration_seconds", "Duration of fetches by source.", "source"),
 		fetchedAt:   gauge("source_last_success_timestamp_seconds", "When the source was last fetched, in Unix time.", "source"),
 		writes:      counter("status_writes_total", "Commit statuses by forge, state and result: written, unchanged, busy, missing, denied or refused.", "forge", "state", "result"),
-		phases:      map[string]map[plan.Phase]bool{},
+		// While a rollout moves: there are as many series as pools that roll.
+		rolled:  gauge("rollout_percent", "How far the rollout of a pool has come, while it moves: 0 to 100.", "target", "namespace", "pool"),
+		left:    gauge("rollout_instances_left", "Instances that the rollout of a pool has still to replace, while it moves.", "target", "namespace", "pool"),
+		phases:  map[string]map[plan.Phase]bool{},
+		rolling: map[string][]poolName{},
 	}
 	info := gauge("build_info", "Always 1; the labels say which weir this is.", "version", "goversion")
 	info.WithLabelValues(version, runtime.Version()).Set(1)
 	reg.MustRegister(info, m.pools, m.converged, m.lastPass, m.passes, m.passSeconds, m.steps, m.awsCalls,
-		m.fetches, m.fetchTime, m.fetchedAt, m.writes)
+		m.fetches, m.fetchTime, m.fetchedAt, m.writes, m.rolled, m.left)
 	return m
 }
 
@@ -85,6 +94,7 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 	// Without a plan nothing was observed, so the earlier counts stand.
 	if r.Plan != nil || len(r.Pools) > 0 {
 		m.countPools(r)
+		m.countRollouts(r)
 	}
 }
 
@@ -109,15 +119,42 @@ func (m *Metrics) countPools(r *plan.Report) {
 	}
 }
 
+// poolName is a pool of a target.
+type poolName struct{ namespace, name string }
+
+func (m *Metrics) countRollouts(r *plan.Report) {
+	var now []poolName
+	for _, p := range r.Pools {
+		if p.Rollout == nil {
+			continue
+		}
+		now = append(now, poolName{p.Namespace, p.Name})
+		m.rolled.WithLabelValues(r.Target, p.Namespace, p.Name).Set(float64(p.Rollout.Percentage))
+		m.left.WithLabelValues(r.Target, p.Namespace, p.Name).Set(float64(p.Rollout.InstancesLeft))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.rolling[r.Target] {
+		if !slices.Contains(now, p) {
+			m.rolled.DeleteLabelValues(r.Target, p.namespace, p.name)
+			m.left.DeleteLabelValues(r.Target, p.namespace, p.name)
+		}
+	}
+	m.rolling[r.Target] = now
+}
+
 // RemoveTarget ends the series of a target that is no longer configured.
 func (m *Metrics) RemoveTarget(target string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.phases, target)
+	delete(m.rolling, target)
 	by := prometheus.Labels{"target": target}
 	m.pools.DeletePartialMatch(by)
 	m.converged.DeletePartialMatch(by)
 	m.lastPass.DeletePartialMatch(by)
+	m.rolled.DeletePartialMatch(by)
+	m.left.DeletePartialMatch(by)
 	m.passes.DeletePartialMatch(by)
 }
 

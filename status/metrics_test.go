@@ -2,6 +2,7 @@ package status
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +82,29 @@ weir_target_converged{target="prod"} 0
 				}
 			}
 		}
+	}
+}
+
+// How far a rollout has come is there to see while it moves, and no longer.
+func TestMetricsOfARollout(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	m := NewMetrics(reg, "v1.2.3")
+	names := []string{"weir_rollout_percent", "weir_rollout_instances_left"}
+	moving := rolling(4, 5)
+	m.Report(t.Context(), report("prod", pool("prod", "web", moving), pool("prod", "batch", moving)))
+	m.Report(t.Context(), report("other", pool("other", "web", moving)))
+	if n, err := testutil.GatherAndCount(reg, names...); n != 6 || err != nil {
+		t.Errorf("three pools roll: %d series, %v", n, err)
+	}
+	m.Report(t.Context(), report("prod", pool("prod", "web", moving), pool("prod", "batch")))
+	m.RemoveTarget("other")
+	p := pool("prod", "web", moving)
+	want := fmt.Sprintf(`
+# HELP weir_rollout_percent How far the rollout of a pool has come, while it moves: 0 to 100.
+# TYPE weir_rollout_percent gauge
+weir_rollout_percent{namespace=%q,pool="web",target="prod"} %d
+`, p.Namespace, p.Rollout.Percentage)
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "weir_rollout_percent"); err != nil {
+		t.Error(err)
 	}
 }
