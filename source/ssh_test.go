@@ -2,22 +2,15 @@ package source_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -128,57 +121,6 @@ func TestSSHEmptyAndMissing(t *testing.T) {
 	cfg.URL = strings.Replace(cfg.URL, "fleet.git", "nope.git", 1)
 	if ue := wantUnavailable(t, open(t, cfg, source.Options{}), source.NotFound); !strings.Contains(ue.Error(), "does not appear to be a git repository") {
 		t.Errorf("the error lacks what the server says: %v", ue)
-	}
-}
-
-func TestSSHHostKeys(t *testing.T) {
-	t.Parallel()
-	r := newSSHRepo(t)
-	r.Write(map[string]string{"f": "1"})
-	one := r.Commit("one")
-	g := open(t, r.config(t), source.Options{})
-
-	overwrite(t, r.known, "# nobody\n")
-	ue := wantUnavailable(t, g, source.UntrustedHost)
-	line := strings.TrimSpace(r.ssh.KnownHosts())
-	for _, want := range []string{"ssh-ed25519 SHA256:", r.known, line} {
-		if !strings.Contains(ue.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, ue)
-		}
-	}
-	overwrite(t, r.known, line) // What the error says works.
-	wantRevision(t, g, one)
-
-	old := strings.Fields(line)[2]
-	print := r.ssh.SetHostKey(sourcetest.NewSSHKey(t))
-	ue = wantUnavailable(t, g, source.UntrustedHost)
-	for _, want := range []string{print, "line 1 of " + r.known, strings.TrimSpace(r.ssh.KnownHosts()), "somebody is in between"} {
-		if !strings.Contains(ue.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, ue)
-		}
-	}
-	if strings.Contains(ue.Error(), old) {
-		t.Errorf("the error repeats the old key: %v", ue)
-	}
-	overwrite(t, r.known, line+"\n"+r.ssh.KnownHosts())
-	wantRevision(t, g, one)
-	overwrite(t, r.known, "@revoked "+r.ssh.KnownHosts())
-	if ue := wantUnavailable(t, g, source.UntrustedHost); !strings.Contains(ue.Error(), "revokes") {
-		t.Errorf("the error does not say that the key is revoked: %v", ue)
-	}
-
-	for _, text := range []string{"not a line\n", "host ssh-ed25519 AAAA\n"} {
-		overwrite(t, r.known, text)
-		if ue := wantUnavailable(t, g, source.UntrustedHost); !strings.Contains(ue.Error(), "read auth.knownHostsFile") {
-			t.Errorf("the error does not name the file's key: %v", ue)
-		}
-	}
-	if err := os.Remove(r.known); err != nil {
-		t.Fatal(err)
-	}
-	wantUnavailable(t, g, source.UntrustedHost)
-	if n := len(r.ssh.Logins()); n != 2 {
-		t.Errorf("%d logins, want the 2 to a trusted server", n)
 	}
 }
 
@@ -317,181 +259,6 @@ func TestSSHFailures(t *testing.T) {
 	wantUnavailable(t, open(t, cfg, source.Options{}), source.Unreachable)
 }
 
-// TestSSHThroughProxies goes through a proxy that wants a password from a file.
-func TestSSHThroughProxies(t *testing.T) {
-	t.Parallel()
-	r := newSSHRepo(t)
-	r.Write(map[string]string{"f": "1"})
-	one := r.Commit("one")
-	for kind, tt := range map[string]struct {
-		proxy  string
-		reason source.Reason
-		said   string
-	}{
-		"connect": {connectProxy(t, "bot", "hunter2"), source.AuthFailed, "407"},
-		"socks":   {socksProxy(t, "bot", "hunter2"), source.Unreachable, "authentication failed"},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			secret := filepath.Join(r.dir, kind)
-			cfg := r.config(t)
-			cfg.Proxy, cfg.ProxyAuth = tt.proxy, source.ProxyAuth{Username: "bot", PasswordFile: secret}
-			g := open(t, cfg, source.Options{})
-			wantUnavailable(t, g, source.AuthFailed)
-			overwrite(t, secret, "wrong-hunter2")
-			if ue := wantUnavailable(t, g, tt.reason); strings.Contains(ue.Error(), "hunter2") || !strings.Contains(ue.Error(), tt.said) {
-				t.Errorf("the error shows the password, or lacks %q: %v", tt.said, ue)
-			}
-			overwrite(t, secret, "hunter2\n")
-			wantRevision(t, g, one)
-		})
-	}
-}
-
-// socksProxy is a SOCKS5 proxy for IPv4 (RFC 1928) with a password (RFC 1929).
-func socksProxy(t *testing.T, user, pass string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	serve := func(c net.Conn) {
-		read := func(n int) []byte {
-			b := make([]byte, n)
-			if _, err := io.ReadFull(c, b); err != nil {
-				return make([]byte, n)
-			}
-			return b
-		}
-		read(int(read(2)[1]))
-		_, _ = c.Write([]byte{5, 2})
-		name := read(int(read(2)[1]))
-		secret := read(int(read(1)[0]))
-		if string(name) != user || string(secret) != pass {
-			_, _ = c.Write([]byte{1, 1})
-			_ = c.Close()
-			return
-		}
-		_, _ = c.Write([]byte{1, 0})
-		to := read(10)
-		out, err := net.Dial("tcp", net.JoinHostPort(net.IP(to[4:8]).String(), fmt.Sprint(int(to[8])<<8|int(to[9]))))
-		if err != nil {
-			_ = c.Close()
-			return
-		}
-		_, _ = c.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
-		wg.Go(func() { pipe(c, out) })
-		pipe(out, c)
-	}
-	wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { serve(c) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		wg.Wait()
-	})
-	return "socks5://" + l.Addr().String()
-}
-
-// connectProxy is an HTTP proxy that makes tunnels and forwards nothing else.
-func connectProxy(t *testing.T, user, pass string) string {
-	t.Helper()
-	var wg sync.WaitGroup
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		probe := http.Request{Header: http.Header{"Authorization": req.Header["Proxy-Authorization"]}}
-		if u, p, ok := probe.BasicAuth(); !ok || u != user || p != pass {
-			w.WriteHeader(http.StatusProxyAuthRequired)
-			return
-		}
-		if req.Method != http.MethodConnect {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		to, err := net.Dial("tcp", req.Host)
-		if err != nil {
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		from, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		fmt.Fprint(from, "HTTP/1.1 200 OK\r\n\r\n")
-		for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
-			wg.Go(func() { pipe(pair[0], pair[1]) })
-		}
-	}))
-	t.Cleanup(func() {
-		server.Close()
-		wg.Wait()
-	})
-	return server.URL
-}
-
-// TestSSHHostKeyForms writes known_hosts in the ways that OpenSSH has.
-func TestSSHHostKeyForms(t *testing.T) {
-	t.Parallel()
-	r := newSSHRepo(t)
-	r.Write(map[string]string{"f": "1"})
-	one := r.Commit("one")
-	rsa, _ := rsaKey(t)
-	authority := sourcetest.NewSSHKey(t)
-	host, port, err := net.SplitHostPort(r.ssh.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := func(k ssh.Signer) string { return string(ssh.MarshalAuthorizedKey(k.PublicKey())) }
-	name := "[" + host + "]:" + port
-	own := strings.Fields(r.ssh.KnownHosts())[1:]
-	r.ssh.AddHostKey(rsa)
-	for form, text := range map[string]string{
-		"hashed":           knownhosts.HashHostname(name) + " " + strings.Join(own, " ") + "\n",
-		"one of two types": name + " " + public(rsa),
-		"a list":           "other.example," + name + " " + public(rsa),
-		"a pattern":        "*.example,[127.0.0.*]:" + port + " " + public(rsa),
-	} {
-		t.Run(form, func(t *testing.T) {
-			overwrite(t, r.known, text)
-			wantRevision(t, open(t, r.config(t), source.Options{}), one)
-		})
-	}
-
-	cert := &ssh.Certificate{Key: rsa.PublicKey(), CertType: ssh.HostCert, ValidPrincipals: []string{host}, ValidBefore: ssh.CertTimeInfinity}
-	if err := cert.SignCert(rand.Reader, authority); err != nil {
-		t.Fatal(err)
-	}
-	certified, err := ssh.NewCertSigner(cert, rsa)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.ssh.AddHostKey(certified)
-	overwrite(t, r.known, "@cert-authority "+name+" "+public(authority))
-	wantRevision(t, open(t, r.config(t), source.Options{}), one) // An RSA key, of an Ed25519 authority.
-	overwrite(t, r.known, "@cert-authority "+name+" "+public(sourcetest.NewSSHKey(t)))
-	wantUnavailable(t, open(t, r.config(t), source.Options{}), source.UntrustedHost)
-}
-
-// TestSSHHostKeyOfAnotherType replaces the key by one of another type.
-func TestSSHHostKeyOfAnotherType(t *testing.T) {
-	t.Parallel()
-	r := newSSHRepo(t)
-	rsa, _ := rsaKey(t)
-	overwrite(t, r.known, knownhosts.Line([]string{r.ssh.Addr()}, rsa.PublicKey())+"\n")
-	ue := wantUnavailable(t, open(t, r.config(t), source.Options{}), source.UntrustedHost)
-	for _, want := range []string{"ssh-ed25519 SHA256:", "line 1 of " + r.known + " holds ssh-rsa " + ssh.FingerprintSHA256(rsa.PublicKey())} {
-		if !strings.Contains(ue.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, ue)
-		}
-	}
-}
-
 func TestSSHConfiguration(t *testing.T) {
 	t.Parallel()
 	full := source.Auth{SSHKeyFile: "k", KnownHostsFile: "h"}
@@ -522,23 +289,5 @@ func TestSSHConfiguration(t *testing.T) {
 		if _, err := source.New(source.Config{Name: "f", URL: url, Dir: "unused", Auth: full}, source.Options{}); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
-	}
-}
-
-// TestSSHRSAKeys makes sure that RSA keys work though SHA-1 does not.
-func TestSSHRSAKeys(t *testing.T) {
-	t.Parallel()
-	r := newSSHRepo(t)
-	r.Write(map[string]string{"f": "1"})
-	one := r.Commit("one")
-	signer, text := rsaKey(t)
-	overwrite(t, r.key, text)
-	r.ssh.Allow(signer.PublicKey())
-	host, _ := rsaKey(t)
-	r.ssh.SetHostKey(host)
-	overwrite(t, r.known, r.ssh.KnownHosts())
-	wantRevision(t, open(t, r.config(t), source.Options{}), one)
-	if host.PublicKey().Type() != ssh.KeyAlgoRSA {
-		t.Fatal("no RSA key")
 	}
 }

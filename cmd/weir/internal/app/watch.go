@@ -24,6 +24,7 @@ func (a *App) watchNamed(ctx context.Context) (stop func()) {
 	for _, s := range g.config.Sources {
 		credentials = append(credentials, s.WatchedFiles()...)
 		certificates = append(certificates, s.ConnectionFiles()...)
+		tokens = append(tokens, s.Auth.GitHubApp.PrivateKeyFile)
 	}
 	stops := []func(){
 		a.watch(ctx, values, a.ring),
