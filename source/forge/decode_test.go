@@ -1,0 +1,182 @@
+package forge
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	sha1a = "1111111111111111111111111111111111111111"
+	sha1b = "2222222222222222222222222222222222222222"
+	none  = "0000000000000000000000000000000000000000"
+)
+
+func header(pairs ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Set(pairs[i], pairs[i+1])
+	}
+	return h
+}
+
+// deliveries are what the forges send, cut down to what surrounds what is read.
+var deliveries = map[string]struct {
+	kind Kind
+	h    http.Header
+	body string
+	want Hint
+}{
+	"github push": {
+		GitHub, header("X-GitHub-Event", "push", "X-GitHub-Delivery", "d-1"),
+		`{"ref":"refs/heads/main","before":"` + sha1a + `","after":"` + sha1b + `","created":false,"repository":{"id":1,"full_name":"platform/fleet","pushed_at":1},"pusher":{"name":"x"},"commits":[{"id":"x"}]}`,
+		Hint{Event: "push", Delivery: "d-1", Repository: "platform/fleet", Ref: "refs/heads/main", Commit: sha1b, Moved: true},
+	},
+	"github push as a form": {
+		GitHub, header("X-GitHub-Event", "push", "Content-Type", "application/x-www-form-urlencoded; charset=utf-8"),
+		"payload=" + url.QueryEscape(`{"ref":"refs/tags/v1","after":"`+sha1b+`","repository":{"full_name":"platform/fleet"}}`),
+		Hint{Event: "push", Repository: "platform/fleet", Ref: "refs/tags/v1", Commit: sha1b, Moved: true},
+	},
+	"github deleted branch": {
+		GitHub, header("X-GitHub-Event", "push"), `{"ref":"refs/heads/old","after":"` + none + `","deleted":true,"repository":{"full_name":"platform/fleet"}}`,
+		Hint{Event: "push", Repository: "platform/fleet", Ref: "refs/heads/old", Moved: true},
+	},
+	"github pull request": {
+		GitHub, header("X-GitHub-Event", "pull_request"),
+		`{"action":"synchronize","number":7,"pull_request":{"number":7,"head":{"ref":"x","sha":"` + sha1b + `"}},"repository":{"full_name":"platform/fleet"}}`,
+		Hint{Event: "pull_request", Repository: "platform/fleet", Ref: "refs/pull/7/head", Commit: sha1b, Moved: true},
+	},
+	"github ping":        {GitHub, header("X-GitHub-Event", "ping"), `{"zen":"Keep it logically awesome."}`, Hint{Event: "ping"}},
+	"github own status":  {GitHub, header("X-GitHub-Event", "status"), `{"context":"prod/apply"}`, Hint{Event: "status"}},
+	"github own comment": {GitHub, header("X-GitHub-Event", "issue_comment"), `not even JSON`, Hint{Event: "issue_comment"}},
+	"gitea push": {
+		Gitea, header("X-Gitea-Event", "push", "X-Gitea-Delivery", "u-1", "X-GitHub-Event", "push", "X-GitHub-Delivery", "u-1"),
+		`{"ref":"refs/heads/main","before":"` + none + `","after":"` + sha1b + `","total_commits":0,"repository":{"full_name":"platform/fleet","clone_url":"x"}}`,
+		Hint{Event: "push", Delivery: "u-1", Repository: "platform/fleet", Ref: "refs/heads/main", Commit: sha1b, Moved: true},
+	},
+	"forgejo goes first": {
+		Gitea, header("X-Forgejo-Event", "push", "X-Gitea-Event", "other", "X-Forgejo-Delivery", "f", "X-Gitea-Delivery", "g"), `{"ref":"refs/heads/main"}`,
+		Hint{Event: "push", Delivery: "f", Ref: "refs/heads/main", Moved: true},
+	},
+	"gitea deleted branch": {
+		Gitea, header("X-Gitea-Event", "delete"), `{"ref":"main","ref_type":"branch","repository":{"full_name":"platform/fleet"}}`,
+		Hint{Event: "delete", Repository: "platform/fleet", Ref: "refs/heads/main", Moved: true},
+	},
+	"gitea made tag": {
+		Gitea, header("X-Gitea-Event", "create"), `{"ref":"v1","ref_type":"tag","sha":"` + sha1b + `","repository":{"full_name":"platform/fleet"}}`,
+		Hint{Event: "create", Repository: "platform/fleet", Ref: "refs/tags/v1", Commit: sha1b, Moved: true},
+	},
+	"gitea synchronized": {
+		Gitea, header("X-Gitea-Event", "pull_request", "X-Gitea-Event-Type", "pull_request_sync"), `{"action":"synchronized","number":3,"pull_request":{"head":{"sha":"` + sha1b + `"}},"repository":{"full_name":"platform/fleet"}}`,
+		Hint{Event: "pull_request", Repository: "platform/fleet", Ref: "refs/pull/3/head", Commit: sha1b, Moved: true},
+	},
+	"gitlab push": {
+		GitLab, header("X-Gitlab-Event", "Push Hook", "X-Gitlab-Event-UUID", "e", "Idempotency-Key", "i"),
+		`{"object_kind":"push","event_name":"push","ref":"refs/heads/main","after":"` + sha1b + `","checkout_sha":"` + sha1b + `","project":{"id":15,"path_with_namespace":"company/platform/fleet"}}`,
+		Hint{Event: "Push Hook", Delivery: "i", Repository: "company/platform/fleet", Ref: "refs/heads/main", Commit: sha1b, Moved: true},
+	},
+	"gitlab system push": {
+		GitLab, header("X-Gitlab-Event", "System Hook"), `{"event_name":"push","ref":"refs/heads/main","after":"` + sha1b + `","project":{"path_with_namespace":"platform/fleet"}}`,
+		Hint{Event: "System Hook", Repository: "platform/fleet", Ref: "refs/heads/main", Commit: sha1b, Moved: true},
+	},
+	"gitlab system project": {GitLab, header("X-Gitlab-Event", "System Hook"), `{"event_name":"project_create","name":"x"}`, Hint{Event: "System Hook"}},
+	"gitlab merge request": {
+		GitLab, header("X-Gitlab-Event", "Merge Request Hook"), `{"object_kind":"merge_request","project":{"path_with_namespace":"platform/fleet"},"object_attributes":{"iid":9,"last_commit":{"id":"` + sha1b + `"}}}`,
+		Hint{Event: "Merge Request Hook", Repository: "platform/fleet", Ref: "refs/merge-requests/9/head", Commit: sha1b, Moved: true},
+	},
+	"gitlab own pipeline": {GitLab, header("X-Gitlab-Event", "Pipeline Hook"), `{"object_kind":"pipeline"}`, Hint{Event: "Pipeline Hook"}},
+	"generic": {
+		Generic, header("X-Delivery", "1"), `{"repository":"platform/fleet","ref":"refs/heads/main","commit":"` + sha1b + `","more":[]}`,
+		Hint{Delivery: "1", Repository: "platform/fleet", Ref: "refs/heads/main", Commit: sha1b, Moved: true},
+	},
+	"generic without a word": {Generic, header(), "", Hint{Moved: true}},
+}
+
+func TestDecode(t *testing.T) {
+	for name, tt := range deliveries {
+		t.Run(name, func(t *testing.T) {
+			got, err := Decode(tt.kind, tt.h, []byte(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind Kind
+		h    http.Header
+		body string
+		want string
+	}{
+		"no event":         {GitHub, header("X-Gitea-Event", "push"), `{}`, "X-GitHub-Event is missing"},
+		"no JSON":          {Gitea, header("X-Gitea-Event", "push"), `secret{`, "not the JSON"},
+		"other types":      {GitLab, header("X-Gitlab-Event", "Push Hook"), `{"ref":{"a":1}}`, "not the JSON"},
+		"a list":           {Generic, header(), `[]`, "not the JSON"},
+		"an empty form":    {GitHub, header("X-GitHub-Event", "push", "Content-Type", "application/x-www-form-urlencoded"), `a=b`, "without payload"},
+		"a very long name": {Generic, header(), `{"ref":"` + strings.Repeat("x", 600) + `"}`, "too long"},
+		"another kind":     {"svn", header(), `{}`, "no kind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode(tt.kind, tt.h, []byte(tt.body))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret{") {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// FuzzDecode feeds the decoders anything: nothing crashes, and what is said stays bounded.
+func FuzzDecode(f *testing.F) {
+	for _, d := range deliveries {
+		f.Add(string(d.kind), first(d.h, eventHeaders[d.kind]), d.h.Get("Content-Type"), []byte(d.body))
+	}
+	f.Fuzz(func(t *testing.T, kind, event, content string, body []byte) {
+		h := http.Header{"Content-Type": {content}}
+		for _, names := range eventHeaders {
+			h.Set(names[0], event)
+		}
+		hint, err := Decode(Kind(kind), h, body)
+		if err != nil && hint.Moved && len(hint.Ref) > maxWord {
+			t.Errorf("%v and %+v", err, hint)
+		}
+		if err == nil && (len(hint.Ref) > maxWord || len(hint.Repository) > maxWord || len(hint.Commit) > maxWord || len(hint.Event) > 128) {
+			t.Errorf("%+v", hint)
+		}
+		if err == nil && !hint.Moved && (hint.Ref != "" || hint.Commit != "") {
+			t.Errorf("a hint at nothing that moved: %+v", hint)
+		}
+		Names(hint.Repository, "https://git.example.com/platform/fleet.git")
+	})
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		repository, address string
+		want                bool
+	}{
+		{"platform/fleet", "https://git.example.com/platform/fleet.git", true},
+		{"Platform/Fleet", "https://git.example.com/platform/fleet/", true},
+		{"platform/fleet", "git@git.example.com:platform/fleet.git", true},
+		{"platform/fleet", "ssh://git@git.example.com:2222/platform/fleet", true},
+		{"platform/fleet", "https://git.example.com/gitea/platform/fleet", true},
+		{"company/platform/fleet", "https://gitlab.com/company/platform/fleet", true},
+		{"https://git.example.com/platform/fleet.git", "git@other:platform/fleet.git", true},
+		{"", "https://git.example.com/platform/fleet", true},
+		{"form/fleet", "https://git.example.com/platform/fleet", false},
+		{"platform/other", "https://git.example.com/platform/fleet", false},
+		{"other/platform/fleet", "https://git.example.com/platform/fleet", false},
+		{"/", "https://git.example.com/platform/fleet", false},
+	} {
+		if got := Names(tt.repository, tt.address); got != tt.want {
+			t.Errorf("Names(%q, %q) = %v", tt.repository, tt.address, got)
+		}
+	}
+}
