@@ -27,7 +27,7 @@ test: ## all tests: no network, no credentials
 	$(GO) test ./...
 
 soak: ## the tests that take minutes: large fleets, EC2's own quotas and limits
-	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|Soak' ./reconciler/
+	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak' ./reconciler/
 
 race: ## the concurrent packages under the race detector
 	$(GO) test -race -short ./cmd/weir/internal/... ./reconciler/ ./reconciler/resolve/... ./source/... ./status/...

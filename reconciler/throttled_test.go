@@ -104,10 +104,12 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 	if os.Getenv("WEIR_SOAK") == "" {
 		return
 	}
-	for i := range blue.Set.Pools {
-		blue.Set.Pools[i].LaunchTemplate.Data.KeyName = "another"
+	blue, green = fleet(n), target("green", groupPool("small", "m5.large", 1))
+	for _, d := range []reconciler.Desired{blue, green} {
+		for i := range d.Set.Pools {
+			d.Set.Pools[i].LaunchTemplate.Data.KeyName = "another"
+		}
 	}
-	green.Set.Pools[0].LaunchTemplate.Data.KeyName = "another"
 	// A version, a refresh and the default of each. Before anything is written the
 	// newest refresh of each group is read, for which Auto Scaling has no batch.
 	phase("rolled", "StartInstanceRefresh", 1500*time.Second, 200*time.Second, blue, green)
