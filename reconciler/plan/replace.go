@@ -175,14 +175,14 @@ func (c *computation) replace(w wantNodegroup, standing []Nodegroup, differs []i
 		c.needs.Nodegroups = append(c.needs.Nodegroups, name)
 		return
 	}
+	ng, ok := c.newNodegroup(w, name.Name, &serving)
+	if !ok {
+		return
+	}
 	later := len(standing) > 1
 	why := immutableReason(differs)
 	if other := c.replacing(w.pool); other != "" {
 		later, why = true, why+"; it waits until the nodegroup of the pool "+other+" is replaced"
-	}
-	ng, ok := c.newNodegroup(w, name.Name, &serving)
-	if !ok {
-		return
 	}
 	c.leave(w, standing[1:], true, name.Name)
 	c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: replaceChanges(w, serving, ng, differs),
@@ -208,13 +208,17 @@ func replaceChanges(w wantNodegroup, old, ng Nodegroup, differs []immutable) []C
 // leave plans the end of nodegroups of the pool that another one has replaced, or
 // does once it is up.
 func (c *computation) leave(w wantNodegroup, old []Nodegroup, up bool, by string) {
+	why := "it is deleted once " + by + " is ACTIVE"
+	if up {
+		why = "it is not what Git wants any more"
+	}
 	for _, n := range old {
 		if n.Status == "DELETING" {
 			continue
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.
 		busy := n.Status == "CREATING" || n.Status == "UPDATING"
-		c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: n.Name, Reason: "it is deleted once " + by + " is ACTIVE",
+		c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: n.Name, Reason: why,
 			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Do: DeleteNodegroup{NodegroupName: n.NodegroupName}})
 	}
 }
