@@ -22,13 +22,24 @@ func tenThousand(repo *sourcetest.Repo) {
 // call to a snapshot whose changed file was read.
 func BenchmarkFetchOneCommit(b *testing.B) {
 	repo := sourcetest.New(b)
+	fetchOneCommit(b, repo, source.Config{URL: repo.URL()})
+}
+
+// BenchmarkFetchOneCommitSSH is the same over SSH, with a login each time.
+func BenchmarkFetchOneCommitSSH(b *testing.B) {
+	r := newSSHRepo(b)
+	fetchOneCommit(b, r.Repo, r.config(b))
+}
+
+func fetchOneCommit(b *testing.B, repo *sourcetest.Repo, cfg source.Config) {
 	tenThousand(repo)
-	g := open(b, source.Config{URL: repo.URL()}, source.Options{})
+	g := open(b, cfg, source.Options{})
 	latest(b, g)
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
 		if i%150 == 149 { // Not the benchmark of making a mirror again.
-			g = open(b, source.Config{URL: repo.URL()}, source.Options{})
+			cfg.Dir = b.TempDir()
+			g = open(b, cfg, source.Options{})
 			latest(b, g)
 		}
 		text := fmt.Sprint("changed: ", i)

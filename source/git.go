@@ -88,8 +88,14 @@ func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
 	}
 	s = g.named(s)
 	if s.Revision != last.Revision {
-		g.log.Info("source moved", slog.String("revision", s.Revision), slog.String("ref", s.Ref),
-			slog.String("previous", last.Revision), slog.String("signed_by", s.SignedBy), slog.Duration("duration", g.opts.Now().Sub(began)))
+		attrs := []slog.Attr{
+			slog.String("revision", s.Revision), slog.String("ref", s.Ref), slog.String("previous", last.Revision),
+			slog.Duration("duration", g.opts.Now().Sub(began)),
+		}
+		if s.SignedBy != "" {
+			attrs = append(attrs, slog.String("signed_by", s.SignedBy))
+		}
+		g.log.LogAttrs(ctx, slog.LevelInfo, "source moved", attrs...)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

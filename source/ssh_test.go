@@ -24,7 +24,7 @@ type sshRepo struct {
 	dir                string
 }
 
-func newSSHRepo(t *testing.T) *sshRepo {
+func newSSHRepo(t testing.TB) *sshRepo {
 	t.Helper()
 	r := &sshRepo{Repo: sourcetest.New(t), dir: t.TempDir()}
 	r.ssh = r.ServeSSH()
@@ -34,14 +34,14 @@ func newSSHRepo(t *testing.T) *sshRepo {
 	return r
 }
 
-func overwrite(t *testing.T, file, text string) {
+func overwrite(t testing.TB, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (r *sshRepo) config(t *testing.T) source.Config {
+func (r *sshRepo) config(t testing.TB) source.Config {
 	t.Helper()
 	return source.Config{URL: r.ssh.URL(), Dir: t.TempDir(), Auth: source.Auth{SSHKeyFile: r.key, KnownHostsFile: r.known}}
 }
