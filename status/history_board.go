@@ -81,7 +81,9 @@ func (b *Board) tellSource(s Source) {
 		events = append(events, Event{Kind: "source-recovered", Text: "reachable again"})
 	}
 	if s.Revision != told.Revision && s.Revision != "" && fault == "" {
-		events = append(events, Event{Kind: "revision-seen", Revision: s.Revision, Text: s.Subject})
+		// Without the commit's subject: what a fetch brings may name a secret that
+		// is known as one only once the commit is rendered, and an event stays.
+		events = append(events, Event{Kind: "revision-seen", Revision: s.Revision, Text: "a new commit is there"})
 		told.Revision = s.Revision
 	}
 	told.Fault = fault
