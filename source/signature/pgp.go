@@ -3,9 +3,11 @@ package signature
 import (
 	"bufio"
 	"bytes"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -96,16 +98,24 @@ func (k *pgpKeys) verify(o Object) (string, error) {
 	return name, nil
 }
 
-// describePGP gives the key's name and the time that a signature carries.
+// strongHashes are those over which a signature counts. The library takes SHA-1
+// too, for which two contents with one hash can be made.
+var strongHashes = []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}
+
+// describePGP gives the key's name and the time that a signature carries. There
+// must be one signature alone, so that what is described is what is checked.
 func describePGP(data []byte) (key string, made time.Time, err error) {
-	p, err := packet.Read(bytes.NewReader(data))
-	if err != nil {
-		return "", made, errors.New("its PGP signature cannot be read")
+	r := bytes.NewReader(data)
+	p, err := packet.Read(r)
+	if err != nil || r.Len() > 0 {
+		return "", made, errors.New("its PGP signature cannot be read, or is not one alone")
 	}
 	s, ok := p.(*packet.Signature)
 	switch {
 	case !ok:
 		return "", made, errors.New("its PGP signature cannot be read")
+	case !slices.Contains(strongHashes, s.Hash):
+		return "", made, fmt.Errorf("its PGP signature is over %s, which proves nothing any more", s.Hash)
 	case len(s.IssuerFingerprint) > 0:
 		key = fmt.Sprintf("%X", s.IssuerFingerprint)
 	case s.IssuerKeyId != nil:

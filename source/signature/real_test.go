@@ -243,6 +243,30 @@ func TestKeysThatDoNotCount(t *testing.T) {
 	if err := verify(x.gpg("--armor", "--export", other)); err == nil || !strings.Contains(err.Error(), fpr+", which verify.pgp does not hold") {
 		t.Errorf("an unknown key: %v", err)
 	}
+	// A signature over SHA-1 proves nothing, whoever made it. EdDSA takes none.
+	old := x.pgpKey("Old <old@example.com>", "rsa2048")
+	weak := o
+	payload := filepath.Join(x.home, "payload")
+	if err := os.WriteFile(payload, o.Payload, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := o
+	o.Signature = x.gpg("--armor", "--local-user", old, "--output", "-", "--detach-sign", payload)
+	if err := verify(x.gpg("--export", old)); err != nil {
+		t.Errorf("gpg's own signature: %v", err)
+	}
+	weak.Signature = x.gpg("--armor", "--digest-algo", "SHA1", "--local-user", old, "--output", "-", "--detach-sign", payload)
+	o = weak
+	if err := verify(x.gpg("--export", old)); err == nil || !strings.Contains(err.Error(), "over SHA-1") {
+		t.Errorf("a signature over SHA-1: %v", err)
+	}
+	o = good
+	o.Signature = x.gpg("--armor", "--local-user", old, "--local-user", fpr, "--output", "-", "--detach-sign", payload)
+	if err := verify(x.gpg("--export", fpr)); err == nil || !strings.Contains(err.Error(), "not one alone") {
+		t.Errorf("two signatures in one: %v", err)
+	}
+	o = good
+
 	// An expiry that was changed later gives the key a newer signature of its own.
 	x.run("gpg", "--batch", "--passphrase", "", "--pinentry-mode", "loopback", "--quick-set-expire", fpr, "1d")
 	if err := verify(x.gpg("--export", fpr)); err != nil {
