@@ -173,7 +173,7 @@ func TestSSHUsesNothingOfTheUser(t *testing.T) {
 	t.Setenv("HOME", home)
 	agent, err := net.Listen("unix", filepath.Join(home, "agent"))
 	if err != nil {
-		t.Fatal(err)
+		t.Skipf("no socket for an agent: %v", err) // Its path may be too long.
 	}
 	defer agent.Close()
 	var asked sync.Map
