@@ -18,6 +18,13 @@ func (c *Cloud) Execute(ctx context.Context, a plan.Action) (plan.Result, error)
 		return res, nil
 	}
 	e := classify("", "", err)
+	if e.Kind == plan.NotFound || e.Kind == plan.Invalid {
+		// Versions are remembered because they never change, but somebody may have
+		// deleted one: what was refused is planned anew from what is there.
+		for _, id := range subjects(a) {
+			c.versions.forget(id)
+		}
+	}
 	if c.settles(a, e) {
 		e = &plan.Error{
 			Kind: plan.Transient, Service: e.Service, Operation: e.Operation, Code: e.Code, RequestID: e.RequestID, Err: e,

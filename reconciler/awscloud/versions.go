@@ -83,6 +83,13 @@ func (c *versionCache) add(id string, versions []plan.TemplateVersion, now time.
 	return all
 }
 
+// forget has the versions of a template read again.
+func (c *versionCache) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.templates, id)
+}
+
 // numbers returns the versions that a template has, nil where they are to be read.
 func (c *versionCache) numbers(id string, newest int64) []int64 {
 	c.mu.Lock()
