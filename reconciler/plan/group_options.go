@@ -190,7 +190,10 @@ func (c *computation) updateApart(pool *intent.Pool, have Group) {
 
 func (c *computation) putWarmPool(pool *intent.Pool, have Group) {
 	want := pool.Group.Options.WarmPool
-	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: pool.Group.Name, Reason: "its warm pool differs",
+	// Auto Scaling takes no warm pool beside a mixed instances policy, so one that
+	// Git drops has to be gone first, which may take a rollout.
+	later := have.MixedInstancesPolicy != nil && pool.Group.MixedInstancesPolicy == nil
+	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: pool.Group.Name, Reason: "its warm pool differs", Later: later,
 		Changes: []Change{optionChange(pool, "warmPool", have.Options.WarmPool, want)},
 		Do:      PutWarmPool{Group: pool.Group.Name, WarmPool: *want, New: have.Options.WarmPool == nil}})
 }
