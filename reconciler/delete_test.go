@@ -34,10 +34,12 @@ func (w *world) held() []string {
 	w.t.Helper()
 	ctx := context.Background()
 	var out []string
-	groups, err := w.groups().DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{})
-	w.check(nil, err)
-	for _, g := range groups.AutoScalingGroups {
-		out = append(out, fmt.Sprintf("group %s of %d", aws.ToString(g.AutoScalingGroupName), len(g.Instances)))
+	for p := autoscaling.NewDescribeAutoScalingGroupsPaginator(w.groups(), &autoscaling.DescribeAutoScalingGroupsInput{}); p.HasMorePages(); {
+		groups, err := p.NextPage(ctx)
+		w.check(nil, err)
+		for _, g := range groups.AutoScalingGroups {
+			out = append(out, fmt.Sprintf("group %s of %d", aws.ToString(g.AutoScalingGroupName), len(g.Instances)))
+		}
 	}
 	templates, err := w.ec2().DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{})
 	w.check(nil, err)
