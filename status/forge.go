@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// CommitState is a commit status' state; both forges know these four.
+// CommitState is a commit status' state; GitHub and Gitea know these four, and
+// GitLab has a job's state for each.
 type CommitState string
 
 // Commit states. Failure is a verdict on the commit; Error says that there is
@@ -64,9 +65,12 @@ type ForgeOptions struct {
 	// URL is the forge's address, such as https://git.example.com. For GitHub,
 	// empty means github.com.
 	URL string
-	// Repository is owner/name.
+	// Repository is owner/name; on GitLab, the project's path with all groups.
 	Repository string
-	Token      Token
+	// Ref is the branch or tag that statuses are about, where it is known. Only
+	// GitLab asks.
+	Ref   string
+	Token Token
 	// Transport is http.DefaultTransport if nil.
 	Transport http.RoundTripper
 }
@@ -87,6 +91,21 @@ func RepositoryOf(address string) (string, error) {
 		return "", fmt.Errorf("find repository of %s: the path is not owner/name", plainURL(address))
 	}
 	return parts[len(parts)-2] + "/" + parts[len(parts)-1], nil
+}
+
+// ProjectOf returns the whole path of a Git address, as GitLab names a project:
+// groups may be in groups.
+func ProjectOf(address string) (string, error) {
+	if _, err := RepositoryOf(address); err != nil {
+		return "", err
+	}
+	var path string
+	if u, err := url.Parse(address); err == nil && u.Scheme != "" && u.Host != "" {
+		path = u.Path
+	} else {
+		_, path, _ = strings.Cut(address, ":")
+	}
+	return strings.TrimSuffix(strings.Trim(path, "/"), ".git"), nil
 }
 
 func splitRepository(r string) (owner, name string, err error) {
@@ -137,9 +156,9 @@ func (e *ForgeError) Error() string {
 // Unwrap returns the cause.
 func (e *ForgeError) Unwrap() error { return e.Err }
 
-// faultOf reads an HTTP status as both forges use it.
+// faultOf reads an HTTP status as the forges use it.
 func faultOf(code int, h http.Header) (Fault, time.Duration) {
-	after := retryAfter(h)
+	after := max(retryAfter(h), resetOf(h, time.Now()))
 	switch {
 	case code == http.StatusTooManyRequests,
 		code == http.StatusForbidden && (after > 0 || h.Get("X-RateLimit-Remaining") == "0"),

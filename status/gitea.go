@@ -100,7 +100,7 @@ func (g *Gitea) fault(resp *gitea.Response, err error) error {
 	if err == nil {
 		return nil
 	}
-	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Message: clip(oneLine(err.Error()), giteaMessage), Err: err}
+	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Message: clip(oneLine(err.Error()), giteaMessage), After: limitedFor(err), Err: err}
 	if resp == nil || resp.Response == nil {
 		return e
 	}

@@ -94,7 +94,7 @@ func (g *GitHub) fault(resp *github.Response, err error) error {
 	if err == nil {
 		return nil
 	}
-	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Message: err.Error(), Err: err}
+	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Message: err.Error(), After: limitedFor(err), Err: err}
 	if resp != nil && resp.Response != nil {
 		e.Status = resp.StatusCode
 		e.Fault, e.After = faultOf(resp.StatusCode, resp.Header)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // answerLimit bounds what is read of one answer; a page of statuses is far smaller.
@@ -17,6 +18,7 @@ type tokenTransport struct {
 	host   string
 	scheme string // Bearer or token
 	token  Token
+	quota  quota
 }
 
 // errToken says that the token could not be had; a file that is being replaced
@@ -27,6 +29,9 @@ var errToken = errors.New("read forge token")
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != t.host {
 		return nil, fmt.Errorf("send request to %s: not the forge's host", req.URL.Host)
+	}
+	if err := t.quota.ask(time.Now()); err != nil {
+		return nil, err
 	}
 	if t.token != nil {
 		token, err := t.token(req.Context())
@@ -40,6 +45,7 @@ func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.quota.note(resp.Header, time.Now())
 	resp.Body = struct {
 		io.Reader
 		io.Closer

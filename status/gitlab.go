@@ -1,0 +1,339 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// GitLab writes commit statuses to GitLab, through its REST API version 4. What
+// GitLab calls a commit status is a job of an external pipeline, with a job's
+// states and transitions.
+// https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
+type GitLab struct {
+	project string // its API's address
+	name    string
+	ref     string
+	http    *http.Client
+
+	mu sync.Mutex
+	// commits holds what is known of commits' jobs; order has the oldest first.
+	commits map[string]*gitlabCommit
+	order   []string
+}
+
+// gitlabCommit is what is known of the jobs of a commit.
+type gitlabCommit struct {
+	// pipeline is the one that the statuses are in, 0 if that is not known.
+	pipeline int64
+	states   map[string]string // GitLab's own, by context
+}
+
+// NewGitLab returns a Forge for one project on GitLab. Repository is the project's
+// whole path, with all of its groups. The token needs the scope api and the role
+// Developer, or one that may push to the branch where it is protected.
+func NewGitLab(o ForgeOptions) (*GitLab, error) {
+	project := strings.Trim(o.Repository, "/")
+	if strings.Count(project, "/") < 1 || slices.Contains(strings.Split(project, "/"), "") {
+		return nil, fmt.Errorf("read project %q: want group/project, with all groups", o.Repository)
+	}
+	base, err := parseForgeURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	return &GitLab{
+		project: strings.TrimSuffix(base.String(), "/") + "/api/v4/projects/" + url.PathEscape(project), name: project, ref: clipRef(o.Ref),
+		http: forgeClient(o, base, "Bearer"), commits: map[string]*gitlabCommit{},
+	}, nil
+}
+
+// clipRef leaves out what GitLab does not take: it finds a ref by itself then.
+func clipRef(ref string) string {
+	if units(ref) > gitlabText {
+		return ""
+	}
+	return ref
+}
+
+// gitlabText is the length of the longest name, description, ref and target URL.
+const gitlabText = 255
+
+// Name is "gitlab".
+func (g *GitLab) Name() string { return "gitlab" }
+
+// Limits are GitLab's. Each instance has its own rate limit, which its answers tell.
+func (g *GitLab) Limits() Limits { return Limits{Context: gitlabText, Description: gitlabText} }
+
+// gitlabStates are a job's states for ours. A job that is pending is not made
+// pending again, see next.
+var gitlabStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Error: "canceled"}
+
+// stateOfGitLab is ours for a job's state.
+func stateOfGitLab(s string) CommitState {
+	switch s {
+	case "success":
+		return Success
+	case "failed":
+		return Failure
+	case "canceled", "canceling", "skipped":
+		return Error
+	default: // created, pending, running, waiting_for_resource, preparing, manual, scheduled
+		return Pending
+	}
+}
+
+// next is the job's state to ask for, empty where the job cannot be changed: what
+// is pending can be made running, which then can be changed by its end only. A job
+// that has ended is followed by a new one.
+func (c *gitlabCommit) next(name string, want CommitState) string {
+	if want != Pending {
+		return gitlabStates[want]
+	}
+	switch had := c.states[name]; {
+	case had == "" || stateOfGitLab(had) != Pending:
+		return "pending"
+	case had == "pending" || had == "created":
+		return "running"
+	default:
+		return ""
+	}
+}
+
+// gitlabJob is a status as GitLab answers with it.
+type gitlabJob struct {
+	ID          int64  `json:"id"`
+	Name        string `json:"name"`
+	Status      string `json:"status"`
+	Description string `json:"description"`
+	TargetURL   string `json:"target_url"`
+	PipelineID  int64  `json:"pipeline_id"`
+}
+
+// SetStatus adds or changes a status. A description of what is under way can be
+// changed once: what cannot be shown is no error, as the state is right.
+func (g *GitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+	commit := g.commit(sha)
+	state := commit.next(s.Context, s.State)
+	if state == "" {
+		return nil
+	}
+	err := g.set(ctx, sha, commit, state, s)
+	var refusal *ForgeError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	switch {
+	case refusal.Status == http.StatusBadRequest && strings.Contains(refusal.Message, "annot transition"):
+		// Somebody else changed the job: another writer, or one of our own writes
+		// whose answer was lost.
+		return g.settle(ctx, sha, s, refusal)
+	case commit.pipeline != 0 && (refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusNotFound):
+		// The pipeline was deleted, or takes no more jobs: GitLab chooses another.
+		g.mu.Lock()
+		commit.pipeline = 0
+		g.mu.Unlock()
+		return g.set(ctx, sha, commit, state, s)
+	default:
+		return err
+	}
+}
+
+// set asks for a job's state.
+func (g *GitLab) set(ctx context.Context, sha string, commit *gitlabCommit, state string, s CommitStatus) error {
+	in := struct {
+		State       string `json:"state"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		TargetURL   string `json:"target_url,omitempty"`
+		Ref         string `json:"ref,omitempty"`
+		PipelineID  int64  `json:"pipeline_id,omitempty"`
+	}{State: state, Name: s.Context, Description: s.Description, TargetURL: s.TargetURL, Ref: g.ref, PipelineID: commit.pipeline}
+	if units(in.TargetURL) > gitlabText {
+		in.TargetURL = "" // a cut address leads nowhere
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return g.fault(nil, nil, err)
+	}
+	var job gitlabJob
+	if _, err := g.call(ctx, http.MethodPost, "/statuses/"+url.PathEscape(sha), body, &job); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	commit.states[s.Context] = state
+	if job.PipelineID != 0 {
+		commit.pipeline = job.PipelineID
+	}
+	return nil
+}
+
+// settle reads what became of a job that could not be changed. It is no error that
+// the job has the state already.
+func (g *GitLab) settle(ctx context.Context, sha string, want CommitStatus, refusal *ForgeError) error {
+	has, err := g.Statuses(ctx, sha)
+	if err != nil {
+		return err
+	}
+	if has[want.Context].State == want.State {
+		return nil
+	}
+	// It is something else, and known now: the next try asks for what follows it.
+	refusal.Fault = FaultMissing
+	return refusal
+}
+
+const (
+	gitlabPageSize = 100
+	gitlabPages    = 20
+)
+
+// Statuses lists a commit's statuses, the newest of each context.
+func (g *GitLab) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+	newest := map[string]gitlabJob{}
+	for page := 1; page <= gitlabPages; page++ {
+		query := url.Values{"per_page": {strconv.Itoa(gitlabPageSize)}, "page": {strconv.Itoa(page)}}
+		var list []gitlabJob
+		h, err := g.call(ctx, http.MethodGet, "/repository/commits/"+url.PathEscape(sha)+"/statuses?"+query.Encode(), nil, &list)
+		if err != nil {
+			return nil, err
+		}
+		for _, job := range list {
+			if job.ID >= newest[job.Name].ID {
+				newest[job.Name] = job
+			}
+		}
+		if len(list) == 0 || h.Get("X-Next-Page") == "" {
+			break
+		}
+	}
+	commit := g.commit(sha)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := map[string]CommitStatus{}
+	clear(commit.states)
+	for name, job := range newest {
+		commit.states[name] = job.Status
+		out[name] = CommitStatus{Context: name, State: stateOfGitLab(job.Status), Description: job.Description, TargetURL: job.TargetURL}
+	}
+	return out, nil
+}
+
+// gitlabCommits bounds the commits of which something is known.
+const gitlabCommits = 64
+
+func (g *GitLab) commit(sha string) *gitlabCommit {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.commits[sha]; c != nil {
+		return c
+	}
+	if len(g.order) == gitlabCommits {
+		delete(g.commits, g.order[0])
+		g.order = slices.Delete(g.order, 0, 1)
+	}
+	c := &gitlabCommit{states: map[string]string{}}
+	g.commits[sha], g.order = c, append(g.order, sha)
+	return c
+}
+
+// call makes one request. Its errors are *ForgeError.
+func (g *GitLab) call(ctx context.Context, method, path string, body []byte, out any) (http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, method, g.project+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, g.fault(nil, nil, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return nil, g.fault(nil, nil, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode/100 != 2 {
+		return nil, g.fault(resp, answer, err)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return nil, g.fault(resp, nil, errors.New("the answer is not GitLab's"))
+	}
+	return resp.Header, nil
+}
+
+// gitlabMessage bounds what is quoted of an answer.
+const gitlabMessage = 200
+
+// fault makes a ForgeError of an answer, or of why there is none.
+func (g *GitLab) fault(resp *http.Response, body []byte, err error) error {
+	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Err: err}
+	if err != nil {
+		e.Message = clip(oneLine(err.Error()), gitlabMessage)
+		e.After = limitedFor(err)
+	}
+	if resp == nil {
+		return e
+	}
+	e.Status = resp.StatusCode
+	if e.Status/100 == 2 {
+		// The answer could not be read; whether the write took effect is open.
+		return e
+	}
+	said := gitlabAnswer(body)
+	e.Message = said.text
+	if e.Message == "" {
+		e.Message = http.StatusText(e.Status)
+	}
+	e.Fault, e.After = faultOf(e.Status, resp.Header)
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
+	case e.Fault == FaultDenied && said.code == "insufficient_scope":
+		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope api"
+	case e.Fault == FaultDenied:
+		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope api and the role Developer, or one that may push to the branch where it is protected"
+	case e.Status == http.StatusNotFound && strings.Contains(e.Message, "Project"):
+		e.Fault = FaultDenied
+		e.Message = "the project " + g.name + " is not found (" + e.Message + "): the token's user must be a member with the role Developer, and the token have the scope api"
+	case e.Status == http.StatusConflict:
+		// Statuses of one pipeline that are written at the same time.
+		e.Fault = FaultBusy
+	}
+	return e
+}
+
+// gitlabError is what an error of GitLab says: message may be a text, a list, or a
+// mapping of fields; errors of authentication have OAuth's form.
+type gitlabError struct{ code, text string }
+
+func gitlabAnswer(body []byte) gitlabError {
+	var in struct {
+		Message     json.RawMessage `json:"message"`
+		Error       string          `json:"error"`
+		Description string          `json:"error_description"`
+	}
+	if json.Unmarshal(body, &in) != nil {
+		return gitlabError{text: clip(oneLine(string(body)), gitlabMessage)} // a proxy's page
+	}
+	text := string(in.Message)
+	var plain string
+	if json.Unmarshal(in.Message, &plain) == nil {
+		text = plain
+	}
+	for _, more := range []string{in.Error, in.Description} {
+		if more != "" {
+			text = strings.TrimPrefix(text+": "+more, ": ")
+		}
+	}
+	return gitlabError{code: in.Error, text: clip(oneLine(text), gitlabMessage)}
+}
