@@ -77,6 +77,7 @@ type Board struct {
 	instance string
 	redact   Redact
 	now      func() time.Time
+	notify   func([]Event)
 	log      *slog.Logger
 	// recorder is nil where history is not kept over a restart.
 	recorder *recorder
@@ -108,6 +109,8 @@ type BoardOptions struct {
 	Archive Archive
 	// Logger is given every event as a line of its own; nil for nobody.
 	Logger *slog.Logger
+	// Notify is given events as they happen, redacted; nil for nobody. It must not block.
+	Notify func([]Event)
 }
 
 // History in memory is bounded: enough for a page, and a daemon that runs for a
@@ -127,7 +130,7 @@ func NewBoard(o BoardOptions) *Board {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	b := &Board{
-		instance: o.Instance, redact: o.Redact, now: o.Now, log: o.Logger,
+		instance: o.Instance, redact: o.Redact, now: o.Now, log: o.Logger, notify: o.Notify,
 		sources: map[string]Source{}, targets: map[string]TargetState{},
 		runs: ring[Run]{max: keptRuns}, events: ring[Event]{max: keptEvents}, told: map[string]Told{},
 	}

@@ -53,6 +53,9 @@ func (b *Board) tell(events []Event, runs []Run, told map[string]Told) {
 		b.events.add(e)
 		b.log.Log(context.Background(), logLevel(e.Level), "event", eventAttrs(e)...)
 	}
+	if b.notify != nil && len(events) > 0 {
+		b.notify(events)
+	}
 	for _, r := range runs {
 		b.runs.add(r)
 	}

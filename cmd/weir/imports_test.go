@@ -36,6 +36,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/awsemu"}, only: []string{}, std: true, reason: "it imitates AWS, not our idea of AWS"},
 	{of: []string{"render/..."}, never: []string{module + "source", module + "reconciler", module + "status", module + "cmd", "net/http"}, reason: "rendering is offline and knows neither Git nor AWS"},
 	{of: []string{"source/signature", "source/githubapp"}, only: []string{}, reason: "who may sign and which token opens a repository are questions of their own"},
+	{of: []string{"source/forge"}, only: []string{}, reason: "what forges say is a hint, and whoever takes it knows what to do"},
 	{of: []string{"source"}, only: []string{"render/tree", "source/signature"}, reason: "a source gives trees and knows nothing of what is in them"},
 	{of: []string{"reconciler"}, only: []string{"reconciler/plan", "reconciler/resolve", "reconciler/span", "reconciler/jointoken", "reconciler/workload", "render/intent", "render/diag"}, reason: "the loop knows neither Git, YAML, the SDK nor a forge"},
 	{of: []string{"reconciler/jointoken"}, only: []string{"reconciler/workload", "render/diag", "render/secret"}, std: true, reason: "tokens are kept through its own interfaces"},

@@ -8,9 +8,11 @@
 //	source NAME     one for each source: polls it, keeps its view, rings the loop
 //	loop            the one writer: composes, passes, reports
 //	statuses        posts commit statuses
-//	page            serves the page, the API and the metrics
+//	page            serves the page, the API, the metrics and webhooks
+//	webhooks        has sources look again for the webhooks that came
 //	embedded AWS    only where aws.endpoint is "embedded"
 //	configuration   watches the file and reloads
+//	notifications   sends events to receivers, only where notify names some
 //	history         writes events and passes to the state directory
 //
 // On a reload the loop stops between two calls, what changed is swapped, and the
@@ -26,6 +28,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,6 +45,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -53,10 +57,11 @@ const (
 	stopWithin      = 25 * time.Second
 	reloadShare     = 2 * time.Second
 	loopShare       = 6 * time.Second
-	sourcesShare    = 2 * time.Second
+	sourcesShare    = 1500 * time.Millisecond
 	statusesShare   = 5 * time.Second
-	pageShare       = 4 * time.Second // its own bound is 3 s
-	embeddedShare   = 5 * time.Second // its own bound is 5 s
+	pageShare       = 3500 * time.Millisecond // its own bound is 3 s
+	embeddedShare   = 5 * time.Second         // its own bound is 5 s
+	notifyShare     = time.Second             // its own bound is 0.9 s
 	historyShare    = 500 * time.Millisecond
 	tracingShare    = 500 * time.Millisecond
 	reloadStopBound = 10 * time.Second
@@ -94,6 +99,10 @@ type App struct {
 	metrics  *status.Metrics
 	reloads  *prometheus.CounterVec
 	scopes   *fleet.Scopes
+	hooks    *forge.Receiver
+	// notifier is that of the current configuration, nil without one.
+	notifier atomic.Pointer[status.Notifier]
+	notified *prometheus.CounterVec
 
 	// gen is what the configuration decides; changed between two loops only.
 	gen *generation
@@ -173,6 +182,8 @@ func (a *App) open(ctx context.Context) (err error) {
 		a.onStop("listener of the embedded AWS", 0, func(context.Context) error { return ignoreClosed(a.emulator.Close()) })
 	}
 	a.telemetry()
+	a.openHooks()
+	a.countNotifications()
 	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
 		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Slices: rounds(o.Config),
 		OnCall: func(c awscloud.CallInfo) { a.metrics.AWSCall(c.Service, c.Operation, c.Kind) },
@@ -181,6 +192,10 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.hideCredentials()
+	a.gen.setHooks(a.hooks)
+	if err = a.gen.openNotifier(a, nil); err != nil {
+		return err
+	}
 	return a.gen.openStatuses(a)
 }
 
@@ -209,7 +224,7 @@ func (a *App) telemetry() {
 	}, []string{"result"})
 	a.registry.MustRegister(a.reloads)
 	a.board = status.NewBoard(status.BoardOptions{
-		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{}),
+		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{}), Notify: a.notify,
 	})
 }
 
@@ -245,20 +260,23 @@ func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	// It is stopped after all that tells something.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
+	a.onStop("notifications", notifyShare, func(ctx context.Context) error { return a.gen.haltNotifier(ctx) })
+	a.gen.startNotifier(ctx, a, nil)
 	a.board.Event(status.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}
 	server := &http.Server{
-		Handler: control.Handler(a.book, daemon{a}, a.log, a.o.Secrets.Redact, a.board.Handler(status.HandlerOptions{
+		Handler: a.withHooks(control.Handler(a.book, daemon{a}, a.log, a.o.Secrets.Redact, a.board.Handler(status.HandlerOptions{
 			Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log,
-		})),
+		}))),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
 	a.onStop("statuses", statusesShare, func(ctx context.Context) error { return a.gen.stopStatuses(ctx) })
 	a.gen.startStatuses(ctx, a)
+	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
 	a.onStop("sources", sourcesShare, func(ctx context.Context) error { return a.gen.stopSources(ctx) })
 	a.gen.startSources(ctx, a)
 	loop := &running{}

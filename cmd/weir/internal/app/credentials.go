@@ -38,6 +38,11 @@ func (a *App) hideCredentials() {
 	for _, f := range a.gen.config.Forges {
 		file(f.TokenFile)
 	}
+	for _, name := range a.gen.config.WebhookFiles() {
+		if text, err := os.ReadFile(name); err == nil {
+			values = append(values, strings.Fields(string(text))...) // one a line
+		}
+	}
 	for _, t := range a.gen.config.Targets {
 		for _, name := range t.AgeKeyFiles {
 			if text, err := os.ReadFile(name); err == nil {

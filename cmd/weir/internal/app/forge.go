@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -39,7 +40,11 @@ func routeOf(s config.Source) route {
 // newForge makes the client of a forge. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.
 func newForge(f config.Forge, of *follower) (status.Forge, error) {
-	repository, err := status.RepositoryOf(f.URL)
+	name := status.RepositoryOf
+	if f.Type == config.GitLab {
+		name = status.ProjectOf
+	}
+	repository, err := name(f.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +66,10 @@ func newForge(f config.Forge, of *follower) (status.Forge, error) {
 			}
 			return strings.TrimSpace(string(text)), nil
 		},
+	}
+	if f.Type == config.GitLab {
+		o.Ref = cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag)
+		return status.NewGitLab(o)
 	}
 	if f.Type == config.GitHub {
 		if u, err := url.Parse(o.URL); err == nil && strings.EqualFold(u.Host, "github.com") {

@@ -23,6 +23,9 @@ type generation struct {
 	fleet     *fleet.Fleet
 
 	stopCommits func(context.Context) error
+	// notifier sends events; nil where nobody receives any.
+	notifier     *status.Notifier
+	stopNotifier func(context.Context) error
 	// routes are the ways to the forges, which decide whether a reload keeps
 	// their clients.
 	routes map[string]route
@@ -239,11 +242,17 @@ func (g *generation) openStatuses(a *App) error {
 	}
 	forges := map[string]status.Forge{}
 	for _, f := range g.config.Forges {
+		if f.Type == config.Generic {
+			continue
+		}
 		forge, err := newForge(f, g.followers[f.Source])
 		if err != nil {
 			return err
 		}
 		forges[f.Source] = a.tracing.Forge(forge)
+	}
+	if len(forges) == 0 {
+		return nil
 	}
 	var err error
 	g.commits, err = status.NewCommits(status.CommitsOptions{

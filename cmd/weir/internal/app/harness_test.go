@@ -31,7 +31,7 @@ type world struct {
 	repo  *sourcetest.Repo
 	aws   *awsemu.Server
 	url   string
-	forge *forge
+	forge *fakeForge
 	dir   string
 	// extra is added to the configuration's target.
 	extra string
@@ -237,8 +237,8 @@ func overlay(pools map[string]string) map[string]string {
 	return files
 }
 
-// forge answers as Gitea does and remembers each status.
-type forge struct {
+// fakeForge answers as Gitea does and remembers each status.
+type fakeForge struct {
 	url string
 
 	mu       sync.Mutex
@@ -246,9 +246,9 @@ type forge struct {
 	tokens   map[string]bool
 }
 
-func newFakeForge(t *testing.T) *forge {
+func newFakeForge(t *testing.T) *fakeForge {
 	t.Helper()
-	f := &forge{statuses: map[string][]map[string]any{}, tokens: map[string]bool{}}
+	f := &fakeForge{statuses: map[string][]map[string]any{}, tokens: map[string]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version":"1.22.0"}`)) })
 	mux.HandleFunc("POST /api/v1/repos/platform/fleet/statuses/{sha}", func(w http.ResponseWriter, r *http.Request) {
@@ -282,7 +282,7 @@ func newFakeForge(t *testing.T) *forge {
 
 // states are the states that a context of a commit went through, without
 // repetitions: a status is also written when its description changes.
-func (f *forge) states(sha, name string) string {
+func (f *fakeForge) states(sha, name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []string
@@ -299,7 +299,7 @@ func (f *forge) states(sha, name string) string {
 func succeeded(states string) bool { return states == "pending success" || states == "success" }
 
 // last is the newest description of a context of a commit.
-func (f *forge) last(sha, name string) (state, description string) {
+func (f *fakeForge) last(sha, name string) (state, description string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.statuses[sha] {
@@ -311,7 +311,7 @@ func (f *forge) last(sha, name string) (state, description string) {
 }
 
 // pending lists the contexts of all commits that are pending.
-func (f *forge) pending() []string {
+func (f *fakeForge) pending() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []string

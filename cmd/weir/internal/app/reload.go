@@ -85,6 +85,9 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	if err != nil {
 		return err
 	}
+	if err := next.openNotifier(a, old); err != nil {
+		return err
+	}
 	bound, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
 	if err := loop.halt(bound); err != nil {
@@ -120,6 +123,8 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 		}
 	}
 	a.gen = next
+	next.setHooks(a.hooks)
+	next.startNotifier(ctx, a, old)
 	a.scopes.SetSlices(rounds(c))
 	if next.commits != nil {
 		next.commits.Retry()

@@ -48,6 +48,7 @@ type Config struct {
 	KeepVersions Versions `yaml:"keepVersions"`
 	Sources      []Source `yaml:"sources"`
 	Forges       []Forge  `yaml:"forges"`
+	Notify       []Notify `yaml:"notify"`
 	Targets      []Target `yaml:"targets"`
 
 	// File is where the configuration was read from, as it was given.
@@ -66,18 +67,26 @@ const (
 	GitHub  = "github"
 	Gitea   = "gitea"
 	Forgejo = "forgejo"
+	GitLab  = "gitlab"
+	// Generic takes webhooks only, from whatever signs them.
+	Generic = "generic"
 )
 
-// Forge is where commit statuses of a source's commits are written.
+// Forge is where commit statuses of a source's commits are written, and from where
+// webhooks about the source come.
 type Forge struct {
 	Type string `yaml:"type"`
-	// URL is the repository's address on the forge, as a browser has it.
+	// URL is the repository's address on the forge, as a browser has it. It may be
+	// left out with the type generic.
 	URL string `yaml:"url"`
 	// Source names the source whose commits get statuses.
 	Source string `yaml:"source"`
 	// TokenFile holds an access token. It may be left out for GitHub where the
 	// source has a githubApp.
 	TokenFile string `yaml:"tokenFile"`
+	// WebhookSecretFile holds what webhooks of the source are signed with, one secret
+	// a line of at least 16 characters; it is read for each. Without one none are taken.
+	WebhookSecretFile string `yaml:"webhookSecretFile"`
 }
 
 // Modes of a target.
@@ -202,7 +211,10 @@ func (c *Config) setDefaults(env Env) {
 		c.Sources[i].setDefaults(base)
 	}
 	for i := range c.Forges {
-		absolute(base, &c.Forges[i].TokenFile)
+		absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
+	}
+	for i := range c.Notify {
+		absolute(base, &c.Notify[i].SecretFile)
 	}
 	for i := range c.Targets {
 		t := &c.Targets[i]

@@ -137,7 +137,6 @@ func TestParseFaults(t *testing.T) {
 		"later keys":      {target("") + "windows: 3\n", []string{"windows: unknown key"}},
 		"no version kept": {target("") + "keepVersions: 0\n", []string{`w.yaml:8:15: error: keepVersions: "0" is no number of versions`}},
 		"above the quota": {target("") + "keepVersions: 10000\n", []string{"from 1 to 9998"}},
-		"later in source": {head + "targets: [{name: t, region: eu-west-1}]\nforges: [{type: github, url: 'https://h/a/b', tokenFile: f, webhookSecretFile: x}]\n", []string{"webhookSecretFile: unknown key"}},
 		"twice":           {target("  mode: report\n  mode: correct\n"), []string{"w.yaml:9:3: error: targets[0].mode is given twice"}},
 		"wrong types":     {target("  suspend: maybe\n  vars: [a]\n  network: x\n  allowedRoleARNs: y\n"), []string{"neither true nor false", "want a mapping, got a list", "want a mapping, got a single value", "want a list"}},
 		"alias":           {target("  vars: &v {}\n"), []string{"anchors and aliases"}},
@@ -190,6 +189,10 @@ func TestParseFaults(t *testing.T) {
 			sources("{name: a, url: 'https://github.com/o/r', auth: {githubApp: {appID: 1, privateKeyFile: k}}}", "{name: b, url: 'https://github.com/o/r'}", "{name: c, url: 'https://github.com/o/other', auth: {githubApp: {appID: 1, privateKeyFile: k}}}") +
 				"forges:\n- {type: github, url: 'https://github.com/o/r', source: a}\n- {type: github, url: 'https://github.com/o/r', source: b}\n- {type: github, url: 'https://github.com/o/r', source: c}\n",
 			[]string{"forges[1].tokenFile", "forges[2].tokenFile"},
+		},
+		"webhooks": {
+			target("") + "forges:\n- {type: generic, source: s, tokenFile: t}\nnotify:\n- {url: 'ftp://h', secretFile: f}\n- {url: 'https://u:p@h/x'}\n- {url: 'https://h/x#a', secretFile: f, events: [nothing-such]}\n- {url: 'https://h/y', secretFile: f}\n- {url: 'https://h/y', secretFile: f}\n",
+			[]string{"needs no token", "webhookSecretFile: a file", "notify[0].url: this is no", "notify[1].secretFile", "carries credentials", "notify[2].url: this is no", "no kind of event", "notify[3] has the same"},
 		},
 		"forges": {
 			target("") + "forges:\n- {type: svn, url: 'https://h', source: x}\n- {type: gitea, url: 'https://h/o/r', source: x, tokenFile: t}\n",

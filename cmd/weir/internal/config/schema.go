@@ -16,14 +16,15 @@ import (
 var required = map[string][]string{
 	"":                     {"apiVersion", "instance", "kind", "sources", "targets"},
 	"sources[]":            {"name", "url"},
-	"forges[]":             {"type", "url"},
+	"forges[]":             {"type"},
+	"notify[]":             {"secretFile", "url"},
 	"targets[]":            {"name", "region"},
 	"targets[].varsFrom[]": {"file"},
 }
 
 // words are the keys that take one of a few values.
 var words = map[string][]string{
-	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Gitea, GitHub}, "targets[].mode": {Correct, Report}, "sources[].verify.mode": {"commit", "either", "tag"},
+	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Generic, Gitea, GitHub, GitLab}, "targets[].mode": {Correct, Report}, "sources[].verify.mode": {"commit", "either", "tag"},
 	"targets[].apply": {Always, AsReviewed}, "targets[].windows[].kind": {Allow, Deny}, "targets[].windows[].days[]": weekdays,
 }
 

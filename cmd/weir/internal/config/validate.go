@@ -95,6 +95,7 @@ func (v *validator) run() {
 	}
 	v.sources()
 	v.forges()
+	v.notify()
 	v.targets()
 }
 
@@ -155,11 +156,13 @@ func (v *validator) forges() {
 	taken := map[string]int{}
 	for i := range v.config.Forges {
 		f, at := &v.config.Forges[i], fmt.Sprintf("forges[%d]", i)
-		if !slices.Contains([]string{GitHub, Gitea, Forgejo}, f.Type) {
-			v.fault(at+".type", "bad-value", "", "want %s, %s or %s, got %q", GitHub, Gitea, Forgejo, f.Type)
+		if !slices.Contains([]string{GitHub, GitLab, Gitea, Forgejo, Generic}, f.Type) {
+			v.fault(at+".type", "bad-value", "", "want %s, %s, %s, %s or %s, got %q", GitHub, GitLab, Gitea, Forgejo, Generic, f.Type)
 		}
 		u, err := url.Parse(f.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Count(strings.Trim(u.Path, "/"), "/") < 1 {
+		if f.Type == Generic && f.URL == "" {
+			// The source's own address is enough.
+		} else if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Count(strings.Trim(u.Path, "/"), "/") < 1 {
 			v.fault(at+".url", "bad-value", "write it like https://github.com/owner/repository", "%q is not the address of a repository", redact(f.URL))
 		}
 		v.sourceRef(at+".source", f.Source)
@@ -167,7 +170,11 @@ func (v *validator) forges() {
 			v.fault(at+".source", "duplicate-name", "", "source %q has forges[%d] already", f.Source, first)
 		}
 		taken[f.Source] = i
-		v.forgeToken(at, f)
+		if f.Type == Generic {
+			v.generic(at, f)
+		} else {
+			v.forgeToken(at, f)
+		}
 	}
 }
 

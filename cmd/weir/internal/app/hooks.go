@@ -1,0 +1,94 @@
+package app
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/source/forge"
+)
+
+// openHooks makes what takes webhooks.
+func (a *App) openHooks() {
+	count := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_webhooks_total",
+		Help: "Webhooks by forge and result: accepted, repeated, ignored, unsigned, invalid, too-large, limited, busy or misconfigured.",
+	}, []string{"forge", "result"})
+	a.registry.MustRegister(count)
+	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Received: func(kind forge.Kind, result forge.Result) {
+		count.WithLabelValues(cmp.Or(string(kind), "unknown"), string(result)).Inc()
+	}})
+}
+
+// withHooks serves webhooks beside everything else. They prove themselves, so that
+// they alone may come from anywhere and change something: when sources are looked at.
+func (a *App) withHooks(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(forge.Prefix, a.hooks)
+	mux.Handle("/", next)
+	return mux
+}
+
+// setHooks takes the webhooks that the configuration wants.
+func (g *generation) setHooks(r *forge.Receiver) {
+	hooks := map[string]forge.Hook{}
+	for _, f := range g.config.Forges {
+		if f.WebhookSecretFile == "" {
+			continue
+		}
+		follower := g.followers[f.Source]
+		hooks[f.Source] = forge.Hook{
+			Kind: kindOf(f.Type), SecretFile: f.WebhookSecretFile, Address: cmp.Or(f.URL, follower.config.URL), Source: follower,
+		}
+	}
+	r.Set(hooks)
+}
+
+func kindOf(forgeType string) forge.Kind {
+	switch forgeType {
+	case config.GitHub:
+		return forge.GitHub
+	case config.GitLab:
+		return forge.GitLab
+	case config.Generic:
+		return forge.Generic
+	default:
+		return forge.Gitea
+	}
+}
+
+// Follows reports whether the source follows a ref. It errs towards yes: a look at
+// the source is cheap.
+func (f *follower) Follows(ref string) bool {
+	switch r := f.config.Ref; {
+	case r.Branch != "":
+		return ref == "refs/heads/"+r.Branch
+	case r.Tag != "":
+		return ref == "refs/tags/"+r.Tag
+	case r.SemVer != "":
+		return strings.HasPrefix(ref, "refs/tags/")
+	case r.Name != "":
+		return ref == r.Name
+	case r.Commit != "":
+		return f.At() == "" // any ref may bring it
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := f.view.Snapshot.Ref; strings.HasPrefix(at, "refs/heads/") {
+		return ref == at
+	}
+	return strings.HasPrefix(ref, "refs/heads/")
+}
+
+// At is the commit that the source was last seen at.
+func (f *follower) At() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view.Snapshot.Revision
+}
+
+// Nudge has the source look at its repository.
+func (f *follower) Nudge() { f.git.Nudge() }

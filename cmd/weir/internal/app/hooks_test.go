@@ -1,0 +1,215 @@
+package app
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/source/sourcetest"
+)
+
+const hookSecret = "a-webhook-secret-of-the-fleet"
+
+// hooked is a configuration whose source is polled each hour, and that takes webhooks.
+func (w *world) hooked() *config.Config {
+	w.t.Helper()
+	file := filepath.Join(w.dir, "webhook-secret")
+	if err := os.WriteFile(file, []byte(hookSecret+"\n"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	c := w.config()
+	c.Interval, c.Sources[0].Interval = config.Duration(time.Hour), config.Duration(time.Hour)
+	c.Forges[0].WebhookSecretFile = file
+	// The fake forge does not serve the repository under the name that it has there.
+	c.Forges[0].URL = w.forge.url + "/platform/fleet"
+	return c
+}
+
+// deliver sends a push as Gitea does and returns the status.
+func deliver(a *App, delivery, commit, secret string) (int, error) {
+	body := fmt.Sprintf(`{"ref":"refs/heads/main","after":"%s","repository":{"full_name":"platform/fleet"}}`, commit)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(body))
+	req, err := http.NewRequest(http.MethodPost, "http://"+a.Addr()+"/hooks/pools", strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("X-Gitea-Event", "push")
+	req.Header.Set("X-Gitea-Delivery", delivery)
+	req.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	if closeErr := resp.Body.Close(); err == nil {
+		err = closeErr
+	}
+	return resp.StatusCode, err
+}
+
+// looks are the times that the repository was asked for its refs, fetches those
+// that it was asked for objects.
+func looks(repo *sourcetest.Repo) (looks, fetches int) {
+	for _, r := range repo.Requests() {
+		switch {
+		case strings.Contains(r.Path, "info/refs"):
+			looks++
+		case r.Method == http.MethodPost && strings.HasSuffix(r.Path, "/git-upload-pack"):
+			fetches++
+		}
+	}
+	return looks, fetches
+}
+
+func TestWebhookStartsAPass(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.startConfig(w.hooked(), nil)
+	defer stop()
+	converged(t, a, first, 1)
+
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
+	second := w.repo.Commit("second")
+	if code, err := deliver(a, "forged", second, "no-such-secret-is-known"); code != http.StatusUnauthorized || err != nil {
+		t.Errorf("a forged webhook: %d, %v", code, err)
+	}
+	before, fetchedBefore := looks(w.repo)
+	began := time.Now()
+	if code, err := deliver(a, "d-1", second, hookSecret); code != http.StatusAccepted || err != nil {
+		t.Fatalf("%d, %v", code, err)
+	}
+	answered := time.Since(began)
+	eventually(t, "the fetch", func() string {
+		if a.gen.followers["pools"].At() != second {
+			return "the source is not at the second commit"
+		}
+		return ""
+	})
+	seen := time.Since(began)
+	converged(t, a, second, 1)
+	t.Logf("webhook answered in %s, source read in %s, converged in %s", answered.Round(time.Microsecond), seen.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+
+	// A storm of the same news: nothing is looked at again.
+	var wg sync.WaitGroup
+	codes := map[int]int{}
+	var mu sync.Mutex
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range 125 {
+				code, err := deliver(a, fmt.Sprintf("s-%d-%d", worker, i), second, hookSecret)
+				mu.Lock()
+				codes[code]++
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if codes[http.StatusOK] != 1000 {
+		t.Errorf("answers: %v", codes)
+	}
+	after, fetched := looks(w.repo)
+	if after-before != 1 || fetched-fetchedBefore != 1 {
+		t.Errorf("%d looks and %d fetches for one push, want one each", after-before, fetched-fetchedBefore)
+	}
+	metrics := get(t, a, "/metrics")
+	for _, want := range []string{
+		`weir_webhooks_total{forge="gitea",result="accepted"} 1`, `weir_webhooks_total{forge="gitea",result="repeated"} 1000`, `weir_webhooks_total{forge="gitea",result="unsigned"} 1`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
+
+// TestWebhookStorm sends a thousand deliveries of a thousand commits, of which only
+// the last one is there: each look is worth it, so they are few, and one fetches.
+func TestWebhookStorm(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.startConfig(w.hooked(), nil)
+	defer stop()
+	converged(t, a, first, 1)
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
+	second := w.repo.Commit("second")
+	before, fetchedBefore := looks(w.repo)
+	began := time.Now()
+	for i := range 999 {
+		if code, err := deliver(a, fmt.Sprint(i), fmt.Sprintf("%040x", i+1), hookSecret); code/100 != 2 || err != nil {
+			t.Fatalf("delivery %d: %d, %v", i, code, err)
+		}
+	}
+	if code, err := deliver(a, "last", second, hookSecret); code/100 != 2 || err != nil {
+		t.Fatalf("%d, %v", code, err)
+	}
+	lasted := time.Since(began)
+	converged(t, a, second, 1)
+	after, fetched := looks(w.repo)
+	if fetched-fetchedBefore != 1 {
+		t.Errorf("%d fetches, want one", fetched-fetchedBefore)
+	}
+	// One at once, and at most one each second from then on.
+	if most := 2 + int(time.Since(began)/time.Second); after-before > most {
+		t.Errorf("%d looks in %s, want at most %d", after-before, time.Since(began), most)
+	}
+	t.Logf("1,000 deliveries in %s: %d looks, %d fetch", lasted.Round(time.Millisecond), after-before, fetched-fetchedBefore)
+}
+
+func TestGenericWebhookWithoutStatuses(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	c := w.hooked()
+	c.Forges[0] = config.Forge{Type: config.Generic, Source: "pools", WebhookSecretFile: c.Forges[0].WebhookSecretFile}
+	a, stop := w.startConfig(c, nil)
+	defer stop()
+	converged(t, a, first, 1)
+	if a.gen.commits != nil {
+		t.Error("a generic forge has commit statuses")
+	}
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
+	second := w.repo.Commit("second")
+	mac := hmac.New(sha256.New, []byte(hookSecret))
+	req, err := http.NewRequest(http.MethodPost, "http://"+a.Addr()+"/hooks/pools", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusAccepted {
+		t.Fatalf("%d, %v", resp.StatusCode, err)
+	}
+	converged(t, a, second, 1)
+}
+
+func get(t *testing.T, a *App, path string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + a.Addr() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-gitops/weir/status"
+)
+
+// countNotifications makes the metric of what is sent to receivers of events.
+func (a *App) countNotifications() {
+	a.notified = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "weir_notifications_total", Help: "Events for receivers by host and result: sent, repeated, dropped or failed.",
+	}, []string{"host", "result"})
+	a.registry.MustRegister(a.notified)
+}
+
+// notify hands events to the notifier of the current configuration. It never blocks.
+func (a *App) notify(events []status.Event) {
+	if n := a.notifier.Load(); n != nil {
+		n.Add(events)
+	}
+}
+
+// openNotifier makes what sends events, or keeps the earlier one if the
+// configuration says the same of it.
+func (g *generation) openNotifier(a *App, earlier *generation) error {
+	if earlier != nil && reflect.DeepEqual(earlier.config.Notify, g.config.Notify) {
+		g.notifier, g.stopNotifier = earlier.notifier, earlier.stopNotifier
+		return nil
+	}
+	if len(g.config.Notify) == 0 {
+		return nil
+	}
+	o := status.NotifierOptions{
+		Instance: g.config.Instance, Logger: a.log, Version: a.o.Version,
+		Sent: func(host, result string) { a.notified.WithLabelValues(host, result).Inc() },
+	}
+	for _, n := range g.config.Notify {
+		o.Receivers = append(o.Receivers, status.Receiver{URL: n.URL, SecretFile: n.SecretFile, Events: n.Events})
+	}
+	var err error
+	g.notifier, err = status.NewNotifier(o)
+	return err
+}
+
+// startNotifier sends events to the receivers of this generation, and to those of
+// the earlier one no more.
+func (g *generation) startNotifier(ctx context.Context, a *App, earlier *generation) {
+	a.notifier.Store(g.notifier)
+	if earlier != nil && earlier.notifier != g.notifier && earlier.stopNotifier != nil {
+		if err := earlier.stopNotifier(ctx); err != nil {
+			a.log.Warn("notifications are left", "error", err)
+		}
+	}
+	if g.notifier != nil && g.stopNotifier == nil {
+		g.stopNotifier = a.spawn(ctx, "notifications", g.notifier.Run)
+	}
+}
+
+// haltNotifier ends the sending, with what can be sent in a moment.
+func (g *generation) haltNotifier(ctx context.Context) error {
+	if g.stopNotifier == nil {
+		return nil
+	}
+	return g.stopNotifier(ctx)
+}
