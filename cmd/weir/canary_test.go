@@ -40,10 +40,14 @@ const (
 	canaryPassword  = "canary10SourcePassword"
 	canaryUserinfo  = "canary11Userinfo"
 	canaryBadFormat = "canary12<&>Format+x" // a secret variable where a word is wanted
+	canaryWebhook   = "canary13WebhookSecret"
+	canaryNotify    = "canary14NotifySecret"
+	canaryAddress   = "canary15NotifyAddress" // in the address that events are sent to
 )
 
 var canaries = []string{
 	canaryVariable, canaryPlain, canarySOPS, canaryBinary, canaryDotenv, canarySecret, canaryFile, canaryToken, canaryForge, canaryPassword, canaryUserinfo, canaryBadFormat,
+	canaryWebhook, canaryNotify, canaryAddress,
 }
 
 // shownForms are the forms in which a canary may be in an output.
@@ -98,7 +102,7 @@ func newCanaryWorld(t *testing.T) *canaryWorld {
 	w.keyFile = w.key.IdentityFile(t)
 	w.repo.RequireAuth("weir", canaryPassword)
 	for name, text := range map[string]string{
-		"forge-token": canaryForge, "password": canaryPassword,
+		"forge-token": canaryForge, "password": canaryPassword, "webhook-secret": canaryWebhook, "notify-secret": canaryNotify,
 		"secrets.yaml": fmt.Sprintf("SECRET: %q\nLEAK: %q\nFORMAT: %q\n", canaryVariable, canaryPlain, canaryBadFormat),
 	} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
@@ -180,14 +184,16 @@ instance: fleet
 stateDir: state
 listen: 127.0.0.1:0
 interval: 300ms
-aws: {endpoint: %s}
+aws: {endpoint: %[1]s}
 sources:
-- {name: pools, url: %s, ref: {branch: main}, interval: 50ms, auth: {username: weir, passwordFile: password}, proxy: ""}
+- {name: pools, url: %[2]s, ref: {branch: main}, interval: 50ms, auth: {username: weir, passwordFile: password}, proxy: ""}
 forges:
-- {type: gitea, url: %s/platform/fleet, tokenFile: forge-token}
+- {type: gitea, url: %[3]s/platform/fleet, tokenFile: forge-token, webhookSecretFile: webhook-secret}
+notify:
+- {url: "%[3]s/notify?key=%[5]s", secretFile: notify-secret}
 targets:
-- {name: prod, path: overlays/prod, region: eu-west-1, ageKeyFiles: [%q], varsFrom: [{file: secrets.yaml, secret: true}]}
-`, w.url, w.repo.URL(), w.forge.url, w.keyFile)
+- {name: prod, path: overlays/prod, region: eu-west-1, ageKeyFiles: [%[4]q], varsFrom: [{file: secrets.yaml, secret: true}]}
+`, w.url, w.repo.URL(), w.forge.url, w.keyFile, canaryAddress)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -403,6 +409,25 @@ func TestCanaryInDaemon(t *testing.T) {
 		return strings.Count(get("/api/v1/pools"), `"phase": "Running"`)+strings.Count(get("/api/v1/pools"), `"phase":"Running"`) >= 4
 	})
 	await("a status", func() bool { return w.forge.got() != "" })
+	for _, signature := range []string{canaryWebhook, "sha256=" + canaryWebhook} {
+		// A careless forge sends the secret where its signature belongs.
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSpace(page.String())+"/hooks/pools", strings.NewReader(`{"ref":"`+canaryWebhook+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Gitea-Event", "push "+canaryWebhook)
+		req.Header.Set("X-Gitea-Signature", signature)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if sing(t, "the answer to a webhook", string(answer)); resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("an unsigned webhook gets %d", resp.StatusCode)
+		}
+	}
+	await("a notification", func() bool { return strings.Contains(w.forge.got(), "weir.dev/event/v1") })
 	look("once all is well")
 	if !strings.Contains(get("/targets/prod")+get("/"), "add pools with (redacted)") {
 		t.Error("the subject of the commit is not on the page")
