@@ -17,8 +17,8 @@ import (
 )
 
 // throttledWorld is an AWS that throttles by its own limits, reached within
-// weir's: who waits for a token moves the clock.
-func throttledWorld(t testing.TB) *world {
+// weir's, which are that share of AWS's: who waits for a token moves the clock.
+func throttledWorld(t testing.TB, share float64) *world {
 	t.Helper()
 	clock := awsemu.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	srv, err := awsemu.New(awsemu.Options{Clock: clock, Throttle: true, Quotas: map[string]int{"auto-scaling-groups": 20000, "launch-templates": 20000}})
@@ -28,7 +28,7 @@ func throttledWorld(t testing.TB) *world {
 	web := httptest.NewServer(srv)
 	t.Cleanup(web.Close)
 	w := &world{t: t, srv: srv, clock: clock, url: web.URL}
-	limits := awscloud.NewLimits(awscloud.LimitOptions{Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+	limits := awscloud.NewLimits(awscloud.LimitOptions{Share: share, Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		clock.Advance(d)
 		return nil
 	}})
@@ -77,7 +77,7 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 		t.Skip("thousands of calls: long under the race detector")
 	}
 	const n = 500
-	w := throttledWorld(t)
+	w := throttledWorld(t, 0)
 	blue := fleet(n)
 	green := target("green", groupPool("small", "m5.large", 1))
 	phase := func(name, operation string, most, wait time.Duration, targets ...reconciler.Desired) {
@@ -116,9 +116,31 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 
 }
 
+// A weir that wants more than AWS gives finds its pace: few of the calls are
+// throttled, and 500 pools take little longer than AWS's own limits say.
+func TestTooLargeAShareUnderThrottling(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of calls: long under the race detector")
+	}
+	w := throttledWorld(t, 1.6)
+	w.srv.ResetCalls()
+	began := w.clock.Now()
+	w.settle(fleet(500))
+	took := w.clock.Now().Sub(began)
+	all, throttled := w.answered()
+	t.Logf("%d calls, %d throttled, converged after %v", all, throttled, took.Round(time.Second))
+	if throttled == 0 || throttled*50 > all {
+		t.Errorf("%d of %d calls were throttled", throttled, all)
+	}
+	// EC2 takes 50 at once and 5 a second: 90 s.
+	if took > 4*time.Minute {
+		t.Errorf("500 pools took %v", took)
+	}
+}
+
 // Two roles of one account keep its limits together, and converge beside each other.
 func TestRolesOfAnAccountShareItsLimits(t *testing.T) {
-	w := throttledWorld(t)
+	w := throttledWorld(t, 0)
 	limits := awscloud.NewLimits(awscloud.LimitOptions{Now: w.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		w.clock.Advance(d)
 		return nil
