@@ -44,7 +44,7 @@ func nodesOf(ctx context.Context, w Workload) plan.Nodes {
 	defer cancel()
 	list, err := w.Nodes(ctx)
 	if err != nil {
-		if context.Cause(ctx) == errSlow {
+		if errors.Is(context.Cause(ctx), errSlow) {
 			err = errSlow
 		}
 		return plan.Nodes{Err: err}
