@@ -20,7 +20,7 @@ func (c *computation) needLaunchTimes() {
 	}
 	for i := range c.in.Set.Pools {
 		if pool := &c.in.Set.Pools[i]; pool.MinReadySeconds > 0 {
-			for _, in := range instancesOf(c.in.State, pool) {
+			for _, in := range c.in.instancesOf(pool) {
 				if _, read := c.in.State.Launched[in.ID]; in.ready() && !read {
 					c.needs.Launched = append(c.needs.Launched, in.ID)
 				}
@@ -44,7 +44,7 @@ func InService(in Input) map[string]time.Time {
 	out := map[string]time.Time{}
 	for i := range in.Set.Pools {
 		if pool := &in.Set.Pools[i]; pool.MinReadySeconds > 0 {
-			for _, instance := range instancesOf(in.State, pool) {
+			for _, instance := range in.instancesOf(pool) {
 				if instance.ready() {
 					out[instance.ID] = in.inService(instance.ID)
 				}
@@ -66,17 +66,19 @@ func (in Input) inService(id string) time.Time {
 }
 
 // instancesOf are the instances of a pool: those of its group, or of the groups
-// behind its nodegroup.
-func instancesOf(s *State, pool *intent.Pool) []Instance {
+// behind its nodegroups, of which it has two while one is replaced.
+func (in Input) instancesOf(pool *intent.Pool) []Instance {
 	if pool.Group != nil {
-		return s.Groups[pool.Group.Name].Instances
+		return in.State.Groups[pool.Group.Name].Instances
 	}
 	if pool.Nodegroup == nil {
 		return nil
 	}
 	var out []Instance
-	for _, g := range s.Nodegroups[NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}].GroupNames {
-		out = append(out, s.Groups[g].Instances...)
+	for _, n := range in.nodegroupsOf(pool) {
+		for _, g := range n.GroupNames {
+			out = append(out, in.State.Groups[g].Instances...)
+		}
 	}
 	return out
 }

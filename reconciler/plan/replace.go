@@ -59,7 +59,7 @@ func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
 	var ours, others []Nodegroup
 	for _, name := range index.ofPool[pool.Key.String()] {
 		switch have := in.State.Nodegroups[name]; {
-		case name.Cluster != n.ClusterName || !standsFor(name.Name, n.Name):
+		case name.Cluster != n.ClusterName || !standsFor(name.Name, n.Name) || in.namedInGit(name, n.Name):
 		case have.Tags[TagOwner] == in.Policy.Instance:
 			ours = append(ours, have)
 		default:
@@ -68,7 +68,7 @@ func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
 	}
 	if len(ours) == 0 { // a MachinePool that was renamed
 		for _, name := range index.replacements[NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name)}] {
-			if have := in.State.Nodegroups[name]; have.Tags[TagOwner] == in.Policy.Instance && !in.hasPool(have.Tags[TagPool]) {
+			if have := in.State.Nodegroups[name]; have.Tags[TagOwner] == in.Policy.Instance && !in.hasPool(have.Tags[TagPool]) && !in.namedInGit(name, n.Name) {
 				ours = append(ours, have)
 			}
 		}
@@ -93,6 +93,13 @@ func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
 	return ours
 }
 
+// namedInGit reports whether some pool other than that of wanted has the nodegroup's
+// name in Git: it is no replacement then, though its name may look like one.
+func (in Input) namedInGit(name NodegroupName, wanted string) bool {
+	_, named := in.Fleet.Wanted[Claim{Resource: ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}]
+	return named && name.Name != wanted
+}
+
 // hasPool reports whether the target's render has a pool with the key.
 func (in Input) hasPool(key string) bool {
 	return in.Set != nil && slices.ContainsFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == key })
@@ -112,8 +119,16 @@ func (c *computation) replaceable(name NodegroupName) bool {
 		}
 	}
 	base, _, cut := cutSuffix(name.Name)
+	wanted := NodegroupName{Cluster: name.Cluster, Name: base}
 	target := c.in.Fleet.Wanted[Claim{Resource: ManagedNodegroup, Name: base, Cluster: name.Cluster}]
-	return cut && target != "" && target != c.in.Policy.Target
+	if !cut || target == "" || target == c.in.Policy.Target {
+		return false
+	}
+	// That target's pool takes no other pool's nodegroup where it has one of its own.
+	return !slices.ContainsFunc(append([]NodegroupName{wanted}, c.in.Index.replacements[wanted]...), func(own NodegroupName) bool {
+		tags := c.in.State.Nodegroups[own].Tags
+		return tags[TagOwner] == c.in.Policy.Instance && tags[TagTarget] == target && tags[TagPool] != c.in.State.Nodegroups[name].Tags[TagPool]
+	})
 }
 
 // cutSuffix takes the suffix of a replacement off a name.
@@ -225,7 +240,8 @@ func (c *computation) leave(w wantNodegroup, old []Nodegroup, up bool, by string
 
 // replacing names another pool of the set in the same cluster that is being
 // replaced, "" if there is none: each replacement doubles a pool for a while, so
-// there is one at a time. The first pool that asks is the one that goes on.
+// there is one at a time. The first pool that asks and is not held is the one that
+// goes on.
 func (c *computation) replacing(pool *intent.Pool) string {
 	cluster := pool.Nodegroup.ClusterName
 	if c.replaces == nil {
@@ -242,6 +258,9 @@ func (c *computation) replacing(pool *intent.Pool) string {
 	}
 	switch other := c.replaces[cluster]; other {
 	case "":
+		if c.hold != "" {
+			return "" // it does not go on
+		}
 		c.replaces[cluster] = pool.Key.String()
 		return ""
 	case pool.Key.String():
