@@ -171,7 +171,8 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 	}
 	changes = append(changes, changedOptions(pool, have, &u)...)
 	if len(changes) > 0 {
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Changes: changes, Do: u})
+		ends, n := endsMachines(have, u)
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})
 	}
 	c.updateApart(pool, have)
 	c.updateHooks(pool, have, g.LifecycleHooks)

@@ -44,7 +44,11 @@ func (c *computation) configStep(w wantNodegroup, have Nodegroup) []Step {
 	if len(changes) == 0 {
 		return nil
 	}
-	return []Step{{Verb: Update, Resource: ManagedNodegroup, Name: have.Name, Reason: reason(changes), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+	gone := 0
+	if u.DesiredSize != nil {
+		gone = int(max(0, have.DesiredSize-*u.DesiredSize))
+	}
+	return []Step{{Verb: Update, Resource: ManagedNodegroup, Name: have.Name, Reason: reason(changes), Disruptive: gone > 0, Instances: gone, Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
 }
 
 // sizes holds those that are written and keeps the others as observed, moved only

@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// endsMachines reports whether an update of a group has Auto Scaling end machines
+// that run, and how many, 0 where that cannot be told: with a smaller size at once;
+// with fewer subnets, another share of on-demand capacity or a shorter life of
+// machines little by little, each replaced by another (InstancesDistribution and
+// MaxInstanceLifetime in the API reference, "Add and remove Availability Zones" in
+// the user guide). Such an update waits for a window as a rollout does.
+func endsMachines(have Group, u UpdateGroup) (ends bool, instances int) {
+	if len(have.Instances) == 0 {
+		return false, 0
+	}
+	size := have.DesiredCapacity
+	if u.DesiredCapacity != nil {
+		size = *u.DesiredCapacity
+	}
+	if u.MaxSize != nil {
+		size = min(size, *u.MaxSize)
+	}
+	if size < have.DesiredCapacity {
+		return true, min(int(have.DesiredCapacity-size), len(have.Instances))
+	}
+	leaves := len(u.SubnetIDs) > 0 && slices.ContainsFunc(have.SubnetIDs, func(id string) bool { return !slices.Contains(u.SubnetIDs, id) })
+	life := u.Options.MaxInstanceLifetime
+	return leaves || life != nil && *life > 0 || u.Template != nil && otherShares(have.MixedInstancesPolicy, u), 0
+}
+
+// otherShares reports whether a group that is written a new launch configuration
+// gets another share of on-demand capacity.
+func otherShares(have *intent.MixedInstances, u UpdateGroup) bool {
+	base, above := shares(have)
+	wantBase, wantAbove := shares(u.MixedInstancesPolicy)
+	return base != wantBase || above != wantAbove
+}
+
+// shares are the on-demand capacity of a policy: as a number, and in percent of the
+// rest. Without a policy all of it is on-demand.
+func shares(m *intent.MixedInstances) (base, above int32) {
+	if m == nil || m.OnDemandPercentageAboveBaseCapacity == 100 {
+		return 0, 100
+	}
+	return m.OnDemandBaseCapacity, m.OnDemandPercentageAboveBaseCapacity
+}
