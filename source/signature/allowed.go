@@ -135,15 +135,19 @@ func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when time.Time) (
 	return "", why
 }
 
-// covers tells whether a namespace matches one of the line's patterns.
+// covers tells whether a namespace matches one of the line's patterns and none of
+// those that begin with an exclamation mark; see ssh_config(5), PATTERNS.
 func (s allowedSigner) covers(namespace string) bool {
-	if len(s.namespaces) == 0 {
-		return true
-	}
+	covered := len(s.namespaces) == 0
 	for _, pattern := range s.namespaces {
-		if ok, err := path.Match(strings.TrimSpace(pattern), namespace); err == nil && ok {
-			return true
+		pattern, excludes := strings.CutPrefix(strings.TrimSpace(pattern), "!")
+		if ok, err := path.Match(pattern, namespace); err != nil || !ok {
+			continue
 		}
+		if excludes {
+			return false
+		}
+		covered = true
 	}
-	return false
+	return covered
 }

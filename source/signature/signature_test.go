@@ -67,6 +67,8 @@ func TestSSHSignatures(t *testing.T) {
 		"not listed":          {"a " + line(alice), bob, nil, "!which verify.ssh does not list"},
 		"another namespace":   {`a namespaces="file" ` + line(alice), alice, nil, "!for file only"},
 		"namespace pattern":   {`a namespaces="g*" ` + line(alice), alice, nil, "(a)"},
+		"namespace excluded":  {`a namespaces="!git,*" ` + line(alice), alice, nil, "!for !git, * only"},
+		"another excluded":    {`a namespaces="!file,*" ` + line(alice), alice, nil, "(a)"},
 		"in its time":         {`a valid-after="20260301",valid-before="20260302" ` + line(alice), alice, nil, "(a)"},
 		"too early":           {`a valid-after="20260302Z" ` + line(alice), alice, nil, "!from 2026-03-02T00:00:00Z on"},
 		"too late":            {`a valid-before="202603011200Z" ` + line(alice), alice, nil, "!until 2026-03-01T12:00:00Z"},
