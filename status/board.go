@@ -193,7 +193,7 @@ func (b *Board) Source(s Source) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.sources[s.Name]
-	if s.Revision == "" {
+	if s.Revision == "" || s.Revision == old.Revision && s.Subject == "" {
 		s.Revision, s.Subject = old.Revision, old.Subject
 	}
 	if s.FetchedAt.IsZero() {
@@ -201,6 +201,17 @@ func (b *Board) Source(s Source) {
 	}
 	b.sources[s.Name] = s
 	b.tellSource(s)
+}
+
+// Subject says what the first line of a source's commit is, once the commit was
+// rendered: only then is it known what of it must not be shown.
+func (b *Board) Subject(source, revision, subject string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, ok := b.sources[source]; ok && s.Revision == revision && s.Subject == "" {
+		s.Subject = b.redact.text(subject)
+		b.sources[source] = s
+	}
 }
 
 // Report takes in what a pass did and found. It is the board's Sink.
@@ -306,7 +317,12 @@ func (b *Board) lastBeat() (beat time.Time, within time.Duration) {
 func (b *Board) Sources() []Source {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(b.sources), func(x, y Source) int { return cmp.Compare(x.Name, y.Name) })
+	out := slices.SortedFunc(maps.Values(b.sources), func(x, y Source) int { return cmp.Compare(x.Name, y.Name) })
+	for i := range out {
+		// What is secret may have been found out since.
+		out[i].Subject, out[i].Error = b.redact.text(out[i].Subject), b.redact.text(out[i].Error)
+	}
+	return out
 }
 
 // Targets returns all targets by name.

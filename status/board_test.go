@@ -253,3 +253,30 @@ func BenchmarkBoardReport(b *testing.B) {
 		board.Report(context.Background(), r)
 	}
 }
+
+// TestASourcesTextsBeforeAndAfterASecretIsKnown has a registry learn a value late.
+func TestASourcesTextsBeforeAndAfterASecretIsKnown(t *testing.T) {
+	t.Parallel()
+	known := false
+	b := NewBoard(BoardOptions{Instance: "prod", Redact: func(s string) string {
+		if known {
+			return strings.ReplaceAll(s, "hunter2", "***")
+		}
+		return s
+	}})
+	b.Source(Source{Name: "fleet", Revision: "1", Error: "hunter2 is away"})
+	b.Subject("fleet", "0", "of another commit")
+	if s := b.Sources()[0]; s.Subject != "" {
+		t.Errorf("the subject of another commit is shown: %q", s.Subject)
+	}
+	b.Subject("fleet", "1", "set hunter2")
+	known = true
+	b.Source(Source{Name: "fleet", Revision: "1", Error: b.Sources()[0].Error}) // keeps the subject
+	if s := b.Sources()[0]; s.Subject != "set ***" || s.Error != "*** is away" {
+		t.Errorf("shown: %q and %q", s.Subject, s.Error)
+	}
+	b.Source(Source{Name: "fleet", Revision: "2"})
+	if s := b.Sources()[0]; s.Subject != "" {
+		t.Errorf("a new commit has the subject of the one before: %q", s.Subject)
+	}
+}

@@ -154,7 +154,8 @@ func (f *follower) hear(a *App, s source.Snapshot, err error) {
 		shown.Error = err.Error()
 		a.log.Error("source cannot be read", "source", f.config.Name, "error", err)
 	} else {
-		shown.Revision, shown.Subject, shown.FetchedAt = s.Revision, s.Subject, now
+		// Without the subject, which may name a secret: see desired.
+		shown.Revision, shown.FetchedAt = s.Revision, now
 	}
 	a.board.Source(shown)
 	f.once.Do(func() { close(f.heard) })

@@ -69,6 +69,9 @@ func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
 		return nil, err
 	}
 	a.announce(c)
+	for name, v := range views {
+		a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+	}
 	if err := a.gate(c); err != nil {
 		return nil, err
 	}

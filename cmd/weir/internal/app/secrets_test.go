@@ -1,0 +1,95 @@
+package app
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shownBy is all that the page and the API show, and what is kept on the disk.
+func (w *world) shownBy(a *App) map[string]string {
+	w.t.Helper()
+	out := map[string]string{}
+	for _, path := range []string{"/", "/targets/prod", "/api/v1/pools", "/api/v1/events?limit=2000", "/api/v1/history", "/api/v1/control", "/metrics"} {
+		req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+a.Addr()+path, nil)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		out[path] = string(text)
+	}
+	return out
+}
+
+// TestSecretsThatARenderFinds has a secret come in with a commit whose subject, and
+// the name of one of whose pools, hold it: when the commit is fetched, nobody knows
+// that it is one.
+func TestSecretsThatARenderFinds(t *testing.T) {
+	const canary = "canary0secret0value"
+	w := newWorld(t, quickAWS())
+	values := filepath.Join(w.dir, "values.yaml")
+	if err := os.WriteFile(values, []byte("NAME: "+canary+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.extra = "  varsFrom: [{file: values.yaml, secret: true}]\n"
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3), "leak": pool("${NAME}", "m5.large", 3)}))
+	w.repo.Commit("first " + canary)
+	a, stop := w.start()
+	eventually(t, "the fault is told", func() string {
+		if target, ok := a.board.Target("prod"); !ok || target.Last == nil || !target.Last.Diagnostics.HasErrors() {
+			return "the target has no fault"
+		}
+		return ""
+	})
+	for path, text := range w.shownBy(a) {
+		if i := strings.Index(text, canary); i >= 0 {
+			t.Errorf("%s shows it: …%s…", path, text[max(0, i-200):min(len(text), i+60)])
+		}
+	}
+	stop()
+	kept, err := os.ReadFile(filepath.Join(w.dir, "state", "weir.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := bytes.Index(kept, []byte(canary)); i >= 0 {
+		t.Errorf("weir.db holds it: …%s…", kept[max(0, i-200):min(len(kept), i+60)])
+	}
+	w.forge.mu.Lock()
+	defer w.forge.mu.Unlock()
+	for sha, list := range w.forge.statuses {
+		for _, s := range list {
+			for key, v := range s {
+				if text, _ := v.(string); strings.Contains(text, canary) {
+					t.Errorf("status of %s: %s shows it: %s", sha, key, text)
+				}
+			}
+		}
+	}
+}
+
+// TestASubjectIsShownOnceItWasRendered looks at the page before and after.
+func TestASubjectIsShownOnceItWasRendered(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	w.repo.Commit("larger machines for the web")
+	a, stop := w.start()
+	defer stop()
+	eventually(t, "the subject is shown", func() string {
+		if text := w.shownBy(a)["/"]; !strings.Contains(text, "larger machines for the web") {
+			return text
+		}
+		return ""
+	})
+}
