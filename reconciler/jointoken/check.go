@@ -279,10 +279,22 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 	}
 }
 
-// keyOf is the key that a parameter is for: the end of its name.
+// keyForm is what a key looks like: of a pool, or of what pools share.
+var keyForm = regexp.MustCompile(`^(launch-config/)?[^/]+/[^/]+$`)
+
+// keyOf is the key that a parameter is for: the end of its name. The prefix may
+// hold the same words as what is behind it, as in /weir/prod/weir/prod/default/web.
 func (c *check) keyOf(parameter string) (key string, ok bool) {
-	_, key, ok = strings.Cut(parameter, "/"+c.req.Owner+"/"+c.req.Target+"/")
-	return key, ok && key != ""
+	for rest, before := parameter, "/"+c.req.Owner+"/"+c.req.Target+"/"; ; {
+		at := strings.Index(rest, before)
+		if at < 0 {
+			return "", false
+		}
+		if key = rest[at+len(before):]; keyForm.MatchString(key) {
+			return key, true
+		}
+		rest = rest[at+1:]
+	}
 }
 
 // problem says what failed. It is an error where machines that start now cannot

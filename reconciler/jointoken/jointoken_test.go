@@ -264,6 +264,30 @@ func TestTokenGoesWithItsPool(t *testing.T) {
 
 // TestNothingIsLostWhereverItStops fails each call of each side in turn, before
 // and after its effect, restarts, and wants the same state as without a fault.
+// TestPrefixesThatReadLikeWhatFollows has the owner's and the target's name in the
+// prefix too: which pool a parameter is for can be told nevertheless.
+func TestPrefixesThatReadLikeWhatFollows(t *testing.T) {
+	for _, prefix := range []string{"/weir", "/prod/demo", "/a/prod/demo/prod", "/prod/demo/prod/demo"} {
+		for _, key := range []string{"default/b", "launch-config/default/b", "demo/b"} {
+			w := newWorld(t)
+			parameter := prefix + "/prod/demo/" + key
+			w.req.Wanted = []jointoken.Pool{{Key: key, Parameter: parameter}}
+			w.keep(t)
+			w.req.Wanted, w.req.Prune, w.req.Standing[key] = nil, true, true
+			for range 2 {
+				w.now = w.now.Add(jointoken.Life/2 + time.Minute)
+				w.keep(t)
+			}
+			w.req.Wanted = []jointoken.Pool{{Key: key, Parameter: parameter}}
+			w.sound(t)
+			w.req.Wanted, w.req.Standing = nil, map[string]bool{}
+			if w.keep(t); len(w.store.params)+len(w.server.Secrets()) != 0 {
+				t.Errorf("%s: left %v and %v", parameter, w.store.params, w.server.Secrets())
+			}
+		}
+	}
+}
+
 func TestNothingIsLostWhereverItStops(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for call := 1; call <= 12; call++ {
