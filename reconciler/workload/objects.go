@@ -162,18 +162,53 @@ func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (map[st
 	return out.Data, err
 }
 
+// Bounds of a list: far more than a cluster has, and little enough for a server
+// that is none to fill no memory.
+const (
+	mostObjects = 50_000
+	mostPages   = 2 * mostObjects / pageSize
+)
+
+// objects are the items of a page. They are decoded one by one, for the shortest
+// of them take a hundred times more room than their text.
+type objects[T any] []T
+
+var errTooMany = errors.New("too many objects")
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *objects[T]) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if start, err := dec.Token(); err != nil || start != json.Delim('[') {
+		return errors.New("no list")
+	}
+	for dec.More() {
+		if len(*o) == mostObjects {
+			return errTooMany
+		}
+		var one T
+		if err := dec.Decode(&one); err != nil {
+			return err
+		}
+		*o = append(*o, one)
+	}
+	return nil
+}
+
 // list reads all pages of a list. Where the server has forgotten the point at
 // which the next page begins, which takes it five minutes, it begins anew once.
 func list[T any](ctx context.Context, c *Cluster, what, path string, query url.Values) ([]T, error) {
 	var out []T
 	again := false
 	query.Set("limit", strconv.Itoa(pageSize))
-	for {
+	for range mostPages {
 		var page struct {
 			Metadata struct {
 				Continue string `json:"continue"`
 			} `json:"metadata"`
-			Items []T `json:"items"`
+			Items objects[T] `json:"items"`
 		}
 		err := c.do(ctx, request{verb: "list", resource: what, method: http.MethodGet, path: path, query: query}, &page)
 		var failed *Error
@@ -185,12 +220,15 @@ func list[T any](ctx context.Context, c *Cluster, what, path string, query url.V
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, page.Items...)
+		if out = append(out, page.Items...); len(out) > mostObjects {
+			break
+		}
 		if page.Metadata.Continue == "" {
 			return out, nil
 		}
 		query.Set("continue", page.Metadata.Continue)
 	}
+	return nil, &Error{Kind: Invalid, Verb: "list", Resource: what, Message: fmt.Sprintf("the list does not end within %d objects", mostObjects)}
 }
 
 type request struct {
@@ -256,7 +294,9 @@ func (c *Cluster) do(ctx context.Context, r request, out any) error {
 	case out == nil:
 		return nil
 	}
-	if err := json.Unmarshal(text, out); err != nil {
+	if err := json.Unmarshal(text, out); errors.Is(err, errTooMany) {
+		return fail(&Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d objects", mostObjects)})
+	} else if err != nil {
 		// Something between weir and the server answered, in HTML most of the time.
 		return fail(&Error{Kind: Transient, Status: resp.StatusCode, Message: "the answer is not the JSON of the Kubernetes API"})
 	}

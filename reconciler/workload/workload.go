@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -115,7 +114,7 @@ func (c *Cluster) bearer() (string, error) {
 		return c.token, nil
 	}
 	// The file is read each time: a projected token lives for an hour.
-	text, err := os.ReadFile(c.tokenFile)
+	text, err := readFile(c.tokenFile)
 	if err != nil {
 		return "", &Error{Kind: Unauthorized, Message: fmt.Sprintf("read the token file of the kubeconfig: %v", err)}
 	}
