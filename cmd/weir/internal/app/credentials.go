@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/secret"
 )
 
@@ -13,27 +14,9 @@ import (
 // A file that cannot be read holds nothing to hide; its user says what is wrong.
 func (a *App) hideCredentials() {
 	var values []string
-	file := func(name string) {
-		if name == "" {
-			return
-		}
-		if text, err := os.ReadFile(name); err == nil {
-			values = append(values, string(text))
-		}
-	}
+	file := func(name string) { values = append(values, content(name)...) }
 	for _, s := range a.gen.config.Sources {
-		for _, name := range append(s.SecretFiles(), s.KeyFiles()...) {
-			file(name)
-		}
-		for _, address := range []string{s.URL, s.Proxy} {
-			if u, err := url.Parse(address); err == nil && u.User != nil {
-				password, _ := u.User.Password()
-				values = append(values, password)
-				if password == "" {
-					values = append(values, u.User.Username()) // a token
-				}
-			}
-		}
+		values = append(values, sourceCredentials(s)...)
 	}
 	for _, f := range a.gen.config.Forges {
 		file(f.TokenFile)
@@ -55,4 +38,40 @@ func (a *App) hideCredentials() {
 		}
 	}
 	a.o.Secrets.Set("credentials", secret.New(values...))
+}
+
+// hideSource has a source's credentials, as they are now, kept out of what it says:
+// they may have been replaced since the last pass, and a server may repeat them.
+func (a *App) hideSource(s config.Source) {
+	a.o.Secrets.Set("source "+s.Name, secret.New(sourceCredentials(s)...))
+}
+
+// sourceCredentials are what the files and addresses of a source hold now.
+func sourceCredentials(s config.Source) []string {
+	var values []string
+	for _, name := range append(s.SecretFiles(), s.KeyFiles()...) {
+		values = append(values, content(name)...)
+	}
+	for _, address := range []string{s.URL, s.Proxy} {
+		if u, err := url.Parse(address); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			values = append(values, password)
+			if password == "" {
+				values = append(values, u.User.Username()) // a token
+			}
+		}
+	}
+	return values
+}
+
+// content is what a file holds, nothing without a name or where it cannot be read.
+func content(name string) []string {
+	if name == "" {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	return []string{string(text)}
 }

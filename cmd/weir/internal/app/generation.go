@@ -151,6 +151,7 @@ func (f *follower) hear(a *App, s source.Snapshot, err error) {
 	f.mu.Unlock()
 	shown := status.Source{Name: f.config.Name, URL: f.config.URL, Ref: refText(f.config.Ref)}
 	if err != nil {
+		a.hideSource(f.config)
 		shown.Error = err.Error()
 		a.log.Error("source cannot be read", "source", f.config.Name, "error", err)
 	} else {

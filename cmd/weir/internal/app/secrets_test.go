@@ -2,12 +2,20 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 )
 
 // shownBy is all that the page and the API show, and what is kept on the disk.
@@ -92,4 +100,86 @@ func TestASubjectIsShownOnceItWasRendered(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// text is a log that may be read while it is written.
+type text struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *text) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *text) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestARotatedTokenIsHiddenAtOnce has a server that repeats the password which it is
+// sent in what becomes an error: no pass has read the new one by then.
+func TestARotatedTokenIsHiddenAtOnce(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	echo := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		conn, _, err := http.NewResponseController(rw).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 you-sent-%s\r\n\r\n", password)
+		_ = conn.Close()
+	}))
+	defer echo.Close()
+	token := filepath.Join(w.dir, "source-token")
+	write := func(value string) {
+		if err := os.WriteFile(token, []byte(value+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("canary1first")
+	c := w.config()
+	c.Interval, c.Sources[0].Interval = config.Duration(time.Hour), config.Duration(20*time.Millisecond)
+	c.Sources[0].URL, c.Sources[0].Auth.TokenFile = echo.URL+"/fleet.git", token
+	secrets, log := &redact.Registry{}, &text{}
+	a, err := New(t.Context(), Options{
+		Config: c, Secrets: secrets, Logger: slog.New(secrets.Handler(slog.NewTextHandler(log, nil))), Getenv: func(string) string { return "" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Start(t.Context())
+	defer func() {
+		if err := a.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	failures := func() int { return strings.Count(log.String(), "source cannot be read") }
+	eventually(t, "the first token is refused", func() string {
+		if failures() == 0 {
+			return log.String()
+		}
+		return ""
+	})
+	for i := range 3 {
+		before := failures()
+		write(fmt.Sprintf("canary2second%d", i))
+		eventually(t, "the new token is refused", func() string {
+			if failures() == before {
+				return log.String()
+			}
+			return ""
+		})
+	}
+	shown := w.shownBy(a)
+	shown["the log"] = log.String()
+	for where, text := range shown {
+		if i := strings.Index(text, "canary"); i >= 0 {
+			t.Errorf("%s shows a token: …%s…", where, text[max(0, i-200):min(len(text), i+60)])
+		}
+	}
 }
