@@ -107,6 +107,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	if g.MixedInstancesPolicy != nil {
 		changes = append(changes, infraChange(pool, "mixedInstancesPolicy", nil, jsonValue(g.MixedInstancesPolicy)))
 	}
+	changes = append(changes, newMembers(pool)...)
 	changes = append(changes, newOptions(pool)...)
 	c.step(pool, Step{
 		Verb: Create, Resource: AutoScalingGroup, Name: g.Name, Reason: "it does not exist",

@@ -81,7 +81,7 @@ func creationChanges(w wantNodegroup, ng Nodegroup) []Change {
 	if ng.Version != "" {
 		changes = append(changes, versionChange(w.pool, nil, ng.Version))
 	}
-	return changes
+	return append(changes, w.newMembers(ng)...)
 }
 
 // creatable refuses to make a nodegroup on another Kubernetes version than its

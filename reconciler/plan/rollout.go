@@ -99,7 +99,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 	c.step(pool, Step{
 		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  itoa(int64(left)) + " of " + itoa(int64(len(have.Instances))) + " instances do not run version " + version.version(),
-		Changes: changes,
+		Changes: append(changes, preferenceChanges(pool)...),
 		Do: StartRefresh{
 			Group: have.Name, Template: version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
 		},

@@ -43,6 +43,9 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 	if len(changes) == 0 {
 		return nil
 	}
+	if u.Force {
+		changes = append(changes, optionsChange(pool, "force", nil, true))
+	}
 	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: reason(changes), Disruptive: true,
 		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
 }
