@@ -117,7 +117,8 @@ func newClient(s settings, o Options) *client {
 	if redact == nil {
 		redact = func(text string) string { return text }
 	}
-	return &client{settings: s, http: &http.Client{Transport: transport, Timeout: s.timeout}, redact: redact, log: o.Logger}
+	toItAlone := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the headers may hold a key
+	return &client{settings: s, http: &http.Client{Transport: transport, Timeout: s.timeout, CheckRedirect: toItAlone}, redact: redact, log: o.Logger}
 }
 
 // Start implements otlptrace.Client.

@@ -226,3 +226,27 @@ func TestCollectorInTrouble(t *testing.T) {
 		t.Errorf("%d spans, log %s", len(c.spans), log.String())
 	}
 }
+
+// TestHeadersGoToTheCollectorAlone has a collector point to another server.
+func TestHeadersGoToTheCollectorAlone(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server is sent spans, with the key %q", r.Header.Get("X-Key"))
+	}))
+	defer elsewhere.Close()
+	c := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/v1/traces", http.StatusTemporaryRedirect))
+	defer c.Close()
+	var log bytes.Buffer
+	tracing, err := Open(t.Context(), Options{
+		Getenv: environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_EXPORTER_OTLP_HEADERS", "x-key=hunter2"), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracing.Past(t.Context(), "fetch", time.Second, nil)
+	if err := tracing.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "307") {
+		t.Errorf("nothing says that it points elsewhere: %s", log.String())
+	}
+}
