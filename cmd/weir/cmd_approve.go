@@ -25,7 +25,7 @@ func approveCommand(s surroundings) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "approve DIGEST [flags]",
 		Short:   "let a plan run that is held for approval or by the prune limit",
-		Long:    approveHelp,
+		Long:    approveHelp + "\n" + exitHelp("approve"),
 		Example: "  weir approve 7d1f0c2b9a7e4f6e8a5b3c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f",
 		Args:    cobra.ExactArgs(1),
 	}

@@ -22,7 +22,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reconcile [TARGET…] [flags]",
 		Short: "have the daemon make a pass now",
-		Long:  reconcileHelp,
+		Long:  reconcileHelp + "\n" + exitHelp("reconcile"),
 		Example: `  weir reconcile
   weir reconcile prod --retry
   weir reconcile prod --override-window`,

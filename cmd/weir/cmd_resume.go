@@ -21,7 +21,7 @@ func resumeCommand(s surroundings) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume TARGET [POOL] [flags]",
 		Short: "end a suspension",
-		Long:  resumeHelp,
+		Long:  resumeHelp + "\n" + exitHelp("resume"),
 		Example: `  weir resume prod
   weir resume prod --all`,
 		Args: cobra.RangeArgs(1, 2),

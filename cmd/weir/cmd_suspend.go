@@ -27,7 +27,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "suspend TARGET [POOL] --reason TEXT --for DURATION [flags]",
 		Short: "keep weir from changing a target or a pool for a while",
-		Long:  suspendHelp,
+		Long:  suspendHelp + "\n" + exitHelp("suspend"),
 		Example: `  weir suspend prod --reason "incident 17" --for 2h
   weir suspend prod batch/web --reason "load test" --for 30m`,
 		Args: cobra.RangeArgs(1, 2),
