@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -181,5 +182,37 @@ func TestARotatedTokenIsHiddenAtOnce(t *testing.T) {
 		if i := strings.Index(text, "canary"); i >= 0 {
 			t.Errorf("%s shows a token: …%s…", where, text[max(0, i-200):min(len(text), i+60)])
 		}
+	}
+}
+
+// TestTheStateDirectoryIsPrivate has a directory that was made for everybody to read.
+func TestTheStateDirectoryIsPrivate(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	revision := w.repo.Commit("first")
+	dir := filepath.Join(w.dir, "state")
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // as people make it
+		t.Fatal(err)
+	}
+	a, stop := w.start()
+	converged(t, a, revision, 1)
+	stop()
+	seen := 0
+	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := os.Lstat(name)
+		if err != nil {
+			return err
+		}
+		seen++
+		if name != dir && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", name, info.Mode())
+		}
+		return nil
+	})
+	if err != nil || seen < 5 {
+		t.Errorf("%d files: %v", seen, err)
 	}
 }
