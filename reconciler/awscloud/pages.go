@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -50,7 +51,9 @@ func (p *pageReader) HandleDeserialize(ctx context.Context, in middleware.Deseri
 	if err != nil || !ok || response.StatusCode != http.StatusOK {
 		return leave()
 	}
-	body, readErr := readAll(response)
+	buffer := bodies.Get().(*bytes.Buffer)
+	buffer.Reset()
+	body, readErr := readAll(buffer, response)
 	if readErr != nil {
 		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), broken{readErr}))
 		return leave()
@@ -60,13 +63,17 @@ func (p *pageReader) HandleDeserialize(ctx context.Context, in middleware.Deseri
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		return leave()
 	}
+	bodies.Put(buffer) // nothing of the result points into it: the scanner copies texts
 	out.Result = result
 	return out, meta, nil
 }
 
-// readAll reads and closes a body, in one piece of memory where its length is known.
-func readAll(response *smithyhttp.Response) ([]byte, error) {
-	var b bytes.Buffer
+// bodies are buffers for pages, which have about a megabyte each and come by the
+// hundred in a pass over a large fleet.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// readAll reads and closes a body.
+func readAll(b *bytes.Buffer, response *smithyhttp.Response) ([]byte, error) {
 	if n := response.ContentLength; n > 0 && n < 1<<24 {
 		b.Grow(int(n) + bytes.MinRead)
 	}

@@ -21,7 +21,7 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 
 // compute plans without regard to the gates.
 func compute(in Input) (plan *Plan, needs Needs) {
-	c := &computation{in: in, stuck: map[string]bool{}, homes: map[string]NodegroupName{}}
+	c := &computation{in: in, stuck: map[string]bool{}, images: map[intent.Lookup][]byte{}, homes: map[string]NodegroupName{}}
 	c.launchConfigs()
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
@@ -62,6 +62,8 @@ type computation struct {
 	replaces map[string]string
 	// moved says, by pool, which launch templates that it brings along have moved.
 	moved map[string]string
+	// images are the canonical forms of images that pools name.
+	images map[intent.Lookup][]byte
 	// adopts says that the current pool takes something over.
 	adopts bool
 }

@@ -133,8 +133,18 @@ func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) 
 		source.BlockDeviceMappings = slices.Clone(source.BlockDeviceMappings)
 		source.BlockDeviceMappings[0].DeviceName = ""
 	}
-	w.source = SourceHash(source, t.Image)
+	w.source = sourceHash(source, c.canonicalImage(t.Image))
 	return w, ok
+}
+
+// canonicalImage is canonical, once for each image that the target's pools name.
+func (c *computation) canonicalImage(image intent.Lookup) []byte {
+	out, known := c.images[image]
+	if !known {
+		out = canonical(image)
+		c.images[image] = out
+	}
+	return out
 }
 
 // userData is the bootstrap data as EC2 is sent it, its placeholders filled from

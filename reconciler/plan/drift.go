@@ -207,11 +207,13 @@ func activityOf(s Step, state *State) func(Activity) bool {
 }
 
 // withDrift adds the condition of a pool of which something drifted.
-func withDrift(conditions []Condition, p *Plan, pool *intent.Pool) []Condition {
-	for _, d := range p.Diagnostics {
-		if d.Code == "drift" && d.Object == pool.Infrastructure.String() {
-			return append(conditions, Condition{Type: "Drifted", Status: "True", Severity: "Warning", Reason: "Drift", Message: d.Summary})
-		}
+func (f findings) withDrift(conditions []Condition, pool *intent.Pool) []Condition {
+	if len(f.drifts) == 0 {
+		return conditions
 	}
-	return conditions
+	d := f.drifts[pool.Infrastructure.String()]
+	if d == nil {
+		return conditions
+	}
+	return append(conditions, Condition{Type: "Drifted", Status: "True", Severity: "Warning", Reason: "Drift", Message: d.Summary})
 }

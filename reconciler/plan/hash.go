@@ -72,8 +72,13 @@ func BodyHash(data intent.TemplateData) string { return shortHash(bodyJSON(&data
 // SourceHash is BodyHash with the image as Git names it: by lookup, not by what
 // the lookup answered. While it is unchanged a newly published image rolls nothing.
 func SourceHash(data intent.TemplateData, image intent.Lookup) string {
+	return sourceHash(data, canonical(image))
+}
+
+// sourceHash is SourceHash where the image's canonical JSON is at hand.
+func sourceHash(data intent.TemplateData, image []byte) string {
 	data.ImageID = ""
-	return shortHash(bodyJSON(&data), canonical(image))
+	return shortHash(bodyJSON(&data), image)
 }
 
 // Description is what weir writes as a version's description: the hashes, then

@@ -19,7 +19,7 @@ func Statuses(in Input, p *Plan) []PoolStatus {
 	}
 	for i := range in.Set.Pools {
 		s := f.status(in, &in.Set.Pools[i])
-		s.Conditions = withDrift(s.Conditions, p, &in.Set.Pools[i])
+		s.Conditions = f.withDrift(s.Conditions, &in.Set.Pools[i])
 		out = append(out, s)
 	}
 	return append(out, deleting(in, p)...)
@@ -29,11 +29,12 @@ func Statuses(in Input, p *Plan) []PoolStatus {
 type findings struct {
 	pending map[string]bool             // pools with steps
 	errors  map[string]*diag.Diagnostic // the first error of an object
+	drifts  map[string]*diag.Diagnostic // the first drift of an object
 	homes   map[string]NodegroupName    // the nodegroup that is what Git wants, by pool
 }
 
 func findingsOf(p *Plan) findings {
-	f := findings{pending: map[string]bool{}, errors: map[string]*diag.Diagnostic{}}
+	f := findings{pending: map[string]bool{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}}
 	for _, s := range p.Steps {
 		f.pending[s.Pool] = true
 		for _, pool := range s.Pools {
@@ -43,6 +44,9 @@ func findingsOf(p *Plan) findings {
 	for i, d := range p.Diagnostics {
 		if _, known := f.errors[d.Object]; d.Severity == diag.Error && d.Object != "" && !known {
 			f.errors[d.Object] = &p.Diagnostics[i]
+		}
+		if _, known := f.drifts[d.Object]; d.Code == "drift" && !known {
+			f.drifts[d.Object] = &p.Diagnostics[i]
 		}
 	}
 	return f

@@ -35,7 +35,9 @@ func keyMarks(tags map[string]string) string {
 
 func keyMark(key string, length int) string {
 	sum := sha256.Sum256([]byte(key))
-	return base64.RawURLEncoding.EncodeToString(sum[:])[:length]
+	var text [longestMark]byte
+	base64.RawURLEncoding.Encode(text[:], sum[:longestMark/4*3])
+	return string(text[:length])
 }
 
 // marked reports whether a record made by keyMarks holds key. A record that

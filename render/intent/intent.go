@@ -5,6 +5,7 @@
 package intent
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -201,11 +202,9 @@ type Pool struct {
 // fixed order and without repetition.
 func (p *Pool) Lookups() []Lookup {
 	var out []Lookup
-	seen := map[Lookup]bool{}
 	add := func(ls ...Lookup) {
 		for _, l := range ls {
-			if l.Kind != "" && !seen[l] {
-				seen[l] = true
+			if l.Kind != "" && !slices.Contains(out, l) { // there are a handful
 				out = append(out, l)
 			}
 		}
