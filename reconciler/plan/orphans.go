@@ -90,7 +90,7 @@ func (c *computation) inPlace(o orphan) bool {
 			ready++
 		}
 	}
-	return ready < have.DesiredCapacity
+	return ready < have.desiredInstances()
 }
 
 // poolOf returns the pool of the render whose key the orphan's tag names.
