@@ -188,8 +188,16 @@ func (s Step) startsRollout() bool {
 }
 
 // RolloutsMoving counts the instance refreshes, nodegroup updates and nodegroup
-// replacements of an instance that are under way in an account and region.
+// replacements of an instance that are under way in an account and region. A
+// replacement is until the nodes of the one before are drained.
 func RolloutsMoving(s *State, instance string) int {
+	type pool struct{ cluster, key string }
+	stays := map[pool]bool{}
+	for name, g := range s.Nodegroups {
+		if nodegroupRank(g) == 0 {
+			stays[pool{name.Cluster, g.Tags[TagPool]}] = true
+		}
+	}
 	n := 0
 	for name, r := range s.Refreshes {
 		if r.Active() && s.Groups[name].Tags[TagOwner].Value == instance {
@@ -198,7 +206,8 @@ func RolloutsMoving(s *State, instance string) int {
 	}
 	for name, g := range s.Nodegroups {
 		_, _, replaces := cutSuffix(name.Name)
-		if (g.Status == "UPDATING" || g.Status == "CREATING" && replaces) && g.Tags[TagOwner] == instance {
+		replaced := g.Status == "DELETING" && stays[pool{name.Cluster, g.Tags[TagPool]}]
+		if (g.Status == "UPDATING" || g.Status == "CREATING" && replaces || replaced) && g.Tags[TagOwner] == instance {
 			n++
 		}
 	}

@@ -96,7 +96,7 @@ func TestNodegroupsInOrder(t *testing.T) {
 	if want := []string{"cccccc", "bbbbbb", "aaaaaa", "ffffff", "eeeeee"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if n := RolloutsMoving(s, "i"); n != 2 {
-		t.Errorf("%d rollouts are moving, want the update and the replacement", n)
+	if n := RolloutsMoving(s, "i"); n != 3 {
+		t.Errorf("%d rollouts are moving, want the update, the replacement and the one whose nodes are drained", n)
 	}
 }
