@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"sync"
@@ -103,7 +104,9 @@ func (a *App) newFollower(s config.Source) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &follower{config: s, route: routeOf(s), git: git, app: app, heard: make(chan struct{}), view: fleet.View{ID: git.ID(), At: git.At}}, nil
+	return &follower{config: s, route: routeOf(s), git: git, app: app, heard: make(chan struct{}), view: fleet.View{
+		ID: git.ID(), At: git.At, Verify: fmt.Sprintf("%+v", c.Verify),
+	}}, nil
 }
 
 // refText says which ref is followed.

@@ -24,6 +24,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/status"
 )
 
 // TestUnsignedCommitsAreNotApplied follows a branch that must be signed.
@@ -89,6 +90,48 @@ func TestUnsignedCommitsAreNotApplied(t *testing.T) {
 	if len(w.writes()) == wrote {
 		t.Error("the signed commit was not applied")
 	}
+}
+
+// TestVerifyIsAskedForWhileItRuns has a reload ask for signatures where an unsigned
+// commit was rendered already, and at the same time let its target be written.
+func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	alice := sourcetest.NewSSHKey(t)
+	allowed := filepath.Join(w.dir, "allowed_signers")
+	if err := os.WriteFile(allowed, []byte("alice@example.com "+string(ssh.MarshalAuthorizedKey(alice.PublicKey()))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.repo.Switch("work")
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	unsigned := w.repo.Commit("unsigned")
+	w.repo.Branch("main", unsigned)
+	first, next := w.config(), w.config()
+	first.Targets[0].Suspend = true
+	next.Sources[0].Verify = config.Verify{Mode: "commit", SSH: config.VerifySSH{AllowedSignersFile: allowed}}
+	a, stop := w.startConfig(first, func() (*config.Config, error) { return next, nil })
+	defer stop()
+	pass := func(what string, wanted func(s status.TargetState) bool) {
+		t.Helper()
+		eventually(t, what, func() string {
+			if s, ok := a.board.Target("prod"); !ok || s.Last == nil || !wanted(s) {
+				return fmt.Sprintf("%+v", s.Last)
+			}
+			return ""
+		})
+	}
+	pass("the unsigned commit is planned", func(s status.TargetState) bool { return s.Last.Revision == unsigned && s.Last.Suspended })
+	a.configChanged()
+	pass("it is refused", func(s status.TargetState) bool {
+		return !s.Last.Suspended && s.Last.Err != nil && strings.Contains(s.Last.Err.Error(), "it is not signed")
+	})
+	began := lastPass(a)
+	pass("another pass is over", func(status.TargetState) bool { return lastPass(a).After(began) })
+	if got := w.writes(); len(got) > 0 {
+		t.Errorf("an unsigned commit wrote: %v", got)
+	}
+	signed := w.repo.Signed(unsigned, w.repo.SSHSign(alice))
+	w.repo.Branch("main", signed)
+	converged(t, a, signed, 1)
 }
 
 // gitHub is a GitHub Enterprise Server with one repository and one App.

@@ -42,6 +42,9 @@ type View struct {
 	Err      error
 	// At gives another commit of the source.
 	At func(ctx context.Context, revision string) (source.Snapshot, error)
+	// Verify stands for the signatures that are asked for of the source's commits:
+	// what was rendered while others were, or none, does not count.
+	Verify string
 }
 
 // Options of a Fleet.

@@ -27,6 +27,7 @@ type rendered struct {
 	secrets []string
 	keys    string // id of the keyring
 	source  string // identity of the repository
+	verify  string // what its commit had to be signed with
 	// revision is the last one for which the result is known to hold;
 	// touchedBy the one that changed it.
 	revision, touchedBy string
@@ -38,9 +39,10 @@ type rendered struct {
 	allowedBy string
 }
 
-// of reports whether the render was made of the item's path, repository and values.
+// of reports whether the render was made of the item's path, repository and values,
+// of a commit that was signed as the configuration asks.
 func (r *rendered) of(it *item) bool {
-	return r.path == it.path && r.source == it.view.ID && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secrets, it.secrets)
+	return r.path == it.path && r.source == it.view.ID && r.verify == it.view.Verify && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secrets, it.secrets)
 }
 
 // options are what the item is rendered with.
@@ -95,7 +97,7 @@ func (it *item) draw(ctx context.Context) error {
 		return ctx.Err()
 	}
 	r.result, r.path, r.vars, r.source, r.fault = result, it.path, it.vars, it.view.ID, ""
-	r.secrets, r.keys = it.secrets, it.keys.id
+	r.secrets, r.keys, r.verify = it.secrets, it.keys.id, it.view.Verify
 	it.move(snap.Revision)
 	return it.allow(ctx)
 }
