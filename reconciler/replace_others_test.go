@@ -109,3 +109,23 @@ func TestAPausedPoolTakesNoTurn(t *testing.T) {
 		t.Errorf("nodegroups are %s", got)
 	}
 }
+
+// A version that somebody adds to a launch template which pools share rolls no nodes
+// of a replacement, as it rolls none of any other nodegroup.
+func TestAReplacementKeepsTheVersionThatItShares(t *testing.T) {
+	w := newWorld(t)
+	nodes := w.sharing("one", "web", "api", "edge")
+	nodes.Set.Pools[0].AllowReplace = true
+	w.settle(nodes)
+	nodes.Set.Pools[0].Nodegroup.CapacityType = "SPOT"
+	w.settle(nodes)
+	for name := range w.templates() {
+		w.anotherVersion(name)
+	}
+	w.srv.ResetCalls()
+	w.clock.Advance(2 * time.Minute)
+	w.settle(nodes)
+	if n := w.srv.CallCounts(); n["eks:UpdateNodegroupVersion"] != 0 || n["ec2:CreateLaunchTemplateVersion"] != 0 {
+		t.Errorf("calls %v", n)
+	}
+}

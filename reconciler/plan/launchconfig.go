@@ -125,8 +125,12 @@ func (c *computation) holdOfAll(s *sharedTemplate) Hold {
 
 // refsOf are the template versions that a pool has in AWS.
 func (c *computation) refsOf(p *intent.Pool) []TemplateRef {
-	if n := p.Nodegroup; n != nil {
-		return []TemplateRef{c.in.State.Nodegroups[NodegroupName{Cluster: n.ClusterName, Name: n.Name}].Template}
+	if p.Nodegroup != nil {
+		var refs []TemplateRef
+		for _, n := range c.in.nodegroupsOf(p) {
+			refs = append(refs, n.Template)
+		}
+		return refs
 	}
 	return c.inUse(c.in.State.Groups[p.Group.Name])
 }
