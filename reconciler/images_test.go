@@ -44,6 +44,9 @@ func TestImagesAreFoundWhereTheyArePublished(t *testing.T) {
 			}
 		}
 		ask(intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux2023", Version: version}, "x86_64", known)
+		for _, edition := range []string{"2019-English-Core", "2022-English-Full"} {
+			ask(intent.Lookup{Kind: intent.ImageByParameter, Name: "/aws/service/ami-windows-latest/Windows_Server-" + edition + "-EKS_Optimized-" + version + "/image_id"}, "x86_64", known)
+		}
 	}
 	// By name, owner and base system, the newest.
 	for _, os := range []string{"ubuntu-24.04", "ubuntu-22.04", "flatcar-stable"} {

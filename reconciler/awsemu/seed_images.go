@@ -12,6 +12,7 @@ const (
 	ownerEKS     = "602401143452" // EKS
 	ownerRocket  = "651937483462" // Bottlerocket
 	ownerUbuntu  = "099720109477" // Canonical
+	ownerWindows = "801119661308" // Windows Server by Amazon
 	newestMinor  = 34
 	oldestMinor  = 29
 	lastAL2Minor = 32
@@ -53,6 +54,9 @@ func seedImages(r *region) {
 			seedAL2023(r, arch, minor)
 			if minor <= lastAL2Minor {
 				seedAL2(r, arch, minor)
+			}
+			if arch == "x86_64" { // Windows Server has no other
+				seedWindows(r, minor)
 			}
 		}
 	}
@@ -152,6 +156,24 @@ func seedBottlerocket(r *region, arch string, minor int) {
 			if batch == 0 {
 				r.addParameter(base+"/image_id", made.ID)
 				r.addParameter(base+"/image_version", version+"-"+hashHex(version, 8))
+			}
+		}
+	}
+}
+
+// seedWindows makes the EKS-optimized images of Windows Server, whose parameters
+// are beside those of all other Windows images.
+func seedWindows(r *region, minor int) {
+	for _, edition := range []string{"2019-English-Core", "2019-English-Full", "2022-English-Core", "2022-English-Full"} {
+		family := fmt.Sprintf("Windows_Server-%s-EKS_Optimized-1.%d", edition, minor)
+		for batch := 1; batch >= 0; batch-- {
+			made := r.addImage(image{
+				Name:  family + "-" + imageDate(batch).Format("2006.01.02"),
+				Owner: ownerWindows, OwnerAlias: "amazon", Architecture: "x86_64", Platform: "Windows", Created: imageDate(batch),
+				RootDevice: "/dev/sda1", VolumeGiB: 50,
+			})
+			if batch == 0 {
+				r.addParameter("/aws/service/ami-windows-latest/"+family+"/image_id", made.ID)
 			}
 		}
 	}
