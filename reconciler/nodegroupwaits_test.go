@@ -1,0 +1,52 @@
+package reconciler_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+)
+
+// IAM tells EKS of a new role some time after it was made: the nodegroup is asked
+// for again in the next pass, and not parked like what is wrong.
+func TestANodegroupWaitsForItsRoleToPropagate(t *testing.T) {
+	w := newWorld(t)
+	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "CreateNodegroup", Code: "ResourcePropagationDelayException", Status: 428, Times: 12})
+	blue := target("blue", nodegroupPool("ng", 2))
+	r := w.must(reconciler.Apply, blue)[0]
+	if len(r.Failures()) == 0 {
+		t.Fatalf("the call succeeded: %v", r.Outcomes)
+	}
+	w.settle(blue)
+	if n := w.srv.CallCounts()["eks:CreateNodegroup"]; n != 13 {
+		t.Errorf("CreateNodegroup was called %d times, want the 12 that failed and one", n)
+	}
+}
+
+// A cluster that is being made has no nodegroups yet; they follow by themselves.
+func TestANodegroupWaitsForItsCluster(t *testing.T) {
+	w := newWorld(t)
+	ctx, o := context.Background(), w.ec2().Options()
+	client := eks.New(eks.Options{Region: o.Region, BaseEndpoint: o.BaseEndpoint, Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", "")})
+	demo, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("demo")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.check(client.CreateCluster(ctx, &eks.CreateClusterInput{Name: aws.String("young"), RoleArn: demo.Cluster.RoleArn,
+		ResourcesVpcConfig: &ekstypes.VpcConfigRequest{SubnetIds: demo.Cluster.ResourcesVpcConfig.SubnetIds}}))
+	pool := nodegroupPool("ng", 2)
+	pool.Nodegroup.ClusterName, pool.Nodegroup.Cluster.Name = "young", "young"
+	blue := target("blue", pool)
+	w.srv.ResetCalls()
+	r := w.must(reconciler.Apply, blue)[0]
+	if _, writes := w.calls(); writes != 0 || !hasCode(r, "cluster-not-ready") {
+		t.Errorf("while the cluster is made: %d writes, %v", writes, r.Diagnostics)
+	}
+	w.clock.Advance(1e12)
+	w.settle(blue)
+}
