@@ -102,7 +102,11 @@ func (b *Book) Read() (Records, error) {
 			grants.ForEach(tx, "", func(_ string, g Grant) error { return keep(&r.Grants, g, g.Until, now) }),
 		)
 	})
-	return r, err
+	if err != nil {
+		// A suspension may be what cannot be read, so nothing goes on without it.
+		return r, fmt.Errorf("read what people asked for, without which nothing is written: %w; stop weir and move weir.db out of its state directory: suspensions, approvals and the history are then forgotten", err)
+	}
+	return r, nil
 }
 
 func keep[T any](list *[]T, v T, until, now time.Time) error {

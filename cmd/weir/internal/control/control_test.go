@@ -325,3 +325,15 @@ func TestAGrantGoesBack(t *testing.T) {
 		t.Errorf("done: %+v", r)
 	}
 }
+
+// A record that cannot be read may have been a suspension: nothing goes on without
+// it, and the error says what to do.
+func TestABrokenRecordStopsWrites(t *testing.T) {
+	b, _ := newBook(t)
+	if err := b.db.Update(func(tx *state.Tx) error { return state.Bucket[int]{Name: suspensions.Name}.Put(tx, "prod", 1) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Read(); err == nil || !strings.Contains(err.Error(), "move weir.db out of its state directory") {
+		t.Errorf("got %v", err)
+	}
+}
