@@ -9,6 +9,9 @@ LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 FUZZTIME ?= 20s
 FUZZPKG  ?= ./...
 ENDPOINT ?=
+# Loops over faults and drifts, call by call: one process at a time, and minutes
+# under the race detector. make test runs them.
+LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedOrReported
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
@@ -30,7 +33,8 @@ soak: ## the tests that take minutes: large fleets, EC2's own quotas and limits
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak' ./reconciler/
 
 race: ## the concurrent packages under the race detector
-	$(GO) test -race -short ./cmd/weir/internal/... ./reconciler/ ./reconciler/resolve/... ./source/... ./status/...
+	$(GO) test -race -short ./cmd/weir/internal/... ./reconciler/resolve/... ./source/... ./status/...
+	$(GO) test -race -short -timeout 20m -skip '$(LONGFAULTS)' ./reconciler/
 	$(GO) test -race -run 'Concurrent|Abandoned|TimeUp|Golden' ./render/...
 
 lint: ## vet, formatting and the linters of .golangci.yml
