@@ -330,7 +330,7 @@ func TestAGrantGoesBack(t *testing.T) {
 // it, and the error says what to do.
 func TestABrokenRecordStopsWrites(t *testing.T) {
 	b, _ := newBook(t)
-	if err := b.db.Update(func(tx *state.Tx) error { return state.Bucket[int]{Name: suspensions.Name}.Put(tx, "prod", 1) }); err != nil {
+	if err := b.db.Update(func(tx *state.Tx) error { return state.Bucket[int](suspensions).Put(tx, "prod", 1) }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Read(); err == nil || !strings.Contains(err.Error(), "move weir.db out of its state directory") {
