@@ -87,6 +87,8 @@ type Forge struct {
 	// WebhookSecretFile holds what webhooks of the source are signed with, one secret
 	// a line of at least 16 characters; it is read for each. Without one none are taken.
 	WebhookSecretFile string `yaml:"webhookSecretFile"`
+	// PullRequests says which pull requests into the followed branch are planned.
+	PullRequests PullRequests `yaml:"pullRequests"`
 }
 
 // Modes of a target.
@@ -108,6 +110,9 @@ type Target struct {
 	AccountID string `yaml:"accountID"`
 	// RoleARN is assumed for everything in this target.
 	RoleARN string `yaml:"roleARN"`
+	// PlanRoleARN is assumed in its place for plans of pull requests. It needs read
+	// access only. Pull requests from forks are never planned against AWS without one.
+	PlanRoleARN string `yaml:"planRoleARN"`
 	// AllowedRoleARNs are roles that an AWSClusterRoleIdentity in the
 	// repository may name.
 	AllowedRoleARNs []string `yaml:"allowedRoleARNs"`
@@ -212,6 +217,7 @@ func (c *Config) setDefaults(env Env) {
 	}
 	for i := range c.Forges {
 		absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
+		c.Forges[i].PullRequests.setDefaults()
 	}
 	for i := range c.Notify {
 		absolute(base, &c.Notify[i].SecretFile)

@@ -65,7 +65,7 @@ func TestParseWhole(t *testing.T) {
 				Auth: Auth{Username: "u", PasswordFile: "/etc/weir/secrets/pw"}, CAFile: "/etc/weir/ca.pem", Proxy: "http://proxy:3128",
 			},
 		},
-		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token"}},
+		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: PullRequests{Plan: Always, Drafts: Plan}}},
 		Targets: []Target{{
 			Name: "{1}", Source: "pools", Path: "overlays/*", Region: "eu-west-1", AccountID: "000000000000",
 			RoleARN:         "arn:aws:iam::000000000000:role/weir",

@@ -26,18 +26,20 @@ var required = map[string][]string{
 var words = map[string][]string{
 	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Generic, Gitea, GitHub, GitLab}, "targets[].mode": {Correct, Report}, "sources[].verify.mode": {"commit", "either", "tag"},
 	"targets[].apply": {Always, AsReviewed}, "targets[].windows[].kind": {Allow, Deny}, "targets[].windows[].days[]": weekdays,
+	"forges[].pullRequests.plan": {Always, Never}, "forges[].pullRequests.drafts": {Plan, Wait}, "forges[].pullRequests.forks.allowBy[]": {Comment, Label},
 }
 
 // forms are the keys whose values match a pattern.
 var forms = map[string]*regexp.Regexp{
 	"instance": instancePattern, "sources[].name": namePattern, "targets[].name": targetPattern, "targets[].region": regionPattern,
-	"targets[].accountID": accountPattern, "targets[].roleARN": rolePattern, "targets[].allowedRoleARNs[]": rolePattern, "targets[].dependsOn[]": dependencyPattern,
+	"targets[].accountID": accountPattern, "targets[].roleARN": rolePattern, "targets[].planRoleARN": rolePattern, "targets[].allowedRoleARNs[]": rolePattern, "targets[].dependsOn[]": dependencyPattern,
 }
 
 // defaults are the values of keys that are left out.
 var defaults = map[string]any{
 	"listen": DefaultListen, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
 	"targets[].apply": Always, "targets[].windows[].kind": Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
+	"forges[].pullRequests.plan": Always, "forges[].pullRequests.drafts": Plan, "forges[].pullRequests.forks.label": DefaultForkLabel,
 }
 
 // Schema returns the JSON Schema of a configuration, as draft-07. It takes what

@@ -60,6 +60,7 @@ forges:
   source: fleet
   tokenFile: token
   webhookSecretFile: webhook-secret
+  pullRequests: {plan: always, drafts: wait, forks: {allowBy: [comment, label], label: plan it}}
 - type: generic
   source: signed
   webhookSecretFile: webhook-secret
@@ -74,6 +75,7 @@ targets:
   region: eu-west-1
   accountID: "123456789012"
   roleARN: arn:aws:iam::123456789012:role/weir
+  planRoleARN: arn:aws:iam::123456789012:role/weir-plan
   allowedRoleARNs: ["arn:aws:iam::123456789012:role/fleet"]
   endpointURL: http://127.0.0.1:8345
   network: {vpcID: vpc-1, subnetIDs: [subnet-1], securityGroupIDs: [sg-1]}

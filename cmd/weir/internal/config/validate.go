@@ -175,6 +175,7 @@ func (v *validator) forges() {
 		} else {
 			v.forgeToken(at, f)
 		}
+		v.pulls(at, f)
 	}
 }
 
@@ -270,16 +271,19 @@ func (v *validator) keys(at string, t *Target) {
 }
 
 func (v *validator) roles(at string, t *Target) {
-	if t.RoleARN != "" && !rolePattern.MatchString(t.RoleARN) {
-		v.fault(at+".roleARN", "bad-value", "", "%q is not the ARN of a role", t.RoleARN)
+	for _, role := range []struct{ key, arn string }{{"roleARN", t.RoleARN}, {"planRoleARN", t.PlanRoleARN}} {
+		switch parts := strings.Split(role.arn, ":"); {
+		case role.arn == "":
+		case !rolePattern.MatchString(role.arn):
+			v.fault(at+"."+role.key, "bad-value", "", "%q is not the ARN of a role", role.arn)
+		case t.AccountID != "" && parts[4] != t.AccountID:
+			v.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", parts[4], t.AccountID)
+		}
 	}
 	for i, r := range t.AllowedRoleARNs {
 		if !rolePattern.MatchString(r) {
 			v.fault(fmt.Sprintf("%s.allowedRoleARNs[%d]", at, i), "bad-value", "give each role in full; there are no wildcards", "%q is not the ARN of a role", r)
 		}
-	}
-	if parts := strings.Split(t.RoleARN, ":"); t.AccountID != "" && rolePattern.MatchString(t.RoleARN) && parts[4] != t.AccountID {
-		v.fault(at+".roleARN", "bad-value", "", "the role is in account %s, but accountID is %s", parts[4], t.AccountID)
 	}
 }
 
