@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -112,6 +113,7 @@ func TestGoldens(t *testing.T) {
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			g := readGolden(t, name)
+			g.opts.Limits.Duration = 10 * time.Minute // the race detector on a busy machine is slow
 			r, err := build.Build(context.Background(), g.tree, g.path, g.opts)
 			if err != nil {
 				t.Fatal(err)
