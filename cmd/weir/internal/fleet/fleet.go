@@ -72,11 +72,15 @@ type Fleet struct {
 	decrypters map[string]*sops.Decrypter
 	// clusters are by the kubeconfig file.
 	clusters map[string]client
+	// review is what is looked at in place of what is followed, if anything is, and
+	// roleless are then the targets of AWS itself without a role for plans.
+	review   *Proposal
+	roleless map[string]bool
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
-	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}}
+	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}}
 }
 
 // Adopt takes over the renders of a fleet with an earlier configuration, so that
@@ -129,6 +133,11 @@ type item struct {
 	// are opened with.
 	secrets []string
 	keys    keyring
+	// plain are the variables, and keyless opens what is encrypted, as an untrusted
+	// proposal sees them; hidden says that plain lacks something.
+	plain   map[string]string
+	keyless *sops.Decrypter
+	hidden  bool
 	// unknown says that the item stands for targets whose names are not known:
 	// those of a path with wildcards that matches nothing or could not be read.
 	unknown bool
@@ -153,7 +162,7 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	sources := f.sourceIDs(views)
 	for _, it := range items {
 		if r := it.render.result; r != nil {
-			f.hide("target "+it.name, r.Hidden)
+			f.hide(f.owner("target "+it.name), r.Hidden)
 		}
 		it.desired = f.desired(it, sources)
 	}
@@ -192,6 +201,9 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		}
 		for _, it := range expandTarget(t, views[t.Source]) {
 			it.vars, it.secrets, it.keys = vars, secrets, keys
+			if f.review != nil && f.review.Untrusted {
+				it.withhold()
+			}
 			if it.err == nil {
 				it.err = err
 			}
@@ -301,8 +313,11 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 	// path, repository and values only: after a reload the target may be another.
 	if r := it.render.result; r != nil && !it.diags.HasErrors() && it.render.of(it) {
 		fill(&d, r, &it.key, t.AllowedRoleARNs)
+		d.Policy.Secretless = d.Policy.Secretless || it.hidden
 	}
 	d.Whole = d.Whole && d.Err == nil
+	it.key.RoleARN = f.planRole(t, it.key.RoleARN)
+	f.roleless[it.name] = t.PlanRoleARN == "" && it.key.Endpoint == ""
 	f.attachWorkload(&d, t, it.match)
 	return d
 }

@@ -41,13 +41,16 @@ func (f *Fleet) keysOf(t *config.Target) (keyring, error) {
 	key := reconciler.ScopeKey{Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
 	fmt.Fprintf(h, "kms %q %q %q\n", t.KMSKeyARNs, key.RoleARN, key.Endpoint)
 	k := keyring{id: hex.EncodeToString(h.Sum(nil))}
-	if k.decrypter = f.decrypters[k.id]; k.decrypter == nil { // read the files again: none may have been given before
+	// What is encrypted is the same, whichever role asks for it.
+	key.RoleARN = f.planRole(t, key.RoleARN)
+	by := k.id + " " + key.RoleARN
+	if k.decrypter = f.decrypters[by]; k.decrypter == nil { // read the files again: none may have been given before
 		o := sops.Options{Identities: ids, KMSKeyARNs: t.KMSKeyARNs}
 		if len(t.KMSKeyARNs) > 0 {
 			o.KMS = f.o.Scopes.KMS(key)
 		}
 		k.decrypter = sops.New(o)
-		f.decrypters[k.id] = k.decrypter
+		f.decrypters[by] = k.decrypter
 	}
 	return k, nil
 }

@@ -47,6 +47,9 @@ func (r *rendered) of(it *item) bool {
 
 // options are what the item is rendered with.
 func (it *item) options() render.Options {
+	if it.keyless != nil {
+		return render.Options{Vars: it.plain, Decrypter: it.keyless}
+	}
 	return render.Options{Vars: it.vars, Secrets: it.secrets, Decrypter: it.keys.decrypter}
 }
 

@@ -28,6 +28,9 @@ func (f *Fleet) attachWorkload(d *reconciler.Desired, t *config.Target, m config
 	}
 	// Where the file is broken, the launch templates stay what they are.
 	d.Policy.JoinTokens.Prefix = t.SSMPrefixes[0]
+	if f.review != nil {
+		return // its credentials can write, and a plan needs nothing of the cluster
+	}
 	cluster, err := f.cluster(file)
 	if err != nil {
 		d.Diagnostics = append(d.Diagnostics, unusable(file, err)).Sorted()

@@ -1,0 +1,166 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source"
+)
+
+// Base is what a fleet had composed at one moment: what a change that is not
+// followed yet is compared with. It does not change, and several goroutines may
+// review against it.
+type Base struct {
+	fleet *Fleet
+	views map[string]View
+}
+
+// Base remembers the last composition. It is called by who calls Compose.
+func (f *Fleet) Base(views map[string]View) *Base {
+	b := &Base{fleet: New(f.o), views: maps.Clone(views)}
+	b.fleet.renders = make(map[string]*rendered, len(f.renders))
+	for name, r := range f.renders {
+		// Whether a render holds for another tree is told by what it read, and
+		// what touched it before is of no interest.
+		kept := *r
+		kept.revision, kept.touchedBy, kept.allowed, kept.allowedBy = "", "", nil, ""
+		b.fleet.renders[name] = &kept
+	}
+	maps.Copy(b.fleet.decrypters, f.decrypters)
+	for name, r := range f.rosters {
+		kept := *r
+		kept.revision, kept.removed = "", nil
+		b.fleet.rosters[name] = &kept
+	}
+	return b
+}
+
+// View is a source as it was.
+func (b *Base) View(source string) View { return b.views[source] }
+
+// Proposal is a change of a source that is not followed yet.
+type Proposal struct {
+	Source string
+	// Snapshot is what the source would be with it.
+	Snapshot source.Snapshot
+	// Owner tells its secret values apart from those of other proposals.
+	Owner string
+	// Untrusted proposals are rendered without any secret.
+	Untrusted bool
+}
+
+// Review is what a proposal means.
+type Review struct {
+	// Batches are the scopes with touched targets, to be planned and never applied.
+	Batches []reconciler.Batch
+	// Touched are the targets whose render the proposal changes, Gone those that it
+	// takes away, and Targets counts those of the source.
+	Touched, Gone []string
+	Targets       int
+	// Roleless are touched targets of AWS itself that have no role for plans.
+	Roleless []string
+
+	renders map[string]*render.Result
+}
+
+// Same reports whether the touched targets would be rendered from t to the same,
+// so that their plans change only with AWS.
+func (r *Review) Same(t tree.Tree) bool {
+	for _, name := range r.Touched {
+		result := r.renders[name]
+		if result == nil || result.Retry {
+			return false
+		}
+		if same, err := result.Reads.Same(t); err != nil || !same {
+			return false
+		}
+	}
+	return true
+}
+
+// Review finds what a proposal changes. Scopes opens accounts, apart from those in
+// which plans are applied: what one remembers is of no concern to the other. It
+// fails only if ctx ends.
+func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
+	f := b.fleet.Base(b.views).fleet
+	f.o.Scopes, f.review = scopes, &p
+	views := maps.Clone(b.views)
+	v := views[p.Source]
+	v.Snapshot, v.Err = p.Snapshot, nil
+	v.Snapshot.Message = "" // the trailers that count are those of the merge
+	views[p.Source] = v
+	c, err := f.Compose(ctx, views)
+	if err != nil {
+		return nil, err
+	}
+	out := &Review{renders: map[string]*render.Result{}}
+	for _, r := range c.Revisions {
+		if r.Source == p.Source {
+			out.Touched, out.Gone = r.Touched, r.Removed
+		}
+	}
+	for _, t := range c.Targets {
+		if t.Source == p.Source {
+			out.Targets++
+		}
+	}
+	for _, name := range out.Touched {
+		out.renders[name] = f.renders[name].result
+	}
+	for _, batch := range c.Batches {
+		touched := false
+		for i := range batch.Targets {
+			d := &batch.Targets[i]
+			if !slices.Contains(out.Touched, d.Policy.Target) {
+				continue
+			}
+			touched = true
+			if f.roleless[d.Policy.Target] {
+				out.Roleless = append(out.Roleless, d.Policy.Target)
+			}
+		}
+		if touched {
+			out.Batches = append(out.Batches, batch)
+		}
+	}
+	return out, nil
+}
+
+// planRole is the role that a target is read with, configured or for plans.
+func (f *Fleet) planRole(t *config.Target, configured string) string {
+	if f.review != nil && t.PlanRoleARN != "" {
+		return t.PlanRoleARN
+	}
+	return configured
+}
+
+// owner names who gave secret values, so that a proposal does not take back those
+// of what is followed.
+func (f *Fleet) owner(name string) string {
+	if f.review != nil {
+		return f.review.Owner + " " + name
+	}
+	return name
+}
+
+// withheld stands in manifests where an untrusted proposal uses a secret value.
+const withheld = "weir-withheld-secret"
+
+// withhold takes from an item what an untrusted proposal may not see. It stays the
+// item that it was for what is rendered already.
+func (it *item) withhold() {
+	it.plain = maps.Clone(it.vars)
+	for name, value := range it.plain {
+		if slices.Contains(it.secrets, value) {
+			it.plain[name] = withheld
+			it.hidden = true
+		}
+	}
+	it.keyless = sops.New(sops.Options{Placeholders: true})
+}

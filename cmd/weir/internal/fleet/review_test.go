@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// review reviews a tree against what the harness composed last.
+func (h *harness) review(base View, p Proposal) *Review {
+	h.t.Helper()
+	base.ID, p.Source = "id", "s"
+	r, err := h.fleet.Base(map[string]View{"s": base}).Review(h.t.Context(), h.scopes, p)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return r
+}
+
+func with(m tree.Map, changes map[string]string) tree.Map {
+	out := maps.Clone(m)
+	for name, text := range changes {
+		if text == "" {
+			delete(out, name)
+		} else {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+func TestAProposalTouchesWhatItChanges(t *testing.T) {
+	h := newHarness(t, globbed)
+	m := pools("o/one", "o/two", "o/three")
+	base := View{Snapshot: snapshot("base", m)}
+	h.compose(base)
+	changed := strings.ReplaceAll(m["o/one/pool.yaml"], "maxSize: 3", "maxSize: 4")
+	if changed == m["o/one/pool.yaml"] {
+		changed = m["o/one/pool.yaml"] + "# a comment\n"
+	}
+	for name, tc := range map[string]struct {
+		tree          tree.Map
+		touched, gone []string
+		targets       int
+	}{
+		"nothing":            {m, nil, nil, 3},
+		"one":                {with(m, map[string]string{"o/one/pool.yaml": changed}), []string{"one"}, nil, 3},
+		"something else":     {with(m, map[string]string{"README.md": "x"}), nil, nil, 3},
+		"one taken away":     {with(m, map[string]string{"o/two/pool.yaml": ""}), nil, []string{"two"}, 2},
+		"one more":           {with(m, map[string]string{"o/four/pool.yaml": m["o/one/pool.yaml"]}), []string{"four"}, nil, 4},
+		"one that is broken": {with(m, map[string]string{"o/one/pool.yaml": "a: [\n"}), []string{"one"}, nil, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := h.review(base, Proposal{Snapshot: snapshot("head", tc.tree), Owner: "pull 1"})
+			if diff := cmp.Diff(tc.touched, r.Touched); diff != "" {
+				t.Errorf("touched: %s", diff)
+			}
+			if diff := cmp.Diff(tc.gone, r.Gone); diff != "" {
+				t.Errorf("gone: %s", diff)
+			}
+			if r.Targets != tc.targets {
+				t.Errorf("targets: %d", r.Targets)
+			}
+			if got := len(r.Batches) > 0; got != (len(tc.touched) > 0) {
+				t.Errorf("batches: %d", len(r.Batches))
+			}
+			if !r.Same(tc.tree) {
+				t.Error("the proposal is not the same as itself")
+			}
+		})
+	}
+	// A head that is an earlier commit of the branch, or the branch's own.
+	for _, revision := range []string{"base", "earlier"} {
+		if r := h.review(base, Proposal{Snapshot: snapshot(revision, m)}); len(r.Touched) > 0 {
+			t.Errorf("%s touches %v", revision, r.Touched)
+		}
+	}
+	// Nothing of it stays.
+	if c, _ := h.compose(base); len(c.Revisions[0].Touched) != 3 || len(c.Revisions[0].Removed) != 0 {
+		t.Errorf("after reviews: %+v", c.Revisions)
+	}
+}
+
+func TestSameToldByWhatWasRead(t *testing.T) {
+	h := newHarness(t, globbed)
+	m := pools("o/one", "o/two")
+	base := View{Snapshot: snapshot("base", m)}
+	h.compose(base)
+	head := with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# more\n"})
+	r := h.review(base, Proposal{Snapshot: snapshot("head", head)})
+	if !r.Same(with(head, map[string]string{"o/two/pool.yaml": "x", "other": "y"})) {
+		t.Error("a change of another target counts")
+	}
+	if r.Same(with(head, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# yet more\n"})) {
+		t.Error("a change of the target does not count")
+	}
+}
+
+func TestProposalsAreReadWithTheRoleForPlans(t *testing.T) {
+	const apply, read = "arn:aws:iam::000000000000:role/weir", "arn:aws:iam::000000000000:role/weir-plan"
+	h := newHarness(t, "- {name: t, path: 'o/one', region: eu-west-1, roleARN: '"+apply+"', planRoleARN: '"+read+"'}\n- {name: u, path: 'o/two', region: eu-west-2, roleARN: '"+apply+"'}\n")
+	m := pools("o/one", "o/two")
+	base := View{Snapshot: snapshot("base", m)}
+	h.compose(base)
+	r := h.review(base, Proposal{Snapshot: snapshot("head", with(m, map[string]string{
+		"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n", "o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n",
+	}))})
+	roles := map[string]string{}
+	for _, b := range r.Batches {
+		for _, d := range b.Targets {
+			roles[d.Policy.Target] = b.Key.RoleARN
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"t": read, "u": apply}, roles); diff != "" {
+		t.Error(diff)
+	}
+	if r.Roleless != nil {
+		t.Errorf("an emulator needs no role: %v", r.Roleless)
+	}
+}
+
+func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
+	h := newHarness(t, "- {name: t, path: 'o/one', region: eu-west-1, varsFrom: [{file: secrets.yaml, secret: true}]}\n- {name: u, path: 'o/two', region: eu-west-1}\n")
+	const canary = "s3cr3t-canary-value"
+	if err := os.WriteFile(filepath.Join(h.dir, "secrets.yaml"), []byte("TOKEN: "+canary+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := pools("o/one", "o/two")
+	base := View{Snapshot: snapshot("base", m)}
+	h.compose(base)
+	leak := with(m, map[string]string{
+		"o/one/pool.yaml": m["o/one/pool.yaml"] + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: leak}\ndata: {token: \"${TOKEN}\"}\n",
+		"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n",
+	})
+	find := func(r *Review) (found, placeholder bool) {
+		for _, o := range r.renders["t"].Objects {
+			raw, err := yaml.Marshal(o.Node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(raw)
+			found, placeholder = found || strings.Contains(text, canary), placeholder || strings.Contains(text, withheld)
+		}
+		return found, placeholder
+	}
+	trusted := h.review(base, Proposal{Snapshot: snapshot("head", leak)})
+	if found, _ := find(trusted); !found {
+		t.Fatal("the secret is nowhere, so nothing can be withheld")
+	}
+	r := h.review(base, Proposal{Snapshot: snapshot("head", leak), Untrusted: true})
+	if found, placeholder := find(r); found || !placeholder {
+		t.Errorf("secret shown: %t, placeholder: %t", found, placeholder)
+	}
+	if !slices.Equal(r.Touched, []string{"t", "u"}) {
+		t.Errorf("touched: %v", r.Touched)
+	}
+	for _, b := range r.Batches {
+		for _, d := range b.Targets {
+			if want := d.Policy.Target == "t"; d.Policy.Secretless != want {
+				t.Errorf("%s secretless: %t", d.Policy.Target, d.Policy.Secretless)
+			}
+		}
+	}
+	// What is not touched is not rendered anew without its secrets.
+	if r = h.review(base, Proposal{Snapshot: snapshot("head", with(m, map[string]string{"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n"})), Untrusted: true}); !slices.Equal(r.Touched, []string{"u"}) {
+		t.Errorf("touched: %v", r.Touched)
+	}
+}
