@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -203,7 +204,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 					dead, count := false, 0
 					f.failWith(func(sha string, s CommitStatus) error {
 						if dead {
-							return &ForgeError{Forge: "memory", Fault: FaultBusy, Message: "gone"}
+							return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "gone"}
 						}
 						if count++; count-1 == n {
 							dead = true
@@ -213,7 +214,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 								}
 								f.now[sha][s.Context] = s
 							}
-							return &ForgeError{Forge: "memory", Fault: FaultBusy, Message: "answer lost"}
+							return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "answer lost"}
 						}
 						return nil
 					})
@@ -280,7 +281,7 @@ func TestStopWithForgeDownKeepsTheJournal(t *testing.T) {
 		p.Begin(Revision{Source: "fleet", SHA: shaNew, Touched: []string{"prod"}})
 		settle()
 		f.failWith(func(string, CommitStatus) error {
-			return &ForgeError{Forge: "memory", Fault: FaultBusy, Message: "down"}
+			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "down"}
 		})
 		if err := p.stop(t); err == nil || !strings.Contains(err.Error(), "2 left") {
 			t.Errorf("error is %v, want the number of statuses that are left", err)

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 func denied(string, CommitStatus) error {
-	return &ForgeError{Forge: "memory", Fault: FaultDenied, Status: 401, Message: "the token is not accepted"}
+	return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultDenied, Status: 401, Message: "the token is not accepted"}
 }
 
 // TestATokenThatExpiresLosesNothing: what stood pending when the token expired
@@ -127,10 +129,10 @@ func TestStopDoesNotWaitForAToken(t *testing.T) {
 // come, as with a connection that breaks or a proxy that gives up.
 func TestALostAnswerIsNotWrittenTwice(t *testing.T) {
 	for name, lost := range map[string]error{
-		"no answer":       &ForgeError{Forge: "memory", Fault: FaultBusy, Message: "connection reset"},
-		"a bad gateway":   &ForgeError{Forge: "memory", Fault: FaultBusy, Status: 502, Message: "bad gateway"},
-		"a server fault":  &ForgeError{Forge: "memory", Fault: FaultMissing, Status: 500, Message: "deadlock"},
-		"an unread body":  &ForgeError{Forge: "memory", Fault: FaultBusy, Status: 201, Message: "unexpected EOF"},
+		"no answer":       &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "connection reset"},
+		"a bad gateway":   &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Status: 502, Message: "bad gateway"},
+		"a server fault":  &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultMissing, Status: 500, Message: "deadlock"},
+		"an unread body":  &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Status: 201, Message: "unexpected EOF"},
 		"no forge's word": errors.New("context deadline exceeded"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +169,7 @@ func TestALostAnswerIsNotWrittenTwice(t *testing.T) {
 func TestAPendingWithALostAnswerIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, dir := newMemoryForge(), t.TempDir()
-		f.loseWith(denyAfter(&ForgeError{Forge: "memory", Fault: FaultBusy, Message: "connection reset"}, f))
+		f.loseWith(denyAfter(&forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "connection reset"}, f))
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: shaNew, Touched: []string{"prod"}})
 		settle()

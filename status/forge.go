@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // CommitState is a commit status' state; GitHub and Gitea know these four, and
@@ -35,7 +35,7 @@ type CommitStatus struct {
 }
 
 // Forge writes and reads the statuses of commits of one repository. Its errors
-// are *ForgeError.
+// are *forgehttp.Error.
 type Forge interface {
 	// Name is the kind of forge, such as "github".
 	Name() string
@@ -56,10 +56,6 @@ type Limits struct {
 	PerMinute int
 }
 
-// Token returns the token to send. It is called for each request, so that a
-// token that was replaced on disk is used at once.
-type Token func(ctx context.Context) (string, error)
-
 // ForgeOptions names a repository on a forge.
 type ForgeOptions struct {
 	// URL is the forge's address, such as https://git.example.com. For GitHub,
@@ -70,7 +66,7 @@ type ForgeOptions struct {
 	// Ref is the branch or tag that statuses are about, where it is known. Only
 	// GitLab asks.
 	Ref   string
-	Token Token
+	Token forgehttp.Token
 	// Transport is http.DefaultTransport if nil.
 	Transport http.RoundTripper
 }
@@ -108,89 +104,15 @@ func ProjectOf(address string) (string, error) {
 	return strings.TrimSuffix(strings.Trim(path, "/"), ".git"), nil
 }
 
+// client returns a client of the forge at base.
+func (o ForgeOptions) client(base *url.URL, scheme string) *http.Client {
+	return forgehttp.NewClient(forgehttp.Options{Base: base, Scheme: scheme, Token: o.Token, Transport: o.Transport})
+}
+
 func splitRepository(r string) (owner, name string, err error) {
 	owner, name, ok := strings.Cut(r, "/")
 	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
 		return "", "", fmt.Errorf("read repository %q: want owner/name", r)
 	}
 	return owner, name, nil
-}
-
-// Fault says what to do about a forge's refusal.
-type Fault string
-
-// Faults.
-const (
-	// FaultBusy passes: unreachable, throttled, in maintenance.
-	FaultBusy Fault = "busy"
-	// FaultMissing may pass: forges answer so for a commit that was pushed a
-	// moment ago.
-	FaultMissing Fault = "missing"
-	// FaultDenied needs a better token: one that is accepted, may write, and may
-	// see the repository.
-	FaultDenied Fault = "denied"
-	// FaultRefused does not pass: the request itself is refused.
-	FaultRefused Fault = "refused"
-)
-
-// ForgeError is a failed request to a forge.
-type ForgeError struct {
-	Forge  string
-	Fault  Fault
-	Status int // HTTP's, 0 without an answer
-	// After is how long the forge asks to wait, 0 if it does not say.
-	After   time.Duration
-	Message string
-	Err     error
-}
-
-// Error says what failed and, where a person can mend it, how.
-func (e *ForgeError) Error() string {
-	s := e.Forge + ": "
-	if e.Status != 0 {
-		s += strconv.Itoa(e.Status) + ": "
-	}
-	return s + e.Message
-}
-
-// Unwrap returns the cause.
-func (e *ForgeError) Unwrap() error { return e.Err }
-
-// faultOf reads an HTTP status as the forges use it.
-func faultOf(code int, h http.Header) (Fault, time.Duration) {
-	after := max(retryAfter(h), resetOf(h, time.Now()))
-	switch {
-	case code == http.StatusTooManyRequests,
-		code == http.StatusForbidden && (after > 0 || h.Get("X-RateLimit-Remaining") == "0"),
-		code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout,
-		code == http.StatusRequestTimeout:
-		return FaultBusy, after
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return FaultDenied, 0
-	case code == http.StatusNotFound, code >= 500:
-		return FaultMissing, after
-	case code == 0:
-		return FaultBusy, 0
-	default:
-		return FaultRefused, 0
-	}
-}
-
-// maxRetryAfter bounds what a forge may ask for: a wrong clock must not stop
-// statuses for a day.
-const maxRetryAfter = time.Hour
-
-// retryAfter reads Retry-After, which is seconds or a date.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if v == "" {
-		return 0
-	}
-	if n, err := strconv.Atoi(v); err == nil {
-		return min(max(0, time.Duration(n)*time.Second), maxRetryAfter)
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return min(max(0, time.Until(t)), maxRetryAfter)
-	}
-	return 0
 }

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // forgeServer answers as GitHub Enterprise Server and Gitea do, below /api/v3
@@ -174,10 +176,10 @@ func (f *forgeServer) newest(sha string) map[string]CommitStatus {
 	return out
 }
 
-func token(s string) Token { return func(context.Context) (string, error) { return s, nil } }
+func token(s string) forgehttp.Token { return func(context.Context) (string, error) { return s, nil } }
 
 // forges makes both kinds of forge on a server.
-func forges(t *testing.T, url string, tok Token) map[string]Forge {
+func forges(t *testing.T, url string, tok forgehttp.Token) map[string]Forge {
 	t.Helper()
 	o := ForgeOptions{URL: url, Repository: "platform/fleet", Token: tok}
 	hub, err := NewGitHub(o)
@@ -229,25 +231,25 @@ func TestForgeFaults(t *testing.T) {
 		code    int
 		header  http.Header
 		body    string
-		fault   Fault
+		fault   forgehttp.Fault
 		after   time.Duration // at least
 		mention string
 	}{
-		"github bad token":         {"github", 401, nil, `{"message":"Bad credentials"}`, FaultDenied, 0, "expired or revoked"},
-		"github missing scope":     {"github", 403, nil, `{"message":"Resource not accessible by personal access token"}`, FaultDenied, 0, "Commit statuses: read and write"},
-		"github hidden repository": {"github", 404, nil, `{"message":"Not Found"}`, FaultDenied, 0, "repo:status"},
-		"github unknown commit":    {"github", 422, nil, `{"message":"No commit found for SHA: ` + shaNew + `"}`, FaultMissing, 0, "No commit found"},
-		"github full context":      {"github", 422, nil, `{"message":"Validation Failed","errors":[{"message":"This SHA and context has reached the maximum number of statuses."}]}`, FaultRefused, 0, "maximum number of statuses"},
-		"github primary limit":     {"github", 403, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {reset}}, `{"message":"API rate limit exceeded"}`, FaultBusy, 80 * time.Second, "rate limit"},
-		"github secondary limit":   {"github", 403, http.Header{"Retry-After": {"37"}}, `{"message":"You have exceeded a secondary rate limit","documentation_url":"https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`, FaultBusy, 37 * time.Second, "secondary"},
-		"github maintenance":       {"github", 503, nil, `<html>down</html>`, FaultBusy, 0, ""},
-		"gitea bad token":          {"gitea", 401, nil, `{"message":"invalid username, password or token"}`, FaultDenied, 0, "expired or revoked"},
-		"gitea read-only token":    {"gitea", 403, nil, `{"message":"token does not have at least one of required scope(s), required=[write:repository]"}`, FaultDenied, 0, "write:repository"},
-		"gitea hidden repository":  {"gitea", 404, nil, `{"message":"The target couldn't be found."}`, FaultDenied, 0, "must have access"},
-		"gitea missing commit":     {"gitea", 500, nil, `{"message":"object does not exist"}`, FaultMissing, 0, "object does not exist"},
-		"gitea behind busy proxy":  {"gitea", 429, http.Header{"Retry-After": {"5"}}, `slow down`, FaultBusy, 5 * time.Second, ""},
-		"gitea bad gateway":        {"gitea", 502, nil, `<html>` + strings.Repeat("x", 5000), FaultBusy, 0, ""},
-		"gitea refused":            {"gitea", 422, nil, `{"message":"bad state"}`, FaultRefused, 0, "bad state"},
+		"github bad token":         {"github", 401, nil, `{"message":"Bad credentials"}`, forgehttp.FaultDenied, 0, "expired or revoked"},
+		"github missing scope":     {"github", 403, nil, `{"message":"Resource not accessible by personal access token"}`, forgehttp.FaultDenied, 0, "Commit statuses: read and write"},
+		"github hidden repository": {"github", 404, nil, `{"message":"Not Found"}`, forgehttp.FaultDenied, 0, "repo:status"},
+		"github unknown commit":    {"github", 422, nil, `{"message":"No commit found for SHA: ` + shaNew + `"}`, forgehttp.FaultMissing, 0, "No commit found"},
+		"github full context":      {"github", 422, nil, `{"message":"Validation Failed","errors":[{"message":"This SHA and context has reached the maximum number of statuses."}]}`, forgehttp.FaultRefused, 0, "maximum number of statuses"},
+		"github primary limit":     {"github", 403, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {reset}}, `{"message":"API rate limit exceeded"}`, forgehttp.FaultBusy, 80 * time.Second, "rate limit"},
+		"github secondary limit":   {"github", 403, http.Header{"Retry-After": {"37"}}, `{"message":"You have exceeded a secondary rate limit","documentation_url":"https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}`, forgehttp.FaultBusy, 37 * time.Second, "secondary"},
+		"github maintenance":       {"github", 503, nil, `<html>down</html>`, forgehttp.FaultBusy, 0, ""},
+		"gitea bad token":          {"gitea", 401, nil, `{"message":"invalid username, password or token"}`, forgehttp.FaultDenied, 0, "expired or revoked"},
+		"gitea read-only token":    {"gitea", 403, nil, `{"message":"token does not have at least one of required scope(s), required=[write:repository]"}`, forgehttp.FaultDenied, 0, "write:repository"},
+		"gitea hidden repository":  {"gitea", 404, nil, `{"message":"The target couldn't be found."}`, forgehttp.FaultDenied, 0, "must have access"},
+		"gitea missing commit":     {"gitea", 500, nil, `{"message":"object does not exist"}`, forgehttp.FaultMissing, 0, "object does not exist"},
+		"gitea behind busy proxy":  {"gitea", 429, http.Header{"Retry-After": {"5"}}, `slow down`, forgehttp.FaultBusy, 5 * time.Second, ""},
+		"gitea bad gateway":        {"gitea", 502, nil, `<html>` + strings.Repeat("x", 5000), forgehttp.FaultBusy, 0, ""},
+		"gitea refused":            {"gitea", 422, nil, `{"message":"bad state"}`, forgehttp.FaultRefused, 0, "bad state"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -255,9 +257,9 @@ func TestForgeFaults(t *testing.T) {
 			server.answer = func(*http.Request) (int, http.Header, string) { return c.code, c.header, c.body }
 			f := forges(t, url, token("s3cret"))[c.forge]
 			err := f.SetStatus(t.Context(), shaNew, CommitStatus{Context: "weir/apply", State: Pending})
-			var got *ForgeError
+			var got *forgehttp.Error
 			if !errors.As(err, &got) {
-				t.Fatalf("error is %v, want a *ForgeError", err)
+				t.Fatalf("error is %v, want a *forgehttp.Error", err)
 			}
 			if got.Fault != c.fault || got.Status != c.code {
 				t.Errorf("fault %q with status %d, want %q with %d", got.Fault, got.Status, c.fault, c.code)
@@ -278,8 +280,8 @@ func TestForgeFaults(t *testing.T) {
 func TestForgeUnreachable(t *testing.T) {
 	_, url := newForgeServer(t)
 	for kind, f := range forges(t, url, func(context.Context) (string, error) { return "", errors.New("open token: no such file") }) {
-		var got *ForgeError
-		if err := f.SetStatus(t.Context(), shaNew, CommitStatus{Context: "c", State: Success}); !errors.As(err, &got) || got.Fault != FaultBusy || !strings.Contains(got.Message, "no such file") {
+		var got *forgehttp.Error
+		if err := f.SetStatus(t.Context(), shaNew, CommitStatus{Context: "c", State: Success}); !errors.As(err, &got) || got.Fault != forgehttp.FaultBusy || !strings.Contains(got.Message, "no such file") {
 			t.Errorf("%s without token: %v, want a busy fault that says why", kind, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"code.gitea.io/sdk/gitea"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // Gitea writes commit statuses to Gitea or Forgejo, whose API is the same here.
@@ -23,11 +25,11 @@ func NewGitea(o ForgeOptions) (*Gitea, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := parseForgeURL(o.URL)
+	base, err := forgehttp.ParseURL(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	return &Gitea{base: base.String(), http: forgeClient(o, base, "token"), owner: owner, repo: repo}, nil
+	return &Gitea{base: base.String(), http: o.client(base, forgehttp.Plain), owner: owner, repo: repo}, nil
 }
 
 // Name is "gitea".
@@ -92,15 +94,11 @@ func (g *Gitea) Statuses(ctx context.Context, sha string) (map[string]CommitStat
 	return out, nil
 }
 
-// giteaMessage bounds what is quoted of an answer: the SDK quotes all of one
-// that is not JSON, a proxy's page for example.
-const giteaMessage = 200
-
 func (g *Gitea) fault(resp *gitea.Response, err error) error {
 	if err == nil {
 		return nil
 	}
-	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Message: clip(oneLine(err.Error()), giteaMessage), After: limitedFor(err), Err: err}
+	e := &forgehttp.Error{Forge: g.Name(), Fault: forgehttp.FaultBusy, Message: forgehttp.Quote(err.Error()), After: forgehttp.LimitedFor(err), Err: err}
 	if resp == nil || resp.Response == nil {
 		return e
 	}
@@ -109,14 +107,14 @@ func (g *Gitea) fault(resp *gitea.Response, err error) error {
 		// The answer could not be read; whether the write took effect is open.
 		return e
 	}
-	e.Fault, e.After = faultOf(resp.StatusCode, resp.Header)
+	e.Fault, e.After = forgehttp.FaultOf(resp.StatusCode, resp.Header)
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
-	case e.Fault == FaultDenied:
+	case e.Fault == forgehttp.FaultDenied:
 		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope write:repository and its user write access"
 	case e.Status == http.StatusNotFound && !strings.Contains(e.Message, "commit"):
-		e.Fault = FaultDenied
+		e.Fault = forgehttp.FaultDenied
 		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token's user must have access to it, and the token the scope write:repository"
 	}
 	return e

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-github/v84/github"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // GitHub writes commit statuses to GitHub or GitHub Enterprise Server.
@@ -28,13 +30,13 @@ func NewGitHub(o ForgeOptions) (*GitHub, error) {
 	address := strings.TrimSuffix(o.URL, "/")
 	if address == "" || address == "https://github.com" {
 		base := &url.URL{Scheme: "https", Host: "api.github.com"}
-		return &GitHub{client: github.NewClient(forgeClient(o, base, "Bearer")), owner: owner, repo: repo}, nil
+		return &GitHub{client: github.NewClient(o.client(base, forgehttp.Bearer)), owner: owner, repo: repo}, nil
 	}
-	base, err := parseForgeURL(address)
+	base, err := forgehttp.ParseURL(address)
 	if err != nil {
 		return nil, err
 	}
-	client, err := github.NewClient(forgeClient(o, base, "Bearer")).WithEnterpriseURLs(address, address)
+	client, err := github.NewClient(o.client(base, forgehttp.Bearer)).WithEnterpriseURLs(address, address)
 	if err != nil {
 		return nil, errors.New("read forge URL " + plainURL(address) + ": not a GitHub address")
 	}
@@ -94,23 +96,23 @@ func (g *GitHub) fault(resp *github.Response, err error) error {
 	if err == nil {
 		return nil
 	}
-	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Message: err.Error(), After: limitedFor(err), Err: err}
+	e := &forgehttp.Error{Forge: g.Name(), Fault: forgehttp.FaultBusy, Message: err.Error(), After: forgehttp.LimitedFor(err), Err: err}
 	if resp != nil && resp.Response != nil {
 		e.Status = resp.StatusCode
-		e.Fault, e.After = faultOf(resp.StatusCode, resp.Header)
+		e.Fault, e.After = forgehttp.FaultOf(resp.StatusCode, resp.Header)
 	}
 	var limit *github.RateLimitError
 	var abuse *github.AbuseRateLimitError
 	var answer *github.ErrorResponse
 	switch {
 	case errors.As(err, &limit):
-		e.Fault, e.Message = FaultBusy, "rate limit reached"
-		e.After = min(max(time.Second, time.Until(limit.Rate.Reset.Time)), maxRetryAfter)
+		e.Fault, e.Message = forgehttp.FaultBusy, "rate limit reached"
+		e.After = min(max(time.Second, time.Until(limit.Rate.Reset.Time)), forgehttp.MaxRetryAfter)
 	case errors.As(err, &abuse):
-		e.Fault, e.Message = FaultBusy, "secondary rate limit reached"
-		e.After = min(max(time.Minute, abuse.GetRetryAfter()), maxRetryAfter)
+		e.Fault, e.Message = forgehttp.FaultBusy, "secondary rate limit reached"
+		e.After = min(max(time.Minute, abuse.GetRetryAfter()), forgehttp.MaxRetryAfter)
 		if abuse.RetryAfter != nil {
-			e.After = min(abuse.GetRetryAfter(), maxRetryAfter)
+			e.After = min(abuse.GetRetryAfter(), forgehttp.MaxRetryAfter)
 		}
 	case errors.As(err, &answer):
 		e.Message = answer.Message
@@ -124,16 +126,16 @@ func (g *GitHub) fault(resp *github.Response, err error) error {
 
 // advise says what a person can do, and tells the two kinds of 422 apart: a
 // commit that is not there yet, and a context that is full for ever.
-func (g *GitHub) advise(e *ForgeError) {
+func (g *GitHub) advise(e *forgehttp.Error) {
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
-	case e.Fault == FaultDenied:
+	case e.Fault == forgehttp.FaultDenied:
 		e.Message = "the token may not write statuses (" + e.Message + "): it needs the permission \"Commit statuses: read and write\", or the scope repo:status if it is a classic token"
 	case e.Status == http.StatusNotFound:
-		e.Fault = FaultDenied
+		e.Fault = forgehttp.FaultDenied
 		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token must have access to it, with the permission \"Commit statuses: read and write\" or the scope repo:status"
 	case e.Status == http.StatusUnprocessableEntity && strings.Contains(e.Message, "No commit found"):
-		e.Fault = FaultMissing
+		e.Fault = forgehttp.FaultMissing
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // GitLab writes commit statuses to GitLab, through its REST API version 4. What
@@ -46,13 +48,13 @@ func NewGitLab(o ForgeOptions) (*GitLab, error) {
 	if strings.Count(project, "/") < 1 || slices.Contains(strings.Split(project, "/"), "") {
 		return nil, fmt.Errorf("read project %q: want group/project, with all groups", o.Repository)
 	}
-	base, err := parseForgeURL(o.URL)
+	base, err := forgehttp.ParseURL(o.URL)
 	if err != nil {
 		return nil, err
 	}
 	return &GitLab{
 		project: strings.TrimSuffix(base.String(), "/") + "/api/v4/projects/" + url.PathEscape(project), name: project, ref: clipRef(o.Ref),
-		http: forgeClient(o, base, "Bearer"), commits: map[string]*gitlabCommit{},
+		http: o.client(base, forgehttp.Bearer), commits: map[string]*gitlabCommit{},
 	}, nil
 }
 
@@ -127,7 +129,7 @@ func (g *GitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 		return nil
 	}
 	err := g.set(ctx, sha, commit, state, s)
-	var refusal *ForgeError
+	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) {
 		return err
 	}
@@ -179,7 +181,7 @@ func (g *GitLab) set(ctx context.Context, sha string, commit *gitlabCommit, stat
 
 // settle reads what became of a job that could not be changed. It is no error that
 // the job has the state already.
-func (g *GitLab) settle(ctx context.Context, sha string, want CommitStatus, refusal *ForgeError) error {
+func (g *GitLab) settle(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
 	has, err := g.Statuses(ctx, sha)
 	if err != nil {
 		return err
@@ -188,7 +190,7 @@ func (g *GitLab) settle(ctx context.Context, sha string, want CommitStatus, refu
 		return nil
 	}
 	// It is something else, and known now: the next try asks for what follows it.
-	refusal.Fault = FaultMissing
+	refusal.Fault = forgehttp.FaultMissing
 	return refusal
 }
 
@@ -246,7 +248,7 @@ func (g *GitLab) commit(sha string) *gitlabCommit {
 	return c
 }
 
-// call makes one request. Its errors are *ForgeError.
+// call makes one request. Its errors are *forgehttp.Error.
 func (g *GitLab) call(ctx context.Context, method, path string, body []byte, out any) (http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, method, g.project+path, bytes.NewReader(body))
 	if err != nil {
@@ -271,15 +273,12 @@ func (g *GitLab) call(ctx context.Context, method, path string, body []byte, out
 	return resp.Header, nil
 }
 
-// gitlabMessage bounds what is quoted of an answer.
-const gitlabMessage = 200
-
-// fault makes a ForgeError of an answer, or of why there is none.
+// fault makes a forgehttp.Error of an answer, or of why there is none.
 func (g *GitLab) fault(resp *http.Response, body []byte, err error) error {
-	e := &ForgeError{Forge: g.Name(), Fault: FaultBusy, Err: err}
+	e := &forgehttp.Error{Forge: g.Name(), Fault: forgehttp.FaultBusy, Err: err}
 	if err != nil {
-		e.Message = clip(oneLine(err.Error()), gitlabMessage)
-		e.After = limitedFor(err)
+		e.Message = forgehttp.Quote(err.Error())
+		e.After = forgehttp.LimitedFor(err)
 	}
 	if resp == nil {
 		return e
@@ -294,20 +293,20 @@ func (g *GitLab) fault(resp *http.Response, body []byte, err error) error {
 	if e.Message == "" {
 		e.Message = http.StatusText(e.Status)
 	}
-	e.Fault, e.After = faultOf(e.Status, resp.Header)
+	e.Fault, e.After = forgehttp.FaultOf(e.Status, resp.Header)
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
-	case e.Fault == FaultDenied && said.code == "insufficient_scope":
+	case e.Fault == forgehttp.FaultDenied && said.code == "insufficient_scope":
 		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope api"
-	case e.Fault == FaultDenied:
+	case e.Fault == forgehttp.FaultDenied:
 		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope api and the role Developer, or one that may push to the branch where it is protected"
 	case e.Status == http.StatusNotFound && strings.Contains(e.Message, "Project"):
-		e.Fault = FaultDenied
+		e.Fault = forgehttp.FaultDenied
 		e.Message = "the project " + g.name + " is not found (" + e.Message + "): the token's user must be a member with the role Developer, and the token have the scope api"
 	case e.Status == http.StatusConflict:
 		// Statuses of one pipeline that are written at the same time.
-		e.Fault = FaultBusy
+		e.Fault = forgehttp.FaultBusy
 	}
 	return e
 }
@@ -323,7 +322,7 @@ func gitlabAnswer(body []byte) gitlabError {
 		Description string          `json:"error_description"`
 	}
 	if json.Unmarshal(body, &in) != nil {
-		return gitlabError{text: clip(oneLine(string(body)), gitlabMessage)} // a proxy's page
+		return gitlabError{text: forgehttp.Quote(string(body))} // a proxy's page
 	}
 	text := string(in.Message)
 	var plain string
@@ -335,5 +334,5 @@ func gitlabAnswer(body []byte) gitlabError {
 			text = strings.TrimPrefix(text+": "+more, ": ")
 		}
 	}
-	return gitlabError{code: in.Error, text: clip(oneLine(text), gitlabMessage)}
+	return gitlabError{code: in.Error, text: forgehttp.Quote(text)}
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // gitlabServer answers as GitLab does for the project company/platform/fleet: a
@@ -266,30 +268,30 @@ func TestGitLabFaults(t *testing.T) {
 		code  int
 		h     http.Header
 		body  string
-		fault Fault
+		fault forgehttp.Fault
 		text  string
 		after time.Duration // at least
 	}{
-		"no token":        {401, nil, `{"message":"401 Unauthorized"}`, FaultDenied, "not accepted", 0},
-		"revoked":         {401, nil, `{"error":"invalid_token","error_description":"Token was revoked. You have to re-authorize from the user."}`, FaultDenied, "Token was revoked", 0},
-		"scope":           {403, nil, `{"error":"insufficient_scope","error_description":"The request requires higher privileges than provided by the access token.","scope":"api"}`, FaultDenied, "it needs the scope api", 0},
-		"role":            {403, nil, `{"message":"403 Forbidden"}`, FaultDenied, "role Developer", 0},
-		"hidden project":  {404, nil, `{"message":"404 Project Not Found"}`, FaultDenied, "company/platform/fleet is not found", 0},
-		"no commit yet":   {404, nil, `{"message":"404 Commit Not Found"}`, FaultMissing, "Commit", 0},
-		"parallel":        {409, nil, `{"message":"409 Conflict"}`, FaultBusy, "Conflict", 0},
-		"too long":        {400, nil, `{"message":{"description":["is too long (maximum is 255 characters)"]}}`, FaultRefused, "too long", 0},
-		"throttled":       {429, http.Header{"Retry-After": {"60"}}, "Retry later\n", FaultBusy, "Retry later", time.Minute},
-		"by its headers":  {429, http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {reset}}, "Retry later\n", FaultBusy, "Retry later", 80 * time.Second},
-		"a proxy's page":  {502, http.Header{"Content-Type": {"text/html"}}, "<html>" + strings.Repeat("x", 5000), FaultBusy, "<html>", 0},
-		"broken":          {500, nil, `{"message":"500 Internal Server Error"}`, FaultMissing, "500", 0},
-		"another answer":  {200, nil, `<html>login</html>`, FaultBusy, "not GitLab's", 0},
-		"nothing is said": {403, nil, ``, FaultDenied, "role Developer", 0},
+		"no token":        {401, nil, `{"message":"401 Unauthorized"}`, forgehttp.FaultDenied, "not accepted", 0},
+		"revoked":         {401, nil, `{"error":"invalid_token","error_description":"Token was revoked. You have to re-authorize from the user."}`, forgehttp.FaultDenied, "Token was revoked", 0},
+		"scope":           {403, nil, `{"error":"insufficient_scope","error_description":"The request requires higher privileges than provided by the access token.","scope":"api"}`, forgehttp.FaultDenied, "it needs the scope api", 0},
+		"role":            {403, nil, `{"message":"403 Forbidden"}`, forgehttp.FaultDenied, "role Developer", 0},
+		"hidden project":  {404, nil, `{"message":"404 Project Not Found"}`, forgehttp.FaultDenied, "company/platform/fleet is not found", 0},
+		"no commit yet":   {404, nil, `{"message":"404 Commit Not Found"}`, forgehttp.FaultMissing, "Commit", 0},
+		"parallel":        {409, nil, `{"message":"409 Conflict"}`, forgehttp.FaultBusy, "Conflict", 0},
+		"too long":        {400, nil, `{"message":{"description":["is too long (maximum is 255 characters)"]}}`, forgehttp.FaultRefused, "too long", 0},
+		"throttled":       {429, http.Header{"Retry-After": {"60"}}, "Retry later\n", forgehttp.FaultBusy, "Retry later", time.Minute},
+		"by its headers":  {429, http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {reset}}, "Retry later\n", forgehttp.FaultBusy, "Retry later", 80 * time.Second},
+		"a proxy's page":  {502, http.Header{"Content-Type": {"text/html"}}, "<html>" + strings.Repeat("x", 5000), forgehttp.FaultBusy, "<html>", 0},
+		"broken":          {500, nil, `{"message":"500 Internal Server Error"}`, forgehttp.FaultMissing, "500", 0},
+		"another answer":  {200, nil, `<html>login</html>`, forgehttp.FaultBusy, "not GitLab's", 0},
+		"nothing is said": {403, nil, ``, forgehttp.FaultDenied, "role Developer", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, g := newGitLabServer(t, "c1")
 			s.answer = func(*http.Request) (int, http.Header, string) { return tt.code, tt.h, tt.body }
 			err := g.SetStatus(t.Context(), "c1", CommitStatus{Context: "x", State: Success})
-			var refusal *ForgeError
+			var refusal *forgehttp.Error
 			if !errors.As(err, &refusal) {
 				t.Fatal(err)
 			}

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // Receiver is where events are sent to.
@@ -332,7 +334,7 @@ func (l *lane) attempt(ctx context.Context, id string, e Event) error {
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	refusal := &notifyRefusal{status: resp.StatusCode, after: retryAfter(resp.Header)}
+	refusal := &notifyRefusal{status: resp.StatusCode, after: forgehttp.RetryAfter(resp.Header)}
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusTooEarly:
 		refusal.passes = true

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // queue posts to one forge. What is to be posted is in the tracks; the queue
@@ -171,11 +173,11 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 	if !read {
 		var err error
 		known, err = q.forge.Statuses(ctx, j.sha)
-		var refusal *ForgeError
+		var refusal *forgehttp.Error
 		switch {
 		case err == nil:
 			q.known[j.sha] = known
-		case errors.As(err, &refusal) && (refusal.Fault == FaultDenied || refusal.Fault == FaultRefused):
+		case errors.As(err, &refusal) && (refusal.Fault == forgehttp.FaultDenied || refusal.Fault == forgehttp.FaultRefused):
 			// A token may be good for writing only.
 			known = map[string]CommitStatus{}
 		default:
@@ -199,22 +201,22 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 // unclear reports whether a failed write may have taken effect: there was no
 // answer, or one that is not the forge's own refusal.
 func unclear(err error) bool {
-	var refusal *ForgeError
+	var refusal *forgehttp.Error
 	return !errors.As(err, &refusal) || refusal.Status/100 != 4
 }
 
 // done records how a write ended.
 func (c *Commits) done(source string, q *queue, j job, err error) {
 	result := "written"
-	var refusal *ForgeError
+	var refusal *forgehttp.Error
 	switch {
 	case errors.Is(err, errUnchanged):
 		result, err = "unchanged", nil
 	case errors.As(err, &refusal):
 		result = string(refusal.Fault)
 	case err != nil:
-		refusal = &ForgeError{Forge: q.forge.Name(), Fault: FaultBusy, Message: err.Error(), Err: err}
-		result = string(FaultBusy)
+		refusal = &forgehttp.Error{Forge: q.forge.Name(), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
+		result = string(forgehttp.FaultBusy)
 	}
 	if c.o.Wrote != nil {
 		c.o.Wrote(q.forge.Name(), j.want.State, result)
@@ -244,7 +246,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	}
 	log := c.o.Logger.With("source", source, "forge", q.forge.Name(), "revision", short(j.sha),
 		"context", j.want.Context, "state", string(j.want.State), "error", c.o.Redact.text(refusal.Error()))
-	if refusal.Fault == FaultDenied {
+	if refusal.Fault == forgehttp.FaultDenied {
 		// One refusal stands for all contexts: the token is what is refused.
 		q.denied++
 		wait := doubled(firstDenied, q.denied, slowDelay)
@@ -262,8 +264,8 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	ct.tries++
 	log = log.With("tries", ct.tries)
 	switch {
-	case refusal.Fault == FaultRefused,
-		refusal.Fault == FaultMissing && ct.tries >= ct.mostTries():
+	case refusal.Fault == forgehttp.FaultRefused,
+		refusal.Fault == forgehttp.FaultMissing && ct.tries >= ct.mostTries():
 		ct.gaveUp = true
 		log.Error("commit status is given up")
 	default:

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 func TestQueueRetriesAndGivesUp(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault    Fault
+		fault    forgehttp.Fault
 		after    time.Duration
 		heals    int // the try that succeeds, 0 for none
 		state    string
@@ -24,13 +26,13 @@ func TestQueueRetriesAndGivesUp(t *testing.T) {
 		takes    time.Duration // at least
 		patience time.Duration
 	}{
-		"a commit that is there a moment later": {fault: FaultMissing, heals: 3, state: "success", least: 3, most: 3, patience: time.Minute},
-		"a forge that is down for an hour":      {fault: FaultBusy, heals: 20, state: "success", least: 20, most: 20, takes: 30 * time.Minute, patience: 2 * time.Hour},
-		"a forge that asks to wait":             {fault: FaultBusy, after: 90 * time.Second, heals: 2, state: "success", least: 2, most: 2, takes: 90 * time.Second, patience: time.Hour},
-		"a commit that is never there":          {fault: FaultMissing, state: "", least: verdictTries, most: verdictTries, patience: 48 * time.Hour},
-		"a full context":                        {fault: FaultRefused, state: "", least: 1, most: 1, patience: time.Hour},
-		"a token without the scope":             {fault: FaultDenied, state: "", least: 10, most: 20, patience: 3 * time.Hour},
-		"a token that is renewed next day":      {fault: FaultDenied, heals: 105, state: "success", least: 105, most: 105, takes: 24 * time.Hour, patience: 30 * time.Hour},
+		"a commit that is there a moment later": {fault: forgehttp.FaultMissing, heals: 3, state: "success", least: 3, most: 3, patience: time.Minute},
+		"a forge that is down for an hour":      {fault: forgehttp.FaultBusy, heals: 20, state: "success", least: 20, most: 20, takes: 30 * time.Minute, patience: 2 * time.Hour},
+		"a forge that asks to wait":             {fault: forgehttp.FaultBusy, after: 90 * time.Second, heals: 2, state: "success", least: 2, most: 2, takes: 90 * time.Second, patience: time.Hour},
+		"a commit that is never there":          {fault: forgehttp.FaultMissing, state: "", least: verdictTries, most: verdictTries, patience: 48 * time.Hour},
+		"a full context":                        {fault: forgehttp.FaultRefused, state: "", least: 1, most: 1, patience: time.Hour},
+		"a token without the scope":             {fault: forgehttp.FaultDenied, state: "", least: 10, most: 20, patience: 3 * time.Hour},
+		"a token that is renewed next day":      {fault: forgehttp.FaultDenied, heals: 105, state: "success", least: 105, most: 105, takes: 24 * time.Hour, patience: 30 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,7 +44,7 @@ func TestQueueRetriesAndGivesUp(t *testing.T) {
 						took = time.Since(begun)
 						return nil
 					}
-					return &ForgeError{Forge: "memory", Fault: c.fault, After: c.after, Message: "no"}
+					return &forgehttp.Error{Forge: "memory", Fault: c.fault, After: c.after, Message: "no"}
 				})
 				var results []string
 				p := start(t, t.TempDir(), f, func(o *CommitsOptions) {
@@ -69,7 +71,7 @@ func TestQueueCoalesces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newMemoryForge()
 		f.failWith(func(string, CommitStatus) error {
-			return &ForgeError{Forge: "memory", Fault: FaultBusy, Message: "down"}
+			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "down"}
 		})
 		p := start(t, t.TempDir(), f)
 		p.Begin(Revision{Source: "fleet", SHA: shaNew, Touched: []string{"dev", "prod"}})
@@ -116,7 +118,7 @@ func TestReportNeverWaits(t *testing.T) {
 		f := newMemoryForge()
 		f.failWith(func(string, CommitStatus) error {
 			time.Sleep(time.Hour)
-			return &ForgeError{Forge: "memory", Fault: FaultBusy, Message: "timeout"}
+			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "timeout"}
 		})
 		p := start(t, t.TempDir(), f)
 		begun := time.Now()

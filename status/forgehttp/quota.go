@@ -1,4 +1,4 @@
-package status
+package forgehttp
 
 import (
 	"errors"
@@ -21,8 +21,8 @@ type limitedError struct{ after time.Duration }
 // Error says so.
 func (e *limitedError) Error() string { return "the forge's rate limit is reached" }
 
-// limitedFor is how long a request that was not sent should wait, else 0.
-func limitedFor(err error) time.Duration {
+// LimitedFor is how long a request that was not sent should wait, else 0.
+func LimitedFor(err error) time.Duration {
 	var limited *limitedError
 	if errors.As(err, &limited) {
 		return limited.after
@@ -66,9 +66,9 @@ func resetOf(h http.Header, now time.Time) time.Duration {
 		}
 		wait := time.Unix(n, 0).Sub(now)
 		if n < 1e9 { // no time since 2001
-			wait = time.Duration(min(n, int64(maxRetryAfter/time.Second))) * time.Second
+			wait = time.Duration(min(n, int64(MaxRetryAfter/time.Second))) * time.Second
 		}
-		return min(max(wait, 0), maxRetryAfter)
+		return min(max(wait, 0), MaxRetryAfter)
 	}
 	return 0
 }

@@ -1,0 +1,114 @@
+package forgehttp
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Fault says what to do about a forge's refusal.
+type Fault string
+
+// Faults.
+const (
+	// FaultBusy passes: unreachable, throttled, in maintenance.
+	FaultBusy Fault = "busy"
+	// FaultMissing may pass: forges answer so for a commit that was pushed a
+	// moment ago.
+	FaultMissing Fault = "missing"
+	// FaultDenied needs a better token: one that is accepted, may do this, and may
+	// see the repository.
+	FaultDenied Fault = "denied"
+	// FaultRefused does not pass: the request itself is refused.
+	FaultRefused Fault = "refused"
+)
+
+// Error is a failed request to a forge.
+type Error struct {
+	Forge  string
+	Fault  Fault
+	Status int // HTTP's, 0 without an answer
+	// After is how long the forge asks to wait, 0 if it does not say.
+	After   time.Duration
+	Message string
+	Err     error
+}
+
+// Error says what failed and, where a person can mend it, how.
+func (e *Error) Error() string {
+	s := e.Forge + ": "
+	if e.Status != 0 {
+		s += strconv.Itoa(e.Status) + ": "
+	}
+	return s + e.Message
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// FaultOf reads an HTTP status as the forges use it, and how long they ask to wait.
+func FaultOf(code int, h http.Header) (Fault, time.Duration) {
+	after := max(RetryAfter(h), resetOf(h, time.Now()))
+	switch {
+	case code == http.StatusTooManyRequests,
+		code == http.StatusForbidden && (after > 0 || h.Get("X-RateLimit-Remaining") == "0"),
+		code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout,
+		code == http.StatusRequestTimeout:
+		return FaultBusy, after
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return FaultDenied, 0
+	case code == http.StatusNotFound, code >= 500:
+		return FaultMissing, after
+	case code == 0:
+		return FaultBusy, 0
+	default:
+		return FaultRefused, 0
+	}
+}
+
+// MaxRetryAfter bounds what a forge may ask for: a wrong clock must not stop
+// everything for a day.
+const MaxRetryAfter = time.Hour
+
+// RetryAfter reads the header Retry-After, which is seconds or a date; 0 if it is
+// not there.
+func RetryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if n, err := strconv.Atoi(v); err == nil {
+		return time.Duration(min(max(0, n), int(MaxRetryAfter/time.Second))) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return min(max(0, time.Until(t)), MaxRetryAfter)
+	}
+	return 0
+}
+
+// quoted bounds what is quoted of an answer, in characters: it may be a proxy's
+// whole page.
+const quoted = 200
+
+// Quote makes what a forge says fit for an error message: one line of valid UTF-8
+// without control and direction-changing characters, of at most 200 characters.
+func Quote(said string) string {
+	said = strings.ToValidUTF8(said[:min(len(said), 16*quoted)], "\uFFFD")
+	said = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		default:
+			return r
+		}
+	}, said)
+	said = strings.Join(strings.Fields(said), " ")
+	if runes := []rune(said); len(runes) > quoted {
+		return strings.TrimRight(string(runes[:quoted-1]), " ") + "…"
+	}
+	return said
+}
