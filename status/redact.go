@@ -133,6 +133,10 @@ func (f Redact) pool(p plan.PoolStatus) plan.PoolStatus {
 	for i := range p.Conditions {
 		p.Conditions[i].Message = f.text(p.Conditions[i].Message)
 	}
+	p.Instances, p.TemplateVersions = slices.Clone(p.Instances), slices.Clone(p.TemplateVersions)
+	for i := range p.TemplateVersions {
+		p.TemplateVersions[i].Subject = f.text(p.TemplateVersions[i].Subject)
+	}
 	p.Rollout, p.LastRollout = f.rollout(p.Rollout), f.rollout(p.LastRollout)
 	return p
 }

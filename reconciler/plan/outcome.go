@@ -149,23 +149,31 @@ type PoolStatus struct {
 	Target    string          `json:"target"`
 	Kind      intent.PoolKind `json:"kind"`
 
-	Phase               Phase    `json:"phase"`
-	Replicas            int32    `json:"replicas"`
-	ReadyReplicas       int32    `json:"readyReplicas"`
-	AvailableReplicas   int32    `json:"availableReplicas"`
-	UnavailableReplicas int32    `json:"unavailableReplicas"`
-	DesiredReplicas     int32    `json:"desiredReplicas"`
-	ReadyFrom           string   `json:"readyFrom"` // "InService" or "nodes"
-	ProviderIDList      []string `json:"providerIDList"`
+	Phase               Phase `json:"phase"`
+	Replicas            int32 `json:"replicas"`
+	ReadyReplicas       int32 `json:"readyReplicas"`
+	AvailableReplicas   int32 `json:"availableReplicas"`
+	UnavailableReplicas int32 `json:"unavailableReplicas"`
+	DesiredReplicas     int32 `json:"desiredReplicas"`
+	// MinReplicas and MaxReplicas are the bounds that AWS holds, both 0 where there
+	// is nothing yet or where the group counts in other units than instances.
+	MinReplicas    int32    `json:"minReplicas"`
+	MaxReplicas    int32    `json:"maxReplicas"`
+	ReadyFrom      string   `json:"readyFrom"` // "InService" or "nodes"
+	ProviderIDList []string `json:"providerIDList"`
 	// NodeRefs are the nodes of the instances, where the workload cluster was asked.
-	NodeRefs              []NodeRef   `json:"nodeRefs,omitempty"`
-	LaunchTemplateID      string      `json:"launchTemplateID,omitempty"`
-	LaunchTemplateVersion string      `json:"launchTemplateVersion,omitempty"`
-	BootstrapReady        bool        `json:"bootstrapReady"`
-	InfrastructureReady   bool        `json:"infrastructureReady"`
-	FailureReason         string      `json:"failureReason,omitempty"`
-	FailureMessage        string      `json:"failureMessage,omitempty"`
-	Conditions            []Condition `json:"conditions"`
+	NodeRefs []NodeRef `json:"nodeRefs,omitempty"`
+	// Instances counts the instances by what they run, where, and how they are.
+	Instances []InstanceCount `json:"instances,omitempty"`
+	// TemplateVersions are the versions of the launch template that were read.
+	TemplateVersions      []VersionNote `json:"templateVersions,omitempty"`
+	LaunchTemplateID      string        `json:"launchTemplateID,omitempty"`
+	LaunchTemplateVersion string        `json:"launchTemplateVersion,omitempty"`
+	BootstrapReady        bool          `json:"bootstrapReady"`
+	InfrastructureReady   bool          `json:"infrastructureReady"`
+	FailureReason         string        `json:"failureReason,omitempty"`
+	FailureMessage        string        `json:"failureMessage,omitempty"`
+	Conditions            []Condition   `json:"conditions"`
 
 	// Nodegroup is what EKS says of a managed pool; nil while there is none.
 	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
@@ -194,6 +202,13 @@ type RolloutStatus struct {
 	Percentage    int32  `json:"percentage"`
 	InstancesLeft int32  `json:"instancesLeft"`
 	Message       string `json:"message,omitempty"`
+	// StartedAt is when it began, zero where AWS does not say.
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	// MinHealthy and MaxHealthy are the percentages of the desired size between
+	// which an instance refresh keeps the group, absent where it was started
+	// without.
+	MinHealthy *int32 `json:"minHealthyPercentage,omitempty"`
+	MaxHealthy *int32 `json:"maxHealthyPercentage,omitempty"`
 }
 
 // Report is what one pass over one target did and found.

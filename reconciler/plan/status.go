@@ -81,6 +81,7 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	case pool.Nodegroup != nil:
 		moving = s.fromNodegroup(in, pool, nodegroups)
 	}
+	s.notes(in, pool)
 	s.UnavailableReplicas = max(0, s.DesiredReplicas-s.AvailableReplicas)
 	pending := f.pending[pool.Key.String()]
 	s.Converged = s.InfrastructureReady && !moving && !pending && failure == nil && s.ReadyReplicas >= s.DesiredReplicas
@@ -111,9 +112,13 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 	s.InfrastructureReady = true
 	s.LaunchTemplateVersion = g.Template.Version
 	s.DesiredReplicas = g.desiredInstances()
+	if s.DesiredReplicas == g.DesiredCapacity {
+		s.bounds(g.MinSize, g.MaxSize)
+	}
 	s.count(in, pool, g.Instances)
 	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
-		s.LastRollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason}
+		s.LastRollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason,
+			StartedAt: r.StartedAt, MinHealthy: r.Preferences.MinHealthyPercentage, MaxHealthy: r.Preferences.MaxHealthyPercentage}
 		if r.Active() {
 			s.Rollout, moving = s.LastRollout, true
 		}
@@ -125,6 +130,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []Instance) {
 	s.Replicas += int32(len(instances))
 	for _, i := range instances {
+		s.countAlike(i)
 		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
 		ready, available := in.machine(pool, i)
 		if ready {
@@ -139,6 +145,7 @@ func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []Instance) {
 			}
 		}
 	}
+	s.sortAlike()
 	slices.Sort(s.ProviderIDList)
 	slices.SortFunc(s.NodeRefs, func(a, b NodeRef) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -152,6 +159,7 @@ func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []Nodegroup)
 	}
 	n := all[0]
 	s.DesiredReplicas = n.DesiredSize
+	s.bounds(n.MinSize, n.MaxSize)
 	s.LaunchTemplateVersion = n.Template.Version
 	groups := 0
 	for i, one := range all {
@@ -169,10 +177,10 @@ func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []Nodegroup)
 	}
 	u, read := in.State.Updates[n.NodegroupName]
 	if read && u.ID != "" {
-		s.LastRollout = &RolloutStatus{ID: u.ID, Status: u.Status, Message: healthText(u.Errors)}
+		s.LastRollout = &RolloutStatus{ID: u.ID, Status: u.Status, Message: healthText(u.Errors), StartedAt: u.CreatedAt}
 	}
 	if n.Status == "UPDATING" {
-		s.Rollout = &RolloutStatus{ID: u.ID, Status: n.Status, Message: u.Type}
+		s.Rollout = &RolloutStatus{ID: u.ID, Status: n.Status, Message: u.Type, StartedAt: u.CreatedAt}
 	}
 	switch n.Status {
 	case "CREATING", "UPDATING", "DELETING":

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// InstanceCount says how many instances of a pool are alike.
+type InstanceCount struct {
+	// TemplateVersion is the number of the launch template's version that they
+	// run, empty where AWS names none.
+	TemplateVersion string `json:"templateVersion,omitempty"`
+	Zone            string `json:"zone"`
+	Type            string `json:"type,omitempty"`
+	// State and Health are AWS's, such as InService and Healthy.
+	State  string `json:"state"`
+	Health string `json:"health,omitempty"`
+	Count  int32  `json:"count"`
+}
+
+// VersionNote is a version of a pool's launch template that a pass has read.
+type VersionNote struct {
+	Number int64 `json:"number"`
+	// Revision is the short hash of the commit that it was made for, and Subject
+	// that commit's first line; both are empty where weir did not make it.
+	Revision string `json:"revision,omitempty"`
+	Subject  string `json:"subject,omitempty"`
+	// Default says that it is the template's default version.
+	Default bool `json:"default,omitempty"`
+}
+
+// bounds takes over the least and the most instances that a pool may have. A group
+// that counts in other units than instances has none.
+func (s *PoolStatus) bounds(least, most int32) { s.MinReplicas, s.MaxReplicas = least, most }
+
+// countAlike adds an instance to those like it. A pool has few kinds of them.
+func (s *PoolStatus) countAlike(i Instance) {
+	version := i.Template.Version
+	if strings.HasPrefix(version, "$") {
+		version = ""
+	}
+	for k := range s.Instances {
+		c := &s.Instances[k]
+		if c.TemplateVersion == version && c.Zone == i.Zone && c.Type == i.Type && c.State == i.LifecycleState && c.Health == i.Health {
+			c.Count++
+			return
+		}
+	}
+	s.Instances = append(s.Instances, InstanceCount{
+		TemplateVersion: version, Zone: i.Zone, Type: i.Type, State: i.LifecycleState, Health: i.Health, Count: 1,
+	})
+}
+
+// sortAlike makes the order of the counts one that does not depend on AWS's.
+func (s *PoolStatus) sortAlike() {
+	slices.SortFunc(s.Instances, func(x, y InstanceCount) int {
+		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.TemplateVersion, y.TemplateVersion), cmp.Compare(x.Type, y.Type),
+			cmp.Compare(x.State, y.State), cmp.Compare(x.Health, y.Health))
+	})
+}
+
+// notes tells of the versions of the pool's own template that were read, newest
+// first.
+func (s *PoolStatus) notes(in Input, pool *intent.Pool) {
+	if pool.LaunchTemplate == nil || s.LaunchTemplateID == "" {
+		return
+	}
+	t := in.State.Templates[pool.LaunchTemplate.Name]
+	for n, v := range t.Versions {
+		note := VersionNote{Number: n, Default: n == t.DefaultVersion}
+		if _, ours := descriptionHashes(v.Description); ours {
+			_, rest, _ := strings.Cut(v.Description, " ")
+			note.Revision, note.Subject, _ = strings.Cut(rest, " ")
+		}
+		s.TemplateVersions = append(s.TemplateVersions, note)
+	}
+	slices.SortFunc(s.TemplateVersions, func(x, y VersionNote) int { return cmp.Compare(y.Number, x.Number) })
+}
