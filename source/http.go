@@ -58,6 +58,10 @@ func (r *httpRemote) connect(ctx context.Context) (*session, error) {
 
 func (r *httpRemote) close() { r.rt.CloseIdleConnections() }
 
+// readScopes is what a token needs, in each forge's words. A forge answers 403 to a
+// token that it knows and that lacks them.
+const readScopes = "a token needs read:repository on Gitea and Forgejo, read_repository on GitLab, Contents: read on GitHub"
+
 // httpUploader is one session of go-git's client.
 type httpUploader struct {
 	transport.UploadPackSession
@@ -87,7 +91,7 @@ func (u *httpUploader) explain(ctx context.Context, err error) error {
 		}
 		return &fault{reason: AuthFailed, text: host + " asks for credentials, or does not take these (401)", err: transport.ErrAuthenticationRequired}
 	case errors.Is(err, transport.ErrAuthorizationFailed):
-		return &fault{reason: AuthFailed, text: host + " refuses access (403)", err: transport.ErrAuthorizationFailed}
+		return &fault{reason: AuthFailed, text: host + " refuses access (403): " + readScopes, err: transport.ErrAuthorizationFailed}
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return &fault{reason: NotFound, text: host + " is not there (404)", err: transport.ErrRepositoryNotFound}
 	case errors.As(err, &status):
