@@ -53,7 +53,7 @@ var importRules = []importRule{
 	{except: []string{"cmd/...", "status", "source/forge"}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "source/..."}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},
-	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest"}, reason: "what is for tests stays in tests"},
+	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", module + "cmd/weir/internal/giteatest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest", "cmd/weir/internal/giteatest"}, reason: "what is for tests stays in tests"},
 }
 
 func matches(patterns []string, name string) bool {

@@ -1,0 +1,206 @@
+package giteatest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Client calls the server's API as somebody.
+type Client struct {
+	tb   testing.TB
+	base string
+	auth func(*http.Request)
+}
+
+func token(t string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "token "+t) }
+}
+
+func basic(u *url.Userinfo) func(*http.Request) {
+	return func(r *http.Request) {
+		password, _ := u.Password()
+		r.SetBasicAuth(u.Username(), password)
+	}
+}
+
+// Do sends in as JSON to a path below /api/v1, and reads the answer into out,
+// either of which may be nil. It returns the status and, for messages, both in
+// words. A server that does not answer fails the test.
+func (c *Client) Do(method, path string, in, out any) (code int, text string) {
+	c.tb.Helper()
+	var body io.Reader
+	if in != nil {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			c.tb.Fatal(err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequest(method, c.base+"/api/v1"+path, body) //nolint:noctx // cleanups call it after the test's context has ended
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	c.auth(req)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	raw, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	text = fmt.Sprintf("%s %s: %s: %.300s", method, path, resp.Status, raw)
+	if out != nil && resp.StatusCode/100 == 2 {
+		if err := json.Unmarshal(raw, out); err != nil {
+			c.tb.Fatalf("%s: %v", text, err)
+		}
+	}
+	return resp.StatusCode, text
+}
+
+// Must is Do that fails the test unless the server did as asked.
+func (c *Client) Must(method, path string, in, out any) {
+	c.tb.Helper()
+	if code, text := c.Do(method, path, in, out); code/100 != 2 {
+		c.tb.Fatal(text)
+	}
+}
+
+// User is somebody on the server.
+type User struct {
+	*Client
+	Name, Password string
+	server         *Server
+	tokens         int
+}
+
+// User makes a user. On a server that stays the name gets an ending.
+func (s *Server) User(name string) *User {
+	s.tb.Helper()
+	u := &User{Name: name + s.suffix, Password: "password-of-" + name, server: s}
+	u.Client = &Client{tb: s.tb, base: s.URL, auth: basic(url.UserPassword(u.Name, u.Password))}
+	s.admin.Must(http.MethodPost, "/admin/users", map[string]any{
+		"username": u.Name, "password": u.Password, "email": u.Name + "@example.invalid", "must_change_password": false,
+	}, nil)
+	if s.suffix != "" {
+		s.tb.Cleanup(func() { s.admin.Do(http.MethodDelete, "/admin/users/"+u.Name+"?purge=true", nil, nil) })
+	}
+	return u
+}
+
+// Token makes an access token of the user with the given scopes, such as
+// "write:repository".
+func (u *User) Token(scopes ...string) string {
+	u.tb.Helper()
+	u.tokens++
+	var out struct {
+		Sha1 string `json:"sha1"`
+	}
+	u.Must(http.MethodPost, "/users/"+u.Name+"/tokens", map[string]any{"name": fmt.Sprintf("token-%d", u.tokens), "scopes": scopes}, &out)
+	return out.Sha1
+}
+
+// Repository is one on the server.
+type Repository struct {
+	Owner *User
+	Name  string
+}
+
+// Repository makes an empty private repository.
+func (u *User) Repository(name string) *Repository {
+	u.tb.Helper()
+	u.Must(http.MethodPost, "/user/repos", map[string]any{"name": name, "private": true, "default_branch": "main"}, nil)
+	return &Repository{Owner: u, Name: name}
+}
+
+// Fork makes a user's fork of the repository.
+func (r *Repository) Fork(u *User) *Repository {
+	u.tb.Helper()
+	u.Must(http.MethodPost, r.Path("/forks"), map[string]any{}, nil)
+	return &Repository{Owner: u, Name: r.Name}
+}
+
+// Path is a path of the API below the repository.
+func (r *Repository) Path(rest string) string { return "/repos/" + r.Owner.Name + "/" + r.Name + rest }
+
+// URL is the address of the repository's page.
+func (r *Repository) URL() string { return r.Owner.base + "/" + r.Owner.Name + "/" + r.Name }
+
+// Grant lets a user read, write or administer the repository: "read", "write" or
+// "admin".
+func (r *Repository) Grant(u *User, permission string) {
+	u.tb.Helper()
+	r.Owner.Must(http.MethodPut, r.Path("/collaborators/"+u.Name), map[string]any{"permission": permission}, nil)
+}
+
+// Hook has the server send signed events to an address.
+func (r *Repository) Hook(address, secret string, events ...string) {
+	r.Owner.tb.Helper()
+	r.Owner.Must(http.MethodPost, r.Path("/hooks"), map[string]any{
+		"type": "gitea", "active": true, "events": events,
+		"config": map[string]string{"url": address, "content_type": "json", "secret": secret},
+	}, nil)
+}
+
+// Status is a commit status.
+type Status struct {
+	ID          int64  `json:"id"`
+	Context     string `json:"context"`
+	State       string `json:"status"`
+	Description string `json:"description"`
+	TargetURL   string `json:"target_url"`
+}
+
+// Statuses are all that a commit ever had, oldest first.
+func (r *Repository) Statuses(sha string) []Status {
+	r.Owner.tb.Helper()
+	var all []Status
+	for page := 1; ; page++ {
+		var list []Status
+		code, text := r.Owner.Do(http.MethodGet, r.Path(fmt.Sprintf("/commits/%s/statuses?limit=50&page=%d", sha, page)), nil, &list)
+		if code/100 == 5 || code == http.StatusNotFound {
+			return nil // for a moment after a push
+		}
+		if code != http.StatusOK {
+			r.Owner.tb.Fatal(text)
+		}
+		all = append(all, list...)
+		if len(list) < 50 {
+			break
+		}
+	}
+	slices.SortFunc(all, func(a, b Status) int { return int(a.ID - b.ID) })
+	return all
+}
+
+// States are the states that a context of a commit went through, without
+// repetitions.
+func (r *Repository) States(sha, context string) string {
+	var out []string
+	for _, s := range r.Statuses(sha) {
+		if s.Context == context {
+			out = append(out, s.State)
+		}
+	}
+	return strings.Join(slices.Compact(out), " ")
+}
+
+// Last is the newest status of a context of a commit; its state is empty if there
+// is none.
+func (r *Repository) Last(sha, context string) (last Status) {
+	for _, s := range r.Statuses(sha) {
+		if s.Context == context {
+			last = s
+		}
+	}
+	return last
+}
