@@ -13,12 +13,13 @@ const maxTagDepth = 10
 
 // repository is an object store whose commits can become snapshots.
 type repository struct {
-	db     *objectDB
-	verify *verifier
+	db      *objectDB
+	verify  *verifier
+	history *history
 }
 
 func newRepository(db *objectDB) repository {
-	return repository{db: db, verify: newVerifier(db)}
+	return repository{db: db, verify: newVerifier(db), history: newHistory(db)}
 }
 
 // peel follows annotated tags to the commit.

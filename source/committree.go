@@ -24,6 +24,10 @@ const (
 type commitTree struct {
 	db   *objectDB
 	root plumbing.Hash
+	// merged holds directories that no commit has.
+	merged map[plumbing.Hash]*treeNode
+	// epoch is the mirror's, if the tree goes with it; else 0.
+	epoch int64
 }
 
 var _ tree.Tree = (*commitTree)(nil)
@@ -35,6 +39,9 @@ func (t *commitTree) Lookup(p string) (tree.Entry, error) {
 }
 
 func (t *commitTree) lookup(op, p string) (tree.Entry, plumbing.Hash, error) {
+	if t.epoch != 0 && t.epoch != t.db.epoch.Load() {
+		return tree.Entry{}, plumbing.ZeroHash, pathError(op, p, ErrReplaced)
+	}
 	if p == "." {
 		return tree.Entry{Name: ".", Mode: tree.Dir, Hash: t.root.String(), Size: -1}, t.root, nil
 	}
@@ -44,7 +51,7 @@ func (t *commitTree) lookup(op, p string) (tree.Entry, plumbing.Hash, error) {
 	dir := t.root
 	for rest := p; ; {
 		name, below, more := strings.Cut(rest, "/")
-		node, err := t.db.tree(dir)
+		node, err := t.node(dir)
 		if err != nil {
 			return tree.Entry{}, plumbing.ZeroHash, pathError(op, p, err)
 		}
@@ -99,11 +106,18 @@ func (t *commitTree) ReadDir(p string) ([]tree.Entry, error) {
 	if e.Mode != tree.Dir {
 		return nil, pathError("readdir", p, errNotDir)
 	}
-	node, err := t.db.tree(h)
+	node, err := t.node(h)
 	if err != nil {
 		return nil, pathError("readdir", p, err)
 	}
 	return append([]tree.Entry(nil), node.entries...), nil
+}
+
+func (t *commitTree) node(h plumbing.Hash) (*treeNode, error) {
+	if n, ok := t.merged[h]; ok {
+		return n, nil
+	}
+	return t.db.tree(h)
 }
 
 var (

@@ -35,6 +35,7 @@ type backend interface {
 	load() (Snapshot, error)
 	// at gives a commit that is already here.
 	at(h plumbing.Hash) (Snapshot, error)
+	puller
 	// watch names what to watch for changes; nil for a remote repository.
 	watch() watchSet
 	close()

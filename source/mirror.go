@@ -35,10 +35,13 @@ type limits struct {
 	// mirrorBytes is the size at which the mirror is made again, if that can be
 	// expected to halve it.
 	mirrorBytes int64
+	// pull bounds what one fetch of a pull request takes in: anyone may open one.
+	pullBytes   int64
+	pullObjects uint32
 }
 
 func defaultLimits() limits {
-	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20}
+	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000}
 }
 
 // mirror is a bare repository on disk that holds the full history of one ref. It
@@ -56,6 +59,9 @@ type mirror struct {
 	// suspect says that an object could not be read, or that verification
 	// failed, and that the mirror is to be made again.
 	suspect atomic.Bool
+	// crowded says that pull requests made it overgrown, so that it is to be made
+	// again though what is followed did not move.
+	crowded atomic.Bool
 }
 
 // okName is the name under which a source's last good commit is recorded. It
@@ -103,8 +109,11 @@ func (m *mirror) prepare() error {
 // overgrown tells whether the mirror should be made again rather than take in one
 // more pack: it has many, or is large, most of it beside its largest pack, which
 // is what a mirror made anew consists of.
-func (m *mirror) overgrown() bool {
-	if m.db.packCount() >= m.limits.packs {
+func (m *mirror) overgrown() bool { return m.above(1) }
+
+// above tells the same with limits that are times as high.
+func (m *mirror) above(times int) bool {
+	if m.db.packCount() >= times*m.limits.packs {
 		return true
 	}
 	entries, err := os.ReadDir(m.packDir())
@@ -118,7 +127,7 @@ func (m *mirror) overgrown() bool {
 			largest = max(largest, info.Size())
 		}
 	}
-	return sum > m.limits.mirrorBytes && sum > 2*largest
+	return sum > int64(times)*m.limits.mirrorBytes && sum > 2*largest
 }
 
 func (m *mirror) packDir() string { return filepath.Join(m.dir, "objects", "pack") }
@@ -176,6 +185,7 @@ func (m *mirror) haves() []plumbing.Hash {
 			queue = append(queue, tip)
 		}
 	}
+	pulls := m.pullHeads()
 	for ; len(queue) > 0 && len(out) < maxHaves; queue = queue[1:] {
 		data, err := m.db.read(plumbing.CommitObject, queue[0], maxMetaBytes)
 		if err != nil {
@@ -192,6 +202,12 @@ func (m *mirror) haves() []plumbing.Hash {
 				seen[p] = true
 				queue = append(queue, p)
 			}
+		}
+	}
+	for _, h := range pulls {
+		if !seen[h] {
+			seen[h] = true
+			out = append(out, h)
 		}
 	}
 	return out

@@ -34,7 +34,7 @@ type mirrorBackend struct {
 var _ backend = (*mirrorBackend)(nil)
 
 func (b *mirrorBackend) latest(ctx context.Context, last Snapshot) (Snapshot, error) {
-	if b.ref.Commit != "" && last.Revision == b.ref.Commit && !b.mirror.suspect.Load() {
+	if b.ref.Commit != "" && last.Revision == b.ref.Commit && !b.mirror.suspect.Load() && !b.mirror.crowded.Load() {
 		return last, nil // A commit never changes.
 	}
 	for race := 0; ; race++ {
@@ -57,7 +57,7 @@ func (b *mirrorBackend) look(ctx context.Context, last Snapshot) (Snapshot, targ
 	if err != nil {
 		return Snapshot{}, target{}, err
 	}
-	if last.Tree != nil && t.key() == b.current && !b.mirror.suspect.Load() {
+	if last.Tree != nil && t.key() == b.current && !b.mirror.suspect.Load() && !b.mirror.crowded.Load() {
 		if len(t.rivals) == 0 {
 			last.Ref = t.ref
 		}
@@ -102,7 +102,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (Snaps
 	if err != nil {
 		return Snapshot{}, b.damaged(err)
 	}
-	if !have && m.overgrown() {
+	if (!have || m.crowded.Swap(false)) && m.overgrown() {
 		snap, err := b.rebuild(ctx, s, t)
 		if err == nil || reasonOf(err) == Unverified {
 			return snap, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
@@ -39,6 +40,8 @@ type objectDB struct {
 	// damaged is called when an object that is there cannot be read. It may be
 	// nil.
 	damaged func()
+	// epoch counts how often exchange put other packs into place, from 1.
+	epoch atomic.Int64
 
 	mu     sync.Mutex
 	loaded bool
@@ -50,12 +53,14 @@ type objectDB struct {
 }
 
 func newObjectDB(loose bool, dirs func() ([]string, error)) *objectDB {
-	return &objectDB{
+	db := &objectDB{
 		dirs: dirs, loose: loose,
 		bases: cache.NewObjectLRU(deltaCacheBytes),
 		trees: newLRU[*treeNode](treeCacheBytes),
 		blobs: newLRU[[]byte](blobCacheBytes),
 	}
+	db.epoch.Store(1)
+	return db
 }
 
 // refresh lists the packs again. Those that are still there stay open.
@@ -145,6 +150,7 @@ func (db *objectDB) exchange(swap func() error) error {
 	defer db.mu.Unlock()
 	db.dropFiles()
 	db.loaded = false
+	db.epoch.Add(1)
 	if err := swap(); err != nil {
 		return err
 	}

@@ -17,7 +17,11 @@ import (
 
 // receive streams a pack from the server into the mirror and makes it visible.
 // Nothing is installed unless the whole pack arrived and can be indexed.
-func (m *mirror) receive(stream func(io.Writer) error) (err error) {
+func (m *mirror) receive(stream func(io.Writer) error) error {
+	return m.receiveWithin(m.limits, stream)
+}
+
+func (m *mirror) receiveWithin(max limits, stream func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(m.packDir(), tmpPrefix+"pack_")
 	if err != nil {
 		return fmt.Errorf("write pack: %w", err)
@@ -26,14 +30,14 @@ func (m *mirror) receive(stream func(io.Writer) error) (err error) {
 		_ = f.Close()           // Written through before the rename, or given up.
 		_ = os.Remove(f.Name()) // Gone if it was renamed.
 	}()
-	w := &cappedWriter{w: f, left: m.limits.packBytes, limit: m.limits.packBytes}
+	w := &cappedWriter{w: f, left: max.packBytes, limit: max.packBytes}
 	if err := stream(w); err != nil {
 		if w.err != nil {
 			return fmt.Errorf("write pack: %w", w.err) // Not the server's fault.
 		}
 		return err
 	}
-	count, err := inspectPack(f, m.limits)
+	count, err := inspectPack(f, max)
 	if err != nil || count == 0 {
 		return err
 	}

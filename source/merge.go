@@ -1,0 +1,298 @@
+package source
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// mergePull merges p's head into its base, both of which are here. forge is the
+// forge's merge commit, or the zero hash.
+func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Hash) (Merge, error) {
+	head, err := r.snapshot(plumbing.NewHash(p.HeadSHA), p.Head)
+	if err != nil {
+		return Merge{}, err
+	}
+	if head.Revision != p.HeadSHA {
+		return Merge{}, faultf(MissingRef, "%s is a tag, not a commit", p.HeadSHA)
+	}
+	have, err := r.db.has(plumbing.NewHash(p.Base))
+	if err != nil {
+		return Merge{}, err
+	}
+	if !have {
+		return Merge{}, faultf(MissingRef, "commit %s to merge with is not here; use a revision of this source", p.Base)
+	}
+	base, err := r.history.commit(plumbing.NewHash(p.Base))
+	if err != nil {
+		return Merge{}, err
+	}
+	if err := r.verify.verify(base.tree); err != nil {
+		return Merge{}, err
+	}
+	m := Merge{Snapshot: head}
+	m.Snapshot.Parent = p.Base
+	bases, behind, err := r.history.mergeBases(ctx, plumbing.NewHash(p.Base), plumbing.NewHash(p.HeadSHA))
+	if err != nil {
+		return Merge{}, err
+	}
+	m.Behind = behind
+	if len(bases) > 0 {
+		m.MergeBase = bases[0].String()
+	}
+	t, ok, err := r.forgeTree(p, forge)
+	if err != nil {
+		return Merge{}, err
+	}
+	if ok {
+		m.Snapshot.Tree, m.FromForge = t, true
+		return m, nil
+	}
+	t, m.Conflicts, err = r.mergeTrees(ctx, bases, base.tree, head.Tree.(*commitTree).root)
+	if err != nil {
+		return Merge{}, err
+	}
+	m.Snapshot.Tree = nil
+	if t != nil {
+		m.Snapshot.Tree = t
+	}
+	return m, nil
+}
+
+// forgeTree gives the tree of the forge's merge commit if it merges just what p
+// asks for: one that is of another moment, or of something else, does not count.
+func (r repository) forgeTree(p PullRef, forge plumbing.Hash) (*commitTree, bool, error) {
+	if forge.IsZero() {
+		return nil, false, nil
+	}
+	c, err := r.history.commit(forge)
+	if err != nil {
+		return nil, false, err
+	}
+	if !slices.Equal(c.parents, []plumbing.Hash{plumbing.NewHash(p.Base), plumbing.NewHash(p.HeadSHA)}) {
+		return nil, false, nil
+	}
+	if err := r.verify.verify(c.tree); err != nil {
+		return nil, false, err
+	}
+	return &commitTree{db: r.db, root: c.tree}, true, nil
+}
+
+// mergeTrees merges two trees over each merge base. All must give the same.
+func (r repository) mergeTrees(ctx context.Context, bases []plumbing.Hash, ours, theirs plumbing.Hash) (*commitTree, []Conflict, error) {
+	if len(bases) == 0 {
+		return nil, []Conflict{{Kind: UnrelatedHistories}}, nil
+	}
+	several := []Conflict{{Kind: SeveralMergeBases}}
+	if len(bases) > maxMergeBases {
+		return nil, several, nil
+	}
+	var first *merger
+	for _, b := range bases {
+		c, err := r.history.commit(b)
+		if err != nil {
+			return nil, nil, err
+		}
+		m := &merger{ctx: ctx, db: r.db, merged: map[plumbing.Hash]*treeNode{}}
+		if m.root, err = m.dir("", c.tree, ours, theirs); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case first == nil:
+			first = m
+		case m.root != first.root || !slices.Equal(m.conflicts, first.conflicts):
+			return nil, several, nil
+		}
+	}
+	if n := len(first.conflicts); n > 0 {
+		return nil, first.conflicts[:min(n, MaxConflicts)], nil
+	}
+	if first.root.IsZero() { // Everything was deleted.
+		first.root = first.keep(&treeNode{})
+	}
+	return &commitTree{db: r.db, root: first.root, merged: first.merged}, nil, nil
+}
+
+// merger merges trees by path. A directory that two of three sides have in common
+// is not looked into.
+type merger struct {
+	ctx  context.Context // of the one call that it serves
+	db   *objectDB
+	root plumbing.Hash
+	// merged holds the directories that no commit has, by the names that Git would
+	// give them.
+	merged    map[plumbing.Hash]*treeNode
+	conflicts []Conflict
+}
+
+// item is one entry of a directory; its Mode is 0 if there is none.
+type item struct {
+	tree.Entry
+	hash plumbing.Hash
+}
+
+func (i item) is(j item) bool { return i.Mode == j.Mode && i.hash == j.hash }
+
+// file gives i unless it is a directory, sub the directory if it is one.
+func (i item) file() item {
+	if i.Mode == tree.Dir {
+		return item{}
+	}
+	return i
+}
+
+func (i item) sub() plumbing.Hash {
+	if i.Mode == tree.Dir {
+		return i.hash
+	}
+	return plumbing.ZeroHash
+}
+
+// dir merges one directory. The zero hash stands for one without entries.
+func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash, error) {
+	switch {
+	case ours == theirs || base == theirs:
+		return ours, nil
+	case base == ours:
+		return theirs, nil
+	}
+	if err := m.ctx.Err(); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	var sides [3]*treeNode
+	for i, h := range []plumbing.Hash{base, ours, theirs} {
+		sides[i] = &treeNode{}
+		if !h.IsZero() {
+			n, err := m.db.tree(h)
+			if err != nil {
+				return plumbing.ZeroHash, err
+			}
+			sides[i] = n
+		}
+	}
+	out := &treeNode{}
+	for pos := [3]int{}; ; {
+		name, more := nextName(sides, pos)
+		if !more {
+			break
+		}
+		var in [3]item
+		for i, n := range sides {
+			if at := pos[i]; at < len(n.entries) && n.entries[at].Name == name {
+				in[i] = item{n.entries[at], n.hashes[at]}
+				pos[i]++
+			}
+		}
+		got, err := m.entry(at+name, in[0], in[1], in[2])
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if got.Mode != 0 {
+			got.Name = name
+			out.entries, out.hashes = append(out.entries, got.Entry), append(out.hashes, got.hash)
+		}
+		if len(m.conflicts) >= MaxConflicts {
+			break
+		}
+	}
+	if len(out.entries) == 0 {
+		return plumbing.ZeroHash, nil
+	}
+	return m.keep(out), nil
+}
+
+// nextName gives the first name that is still to come on any side.
+func nextName(sides [3]*treeNode, pos [3]int) (name string, more bool) {
+	for i, n := range sides {
+		if pos[i] < len(n.entries) && (!more || n.entries[pos[i]].Name < name) {
+			name, more = n.entries[pos[i]].Name, true
+		}
+	}
+	return name, more
+}
+
+// keep remembers a directory under the name that Git would give it.
+func (m *merger) keep(n *treeNode) plumbing.Hash {
+	h := n.hash()
+	m.merged[h] = n
+	return h
+}
+
+// entry merges what one name stands for. A file and a directory of one name are
+// two paths to Git: each is merged by itself, and one of them has to go.
+func (m *merger) entry(at string, base, ours, theirs item) (item, error) {
+	switch {
+	case ours.is(theirs) || base.is(theirs):
+		return ours, nil
+	case base.is(ours):
+		return theirs, nil
+	}
+	sub, err := m.dir(at+"/", base.sub(), ours.sub(), theirs.sub())
+	if err != nil {
+		return item{}, err
+	}
+	file, kind := mergeFile(base.file(), ours.file(), theirs.file())
+	// A file that became a directory on the other side is not merely deleted there.
+	if kind == ChangedAndDeleted && (ours.Mode == tree.Dir || theirs.Mode == tree.Dir) || file.Mode != 0 && !sub.IsZero() {
+		kind = FileAndDirectory
+	}
+	if kind != "" {
+		m.conflict(at, kind)
+	}
+	switch {
+	case file.Mode != 0:
+		return file, nil
+	case sub.IsZero():
+		return item{}, nil
+	}
+	return item{tree.Entry{Mode: tree.Dir, Hash: sub.String(), Size: -1}, sub}, nil
+}
+
+// conflict notes a conflict. Those of a directory come before that of its name.
+func (m *merger) conflict(at string, kind ConflictKind) {
+	c := Conflict{Path: at, Kind: kind}
+	i, _ := slices.BinarySearchFunc(m.conflicts, c, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
+	m.conflicts = slices.Insert(m.conflicts, i, c)
+}
+
+// mergeFile merges what is no directory. Mode and content of a file are merged
+// each by itself, as Git does. With a conflict it gives one side.
+func mergeFile(base, ours, theirs item) (item, ConflictKind) {
+	switch {
+	case ours.is(theirs) || base.is(theirs):
+		return ours, ""
+	case base.is(ours):
+		return theirs, ""
+	case ours.Mode == 0:
+		return theirs, ChangedAndDeleted
+	case theirs.Mode == 0:
+		return ours, ChangedAndDeleted
+	case ours.Mode.IsFile() != theirs.Mode.IsFile() || !ours.Mode.IsFile() && ours.Mode != theirs.Mode:
+		return ours, KindConflict
+	}
+	out := ours
+	switch {
+	case ours.hash == theirs.hash || base.hash == theirs.hash && base.Mode != 0:
+	case base.hash == ours.hash && base.Mode != 0:
+		out = theirs
+	case ours.Mode == tree.Submodule:
+		return ours, SubmoduleConflict
+	case base.Mode == 0:
+		return ours, BothAdded
+	default:
+		return ours, BothChanged
+	}
+	switch {
+	case ours.Mode == theirs.Mode || base.Mode == theirs.Mode:
+		out.Mode = ours.Mode
+	case base.Mode == ours.Mode:
+		out.Mode = theirs.Mode
+	default:
+		return ours, ModeConflict
+	}
+	return out, ""
+}

@@ -1,0 +1,250 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// PullRef names a pull request as a forge describes it.
+type PullRef struct {
+	// Head is the ref in full that holds the head, such as refs/pull/7/head or
+	// refs/merge-requests/7/head. Forges keep it in the base repository for pull
+	// requests from forks too.
+	Head string
+	// HeadSHA is the commit that the forge says the head is at.
+	HeadSHA string
+	// Base is the commit to merge with, in the mirror already: the revision of a
+	// Snapshot of this source.
+	Base string
+	// MergeRef is the ref of the forge's own merge result, such as
+	// refs/pull/7/merge; empty where the forge has none.
+	MergeRef string
+}
+
+// Merge is what a pull request's head and the base give together.
+type Merge struct {
+	// Snapshot has the head's commit, to which statuses belong, the base commit as
+	// Parent, and the merged files. Its Tree is nil if there are conflicts. It is
+	// readable until the mirror is made again; then reading gives ErrReplaced, and
+	// Pull gives it anew.
+	Snapshot Snapshot
+	// MergeBase is the commit that both have in common, the youngest of several;
+	// empty if there is none.
+	MergeBase string
+	// Conflicts is sorted by path and holds at most MaxConflicts.
+	Conflicts []Conflict
+	// Behind is how many commits of the base the head does not have, at most
+	// MaxBehind. Where committers' clocks lie it can be too high.
+	Behind int
+	// FromForge tells that the tree is that of the forge's merge commit, which may
+	// have merged inside of files.
+	FromForge bool
+}
+
+const (
+	// MaxConflicts is how many conflicts of one merge are told.
+	MaxConflicts = 100
+	// MaxBehind is up to where Merge.Behind counts.
+	MaxBehind = 10_000
+)
+
+// ConflictKind says why a path cannot be merged without looking into files.
+type ConflictKind string
+
+// Kinds of conflicts. They are stable.
+const (
+	BothChanged         ConflictKind = "both-changed"
+	BothAdded           ConflictKind = "both-added"
+	ChangedAndDeleted   ConflictKind = "changed-and-deleted"
+	FileAndDirectory    ConflictKind = "file-and-directory"
+	ModeConflict        ConflictKind = "mode"
+	KindConflict        ConflictKind = "kind"
+	SubmoduleConflict   ConflictKind = "submodule"
+	SeveralMergeBases   ConflictKind = "several-merge-bases"
+	UnrelatedHistories  ConflictKind = "unrelated-histories"
+	maxConflictPathText              = 200
+)
+
+// Conflict is one path that was changed on both sides, or, without a path, what
+// stands against merging at all.
+type Conflict struct {
+	// Path is as Git has it, in whatever encoding.
+	Path string
+	Kind ConflictKind
+}
+
+// String says in a line that is fit for a log what is the matter.
+func (c Conflict) String() string {
+	if what := c.Kind.text(); c.Path == "" {
+		return what
+	} else {
+		p := plain(c.Path)
+		if len(p) > maxConflictPathText {
+			p = strings.ToValidUTF8(p[:maxConflictPathText], "") + "…"
+		}
+		return p + ": " + what
+	}
+}
+
+func (k ConflictKind) text() string {
+	switch k {
+	case BothChanged:
+		return "changed on both sides"
+	case BothAdded:
+		return "added on both sides with different content"
+	case ChangedAndDeleted:
+		return "changed on one side, deleted on the other"
+	case FileAndDirectory:
+		return "a file on one side, a directory on the other"
+	case ModeConflict:
+		return "the mode was changed on both sides"
+	case KindConflict:
+		return "a file, a symlink or a submodule on one side, something else on the other"
+	case SubmoduleConflict:
+		return "the submodule was moved on both sides"
+	case SeveralMergeBases:
+		return "several merge bases: update the branch"
+	case UnrelatedHistories:
+		return "the branch has no commit in common with the one that is followed: start it from that branch"
+	default:
+		return string(k)
+	}
+}
+
+// MovedError says that a pull request's ref names another commit than the forge
+// said, or none yet or any more: the forge's answer and its Git are of different
+// moments. It passes: ask the forge again.
+type MovedError struct {
+	Ref string
+	// Want is what the forge said, Got what the ref names, empty if there is no
+	// such ref.
+	Want, Got string
+}
+
+// Error says what was expected.
+func (e *MovedError) Error() string {
+	if e.Got == "" {
+		return fmt.Sprintf("%s is not there, though the forge says that it is at %s; ask the forge again", plain(e.Ref), e.Want)
+	}
+	return fmt.Sprintf("%s is at %s, though the forge says %s; ask the forge again", plain(e.Ref), e.Got, e.Want)
+}
+
+// ErrReplaced says that the mirror was made again since a pull request's tree was
+// given out, and does not hold the pull request any more. Pull fetches it anew.
+var ErrReplaced = errors.New("the mirror was made again; ask for the pull request once more")
+
+// puller is what a backend does for pull requests.
+type puller interface {
+	// here tells whether p can be read without asking the remote.
+	here(p PullRef) bool
+	// bring sees to it that p's head is here, and gives the forge's merge commit,
+	// the zero hash if there is none. It is called like latest.
+	bring(ctx context.Context, p PullRef) (plumbing.Hash, error)
+	// pulled gives the store to read from.
+	pulled() repository
+	// unreadable is told of errors in reading what bring brought.
+	unreadable(err error)
+	forget(head string) error
+}
+
+// Pull gives what a pull request would give if it were merged now: the tree of
+// the forge's merge commit where its parents are exactly the base and the head,
+// else a merge of the two by path, in which a path that was changed on both sides
+// to different content is a conflict. A renamed file counts as deleted and added.
+//
+// The head need not be signed: what verify asks for is asked of what is applied,
+// and this is only planned.
+//
+// An error is a *MovedError, an *UnavailableError, or wraps ctx's. Pull may run
+// beside every other method. What is followed and what Last gives stay as they are.
+func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
+	if err := p.validate(); err != nil {
+		return Merge{}, unavailable(g.cfg.Name, err)
+	}
+	op, cancel := context.WithTimeout(ctx, g.opts.Timeout)
+	defer cancel()
+	var m Merge
+	var err error
+	for range maxRaces {
+		if m, err = g.pull(op, p); !errors.Is(err, ErrReplaced) {
+			break
+		}
+	}
+	var moved *MovedError
+	switch {
+	case err == nil:
+		m.Snapshot = g.named(m.Snapshot)
+		return m, nil
+	case ctx.Err() != nil:
+		return Merge{}, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
+	case errors.As(err, &moved):
+		return Merge{}, fmt.Errorf("read source %s: %w", g.cfg.Name, moved)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = &fault{reason: Timeout, text: fmt.Sprintf("%s could not be read in time", p.Head), err: err}
+	}
+	return Merge{}, unavailable(g.cfg.Name, err)
+}
+
+// Forget drops what is remembered of a pull request that was closed, named by its
+// Head. Its objects stay until the mirror is made again.
+func (g *Git) Forget(head string) error {
+	if err := g.backend.forget(head); err != nil {
+		return unavailable(g.cfg.Name, err)
+	}
+	return nil
+}
+
+func (p PullRef) validate() error {
+	for _, name := range []string{p.Head, p.MergeRef} {
+		if name == "" && p.Head != "" {
+			continue
+		}
+		if !strings.HasPrefix(name, "refs/") || plumbing.ReferenceName(name).Validate() != nil {
+			return faultf(MissingRef, "%q is no full name of a ref", plain(name))
+		}
+	}
+	for _, sha := range []string{p.HeadSHA, p.Base} {
+		if !isHash(sha) {
+			return faultf(MissingRef, "%q is no full object name of 40 lower-case hex digits", plain(sha))
+		}
+	}
+	return nil
+}
+
+func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
+	b := g.backend
+	r := b.pulled()
+	since := r.db.epoch.Load()
+	forge, err := g.bring(ctx, p)
+	if err != nil {
+		return Merge{}, err
+	}
+	m, err := r.mergePull(ctx, p, forge)
+	if err != nil && r.db.epoch.Load() != since {
+		return Merge{}, ErrReplaced
+	}
+	if err != nil {
+		b.unreadable(err)
+		return Merge{}, err
+	}
+	if t, ok := m.Snapshot.Tree.(*commitTree); ok {
+		t.epoch = since
+	}
+	return m, nil
+}
+
+// bring fetches what is not here. Only then does it wait for other operations.
+func (g *Git) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
+	if g.backend.here(p) {
+		return plumbing.ZeroHash, nil
+	}
+	if err := g.op.acquire(ctx); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer g.op.release()
+	return g.backend.bring(ctx, p)
+}

@@ -1,0 +1,79 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+)
+
+func (b *localBackend) pulled() repository { return b.repository }
+
+// here is never so: reading the refs where they are costs next to nothing.
+func (b *localBackend) here(PullRef) bool { return false }
+
+// unreadable has nothing to do: weir cannot make another's repository again.
+func (b *localBackend) unreadable(error) {}
+
+func (b *localBackend) forget(string) error { return nil }
+
+func (b *localBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
+	if err := ctx.Err(); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	dirs, err := findGitDirs(b.path)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := checkFormat(dirs); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if _, err := os.Stat(filepath.Join(dirs.common, "shallow")); err == nil {
+		return plumbing.ZeroHash, faultf(Unsupported, "%s holds a part of the history only, too little to merge; run `git fetch --unshallow` there", b.path)
+	}
+	refs := filesystem.NewStorage(
+		dotgit.NewRepositoryFilesystem(osfs.New(dirs.own), osfs.New(dirs.common)), cache.NewObjectLRU(0))
+	head, err := b.named(refs, p.Head)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if head.IsZero() {
+		return head, &MovedError{Ref: p.Head, Want: p.HeadSHA}
+	}
+	if head.String() != p.HeadSHA {
+		return head, &MovedError{Ref: p.Head, Want: p.HeadSHA, Got: head.String()}
+	}
+	var forge plumbing.Hash
+	if p.MergeRef != "" {
+		if forge, err = b.named(refs, p.MergeRef); err != nil {
+			return forge, err
+		}
+	}
+	for _, h := range []plumbing.Hash{head, forge} {
+		if have, err := b.db.has(h); h.IsZero() || err == nil && have {
+			continue
+		}
+		// Git has written packs meanwhile.
+		return forge, b.db.refresh()
+	}
+	return forge, nil
+}
+
+// named gives what a ref names, the zero hash if there is no such ref.
+func (b *localBackend) named(refs storer.ReferenceStorer, name string) (plumbing.Hash, error) {
+	ref, err := storer.ResolveReference(refs, plumbing.ReferenceName(name))
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, faultf(Corrupt, "%s: read %s: %v", b.path, plain(name), err)
+	}
+	return ref.Hash(), nil
+}

@@ -1,0 +1,209 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// maxPulls is how many heads of pull requests a mirror remembers.
+const maxPulls = 200
+
+func (b *mirrorBackend) pulled() repository { return b.mirror.repository }
+
+func (b *mirrorBackend) here(p PullRef) bool {
+	if p.MergeRef != "" {
+		return false // Only the remote knows whether it has moved.
+	}
+	have, err := b.mirror.db.has(plumbing.NewHash(p.HeadSHA))
+	return err == nil && have
+}
+
+// unreadable has the mirror made again if an object is missing: what was fetched
+// was whole.
+func (b *mirrorBackend) unreadable(err error) {
+	var oe *objectError
+	if errors.As(err, &oe) && oe.missing {
+		b.mirror.suspect.Store(true)
+	}
+}
+
+func (b *mirrorBackend) forget(head string) error {
+	err := os.Remove(b.mirror.pullRef(head))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget a pull request: %w", err)
+	}
+	return nil
+}
+
+// bring looks once at the remote's refs, and a second time if the server refuses
+// to give what they named: then they may have moved in between.
+func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
+	forge, asked, err := b.bringOnce(ctx, p)
+	if err != nil && asked && reasonOf(err) == Unreachable && ctx.Err() == nil {
+		forge, _, err = b.bringOnce(ctx, p)
+	}
+	return forge, err
+}
+
+// bringOnce tells beside what bring tells whether a pack was asked for.
+func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbing.Hash, asked bool, err error) {
+	m, head := b.mirror, plumbing.NewHash(p.HeadSHA)
+	if m.suspect.Load() {
+		return forge, false, faultf(Corrupt, "the mirror is damaged")
+	}
+	s, err := b.remote.connect(ctx)
+	if err != nil {
+		return forge, false, err
+	}
+	defer s.close()
+	switch got, ok := s.adv.References[p.Head]; {
+	case ok && got != head:
+		return forge, false, &MovedError{Ref: p.Head, Want: p.HeadSHA, Got: got.String()}
+	case !ok && !s.givesHidden():
+		return forge, false, &MovedError{Ref: p.Head, Want: p.HeadSHA}
+	case !ok:
+		// The ref may be one that the server does not list. What it says to the
+		// commit's name decides.
+		defer func() {
+			if err != nil && reasonOf(err) == Unreachable && ctx.Err() == nil {
+				asked, err = false, &MovedError{Ref: p.Head, Want: p.HeadSHA}
+			}
+		}()
+	}
+	forge = s.adv.References[p.MergeRef]
+	var wants []plumbing.Hash
+	for _, h := range []plumbing.Hash{head, forge} {
+		have, err := m.db.has(h)
+		if err != nil {
+			return forge, false, b.damaged(err)
+		}
+		if !have && !h.IsZero() {
+			wants = append(wants, h)
+		}
+	}
+	if len(wants) == 0 {
+		return forge, false, nil
+	}
+	if err := b.room(); err != nil {
+		return forge, false, err
+	}
+	max := m.limits
+	max.packBytes, max.packObjects = min(max.packBytes, max.pullBytes), min(max.packObjects, max.pullObjects)
+	err = m.receiveWithin(max, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+	if err != nil {
+		return forge, true, err
+	}
+	if have, err := m.db.has(head); err != nil || !have {
+		return forge, true, errors.Join(err, missingRef(s.host, "commit "+p.HeadSHA))
+	}
+	return forge, true, m.remember(p.Head, head, b.now())
+}
+
+// givesHidden tells whether the server gives commits whose refs it does not list.
+func (s *session) givesHidden() bool {
+	for _, c := range []string{"allow-tip-sha1-in-want", "allow-reachable-sha1-in-want", "allow-any-sha1-in-want"} {
+		if s.caps.has(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// room sees to it that pull requests do not fill the disk. An overgrown mirror is
+// made again when the followed ref is looked at next, which drops them; at twice
+// its limits it takes in no more until then.
+func (b *mirrorBackend) room() error {
+	m := b.mirror
+	if err := m.prepare(); err != nil {
+		return err
+	}
+	if !m.overgrown() {
+		return nil
+	}
+	m.crowded.Store(true)
+	if m.above(2) {
+		return faultf(Storage, "the mirror is full and will be made again when the source is read next; then pull requests are read again")
+	}
+	return nil
+}
+
+func (m *mirror) pullDir() string { return filepath.Join(m.dir, "refs", "weir", "pulls") }
+
+// pullRef is the file that remembers a pull request's head. Its name does not rest
+// on what a forge allows in names.
+func (m *mirror) pullRef(head string) string {
+	sum := sha256.Sum256([]byte(head))
+	return filepath.Join(m.pullDir(), hex.EncodeToString(sum[:8]))
+}
+
+// remember notes that head and its history are here, so that the next fetch need
+// not bring them. The oldest are dropped.
+func (m *mirror) remember(name string, head plumbing.Hash, now time.Time) error {
+	if err := os.MkdirAll(m.pullDir(), 0o700); err != nil {
+		return fmt.Errorf("remember a pull request: %w", err)
+	}
+	file := m.pullRef(name)
+	if err := writeAtomic(file, []byte(head.String()+"\n")); err != nil {
+		return fmt.Errorf("remember a pull request: %w", err)
+	}
+	if err := os.Chtimes(file, now, now); err != nil {
+		return fmt.Errorf("remember a pull request: %w", err)
+	}
+	kept := m.pullFiles()
+	for _, old := range kept[min(maxPulls, len(kept)):] {
+		if err := os.Remove(old.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("forget a pull request: %w", err)
+		}
+	}
+	return nil
+}
+
+type pullFile struct {
+	path string
+	at   time.Time
+}
+
+// pullFiles lists what remember wrote, the youngest first.
+func (m *mirror) pullFiles() []pullFile {
+	entries, err := os.ReadDir(m.pullDir())
+	if err != nil {
+		return nil // Naming none costs bytes only.
+	}
+	var out []pullFile
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			out = append(out, pullFile{filepath.Join(m.pullDir(), e.Name()), info.ModTime()})
+		}
+	}
+	slices.SortFunc(out, func(a, b pullFile) int {
+		return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.path, b.path))
+	})
+	return out
+}
+
+// pullHeads gives the remembered heads that are here.
+func (m *mirror) pullHeads() []plumbing.Hash {
+	var out []plumbing.Hash
+	for _, f := range m.pullFiles() {
+		h, err := readRef(f.path)
+		if err != nil || h.IsZero() {
+			continue
+		}
+		if have, err := m.db.has(h); err == nil && have {
+			out = append(out, h)
+		}
+	}
+	return out
+}
