@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,18 @@ const (
 func poolKey(target, pool string) string { return target + "\x00" + pool }
 
 func cutTarget(key string) (target, pool string, ok bool) { return strings.Cut(key, "\x00") }
+
+// applyAll does what the plans of all reports say. Where they say nothing it takes
+// no time, and none is measured.
+func (s *Scope) applyAll(ctx context.Context, reports []*plan.Report) {
+	if !slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Plan != nil && r.Plan.Runnable() > 0 }) {
+		s.apply(ctx, reports)
+		return
+	}
+	ctx, sp := span.Start(ctx, "apply")
+	s.apply(ctx, reports)
+	sp.End()
+}
 
 // apply does what the plans of all reports say, and records it in them.
 func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {

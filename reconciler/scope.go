@@ -114,7 +114,7 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 	s.strays(targets, reports, &state)
 	if mode == Apply {
 		s.joinTokens(ctx, targets, inputs, reports)
-		s.apply(ctx, reports)
+		s.applyAll(ctx, reports)
 	}
 	for _, r := range reports {
 		r.Duration = s.now().Sub(started)

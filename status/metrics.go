@@ -1,7 +1,6 @@
 package status
 
 import (
-	"context"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,166 +12,209 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// Metrics are weir's Prometheus metrics. No label holds a revision, an instance
-// id or a message: their number would have no bound.
+// Metrics are weir's Prometheus metrics. Their number is bounded by the
+// configuration and the program alone: no label holds the name of a pool, a
+// revision, an instance id or a message, which Git and AWS may hold any number of.
 type Metrics struct {
+	now     func() time.Time
+	defined []MetricDefinition
+
 	pools       *prometheus.GaugeVec
+	machines    *prometheus.GaugeVec
 	converged   *prometheus.GaugeVec
 	lastPass    *prometheus.GaugeVec
 	passes      *prometheus.CounterVec
 	passSeconds *prometheus.HistogramVec
+	stages      *prometheus.HistogramVec
 	steps       *prometheus.CounterVec
-	awsCalls    *prometheus.CounterVec
-	fetches     *prometheus.CounterVec
-	fetchTime   *prometheus.HistogramVec
-	fetchedAt   *prometheus.GaugeVec
-	writes      *prometheus.CounterVec
-	rolled      *prometheus.GaugeVec
-	left        *prometheus.GaugeVec
+	held        *prometheus.GaugeVec
+	findings    *prometheus.GaugeVec
+	drift       *prometheus.GaugeVec
+	corrected   *prometheus.CounterVec
 
-	mu     sync.Mutex
-	phases map[string]map[plan.Phase]bool // by target, those with a series
-	// rolling are the pools with series of a rollout, by target.
-	rolling map[string][]poolName
+	rolloutsActive  *prometheus.GaugeVec
+	rolloutsLeft    *prometheus.GaugeVec
+	rolloutsStarted *prometheus.CounterVec
+	rolloutsEnded   *prometheus.CounterVec
+
+	awsCalls   *prometheus.CounterVec
+	awsSeconds *prometheus.HistogramVec
+	throttles  *prometheus.CounterVec
+
+	fetches   *prometheus.CounterVec
+	fetchTime *prometheus.HistogramVec
+	fetchedAt *prometheus.GaugeVec
+
+	writes         *prometheus.CounterVec
+	comments       *prometheus.CounterVec
+	forgeRequests  *prometheus.CounterVec
+	forgeSeconds   *prometheus.HistogramVec
+	forgeRemaining *prometheus.GaugeVec
+
+	events        *prometheus.CounterVec
+	notifications *prometheus.CounterVec
+	webhooks      *prometheus.CounterVec
+	reloads       *prometheus.CounterVec
+	reloadOK      prometheus.Gauge
+	httpRequests  *prometheus.CounterVec
+	httpSeconds   *prometheus.HistogramVec
+	httpStreams   prometheus.Gauge
+
+	gauges     *askedGauges
+	eventKinds map[string]bool
+
+	mu sync.Mutex
+	// series are the values of a second label beside a target's, by metric and
+	// target: what is over is to say 0, so that a graph shows it.
+	series map[seriesKey]map[string]bool
+	// whole is when a target or source was last looked at whole, or else became known.
+	targetSince, sourceSince map[string]time.Time
+}
+
+type seriesKey struct {
+	of     *prometheus.GaugeVec
+	target string
+}
+
+// MetricDefinition says what a metric is.
+type MetricDefinition struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"` // counter, gauge or histogram
+	Help   string   `json:"help"`
+	Labels []string `json:"labels"`
+}
+
+// Definitions are those of all metrics that begin with weir_, by name.
+func (m *Metrics) Definitions() []MetricDefinition {
+	out := slices.Clone(m.defined)
+	slices.SortFunc(out, func(a, b MetricDefinition) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// definer makes metrics, registers them and remembers what they are.
+type definer struct {
+	reg     prometheus.Registerer
+	defined []MetricDefinition
+}
+
+func (d *definer) define(kind, name, help string, labels []string) string {
+	d.defined = append(d.defined, MetricDefinition{Name: "weir_" + name, Type: kind, Help: help, Labels: append([]string{}, labels...)})
+	return "weir_" + name
+}
+
+func (d *definer) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.define("counter", name, help, labels), Help: help}, labels)
+	d.reg.MustRegister(c)
+	return c
+}
+
+func (d *definer) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.define("gauge", name, help, labels), Help: help}, labels)
+	d.reg.MustRegister(g)
+	return g
+}
+
+// histogram is one of seconds: from 5 ms to 98 s, each bucket three times the one before.
+func (d *definer) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: d.define("histogram", name, help, labels), Help: help, Buckets: prometheus.ExponentialBuckets(0.005, 3, 10),
+	}, labels)
+	d.reg.MustRegister(h)
+	return h
 }
 
 // NewMetrics registers weir's metrics on reg. Version is that of the binary. It
 // panics where reg holds metrics of the same names, as prometheus.MustRegister does.
 func NewMetrics(reg prometheus.Registerer, version string) *Metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "weir", Name: name, Help: help}, labels)
-	}
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Name: name, Help: help}, labels)
-	}
-	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "weir", Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.005, 3, 10),
-		}, labels)
-	}
+	d := &definer{reg: reg}
 	m := &Metrics{
-		pools:     gauge("pools", "Pools by target and Cluster API phase.", "target", "phase"),
-		converged: gauge("target_converged", "Whether everything in AWS is what Git says: 1 or 0.", "target"),
-		lastPass:  gauge("target_last_pass_timestamp_seconds", "When the target's last pass ended, in Unix time.", "target"),
-		passes:    counter("passes_total", "Passes by target and result: converged, moving, failing or suspended.", "target", "result"),
-		// By result only: ten buckets for each target and result would be too
-		// many series for a fleet of a thousand targets.
-		passSeconds: histogram("pass_duration_seconds", "Duration of passes by result.", "result"),
-		steps:       counter("steps_total", "Steps by resource, verb and how they ended.", "resource", "verb", "status"),
-		awsCalls:    counter("aws_calls_total", "Calls to AWS by service, operation and kind of answer.", "service", "operation", "kind"),
-		fetches:     counter("source_fetches_total", "Fetches by source and result: success or failure.", "source", "result"),
-		fetchTime:   histogram("source_fetch_duration_seconds", "Duration of fetches by source.", "source"),
-		fetchedAt:   gauge("source_last_success_timestamp_seconds", "When the source was last fetched, in Unix time.", "source"),
-		writes:      counter("status_writes_total", "Commit statuses by forge, state and result: written, unchanged, busy, missing, denied or refused.", "forge", "state", "result"),
-		// While a rollout moves: there are as many series as pools that roll.
-		rolled:  gauge("rollout_percent", "How far the rollout of a pool has come, while it moves: 0 to 100.", "target", "namespace", "pool"),
-		left:    gauge("rollout_instances_left", "Instances that the rollout of a pool has still to replace, while it moves.", "target", "namespace", "pool"),
-		phases:  map[string]map[plan.Phase]bool{},
-		rolling: map[string][]poolName{},
+		now:       time.Now,
+		pools:     d.gauge("pools", "Pools by target and Cluster API phase.", "target", "phase"),
+		machines:  d.gauge("machines", "Machines of a target's pools: desired, there (replicas), ready or unavailable.", "target", "state"),
+		converged: d.gauge("target_converged", "Whether everything in AWS is what Git says: 1 or 0.", "target"),
+		lastPass:  d.gauge("target_last_pass_timestamp_seconds", "When the target's last pass ended, in Unix time.", "target"),
+		passes:    d.counter("passes_total", "Passes by target and result: converged, moving, failing or suspended.", "target", "result"),
+		// By result or stage only: ten buckets for each target would be too many
+		// series for a fleet of a thousand targets.
+		passSeconds: d.histogram("pass_duration_seconds", "Duration of passes by result.", "result"),
+		stages:      d.histogram("stage_duration_seconds", "Duration of a pass's stages: fetch, render, resolve, observe, fill, plan, apply or status (one write to a forge).", "stage"),
+		steps:       d.counter("steps_total", "Steps by resource, verb and how they ended.", "resource", "verb", "status"),
+		held:        d.gauge("held_steps", "Steps of a target's plan that are held, by reason.", "target", "reason"),
+		findings:    d.gauge("diagnostics", "Diagnostics of a target's last pass by severity.", "target", "severity"),
+		drift:       d.gauge("drifted_steps", "Steps of a target's plan that put right what changed outside Git.", "target"),
+		corrected:   d.counter("drift_corrections_total", "Steps that put right what changed outside Git.", "target"),
+
+		rolloutsActive:  d.gauge("rollouts_active", "Pools of a target whose rollout is under way.", "target"),
+		rolloutsLeft:    d.gauge("rollout_instances_left", "Instances that the rollouts of a target have still to replace.", "target"),
+		rolloutsStarted: d.counter("rollouts_started_total", "Rollouts that were started.", "target"),
+		rolloutsEnded:   d.counter("rollouts_ended_total", "Rollouts that ended, by result: succeeded, failed, cancelled, superseded, rolled-back or rollback-failed.", "target", "result"),
+
+		awsCalls:   d.counter("aws_calls_total", "Calls to AWS by service, operation and kind of answer.", "service", "operation", "kind"),
+		awsSeconds: d.histogram("aws_call_duration_seconds", "Duration of calls to AWS by service, with all tries and the waiting for weir's own rate limits.", "service"),
+		throttles:  d.counter("aws_throttles_total", "Answers of AWS that said \"too fast\", those of calls that a later try saved included.", "service", "operation"),
+
+		fetches:   d.counter("source_fetches_total", "Fetches by source and result: success or failure.", "source", "result"),
+		fetchTime: d.histogram("source_fetch_duration_seconds", "Duration of fetches by source.", "source"),
+		fetchedAt: d.gauge("source_last_success_timestamp_seconds", "When the source was last fetched, in Unix time.", "source"),
+
+		writes:         d.counter("status_writes_total", "Commit statuses by forge, state and result: written, unchanged, busy, missing, denied or refused.", "forge", "state", "result"),
+		comments:       d.counter("comment_writes_total", "Comments on pull requests by forge and result: written, unchanged, busy, missing, denied or refused.", "forge", "result"),
+		forgeRequests:  d.counter("forge_requests_total", "Requests to forges by HTTP status, or error where none came.", "forge", "code"),
+		forgeSeconds:   d.histogram("forge_request_duration_seconds", "Duration of requests to forges.", "forge"),
+		forgeRemaining: d.gauge("forge_rate_limit_remaining", "Requests that the forge of a source still takes before its rate limit is reset, as it last said.", "source"),
+
+		events:        d.counter("events_total", "Events by kind.", "kind"),
+		notifications: d.counter("notifications_total", "Events for receivers by host and result: sent, repeated, dropped or failed.", "host", "result"),
+		webhooks:      d.counter("webhooks_total", "Webhooks by forge and result: accepted, repeated, ignored, unsigned, invalid, too-large, limited, busy or misconfigured.", "forge", "result"),
+		reloads:       d.counter("config_reloads_total", "Reloads of the configuration, by result (success or refused).", "result"),
+		httpRequests:  d.counter("http_requests_total", "Requests to weir's own server by route class and HTTP status.", "route", "code"),
+		httpSeconds:   d.histogram("http_request_duration_seconds", "Duration of requests to weir's own server by route class, streams of events left out.", "route"),
+
+		eventKinds:  map[string]bool{},
+		series:      map[seriesKey]map[string]bool{},
+		targetSince: map[string]time.Time{}, sourceSince: map[string]time.Time{},
 	}
-	info := gauge("build_info", "Always 1; the labels say which weir this is.", "version", "goversion")
-	info.WithLabelValues(version, runtime.Version()).Set(1)
-	reg.MustRegister(info, m.pools, m.converged, m.lastPass, m.passes, m.passSeconds, m.steps, m.awsCalls,
-		m.fetches, m.fetchTime, m.fetchedAt, m.writes, m.rolled, m.left)
+	m.reloadOK = d.gauge("config_last_reload_successful", "Whether the configuration that was last read is the one in use: 1 or 0.").WithLabelValues()
+	m.reloadOK.Set(1)
+	m.httpStreams = d.gauge("http_streams", "Streams of events that are open.").WithLabelValues()
+	d.gauge("build_info", "Always 1; the labels say which weir this is.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
+	m.gauges = newAskedGauges(m, d)
+	for _, kind := range EventKinds() {
+		m.eventKinds[kind] = true
+	}
+	m.defined = d.defined
 	return m
 }
 
-// Report counts a pass. It is the Sink of Metrics.
-func (m *Metrics) Report(_ context.Context, r *plan.Report) {
-	result := string(phaseOf(r))
-	m.passes.WithLabelValues(r.Target, result).Inc()
-	m.passSeconds.WithLabelValues(result).Observe(r.Duration.Seconds())
-	m.lastPass.WithLabelValues(r.Target).Set(seconds(r.StartedAt.Add(r.Duration)))
-	converged := 0.0
-	if r.Converged() {
-		converged = 1
+// AWSCall is one answered call to AWS, its tries included.
+type AWSCall struct {
+	Service, Operation string
+	Kind               plan.ErrorKind // empty for success
+	Throttled          int            // answers that said "too fast"
+	Duration           time.Duration
+}
+
+// AWSCall counts a call.
+func (m *Metrics) AWSCall(c AWSCall) {
+	kind, service := string(c.Kind), strings.ToLower(c.Service)
+	if kind == "" {
+		kind = "success"
 	}
-	m.converged.WithLabelValues(r.Target).Set(converged)
-	for _, o := range r.Outcomes {
-		m.steps.WithLabelValues(string(o.Step.Resource), string(o.Step.Verb), string(o.Status)).Inc()
-	}
-	// Without a plan nothing was observed, so the earlier counts stand.
-	if r.Plan != nil || len(r.Pools) > 0 {
-		m.countPools(r)
-		m.countRollouts(r)
+	m.awsCalls.WithLabelValues(service, c.Operation, kind).Inc()
+	m.awsSeconds.WithLabelValues(service).Observe(c.Duration.Seconds())
+	if c.Throttled > 0 {
+		m.throttles.WithLabelValues(service, c.Operation).Add(float64(c.Throttled))
 	}
 }
 
-func (m *Metrics) countPools(r *plan.Report) {
-	n := map[plan.Phase]int{}
-	for _, p := range r.Pools {
-		n[p.Phase]++
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.phases[r.Target]
-	if known == nil {
-		known = map[plan.Phase]bool{}
-		m.phases[r.Target] = known
-	}
-	for phase := range n {
-		known[phase] = true
-	}
-	// A phase that no pool is in any more says 0, so that a graph shows it.
-	for phase := range known {
-		m.pools.WithLabelValues(r.Target, string(phase)).Set(float64(n[phase]))
-	}
-}
+// stageNames are the marks around work that are a stage.
+var stageNames = []string{"fetch", "render", "resolve", "observe", "fill", "plan", "apply", "status"}
 
-// poolName is a pool of a target.
-type poolName struct{ namespace, name string }
-
-func (m *Metrics) countRollouts(r *plan.Report) {
-	var now []poolName
-	for _, p := range r.Pools {
-		if p.Rollout == nil {
-			continue
-		}
-		now = append(now, poolName{p.Namespace, p.Name})
-		m.rolled.WithLabelValues(r.Target, p.Namespace, p.Name).Set(float64(p.Rollout.Percentage))
-		m.left.WithLabelValues(r.Target, p.Namespace, p.Name).Set(float64(p.Rollout.InstancesLeft))
+// Stage counts a piece of work that ended. Names that are no stage are left out.
+func (m *Metrics) Stage(name string, took time.Duration) {
+	if slices.Contains(stageNames, name) {
+		m.stages.WithLabelValues(name).Observe(took.Seconds())
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, p := range m.rolling[r.Target] {
-		if !slices.Contains(now, p) {
-			m.rolled.DeleteLabelValues(r.Target, p.namespace, p.name)
-			m.left.DeleteLabelValues(r.Target, p.namespace, p.name)
-		}
-	}
-	m.rolling[r.Target] = now
-}
-
-// RemoveTarget ends the series of a target that is no longer configured.
-func (m *Metrics) RemoveTarget(target string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.phases, target)
-	delete(m.rolling, target)
-	by := prometheus.Labels{"target": target}
-	m.pools.DeletePartialMatch(by)
-	m.converged.DeletePartialMatch(by)
-	m.lastPass.DeletePartialMatch(by)
-	m.rolled.DeletePartialMatch(by)
-	m.left.DeletePartialMatch(by)
-	m.passes.DeletePartialMatch(by)
-}
-
-// RemoveSource ends the series of a source that is no longer configured.
-func (m *Metrics) RemoveSource(source string) {
-	by := prometheus.Labels{"source": source}
-	m.fetches.DeletePartialMatch(by)
-	m.fetchTime.DeletePartialMatch(by)
-	m.fetchedAt.DeletePartialMatch(by)
-}
-
-// AWSCall counts one answered call, retries included. Kind is empty for success.
-func (m *Metrics) AWSCall(service, operation string, kind plan.ErrorKind) {
-	label := string(kind)
-	if label == "" {
-		label = "success"
-	}
-	m.awsCalls.WithLabelValues(strings.ToLower(service), operation, label).Inc()
 }
 
 // Fetch counts one fetch of a source that ended at at.
@@ -182,14 +224,65 @@ func (m *Metrics) Fetch(source string, took time.Duration, at time.Time, err err
 		result = "failure"
 	} else {
 		m.fetchedAt.WithLabelValues(source).Set(seconds(at))
+		m.mu.Lock()
+		m.sourceSince[source] = at
+		m.mu.Unlock()
 	}
 	m.fetches.WithLabelValues(source, result).Inc()
 	m.fetchTime.WithLabelValues(source).Observe(took.Seconds())
+	m.Stage("fetch", took)
 }
 
 // StatusWrite counts one write of a commit status; it is what CommitsOptions.Wrote wants.
 func (m *Metrics) StatusWrite(forge string, state CommitState, result string) {
 	m.writes.WithLabelValues(forge, string(state), result).Inc()
+}
+
+// CommentWrite counts one write of a comment on a pull request. Result is as for
+// a commit status.
+func (m *Metrics) CommentWrite(forge, result string) { m.comments.WithLabelValues(forge, result).Inc() }
+
+// Notification counts what became of an event for a receiver; it is what
+// NotifierOptions.Sent wants. Host is from the configuration.
+func (m *Metrics) Notification(host, result string) {
+	m.notifications.WithLabelValues(host, result).Inc()
+}
+
+// Webhook counts a webhook. Forge is empty where its kind is not known.
+func (m *Metrics) Webhook(forge, result string) {
+	if forge == "" {
+		forge = "unknown"
+	}
+	m.webhooks.WithLabelValues(forge, result).Inc()
+}
+
+// Reload counts a reload of the configuration.
+func (m *Metrics) Reload(accepted bool) {
+	result, ok := "refused", 0.0
+	if accepted {
+		result, ok = "success", 1
+	}
+	m.reloads.WithLabelValues(result).Inc()
+	m.reloadOK.Set(ok)
+}
+
+// Events counts events, and of rollouts how they began and ended.
+func (m *Metrics) Events(events []Event) {
+	for _, e := range events {
+		kind := e.Kind
+		if !m.eventKinds[kind] {
+			kind = "other"
+		}
+		m.events.WithLabelValues(kind).Inc()
+		_, how, ok := strings.Cut(strings.TrimPrefix(kind, "nodegroup-"), "-")
+		switch {
+		case !ok || e.Target == "" || !strings.HasPrefix(kind, "refresh-") && !strings.HasPrefix(kind, "nodegroup-update-"):
+		case how == "started":
+			m.rolloutsStarted.WithLabelValues(e.Target).Inc()
+		case how != "progress" && how != "rolling-back":
+			m.rolloutsEnded.WithLabelValues(e.Target, how).Inc()
+		}
+	}
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -19,8 +19,10 @@ type CallInfo struct {
 	// Kind is empty where the call succeeded.
 	Kind     plan.ErrorKind
 	Attempts int
-	Started  time.Time
-	Duration time.Duration
+	// Throttled is how many of the attempts AWS answered with "too fast".
+	Throttled int
+	Started   time.Time
+	Duration  time.Duration
 }
 
 // callCounter counts calls and attempts in every client's middleware stack.
@@ -45,8 +47,11 @@ func (c *callCounter) snapshot(attempts bool) map[string]int {
 	return maps.Clone(c.calls)
 }
 
-// attemptsKey holds the attempts of the call that a context belongs to.
+// attemptsKey holds the *attempts of the call that a context belongs to.
 type attemptsKey struct{}
+
+// attempts are made one after another, so nothing guards them.
+type attempts struct{ made, throttled int }
 
 // install counts a call where the stack begins, which is once, and its attempts
 // behind the retryer, which is as often as a request is sent.
@@ -60,13 +65,13 @@ func (c *callCounter) install(stack *middleware.Stack) error {
 func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	started := time.Now()
 	service, operation := names(ctx)
-	attempts := 0
-	out, meta, err := next.HandleInitialize(context.WithValue(ctx, attemptsKey{}, &attempts), in)
+	var tried attempts
+	out, meta, err := next.HandleInitialize(context.WithValue(ctx, attemptsKey{}, &tried), in)
 	c.mu.Lock()
 	c.calls[service+":"+operation]++
 	c.mu.Unlock()
 	if c.onCall != nil {
-		info := CallInfo{Service: service, Operation: operation, Attempts: attempts, Started: started, Duration: time.Since(started)}
+		info := CallInfo{Service: service, Operation: operation, Attempts: tried.made, Throttled: tried.throttled, Started: started, Duration: time.Since(started)}
 		if err != nil {
 			info.Kind = classify(service, operation, err).Kind
 		}
@@ -77,13 +82,17 @@ func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, n
 
 func (c *callCounter) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	service, operation := names(ctx)
-	if n, ok := ctx.Value(attemptsKey{}).(*int); ok {
-		*n++
-	}
 	c.mu.Lock()
 	c.attempts[service+":"+operation]++
 	c.mu.Unlock()
-	return next.HandleFinalize(ctx, in)
+	out, meta, err := next.HandleFinalize(ctx, in)
+	if tried, ok := ctx.Value(attemptsKey{}).(*attempts); ok {
+		tried.made++
+		if err != nil && classify(service, operation, err).Kind == plan.Throttled {
+			tried.throttled++
+		}
+	}
+	return out, meta, err
 }
 
 // names returns the service as IAM actions name it, and the operation.

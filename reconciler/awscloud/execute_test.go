@@ -369,7 +369,7 @@ func TestOnCall(t *testing.T) {
 	if _, err := e.cloud.Execute(t.Context(), plan.SetDefaultVersion{Template: plan.TemplateRef{ID: "lt-00000000000000000", Version: "1"}}); kind(t, err) != plan.NotFound {
 		t.Fatalf("got %v", err)
 	}
-	if len(calls) != 1 || calls[0].Service != "ec2" || calls[0].Operation != "ModifyLaunchTemplate" || calls[0].Kind != plan.NotFound || calls[0].Attempts != 2 || calls[0].Duration <= 0 {
+	if len(calls) != 1 || calls[0].Service != "ec2" || calls[0].Operation != "ModifyLaunchTemplate" || calls[0].Kind != plan.NotFound || calls[0].Attempts != 2 || calls[0].Throttled != 1 || calls[0].Duration <= 0 {
 		t.Errorf("told of %+v", calls)
 	}
 }

@@ -5,6 +5,7 @@ package span
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -14,13 +15,40 @@ import (
 // Scope is the instrumentation scope of weir's spans.
 const Scope = "github.com/weir-gitops/weir"
 
+type watcherKey struct{}
+
+// Watch has observe told of every span that is begun below the context that it
+// returns, when it ends: its name and how long it took. That a span is not traced
+// makes no difference. Observe is called from several goroutines.
+func Watch(ctx context.Context, observe func(name string, took time.Duration)) context.Context {
+	return context.WithValue(ctx, watcherKey{}, observe)
+}
+
+// watched tells how long a span took.
+type watched struct {
+	trace.Span
+	name    string
+	began   time.Time
+	observe func(string, time.Duration)
+}
+
+// End implements trace.Span.
+func (w watched) End(options ...trace.SpanEndOption) {
+	w.observe(w.name, time.Since(w.began))
+	w.Span.End(options...)
+}
+
 // Start begins a span below that of ctx. Attributes come as pairs of key and value.
 func Start(ctx context.Context, name string, pairs ...string) (context.Context, trace.Span) {
-	around := trace.SpanFromContext(ctx)
-	if !around.IsRecording() {
-		return ctx, trace.SpanFromContext(context.Background())
+	around, s := trace.SpanFromContext(ctx), trace.SpanFromContext(context.Background())
+	observe, _ := ctx.Value(watcherKey{}).(func(string, time.Duration))
+	if around.IsRecording() {
+		ctx, s = around.TracerProvider().Tracer(Scope).Start(ctx, name, trace.WithAttributes(Attributes(pairs...)...))
 	}
-	return around.TracerProvider().Tracer(Scope).Start(ctx, name, trace.WithAttributes(Attributes(pairs...)...))
+	if observe != nil {
+		s = watched{s, name, time.Now(), observe}
+	}
+	return ctx, s
 }
 
 // Attributes makes attributes of pairs of key and value. Those without a value

@@ -97,12 +97,12 @@ type App struct {
 	board    *status.Board
 	registry *prometheus.Registry
 	metrics  *status.Metrics
-	reloads  *prometheus.CounterVec
 	scopes   *fleet.Scopes
 	hooks    *forge.Receiver
 	// notifier is that of the current configuration, nil without one.
 	notifier atomic.Pointer[status.Notifier]
-	notified *prometheus.CounterVec
+	// posting are the statuses of the current configuration, nil without a forge.
+	posting atomic.Pointer[status.Commits]
 
 	// gen is what the configuration decides; changed between two loops only.
 	gen *generation
@@ -183,10 +183,11 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.telemetry()
 	a.openHooks()
-	a.countNotifications()
 	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
 		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Slices: rounds(o.Config),
-		OnCall: func(c awscloud.CallInfo) { a.metrics.AWSCall(c.Service, c.Operation, c.Kind) },
+		OnCall: func(c awscloud.CallInfo) {
+			a.metrics.AWSCall(status.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
+		},
 	})
 	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
 		return err
@@ -219,13 +220,10 @@ func (a *App) telemetry() {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics = status.NewMetrics(a.registry, a.o.Version)
-	a.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_config_reloads_total", Help: "Reloads of the configuration, by result (success or refused).",
-	}, []string{"result"})
-	a.registry.MustRegister(a.reloads)
 	a.board = status.NewBoard(status.BoardOptions{
 		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{}), Notify: a.notify,
 	})
+	a.measure()
 }
 
 // Addr is the address of the page.
@@ -267,9 +265,9 @@ func (a *App) Start(ctx context.Context) {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}
 	server := &http.Server{
-		Handler: a.withHooks(control.Handler(a.book, daemon{a}, a.log, a.o.Secrets.Redact, a.board.Handler(status.HandlerOptions{
+		Handler: a.metrics.Count(a.withHooks(control.Handler(a.book, daemon{a}, a.log, a.o.Secrets.Redact, a.board.Handler(status.HandlerOptions{
 			Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log,
-		}))),
+		})))),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}

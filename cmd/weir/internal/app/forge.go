@@ -39,7 +39,7 @@ func routeOf(s config.Source) route {
 
 // newForge makes the client of a forge. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.
-func newForge(f config.Forge, of *follower) (status.Forge, error) {
+func newForge(f config.Forge, of *follower, metrics *status.Metrics) (status.Forge, error) {
 	name := status.RepositoryOf
 	if f.Type == config.GitLab {
 		name = status.ProjectOf
@@ -55,7 +55,8 @@ func newForge(f config.Forge, of *follower) (status.Forge, error) {
 		return nil, err
 	}
 	o := status.ForgeOptions{
-		URL: strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository, Transport: transport,
+		URL: strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,
+		Transport: metrics.ForgeTransport(f.Type, f.Source, transport),
 		Token: func(ctx context.Context) (string, error) {
 			if f.TokenFile == "" && of.app != nil {
 				return of.app.Token(ctx)

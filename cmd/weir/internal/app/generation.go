@@ -250,7 +250,7 @@ func (g *generation) openStatuses(a *App) error {
 		if f.Type == config.Generic {
 			continue
 		}
-		forge, err := newForge(f, g.followers[f.Source])
+		forge, err := newForge(f, g.followers[f.Source], a.metrics)
 		if err != nil {
 			return err
 		}
@@ -268,6 +268,7 @@ func (g *generation) openStatuses(a *App) error {
 
 // startStatuses posts statuses, if there is a forge.
 func (g *generation) startStatuses(ctx context.Context, a *App) {
+	a.posting.Store(g.commits)
 	if g.commits != nil && g.stopCommits == nil {
 		g.stopCommits = a.spawn(ctx, "statuses", g.commits.Run)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/status"
 )
@@ -32,7 +34,7 @@ func TestGitLabForge(t *testing.T) {
 		t.Fatal(err)
 	}
 	forge, err := newForge(config.Forge{Type: config.GitLab, URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
-		&follower{config: config.Source{Name: "pools", Ref: config.Ref{Branch: "main"}}})
+		&follower{config: config.Source{Name: "pools", Ref: config.Ref{Branch: "main"}}}, status.NewMetrics(prometheus.NewRegistry(), "test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,21 +5,14 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/source/forge"
 )
 
 // openHooks makes what takes webhooks.
 func (a *App) openHooks() {
-	count := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_webhooks_total",
-		Help: "Webhooks by forge and result: accepted, repeated, ignored, unsigned, invalid, too-large, limited, busy or misconfigured.",
-	}, []string{"forge", "result"})
-	a.registry.MustRegister(count)
 	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Received: func(kind forge.Kind, result forge.Result) {
-		count.WithLabelValues(cmp.Or(string(kind), "unknown"), string(result)).Inc()
+		a.metrics.Webhook(string(kind), string(result))
 	}})
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 )
@@ -100,7 +98,7 @@ func TestAReloadTakesWhatTheForgeIsReachedBy(t *testing.T) {
 		n++
 		a.configChanged()
 		eventually(t, "reload", func() string {
-			if got := testutil.ToFloat64(a.reloads.WithLabelValues("success")); got != n {
+			if got := reloadsOf(t, a, "success"); got != n {
 				return fmt.Sprint(got)
 			}
 			return ""

@@ -4,21 +4,12 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/weir-gitops/weir/status"
 )
 
-// countNotifications makes the metric of what is sent to receivers of events.
-func (a *App) countNotifications() {
-	a.notified = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weir_notifications_total", Help: "Events for receivers by host and result: sent, repeated, dropped or failed.",
-	}, []string{"host", "result"})
-	a.registry.MustRegister(a.notified)
-}
-
 // notify hands events to the notifier of the current configuration. It never blocks.
 func (a *App) notify(events []status.Event) {
+	a.metrics.Events(events)
 	if n := a.notifier.Load(); n != nil {
 		n.Add(events)
 	}
@@ -36,7 +27,7 @@ func (g *generation) openNotifier(a *App, earlier *generation) error {
 	}
 	o := status.NotifierOptions{
 		Instance: g.config.Instance, Logger: a.log, Version: a.o.Version,
-		Sent: func(host, result string) { a.notified.WithLabelValues(host, result).Inc() },
+		Sent: a.metrics.Notification,
 	}
 	for _, n := range g.config.Notify {
 		o.Receivers = append(o.Receivers, status.Receiver{URL: n.URL, SecretFile: n.SecretFile, Events: n.Events})

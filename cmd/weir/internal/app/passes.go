@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -38,6 +39,7 @@ func (a *App) startLoop(ctx context.Context, r *running) {
 	if quick(a.gen.config) {
 		loop.MovingDelay = quickDelay
 	}
+	ctx = span.Watch(ctx, a.metrics.Stage)
 	a.mu.Lock()
 	a.nudge = loop.Nudge
 	a.mu.Unlock()
@@ -116,5 +118,6 @@ func (a *App) configure(g *generation, targets []fleet.Target) {
 		shown[i] = status.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
 	}
 	a.board.Configure(sources, shown)
+	a.know(sources, shown)
 	g.targets = targets
 }

@@ -49,12 +49,12 @@ func (a *App) reload(ctx context.Context, loop *running) {
 		err = a.swap(context.WithoutCancel(ctx), c, loop)
 	}
 	if err != nil {
-		a.reloads.WithLabelValues("refused").Inc()
+		a.metrics.Reload(false)
 		a.board.Event(status.Event{Kind: "configuration-refused", Text: err.Error()})
 		a.log.Error("configuration refused, the old one stays", "error", err)
 		return
 	}
-	a.reloads.WithLabelValues("success").Inc()
+	a.metrics.Reload(true)
 	a.board.Event(status.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets))
 }

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
@@ -33,7 +31,7 @@ func TestReload(t *testing.T) {
 		t.Helper()
 		a.configChanged()
 		eventually(t, "reload", func() string {
-			if got := testutil.ToFloat64(a.reloads.WithLabelValues(result)); got != n {
+			if got := reloadsOf(t, a, result); got != n {
 				return fmt.Sprintf("%s: %v", result, got)
 			}
 			return ""

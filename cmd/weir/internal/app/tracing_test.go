@@ -67,7 +67,7 @@ func TestSpansOfACommit(t *testing.T) {
 	}
 	for _, want := range []string{
 		"fetch", "pass", "pass/render", "pass/scope/resolve", "pass/scope/observe", "pass/scope/plan", "pass/scope/fill",
-		"pass/scope/apply CreateLaunchTemplate", "pass/scope/apply CreateGroup", "status write",
+		"pass/scope/apply/apply CreateLaunchTemplate", "pass/scope/apply/apply CreateGroup", "status write",
 	} {
 		if !paths[want] {
 			t.Errorf("no span %s; there are %v", want, paths)

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"os"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/status"
+)
+
+// measure has the metrics ask for what they do not hear of.
+func (a *App) measure() {
+	a.metrics.Queue("history", a.board.Unwritten)
+	a.metrics.Queue("statuses", func() int {
+		if c := a.posting.Load(); c != nil {
+			return c.Waiting()
+		}
+		return 0
+	})
+	a.metrics.Queue("notifications", func() int {
+		if n := a.notifier.Load(); n != nil {
+			return n.Waiting()
+		}
+		return 0
+	})
+	a.metrics.HistorySize(func() int64 {
+		info, err := os.Stat(a.state.path(state.File))
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	})
+}
+
+// know tells the metrics which sources and targets there are.
+func (a *App) know(sources []status.Source, targets []status.Target) {
+	var s, t []string
+	for _, source := range sources {
+		s = append(s, source.Name)
+	}
+	for _, target := range targets {
+		t = append(t, target.Name)
+	}
+	a.metrics.Know(s, t)
+}
