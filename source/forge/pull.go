@@ -1,0 +1,122 @@
+package forge
+
+import (
+	"context"
+	"time"
+)
+
+// State is a pull request's.
+type State string
+
+// States.
+const (
+	Open   State = "open"
+	Closed State = "closed"
+	Merged State = "merged"
+)
+
+// PullRequest is a pull request, on GitLab a merge request, as its forge tells of it.
+// What it says may be old by the time it is read: the commits decide.
+type PullRequest struct {
+	Number                int64
+	Title, Author, WebURL string
+	Draft                 bool
+	// Fork says that the head may have been pushed by somebody who may not push to
+	// the repository: it is in another one, or in one that is gone.
+	Fork  bool
+	State State
+	// HeadSHA is the commit that is proposed, HeadRef the branch it is on, in the
+	// repository that it comes from. Fetch it by Client.HeadRef.
+	HeadSHA, HeadRef string
+	// BaseRef is the branch that it is to be merged into. BaseSHA is that branch's
+	// commit as the forge recorded it, and "" where the forge does not say; it may
+	// be older than the branch.
+	BaseRef, BaseSHA string
+	// MergeRef is the ref to fetch that holds the forge's own result of merging, ""
+	// where the forge has none. The ref is missing, or is of older commits, while
+	// there are conflicts: its parents tell.
+	MergeRef string
+	// MergeSHA is the commit that the merge made on the base branch, however it was
+	// merged: by a merge commit, squashed, rebased or fast-forward. "" until then.
+	MergeSHA  string
+	Labels    []string
+	UpdatedAt time.Time
+}
+
+// Comment is a comment on a pull request's conversation.
+type Comment struct {
+	ID int64
+	// Number is the pull request's.
+	Number               int64
+	Author, Body, WebURL string
+	// UpdatedAt is later than CreatedAt where the comment was edited, which others
+	// than its author may do.
+	CreatedAt, UpdatedAt time.Time
+}
+
+// Level is what a user may do in a repository.
+type Level int
+
+// Levels, each with all that the ones before it may do. Not every forge has all.
+const (
+	None Level = iota
+	Read
+	Triage // labels and closes, pushes nothing
+	Write
+	Maintain
+	Admin
+)
+
+// String is the level's name.
+func (l Level) String() string {
+	if l < None || l > Admin {
+		return "none"
+	}
+	return [...]string{"none", "read", "triage", "write", "maintain", "admin"}[l]
+}
+
+// Reaction is a mark on a comment.
+type Reaction string
+
+// Reactions.
+const (
+	Eyes    Reaction = "eyes" // it was read
+	Done    Reaction = "+1"
+	Refused Reaction = "-1"
+)
+
+// Cursor says what was read last. It is opaque, is only good for the client's
+// repository, and may be kept.
+type Cursor string
+
+// Client reads pull requests of one repository, and answers on them. Its errors are
+// *forgehttp.Error, of which none shows a token. It may be used by several
+// goroutines. A context without deadline gets one.
+type Client interface {
+	Kind() Kind
+	// Pulls lists the open pull requests, the ones that changed last first, and at
+	// most 1,000 of them. An empty cursor asks for all. With the cursor of the call
+	// before, a list that is the same costs the fewest requests that the forge can
+	// answer it with: unchanged is true then and the list nil. One that is not
+	// listed any more may have moved between two pages: ask Pull what became of it.
+	Pulls(ctx context.Context, after Cursor) (list []PullRequest, next Cursor, unchanged bool, err error)
+	// Pull reads one pull request, open or not.
+	Pull(ctx context.Context, number int64) (PullRequest, error)
+	// Comments lists the comments of a pull request that were made or edited at or
+	// after a time, the oldest first. The zero time asks for all, of which at most
+	// 1,000 come.
+	Comments(ctx context.Context, number int64, since time.Time) ([]Comment, error)
+	// CommentsSince is Comments for all pull requests at once. Asked again for the
+	// same time, it costs one request where nothing was said.
+	CommentsSince(ctx context.Context, since time.Time) ([]Comment, error)
+	// Permission is what a user may do now, None for who is not known.
+	Permission(ctx context.Context, user string) (Level, error)
+	// React marks a comment. Where the forge lacks the mark, nothing happens.
+	React(ctx context.Context, number, comment int64, r Reaction) error
+	// Reply writes a comment.
+	Reply(ctx context.Context, number int64, body string) error
+	// HeadRef is the ref to fetch that holds a pull request's head.
+	HeadRef(number int64) string
+	// Self is the login that the token is of. It is read once.
+	Self(ctx context.Context) (string, error)
+}
