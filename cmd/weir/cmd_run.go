@@ -22,10 +22,14 @@ The address of the page is printed first; everything else goes to the log on
 standard error. SIGTERM or Ctrl-C finishes the call to AWS that is under way, starts
 no other, and leaves no commit status pending; a second one ends at once. SIGHUP or
 a change of the file reloads the configuration; one with a fault is refused as a
-whole, and the old one stays.`
+whole, and the old one stays.
+
+A service manager that has set NOTIFY_SOCKET, such as systemd with Type=notify, is
+told when every target had its first pass, and where it set WATCHDOG_USEC, that the
+loop shows signs of life.`
 
 func runCommand(s surroundings) *cobra.Command {
-	var file string
+	var file, profile string
 	var logs logFlags
 	c := &cobra.Command{
 		Use:     "run --config FILE [flags]",
@@ -55,11 +59,19 @@ func runCommand(s surroundings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if profile != "" {
+				stop, err := profileServer(c.Context(), profile, log)
+				if err != nil {
+					return errors.Join(err, a.Stop(c.Context()))
+				}
+				defer stop()
+			}
 			fmt.Fprintln(s.stdout, a.PageURL())
 			return a.Run(c.Context())
 		},
 	}
 	c.Flags().StringVar(&file, "config", "", "configuration file")
+	c.Flags().StringVar(&profile, "profile-listen", "", "serve Go's profiles at this `ADDRESS` of the loopback interface, such as 127.0.0.1:6060 (default: nowhere)")
 	logs.add(c)
 	return c
 }

@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 //	expand FILE                put the environment's values for $NAME in the file
 //	signal NAME DAEMON         send a signal to the process in DAEMON.pid
 //	await SECONDS REGEXP FILE|URL   wait until the text matches
+//	notify FILE               be the service manager that is told, and write that to FILE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -48,7 +49,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               func(e *testscript.Env) error { return setupScript(t, e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal,
+			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify,
 		},
 	})
 }

@@ -14,6 +14,7 @@
 //	configuration   watches the file and reloads
 //	notifications   sends events to receivers, only where notify names some
 //	history         writes events and passes to the state directory
+//	service manager tells it that weir is ready and alive, only where one listens
 //
 // On a reload the loop stops between two calls, what changed is swapped, and the
 // loop starts again.
@@ -42,6 +43,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/history"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -92,6 +94,7 @@ type App struct {
 	db       *state.DB
 	key      []byte
 	tracing  *telemetry.Tracing
+	manager  systemd.Manager
 	listener net.Listener
 	emulator *embedded.Server
 	board    *status.Board
@@ -163,6 +166,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop("tracing", tracingShare, a.tracing.Close)
+	if a.manager, err = systemd.Open(o.Getenv); err != nil {
+		return err
+	}
 	a.book = control.NewBook(a.db, time.Now)
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
@@ -281,6 +287,9 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("loop", loopShare, func(ctx context.Context) error { return loop.halt(ctx) })
 	a.startLoop(ctx, loop)
 	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, loop) }))
+	if a.manager.Listens() {
+		a.onStop("service manager", 0, a.spawn(ctx, "service manager", a.supervise))
+	}
 	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
 }
 
@@ -371,6 +380,7 @@ func (a *App) Run(ctx context.Context) error {
 	case failure = <-a.fatal:
 		a.log.Error("weir stops", "error", failure)
 	}
+	a.tellManager(systemd.Stopping)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	return errors.Join(failure, a.Stop(stop))

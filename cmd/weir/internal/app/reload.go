@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -44,6 +45,8 @@ func (a *App) configChanged() {
 // reload puts a new configuration in the place of the old one. One that has a
 // fault, or that changes what only a restart can change, is refused as a whole.
 func (a *App) reload(ctx context.Context, loop *running) {
+	a.tellManager(systemd.Reloading)
+	defer a.tellManager(systemd.Ready)
 	c, err := a.o.Load()
 	if err == nil {
 		err = a.swap(context.WithoutCancel(ctx), c, loop)
