@@ -1,6 +1,6 @@
-// Package forge takes in what forges say by webhook. Nothing of it is believed:
-// a delivery is a hint that a source may have moved, and the source is then read
-// anew. It needs no forge's SDK and makes no request.
+// Package forge takes in what forges say. Of a webhook nothing is believed: a
+// delivery is a hint that a source or a pull request may have changed, and it is
+// then read anew, a source by Git and a pull request by a Client.
 package forge
 
 import (

@@ -5,6 +5,7 @@
 package forgehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type Options struct {
 	Token Token
 	// Transport is http.DefaultTransport if nil.
 	Transport http.RoundTripper
+	// AnswerLimit bounds what is read of one answer, in bytes. 8 MiB if zero, which
+	// is far more than a page of a listing of short things.
+	AnswerLimit int64
 }
 
 // NewClient returns a client for one forge. It follows redirects (a renamed
@@ -44,7 +48,7 @@ func NewClient(o Options) *http.Client {
 		rt = http.DefaultTransport
 	}
 	return &http.Client{
-		Transport: &transport{base: rt, host: o.Base.Host, scheme: o.Scheme, token: o.Token},
+		Transport: &transport{base: rt, host: o.Base.Host, scheme: o.Scheme, token: o.Token, limit: cmp.Or(o.AnswerLimit, answerLimit)},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			first := via[0]
 			if len(via) > 3 || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme || req.Method != first.Method {
@@ -55,8 +59,6 @@ func NewClient(o Options) *http.Client {
 	}
 }
 
-// answerLimit bounds what is read of one answer, in bytes; a page of a listing is
-// far smaller.
 const answerLimit = 8 << 20
 
 // transport adds the token to each request to the forge's own host.
@@ -65,6 +67,7 @@ type transport struct {
 	host   string
 	scheme string
 	token  Token
+	limit  int64
 	quota  quota
 }
 
@@ -93,7 +96,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(resp.Body, answerLimit), resp.Body}
+	}{io.LimitReader(resp.Body, t.limit), resp.Body}
 	return resp, nil
 }
 

@@ -1,0 +1,100 @@
+package forge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+// ClientOptions names a repository on a forge.
+type ClientOptions struct {
+	// Kind is GitHub, GitLab or Gitea.
+	Kind Kind
+	// URL is the forge's address, such as https://git.example.com. For GitHub,
+	// empty means github.com.
+	URL string
+	// Repository is owner/name; on GitLab, the project's path with all groups.
+	Repository string
+	Token      forgehttp.Token
+	// Transport is http.DefaultTransport if nil.
+	Transport http.RoundTripper
+}
+
+// New returns a client of one repository. What its token needs, beside what
+// commit statuses need:
+//
+//	GitHub   Pull requests: read and write (fine-grained, App), or the scope repo (classic)
+//	GitLab   the scope api, and the role Developer
+//	Gitea    the scopes read:repository, write:issue and read:user; to tell what
+//	         others may do, its user must be an administrator of the repository
+func New(o ClientOptions) (Client, error) {
+	parts := strings.Split(o.Repository, "/")
+	if len(parts) < 2 || slices.ContainsFunc(parts, func(p string) bool { return p == "" || p == "." || p == ".." }) {
+		return nil, fmt.Errorf("read repository %q: want owner/name", forgehttp.Quote(o.Repository))
+	}
+	if o.Kind != GitLab && len(parts) != 2 {
+		return nil, fmt.Errorf("read repository %q: want owner/name", forgehttp.Quote(o.Repository))
+	}
+	address := strings.TrimSuffix(o.URL, "/")
+	if o.Kind == GitHub && (address == "" || strings.EqualFold(address, "https://github.com")) {
+		base := &url.URL{Scheme: "https", Host: "api.github.com"}
+		return newGitHub(base, base, o), nil
+	}
+	base, err := forgehttp.ParseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	base.RawQuery, base.Fragment = "", ""
+	switch o.Kind {
+	case GitHub:
+		return newGitHub(base.JoinPath("api", "v3"), base, o), nil
+	case GitLab:
+		return newGitLab(base, o), nil
+	case Gitea:
+		return newGitea(base, o), nil
+	default:
+		return nil, errors.New("open forge " + string(o.Kind) + ": it has no pull requests that weir can read; use github, gitlab or gitea")
+	}
+}
+
+// maxCommentBody bounds what is kept of a comment, in bytes: a command is in its first line.
+const maxCommentBody = 64 << 10
+
+func clipBody(s string) string {
+	if len(s) <= maxCommentBody {
+		return s
+	}
+	end := maxCommentBody
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strings.Clone(s[:end])
+}
+
+// inOrder sorts comments, the oldest first, and leaves out what came twice or was
+// not touched since. Forges count whole seconds.
+func inOrder(list []Comment, since time.Time) []Comment {
+	since = since.Truncate(time.Second)
+	list = slices.DeleteFunc(list, func(c Comment) bool { return c.UpdatedAt.Before(since) })
+	slices.SortFunc(list, func(a, b Comment) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	return slices.CompactFunc(list, func(a, b Comment) bool { return a.ID == b.ID })
+}
+
+// plausible reports whether a text may be a user's login, and nothing else in a path.
+func plausible(user string) bool {
+	return user != "" && len(user) <= 255 && user != "." && user != ".." && !strings.ContainsAny(user, "/\\?#%")
+}
+
+// onceTold keeps an answer that was asked for under the same name last.
+type onceTold[T any] struct {
+	name, etag string
+	value      T
+}

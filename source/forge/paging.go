@@ -1,0 +1,150 @@
+package forge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxItems bounds what is read of one list.
+const maxItems = 1000
+
+// more reports whether a forge says that there is another page. Its address is not
+// used: the next page's number is known.
+func more(h http.Header) bool {
+	if h.Get("X-Next-Page") != "" { // GitLab's
+		return true
+	}
+	return slices.ContainsFunc(h.Values("Link"), func(v string) bool { return strings.Contains(v, `rel="next"`) })
+}
+
+// total is how many items all pages have together, -1 if the forge does not say.
+func total(h http.Header) int {
+	for _, name := range []string{"X-Total-Count", "X-Total"} { // Gitea's, GitLab's
+		if n, err := strconv.Atoi(h.Get(name)); err == nil && n >= 0 {
+			return n
+		}
+	}
+	return -1
+}
+
+// pullPager reads one page of the open pull requests, those that changed last first.
+type pullPager interface {
+	// of names the list, so that one list's cursor is not another's.
+	of() string
+	pageSize() int
+	pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error)
+}
+
+// pageMark is what a page was when it was read last.
+type pageMark struct {
+	ETag  string `json:"e,omitempty"`
+	Sum   string `json:"s"`
+	More  bool   `json:"m,omitempty"`
+	Total int    `json:"t"`
+}
+
+// mark is a Cursor's content.
+type mark struct {
+	Of    string     `json:"of"`
+	Pages []pageMark `json:"p"`
+}
+
+func readCursor(c Cursor, of string) mark {
+	var m mark
+	if json.Unmarshal([]byte(c), &m) != nil || m.Of != of || len(m.Pages) > maxItems {
+		return mark{Of: of}
+	}
+	return m
+}
+
+func (m mark) cursor() Cursor {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "" // it reads everything
+	}
+	return Cursor(text)
+}
+
+func markOf(list []PullRequest, a answer) pageMark {
+	text, err := json.Marshal(list)
+	if err != nil {
+		text = nil // its sum equals none
+	}
+	sum := sha256.Sum256(text)
+	return pageMark{ETag: a.etag, Sum: hex.EncodeToString(sum[:12]), More: a.more, Total: a.total}
+}
+
+// listPulls lists all open pull requests, or finds that they are the same as at the
+// cursor.
+func listPulls(ctx context.Context, p pullPager, after Cursor) (list []PullRequest, next Cursor, unchanged bool, err error) {
+	was := readCursor(after, p.of())
+	now, first, unchanged, err := sweep(ctx, p, was)
+	if err != nil || unchanged {
+		return nil, now.cursor(), unchanged && err == nil, err
+	}
+	now = mark{Of: was.Of}
+	seen := map[int64]bool{}
+	for page := 1; page <= (maxItems+p.pageSize()-1)/p.pageSize(); page++ {
+		got, a := first.list, first.answer
+		if page > 1 || !first.read {
+			if got, a, err = p.pullPage(ctx, page, ""); err != nil {
+				return nil, after, false, err
+			}
+		}
+		now.Pages = append(now.Pages, markOf(got, a))
+		for _, pr := range got {
+			if !seen[pr.Number] { // what changed meanwhile moved to another page
+				seen[pr.Number] = true
+				list = append(list, pr)
+			}
+		}
+		if !a.more || len(got) == 0 {
+			break
+		}
+	}
+	return list[:min(len(list), maxItems)], now.cursor(), false, nil
+}
+
+type pullPage struct {
+	read   bool
+	list   []PullRequest
+	answer answer
+}
+
+// sweep asks whether the pages are what they were. As the pull requests that
+// changed last come first, the first page and the total tell of every change. A
+// forge that answers that a page is the same does not say the total; then each page
+// is asked for, which is no more than a question. first is the first page where it
+// was read.
+func sweep(ctx context.Context, p pullPager, was mark) (now mark, first pullPage, unchanged bool, err error) {
+	now = mark{Of: was.Of}
+	for i, w := range was.Pages {
+		list, a, err := p.pullPage(ctx, i+1, w.ETag)
+		if err != nil {
+			return was, first, false, err
+		}
+		if a.same {
+			now.Pages = append(now.Pages, w)
+			continue
+		}
+		m := markOf(list, a)
+		if i == 0 {
+			first = pullPage{true, list, a}
+		}
+		if m.Sum != w.Sum || m.More != w.More || m.Total != w.Total {
+			return was, first, false, nil
+		}
+		now.Pages = append(now.Pages, m)
+		if m.Total >= 0 && i == 0 {
+			now.Pages = append(now.Pages, was.Pages[1:]...)
+			break
+		}
+	}
+	return now, first, len(was.Pages) > 0, nil
+}
