@@ -50,7 +50,7 @@ func adoptCommand(s surroundings) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.addReading(c, s)
-	outputFlag(c, &output, outputText, outputJSON)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.Flags().StringVar(&from, "from", "", "take over what the weir instance of this name owns, too")
 	c.Flags().StringArrayVar(&pools, "pool", nil, "adopt this pool only, NAME or NAMESPACE/NAME; may be repeated (default: all)")
 	c.Flags().BoolVar(&yes, "yes", false, "do it without asking")
@@ -146,7 +146,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 		if n == 0 {
 			return withCode(code)
 		}
-		if output == outputJSON || !s.confirm(fmt.Sprintf("Change the tags of %s?", show.Count(n, "resource"))) {
+		if output != outputText || !s.confirm(fmt.Sprintf("Change the tags of %s?", show.Count(n, "resource"))) {
 			fmt.Fprintln(s.stderr, "weir: nothing was changed: add --yes to adopt what is shown")
 			return withCode(gravest(code, exitRefused))
 		}
@@ -206,8 +206,8 @@ func nothingToAdopt(s surroundings, r *plan.Report) {
 }
 
 func printAdoption(s surroundings, output string, reports []*plan.Report) error {
-	if output == outputJSON {
-		return show.PlansJSON(s.stdout, reports)
+	if output != outputText {
+		return s.value(output, show.Plans(reports))
 	}
 	p := s.printer(s.stdout)
 	for _, r := range reports {
@@ -221,8 +221,8 @@ func printAdoption(s surroundings, output string, reports []*plan.Report) error 
 }
 
 func printAdopted(s surroundings, output string, applied []show.Applied) error {
-	if output == outputJSON {
-		return show.AppliedJSON(s.stdout, applied)
+	if output != outputText {
+		return printApplied(s, output, applied)
 	}
 	p := s.printer(s.stdout)
 	for _, a := range applied {

@@ -43,7 +43,7 @@ func applyCommand(s surroundings) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.add(c, s)
-	outputFlag(c, &output, outputText, outputJSON, outputMarkdown)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&wait, "wait", false, "make passes until everything has converged")
 	c.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -75,8 +75,12 @@ func applyCommand(s surroundings) *cobra.Command {
 
 func printApplied(s surroundings, output string, applied []show.Applied) error {
 	switch output {
-	case outputJSON:
-		return show.AppliedJSON(s.stdout, applied)
+	case outputJSON, outputYAML:
+		v, err := show.Applies(applied)
+		if err != nil {
+			return err
+		}
+		return s.value(output, v)
 	case outputMarkdown:
 		return show.AppliedMarkdown(s.stdout, applied)
 	}

@@ -45,7 +45,7 @@ func explainCommand(s surroundings) *cobra.Command {
 		Args: cobra.RangeArgs(1, 3),
 	}
 	vars.add(c)
-	outputFlag(c, &output, outputText, outputJSON)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.ValidArgsFunction = completeExplain(s, &vars)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
@@ -73,8 +73,8 @@ func explainCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		switch {
-		case output == outputJSON:
-			return show.ExplainJSON(s.stdout, pool.Key, out)
+		case output != outputText:
+			return s.value(output, show.Explanation(pool.Key, out))
 		case len(args) == 2:
 			return s.printer(s.stdout).Fields(out)
 		default:
@@ -94,8 +94,8 @@ func explainCode(s surroundings, code, output string) error {
 		}
 		return usage(meant(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in render/diag/DIAGNOSTICS.md"), "there is no code %q", code)
 	}
-	if output == outputJSON {
-		return show.JSON(s.stdout, struct {
+	if output != outputText {
+		return s.value(output, struct {
 			Schema     string          `json:"schema"`
 			Code       string          `json:"code"`
 			Severities []diag.Severity `json:"severities"`

@@ -14,7 +14,6 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/history"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/status"
 )
@@ -55,7 +54,7 @@ func historyCommand(s surroundings) *cobra.Command {
 	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")
 	c.Flags().IntVar(&flags.limit, "limit", status.DefaultLimit, fmt.Sprintf("how many at most, up to %d", status.MaxLimit))
 	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes in place of events")
-	outputFlag(c, &output, outputText, outputJSON)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	complete(c, "kind", func(string) []string { return status.EventKinds() })
 	c.ValidArgsFunction = completeTargets(s, &flags.config)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -65,15 +64,15 @@ func historyCommand(s surroundings) *cobra.Command {
 		}
 		if flags.passes {
 			list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/history", (*history.Archive).Runs, func(a status.PassList) []status.Run { return a.Passes })
-			if err != nil || output == outputJSON {
-				return errors.Join(err, printed(s, err, status.PassList{Passes: list}))
+			if err != nil || output != outputText {
+				return errors.Join(err, printed(s, output, err, status.PassList{Passes: list}))
 			}
 			s.printer(s.stdout).Passes(list)
 			return nil
 		}
 		list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/events", (*history.Archive).Events, func(a status.EventList) []status.Event { return a.Events })
-		if err != nil || output == outputJSON {
-			return errors.Join(err, printed(s, err, status.EventList{Events: list}))
+		if err != nil || output != outputText {
+			return errors.Join(err, printed(s, output, err, status.EventList{Events: list}))
 		}
 		s.printer(s.stdout).Events(list)
 		return nil
@@ -81,12 +80,12 @@ func historyCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// printed prints v as JSON unless something went wrong before.
-func printed(s surroundings, before error, v any) error {
+// printed prints v as JSON or YAML unless something went wrong before.
+func printed(s surroundings, output string, before error, v any) error {
 	if before != nil {
 		return nil
 	}
-	return show.JSON(s.stdout, v)
+	return s.value(output, v)
 }
 
 // filter checks the flags.

@@ -32,7 +32,7 @@ func planCommand(s surroundings) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.add(c, s)
-	outputFlag(c, &output, outputText, outputJSON, outputMarkdown)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 if the plan has changes")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		w, err := flags.open(c, s, args, s.quiet())
@@ -45,8 +45,8 @@ func planCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		switch output {
-		case outputJSON:
-			err = show.PlansJSON(s.stdout, reports)
+		case outputJSON, outputYAML:
+			err = s.value(output, show.Plans(reports))
 		case outputMarkdown:
 			err = show.PlansMarkdown(s.stdout, reports)
 		default:

@@ -35,7 +35,7 @@ func statusCommand(s surroundings) *cobra.Command {
 	}
 	flags.addReading(c, s)
 	c.Flags().StringVar(&address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
-	outputFlag(c, &output, outputText, outputJSON)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		found, err := readStanding(c, s, &flags, address, args)
 		if err != nil {
@@ -47,8 +47,8 @@ func statusCommand(s surroundings) *cobra.Command {
 			fmt.Fprintf(s.stderr, "target %s:\n", show.Clean(f.target))
 			s.printer(s.stderr).Diagnostics(f.diagnostics)
 		}
-		if output == outputJSON {
-			return errors.Join(show.PoolsJSON(s.stdout, found.Pools, found.LaunchConfigs), withCode(code))
+		if output != outputText {
+			return errors.Join(s.value(output, show.Standing(found.Pools, found.LaunchConfigs)), withCode(code))
 		}
 		s.printer(s.stdout).Pools(found.Pools)
 		s.printer(s.stdout).LaunchConfigs(found.LaunchConfigs)

@@ -64,7 +64,7 @@ func validateCommand(s surroundings) *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 	}
 	vars.add(c)
-	outputFlag(c, &output, outputText, outputJSON, outputSARIF, outputGitHub)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputSARIF, outputGitHub)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the kinds that weir passes over")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		values, err := vars.read(s)
@@ -77,8 +77,8 @@ func validateCommand(s surroundings) *cobra.Command {
 		}
 		v := summed(paths)
 		switch output {
-		case outputJSON:
-			err = show.JSON(s.stdout, v)
+		case outputJSON, outputYAML:
+			err = s.value(output, v)
 		case outputSARIF:
 			err = show.SARIF(s.stdout, buildOf().Version, findings(paths, true))
 		case outputGitHub:

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 )
 
 // build says what this binary was made from.
@@ -51,8 +50,8 @@ func versionCommand(s surroundings) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := buildOf()
-			if output == outputJSON {
-				return show.JSON(s.stdout, b)
+			if output != outputText {
+				return s.value(output, b)
 			}
 			line := "weir " + b.Version
 			if b.Commit != "" {
@@ -62,6 +61,6 @@ func versionCommand(s surroundings) *cobra.Command {
 			return nil
 		},
 	}
-	outputFlag(c, &output, outputText, outputJSON)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	return c
 }

@@ -30,7 +30,7 @@ type commandFlags struct {
 func (f *commandFlags) add(c *cobra.Command, s surroundings) {
 	c.Flags().StringVar(&f.config, "config", "", "configuration file of the daemon")
 	c.Flags().StringVar(&f.address, "address", "", "address of the daemon (default: http://"+config.DefaultListen+")")
-	outputFlag(c, &f.output, outputText, outputJSON)
+	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
 	c.ValidArgsFunction = completeTargets(s, &f.config)
 }
 
@@ -158,15 +158,13 @@ func post(ctx context.Context, address, path string, r control.Request) (control
 	return out, nil
 }
 
-// tell prints an answer as JSON, or in words.
+// tell prints an answer as JSON or YAML, or in words.
 func (f *commandFlags) tell(s surroundings, out control.Answer, words func()) error {
-	if f.output != outputJSON {
+	if f.output == outputText {
 		words()
 		return nil
 	}
-	enc := json.NewEncoder(s.stdout)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return s.value(f.output, out)
 }
 
 // named is a target or a pool in words.

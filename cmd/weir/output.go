@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 )
 
 // The forms of output.
@@ -52,6 +55,26 @@ func outputFlag(c *cobra.Command, value *string, forms ...string) {
 	*value = forms[0]
 	c.Flags().VarP(choice{value, forms}, "output", "o", "form of the output")
 	complete(c, "output", func(string) []string { return forms })
+}
+
+// value prints v as JSON, or as YAML made from that JSON. Secrets are taken out
+// before, where each text still is in one piece.
+func (s surroundings) value(form string, v any) error {
+	var b bytes.Buffer
+	if err := show.JSON(&b, v); err != nil {
+		return err
+	}
+	text := []byte(s.secrets.Redact(b.String()))
+	if form == outputYAML {
+		var err error
+		if text, err = show.YAML(text); err != nil {
+			return err
+		}
+	}
+	if _, err := s.stdout.Write(text); err != nil {
+		return fmt.Errorf("print result: %w", err)
+	}
+	return nil
 }
 
 // complete offers words for a flag's value.

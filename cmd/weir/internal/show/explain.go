@@ -2,7 +2,6 @@ package show
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -33,8 +32,8 @@ type manifestJSON struct {
 	Field  string `json:"field"`
 }
 
-// ExplainJSON prints fields as weir.dev/explain/v1.
-func ExplainJSON(w io.Writer, pool intent.Key, fields []Explained) error {
+// Explanation is fields as weir.dev/explain/v1.
+func Explanation(pool intent.Key, fields []Explained) any {
 	out := make([]explainedJSON, 0, len(fields))
 	for _, f := range fields {
 		j := explainedJSON{Field: f.Path.String(), Value: f.Value, Source: f.Source, Note: f.Note, Chain: f.Chain}
@@ -46,11 +45,11 @@ func ExplainJSON(w io.Writer, pool intent.Key, fields []Explained) error {
 		}
 		out = append(out, j)
 	}
-	return JSON(w, struct {
+	return struct {
 		Schema string          `json:"schema"`
 		Pool   string          `json:"pool"`
 		Fields []explainedJSON `json:"fields"`
-	}{"weir.dev/explain/v1", pool.String(), out})
+	}{"weir.dev/explain/v1", pool.String(), out}
 }
 
 // Fields prints a line for each field: its name, its value and its source.

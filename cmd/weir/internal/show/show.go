@@ -148,17 +148,16 @@ type plansJSON struct {
 	Plans  []*plan.Plan `json:"plans"`
 }
 
-// PlansJSON prints one target's plan as weir.dev/plan/v1, and several as
-// weir.dev/plans/v1.
-func PlansJSON(w io.Writer, reports []*plan.Report) error {
+// Plans is one target's plan as weir.dev/plan/v1, or several as weir.dev/plans/v1.
+func Plans(reports []*plan.Report) any {
 	plans := make([]*plan.Plan, len(reports))
 	for i, r := range reports {
 		plans[i] = PlanOf(r)
 	}
 	if len(plans) == 1 {
-		return JSON(w, plans[0])
+		return plans[0]
 	}
-	return JSON(w, plansJSON{Schema: "weir.dev/plans/v1", Plans: plans})
+	return plansJSON{Schema: "weir.dev/plans/v1", Plans: plans}
 }
 
 // Applied is what an apply did to one target, over all its passes.
@@ -175,22 +174,22 @@ type appliesJSON struct {
 	Applies []json.RawMessage `json:"applies"`
 }
 
-// AppliedJSON prints one target as weir.dev/apply/v1: the members of
-// weir.dev/plan/v1 as the first pass had them, with outcomes, pools and
-// converged beside them. Several are printed as weir.dev/applies/v1.
-func AppliedJSON(w io.Writer, targets []Applied) error {
+// Applies is one target as weir.dev/apply/v1: the members of weir.dev/plan/v1 as
+// the first pass had them, with outcomes, pools and converged beside them; or
+// several as weir.dev/applies/v1.
+func Applies(targets []Applied) (any, error) {
 	var all []json.RawMessage
 	for _, a := range targets {
 		one, err := a.marshal()
 		if err != nil {
-			return fmt.Errorf("print JSON: %w", err)
+			return nil, fmt.Errorf("print JSON: %w", err)
 		}
 		all = append(all, one)
 	}
 	if len(all) == 1 {
-		return JSON(w, all[0])
+		return all[0], nil
 	}
-	return JSON(w, appliesJSON{Schema: "weir.dev/applies/v1", Applies: all})
+	return appliesJSON{Schema: "weir.dev/applies/v1", Applies: all}, nil
 }
 
 func (a Applied) marshal() (json.RawMessage, error) {
@@ -225,10 +224,10 @@ func listed[T any](list []T) []T {
 	return list
 }
 
-// PoolsJSON prints what the API answers at /api/v1/pools.
-func PoolsJSON(w io.Writer, pools []plan.PoolStatus, configs []plan.LaunchConfigStatus) error {
-	return JSON(w, struct {
+// Standing is what the API answers at /api/v1/pools.
+func Standing(pools []plan.PoolStatus, configs []plan.LaunchConfigStatus) any {
+	return struct {
 		Pools         []plan.PoolStatus         `json:"pools"`
 		LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
-	}{listed(pools), listed(configs)})
+	}{listed(pools), listed(configs)}
 }

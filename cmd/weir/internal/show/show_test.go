@@ -107,12 +107,12 @@ func TestPlanText(t *testing.T) {
 
 func TestPlanJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := PlansJSON(&b, []*plan.Report{changing()}); err != nil {
+	if err := JSON(&b, Plans([]*plan.Report{changing()})); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "plan.json", b.String())
 	b.Reset()
-	if err := PlansJSON(&b, []*plan.Report{changing(), broken()}); err != nil {
+	if err := JSON(&b, Plans([]*plan.Report{changing(), broken()})); err != nil {
 		t.Fatal(err)
 	}
 	var several struct {
@@ -179,7 +179,11 @@ func TestApplied(t *testing.T) {
 	}
 	golden(t, "applied.md", b.String())
 	b.Reset()
-	if err := AppliedJSON(&b, applied()[:1]); err != nil {
+	value, err := Applies(applied()[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := JSON(&b, value); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "applied.json", b.String())
