@@ -12,13 +12,17 @@ ENDPOINT ?=
 # Loops over faults and drifts, call by call: one process at a time, and minutes
 # under the race detector. make test runs them.
 LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedOrReported
+# Everything in a release is of this time, so that it can be built again.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
+RELEASE  := ./deploy/release -version "$(VERSION)" -commit "$(COMMIT)" -epoch "$(SOURCE_DATE_EPOCH)"
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test soak race lint fuzz cover bench contract oracle clean
+.PHONY: help run build test soak race lint fuzz cover bench contract oracle release release-check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build ## the main job on this machine: embedded AWS, a Git repository, the daemon and its page
 	@$(BIN) demo
@@ -60,6 +64,16 @@ contract: ## the contract suite against ENDPOINT=http://…, or against moto ser
 
 oracle: ## weir's types and rules against Cluster API's and CAPA's, in a module of its own
 	cd render/oracle && $(GO) test -mod=mod -vet=off -timeout 30m ./...
+
+release: ## archives, bills of materials and checksums of PLATFORMS in dist
+	$(GO) run $(RELEASE) -platforms "$(PLATFORMS)"
+
+release-check: ## a release of the last commit for this platform, built in two places, is the same
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	for place in one two/deeper; do mkdir -p "$$tmp/$$place"; git archive HEAD | tar -x -C "$$tmp/$$place"; \
+	  (cd "$$tmp/$$place" && $(GO) run $(RELEASE) -platforms "$$($(GO) env GOOS)/$$($(GO) env GOARCH)"); done; \
+	cmp "$$tmp/one/dist/SHA256SUMS" "$$tmp/two/deeper/dist/SHA256SUMS"; \
+	cd "$$tmp/one/dist" && sha256sum -c SHA256SUMS
 
 clean: ## remove what the targets above made
 	rm -rf bin dist coverage.txt
