@@ -5,6 +5,7 @@ package sourcetest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -104,6 +105,25 @@ func (r *Repo) URL() string { return r.base() + "/" + filepath.Base(r.dir) }
 func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
 	return r.run(r.dir, nil, args...)
+}
+
+// GitInput is Git with something to read.
+func (r *Repo) GitInput(stdin []byte, args ...string) string {
+	r.t.Helper()
+	return r.run(r.dir, stdin, args...)
+}
+
+// Try runs git in the repository, and gives its output and exit code.
+func (r *Repo) Try(args ...string) (string, int) {
+	r.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = r.dir, r.env()
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		r.t.Fatalf("git %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
 }
 
 // GitIn runs git in another directory, such as a clone or a worktree.
