@@ -1,0 +1,179 @@
+package forge
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Verb is what a comment asks for.
+type Verb string
+
+// Verbs.
+const (
+	Plan    Verb = "plan"
+	Approve Verb = "approve"
+	Help    Verb = "help"
+	// Unknown is a command that there is not, or that is not written as it should be.
+	Unknown Verb = "unknown"
+)
+
+// Command is what a comment tells weir to do.
+type Command struct {
+	Name Verb
+	// Digest is of the plan that is approved, or its beginning: 8 to 64 hex digits
+	// in lower case. "" approves what was shown last.
+	Digest string
+	// Text is what was written where Name is Unknown, at most 60 characters of it,
+	// without any that mean something in Markdown.
+	Text string
+}
+
+const (
+	leastDigest, mostDigest = 8, 64
+	// maxWords bounds a line that is taken for a command: prose is longer.
+	maxWords    = 3
+	commandText = 60
+)
+
+// ParseCommand reads the command in a comment. It must be alone on the first line
+// that has text: "weir plan", "weir approve", "weir approve DIGEST" or "weir help", in
+// any case. What is quoted, is code or is an HTML comment is passed over, so that an
+// answer below a quotation works and what was said by others does not. A line of
+// two or three words that begins with "weir" and is none of these is Unknown; anything
+// else is no command, and false.
+func ParseCommand(body string) (Command, bool) {
+	line := firstSaid(body)
+	words := strings.Fields(line)
+	if len(words) < 2 || len(words) > maxWords || lower(words[0]) != "weir" {
+		return Command{}, false
+	}
+	verb, arguments := lower(words[1]), words[2:]
+	switch {
+	case verb == string(Plan) && len(arguments) == 0:
+		return Command{Name: Plan}, true
+	case verb == string(Help) && len(arguments) == 0:
+		return Command{Name: Help}, true
+	case verb == string(Approve) && len(arguments) == 0:
+		return Command{Name: Approve}, true
+	case verb == string(Approve) && isDigest(lower(arguments[0])):
+		return Command{Name: Approve, Digest: lower(arguments[0])}, true
+	default:
+		return Command{Name: Unknown, Text: harmless(strings.Join(words[1:], " "))}, true
+	}
+}
+
+// lower changes ASCII only: no other letter may become one of a command.
+func lower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+func isDigest(s string) bool {
+	return len(s) >= leastDigest && len(s) <= mostDigest && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// harmless keeps what can be said again in any Markdown without marking, naming or
+// linking anything.
+func harmless(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return -1
+	}, s)
+	return strings.TrimSpace(s[:min(len(s), commandText)])
+}
+
+// firstSaid is the first line with text that is neither quoted nor code nor in an
+// HTML comment. A line that holds a comment and something else is returned as it
+// is, and is no command.
+// The rules are CommonMark's: https://spec.commonmark.org/0.31.2/
+func firstSaid(body string) string {
+	var fence string // that is open
+	comment, quote := false, false
+	for line := range strings.Lines(strings.ReplaceAll(body, "\r\n", "\n")) {
+		line = strings.TrimRight(line, "\r\n")
+		text := strings.TrimSpace(line)
+		switch {
+		case comment:
+			_, after, closed := strings.Cut(line, "-->")
+			comment = !closed
+			if rest := strings.TrimSpace(after); closed && rest != "" {
+				return line
+			}
+		case fence != "":
+			if marker := fenceOf(line); strings.HasPrefix(marker, fence) && marker == text {
+				fence = ""
+			}
+		case text == "":
+			quote = false
+		case strings.HasPrefix(text, ">"):
+			quote = true
+		case fenceOf(line) != "":
+			fence, quote = fenceOf(line), false
+		case quote:
+			// A paragraph that is quoted goes on without the sign.
+		case strings.HasPrefix(text, "<!--"):
+			rest, open := withoutComments(text)
+			if rest != "" {
+				return line
+			}
+			comment = open
+		case indent(line) >= 4:
+			// Code.
+		default:
+			return line
+		}
+	}
+	return ""
+}
+
+// withoutComments is what is left of a line without HTML comments, and whether one
+// of them stays open.
+func withoutComments(line string) (rest string, open bool) {
+	for {
+		before, after, found := strings.Cut(line, "<!--")
+		rest += before
+		if !found {
+			return strings.TrimSpace(rest), false
+		}
+		_, line, found = strings.Cut(after, "-->")
+		if !found {
+			return strings.TrimSpace(rest), true
+		}
+	}
+}
+
+// indent counts a line's leading columns.
+func indent(line string) int {
+	n := 0
+	for _, r := range line {
+		switch r {
+		case ' ':
+			n++
+		case '\t':
+			n += 4 - n%4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// fenceOf is the run of marks with which a line opens code, "" if it does not.
+func fenceOf(line string) string {
+	text := strings.TrimLeft(line, " ")
+	if indent(line) >= 4 || text == "" || text[0] != '`' && text[0] != '~' {
+		return ""
+	}
+	n := len(text) - len(strings.TrimLeft(text, text[:1]))
+	if n < 3 || text[0] == '`' && strings.Contains(text[n:], "`") {
+		return ""
+	}
+	return text[:n]
+}
