@@ -3,12 +3,13 @@ package status
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // oneLine makes a text fit for a single line: valid UTF-8, no control or
@@ -82,11 +83,6 @@ func short(sha string) string {
 }
 
 // count prints "1 pool" or "3 pools".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func count(n int, noun string) string { return wording.Count(n, noun) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Applied prints what an apply did to one target.
@@ -75,7 +76,7 @@ func (p Printer) outcome(o plan.Outcome) {
 			text += ": " + Clean(o.Err.Error())
 		}
 	case plan.Held:
-		text += p.paint(yellow, "held: "+heldWords(o.Step))
+		text += p.paint(yellow, "held: "+wording.Held(o.Step))
 	case plan.Skipped:
 		text += "waits for a later pass"
 	default:

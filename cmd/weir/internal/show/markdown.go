@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // PlansMarkdown prints plans for a comment or a job summary.
@@ -24,22 +25,22 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 	p := PlanOf(r)
 	heading(b, r)
 	for _, s := range p.Steps {
-		mark, _ := sign(s.Verb)
-		fmt.Fprintf(b, "- `%s` **%s** %s %s", mark, s.Verb, s.Resource, code(s.Name))
+		mark := wording.Mark(s.Verb)
+		fmt.Fprintf(b, "- `%s` **%s** %s %s", mark, s.Verb, s.Resource, wording.Code(s.Name))
 		if s.Reason != "" {
-			fmt.Fprintf(b, ": %s", escape(s.Reason))
+			fmt.Fprintf(b, ": %s", wording.Escape(s.Reason))
 		}
 		if s.Disruptive && s.Instances > 0 {
 			fmt.Fprintf(b, " (%s)", Count(s.Instances, "instance"))
 		}
 		if s.Held != "" {
-			fmt.Fprintf(b, " **held: %s**", escape(heldWords(s)))
+			fmt.Fprintf(b, " **held: %s**", wording.Escape(wording.Held(s)))
 		}
 		b.WriteString("\n")
-		for _, c := range distinct(s) {
-			fmt.Fprintf(b, "  - %s: %s", code(c.Field), code(transition(s.Verb, c)))
+		for _, c := range wording.Distinct(s) {
+			fmt.Fprintf(b, "  - %s: %s", wording.Code(c.Field), wording.Code(wording.Transition(s.Verb, c)))
 			if c.Origin != nil && c.Origin.Known() {
-				fmt.Fprintf(b, " (%s)", escape(place(*c.Origin)))
+				fmt.Fprintf(b, " (%s)", wording.Escape(wording.Place(*c.Origin)))
 			}
 			b.WriteString("\n")
 		}
@@ -50,14 +51,14 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 	remarksMarkdown(b, p)
 	switch {
 	case !p.Empty():
-		b.WriteString(escape(Summary(p)) + "\n")
+		b.WriteString(wording.Escape(Summary(p)) + "\n")
 	case p.Diagnostics.HasErrors():
 		fmt.Fprintf(b, "Nothing can be planned: %s.\n", CountDiagnostics(p.Diagnostics))
 	default:
 		b.WriteString(emptyPlan(p) + "\n")
 	}
 	if d := p.Digest(); d != "" {
-		fmt.Fprintf(b, "\nDigest %s\n", code(d))
+		fmt.Fprintf(b, "\nDigest %s\n", wording.Code(d))
 	}
 }
 
@@ -70,10 +71,10 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 		}
 		heading(&b, a.Last)
 		for _, o := range a.Outcomes {
-			mark, _ := sign(o.Step.Verb)
-			fmt.Fprintf(&b, "- `%s` %s %s %s: %s", mark, o.Step.Verb, o.Step.Resource, code(o.Step.Name), o.Status)
+			mark := wording.Mark(o.Step.Verb)
+			fmt.Fprintf(&b, "- `%s` %s %s %s: %s", mark, o.Step.Verb, o.Step.Resource, wording.Code(o.Step.Name), o.Status)
 			if o.Err != nil {
-				fmt.Fprintf(&b, ": %s", escape(o.Err.Error()))
+				fmt.Fprintf(&b, ": %s", wording.Escape(o.Err.Error()))
 			}
 			b.WriteString("\n")
 		}
@@ -89,24 +90,24 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 			b.WriteString(emptyPlan(last) + "\n")
 		}
 		if moving := Unsettled(a.Last); len(moving) > 0 {
-			fmt.Fprintf(&b, "\nNot converged yet: %s.\n", escape(strings.Join(moving, ", ")))
+			fmt.Fprintf(&b, "\nNot converged yet: %s.\n", wording.Escape(strings.Join(moving, ", ")))
 		}
 	}
 	return write(w, b.String())
 }
 
 func heading(b *strings.Builder, r *plan.Report) {
-	fmt.Fprintf(b, "### %s\n\n", escape(r.Target))
+	fmt.Fprintf(b, "### %s\n\n", wording.Escape(r.Target))
 	fmt.Fprintf(b, "%s, account %s", r.Region, orDash(r.Account))
 	if r.Revision != "" {
-		fmt.Fprintf(b, ", revision %s", code(short(r.Revision)))
+		fmt.Fprintf(b, ", revision %s", wording.Code(short(r.Revision)))
 	}
 	b.WriteString("\n\n")
 }
 
 func remarksMarkdown(b *strings.Builder, p *plan.Plan) {
 	for _, d := range p.Diagnostics {
-		fmt.Fprintf(b, "- %s\n", escape(d.String()))
+		fmt.Fprintf(b, "- %s\n", wording.Escape(d.String()))
 	}
 	if len(p.Diagnostics) > 0 {
 		b.WriteString("\n")
@@ -118,31 +119,6 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// escape makes text from outside harmless in Markdown.
-func escape(s string) string {
-	var b strings.Builder
-	for _, r := range Clean(s) {
-		if strings.ContainsRune("\\`*_{}[]<>#|!~@&", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// code quotes text as a code span, with a fence longer than any in it.
-func code(s string) string {
-	s = Clean(s)
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	if fence == "`" {
-		return fence + s + fence
-	}
-	return fence + " " + s + " " + fence
 }
 
 func write(w io.Writer, text string) error {

@@ -1,29 +1,19 @@
 package show
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // sign is the mark in front of a step, and its colour.
 func sign(v plan.Verb) (mark, color string) {
-	switch v {
-	case plan.Create:
-		return "+", green
-	case plan.Delete, plan.PruneVersion:
-		return "-", red
-	case plan.Replace, plan.Rollout:
-		return "±", yellow
-	default:
-		return "~", cyan
-	}
+	mark = wording.Mark(v)
+	return mark, map[string]string{"+": green, "-": red, "±": yellow, "~": cyan}[mark]
 }
 
 // Plan prints what a pass would do to one target.
@@ -66,7 +56,7 @@ func (p Printer) step(s plan.Step) {
 		text += " (" + Count(s.Instances, "instance") + ")"
 	}
 	if s.Held != "" {
-		text += " " + p.paint(yellow, "[held: "+heldWords(s)+"]")
+		text += " " + p.paint(yellow, "[held: "+wording.Held(s)+"]")
 	} else if s.Later {
 		text += " " + p.paint(dim, "[in a later pass]")
 	}
@@ -74,22 +64,14 @@ func (p Printer) step(s plan.Step) {
 	p.changes(s)
 }
 
-// heldWords says what holds a step, and where known until when or for what.
-func heldWords(s plan.Step) string {
-	if s.HeldReason == "" {
-		return string(s.Held)
-	}
-	return string(s.Held) + ", " + Clean(s.HeldReason)
-}
-
 // changes prints the fields of a step in columns.
 func (p Printer) changes(s plan.Step) {
 	const widest = 72
-	shown := distinct(s)
+	shown := wording.Distinct(s)
 	rows := make([][2]string, len(shown))
 	var fieldWidth, valueWidth int
 	for i, c := range shown {
-		rows[i] = [2]string{Clean(c.Field) + ":", transition(s.Verb, c)}
+		rows[i] = [2]string{Clean(c.Field) + ":", wording.Transition(s.Verb, c)}
 		fieldWidth = max(fieldWidth, utf8.RuneCountInString(rows[i][0]))
 		if n := utf8.RuneCountInString(rows[i][1]); n <= widest {
 			valueWidth = max(valueWidth, n)
@@ -98,67 +80,14 @@ func (p Printer) changes(s plan.Step) {
 	for i, c := range shown {
 		text := "      " + pad(rows[i][0], fieldWidth) + " " + rows[i][1]
 		if c.Origin != nil && c.Origin.Known() {
-			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], valueWidth) + "   " + p.paint(dim, "("+Clean(place(*c.Origin))+")")
+			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], valueWidth) + "   " + p.paint(dim, "("+Clean(wording.Place(*c.Origin))+")")
 		}
 		p.line(text)
 	}
 }
 
-// distinct leaves out changes that read like an earlier one: a tag is set on
-// instances and on volumes.
-func distinct(s plan.Step) []plan.Change {
-	seen := map[[2]string]bool{}
-	var out []plan.Change
-	for _, c := range s.Changes {
-		if key := [2]string{c.Field, transition(s.Verb, c)}; !seen[key] {
-			seen[key] = true
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func place(pos diag.Position) string {
-	pos.Column = 0
-	return pos.String()
-}
-
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
-}
-
-// transition is a change in words: from → to, or the value alone where
-// something is made.
-func transition(verb plan.Verb, c plan.Change) string {
-	switch {
-	case c.From == nil && verb == plan.Create:
-		return value(c.To)
-	case c.From == nil:
-		return "(none) → " + value(c.To)
-	case c.To == nil && verb == plan.Delete:
-		return value(c.From)
-	case c.To == nil:
-		return value(c.From) + " → (none)"
-	default:
-		return value(c.From) + " → " + value(c.To)
-	}
-}
-
-// value prints a JSON value on one line: plain texts without quotes.
-func value(v any) string {
-	const longest = 100
-	text, isText := v.(string)
-	if !isText || text == "" || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' }) {
-		b, err := json.Marshal(v)
-		if err != nil {
-			return strconv.Quote(fmt.Sprint(v))
-		}
-		text = Clean(string(b))
-	}
-	if r := []rune(text); len(r) > longest {
-		return string(r[:longest-1]) + "…"
-	}
-	return text
 }
 
 func (p Printer) remarks(pl *plan.Plan) {

@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Printer writes text. The zero Color writes none.
@@ -47,20 +47,7 @@ func (p Printer) line(parts ...string) {
 }
 
 // Clean makes text from outside fit for one line of a terminal.
-func Clean(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, s)
-}
+func Clean(s string) string { return wording.Clean(s) }
 
 // CleanText is Clean for a text of several lines.
 func CleanText(s string) string {
@@ -106,12 +93,7 @@ func CountDiagnostics(list diag.List) string {
 }
 
 // Count is a number with its noun: "1 pool", "2 pools".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func Count(n int, noun string) string { return wording.Count(n, noun) }
 
 // JSON prints v as indented JSON.
 func JSON(w io.Writer, v any) error {

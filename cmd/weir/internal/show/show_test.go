@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -200,7 +201,7 @@ func TestPools(t *testing.T) {
 func FuzzClean(f *testing.F) {
 	f.Add("a\x1b]0;x\x07b\r\n\t\u202e")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, text := range []string{Clean(s), escape(s), code(s), value(s)} {
+		for _, text := range []string{Clean(s), wording.Escape(s), wording.Code(s), wording.Value(s)} {
 			if strings.ContainsAny(text, "\x1b\r\n\x07\x00") {
 				t.Errorf("%q gives %q", s, text)
 			}

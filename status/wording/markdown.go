@@ -1,0 +1,94 @@
+package wording
+
+import (
+	"html"
+	"strings"
+	"unicode"
+)
+
+// blank is a space of no width. It takes apart what forges make links and mentions
+// of: they do so after Markdown is read, so that a backslash does not help.
+const blank = "\u200b"
+
+// Escape makes text from outside harmless in Markdown, in a table's cell too: it
+// stays on its line, is shown as it is, and mentions, links to and closes nothing.
+// It must not begin a line, where some forges look for commands.
+func Escape(s string) string {
+	return escape(s, func(b *strings.Builder, r rune) {
+		if strings.ContainsRune("\\`*_{}[]<>#|!~@&$", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	})
+}
+
+// HTML is Escape for text inside of an HTML element.
+func HTML(s string) string {
+	return escape(s, func(b *strings.Builder, r rune) { b.WriteString(html.EscapeString(string(r))) })
+}
+
+// escape writes each character by put, and takes references apart: @user, #1, !1,
+// GH-1 and other trackers' TEAM-1, ~label, %milestone, &epic, $snippet, ^alert,
+// [issue:1], and addresses of pages and of people.
+func escape(s string, put func(*strings.Builder, rune)) string {
+	var b strings.Builder
+	text := []rune(Clean(s))
+	at := func(i int) rune {
+		if i < 0 || i >= len(text) {
+			return 0
+		}
+		return text[i]
+	}
+	word := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-\"'{[.`", r)
+	}
+	for i, r := range text {
+		put(&b, r)
+		next := at(i + 1)
+		switch {
+		case strings.ContainsRune("@#!~%&$^", r) && word(next),
+			r == ':' && (next == '/' && at(i+2) == '/' || bracketed(text[:i])),
+			next == '.' && strings.EqualFold(string(text[max(0, i-2):i+1]), "www"),
+			next == '-' && unicode.IsDigit(at(i+2)) && ticket(text[:i+1]):
+			b.WriteString(blank)
+		}
+	}
+	return b.String()
+}
+
+// ticket reports whether a text ends in what trackers begin the names of issues
+// with: GH in any case, or a word of capital letters and digits.
+func ticket(text []rune) bool {
+	from := len(text)
+	for from > 0 && (unicode.IsLetter(text[from-1]) || unicode.IsDigit(text[from-1])) {
+		from--
+	}
+	word := string(text[from:])
+	return strings.EqualFold(word, "gh") || from < len(text) && unicode.IsUpper(text[from]) && word == strings.ToUpper(word)
+}
+
+// bracketed reports whether a text ends in [ and a word, as [issue does.
+func bracketed(text []rune) bool {
+	from := len(text)
+	for from > 0 && (unicode.IsLetter(text[from-1]) || text[from-1] == '_') {
+		from--
+	}
+	return from > 0 && text[from-1] == '['
+}
+
+// Code quotes text as a code span, with a fence longer than any in it. It is not
+// for a table's cells, which a bar in it would end.
+func Code(s string) string {
+	s = Clean(s)
+	if strings.TrimSpace(s) == "" {
+		return "–"
+	}
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if fence == "`" {
+		return fence + s + fence
+	}
+	return fence + " " + s + " " + fence
+}

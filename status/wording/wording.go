@@ -1,0 +1,118 @@
+// Package wording puts plans into words, the same on the command line, in comments
+// and in job summaries. What it returns of others' texts holds no control
+// character, and in Markdown nothing that a forge acts on.
+package wording
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// Clean makes text from outside fit for one line: valid UTF-8 of printable
+// characters.
+func Clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+// Count is a number with its noun: "1 pool", "2 pools".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Mark is the sign in front of a step.
+func Mark(v plan.Verb) string {
+	switch v {
+	case plan.Create:
+		return "+"
+	case plan.Delete, plan.PruneVersion:
+		return "-"
+	case plan.Replace, plan.Rollout:
+		return "±"
+	default:
+		return "~"
+	}
+}
+
+// Held says what holds a step, and where known until when or for what.
+func Held(s plan.Step) string {
+	if s.HeldReason == "" {
+		return string(s.Held)
+	}
+	return string(s.Held) + ", " + Clean(s.HeldReason)
+}
+
+// Distinct leaves out changes of a step that read like an earlier one: a tag is set
+// on instances and on volumes.
+func Distinct(s plan.Step) []plan.Change {
+	seen := map[[2]string]bool{}
+	var out []plan.Change
+	for _, c := range s.Changes {
+		if key := [2]string{c.Field, Transition(s.Verb, c)}; !seen[key] {
+			seen[key] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Place is file:line of a position: its column says nothing to people.
+func Place(pos diag.Position) string {
+	pos.Column = 0
+	return pos.String()
+}
+
+// Transition is a change in words: from → to, or the value alone where something
+// is made.
+func Transition(verb plan.Verb, c plan.Change) string {
+	switch {
+	case c.From == nil && verb == plan.Create:
+		return Value(c.To)
+	case c.From == nil:
+		return "(none) → " + Value(c.To)
+	case c.To == nil && verb == plan.Delete:
+		return Value(c.From)
+	case c.To == nil:
+		return Value(c.From) + " → (none)"
+	default:
+		return Value(c.From) + " → " + Value(c.To)
+	}
+}
+
+// Value is a JSON value on one line, of at most 100 characters: plain texts
+// without quotes.
+func Value(v any) string {
+	const longest = 100
+	text, isText := v.(string)
+	if !isText || text == "" || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' }) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return strconv.Quote(fmt.Sprint(v))
+		}
+		text = Clean(string(b))
+	}
+	if r := []rune(text); len(r) > longest {
+		return string(r[:longest-1]) + "…"
+	}
+	return text
+}
