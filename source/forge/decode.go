@@ -4,6 +4,7 @@
 package forge
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,10 +39,24 @@ type Hint struct {
 	Ref string
 	// Commit is where it is now, empty where it was deleted or is not said.
 	Commit string
-	// Moved says that the delivery is of a kind that tells of moved refs. Others,
-	// such as those about statuses and comments that weir itself wrote, are not acted on.
-	Moved bool
+	// What changed, empty for deliveries that are not acted on, such as those about
+	// statuses that weir itself wrote.
+	What What
+	// Number is the pull request's, where one changed or was commented on.
+	Number int64
+	// Sender is the login of who did it, empty where the delivery does not say.
+	Sender string
 }
+
+// What a delivery is about.
+type What string
+
+// What there is. A pull request that changed may also have moved its ref.
+const (
+	Pushed    What = "push"
+	Changed   What = "pull"
+	Commented What = "comment"
+)
 
 // header names of the families, the first that is there counts. Gitea sends
 // GitHub's names too, and Forgejo Gitea's.
@@ -85,7 +100,7 @@ func Decode(kind Kind, h http.Header, body []byte) (Hint, error) {
 	if err := decode(&hint, body); err != nil {
 		return hint, err
 	}
-	for _, word := range []string{hint.Repository, hint.Ref, hint.Commit} {
+	for _, word := range []string{hint.Repository, hint.Ref, hint.Commit, hint.Sender} {
 		if len(word) > maxWord {
 			return Hint{Event: hint.Event, Delivery: hint.Delivery}, errors.New("decode webhook: a name in it is too long")
 		}
@@ -119,10 +134,12 @@ func unmarshal(body []byte, into any) error {
 	return nil
 }
 
-// github reads what GitHub sends, and Gitea and Forgejo in the same form.
+// github reads what GitHub sends, and Gitea and Forgejo in the same form. Both send
+// comments on issues too, and mark those on pull requests.
 // https://docs.github.com/webhooks/webhook-events-and-payloads
 func (hint *Hint) github(body []byte) error {
 	var in struct {
+		Action     string `json:"action"`
 		Ref        string `json:"ref"`
 		RefType    string `json:"ref_type"`
 		After      string `json:"after"`
@@ -136,16 +153,20 @@ func (hint *Hint) github(body []byte) error {
 				Sha string `json:"sha"`
 			} `json:"head"`
 		} `json:"pull_request"`
+		Issue struct {
+			Number      int64     `json:"number"`
+			PullRequest *struct{} `json:"pull_request"`
+		} `json:"issue"`
+		Sender hubUser `json:"sender"`
 	}
 	switch hint.Event {
-	case "push", "create", "delete", "pull_request":
+	case "push", "create", "delete", "pull_request", "issue_comment":
 		if err := unmarshal(body, &in); err != nil {
 			return err
 		}
 	default:
 		return nil
 	}
-	hint.Moved, hint.Repository = true, in.Repository.FullName
 	switch hint.Event {
 	case "push":
 		hint.Ref, hint.Commit = in.Ref, in.After
@@ -156,7 +177,15 @@ func (hint *Hint) github(body []byte) error {
 		}
 	case "pull_request":
 		hint.Ref, hint.Commit = "refs/pull/"+strconv.FormatInt(in.Number, 10)+"/head", in.PullRequest.Head.Sha
+		hint.What, hint.Number = Changed, in.Number
+	case "issue_comment":
+		if in.Issue.PullRequest == nil || in.Action == "deleted" {
+			return nil
+		}
+		hint.What, hint.Number = Commented, in.Issue.Number
 	}
+	hint.What = cmp.Or(hint.What, Pushed)
+	hint.Repository, hint.Sender = in.Repository.FullName, in.Sender.Login
 	return nil
 }
 
@@ -183,34 +212,41 @@ func (hint *Hint) gitlab(body []byte) error {
 		Project struct {
 			Path string `json:"path_with_namespace"`
 		} `json:"project"`
+		User       labUser `json:"user"`
 		Attributes struct {
-			IID        int64 `json:"iid"`
+			IID        int64  `json:"iid"`
+			Of         string `json:"noteable_type"` //nolint:misspell // GitLab spells it so
 			LastCommit struct {
 				ID string `json:"id"`
 			} `json:"last_commit"`
 		} `json:"object_attributes"`
+		MergeRequest struct {
+			IID int64 `json:"iid"`
+		} `json:"merge_request"`
 	}
 	switch hint.Event {
-	case "Push Hook", "Tag Push Hook", "Merge Request Hook", "System Hook":
+	case "Push Hook", "Tag Push Hook", "Merge Request Hook", "Note Hook", "System Hook":
 		if err := unmarshal(body, &in); err != nil {
 			return err
 		}
 	default:
 		return nil
 	}
-	kind := in.Kind
-	if kind == "" {
-		kind = in.Name
-	}
-	switch kind {
+	switch cmp.Or(in.Kind, in.Name) {
 	case "push", "tag_push":
-		hint.Ref, hint.Commit = in.Ref, in.After
+		hint.What, hint.Ref, hint.Commit = Pushed, in.Ref, in.After
 	case "merge_request":
 		hint.Ref, hint.Commit = "refs/merge-requests/"+strconv.FormatInt(in.Attributes.IID, 10)+"/head", in.Attributes.LastCommit.ID
+		hint.What, hint.Number = Changed, in.Attributes.IID
+	case "note":
+		if in.Attributes.Of != "MergeRequest" {
+			return nil
+		}
+		hint.What, hint.Number = Commented, in.MergeRequest.IID
 	default:
 		return nil
 	}
-	hint.Moved, hint.Repository = true, in.Project.Path
+	hint.Repository, hint.Sender = in.Project.Path, in.User.Username
 	return nil
 }
 
@@ -227,7 +263,7 @@ func (hint *Hint) generic(body []byte) error {
 			return err
 		}
 	}
-	hint.Moved, hint.Repository, hint.Ref, hint.Commit = true, in.Repository, in.Ref, in.Commit
+	hint.What, hint.Repository, hint.Ref, hint.Commit = Pushed, in.Repository, in.Ref, in.Commit
 	return nil
 }
 

@@ -26,6 +26,13 @@ type Source interface {
 	Nudge()
 }
 
+// Pulls are a source's pull requests, as far as deliveries concern them. Heard must
+// not block. It is called at once for the first delivery about a pull request, and
+// then at most once a second.
+type Pulls interface {
+	Heard(number int64)
+}
+
 // Hook is how deliveries about one source come.
 type Hook struct {
 	Kind Kind
@@ -34,6 +41,10 @@ type Hook struct {
 	// Address is the repository's, empty if any repository may be named.
 	Address string
 	Source  Source
+	// Pulls is told of pull requests; nil if nobody asks.
+	Pulls Pulls
+	// Self is the login that weir writes comments with. Its comments are no news.
+	Self string
 }
 
 // Result says what became of a delivery.
@@ -103,11 +114,13 @@ type told struct {
 	at     time.Time
 }
 
-// accepted is a hint that is acted on.
+// accepted is a hint that is acted on: the source looks, the pull request is heard
+// of, or both.
 type accepted struct {
-	source string
-	hook   Hook
-	hint   Hint
+	source      string
+	hook        Hook
+	hint        Hint
+	look, heard bool
 }
 
 // NewReceiver returns a Receiver without hooks.
@@ -227,12 +240,15 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Resul
 
 // judge queues a hint that may be news.
 func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
+	a := accepted{source: name, hook: hook, hint: hint}
+	a.look = hint.What == Pushed && hint.Ref == "" || hint.Ref != "" && hook.Source.Follows(hint.Ref)
+	a.heard = hint.Number > 0 && hook.Pulls != nil && !own(hook, hint)
 	switch {
-	case !hint.Moved:
+	case hint.What == "":
 		return Ignored, nil
 	case hook.Address != "" && !Names(hint.Repository, hook.Address):
 		return Ignored, errors.New("the delivery is about another repository than the source's")
-	case hint.Ref != "" && !hook.Source.Follows(hint.Ref):
+	case !a.look && !a.heard:
 		return Ignored, nil
 	}
 	r.mu.Lock()
@@ -240,23 +256,29 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	if hint.Delivery != "" && r.deliveries.add(name+" "+hint.Delivery) {
 		return Repeated, nil
 	}
-	if r.known(name, hook, hint) {
+	if a.look = a.look && !r.known(name, hook, hint); !a.look && !a.heard {
 		return Repeated, nil
 	}
 	select {
-	case r.queue <- accepted{source: name, hook: hook, hint: hint}:
+	case r.queue <- a:
 	default:
 		// What was not accepted may be sent again.
 		r.deliveries.drop(name + " " + hint.Delivery)
 		return Busy, errors.New("too many deliveries wait")
 	}
-	if hint.Commit != "" {
+	if a.look && hint.Commit != "" {
 		if r.refs[name] == nil || len(r.refs[name]) >= waiting {
 			r.refs[name] = map[string]told{}
 		}
 		r.refs[name][hint.Ref] = told{hint.Commit, time.Now()}
 	}
 	return Accepted, nil
+}
+
+// own reports whether a delivery is about what weir itself wrote, which is comments
+// only. Somebody may share its login, so that the rest is heard.
+func own(hook Hook, hint Hint) bool {
+	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self)
 }
 
 // sameWithin is how long the same commit of the same ref is no news though the
@@ -310,6 +332,7 @@ type pending struct {
 // Run acts on deliveries until ctx ends.
 func (r *Receiver) Run(ctx context.Context) error {
 	sources := map[string]*pending{}
+	pulls := heard{}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -317,6 +340,12 @@ func (r *Receiver) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case a := <-r.queue:
+			if a.heard {
+				pulls.add(a)
+			}
+			if !a.look {
+				break
+			}
 			p := sources[a.source]
 			if p == nil {
 				p = &pending{}
@@ -333,7 +362,7 @@ func (r *Receiver) Run(ctx context.Context) error {
 				next = min(next, p.due.Sub(now))
 			}
 		}
-		timer.Reset(next)
+		timer.Reset(min(next, pulls.act(now)))
 	}
 }
 
