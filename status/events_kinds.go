@@ -103,7 +103,7 @@ var otherKinds = []string{
 	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
 	"target-failed", "target-recovered", "target-suspended", "target-resumed",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started",
-	"join-tokens-renewed",
+	"join-tokens-renewed", "plan-approved", "plan-differs",
 }
 
 // levels are those of the kinds that are more than information.
@@ -114,7 +114,7 @@ var levels = map[string]Level{
 	"nodegroup-update-failed": LevelError,
 	"refresh-cancelled":       LevelWarning, "nodegroup-update-cancelled": LevelWarning, "drift-found": LevelWarning, "orphan-found": LevelWarning,
 	"rollout-incomplete": LevelWarning, "nodegroup-degraded": LevelWarning, "versions-kept": LevelWarning, "roles-differ": LevelWarning,
-	"approval-wanted": LevelWarning, "stray-found": LevelWarning, "foreign-version-found": LevelWarning,
+	"approval-wanted": LevelWarning, "stray-found": LevelWarning, "foreign-version-found": LevelWarning, "plan-differs": LevelWarning,
 }
 
 func levelOf(kind string) Level {

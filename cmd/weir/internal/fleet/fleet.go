@@ -76,6 +76,8 @@ type Fleet struct {
 	// roleless are then the targets of AWS itself without a role for plans.
 	review   *Proposal
 	roleless map[string]bool
+	// base is what Base gave last.
+	base *Base
 }
 
 // New returns a fleet that has rendered nothing yet.

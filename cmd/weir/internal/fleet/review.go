@@ -21,24 +21,51 @@ type Base struct {
 	views map[string]View
 }
 
-// Base remembers the last composition. It is called by who calls Compose.
+// Base remembers the last composition: the same value while nothing changed since
+// the last call. It is called by who calls Compose.
 func (f *Fleet) Base(views map[string]View) *Base {
-	b := &Base{fleet: New(f.o), views: maps.Clone(views)}
-	b.fleet.renders = make(map[string]*rendered, len(f.renders))
+	if f.base == nil || !f.base.still(f, views) {
+		f.base = &Base{fleet: f.copied(), views: maps.Clone(views)}
+	}
+	return f.base
+}
+
+// still reports whether nothing was rendered or read anew.
+func (b *Base) still(f *Fleet, views map[string]View) bool {
+	if len(b.views) != len(views) || len(b.fleet.renders) != len(f.renders) {
+		return false
+	}
+	for name, v := range views {
+		if old := b.views[name]; old.Snapshot.Revision != v.Snapshot.Revision || (old.Err == nil) != (v.Err == nil) {
+			return false
+		}
+	}
+	for name, r := range f.renders {
+		if old := b.fleet.renders[name]; old == nil || old.result != r.result {
+			return false
+		}
+	}
+	return true
+}
+
+// copied is a fleet that knows what f does, for one composition.
+func (f *Fleet) copied() *Fleet {
+	c := New(f.o)
+	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {
 		// Whether a render holds for another tree is told by what it read, and
 		// what touched it before is of no interest.
 		kept := *r
 		kept.revision, kept.touchedBy, kept.allowed, kept.allowedBy = "", "", nil, ""
-		b.fleet.renders[name] = &kept
+		c.renders[name] = &kept
 	}
-	maps.Copy(b.fleet.decrypters, f.decrypters)
+	maps.Copy(c.decrypters, f.decrypters)
 	for name, r := range f.rosters {
 		kept := *r
 		kept.revision, kept.removed = "", nil
-		b.fleet.rosters[name] = &kept
+		c.rosters[name] = &kept
 	}
-	return b
+	return c
 }
 
 // View is a source as it was.
@@ -88,7 +115,7 @@ func (r *Review) Same(t tree.Tree) bool {
 // which plans are applied: what one remembers is of no concern to the other. It
 // fails only if ctx ends.
 func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
-	f := b.fleet.Base(b.views).fleet
+	f := b.fleet.copied()
 	f.o.Scopes, f.review = scopes, &p
 	views := maps.Clone(b.views)
 	v := views[p.Source]

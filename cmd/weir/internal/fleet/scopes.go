@@ -50,6 +50,13 @@ func NewScopes(o ScopesOptions) *Scopes {
 	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}}
 }
 
+// ForPlans are scopes of their own, which share only the limits of the accounts.
+func (s *Scopes) ForPlans() *Scopes {
+	o := s.o
+	o.Slices = 0
+	return &Scopes{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}}
+}
+
 // SetSlices spreads the descriptions of resting nodegroups over n passes from the
 // next pass on. No pass may be under way.
 func (s *Scopes) SetSlices(n int) {

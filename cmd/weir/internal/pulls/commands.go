@@ -1,0 +1,268 @@
+package pulls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+const (
+	// overlap is how far back comments are read again: forges' clocks and lists
+	// are not exact, and each comment is acted on once.
+	overlap = 2 * time.Minute
+	// between is the least time between two answers in words on one pull request.
+	between = time.Minute
+)
+
+const helpText = "Commands are the first line of a comment:\n\n" +
+	"- `weir plan` plans this pull request anew; on one from a fork, or on a draft, it lets this commit be planned where the configuration allows it\n" +
+	"- `weir approve` lets the plan that is shown run where targets hold until they are approved; `weir approve DIGEST` names the plan or one target's\n" +
+	"- `weir help` shows this\n\n" +
+	"Planning and approving need write access to this repository."
+
+// comments reads what was commented since the last look, and does what it asks for.
+func (w *Watcher) comments(ctx context.Context) error {
+	since, err := w.since()
+	if err != nil {
+		return err
+	}
+	from := since.Add(-overlap)
+	list, err := w.o.Forge.CommentsSince(ctx, from)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b forge.Comment) int { return cmp.Compare(a.ID, b.ID) })
+	newest := since
+	for _, c := range list {
+		if c.UpdatedAt.After(newest) {
+			newest = c.UpdatedAt
+		}
+		k := w.open[c.Number]
+		// One from before is an old one that was edited.
+		if k == nil || k.MergeSHA != "" || c.ID <= k.Comment || c.Author == w.self || c.CreatedAt.Before(from) {
+			continue
+		}
+		if err := w.obey(ctx, k, c); passing(err) {
+			return err // it is read again, and those after it
+		} else if err != nil {
+			w.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
+		}
+		k.Comment = c.ID
+		w.save(k)
+	}
+	// While nothing is said, the question stays the same, and so does its answer.
+	if newest.Equal(since) {
+		return nil
+	}
+	return w.o.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, w.o.Source, newest) })
+}
+
+// passing reports whether a forge may answer otherwise in a moment.
+func passing(err error) bool {
+	var e *forgehttp.Error
+	return errors.As(err, &e) && e.Fault == forgehttp.FaultBusy || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// missing reports whether a forge knows nothing of what it was asked for.
+func missing(err error) bool {
+	var e *forgehttp.Error
+	return errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusGone)
+}
+
+// since is up to when comments were read. What was said before weir first looked
+// is not acted on.
+func (w *Watcher) since() (at time.Time, err error) {
+	err = w.o.DB.Update(func(tx *state.Tx) error {
+		var known bool
+		if at, known, err = readTo.Get(tx, w.o.Source); err != nil || known {
+			return err
+		}
+		at = w.o.Now()
+		return readTo.Put(tx, w.o.Source, at)
+	})
+	return at, err
+}
+
+// obey does what a comment asks for, if anything. An error is one of the forge:
+// the comment is read again.
+func (w *Watcher) obey(ctx context.Context, k *work, c forge.Comment) error {
+	command, ok := forge.ParseCommand(c.Body)
+	if !ok {
+		return nil
+	}
+	level, err := w.o.Forge.Permission(ctx, c.Author)
+	if err != nil {
+		return err
+	}
+	log := w.log.With("command", command.Name, "by", c.Author, "pull", k.Number)
+	need := forge.Write
+	if command.Name == forge.Help || command.Name == forge.Unknown {
+		need = forge.Read
+	}
+	if level < need {
+		log.Warn("comment is not acted on: its author has no write access")
+		return w.answer(ctx, k, c, forge.Refused, "", false)
+	}
+	log.Info("comment")
+	switch command.Name {
+	case forge.Plan:
+		return w.obeyPlan(ctx, k, c)
+	case forge.Approve:
+		return w.obeyApprove(ctx, k, c, command.Digest)
+	case forge.Unknown:
+		return w.answer(ctx, k, c, forge.Refused, "That is no command of weir's.\n\n"+helpText, true)
+	default:
+		return w.answer(ctx, k, c, forge.Eyes, helpText, true)
+	}
+}
+
+// answer acknowledges a comment, in words where something is to be said: on one
+// pull request not more often than once a minute, unless a person waits for it.
+func (w *Watcher) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, spare bool) error {
+	if err := w.o.Forge.React(ctx, k.Number, c.ID, r); err != nil {
+		w.log.Warn("comment is not acknowledged", "error", err)
+	}
+	if text == "" || spare && w.o.Now().Before(k.replied.Add(between)) {
+		return nil
+	}
+	k.replied = w.o.Now()
+	if err := w.o.Forge.Reply(ctx, k.Number, text); err != nil {
+		w.log.Warn("comment is not answered", "error", err)
+	}
+	return nil
+}
+
+// current reads a pull request at the moment of a command, and reports whether its
+// head is one that weir had seen before the comment.
+func (w *Watcher) current(ctx context.Context, k *work) (bool, error) {
+	pr, err := w.o.Forge.Pull(ctx, k.Number)
+	if err != nil {
+		return false, err
+	}
+	if pr.State != forge.Open {
+		return false, nil
+	}
+	known := pr.HeadSHA == k.Seen && k.before == k.Seen
+	w.take(pr)
+	return known, nil
+}
+
+func (w *Watcher) obeyPlan(ctx context.Context, k *work, c forge.Comment) error {
+	known, err := w.current(ctx, k)
+	if err != nil {
+		return err
+	}
+	waits := k.wait(w.o.Policy) != ""
+	switch {
+	case waits && !k.allows(w.o.Policy):
+		return w.answer(ctx, k, c, forge.Refused, "Pull requests from forks are not planned for a comment here: the configuration does not allow it.", true)
+	case waits && !known:
+		return w.answer(ctx, k, c, forge.Refused, "The branch was pushed to at the same time. Look at it as it is now, and comment again.", false)
+	case waits:
+		k.Allowed = k.Seen
+		w.save(k)
+	}
+	k.asked = true
+	return w.answer(ctx, k, c, forge.Eyes, "", false)
+}
+
+// obeyApprove lets the plans run that the comment on the forge showed when its
+// reader approved them.
+func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
+	refuse := func(format string, args ...any) error {
+		return w.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
+	}
+	known, err := w.current(ctx, k)
+	if err != nil {
+		return err
+	}
+	p := k.shown
+	switch {
+	case p.State != status.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
+		return refuse("There is no plan of this commit to approve.")
+	case p.Digest == "" && digest == "":
+		return refuse("The plan was made without secrets, so it has no digest and cannot be approved.")
+	case p.Stale != "":
+		return refuse("The plan may no longer hold: %s. Wait for the next one.", p.Stale)
+	}
+	chosen := chosenBy(p, digest)
+	if len(chosen) == 0 {
+		return refuse("No plan of this pull request has the digest `%s`.", strings.Map(hexOnly, digest))
+	}
+	read, err := w.shownBefore(ctx, k, c, p.Digest)
+	if err != nil {
+		return err
+	}
+	if !read {
+		return refuse("The plan changed at the time of your comment. Read it as it is now, and approve again.")
+	}
+	who := c.Author + " on " + string(w.o.Forge.Kind())
+	for _, d := range chosen {
+		if _, err := w.o.Approver.Approve(d, who); err != nil {
+			return fmt.Errorf("approve: %w", err)
+		}
+	}
+	w.o.Approved()
+	w.o.Event(status.Event{Kind: "plan-approved", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
+	if len(chosen) == len(chosenBy(p, "")) {
+		k.Approved = c.Author
+		w.show(k, p)
+	}
+	return w.answer(ctx, k, c, forge.Done, "", false)
+}
+
+// chosenBy are the digests of the plans that a digest, or its beginning, stands
+// for: those of all targets with something to do, or of one. Empty, it stands for
+// all.
+func chosenBy(p status.Pull, digest string) []string {
+	var all, one []string
+	for _, r := range p.Reports {
+		if r.Plan == nil || r.Plan.Empty() || r.Plan.Digest() == "" {
+			continue
+		}
+		all = append(all, r.Plan.Digest())
+		if strings.HasPrefix(r.Plan.Digest(), digest) {
+			one = append(one, r.Plan.Digest())
+		}
+	}
+	switch {
+	case strings.HasPrefix(p.Digest, digest):
+		return all
+	case len(one) == 1:
+		return one
+	default:
+		return nil
+	}
+}
+
+// shownBefore reports whether weir's comment showed the digest before c was
+// written, by the forge's own clock.
+func (w *Watcher) shownBefore(ctx context.Context, k *work, c forge.Comment, digest string) (bool, error) {
+	list, err := w.o.Forge.Comments(ctx, k.Number, time.Time{})
+	if err != nil {
+		return false, err
+	}
+	for _, own := range list {
+		if own.Author == w.self && strings.Contains(own.Body, w.o.Marker) && strings.Contains(own.Body, digest) && !own.UpdatedAt.After(c.CreatedAt) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func hexOnly(r rune) rune {
+	if r >= '0' && r <= '9' || r >= 'a' && r <= 'f' {
+		return r
+	}
+	return -1
+}

@@ -1,0 +1,240 @@
+package pulls
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+// look has the watcher look at once, as a webhook does.
+func (b *bench) look() {
+	b.t.Helper()
+	b.w.Heard(1)
+	b.clock = b.clock.Add(time.Second)
+	b.w.round(b.t.Context())
+}
+
+// publish is the comment that the teller's forge shows now.
+func (b *bench) publish() {
+	b.forge.say(1, "weir-bot", "marker "+b.teller.last().Digest)
+	b.clock = b.clock.Add(time.Second)
+}
+
+func (b *bench) approved() []string {
+	b.t.Helper()
+	r, err := b.book.Read()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var out []string
+	for _, a := range r.Approvals {
+		out = append(out, a.Digest+" "+a.By)
+	}
+	return out
+}
+
+func TestApproveByComment(t *testing.T) {
+	b, head := started(t, "", ", apply: as-reviewed")
+	b.round()
+	p := b.teller.last()
+	if !p.AsReviewed || p.Digest == "" {
+		t.Fatalf("told: %+v", p)
+	}
+	b.publish()
+	id := b.forge.say(1, "writer", "weir approve\n")
+	b.look()
+	want := []string{p.Reports[0].Plan.Digest() + " writer on gitea"}
+	if diff := cmp.Diff(want, b.approved()); diff != "" {
+		t.Error(diff)
+	}
+	if b.teller.last().Approved != "writer" || b.bells != 1 || !slices.Contains(b.forge.reacted, "2 +1") || id != 2 {
+		t.Errorf("told %+v, reacted %v", b.teller.last(), b.forge.reacted)
+	}
+	// Once only, also over a restart; and it stays approved.
+	b.restart()
+	b.look()
+	b.look()
+	if len(b.forge.reacted) != 1 || b.teller.last().Approved != "writer" {
+		t.Errorf("reacted %v, told %+v", b.forge.reacted, b.teller.last())
+	}
+	// The digest is the one that holds the steps of the merge.
+	b.merge(1, head)
+	if got := b.pass(); got[0].Plan.Digest() != p.Reports[0].Plan.Digest() {
+		t.Errorf("after the merge: %s", got[0].Plan.Digest())
+	}
+	// Another commit needs an approval of its own.
+}
+
+func TestAnApprovalIsOfWhatWasShown(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	old := b.teller.last().Digest
+	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
+	b.forge.say(1, "writer", "weir approve")
+	b.look()
+	if got := b.approved(); got != nil {
+		t.Fatalf("a plan that nobody had seen was approved: %v", got)
+	}
+	// The forge does not show the new plan yet.
+	b.look()
+	b.forge.say(1, "writer", "weir approve")
+	b.look()
+	if got := b.approved(); got != nil {
+		t.Fatalf("a plan that nobody had seen was approved: %v", got)
+	}
+	b.publish()
+	b.forge.say(1, "writer", "weir approve "+old)
+	b.look()
+	if got := b.approved(); got != nil {
+		t.Fatalf("an old plan was approved: %v", got)
+	}
+	b.forge.say(1, "writer", "weir approve "+b.teller.last().Digest)
+	b.look()
+	if got := b.approved(); len(got) != 1 {
+		t.Errorf("approved: %v; replies: %q", got, b.forge.replies)
+	}
+	for i, want := range []string{"no plan of this commit", "changed at the time", "No plan of this pull request has the digest"} {
+		if i >= len(b.forge.replies) || !strings.Contains(b.forge.replies[i], want) {
+			t.Errorf("reply %d: %q", i, b.forge.replies)
+		}
+	}
+}
+
+func TestWhoMayCommand(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	for _, who := range []string{"reader", "stranger", "author"} {
+		b.forge.say(1, who, "weir approve")
+		b.forge.say(1, who, "weir plan")
+	}
+	told := len(b.teller.shown)
+	b.look()
+	if got := b.approved(); got != nil || len(b.teller.shown) != told {
+		t.Errorf("approved %v", got)
+	}
+	if want := 6; len(b.forge.reacted) != want || len(b.forge.replies) != 0 {
+		t.Errorf("reacted %v, replied %q", b.forge.reacted, b.forge.replies)
+	}
+	// Rights are read when they are used.
+	b.forge.levels["reader"] = forge.Write
+	b.forge.say(1, "reader", "weir approve")
+	if b.look(); len(b.approved()) != 1 {
+		t.Error("a right that was given does not count")
+	}
+}
+
+func TestHelpIsNoFlood(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	for range 5 {
+		b.forge.say(1, "reader", "weir help")
+		b.forge.say(1, "reader", "weir unknown thing")
+	}
+	b.look()
+	if len(b.forge.replies) != 1 || !strings.Contains(b.forge.replies[0], "weir approve") {
+		t.Errorf("replies: %q", b.forge.replies)
+	}
+	b.forge.say(1, "weir-bot", "weir help")
+	b.clock = b.clock.Add(time.Hour)
+	if b.look(); len(b.forge.replies) != 1 {
+		t.Error("weir obeys itself")
+	}
+}
+
+func TestAForkIsPlannedForAMaintainer(t *testing.T) {
+	fork := func(p *forge.PullRequest) { p.Fork = true }
+	b, _ := started(t, "forks: {allowBy: [comment]}", "", fork)
+	// Opened and commented between two looks: who commented may have read another commit.
+	b.forge.say(1, "writer", "weir plan")
+	b.round()
+	if p := b.teller.last(); p.State != status.PullWaiting || len(b.forge.replies) != 1 {
+		t.Fatalf("told: %+v", p)
+	}
+	b.forge.say(1, "reader", "weir plan")
+	if b.look(); b.teller.last().State != status.PullWaiting {
+		t.Fatalf("told: %+v", b.teller.last())
+	}
+	b.forge.say(1, "writer", "weir plan")
+	if b.look(); b.teller.last().State != status.PullPlanned {
+		t.Fatalf("told: %+v", b.teller.last())
+	}
+	b.restart()
+	if b.look(); b.teller.last().State != status.PullPlanned {
+		t.Fatalf("after a restart: %+v", b.teller.last())
+	}
+	// A later push needs it again.
+	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
+	if b.look(); b.teller.last().State != status.PullWaiting {
+		t.Fatalf("after a push: %+v", b.teller.last())
+	}
+	// One that comes together with the comment, too.
+	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 10")})
+	b.forge.say(1, "writer", "weir plan")
+	if b.look(); b.teller.last().State != status.PullWaiting {
+		t.Fatalf("after a push at the same time: %+v", b.teller.last())
+	}
+}
+
+func TestACommentAllowsNoForkUnlessConfigured(t *testing.T) {
+	b, _ := started(t, "forks: {allowBy: [label]}", "", func(p *forge.PullRequest) { p.Fork = true })
+	b.round()
+	b.forge.say(1, "writer", "weir plan")
+	if b.look(); b.teller.last().State != status.PullWaiting || !strings.Contains(b.forge.replies[0], "does not allow it") {
+		t.Fatalf("told: %+v, %q", b.teller.last(), b.forge.replies)
+	}
+}
+
+func TestALabelAllowsTheCommitItWasSetFor(t *testing.T) {
+	b, _ := started(t, "forks: {allowBy: [label]}", "", func(p *forge.PullRequest) { p.Fork, p.Labels = true, []string{"weir-plan"} })
+	wants := func(when string, want status.PullState) {
+		t.Helper()
+		b.forge.version++
+		if b.look(); b.teller.last().State != want {
+			t.Fatalf("%s: %+v", when, b.teller.last())
+		}
+	}
+	wants("set before weir saw the commit", status.PullWaiting)
+	b.forge.pulls[1].Labels = nil
+	wants("away", status.PullWaiting)
+	b.forge.pulls[1].Labels = []string{"weir-plan"}
+	wants("set again", status.PullPlanned)
+	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
+	wants("pushed", status.PullWaiting)
+	b.restart()
+	wants("a restart", status.PullWaiting)
+}
+
+// What the forge cannot answer is asked again; what it refuses holds up nobody.
+func TestACommandIsNotLost(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	b.forge.say(1, "writer", "weir approve")
+	b.forge.err = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "away"}
+	b.look()
+	b.forge.err = nil
+	if b.look(); len(b.approved()) != 1 {
+		t.Errorf("approved: %v", b.approved())
+	}
+}
+
+func TestCommentsFromBeforeWeirAreNotActedOn(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.forge.say(1, "writer", "weir approve")
+	b.clock = b.clock.Add(time.Hour)
+	for range 3 {
+		b.round()
+	}
+	if b.approved() != nil || b.forge.reacted != nil {
+		t.Errorf("approved %v, reacted %v", b.approved(), b.forge.reacted)
+	}
+}

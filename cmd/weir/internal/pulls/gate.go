@@ -1,0 +1,55 @@
+package pulls
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+)
+
+// label notes what the label says of the head. One that was there when a head was
+// first seen was set for another: it counts once it was away.
+func (r *work) label(p config.PullRequests, fresh bool) {
+	if !r.pr.Fork || !slices.Contains(p.Forks.AllowBy, config.Label) {
+		return
+	}
+	on := slices.Contains(r.pr.Labels, p.Forks.Label)
+	switch {
+	case fresh:
+		r.Labelled = on
+	case on && !r.Labelled:
+		r.Allowed = r.Seen
+	}
+	if !on {
+		r.Labelled = false
+	}
+}
+
+// wait says why a pull request is not planned, empty if it is to be.
+func (r *work) wait(p config.PullRequests) string {
+	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA {
+		return ""
+	}
+	switch {
+	case r.pr.Fork:
+		switch {
+		case len(p.Forks.AllowBy) == 0:
+			return "needs a maintainer: pull requests from forks are not planned here"
+		case !slices.Contains(p.Forks.AllowBy, config.Label):
+			return "needs a maintainer: who may write to the repository plans this commit with the comment weir plan"
+		case !slices.Contains(p.Forks.AllowBy, config.Comment):
+			return "needs a maintainer: the label " + p.Forks.Label + ", set after this push, has this commit planned"
+		default:
+			return "needs a maintainer: the comment weir plan, or the label " + p.Forks.Label + " set after this push, has this commit planned"
+		}
+	case r.pr.Draft && p.Drafts == config.Wait:
+		return "a draft: it is planned once it is ready for review, or with the comment weir plan"
+	default:
+		return ""
+	}
+}
+
+// allows reports whether the comment weir plan lets the head of a pull request be
+// planned.
+func (r *work) allows(p config.PullRequests) bool {
+	return !r.pr.Fork || slices.Contains(p.Forks.AllowBy, config.Comment)
+}

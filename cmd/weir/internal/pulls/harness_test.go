@@ -1,0 +1,345 @@
+package pulls
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+const poolYAML = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: NAME}
+spec:
+  clusterName: demo
+  replicas: 1
+  template:
+    spec:
+      clusterName: demo
+      version: v1.33.0
+      bootstrap: {dataSecretName: ""}
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: NAME}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachinePool
+metadata: {name: NAME}
+spec:
+  minSize: 1
+  maxSize: 3
+  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}
+`
+
+func pool(name string, changes ...string) string {
+	return strings.NewReplacer(changes...).Replace(strings.ReplaceAll(poolYAML, "NAME", name))
+}
+
+// memForge is a forge in memory. What it is asked for is counted.
+type memForge struct {
+	pulls    map[int64]*forge.PullRequest
+	comments []forge.Comment
+	levels   map[string]forge.Level
+	reacted  []string
+	replies  []string
+	asked    map[string]int
+	version  int
+	err      error
+	now      func() time.Time
+}
+
+func (f *memForge) ask(what string) error {
+	f.asked[what]++
+	return f.err
+}
+
+func (f *memForge) Kind() forge.Kind { return forge.Gitea }
+
+func (f *memForge) Pulls(_ context.Context, after forge.Cursor) ([]forge.PullRequest, forge.Cursor, bool, error) {
+	if err := f.ask("pulls"); err != nil {
+		return nil, "", false, err
+	}
+	cursor := forge.Cursor(fmt.Sprint(f.version))
+	if after == cursor {
+		return nil, after, true, nil
+	}
+	var out []forge.PullRequest
+	for _, p := range f.pulls {
+		if p.State == forge.Open {
+			out = append(out, *p)
+		}
+	}
+	return out, cursor, false, nil
+}
+
+func (f *memForge) Pull(_ context.Context, number int64) (forge.PullRequest, error) {
+	if err := f.ask("pull"); err != nil {
+		return forge.PullRequest{}, err
+	}
+	if p := f.pulls[number]; p != nil {
+		return *p, nil
+	}
+	return forge.PullRequest{}, &forgehttp.Error{Status: http.StatusNotFound, Fault: forgehttp.FaultMissing, Message: "not found"}
+}
+
+func (f *memForge) Comments(_ context.Context, number int64, since time.Time) ([]forge.Comment, error) {
+	return slices.DeleteFunc(slices.Clone(f.comments), func(c forge.Comment) bool { return c.Number != number || c.UpdatedAt.Before(since) }), f.ask("comments")
+}
+
+func (f *memForge) CommentsSince(_ context.Context, since time.Time) ([]forge.Comment, error) {
+	return slices.DeleteFunc(slices.Clone(f.comments), func(c forge.Comment) bool { return c.UpdatedAt.Before(since) }), f.ask("comments since")
+}
+
+func (f *memForge) Permission(_ context.Context, user string) (forge.Level, error) {
+	return f.levels[user], f.ask("permission")
+}
+
+func (f *memForge) React(_ context.Context, _, comment int64, r forge.Reaction) error {
+	f.reacted = append(f.reacted, fmt.Sprintf("%d %s", comment, r))
+	return nil
+}
+
+func (f *memForge) Reply(_ context.Context, _ int64, body string) error {
+	f.replies = append(f.replies, body)
+	return nil
+}
+
+func (f *memForge) HeadRef(number int64) string { return fmt.Sprintf("refs/pull/%d/head", number) }
+
+func (f *memForge) Self(context.Context) (string, error) { return "weir-bot", nil }
+
+// say adds a comment of a user.
+func (f *memForge) say(number int64, user, body string) int64 {
+	id := int64(len(f.comments) + 1)
+	f.comments = append(f.comments, forge.Comment{ID: id, Number: number, Author: user, Body: body, CreatedAt: f.now(), UpdatedAt: f.now()})
+	return id
+}
+
+// memTeller keeps what was told.
+type memTeller struct {
+	begun []string
+	shown []status.Pull
+}
+
+func (m *memTeller) Begin(_ string, number int64, sha string) {
+	m.begun = append(m.begun, fmt.Sprintf("%d %s", number, sha))
+}
+func (m *memTeller) Show(p status.Pull) { m.shown = append(m.shown, p) }
+
+func (m *memTeller) last() status.Pull {
+	if len(m.shown) == 0 {
+		return status.Pull{}
+	}
+	return m.shown[len(m.shown)-1]
+}
+
+// bench is a watcher with all that is around it: Git over HTTP, renders and an AWS
+// are real. Its clock stands still.
+type bench struct {
+	t        *testing.T
+	repo     *sourcetest.Repo
+	git      *source.Git
+	aws      *awsemu.Server
+	awsClock *awsemu.ManualClock
+	fleet    *fleet.Fleet
+	scopes   *fleet.Scopes
+	config   *config.Config
+	base     *fleet.Base
+	forge    *memForge
+	teller   *memTeller
+	book     *control.Book
+	db       *state.DB
+	clock    time.Time
+	w        *Watcher
+	events   []status.Event
+	bells    int
+	// free lets run what waits for an approval.
+	free bool
+}
+
+const targets = "- {name: '{1}', path: 'o/*', region: eu-west-1, prune: {enabled: true}EXTRA}\n"
+
+func newBench(t *testing.T, pullRequests, extra string) *bench {
+	t.Helper()
+	clock := awsemu.NewManualClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	emu, err := awsemu.New(awsemu.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(emu)
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	b := &bench{t: t, repo: sourcetest.New(t), aws: emu, awsClock: clock, teller: &memTeller{}, clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	b.forge = &memForge{pulls: map[int64]*forge.PullRequest{}, levels: map[string]forge.Level{"writer": forge.Write, "reader": forge.Read}, asked: map[string]int{}, now: b.now}
+	getenv := func(string) string { return "" }
+	text := fmt.Sprintf("apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nstateDir: state\naws: {endpoint: %q}\nsources: [{name: s, url: %q, ref: {branch: main}}]\nforges: [{type: gitea, url: 'https://h/o/r', tokenFile: t, pullRequests: {%s}}]\ntargets:\n%s",
+		server.URL, b.repo.URL(), pullRequests, strings.Replace(targets, "EXTRA", extra, 1))
+	c, faults := config.Parse(filepath.Join(dir, "weir.yaml"), []byte(text), config.Env{Getenv: getenv})
+	if c == nil {
+		t.Fatal(faults)
+	}
+	b.config = c
+	log := slog.New(slog.DiscardHandler)
+	b.scopes = fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: getenv})
+	b.fleet = fleet.New(fleet.Options{Config: c, Scopes: b.scopes, Logger: log})
+	if b.git, err = source.New(source.Config{Name: "s", URL: b.repo.URL(), Ref: source.Ref{Branch: "main"}, Dir: dir}, source.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.git.Close)
+	if b.db, err = state.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.db.Close() })
+	b.book = control.NewBook(b.db, b.now)
+	b.restart()
+	return b
+}
+
+func (b *bench) now() time.Time { return b.clock }
+
+// restart makes the watcher anew, as a new process does.
+func (b *bench) restart() {
+	b.t.Helper()
+	var err error
+	b.w, err = New(Options{
+		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Scopes: b.scopes.ForPlans(),
+		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.config.Forges[0].PullRequests, Teller: b.teller,
+		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: make(chan struct{}, 1),
+		Event: func(e status.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// main commits to the followed branch.
+func (b *bench) main(files map[string]string) string {
+	b.t.Helper()
+	b.repo.Switch("main")
+	b.repo.Write(files)
+	return b.repo.Commit("on main")
+}
+
+// propose commits to a branch from main, or from itself, and opens a pull request.
+func (b *bench) propose(number int64, files map[string]string, edit ...func(*forge.PullRequest)) string {
+	b.t.Helper()
+	branch := fmt.Sprintf("pull-%d", number)
+	if b.forge.pulls[number] == nil {
+		b.repo.Branch(branch, b.repo.Tip("main"))
+	}
+	b.repo.Switch(branch)
+	b.repo.Write(files)
+	head := b.repo.Commit("a proposal")
+	b.repo.Git("update-ref", fmt.Sprintf("refs/pull/%d/head", number), head)
+	p := b.forge.pulls[number]
+	if p == nil {
+		p = &forge.PullRequest{Number: number, Title: "a title", Author: "author", State: forge.Open, BaseRef: "main", WebURL: "https://h/o/r/pulls/1"}
+		b.forge.pulls[number] = p
+	}
+	p.HeadSHA = head
+	for _, e := range edit {
+		e(p)
+	}
+	b.forge.version++
+	return head
+}
+
+// pass composes and applies what main holds, and hands the reports on.
+func (b *bench) pass() []*plan.Report {
+	b.t.Helper()
+	snap, err := b.git.Latest(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	views := map[string]fleet.View{"s": {ID: b.git.ID(), Snapshot: snap, At: b.git.At}}
+	c, err := b.fleet.Compose(b.t.Context(), views)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.base = b.fleet.Base(views)
+	var out []*plan.Report
+	for _, batch := range c.Batches {
+		if b.free {
+			for i := range batch.Targets {
+				batch.Targets[i].Policy.Gates = plan.Gates{}
+			}
+		}
+		for _, r := range reconciler.RunBatch(b.t.Context(), batch, reconciler.Apply) {
+			b.w.Reported(r)
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// converge makes passes until nothing is left to do.
+func (b *bench) converge() {
+	b.t.Helper()
+	b.free = true
+	defer func() { b.free = false }()
+	for range 40 {
+		done := true
+		for _, r := range b.pass() {
+			if r.Err != nil {
+				b.t.Fatal(r.Err)
+			}
+			done = done && r.Converged()
+		}
+		if done {
+			return
+		}
+		b.awsClock.Advance(time.Minute)
+	}
+	b.t.Fatal("the fleet does not converge")
+}
+
+// round lets time pass and the watcher look.
+func (b *bench) round() {
+	b.t.Helper()
+	b.clock = b.clock.Add(31 * time.Second)
+	b.w.round(b.t.Context())
+}
+
+// merge merges a pull request as a forge does, with other files on top where the
+// merge was made by hand.
+func (b *bench) merge(number int64, head string, other ...map[string]string) {
+	b.t.Helper()
+	b.repo.Switch("main")
+	tree := b.repo.Git("merge-tree", "--write-tree", b.repo.Tip("main"), head)
+	sha := b.repo.Git("commit-tree", tree, "-p", b.repo.Tip("main"), "-p", head, "-m", "merge")
+	b.repo.Branch("main", sha)
+	for _, files := range other {
+		b.repo.Write(files)
+		sha = b.repo.Commit("by hand")
+	}
+	p := b.forge.pulls[number]
+	p.State, p.MergeSHA = forge.Merged, sha
+	b.forge.version++
+}
+
+// drift changes a group in AWS past weir.
+func (b *bench) drift(name string) {
+	b.t.Helper()
+	form := "Action=UpdateAutoScalingGroup&Version=2011-01-01&AutoScalingGroupName=" + name + "&MaxSize=2"
+	req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(form))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/autoscaling/aws4_request, SignedHeaders=host, Signature=0")
+	b.aws.ServeHTTP(httptest.NewRecorder(), req)
+}

@@ -1,0 +1,287 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/status"
+)
+
+// advance does what there is to do for a pull request, and says when to come back.
+func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
+	if k.MergeSHA != "" {
+		return w.settle(base, k)
+	}
+	if k.pr.HeadSHA == "" || k.pr.BaseRef == "" {
+		return w.o.Interval // of an earlier process, and not read yet
+	}
+	if why := k.wait(w.o.Policy); why != "" {
+		k.asked = false
+		if s := k.shown; s.State != status.PullWaiting || s.Reason != why || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
+			w.show(k, status.Pull{State: status.PullWaiting, Reason: why})
+		}
+		return w.o.Interval
+	}
+	at := base.View(w.o.Source).Snapshot.Revision
+	if at == "" {
+		return w.o.Interval
+	}
+	now := w.o.Now()
+	dirty := w.dirty(k)
+	if dirty > 0 && now.Before(k.planned.Add(settling)) {
+		return settling
+	}
+	same := k.shown.HeadSHA == k.pr.HeadSHA && k.base == at && dirty == 0
+	switch {
+	case k.due.After(now) && !k.asked:
+		return k.due.Sub(now)
+	case same && !k.asked && k.due.IsZero():
+		w.describe(k)
+		return w.o.Interval
+	}
+	w.plan(ctx, base, at, k, dirty > 0)
+	if !k.due.IsZero() {
+		return max(0, k.due.Sub(w.o.Now()))
+	}
+	return w.o.Interval
+}
+
+// describe shows a new title and the like.
+func (w *Watcher) describe(k *work) {
+	if k.shown.Title != k.pr.Title {
+		w.show(k, k.shown)
+	}
+}
+
+// plan plans a pull request against the commit that is followed, and tells it.
+func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
+	select {
+	case w.o.Turns <- struct{}{}:
+		defer func() { <-w.o.Turns }()
+	case <-ctx.Done():
+		return
+	}
+	bound, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if k.shown.HeadSHA != k.pr.HeadSHA {
+		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
+	}
+	head := k.pr.HeadSHA
+	shown, review, err := w.propose(bound, base, at, k, dirty)
+	if ctx.Err() != nil {
+		return
+	}
+	k.planned = w.o.Now()
+	var moved *source.MovedError
+	switch {
+	case errors.As(err, &moved):
+		// The forge's list and its Git are of different moments.
+		w.heardAgain()
+		w.again(k)
+		return
+	case err != nil:
+		w.again(k)
+		if k.shown.HeadSHA == head && k.shown.State == status.PullPlanned {
+			shown = k.shown
+			shown.Stale = "it could not be made anew: " + err.Error()
+		} else {
+			shown = status.Pull{State: status.PullFailing, Reason: err.Error()}
+		}
+		w.show(k, shown)
+		return
+	}
+	k.asked, k.base = false, at
+	if review == nil {
+		return // as it was
+	}
+	k.review = review
+	if broken(shown.Reports) {
+		w.again(k)
+	} else {
+		k.tries, k.due = 0, time.Time{}
+	}
+	w.show(k, shown)
+}
+
+// again has what may pass tried again, each time later.
+func (w *Watcher) again(k *work) {
+	k.tries++
+	k.asked = false
+	k.due = w.o.Now().Add(min(w.o.Interval<<min(k.tries-1, 6), 30*time.Minute))
+}
+
+// broken reports whether something other than the commit kept a target from being
+// planned.
+func broken(reports []*plan.Report) bool {
+	return slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Err != nil })
+}
+
+// propose makes the plan. It gives no review where the one that is known holds.
+func (w *Watcher) propose(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) (status.Pull, *fleet.Review, error) {
+	m, err := w.o.Git.Pull(ctx, source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: at, MergeRef: k.pr.MergeRef})
+	if err != nil {
+		return status.Pull{}, nil, err
+	}
+	if len(m.Conflicts) > 0 {
+		return status.Pull{State: status.PullConflict, BaseSHA: at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
+	}
+	if k.holds(m, dirty) && k.review.Same(m.Snapshot.Tree) {
+		// Only what neither it nor its targets read has moved, if no more targets
+		// are touched than before.
+		again, err := base.Review(ctx, w.o.Scopes, w.proposal(k, m))
+		if err == nil && slices.Equal(again.Touched, k.review.Touched) && slices.Equal(again.Gone, k.review.Gone) && again.Targets == k.review.Targets {
+			return k.shown, nil, nil
+		}
+	}
+	review, err := base.Review(ctx, w.o.Scopes, w.proposal(k, m))
+	if err != nil {
+		return status.Pull{}, nil, err
+	}
+	return w.judge(ctx, at, k, review), review, nil
+}
+
+// holds reports whether the plan that is shown may still be the one, though the
+// base moved.
+func (k *work) holds(m source.Merge, dirty bool) bool {
+	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == m.Snapshot.Revision && k.shown.Stale == "" && k.tries == 0 &&
+		(k.shown.State == status.PullPlanned || k.shown.State == status.PullUnaffected)
+}
+
+// proposal is a merge as the fleet looks at it. What comes from a fork is not to be
+// trusted, whoever let it be planned.
+func (w *Watcher) proposal(k *work, m source.Merge) fleet.Proposal {
+	return fleet.Proposal{Source: w.o.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", w.o.Source, k.Number), Untrusted: k.pr.Fork}
+}
+
+// judge plans what a review touches.
+func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.Review) status.Pull {
+	out := status.Pull{BaseSHA: at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: status.PullPlanned}
+	if len(review.Touched)+len(review.Gone) == 0 {
+		out.State = status.PullUnaffected
+		return out
+	}
+	if k.pr.Fork && len(review.Roleless) > 0 {
+		out.State = status.PullFailing
+		out.Reason = "pull requests from forks are planned with a role of their own: set planRoleARN of " + strings.Join(review.Roleless, ", ") + " in weir's configuration"
+		return out
+	}
+	out.Reports = w.pass(ctx, review, &out.AsReviewed)
+	var plans []*plan.Plan
+	for _, r := range out.Reports {
+		if r.Plan != nil {
+			plans = append(plans, r.Plan)
+		}
+		if out.State == status.PullPlanned && (r.Err != nil || r.Diagnostics.HasErrors()) {
+			out.State, out.Reason = status.PullFailing, firstFault(r)
+		}
+	}
+	if len(plans) == len(out.Reports) && len(plans) > 0 {
+		out.Digest = plan.CombinedDigest(plans)
+	}
+	return out
+}
+
+// pass plans the touched targets, one scope beside the other.
+func (w *Watcher) pass(ctx context.Context, review *fleet.Review, asReviewed *bool) []*plan.Report {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var out []*plan.Report
+	for _, b := range review.Batches {
+		for i := range b.Targets {
+			p := &b.Targets[i].Policy
+			if p.Gates.AsReviewed && slices.Contains(review.Touched, p.Target) {
+				*asReviewed = true
+			}
+			// What holds steps is asked when they are to run.
+			p.Gates = plan.Gates{}
+		}
+		wg.Go(func() {
+			reports := reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range reports {
+				if slices.Contains(review.Touched, r.Target) {
+					out = append(out, r)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(out, func(a, b *plan.Report) int { return strings.Compare(a.Target, b.Target) })
+	return out
+}
+
+// firstFault is what keeps a target from being planned, on one line.
+func firstFault(r *plan.Report) string {
+	if r.Err != nil {
+		return r.Target + ": " + r.Err.Error()
+	}
+	for _, d := range r.Diagnostics {
+		if d.Severity == diag.Error {
+			return r.Target + ": " + d.String()
+		}
+	}
+	return r.Target
+}
+
+// conflictText says why the branch cannot be merged as it is.
+func conflictText(list []source.Conflict) string {
+	const most = 5
+	var lines []string
+	for _, c := range list[:min(most, len(list))] {
+		lines = append(lines, c.String())
+	}
+	text := "update the branch: " + strings.Join(lines, "; ")
+	if n := len(list) - most; n > 0 {
+		text += fmt.Sprintf("; and %d more", n)
+	}
+	return text
+}
+
+// show tells what became of a pull request.
+func (w *Watcher) show(k *work, p status.Pull) {
+	p.Source, p.Number = w.o.Source, k.Number
+	p.Title, p.Author, p.WebURL = k.pr.Title, k.pr.Author, k.pr.WebURL
+	p.HeadSHA, p.BaseRef, p.MergeSHA = k.pr.HeadSHA, k.pr.BaseRef, k.MergeSHA
+	p.PlannedAt = k.planned
+	if w.o.PageURL != "" {
+		p.PageURL = fmt.Sprintf("%s/pulls/%s/%d", strings.TrimSuffix(w.o.PageURL, "/"), url.PathEscape(w.o.Source), k.Number)
+	}
+	if p.Digest != k.Digest || p.Digest == "" {
+		k.Approved = ""
+	}
+	p.Approved = k.Approved
+	k.shown = p
+	w.o.Teller.Show(p)
+	k.note(p)
+	w.save(k)
+}
+
+// note keeps what must be known of the shown plan after a restart.
+func (k *work) note(p status.Pull) {
+	k.Told = true
+	if p.State == status.PullMerged || p.State == status.PullClosed {
+		return
+	}
+	k.Head, k.Base, k.Digest, k.Digests = p.HeadSHA, p.BaseSHA, p.Digest, nil
+	for _, r := range p.Reports {
+		if r.Plan == nil || r.Plan.Digest() == "" {
+			continue
+		}
+		if k.Digests == nil {
+			k.Digests = map[string]string{}
+		}
+		k.Digests[r.Target] = r.Plan.Digest()
+	}
+}

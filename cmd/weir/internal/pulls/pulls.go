@@ -1,0 +1,295 @@
+// Package pulls plans pull requests. For each source with a forge one Watcher
+// lists the open ones, merges each with what the source follows, plans what that
+// would change, and tells it; it reads the commands in comments, and sees a pull
+// request to its end:
+//
+//	list ──▶ gate ──▶ merge ──▶ review ──▶ plan ──▶ tell
+//	            ▲                 ▲ what is followed and what AWS holds move
+//	            └── comments: weir plan, weir approve
+//
+// What a pull request holds is input and nothing else: it is rendered and never
+// run, planned with the role for plans and never applied, and from a fork without
+// any secret. Nothing here writes to AWS.
+package pulls
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+)
+
+// Git merges pull requests.
+type Git interface {
+	Pull(ctx context.Context, p source.PullRef) (source.Merge, error)
+	Forget(head string) error
+}
+
+// Teller tells what became of pull requests. Its methods do not block.
+type Teller interface {
+	// Begin says that a head was seen and is being planned.
+	Begin(source string, number int64, sha string)
+	Show(p status.Pull)
+}
+
+// Approver keeps approvals.
+type Approver interface {
+	Approve(digest, by string) (control.Approval, error)
+}
+
+// Options of a Watcher.
+type Options struct {
+	// Source is the source's name.
+	Source string
+	Forge  forge.Client
+	Git    Git
+	// Follows reports whether the source follows a ref, given by its full name.
+	Follows func(ref string) bool
+	// Base is what was composed last, nil before the first time.
+	Base func() *fleet.Base
+	// Scopes are for plans alone.
+	Scopes   *fleet.Scopes
+	Policy   config.PullRequests
+	Teller   Teller
+	Approver Approver
+	// Approved is told of approvals, so that a pass may use them.
+	Approved func()
+	DB       *state.DB
+	// PageURL is the address of weir's page, empty for none.
+	PageURL string
+	// Marker is in every comment that tells of a plan.
+	Marker string
+	// Interval is the time between two looks at the forge.
+	Interval time.Duration
+	// Turns bounds how many are planned at a time; shared by watchers.
+	Turns  chan struct{}
+	Event  func(status.Event)
+	Logger *slog.Logger
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+const (
+	// within bounds one look at the forge, and one plan.
+	within = 2 * time.Minute
+	// settling is how long what changes is given to come to rest before it has
+	// pull requests planned again.
+	settling = 5 * time.Second
+	// remembered bounds the commits whose first plans are known.
+	remembered = 64
+	// waiting is how long a merged pull request waits for its commit to be applied.
+	waiting = 24 * time.Hour
+)
+
+// Watcher plans the pull requests of one source. Run does the work; the other
+// methods may be called at any time and do not block.
+type Watcher struct {
+	o    Options
+	log  *slog.Logger
+	bell chan struct{}
+	// self is weir's own login.
+	self string
+	// cursor is where the list was read to, listed when.
+	cursor forge.Cursor
+	listed time.Time
+	// open are the pull requests into the followed branch.
+	open map[int64]*work
+
+	mu sync.Mutex // guards what follows
+	// heard says that the forge told of a change.
+	heard bool
+	// live says of each target how it was seen last, moved when that changed.
+	live  map[string]string
+	moved map[string]time.Time
+	// applied are the first plans at commits, the oldest first in order. Those of
+	// the first commit that this process sees say nothing: they may be the rest.
+	applied map[string]map[string]applied
+	order   []string
+}
+
+// applied is the first plan of a target at a commit.
+type applied struct {
+	Digest  string
+	Summary plan.Summary
+}
+
+// work is an open pull request.
+type work struct {
+	pr forge.PullRequest
+	record
+	// before is the head that was seen by an earlier look at the forge than the
+	// one that is under way.
+	before string
+	// shown is what was told last, review what that came of; both are empty after
+	// a restart.
+	shown  status.Pull
+	review *fleet.Review
+	// base is the commit that the plan was last known to hold for.
+	base    string
+	planned time.Time
+	// asked says that somebody wants a plan whatever is known.
+	asked bool
+	// tries counts plans that failed in a row for what may pass, due is when the
+	// next one is made.
+	tries int
+	due   time.Time
+	// replied is when somebody was last answered in words.
+	replied time.Time
+}
+
+// New returns a watcher. It asks nobody yet.
+func New(o Options) (*Watcher, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Watcher{
+		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{},
+		live: map[string]string{}, moved: map[string]time.Time{}, applied: map[string]map[string]applied{},
+	}
+	records, err := w.records()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		w.open[r.Number] = &work{pr: forge.PullRequest{Number: r.Number, HeadSHA: r.Seen}, record: r}
+	}
+	return w, nil
+}
+
+// Run looks and plans until ctx ends.
+func (w *Watcher) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.bell:
+		case <-timer.C:
+		}
+		next := w.round(ctx)
+		timer.Reset(next)
+	}
+}
+
+// Heard has the watcher look at the forge: it told of a change.
+func (w *Watcher) Heard(int64) {
+	w.mu.Lock()
+	w.heard = true
+	w.mu.Unlock()
+	w.ring()
+}
+
+// Moved has the watcher see that the source came to another commit.
+func (w *Watcher) Moved() { w.ring() }
+
+func (w *Watcher) ring() {
+	select {
+	case w.bell <- struct{}{}:
+	default:
+	}
+}
+
+// round looks at everything once and returns when to look again.
+func (w *Watcher) round(ctx context.Context) time.Duration {
+	base := w.o.Base()
+	if base == nil {
+		return time.Second
+	}
+	if err := w.look(ctx); err != nil && ctx.Err() == nil {
+		w.log.Warn("pull requests cannot be read", "error", err)
+	}
+	next := w.o.Interval
+	for _, number := range w.numbers() {
+		if ctx.Err() != nil {
+			return next
+		}
+		next = min(next, w.advance(ctx, base, w.open[number]))
+	}
+	return max(next, 100*time.Millisecond)
+}
+
+// look reads the forge, where it is time to or the forge told of a change.
+func (w *Watcher) look(ctx context.Context) error {
+	w.mu.Lock()
+	heard := w.heard
+	w.heard = false
+	w.mu.Unlock()
+	if !heard && w.o.Now().Before(w.listed.Add(w.o.Interval)) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	w.listed = w.o.Now()
+	if w.self == "" {
+		self, err := w.o.Forge.Self(ctx)
+		if err != nil {
+			return err
+		}
+		w.self = self
+	}
+	return errors.Join(w.list(ctx), w.comments(ctx))
+}
+
+// list takes in the open pull requests, and sees those to their end that are not
+// open any more.
+func (w *Watcher) list(ctx context.Context) error {
+	for _, k := range w.open {
+		k.before = k.Seen
+	}
+	list, cursor, unchanged, err := w.o.Forge.Pulls(ctx, w.cursor)
+	if err != nil {
+		w.heardAgain()
+		return err
+	}
+	w.cursor = cursor
+	if unchanged {
+		return nil
+	}
+	listed := map[int64]bool{}
+	for _, pr := range list {
+		if w.o.Follows("refs/heads/" + pr.BaseRef) {
+			listed[pr.Number] = true
+			w.take(pr)
+		}
+	}
+	var errs []error
+	for _, number := range w.numbers() {
+		if k := w.open[number]; !listed[number] && k.MergeSHA == "" {
+			errs = append(errs, w.gone(ctx, k))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// heardAgain has the next round look anew, though nobody tells of it once more.
+func (w *Watcher) heardAgain() {
+	w.cursor = ""
+}
+
+// take takes in an open pull request.
+func (w *Watcher) take(pr forge.PullRequest) {
+	k := w.open[pr.Number]
+	if k == nil {
+		k = &work{record: record{Number: pr.Number}}
+		w.open[pr.Number] = k
+	}
+	k.pr, k.MergeSHA = pr, ""
+	if k.Seen == pr.HeadSHA {
+		k.label(w.o.Policy, false)
+		return
+	}
+	k.Seen, k.tries, k.due = pr.HeadSHA, 0, time.Time{}
+	k.label(w.o.Policy, true)
+	w.save(k)
+}

@@ -1,0 +1,353 @@
+package pulls
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+// started is a bench with two converged targets and an open pull request that
+// changes the first.
+func started(t *testing.T, pullRequests, extra string, edit ...func(*forge.PullRequest)) (b *bench, head string) {
+	t.Helper()
+	b = newBench(t, pullRequests, extra)
+	b.main(map[string]string{"o/one/pool.yaml": pool("one"), "o/two/pool.yaml": pool("two")})
+	b.converge()
+	head = b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, edit...)
+	return b, head
+}
+
+// steps are what the reports of a pull request would do.
+func steps(p status.Pull) string {
+	var out []string
+	for _, r := range p.Reports {
+		for _, s := range r.Plan.Steps {
+			out = append(out, r.Target+" "+string(s.Verb)+" "+string(s.Resource))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestAPullRequestIsPlanned(t *testing.T) {
+	b, head := started(t, "", "")
+	b.round()
+	p := b.teller.last()
+	if p.State != status.PullPlanned || p.HeadSHA != head || p.BaseSHA != b.repo.Tip("main") || p.Unaffected != 1 || p.Title != "a title" {
+		t.Fatalf("told: %+v", p)
+	}
+	if got := steps(p); got != "one update auto-scaling-group" {
+		t.Errorf("steps: %s", got)
+	}
+	if want := plan.CombinedDigest([]*plan.Plan{p.Reports[0].Plan}); p.Digest == "" || p.Digest != want {
+		t.Errorf("digest %s, want %s", p.Digest, want)
+	}
+	if diff := cmp.Diff([]string{"1 " + head}, b.teller.begun); diff != "" {
+		t.Errorf("begun: %s", diff)
+	}
+	for _, r := range p.Reports {
+		for _, s := range r.Plan.Steps {
+			for _, c := range s.Changes {
+				if c.Origin == nil || c.Origin.File != "o/one/pool.yaml" || c.Origin.Line == 0 {
+					t.Errorf("%s has no origin: %+v", c.Field, c.Origin)
+				}
+			}
+		}
+	}
+	// Looking again says nothing more, and asks nobody for what is known.
+	told, calls := len(b.teller.shown), len(b.aws.Calls())
+	for range 3 {
+		b.round()
+	}
+	if len(b.teller.shown) != told || len(b.aws.Calls()) != calls {
+		t.Errorf("%d more told, %d more calls to AWS", len(b.teller.shown)-told, len(b.aws.Calls())-calls)
+	}
+	if n := b.forge.asked["pull"]; n != 0 {
+		t.Errorf("%d calls for an unchanged pull request", n)
+	}
+}
+
+// What was shown is what is applied: the plan after the merge has its digest.
+func TestTheReviewedPlanIsApplied(t *testing.T) {
+	b, head := started(t, "", "")
+	b.round()
+	b.merge(1, head)
+	b.pass()
+	b.round()
+	p := b.teller.last()
+	if p.State != status.PullMerged || len(p.Differs) != 0 || p.MergeSHA != b.repo.Tip("main") {
+		t.Fatalf("told: %+v", p)
+	}
+	if b.w.open[1] != nil {
+		t.Error("the pull request is not forgotten")
+	}
+	if records, err := b.w.records(); err != nil || len(records) != 0 {
+		t.Errorf("records: %v, %v", records, err)
+	}
+}
+
+// The order in which weir hears of a merge and applies it does not matter.
+func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
+	b, head := started(t, "", "")
+	b.round()
+	b.merge(1, head)
+	b.round()
+	if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) != 0 {
+		t.Fatalf("told: %+v", p)
+	}
+	if b.w.open[1] == nil {
+		t.Fatal("forgotten before it was applied")
+	}
+	b.restart() // nothing of it is lost
+	b.round()
+	b.pass()
+	b.round()
+	if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+		t.Fatalf("told: %+v", p)
+	}
+}
+
+// Of two merges between two looks at the source only the second is applied.
+func TestAMergeThatIsAppliedWithLaterCommits(t *testing.T) {
+	b, head := started(t, "", "")
+	b.round()
+	b.merge(1, head)
+	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
+	b.pass()
+	for range 5 {
+		b.round()
+	}
+	p := b.teller.last()
+	if want := "it was applied together with later commits, as " + b.repo.Tip("main")[:7]; p.State != status.PullMerged || !cmp.Equal(p.Differs, []string{want}) || b.w.open[1] != nil {
+		t.Errorf("told: %+v", p)
+	}
+}
+
+func TestAPlanThatDiffersAfterTheMergeIsSaid(t *testing.T) {
+	b, head := started(t, "", "")
+	b.round()
+	b.forge.err = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "away"} // so that it is not planned anew
+	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
+	b.merge(1, head, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 6")})
+	b.pass()
+	b.forge.err = nil
+	b.round()
+	p := b.teller.last()
+	want := []string{
+		"one: the plan is not the reviewed one; it updates 1 pool",
+		"two: it is changed too, which the review did not show; the plan updates 1 pool",
+	}
+	if diff := cmp.Diff(want, p.Differs); p.State != status.PullMerged || diff != "" {
+		t.Errorf("told %s: %s", p.State, diff)
+	}
+	if len(b.events) != 2 || b.events[0].Kind != "plan-differs" {
+		t.Errorf("events: %+v", b.events)
+	}
+}
+
+func TestWhatBecomesOfAPullRequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files map[string]string
+		edit  func(*forge.PullRequest)
+		state status.PullState
+		says  string
+	}{
+		"no target":      {map[string]string{"README.md": "x"}, nil, status.PullUnaffected, ""},
+		"broken":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: many")}, nil, status.PullFailing, "one: o/one/pool.yaml:"},
+		"not even YAML":  {map[string]string{"o/one/pool.yaml": "a: [\n"}, nil, status.PullFailing, "one: o/one/pool.yaml:"},
+		"a conflict":     {map[string]string{"shared": "theirs"}, nil, status.PullConflict, "update the branch: shared: added on both sides"},
+		"a fork":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.Fork = true }, status.PullWaiting, "needs a maintainer"},
+		"another branch": {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.BaseRef = "release" }, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, "", "")
+			b.main(map[string]string{"o/one/pool.yaml": pool("one"), "o/two/pool.yaml": pool("two")})
+			if tc.edit == nil {
+				tc.edit = func(*forge.PullRequest) {}
+			}
+			b.propose(1, tc.files, tc.edit)
+			b.main(map[string]string{"shared": "ours"})
+			b.pass()
+			calls := len(b.aws.Calls())
+			b.round()
+			p := b.teller.last()
+			if p.State != tc.state || !strings.Contains(p.Reason, tc.says) {
+				t.Errorf("told %q: %s", p.State, p.Reason)
+			}
+			if tc.state == status.PullWaiting && len(b.aws.Calls()) != calls {
+				t.Error("AWS was asked for what nobody allowed")
+			}
+			if tc.state == status.PullFailing && strings.Contains(p.Reason, "/tmp/") {
+				t.Errorf("a path of this machine: %s", p.Reason)
+			}
+		})
+	}
+}
+
+func TestATargetThatIsTakenAway(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.repo.Switch("pull-1")
+	b.repo.Remove("o/one/pool.yaml")
+	b.propose(1, map[string]string{"other": "x"})
+	b.round()
+	p := b.teller.last()
+	if p.State != status.PullPlanned || !cmp.Equal(p.Gone, []string{"one"}) || len(p.Reports) != 0 || p.Unaffected != 1 {
+		t.Errorf("told: %+v", p)
+	}
+}
+
+func TestDraftsWaitWhereTheyAreAskedTo(t *testing.T) {
+	draft := func(p *forge.PullRequest) { p.Draft = true }
+	b, _ := started(t, "", "", draft)
+	if b.round(); b.teller.last().State != status.PullPlanned {
+		t.Errorf("a draft: %+v", b.teller.last())
+	}
+	b, _ = started(t, "drafts: wait", "", draft)
+	if b.round(); b.teller.last().State != status.PullWaiting || !strings.HasPrefix(b.teller.last().Reason, "a draft") {
+		t.Errorf("a draft: %+v", b.teller.last())
+	}
+	b.forge.pulls[1].Draft = false
+	b.forge.version++
+	if b.round(); b.teller.last().State != status.PullPlanned {
+		t.Errorf("ready for review: %+v", b.teller.last())
+	}
+}
+
+func TestNewHeadsAndMovedBases(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	first := b.teller.last()
+	// A commit that has nothing to do with it: the plan stays, nobody is told and AWS is not asked.
+	told := len(b.teller.shown)
+	b.main(map[string]string{"README.md": "x"})
+	b.pass()
+	calls := len(b.aws.Calls())
+	b.round()
+	if len(b.teller.shown) != told || len(b.aws.Calls()) != calls {
+		t.Errorf("%d more told, %d calls", len(b.teller.shown)-told, len(b.aws.Calls())-calls)
+	}
+	// One that changes another target.
+	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 4")})
+	b.pass()
+	calls = len(b.aws.Calls())
+	if b.round(); len(b.teller.shown) != told || len(b.aws.Calls()) != calls {
+		t.Errorf("%d more told, %d calls", len(b.teller.shown)-told, len(b.aws.Calls())-calls)
+	}
+	// A push.
+	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 7")})
+	b.round()
+	if p := b.teller.last(); p.State != status.PullPlanned || p.Digest == first.Digest || p.BaseSHA != b.repo.Tip("main") {
+		t.Errorf("after a push: %+v", p)
+	}
+	// A commit on the same path.
+	b.main(map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 8")})
+	b.pass()
+	b.round()
+	if p := b.teller.last(); p.State != status.PullConflict {
+		t.Errorf("after the same path: %+v", p)
+	}
+}
+
+// A change of the target's base is planned anew though the proposal is the same.
+func TestTheBaseOfTheTargetMoves(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	first := b.teller.last()
+	b.main(map[string]string{"o/one/more.yaml": pool("more")})
+	b.converge()
+	b.round()
+	if p := b.teller.last(); p.BaseSHA == first.BaseSHA || p.State != status.PullPlanned || steps(p) != "one update auto-scaling-group" {
+		t.Errorf("told: %s %s", p.State, steps(p))
+	}
+}
+
+func TestAWSMovesUnderAPlan(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.pass()
+	b.round()
+	first := b.teller.last()
+	b.drift("a-one-does-not-matter")
+	b.round()
+	p := b.teller.last()
+	if p.Digest != first.Digest {
+		t.Errorf("a plan changed though nothing did: %s", steps(p))
+	}
+	b.drift("one")
+	// The pass sees the drift and puts it right: both times the target moved.
+	b.pass()
+	told := len(b.teller.shown)
+	b.round()
+	if len(b.teller.shown) == told {
+		t.Error("the plan was not made again")
+	}
+}
+
+// What a pull request's plan cannot be made for in a moment is tried again.
+func TestAPlanThatFailsIsTriedAgain(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.repo.Git("update-ref", "refs/pull/1/head", b.repo.Tip("main"))
+	b.round()
+	if len(b.teller.shown) != 0 {
+		t.Errorf("what the forge will mend was told: %+v", b.teller.last())
+	}
+	b.repo.Git("update-ref", "refs/pull/1/head", b.forge.pulls[1].HeadSHA)
+	b.clock = b.clock.Add(time.Hour)
+	b.round()
+	if b.teller.last().State != status.PullPlanned {
+		t.Errorf("told: %+v", b.teller.last())
+	}
+}
+
+func TestTheForgeIsAway(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	told := len(b.teller.shown)
+	b.forge.err = errors.New("away")
+	b.round()
+	if len(b.teller.shown) != told || b.w.open[1] == nil {
+		t.Errorf("told: %+v", b.teller.last())
+	}
+	b.forge.err = nil
+	b.forge.pulls[1].State = forge.Closed
+	b.forge.version++
+	b.round()
+	if b.teller.last().State != status.PullClosed || b.w.open[1] != nil {
+		t.Errorf("told: %+v", b.teller.last())
+	}
+}
+
+func TestARetargetedPullRequest(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	b.forge.pulls[1].BaseRef = "release"
+	b.forge.version++
+	b.round()
+	if p := b.teller.last(); p.State != status.PullClosed || p.Reason != "it goes into another branch now" {
+		t.Errorf("told: %+v", p)
+	}
+	b.forge.pulls[1].BaseRef = "main"
+	b.forge.version++
+	if b.round(); b.teller.last().State != status.PullPlanned {
+		t.Errorf("told: %+v", b.teller.last())
+	}
+}
+
+// A pull request that is merged while weir is away is seen to its end.
+func TestMergedWhileAway(t *testing.T) {
+	b, head := started(t, "", "")
+	b.round()
+	b.merge(1, head)
+	b.restart()
+	b.pass() // the first one of the process, of which nobody knows what came before
+	b.round()
+	if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+		t.Errorf("told: %+v", p)
+	}
+}

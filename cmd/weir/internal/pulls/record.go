@@ -1,0 +1,79 @@
+package pulls
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+)
+
+// record is what must be known of a pull request after a restart.
+type record struct {
+	Number int64 `json:"number"`
+	// Seen is the head as it was seen last, Labelled whether the label that allows
+	// was on it from the start.
+	Seen     string `json:"seen"`
+	Labelled bool   `json:"labelled,omitempty"`
+	// Allowed is the head that somebody let be planned.
+	Allowed string `json:"allowed,omitempty"`
+	// Told says that something was told of it.
+	Told bool `json:"told,omitempty"`
+	// Head, Base and Digest are of the plan that was shown last, Digests those of
+	// its targets; Approved is by whom it was.
+	Head     string            `json:"head,omitempty"`
+	Base     string            `json:"base,omitempty"`
+	Digest   string            `json:"digest,omitempty"`
+	Digests  map[string]string `json:"digests,omitempty"`
+	Approved string            `json:"approved,omitempty"`
+	// Comment is the newest comment that was read.
+	Comment int64 `json:"comment,omitempty"`
+	// MergeSHA is the commit that merged it, MergedAt when that was seen.
+	MergeSHA string    `json:"mergeSHA,omitempty"`
+	MergedAt time.Time `json:"mergedAt,omitzero"`
+}
+
+// readTo is up to when comments were read, by source.
+var readTo = state.Bucket[time.Time]{Name: "pull-comments"}
+
+var bucket = state.Bucket[record]{Name: "pulls"}
+
+func (w *Watcher) key(number int64) string { return fmt.Sprintf("%s\x00%019d", w.o.Source, number) }
+
+// records are those of the source.
+func (w *Watcher) records() ([]record, error) {
+	var out []record
+	err := w.o.DB.View(func(tx *state.Tx) error {
+		return bucket.ForEach(tx, w.key(0), func(key string, r record) error {
+			if !strings.HasPrefix(key, w.o.Source+"\x00") {
+				return state.ErrStop
+			}
+			out = append(out, r)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// save writes what is known of a pull request. What cannot be written is known
+// until the process ends.
+func (w *Watcher) save(k *work) {
+	if err := w.o.DB.Update(func(tx *state.Tx) error { return bucket.Put(tx, w.key(k.Number), k.record) }); err != nil {
+		w.log.Error("state cannot be written", "error", err)
+	}
+}
+
+// forget ends a pull request.
+func (w *Watcher) forget(k *work) {
+	delete(w.open, k.Number)
+	if err := w.o.Git.Forget(w.o.Forge.HeadRef(k.Number)); err != nil {
+		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)
+	}
+	if err := w.o.DB.Update(func(tx *state.Tx) error { return bucket.Delete(tx, w.key(k.Number)) }); err != nil {
+		w.log.Error("state cannot be written", "error", err)
+	}
+}
+
+func (w *Watcher) numbers() []int64 { return slices.Sorted(maps.Keys(w.open)) }
