@@ -112,3 +112,44 @@ func BenchmarkReadAll(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkPull is a pull request that changes one file of 10,000, ten commits
+// behind: from the call to the merged tree's changed file.
+func BenchmarkPull(b *testing.B) {
+	repo := sourcetest.New(b)
+	benchmarkPull(b, repo, source.Config{URL: repo.URL()})
+}
+
+// BenchmarkPullLocal is the same without a network.
+func BenchmarkPullLocal(b *testing.B) {
+	repo := sourcetest.New(b)
+	benchmarkPull(b, repo, source.Config{URL: repo.Dir()})
+}
+
+func benchmarkPull(b *testing.B, repo *sourcetest.Repo, cfg source.Config) {
+	b.ReportAllocs()
+	tenThousand(repo)
+	r := &fork{Repo: repo, base: repo.Tip("main")}
+	from := r.base
+	for i := range 10 {
+		repo.Write(map[string]string{fmt.Sprintf("clusters/c05/p50/f%d.yaml", i%5): fmt.Sprint("base ", i)})
+		r.base = repo.Commit("main goes on")
+	}
+	g := open(b, cfg, source.Options{})
+	latest(b, g)
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		if i%150 == 149 { // Not the benchmark of making a mirror again.
+			cfg.Dir = b.TempDir()
+			g = open(b, cfg, source.Options{})
+			latest(b, g)
+		}
+		text := fmt.Sprint("changed: ", i)
+		p := r.push(1, from, "clusters/c05/p50/f7.yaml", text)
+		b.StartTimer()
+		data, err := pull(b, g, p).Snapshot.Tree.ReadFile("clusters/c05/p50/f7.yaml")
+		if err != nil || string(data) != text {
+			b.Fatal(string(data), err)
+		}
+	}
+}

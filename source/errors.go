@@ -124,6 +124,8 @@ type objectError struct {
 	// missing and wrongType tell an absent object, and a whole one of another
 	// type, from a damaged one.
 	missing, wrongType bool
+	// malformed says that it is whole, and no object that Git would make.
+	malformed bool
 }
 
 func (e *objectError) Error() string {

@@ -6,6 +6,12 @@ func SetMirrorLimits(g *Git, packs int, objectBytes int64) {
 	m.limits.packs, m.limits.objectBytes = packs, objectBytes
 }
 
+// SetPullLimits makes the limits on pull requests small enough to test.
+func SetPullLimits(g *Git, pulls int, bytes int64) {
+	m := g.backend.(*mirrorBackend).mirror
+	m.limits.pulls, m.limits.pullBytes = pulls, bytes
+}
+
 // SetMirrorBytes makes the size small at which a mirror is made again.
 func SetMirrorBytes(g *Git, bytes int64) {
 	g.backend.(*mirrorBackend).mirror.limits.mirrorBytes = bytes

@@ -35,13 +35,15 @@ type limits struct {
 	// mirrorBytes is the size at which the mirror is made again, if that can be
 	// expected to halve it.
 	mirrorBytes int64
-	// pull bounds what one fetch of a pull request takes in: anyone may open one.
+	// pullBytes and pullObjects bound what one fetch of a pull request takes in:
+	// anyone may open one. pulls is how many of their heads are remembered.
 	pullBytes   int64
 	pullObjects uint32
+	pulls       int
 }
 
 func defaultLimits() limits {
-	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000}
+	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
 }
 
 // mirror is a bare repository on disk that holds the full history of one ref. It

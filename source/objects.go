@@ -281,7 +281,7 @@ func (db *objectDB) tree(h plumbing.Hash) (*treeNode, error) {
 	}
 	n, err := decodeTree(data)
 	if err != nil {
-		return nil, &objectError{hash: h, text: err.Error()}
+		return nil, &objectError{hash: h, text: err.Error(), malformed: true}
 	}
 	db.trees.put(h, n, int64(len(data))*4+128)
 	return n, nil

@@ -229,12 +229,21 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	}
 	if err != nil {
 		b.unreadable(err)
-		return Merge{}, err
+		return Merge{}, blame(err, p.HeadSHA)
 	}
 	if t, ok := m.Snapshot.Tree.(*commitTree); ok {
 		t.epoch = since
 	}
 	return m, nil
+}
+
+// blame says that the fault is in the head, if it is in what is there to read.
+func blame(err error, head string) error {
+	var oe *objectError
+	if reasonOf(err) != Unsupported && (!errors.As(err, &oe) || !oe.malformed) {
+		return err
+	}
+	return &fault{reason: Unsupported, revision: head, text: err.Error(), err: err}
 }
 
 // bring fetches what is not here. Only then does it wait for other operations.

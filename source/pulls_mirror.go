@@ -17,9 +17,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// maxPulls is how many heads of pull requests a mirror remembers.
-const maxPulls = 200
-
 func (b *mirrorBackend) pulled() repository { return b.mirror.repository }
 
 func (b *mirrorBackend) here(p PullRef) bool {
@@ -162,7 +159,7 @@ func (m *mirror) remember(name string, head plumbing.Hash, now time.Time) error 
 		return fmt.Errorf("remember a pull request: %w", err)
 	}
 	kept := m.pullFiles()
-	for _, old := range kept[min(maxPulls, len(kept)):] {
+	for _, old := range kept[min(m.limits.pulls, len(kept)):] {
 		if err := os.Remove(old.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("forget a pull request: %w", err)
 		}
