@@ -52,12 +52,38 @@ func (r *Registry) Set(owner string, values *secret.Set) {
 // parameters in its refusals, and user data is such a parameter.
 var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{88,}={0,2}`)
 
+// leastEncoded is the length from which on encoded matches.
+const leastEncoded = 88
+
+// mayHoldEncoded reports whether encoded matches. Nearly no text does, each pass
+// asks for each of its texts, and this looks at every 88th byte of most of them.
+func mayHoldEncoded(text string) bool {
+	for from := 0; from+leastEncoded <= len(text); {
+		last := from + leastEncoded - 1
+		for last >= from && inBase64(text[last]) {
+			last--
+		}
+		if last < from {
+			return true
+		}
+		from = last + 1
+	}
+	return false
+}
+
+func inBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/'
+}
+
 // Redact returns a text without any of the values, and without long base64.
 func (r *Registry) Redact(text string) string {
 	if r == nil {
 		return text
 	}
-	return encoded.ReplaceAllLiteralString(r.all.Load().Redact(text), secret.Mask)
+	if text = r.all.Load().Redact(text); mayHoldEncoded(text) {
+		text = encoded.ReplaceAllLiteralString(text, secret.Mask)
+	}
+	return text
 }
 
 // values is Redact for what may hold long base64 of its own, such as manifests.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/weir-gitops/weir/render/secret"
 )
 
@@ -63,5 +65,20 @@ func TestHandler(t *testing.T) {
 		slog.Group("in", "x", "the-value"), "list", []string{"the-value"}, "plain", []string{"a"})
 	if got := b.String(); strings.Contains(got, "the-value") || strings.Count(got, "(redacted)") != 6 || !strings.Contains(got, `"n":1`) || !strings.Contains(got, `"plain":["a"]`) {
 		t.Error(got)
+	}
+}
+
+// TestEncodedIsFoundQuickly holds the quick look against the pattern.
+func TestEncodedIsFoundQuickly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`([a-c+/]{0,100}[ =.]?){0,5}`).Draw(t, "text")
+		if got, want := mayHoldEncoded(text), encoded.MatchString(text); got != want {
+			t.Fatalf("%q: %t, want %t", text, got, want)
+		}
+	})
+	for n, want := range map[int]bool{87: false, 88: true, 89: true} {
+		if got := mayHoldEncoded("x " + strings.Repeat("A", n) + " y"); got != want {
+			t.Errorf("%d characters: %t", n, got)
+		}
 	}
 }
