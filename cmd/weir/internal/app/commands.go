@@ -16,7 +16,9 @@ import (
 type memory struct {
 	before     control.Before
 	conditions map[string]fleet.Conditions
-	batches    []reconciler.Batch
+	// awaited are the targets that others wait for.
+	awaited map[string]bool
+	batches []reconciler.Batch
 	// grants are those of the pass that is under way, fresh those that it uses
 	// for the first time.
 	grants map[string]control.Grant
@@ -35,6 +37,12 @@ func (a *App) gate(c *fleet.Composition) error {
 	defer a.mu.Unlock()
 	m := &a.memory
 	m.conditions, m.batches = c.Conditions, c.Batches
+	m.awaited = map[string]bool{}
+	for _, conditions := range c.Conditions {
+		for _, name := range conditions.DependsOn {
+			m.awaited[name] = true
+		}
+	}
 	m.fresh = map[string]bool{}
 	for _, approval := range records.Approvals {
 		made := control.Approved(approval, m.before, c.Conditions)
@@ -68,9 +76,7 @@ func (a *App) noted(r *plan.Report) {
 	a.mu.Lock()
 	reached := a.memory.before.Standings[r.Target].Reached
 	a.memory.before.Note(r)
-	awaited := r.Converged() && reached != r.Revision && slices.ContainsFunc(keys(a.memory.conditions), func(other string) bool {
-		return slices.Contains(a.memory.conditions[other].DependsOn, r.Target)
-	})
+	awaited := r.Converged() && reached != r.Revision && a.memory.awaited[r.Target]
 	g, granted := a.memory.grants[r.Target]
 	unused := granted && a.memory.fresh[r.Target] && (r.Plan == nil || !r.Plan.Granted)
 	busy := a.memory.busy[r.Target]
@@ -89,14 +95,6 @@ func (a *App) noted(r *plan.Report) {
 	if awaited {
 		a.ring()
 	}
-}
-
-func keys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
 }
 
 // daemon is the app as commands see it.
