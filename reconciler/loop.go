@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,8 @@ type Loop struct {
 	Now      func() time.Time
 	// Interval is the time between passes with nothing moving, with 10 % of
 	// jitter either way; MovingDelay the time to the next pass while something moves.
+	// After a pass that did something it is a fifth of that, once: most changes are
+	// done when AWS has answered, and somebody waits to be told.
 	Interval    time.Duration
 	MovingDelay time.Duration
 	// Tracer makes a span of each pass; nil makes none.
@@ -84,16 +87,14 @@ func (l *Loop) LastPass() time.Time {
 // calls in flight and starts no new step.
 func (l *Loop) Run(ctx context.Context) error {
 	l.init()
+	before := resting
 	for {
-		moving := l.pass(ctx)
+		now := l.pass(ctx)
 		l.state.Lock()
 		l.last = l.now()
 		l.state.Unlock()
-		wait := jitter(orDefault(l.Interval, DefaultInterval))
-		if moving {
-			wait = min(wait, orDefault(l.MovingDelay, DefaultMovingDelay))
-		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(l.wait(before, now))
+		before = now
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -103,6 +104,42 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// pace is what a pass found.
+type pace int
+
+const (
+	resting pace = iota
+	moving
+	acted // it changed something itself
+)
+
+// soonerBy divides MovingDelay after a pass that acted.
+const soonerBy = 5
+
+// wait is the time to the next pass. One that acts each time does not hurry: it may
+// be at odds with somebody else.
+func (l *Loop) wait(before, now pace) time.Duration {
+	wait := jitter(orDefault(l.Interval, DefaultInterval))
+	delay := orDefault(l.MovingDelay, DefaultMovingDelay)
+	switch {
+	case now == resting:
+		return wait
+	case now == acted && before != acted:
+		delay /= soonerBy
+	}
+	return min(wait, delay)
+}
+
+func paceOf(r *plan.Report) pace {
+	if slices.ContainsFunc(r.Outcomes, func(o plan.Outcome) bool { return o.Status == plan.Done }) {
+		return acted
+	}
+	if Moving(r) {
+		return moving
+	}
+	return resting
 }
 
 func orDefault(d, fallback time.Duration) time.Duration {
@@ -124,8 +161,8 @@ func (l *Loop) now() time.Time {
 	return l.Now()
 }
 
-// pass works through all scopes once and says whether something still moves.
-func (l *Loop) pass(ctx context.Context) (moving bool) {
+// pass works through all scopes once and says what it found.
+func (l *Loop) pass(ctx context.Context) (found pace) {
 	if l.Tracer != nil {
 		var s trace.Span
 		ctx, s = l.Tracer.Start(ctx, "pass")
@@ -136,7 +173,7 @@ func (l *Loop) pass(ctx context.Context) (moving bool) {
 		if ctx.Err() == nil {
 			l.Logger.Error("pass failed", "error", err)
 		}
-		return false
+		return resting
 	}
 	reporter := &lockedReporter{r: l.Reporter}
 	slots := make(chan struct{}, parallelScopes)
@@ -149,13 +186,13 @@ func (l *Loop) pass(ctx context.Context) (moving bool) {
 			for _, r := range RunBatch(ctx, b, Apply) {
 				reporter.Report(context.WithoutCancel(ctx), r)
 				mu.Lock()
-				moving = moving || Moving(r)
+				found = max(found, paceOf(r))
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return moving
+	return found
 }
 
 // RunBatch makes one pass over one scope. A failure of the scope as a whole is

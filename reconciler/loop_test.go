@@ -1,0 +1,57 @@
+package reconciler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+func TestWait(t *testing.T) {
+	l := &Loop{Interval: time.Minute, MovingDelay: 5 * time.Second}
+	for _, tc := range []struct {
+		name        string
+		before, now pace
+		want        time.Duration
+	}{
+		{"something moves", resting, moving, 5 * time.Second},
+		{"it goes on moving", moving, moving, 5 * time.Second},
+		{"a change was made", resting, acted, time.Second},
+		{"the next step of what moves", moving, acted, time.Second},
+		{"a change in each pass", acted, acted, 5 * time.Second},
+		{"it moves after a change", acted, moving, 5 * time.Second},
+	} {
+		if got := l.wait(tc.before, tc.now); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+	}
+	for range 100 {
+		if got := l.wait(acted, resting); got < 54*time.Second || got > 66*time.Second {
+			t.Fatalf("nothing moves: %s", got)
+		}
+	}
+	short := &Loop{Interval: time.Millisecond}
+	if got := short.wait(resting, moving); got > 2*time.Millisecond {
+		t.Errorf("an interval shorter than the delay: %s", got)
+	}
+}
+
+func TestPace(t *testing.T) {
+	outcome := func(s plan.OutcomeStatus) *plan.Report { return &plan.Report{Outcomes: []plan.Outcome{{Status: s}}} }
+	for _, tc := range []struct {
+		name string
+		r    *plan.Report
+		want pace
+	}{
+		{"nothing", &plan.Report{}, resting},
+		{"done", outcome(plan.Done), acted},
+		{"skipped behind a failure", outcome(plan.Skipped), moving},
+		{"failed", outcome(plan.Failed), resting},
+		{"a group on its way", &plan.Report{Pools: []plan.PoolStatus{{InfrastructureReady: true}}}, moving},
+		{"converged", &plan.Report{Pools: []plan.PoolStatus{{InfrastructureReady: true, Converged: true}}}, resting},
+	} {
+		if got := paceOf(tc.r); got != tc.want {
+			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
