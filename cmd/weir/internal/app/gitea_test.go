@@ -51,7 +51,7 @@ func (l *lockedLog) String() string {
 var giteaScopes = []string{"write:repository", "write:issue", "read:user"}
 
 // newGiteaWorld makes an owner of that name with an empty repository.
-func newGiteaWorld(t *testing.T, s *giteatest.Server, owner string, o awsemu.Options) *giteaWorld {
+func newGiteaWorld(t testing.TB, s *giteatest.Server, owner string, o awsemu.Options) *giteaWorld {
 	t.Helper()
 	g := &giteaWorld{world: newWorld(t, o), server: s, owner: s.User(owner), log: &lockedLog{}}
 	g.repo = g.owner.Repository("fleet")

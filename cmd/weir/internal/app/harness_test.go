@@ -27,7 +27,7 @@ import (
 // world is everything around a daemon: a repository over HTTP, an AWS, a forge
 // and a state directory.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	repo  *sourcetest.Repo
 	aws   *awsemu.Server
 	url   string
@@ -39,7 +39,7 @@ type world struct {
 	env map[string]string
 }
 
-func newWorld(t *testing.T, o awsemu.Options) *world {
+func newWorld(t testing.TB, o awsemu.Options) *world {
 	t.Helper()
 	emu, err := awsemu.New(o)
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *world) startConfig(c *config.Config, load func() (*config.Config, error
 }
 
 // eventually waits until ok says nothing more is wrong.
-func eventually(t *testing.T, what string, wrong func() string) {
+func eventually(t testing.TB, what string, wrong func() string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
@@ -148,7 +148,7 @@ func eventually(t *testing.T, what string, wrong func() string) {
 }
 
 // converged waits until the target has converged at a revision with n pools.
-func converged(t *testing.T, a *App, revision string, n int) {
+func converged(t testing.TB, a *App, revision string, n int) {
 	t.Helper()
 	eventually(t, "convergence", func() string {
 		s, _ := a.board.Target("prod")
@@ -246,7 +246,7 @@ type fakeForge struct {
 	tokens   map[string]bool
 }
 
-func newFakeForge(t *testing.T) *fakeForge {
+func newFakeForge(t testing.TB) *fakeForge {
 	t.Helper()
 	f := &fakeForge{statuses: map[string][]map[string]any{}, tokens: map[string]bool{}}
 	mux := http.NewServeMux()

@@ -5,29 +5,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
 // TestPushToFinalStatus pushes a commit that changes one pool in a repository of
-// many targets, and logs the time until its final status is on the forge.
+// many targets.
 func TestPushToFinalStatus(t *testing.T) {
-	targets := 50
-	if !testing.Short() && testing.Verbose() {
-		targets = 1000
-	}
-	o := quickAWS()
-	o.Quotas = map[string]int{"auto-scaling-groups": 2 * targets}
-	w := newWorld(t, o)
-	files := map[string]string{}
-	for i := range targets {
-		name := fmt.Sprintf("pool-%04d", i)
-		files["overlays/"+name+"/pool.yaml"] = pool(name, "m5.large", 3)
-	}
-	w.repo.Write(files)
+	const targets = 50
+	w := newWorld(t, manyAWS(targets))
+	w.repo.Write(manyPools(targets))
 	first := w.repo.Commit("first")
-	w.extra = "- {name: '{1}', path: 'overlays/*', region: us-east-1}\n"
-	c := w.config()
-	c.Targets, c.Interval = c.Targets[1:], c.Interval*100
-	a, stop := w.startConfig(c, nil)
+	a, stop := w.startConfig(w.many(w.config), nil)
 	defer stop()
 	began := time.Now()
 	status := func(sha string) func() string {
@@ -49,4 +39,32 @@ func TestPushToFinalStatus(t *testing.T) {
 	if got := w.forge.states(second, "fleet/apply/pool-0008"); got != "" {
 		t.Errorf("an untouched target got statuses: %s", got)
 	}
+}
+
+// manyName is the name of a target and its pool.
+func manyName(i int) string { return fmt.Sprintf("pool-%04d", i) }
+
+// manyPools are targets of one pool each.
+func manyPools(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files["overlays/"+manyName(i)+"/pool.yaml"] = pool(manyName(i), "m5.large", 3)
+	}
+	return files
+}
+
+// manyAWS takes n pools.
+func manyAWS(n int) awsemu.Options {
+	o := quickAWS()
+	o.Quotas = map[string]int{"auto-scaling-groups": 2 * n}
+	return o
+}
+
+// many is a configuration with a target for each directory, and a pass each minute
+// where nothing moves.
+func (w *world) many(of func() *config.Config) *config.Config {
+	w.extra = "- {name: '{1}', path: 'overlays/*', region: us-east-1}\n"
+	c := of()
+	c.Targets, c.Interval = c.Targets[1:], config.Duration(time.Minute)
+	return c
 }
