@@ -39,9 +39,6 @@ func (t *commitTree) Lookup(p string) (tree.Entry, error) {
 }
 
 func (t *commitTree) lookup(op, p string) (tree.Entry, plumbing.Hash, error) {
-	if t.epoch != 0 && t.epoch != t.db.epoch.Load() {
-		return tree.Entry{}, plumbing.ZeroHash, pathError(op, p, ErrReplaced)
-	}
 	if p == "." {
 		return tree.Entry{Name: ".", Mode: tree.Dir, Hash: t.root.String(), Size: -1}, t.root, nil
 	}
@@ -82,7 +79,7 @@ func (t *commitTree) ReadFile(p string) ([]byte, error) {
 	case tree.Symlink:
 		limit = maxLinkBytes
 	}
-	data, err := t.db.blob(h, limit)
+	data, err := t.db.blob(h, limit, t.epoch)
 	var tooLarge *TooLargeError
 	if errors.As(err, &tooLarge) {
 		return nil, &TooLargeError{Path: p, Size: tooLarge.Size, Limit: limit}
@@ -117,7 +114,7 @@ func (t *commitTree) node(h plumbing.Hash) (*treeNode, error) {
 	if n, ok := t.merged[h]; ok {
 		return n, nil
 	}
-	return t.db.tree(h)
+	return t.db.treeIn(h, t.epoch)
 }
 
 var (

@@ -42,6 +42,8 @@ type objectDB struct {
 	damaged func()
 	// epoch counts how often exchange put other packs into place, from 1.
 	epoch atomic.Int64
+	// steady is held for reading while several reads have to see the same packs.
+	steady sync.RWMutex
 
 	mu     sync.Mutex
 	loaded bool
@@ -146,6 +148,8 @@ func (db *objectDB) close() {
 
 // exchange runs swap, which puts other packs into place, while nobody reads.
 func (db *objectDB) exchange(swap func() error) error {
+	db.steady.Lock()
+	defer db.steady.Unlock()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.dropFiles()
@@ -246,10 +250,17 @@ func (db *objectDB) find(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([
 	return nil, &objectError{hash: h, text: "the object is missing", missing: true}
 }
 
-// blob gives the content of a file, cached.
-func (db *objectDB) blob(h plumbing.Hash, limit int64) ([]byte, error) {
+// replaced tells of an epoch other than 0 whether it is over. It needs the mutex.
+func (db *objectDB) replaced(epoch int64) bool { return epoch != 0 && epoch != db.epoch.Load() }
+
+// blob gives the content of a file, cached. After the end of epoch, where that is
+// not 0, it gives ErrReplaced.
+func (db *objectDB) blob(h plumbing.Hash, limit, epoch int64) ([]byte, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	if db.replaced(epoch) {
+		return nil, ErrReplaced
+	}
 	if data, ok := db.blobs.get(h); ok {
 		if int64(len(data)) > limit {
 			return nil, &TooLargeError{Size: int64(len(data)), Limit: limit}
@@ -265,9 +276,15 @@ func (db *objectDB) blob(h plumbing.Hash, limit int64) ([]byte, error) {
 }
 
 // tree gives a decoded directory, cached.
-func (db *objectDB) tree(h plumbing.Hash) (*treeNode, error) {
+func (db *objectDB) tree(h plumbing.Hash) (*treeNode, error) { return db.treeIn(h, 0) }
+
+// treeIn is tree, and after the end of epoch, where that is not 0, ErrReplaced.
+func (db *objectDB) treeIn(h plumbing.Hash, epoch int64) (*treeNode, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	if db.replaced(epoch) {
+		return nil, ErrReplaced
+	}
 	if n, ok := db.trees.get(h); ok {
 		return n, nil
 	}

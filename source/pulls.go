@@ -223,10 +223,12 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	if err != nil {
 		return Merge{}, err
 	}
-	m, err := r.mergePull(ctx, p, forge)
-	if err != nil && r.db.epoch.Load() != since {
+	r.db.steady.RLock()
+	defer r.db.steady.RUnlock()
+	if r.db.epoch.Load() != since {
 		return Merge{}, ErrReplaced
 	}
+	m, err := r.mergePull(ctx, p, forge)
 	if err != nil {
 		b.unreadable(err)
 		return Merge{}, blame(err, p.HeadSHA)
