@@ -1,0 +1,197 @@
+package forge
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// TestPollingCosts counts the requests of looking at open pull requests: a page each
+// for a list that changed, and one that is conditional where the forge knows those
+// for a list that did not. None is about one pull request.
+func TestPollingCosts(t *testing.T) {
+	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
+		size := map[Kind]int{GitHub: 100, GitLab: 100, Gitea: 50}[f.kind]
+		for _, n := range []int{0, 1, 49, 50, 51, 100, 101, 250} {
+			f.pulls = map[int64]*fakePull{}
+			f.fill(n)
+			list, cursor, unchanged, err := c.Pulls(t.Context(), "")
+			if err != nil || unchanged || len(list) != n {
+				t.Fatalf("%d: %d in the list, %t, %v", n, len(list), unchanged, err)
+			}
+			pages := max(1, (n+size-1)/size)
+			if got := f.took(); len(got) != pages {
+				t.Errorf("%d: the first look costs %d requests: %v", n, len(got), got)
+			}
+			for range 3 {
+				list, cursor, unchanged, err = c.Pulls(t.Context(), cursor)
+				if err != nil || !unchanged || list != nil {
+					t.Fatalf("%d: nothing changed, and yet: %d, %t, %v", n, len(list), unchanged, err)
+				}
+				want := pages // that a page is the same says nothing of those after it
+				if f.kind == Gitea {
+					want = 1
+				}
+				got := f.took()
+				if len(got) != want {
+					t.Errorf("%d: to see that nothing changed costs %d requests, want %d: %v", n, len(got), want, got)
+				}
+				for _, r := range got {
+					if f.kind != Gitea && !strings.HasSuffix(r, " ?") {
+						t.Errorf("%d: not conditional: %s", n, r)
+					}
+				}
+			}
+			if n == 0 {
+				continue
+			}
+			f.touch(int64(n+1)/2, func(p *fakePull) { p.title = "another" })
+			list, _, unchanged, err = c.Pulls(t.Context(), cursor)
+			if diff := cmp.Diff(f.open(), shown(list)); unchanged || err != nil || diff != "" {
+				t.Errorf("%d: one changed: %t, %v\n%s", n, unchanged, err, diff)
+			}
+			if got := f.took(); len(got) != pages {
+				t.Errorf("%d: a change costs %d requests: %v", n, len(got), got)
+			}
+		}
+	})
+}
+
+// TestPullsFollowsEveryChange edits pull requests at random: a list that is said to
+// be unchanged is, and every other one is whole.
+func TestPullsFollowsEveryChange(t *testing.T) {
+	for _, kind := range []Kind{GitHub, GitLab, Gitea} {
+		for _, plain := range []bool{false, true} {
+			t.Run(fmt.Sprint(kind, " plain ", plain), rapid.MakeCheck(func(t *rapid.T) {
+				f := newFakeForge(kind)
+				f.plain = plain
+				c, err := New(ClientOptions{Kind: kind, URL: "https://git.example.com", Repository: map[bool]string{true: deepRepo, false: fleetRepo}[kind == GitLab], Transport: f,
+					Token: staticToken})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := rapid.SampledFrom([]int{0, 1, 50, 100, 101}).Draw(t, "n")
+				f.fill(n)
+				var cursor Cursor
+				var have []string
+				for range rapid.IntRange(1, 6).Draw(t, "looks") {
+					for range rapid.IntRange(0, 2).Draw(t, "changes") {
+						number := int64(rapid.IntRange(1, n+2).Draw(t, "number"))
+						f.touch(number, map[string]func(*fakePull){
+							"edit":   func(p *fakePull) { p.title += "!" },
+							"label":  func(p *fakePull) { p.labels = append(p.labels, "x") },
+							"close":  func(p *fakePull) { p.closed = true },
+							"reopen": func(p *fakePull) { p.closed = false },
+						}[rapid.SampledFrom([]string{"edit", "label", "close", "reopen"}).Draw(t, "what")])
+					}
+					list, next, unchanged, err := c.Pulls(t.Context(), cursor)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !unchanged {
+						have = shown(list)
+					}
+					if diff := cmp.Diff(f.open(), have); diff != "" {
+						t.Fatalf("unchanged %t (-want +got):\n%s", unchanged, diff)
+					}
+					cursor = next
+				}
+			}))
+		}
+	}
+}
+
+// TestAForeignCursorReadsEverything: it may be damaged, or be another repository's.
+func TestAForeignCursorReadsEverything(t *testing.T) {
+	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
+		f.fill(3)
+		_, cursor, _, err := c.Pulls(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := Cursor(strings.ReplaceAll(string(cursor), "git.example.com", "git.example.org"))
+		for _, bad := range []Cursor{"x", "{}", "null", cursor[:len(cursor)/2], other} {
+			list, again, unchanged, err := c.Pulls(t.Context(), bad)
+			if err != nil || unchanged || len(list) != 3 || again != cursor {
+				t.Errorf("%q: %d, %t, %v", bad, len(list), unchanged, err)
+			}
+		}
+	})
+}
+
+// TestEndlessPages: a forge that always has another page is left at some time.
+func TestEndlessPages(t *testing.T) {
+	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
+		f.fill(250)
+		f.answer = func(r *http.Request) (int, http.Header, string) {
+			q := r.URL.Query()
+			q.Set("page", "1")
+			r.URL.RawQuery = q.Encode()
+			return 0, nil, "" // page 1 each time
+		}
+		list, _, _, err := c.Pulls(t.Context(), "")
+		pages, size := map[Kind]int{GitHub: 10, GitLab: 10, Gitea: 20}[f.kind], map[Kind]int{GitHub: 100, GitLab: 100, Gitea: 50}[f.kind]
+		if err != nil || len(list) != size || len(f.took()) != pages {
+			t.Errorf("%d, %v", len(list), err)
+		}
+		f.comments = talk(250)
+		if said, err := c.Comments(t.Context(), 1, time.Time{}); err != nil || f.kind != Gitea && len(said) != size {
+			t.Errorf("%d comments, %v", len(said), err)
+		}
+		if got := f.took(); len(got) > 20 {
+			t.Errorf("%d requests for comments", len(got))
+		}
+	})
+}
+
+// TestManyPullsAreBounded lists the thousand that changed last.
+func TestManyPullsAreBounded(t *testing.T) {
+	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
+		f.fill(1234)
+		list, cursor, _, err := c.Pulls(t.Context(), "")
+		if err != nil || len(list) != maxItems || list[0].Number != 1234 {
+			t.Fatalf("%d, %v", len(list), err)
+		}
+		if !slices.IsSortedFunc(list, func(a, b PullRequest) int { return b.UpdatedAt.Compare(a.UpdatedAt) }) {
+			t.Error("not those that changed last")
+		}
+		if len(cursor) > 4<<10 {
+			t.Errorf("a cursor of %d bytes", len(cursor))
+		}
+		if _, _, unchanged, err := c.Pulls(t.Context(), cursor); !unchanged || err != nil {
+			t.Errorf("%t, %v", unchanged, err)
+		}
+	})
+}
+
+// BenchmarkPollPullRequests looks at 100 open pull requests, of which none changed.
+func BenchmarkPollPullRequests(b *testing.B) {
+	for _, kind := range []Kind{GitHub, GitLab, Gitea} {
+		b.Run(string(kind), func(b *testing.B) {
+			f := newFakeForge(kind)
+			f.fill(100)
+			c := f.client(b)
+			_, cursor, _, err := c.Pulls(b.Context(), "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			f.took()
+			calls := 0
+			for b.Loop() {
+				_, next, unchanged, err := c.Pulls(b.Context(), cursor)
+				if err != nil || !unchanged {
+					b.Fatal(unchanged, err)
+				}
+				cursor = next
+				calls += len(f.took())
+			}
+			b.ReportMetric(float64(calls)/float64(b.N), "calls/op")
+		})
+	}
+}
