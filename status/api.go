@@ -13,8 +13,8 @@ type apiPools struct {
 	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
 }
 
-func (w *web) apiPools(rw http.ResponseWriter, _ *http.Request) {
-	w.writeJSON(rw, apiPools{Pools: w.board.Pools(), LaunchConfigs: w.board.LaunchConfigs()})
+func (w *web) apiPools(rw http.ResponseWriter, r *http.Request) {
+	w.sendJSON(rw, r, apiPools{Pools: w.board.Pools(), LaunchConfigs: w.board.LaunchConfigs()})
 }
 
 type apiTargets struct {
@@ -42,12 +42,12 @@ type apiTarget struct {
 	Pools       int            `json:"pools"`
 }
 
-func (w *web) apiTargets(rw http.ResponseWriter, _ *http.Request) {
+func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
 	out := apiTargets{Targets: []apiTarget{}}
 	for _, t := range w.board.Targets() {
 		out.Targets = append(out.Targets, apiTargetOf(t))
 	}
-	w.writeJSON(rw, out)
+	w.sendJSON(rw, r, out)
 }
 
 func apiTargetOf(t TargetState) apiTarget {

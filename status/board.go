@@ -27,6 +27,11 @@ type Source struct {
 	FetchedAt time.Time `json:"fetchedAt,omitzero"`
 	// Error is why the last fetch failed, empty where it did not.
 	Error string `json:"error,omitempty"`
+	// WebURL is the repository's address on its forge for a browser, and Forge the
+	// kind of forge: github, gitlab, gitea or forgejo. Where they are empty they
+	// are taken from URL if it tells them, and else commits and files get no link.
+	WebURL string `json:"webURL,omitempty"`
+	Forge  string `json:"forge,omitempty"`
 }
 
 // Target is a configured target.
@@ -95,6 +100,10 @@ type Board struct {
 	within time.Duration
 	// configured says that Configure was called.
 	configured bool
+	// shown is the configuration as the page has it.
+	shown string
+
+	watchers watchers
 }
 
 // BoardOptions configures a Board.
@@ -152,7 +161,9 @@ func (b *Board) Configure(sources []Source, targets []Target) {
 	keptSources := make(map[string]Source, len(sources))
 	for _, s := range sources {
 		s.URL = plainURL(s.URL)
+		s.WebURL = plainURL(s.WebURL)
 		if old, ok := b.sources[s.Name]; ok && old.URL == s.URL && old.Ref == s.Ref {
+			old.WebURL, old.Forge = s.WebURL, s.Forge
 			s = old
 		}
 		keptSources[s.Name] = s
@@ -167,6 +178,7 @@ func (b *Board) Configure(sources []Source, targets []Target) {
 		kept[t.Name] = state
 	}
 	b.sources, b.targets, b.configured = keptSources, kept, true
+	b.watchers.changed("")
 }
 
 // missing names what readiness waits for: the configuration, then the first
@@ -199,8 +211,10 @@ func (b *Board) Source(s Source) {
 	if s.FetchedAt.IsZero() {
 		s.FetchedAt = old.FetchedAt
 	}
+	s.WebURL, s.Forge = cmp.Or(s.WebURL, old.WebURL), cmp.Or(s.Forge, old.Forge)
 	b.sources[s.Name] = s
 	b.tellSource(s)
+	b.watchers.changed("")
 }
 
 // Subject says what the first line of a source's commit is, once the commit was
@@ -246,6 +260,7 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 		runs = append(runs, run)
 	}
 	b.tell(events, runs, map[string]Told{key: told})
+	b.watchers.changed(r.Target)
 }
 
 func convergedSince(old map[string]time.Time, pools []plan.PoolStatus, at time.Time) map[string]time.Time {
@@ -287,6 +302,7 @@ func (b *Board) Due(target string, at time.Time) {
 	if t, ok := b.targets[target]; ok {
 		t.NextDue = at
 		b.targets[target] = t
+		b.watchers.changed(target)
 	}
 }
 
@@ -295,6 +311,23 @@ func (b *Board) Remove(target string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.targets, target)
+	b.watchers.changed("")
+}
+
+// ShowConfiguration says which configuration holds, as text without any secret in
+// it, for the page.
+func (b *Board) ShowConfiguration(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.shown = b.redact.text(text)
+	b.watchers.changed("")
+}
+
+// configuration is what ShowConfiguration was given.
+func (b *Board) configuration() string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.shown
 }
 
 // Beat says that the reconciler's loop is alive, and that the next sign of life

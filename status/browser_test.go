@@ -1,141 +1,297 @@
 package status
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	neturl "net/url"
-	"os/exec"
+	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 var screenshots = flag.String("screenshots", "", "write screenshots of the page to this directory")
 
-// chromium runs a headless browser, or skips the test where there is none.
-func chromium(t *testing.T, args ...string) string {
-	t.Helper()
-	binary := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			binary = path
-			break
-		}
-	}
-	if binary == "" {
-		t.Skip("no Chromium on this machine")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, append([]string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
-	}, args...)...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("run browser: %v\n%s", err, stderr.String())
-	}
-	return string(out)
-}
-
 func serve(t *testing.T, b *Board) string {
 	t.Helper()
 	srv := httptest.NewServer(b.Handler(HandlerOptions{Metrics: http.NotFoundHandler()}))
 	t.Cleanup(srv.Close)
+	t.Cleanup(b.EndStreams)
 	return srv.URL
 }
 
-func TestBrowserShowsPools(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser takes seconds")
-	}
-	dom := chromium(t, "--dump-dom", serve(t, fleet())+"/")
-	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(dom, " ")
-	for _, want := range []string{"prod-us", "batch-spot", "Running", "37 %", "awsLaunchTemplate.instanceTyp: unknown field", "overlays/staging/pool.yaml:12:5"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page as a browser shows it lacks %q", want)
-		}
-	}
+// everyPage are the addresses of all kinds of pages of the fixture's fleet.
+var everyPage = map[string]string{
+	"fleet": "/", "found": "/?q=web&only=moving", "nothing-found": "/?q=nosuch", "pools": "/pools?sort=missing",
+	"target": "/targets/prod-us", "failing": "/targets/staging", "suspended": "/targets/dev", "unread": "/targets/edge-1",
+	"plan": "/targets/dev/plan", "pool": "/targets/prod-us/pools/default/web", "nodegroup": "/targets/prod-eu/pools/default/gpu",
+	"activity": "/activity", "errors": "/activity?level=error", "passes": "/activity?show=passes", "configuration": "/configuration",
+	"missing": "/targets/none", "nowhere": "/nowhere",
 }
 
-// TestBrowserRefreshes proves that the security policy lets the page's own
-// script run and that it shows what is new.
-func TestBrowserRefreshes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser takes seconds")
-	}
-	b := NewBoard(BoardOptions{Now: func() time.Time { return noon }})
-	b.Configure(nil, nil)
-	page := b.Handler(HandlerOptions{})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page.ServeHTTP(w, r)
-		if r.URL.Path == "/" {
-			b.Report(context.Background(), report("prod-eu", pool("prod-eu", "seen-later")))
+func TestBrowser(t *testing.T) {
+	b := startBrowser(t)
+	url := serve(t, fleet())
+
+	t.Run("every page is sound", func(t *testing.T) {
+		for _, scheme := range []string{"light", "dark"} {
+			for _, width := range []int{1280, 390} {
+				p := b.open(t, url, width, scheme)
+				for name, path := range everyPage {
+					p.goTo(url + path)
+					var found []string
+					p.eval(soundness, &found)
+					for _, f := range found {
+						t.Errorf("%s, %s, %d wide: %s", name, scheme, width, f)
+					}
+				}
+				for _, said := range p.complaints() {
+					if !strings.Contains(said, "/targets/none") && !strings.Contains(said, "/nowhere") { // which are not there
+						t.Errorf("the console says %s", said)
+					}
+				}
+			}
 		}
+	})
+
+	t.Run("the schemes differ", func(t *testing.T) {
+		light := b.open(t, url+"/", 1280, "light").text("getComputedStyle(document.body).backgroundColor")
+		dark := b.open(t, url+"/", 1280, "dark").text("getComputedStyle(document.body).backgroundColor")
+		if light == dark {
+			t.Errorf("both are %s", light)
+		}
+	})
+
+	t.Run("what changes shows without a reload", func(t *testing.T) {
+		board := fleet()
+		p := b.open(t, serve(t, board)+"/", 1280, "light")
+		p.eval("window.kept = true; document.querySelector('#q').value = 'half a wo'", nil)
+		p.await("document.body.innerText.includes('Waiting') || true")
+		board.Report(t.Context(), report("edge-1", pool("edge-1", "seen-later")))
+		p.await("document.body.innerText.includes('seen-later')")
+		if p.text("window.kept") != "true" || p.text("document.querySelector('#q').value") != "half a wo" {
+			t.Error("the page was loaded anew, or what was being written is lost")
+		}
+		if said := p.complaints(); said != nil {
+			t.Errorf("the console says %q", said)
+		}
+	})
+
+	t.Run("a page of a target does not look for what others do", func(t *testing.T) {
+		board := fleet()
+		p := b.open(t, serve(t, board)+"/targets/prod-us", 1280, "light")
+		p.eval(`window.looks = 0; window.asked = window.fetch; window.fetch = (...a) => { window.looks++; return window.asked(...a); }`, nil)
+		board.Report(t.Context(), report("prod-eu", pool("prod-eu", "elsewhere")))
+		board.Report(t.Context(), report("prod-us", pool("prod-us", "here")))
+		p.await("document.body.innerText.includes('here')")
+		if looks := p.text("window.looks"); looks != "1" {
+			t.Errorf("the page looked %s times", looks)
+		}
+	})
+
+	t.Run("weir that is gone is said, and so is its return", func(t *testing.T) {
+		board := fleet()
+		h := board.Handler(HandlerOptions{})
+		var gone atomic.Bool
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if gone.Load() && r.URL.Path == "/" {
+				http.Error(w, "gone", http.StatusServiceUnavailable)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}))
+		t.Cleanup(srv.Close)
+		t.Cleanup(board.EndStreams)
+		p := b.open(t, srv.URL+"/", 1280, "light")
+		gone.Store(true)
+		board.Event(Event{Kind: "configuration-reloaded"})
+		p.await("document.querySelector('#link').textContent.includes('does not answer')")
+		gone.Store(false)
+		board.Report(t.Context(), report("edge-1", pool("edge-1", "back-again")))
+		p.await("document.body.innerText.includes('back-again') && document.querySelector('#link').textContent === ''")
+	})
+
+	t.Run("a search works by keyboard alone", func(t *testing.T) {
+		p := b.open(t, url+"/", 1280, "light")
+		p.press("/")
+		if at := p.text("document.activeElement.id"); at != "q" {
+			t.Fatalf("the focus is on %q", at)
+		}
+		p.write("batch")
+		p.await("document.querySelectorAll('article').length === 1 && document.body.innerText.includes('1 target and 1 pool found')")
+		if at := p.text("location.search"); at != "?q=batch" {
+			t.Errorf("the address has the query %q", at)
+		}
+		if p.text("document.activeElement.id") != "q" || p.text("document.querySelector('#q').value") != "batch" {
+			t.Error("the search has lost the focus or its text")
+		}
+		for range 60 {
+			if p.text("document.activeElement.classList.contains('pool')") == "true" {
+				break
+			}
+			p.press("Tab")
+		}
+		p.press("Enter")
+		p.awaitLoad()
+		if at := p.text("location.pathname"); at != "/targets/prod-us/pools/default/batch-spot" {
+			t.Errorf("Enter leads to %s", at)
+		}
+	})
+
+	t.Run("a keyboard reaches everything, and sees where it is", func(t *testing.T) {
+		p := b.open(t, url+"/targets/prod-us", 1280, "light")
+		p.press("Tab")
+		if at := p.text("document.activeElement.className + ' ' + document.activeElement.getBoundingClientRect().left"); !strings.HasPrefix(at, "skip ") || strings.HasPrefix(at, "skip -") {
+			t.Fatalf("the first stop is not the link to the content, in view: %s", at)
+		}
+		p.press("Enter")
+		if at := p.text("document.activeElement.id"); at != "main" {
+			t.Errorf("the link to the content leads to %q", at)
+		}
+		seen := map[string]bool{}
+		for range 80 {
+			p.press("Tab")
+			var stop struct {
+				Name    string
+				Visible bool
+			}
+			p.eval(`(() => { const a = document.activeElement, s = getComputedStyle(a);
+				return {name: a.tagName + ' ' + (a.getAttribute('href') || a.name || a.getAttribute('aria-label') || a.innerText || ''),
+					visible: a === document.body || s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 || s.boxShadow !== 'none'}; })()`, &stop)
+			if !stop.Visible {
+				t.Errorf("%s has the focus and does not show it", stop.Name)
+			}
+			seen[stop.Name] = true
+		}
+		var want []string
+		p.eval(`[...document.querySelectorAll('main a[href], main button, main summary')].map(a => a.tagName + ' ' + (a.getAttribute('href') || a.name || a.getAttribute('aria-label') || a.innerText || ''))`, &want)
+		for _, w := range want {
+			if !seen[w] {
+				t.Errorf("the keyboard does not reach %s", w)
+			}
+		}
+	})
+
+	t.Run("without scripts it is all there", func(t *testing.T) {
+		p := b.open(t, "about:blank", 1280, "light")
+		p.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": true})
+		p.goTo(url + "/?only=moving")
+		p.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": false})
+		if text := p.text("document.body.innerText"); !strings.Contains(text, "1 of 1") && !strings.Contains(text, "37 %") {
+			t.Errorf("the page says %s", text)
+		}
+	})
+}
+
+// soundness looks over a page for what keeps people from using it: it returns what
+// it finds, in words. The ratios are those of WCAG 2.2, level AA.
+const soundness = `(() => {
+	const out = [], say = (what, el) => out.push(what + (el ? ': ' + el.outerHTML.slice(0, 160) : ''));
+	const shown = (el) => el.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && el.getClientRects().length > 0;
+	const name = (el) => (el.getAttribute('aria-label') || (el.getAttribute('aria-labelledby') || '').split(' ').map(id => (document.getElementById(id) || {}).innerText || '').join(' ') ||
+		[...(el.labels || [])].map(l => l.innerText).join(' ') || el.innerText || (el.querySelector('title') || {}).textContent || '').trim();
+	if (!document.documentElement.lang) say('the language is not said');
+	if (!document.title) say('no title');
+	for (const tag of ['main', 'h1']) if (document.querySelectorAll(tag).length !== 1) say('not one ' + tag + ' but ' + document.querySelectorAll(tag).length);
+	for (const tag of ['header', 'nav', 'footer']) if (!document.querySelector(tag)) say('no ' + tag);
+	let level = 0;
+	for (const h of document.querySelectorAll('h1, h2, h3, h4')) {
+		const n = Number(h.tagName[1]);
+		if (n > level + 1) say('a heading skips a level', h);
+		if (!name(h)) say('an empty heading', h);
+		level = n;
+	}
+	const ids = new Set();
+	for (const el of document.querySelectorAll('[id]')) { if (ids.has(el.id)) say('an id twice', el); ids.add(el.id); }
+	for (const el of document.querySelectorAll('[aria-labelledby]')) if (!name(el)) say('a label that is not there', el);
+	for (const el of document.querySelectorAll('a, button, input:not([type=hidden]), select, summary, [role=region], nav, [role=img]')) if (shown(el) && !name(el)) say('no name', el);
+	for (const el of document.querySelectorAll('nav, [role=group]')) if (!el.getAttribute('aria-label')) say('a navigation without a name', el);
+	for (const el of document.querySelectorAll('img')) if (!el.hasAttribute('alt')) say('no text for a picture', el);
+	for (const el of document.querySelectorAll('th')) if (!el.scope) say('a header without a scope', el);
+	for (const el of document.querySelectorAll('table')) if (!el.querySelector('thead th')) say('a table without headers', el);
+	for (const el of document.querySelectorAll('[style], [onclick], style, script:not([src])')) say('style or script in the page', el);
+	for (const el of document.querySelectorAll('[tabindex]')) if (el.tabIndex > 0) say('an order of its own', el);
+	if (document.documentElement.scrollWidth > document.documentElement.clientWidth) {
+		const wide = [...document.querySelectorAll('main *')].filter(el => el.getBoundingClientRect().right > innerWidth + 1 && !el.closest('.scroll')).pop();
+		say('the page is wider than the window: ' + document.documentElement.scrollWidth, wide);
+	}
+	const parse = (c) => { const m = c.match(/[\d.]+/g).map(Number); return m.length > 3 ? m : [...m, 1]; };
+	const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+	const light = (c) => c.slice(0, 3).map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+	const ground = (el) => { let c = [0, 0, 0, 0]; const stack = []; for (; el; el = el.parentElement) stack.push(parse(getComputedStyle(el).backgroundColor)); c = [255, 255, 255, 1]; for (const s of stack.reverse()) c = over(s, c); return c; };
+	const seen = new Set();
+	const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (walk.nextNode()) {
+		const el = walk.currentNode.parentElement;
+		if (!walk.currentNode.data.trim() || seen.has(el) || !shown(el) || el.closest('svg, script, noscript')) continue;
+		seen.add(el);
+		const style = getComputedStyle(el), bg = ground(el), fg = parse(style.color);
+		let alpha = 1; for (let a = el; a; a = a.parentElement) alpha *= Number(getComputedStyle(a).opacity);
+		const [x, y] = [light(over([fg[0], fg[1], fg[2], fg[3] * alpha], bg)), light(bg)];
+		const ratio = (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+		const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
+		if (ratio < (large ? 3 : 4.5)) say('a contrast of ' + ratio.toFixed(2) + ' (' + style.color + ')', el);
+	}
+	// What pictures tell by colour must stand out from what is beside it.
+	for (const el of document.querySelectorAll('.level .ready, .rollout .done, .shares rect')) {
+		const [x, y] = [light(parse(getComputedStyle(el).fill)), light(ground(el.closest('svg').parentElement))];
+		const ratio = (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+		if (ratio < 3) { say('a picture with a contrast of ' + ratio.toFixed(2), el); break; }
+	}
+	return out;
+})()`
+
+// TestSoundnessFinds proves that the look over a page finds what is wrong with one.
+func TestSoundnessFinds(t *testing.T) {
+	b := startBrowser(t)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, `<!doctype html><title>x</title><h1>a</h1><h3 id=a>b</h3><p id=a style="color:#999;background:#fff">pale</p>
+			<input><a href=/ ></a><img src=x><table><tr><th>h</table><div style="width:3000px">wide</div>`)
 	}))
 	t.Cleanup(srv.Close)
-	dom := chromium(t, "--dump-dom", "--virtual-time-budget=9000", srv.URL+"/")
-	if !strings.Contains(dom, "seen-later") {
-		t.Error("the page did not show the pool of a later pass")
+	var found []string
+	b.open(t, srv.URL, 1280, "light").eval(soundness, &found)
+	all := strings.Join(found, "\n")
+	for _, want := range []string{
+		"language", "not one main", "no header", "skips a level", "an id twice", "no name: <input>", "no name: <a", "no text for a picture", "without a scope",
+		"without headers", "style or script", "wider than the window", "a contrast of 2.8",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("it does not find %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(all)
 	}
 }
 
-// phone serves a page in a frame as wide as a phone: a headless window has a
-// minimum width. The copy goes without the headers that forbid framing.
-func phone(t *testing.T, url string, height int) string {
-	t.Helper()
-	target, err := neturl.Parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(&neturl.URL{Scheme: target.Scheme, Host: target.Host})
-	proxy.ModifyResponse = func(r *http.Response) error {
-		r.Header.Del("Content-Security-Policy")
-		r.Header.Del("X-Frame-Options")
-		return nil
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/", proxy)
-	mux.HandleFunc("/phone", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprintf(w, `<!doctype html><body style="margin:0"><iframe src="%s" style="width:375px;height:%dpx;border:0">`, target.Path, height)
-	})
-	srv := httptest.NewServer(mux)
-	t.Cleanup(srv.Close)
-	return srv.URL + "/phone"
-}
-
+// TestScreenshots writes pictures of the pages for people to look at.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("no -screenshots directory")
 	}
+	b := startBrowser(t)
 	url := serve(t, fleet())
 	empty := NewBoard(BoardOptions{Instance: "demo", Now: func() time.Time { return noon }})
 	empty.Configure(nil, nil)
-	calm := NewBoard(BoardOptions{Instance: "weir", Now: func() time.Time { return noon }})
-	calm.Configure([]Source{{Name: "demo", URL: "/tmp/weir-demo/fleet.git", Ref: "branch main"}}, nil)
-	calm.Report(t.Context(), report("eks", pool("eks", "web", managed)))
-	calm.Report(t.Context(), report("spot", pool("spot", "batch")))
-	emptyURL, calmURL := serve(t, empty), serve(t, calm)
-	for name, args := range map[string][]string{
-		"index-light":  {"--window-size=1280,1900", url + "/"},
-		"index-dark":   {"--window-size=1280,1900", "--blink-settings=preferredColorScheme=0", url + "/"},
-		"index-phone":  {"--window-size=500,3000", phone(t, url+"/", 3000)},
-		"target-light": {"--window-size=1280,1300", url + "/targets/prod-us"},
-		"target-dark":  {"--window-size=1280,1300", "--blink-settings=preferredColorScheme=0", url + "/targets/dev"},
-		"target-phone": {"--window-size=500,1600", phone(t, url+"/targets/prod-us", 1600)},
-		"empty":        {"--window-size=1280,800", emptyURL + "/"},
-		"calm":         {"--window-size=1280,1000", calmURL + "/"},
-		"missing":      {"--window-size=1280,400", url + "/targets/none"},
-	} {
-		chromium(t, append([]string{"--screenshot=" + filepath.Join(*screenshots, name+".png")}, args...)...)
+	pages := map[string]string{"empty": serve(t, empty) + "/"}
+	for name, path := range everyPage {
+		pages[name] = url + path
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int{1280, 390} {
+			p := b.open(t, url, width, scheme)
+			for name, address := range pages {
+				p.goTo(address)
+				file := filepath.Join(*screenshots, fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
+				if err := os.WriteFile(file, p.picture(4000), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 }

@@ -32,6 +32,12 @@ func pool(target, name string, opts ...poolOption) plan.PoolStatus {
 	for _, o := range opts {
 		o(&p)
 	}
+	p.MinReplicas, p.MaxReplicas = 1, p.DesiredReplicas+4
+	for i := range p.DesiredReplicas {
+		p.Instances = append(p.Instances, plan.InstanceCount{
+			TemplateVersion: "4", Zone: "eu-central-1" + string("abc"[i%3]), Type: "c7g.large", State: "InService", Health: "Healthy", Count: 1,
+		})
+	}
 	return p
 }
 

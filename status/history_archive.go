@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -38,8 +39,15 @@ type Filter struct {
 	About []string
 	// Kinds are events' kinds, any if empty. Runs have none.
 	Kinds []string
-	// Since leaves out what was before, if it is not zero.
-	Since time.Time
+	// Levels are events' levels, any if empty. Runs have none.
+	Levels []Level
+	// Target and Pool, where they are set, must both be those of an event; Pool is
+	// namespace/name. Of a run the target alone counts.
+	Target, Pool string
+	// Since leaves out what was before, if it is not zero, and Until what was after.
+	Since, Until time.Time
+	// Skip leaves out as many of the newest that are wanted; MaxSkip at most.
+	Skip int
 	// Limit is how many at most; 0 stands for DefaultLimit.
 	Limit int
 }
@@ -48,6 +56,7 @@ type Filter struct {
 const (
 	DefaultLimit = 100
 	MaxLimit     = 2000
+	MaxSkip      = 100_000
 )
 
 // Most is the limit that holds.
@@ -60,7 +69,8 @@ func (f Filter) Most() int {
 
 // WantsEvent reports whether the filter wants an event, whatever its limit.
 func (f Filter) WantsEvent(e Event) bool {
-	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind) || e.Time.Before(f.Since) {
+	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind) || len(f.Levels) > 0 && !slices.Contains(f.Levels, cmp.Or(e.Level, levelOf(e.Kind))) ||
+		f.Target != "" && e.Target != f.Target || f.Pool != "" && e.Pool != f.Pool || !f.within(e.Time) {
 		return false
 	}
 	_, pool, _ := strings.Cut(e.Pool, "/")
@@ -71,17 +81,25 @@ func (f Filter) WantsEvent(e Event) bool {
 
 // WantsRun reports whether the filter wants a run, whatever its limit and kinds.
 func (f Filter) WantsRun(r Run) bool {
-	return !r.Time.Before(f.Since) && (len(f.About) == 0 || slices.Contains(f.About, r.Target))
+	return f.within(r.Time) && (f.Target == "" || r.Target == f.Target) && (len(f.About) == 0 || slices.Contains(f.About, r.Target))
 }
 
-// some returns the first of values that are wanted.
-func some[T any](values []T, most int, wanted func(T) bool) []T {
-	out := []T{}
+// within reports whether a moment is in the filter's time.
+func (f Filter) within(t time.Time) bool {
+	return !t.Before(f.Since) && (f.Until.IsZero() || !t.After(f.Until))
+}
+
+// some returns what a filter wants of values, the newest first.
+func some[T any](values []T, f Filter, wanted func(T) bool) []T {
+	out, skip := []T{}, f.Skip
 	for _, v := range values {
-		if len(out) == most {
+		if len(out) == f.Most() {
 			break
 		}
-		if wanted(v) {
+		if !wanted(v) {
+			continue
+		}
+		if skip--; skip < 0 {
 			out = append(out, v)
 		}
 	}

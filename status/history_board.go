@@ -143,6 +143,7 @@ func (b *Board) Event(e Event) {
 		e.Time = b.now()
 	}
 	b.tell([]Event{e}, nil, nil)
+	b.watchers.changed(e.Target)
 }
 
 // Runs returns the last passes that did something, failed, or changed how a

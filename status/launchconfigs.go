@@ -36,6 +36,7 @@ type launchConfigView struct {
 	Mark     string // the CSS class of the state
 	Versions string
 	Why      string // what it waits for
+	Users    []linked
 }
 
 func launchConfigViews(list []plan.LaunchConfigStatus) []launchConfigView {
@@ -44,6 +45,9 @@ func launchConfigViews(list []plan.LaunchConfigStatus) []launchConfigView {
 		v := launchConfigView{LaunchConfigStatus: s, Mark: string(TargetMoving)}
 		if s.LatestVersion > 0 {
 			v.Versions = "v" + strconv.FormatInt(s.LatestVersion, 10)
+		}
+		for _, p := range s.Pools {
+			v.Users = append(v.Users, linked{p, keyLink(s.Target, p)})
 		}
 		if s.Ready {
 			v.Mark = string(TargetConverged)

@@ -1,11 +1,9 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,19 +11,29 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// The types in this file are what the templates read: text that is ready to be
-// shown, and no decisions left.
+// The types in the files view*.go are what the templates read: text that is ready
+// to be shown, and no decisions left.
 
 // layout is what every page has.
 type layout struct {
 	Title      string
 	Instance   string
+	Section    string // of the navigation
 	Now        moment
 	HasMetrics bool
+	HasConfig  bool
+	// About are the targets that the page shows, for which it is told of changes;
+	// none stands for all.
+	About string
+	// JSON is where the same is to be had for programs.
+	JSON string
 }
 
-func (w *web) layout(title string) layout {
-	return layout{Title: title, Instance: w.board.instance, Now: w.moment(w.board.now()), HasMetrics: w.o.Metrics != nil}
+func (w *web) layout(section, title string) layout {
+	return layout{
+		Title: title, Instance: w.board.instance, Section: section, Now: w.moment(w.board.now()), HasMetrics: w.o.Metrics != nil,
+		HasConfig: w.board.configuration() != "",
+	}
 }
 
 // moment is a time, exact and as a reader thinks of it.
@@ -70,27 +78,12 @@ func span(d time.Duration) string {
 	}
 }
 
-type indexView struct {
-	layout
-	Headline  string
-	Mood      TargetPhase // of the headline
-	Figures   []figure
-	Filters   []filter
-	Query     string
-	State     string
-	Targets   []targetView
-	Matches   int
-	Total     int
-	PrevPage  string
-	NextPage  string
-	Sources   []sourceView
-	Runs      []runView
-	Events    []eventView
-	HasFilter bool
-}
+// attention orders phases, those that need it first.
+var attention = [...]TargetPhase{TargetFailing, TargetMoving, TargetSuspended, TargetWaiting, TargetConverged}
 
-type figure struct{ Name, Value, Note string }
+func attentionRank(p TargetPhase) int { return slices.Index(attention[:], p) }
 
+// filter is a choice among several, with how much it would show.
 type filter struct {
 	Name, Link string
 	Phase      TargetPhase
@@ -98,287 +91,129 @@ type filter struct {
 	Current    bool
 }
 
-type sourceView struct {
-	Source
-	Short   string
-	Fetched moment
+// pager leads through a list that is longer than a page.
+type pager struct {
+	Prev, Next string
+	Words      string // "101 to 200 of 10,000 pools"
 }
 
-type runView struct {
-	Run
-	Link, Short, Took string
-	When              moment
+// window cuts a list into pages: the first and the last index of the page that
+// there is nearest to the wanted one, which it returns too.
+func window(page, size, total int) (from, to, at int) {
+	at = min(max(page, 1), max(1, (total+size-1)/size))
+	return (at - 1) * size, min(at*size, total), at
 }
 
-type eventView struct {
-	Event
-	Link string
-	When moment
+func pagerOf(from, to, total, at int, noun string, link func(page int) string) pager {
+	if total == 0 || from == 0 && to == total {
+		return pager{}
+	}
+	p := pager{Words: fmt.Sprintf("%s to %s of %s", thousands(from+1), thousands(to), plural(total, noun))}
+	if at > 1 {
+		p.Prev = link(at - 1)
+	}
+	if to < total {
+		p.Next = link(at + 1)
+	}
+	return p
 }
 
-type targetView struct {
-	Name, Link, Source string
-	Place              string // account and region
-	Phase              TargetPhase
-	Suspended          bool
-	Short, Subject     string
-	Ref                string
-	LastPass, NextDue  moment
-	Took               string
-	Outcome            string
-	Error              string
-	Faults             []faultView
-	MoreFaults         int
-	Pools              []poolView
-	LaunchConfigs      []launchConfigView
-	PoolsAt            moment // set where the pools are older than the last pass
-	Held               int
+// thousands prints a number with its digits in groups.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
-type faultView struct {
-	diag.Diagnostic
-	At      string
-	Related []string
-}
-
-type poolView struct {
-	plan.PoolStatus
-	Mark       string // the CSS class of the phase
-	Percent    int    // of the rollout
-	Since      moment
-	Template   string
-	Conditions []plan.Condition
-}
-
-// attention orders phases, those that need it first.
-var attention = [...]TargetPhase{TargetFailing, TargetMoving, TargetSuspended, TargetWaiting, TargetConverged}
-
-func attentionRank(p TargetPhase) int { return slices.Index(attention[:], p) }
-
-const (
-	targetsPerPage = 50
-	shownRuns      = 15
-	shownEvents    = 15
-	shownFaults    = 8
-)
-
-func (w *web) indexView(q url.Values) indexView {
-	all := w.board.Targets()
-	v := indexView{layout: w.layout(""), Query: q.Get("q"), State: q.Get("state"), Total: len(all)}
-	v.HasFilter = v.Query != "" || v.State != ""
-	by := map[TargetPhase]int{}
-	var matches []TargetState
-	for _, t := range all {
-		by[t.Phase]++
-		if (v.State == "" || string(t.Phase) == v.State) && matchesQuery(t, v.Query) {
-			matches = append(matches, t)
-		}
-	}
-	slices.SortStableFunc(matches, func(x, y TargetState) int {
-		return cmp.Compare(attentionRank(x.Phase), attentionRank(y.Phase))
-	})
-	v.Matches = len(matches)
-	page, _ := strconv.Atoi(q.Get("page")) // a bad number is the first page
-	page = min(max(page, 1), max(1, (len(matches)+targetsPerPage-1)/targetsPerPage))
-	if page > 1 {
-		v.PrevPage = listLink(v.State, v.Query, page-1)
-	}
-	if page*targetsPerPage < len(matches) {
-		v.NextPage = listLink(v.State, v.Query, page+1)
-	}
-	for _, t := range matches[(page-1)*targetsPerPage : min(page*targetsPerPage, len(matches))] {
-		v.Targets = append(v.Targets, w.targetView(t))
-	}
-	v.Filters = append(v.Filters, filter{Name: "All", Link: listLink("", v.Query, 1), Count: len(all), Current: v.State == ""})
-	for _, p := range attention {
-		if by[p] > 0 || string(p) == v.State {
-			v.Filters = append(v.Filters, filter{
-				Name: strings.ToUpper(string(p[:1])) + string(p[1:]), Link: listLink(string(p), v.Query, 1),
-				Phase: p, Count: by[p], Current: string(p) == v.State,
-			})
-		}
-	}
-	v.headline(all, by)
-	for _, s := range w.board.Sources() {
-		v.Sources = append(v.Sources, sourceView{Source: s, Short: short(s.Revision), Fetched: w.moment(s.FetchedAt)})
-	}
-	v.Runs = w.runs("", shownRuns)
-	v.Events = w.events("", shownEvents)
-	return v
-}
-
-func listLink(state, query string, page int) string {
-	q := url.Values{}
-	if state != "" {
-		q.Set("state", state)
-	}
-	if query != "" {
-		q.Set("q", query)
-	}
-	if page > 1 {
-		q.Set("page", strconv.Itoa(page))
-	}
-	if len(q) == 0 {
-		return "/"
-	}
-	return "/?" + q.Encode()
-}
-
-// matchesQuery looks for the query in what a person knows a target by.
-func matchesQuery(t TargetState, q string) bool {
-	q = strings.ToLower(strings.TrimSpace(q))
-	has := func(s string) bool { return strings.Contains(strings.ToLower(s), q) }
-	if q == "" || has(t.Name) || has(t.Account) || has(t.Region) || has(t.Source) {
-		return true
-	}
-	return slices.ContainsFunc(t.Pools, func(p plan.PoolStatus) bool { return has(poolKey(p)) || has(p.Cluster) })
-}
-
-// headline says in one sentence how the fleet stands.
-func (v *indexView) headline(all []TargetState, by map[TargetPhase]int) {
-	pools, converged := 0, 0
-	var ready, desired int32
-	for _, t := range all {
-		for _, p := range t.Pools {
-			pools++
-			ready += p.ReadyReplicas
-			desired += p.DesiredReplicas
-			if p.Converged {
-				converged++
-			}
-		}
-	}
-	switch {
-	case len(all) == 0:
-		v.Headline, v.Mood = "No target is configured yet.", TargetWaiting
-	case by[TargetFailing] > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%s %s attention.", count(by[TargetFailing], "target"), needs(by[TargetFailing])), TargetFailing
-	case by[TargetWaiting] == len(all):
-		v.Headline, v.Mood = "Waiting for the first pass.", TargetWaiting
-	case by[TargetMoving] > 0 || by[TargetWaiting] > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%d of %s at the level that Git says.", converged, count(pools, "pool")), TargetMoving
-	case by[TargetSuspended] > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%s suspended.", count(by[TargetSuspended], "target")), TargetSuspended
-	default:
-		v.Headline, v.Mood = "Every pool is at the level that Git says.", TargetConverged
-	}
-	v.Title = v.Headline
-	v.Figures = []figure{
-		{"Targets", fmt.Sprintf("%d / %d", by[TargetConverged], len(all)), "converged"},
-		{"Pools", fmt.Sprintf("%d / %d", converged, pools), "converged"},
-		{"Instances", fmt.Sprintf("%d / %d", ready, desired), "ready"},
-	}
-}
-
-func needs(n int) string {
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "needs"
+		return "1 " + noun
 	}
-	return "need"
+	return thousands(n) + " " + noun + "s"
 }
 
-func (w *web) targetView(t TargetState) targetView {
-	v := targetView{
-		Name: t.Name, Link: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
-		Place: strings.Trim(t.Account+" "+t.Region, " "),
-	}
-	for _, p := range t.Pools {
-		v.Pools = append(v.Pools, w.poolView(t, p))
-	}
-	v.LaunchConfigs = launchConfigViews(t.LaunchConfigs)
-	r := t.Last
-	if r == nil {
-		return v
-	}
-	v.Short, v.Subject, v.Ref, v.Suspended = short(r.Revision), r.Subject, r.Ref, r.Suspended
-	v.LastPass, v.Took, v.Outcome = w.moment(r.StartedAt.Add(r.Duration)), span(r.Duration), runText(r)
-	if r.Err != nil {
-		v.Error = r.Err.Error()
-	} else if failures := r.Failures(); len(failures) > 0 {
-		v.Error, _ = firstFault(&plan.Report{Outcomes: failures})
-	}
-	v.Faults = faultViews(r.Diagnostics)
-	if n := len(v.Faults) - shownFaults; n > 0 {
-		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
-	}
-	if len(t.Pools) > 0 && r.Plan == nil && len(r.Pools) == 0 {
-		v.PoolsAt = w.moment(t.PoolsAt)
-	}
-	if r.Plan != nil {
-		v.Held = len(r.Plan.Steps) - r.Plan.Runnable()
-	}
-	return v
+// commitView is a commit with a link to it, where there is one.
+type commitView struct{ Short, Subject, Link string }
+
+func commitOf(l WebLinks, sha, subject string) commitView {
+	return commitView{Short: short(sha), Subject: subject, Link: l.Commit(sha)}
+}
+
+// placeView is a place in a file, with a link to it where there is one.
+type placeView struct{ Text, Link string }
+
+func placeOf(l WebLinks, sha string, p diag.Position) placeView {
+	return placeView{Text: p.String(), Link: l.File(sha, p)}
+}
+
+// links are the links of a target's source.
+func (w *web) links(source string) WebLinks {
+	w.board.mu.RLock()
+	defer w.board.mu.RUnlock()
+	return linksOf(w.board.sources[source])
 }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
 
-// faultViews shows the gravest first.
-func faultViews(l diag.List) []faultView {
+func poolLink(target, namespace, name string) string {
+	return targetLink(target) + "/pools/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
+}
+
+// keyLink is poolLink of a pool's namespace/name.
+func keyLink(target, pool string) string {
+	namespace, name, ok := strings.Cut(pool, "/")
+	if !ok {
+		return targetLink(target)
+	}
+	return poolLink(target, namespace, name)
+}
+
+type faultView struct {
+	diag.Diagnostic
+	At      placeView
+	Related []relatedView
+}
+
+type relatedView struct {
+	At   placeView
+	Text string
+}
+
+// faultViews shows the gravest first. The positions are of a commit.
+func faultViews(list diag.List, l WebLinks, sha string) []faultView {
 	var out []faultView
-	for _, d := range l {
-		f := faultView{Diagnostic: d, At: d.Position.String()}
+	for _, d := range list {
+		f := faultView{Diagnostic: d}
+		if d.Known() {
+			f.At = placeOf(l, sha, d.Position)
+		}
 		for _, rel := range d.Related {
-			f.Related = append(f.Related, strings.TrimPrefix(rel.String()+": "+rel.Message, ": "))
+			r := relatedView{Text: rel.Message}
+			if rel.Known() {
+				r.At = placeOf(l, sha, rel.Position)
+			}
+			f.Related = append(f.Related, r)
 		}
 		out = append(out, f)
 	}
-	slices.SortStableFunc(out, func(x, y faultView) int { return cmp.Compare(x.Severity, y.Severity) })
+	slices.SortStableFunc(out, func(x, y faultView) int { return int(x.Severity) - int(y.Severity) })
 	return out
 }
 
-func (w *web) poolView(t TargetState, p plan.PoolStatus) poolView {
-	v := poolView{PoolStatus: p, Conditions: p.Conditions, Since: w.moment(t.ConvergedSince[poolKey(p)]), Mark: poolMark(p)}
-	if p.LaunchTemplateVersion != "" {
-		v.Template = "v" + p.LaunchTemplateVersion
-	}
-	if p.Rollout != nil {
-		v.Percent = int(min(max(p.Rollout.Percentage, 0), 100))
-	}
-	return v
-}
-
-// poolMark colours a phase.
+// poolMark is how a pool stands, in one of the words for targets.
 func poolMark(p plan.PoolStatus) string {
 	switch {
 	case p.Phase == plan.PhaseFailed || p.FailureReason != "":
 		return string(TargetFailing)
 	case p.Converged:
 		return string(TargetConverged)
+	case p.Rollout == nil && slices.ContainsFunc(p.Conditions, func(c plan.Condition) bool { return c.Type == "Paused" && c.Status == "True" }):
+		return string(TargetSuspended)
 	case p.Phase == plan.PhasePending || p.Phase == plan.PhaseUnknown || p.Phase == "":
 		return string(TargetWaiting)
 	default:
 		return string(TargetMoving)
 	}
-}
-
-func (w *web) runs(target string, most int) []runView {
-	var out []runView
-	for _, r := range w.board.Runs() {
-		if target != "" && r.Target != target {
-			continue
-		}
-		if len(out) == most {
-			break
-		}
-		out = append(out, runView{Run: r, Link: targetLink(r.Target), Short: short(r.Revision), Took: span(time.Duration(r.Duration)), When: w.moment(r.Time)})
-	}
-	return out
-}
-
-func (w *web) events(target string, most int) []eventView {
-	var out []eventView
-	for _, e := range w.board.Events() {
-		if target != "" && e.Target != target {
-			continue
-		}
-		if len(out) == most {
-			break
-		}
-		v := eventView{Event: e, When: w.moment(e.Time)}
-		if e.Target != "" {
-			v.Link = targetLink(e.Target)
-		}
-		out = append(out, v)
-	}
-	return out
 }

@@ -1,122 +1,113 @@
 package status
 
 import (
-	"encoding/json"
-	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
+// missingView is a page about something that is not there.
 type missingView struct {
 	layout
-	Name string
+	Headline, Hint string
+	Back           linked
 }
 
 // targetPage is all that is known of one target.
 type targetPage struct {
 	layout
 	targetView
-	Path   string
-	Plan   []stepView // of the last pass, where it has steps
-	Digest string
+	Path     string
+	Rollouts []rolloutView
+	Drift    []driftView
+	Traits   []filter
+	Find     findForm
+	Rows     []poolRow
+	Pager    pager
+	// Filtered says that some pools are not wanted.
+	Filtered bool
+	Fleet    bool // rows tell the target
+	Configs  []launchConfigView
+	Plan     []stepView // of the last pass, where it has steps
+	MorePlan int
+	PlanLink string
+	Figures  []figure
+	Digest   string
 	// Applied are the outcomes of the last pass that ran something.
-	Applied        []stepView
-	AppliedAt      moment
-	AppliedShort   string
-	AppliedSubject string
-	Runs           []runView
-	Events         []eventView
+	Applied       []stepView
+	MoreApplied   int
+	AppliedAt     moment
+	AppliedCommit commitView
+	Runs          []runView
+	Events        []eventView
+	Activity      string
 }
 
-type stepView struct {
-	plan.Step
-	Status  plan.OutcomeStatus // empty for a planned step
-	Mark    string
-	Words   string
-	Took    string
-	Error   string
-	Changes []changeView
+// driftView is what AWS has otherwise although Git did not change.
+type driftView struct {
+	Pool, Link  string
+	Text, Cause string
+	At          moment
 }
 
-type changeView struct {
-	Field, From, To, At string
-}
+// targetSteps are the steps on a target's page; the plan's page has all.
+const targetSteps = 25
 
-func (w *web) targetPage(t TargetState) targetPage {
-	v := targetPage{layout: w.layout(t.Name), targetView: w.targetView(t), Path: t.Path}
+func (w *web) targetPage(t TargetState, q url.Values) targetPage {
+	v := targetPage{
+		layout: w.layout("fleet", t.Name), targetView: w.targetView(t), Path: t.Path, PlanLink: targetLink(t.Name) + "/plan",
+		Configs: launchConfigViews(t.LaunchConfigs), Activity: "/activity?" + url.Values{"target": {t.Name}}.Encode(),
+	}
+	v.About, v.JSON = t.Name, "/api/v1/targets"
+	l := w.links(t.Source)
+	if r := t.Last; r != nil {
+		v.Faults, v.MoreFaults = faultViews(r.Diagnostics, l, r.Revision), 0 // here they are all shown
+	}
+	for _, p := range t.Pools {
+		if p.Rollout != nil {
+			v.Rollouts = append(v.Rollouts, w.rolloutView(p, *p.Rollout))
+		}
+	}
+	f := readPoolFilter(q)
+	f.Target, f.State = "", ""
+	items := poolItems([]TargetState{t})
+	v.Rows, v.Pager, _ = w.poolRows(items, f, v.Self)
+	v.Traits, v.Find, v.Filtered = traitFilters(f.at(1), v.Self, items), w.findForm(v.Self, f, items, nil), !f.empty()
 	if r := t.Last; r != nil && r.Plan != nil {
-		v.Digest = r.Plan.Digest()
-		for _, s := range r.Plan.Steps {
-			v.Plan = append(v.Plan, stepViewOf(s))
+		v.Digest, v.Figures = r.Plan.Digest(), summaryFigures(r.Plan.Summary)
+		v.Drift = w.drifts(r, t.Name)
+		if t.Applied != t.Last { // else the outcomes show the same steps
+			n := min(len(r.Plan.Steps), targetSteps)
+			v.Plan, v.MorePlan = stepViews(r.Plan.Steps[:n], l, t.Name, r.Revision), len(r.Plan.Steps)-n
 		}
 	}
 	if r := t.Applied; r != nil {
-		v.AppliedAt, v.AppliedShort, v.AppliedSubject = w.moment(r.StartedAt), short(r.Revision), r.Subject
-		for _, o := range r.Outcomes {
-			s := stepViewOf(o.Step)
-			s.Status, s.Mark = o.Status, outcomeMark(o.Status)
-			if o.Duration > 0 {
-				s.Took = span(o.Duration)
-			}
-			if o.Err != nil {
-				s.Error = o.Err.Error()
-			}
-			v.Applied = append(v.Applied, s)
-		}
-		if t.Applied == t.Last {
-			v.Plan = nil // the outcomes show the same steps
-		}
+		v.AppliedAt, v.AppliedCommit = w.moment(r.StartedAt), commitOf(l, r.Revision, r.Subject)
+		n := min(len(r.Outcomes), targetSteps)
+		v.Applied, v.MoreApplied = outcomeViews(r.Outcomes[:n], l, t.Name, r.Revision), len(r.Outcomes)-n
 	}
-	v.Runs = w.runs(t.Name, shownRuns)
-	v.Events = w.events(t.Name, shownEvents)
+	v.Runs = w.runs(ofTarget(w.board.Runs(), t.Name, func(r Run) string { return r.Target }), shownRuns)
+	v.Events = w.events(ofTarget(w.board.Events(), t.Name, func(e Event) string { return e.Target }), shownEvents)
 	return v
 }
 
-func stepViewOf(s plan.Step) stepView {
-	v := stepView{Step: s, Mark: string(TargetWaiting), Words: string(s.Verb) + " " + string(s.Resource)}
-	if s.Held != "" {
-		v.Mark = string(TargetSuspended)
-	}
-	for _, c := range s.Changes {
-		out := changeView{Field: c.Field, From: shown(c.From), To: shown(c.To)}
-		if c.Origin != nil {
-			out.At = c.Origin.String()
+// drifts are the steps of a plan that put right what changed outside Git, one line
+// for each pool.
+func (w *web) drifts(r *plan.Report, target string) []driftView {
+	var out []driftView
+	for _, s := range r.Plan.Steps {
+		if s.Drift == nil {
+			continue
 		}
-		v.Changes = append(v.Changes, out)
-	}
-	return v
-}
-
-func outcomeMark(s plan.OutcomeStatus) string {
-	switch s {
-	case plan.Done:
-		return string(TargetConverged)
-	case plan.Failed:
-		return string(TargetFailing)
-	case plan.Held:
-		return string(TargetSuspended)
-	case plan.Skipped:
-	}
-	return string(TargetWaiting)
-}
-
-// shownValue bounds a value on the page, in characters.
-const shownValue = 400
-
-// shown prints a JSON value as a person reads it; empty stands for absent.
-func shown(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		if v == "" {
-			return `""`
+		pool := ownerPool(s)
+		text := string(s.Verb) + " " + strings.ReplaceAll(string(s.Resource), "-", " ") + " " + s.Name + ": " + s.Reason
+		if i := slices.IndexFunc(out, func(d driftView) bool { return d.Pool == pool }); i >= 0 {
+			out[i].Text += "; " + text
+			continue
 		}
-		return clip(v, shownValue)
+		out = append(out, driftView{Pool: pool, Link: keyLink(target, pool), Text: text, Cause: s.Drift.Cause, At: w.moment(s.Drift.At)})
 	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return clip(fmt.Sprint(v), shownValue)
-	}
-	return clip(string(raw), shownValue)
+	return out
 }

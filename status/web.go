@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -30,9 +29,13 @@ type HandlerOptions struct {
 
 const defaultStaleAfter = 10 * time.Minute
 
-// Handler serves the page at /, a page for each target at /targets/{name}, the
-// API at /api/v1/pools, /api/v1/targets, /api/v1/events and /api/v1/history, /healthz, /readyz and /metrics. It
-// answers GET and HEAD only and changes nothing. Timeouts are the server's.
+// Handler serves the page, the API below /api/v1, /healthz, /readyz and /metrics.
+// The page is the fleet at /, a list of all pools at /pools, a page for each target
+// at /targets/NAME with its plan at /targets/NAME/plan, for each pool at
+// /targets/NAME/pools/NAMESPACE/NAME, what happened at /activity, and the
+// configuration at /configuration; /live tells open pages of changes. It answers
+// GET and HEAD only and changes nothing. Timeouts are the server's, except that
+// /live lasts as long as a page is open, or until EndStreams.
 func (b *Board) Handler(o HandlerOptions) http.Handler {
 	if o.StaleAfter <= 0 {
 		o.StaleAfter = defaultStaleAfter
@@ -40,9 +43,13 @@ func (b *Board) Handler(o HandlerOptions) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &web{board: b, o: o, started: b.now(), assets: map[string]asset{}}
+	w := &web{board: b, o: o, started: b.now(), assets: map[string]asset{}, pace: pace{gap: liveGap, beat: liveBeat}}
+	return w.handler()
+}
+
+func (w *web) handler() http.Handler {
 	for name, kind := range map[string]string{
-		"style.css": "text/css; charset=utf-8", "refresh.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+		"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
 		w.addAsset(name, kind)
 	}
@@ -51,19 +58,21 @@ func (b *Board) Handler(o HandlerOptions) http.Handler {
 	}).ParseFS(pageFiles, "page/*.tmpl"))
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", w.index)
-	mux.HandleFunc("GET /targets/{name}", w.target)
-	mux.HandleFunc("GET /api/v1/pools", w.apiPools)
-	mux.HandleFunc("GET /api/v1/targets", w.apiTargets)
-	mux.HandleFunc("GET /api/v1/events", w.apiEvents)
-	mux.HandleFunc("GET /api/v1/history", w.apiHistory)
-	mux.HandleFunc("GET /healthz", w.healthz)
-	mux.HandleFunc("GET /readyz", w.readyz)
+	for path, answer := range map[string]http.HandlerFunc{
+		"/{$}": w.index, "/pools": w.pools, "/activity": w.activity, "/configuration": w.configuration,
+		"/targets/{name}": w.target, "/targets/{name}/plan": w.targetPlan, "/targets/{target}/pools/{namespace}/{name}": w.pool,
+		"/live":         w.live,
+		"/api/v1/pools": w.apiPools, "/api/v1/targets": w.apiTargets, "/api/v1/events": w.apiEvents, "/api/v1/history": w.apiHistory,
+		"/healthz": w.healthz, "/readyz": w.readyz,
+		"/": w.nothing,
+	} {
+		mux.HandleFunc("GET "+path, answer)
+	}
 	for _, a := range w.assets {
 		mux.HandleFunc("GET "+a.path, a.serve)
 	}
-	if o.Metrics != nil {
-		mux.Handle("GET /metrics", o.Metrics)
+	if w.o.Metrics != nil {
+		mux.Handle("GET /metrics", w.o.Metrics)
 	}
 	return secured(mux)
 }
@@ -74,6 +83,7 @@ type web struct {
 	pages   *template.Template
 	assets  map[string]asset
 	started time.Time
+	pace    pace
 }
 
 // asset is an embedded file, served under a name that changes with its content,
@@ -93,10 +103,10 @@ func (w *web) addAsset(name, kind string) {
 	w.assets[name] = asset{path: "/assets/" + stem + "." + hex.EncodeToString(sum[:6]) + "." + ext, kind: kind, body: body}
 }
 
-func (a asset) serve(rw http.ResponseWriter, _ *http.Request) {
+func (a asset) serve(rw http.ResponseWriter, r *http.Request) {
 	rw.Header().Set("Content-Type", a.kind)
 	rw.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, _ = rw.Write(a.body) // the reader is gone; nobody is left to tell
+	send(rw, r, http.StatusOK, a.body)
 }
 
 // secured sets the headers that keep the page from being framed, sniffed, or
@@ -117,21 +127,73 @@ func secured(next http.Handler) http.Handler {
 }
 
 func (w *web) index(rw http.ResponseWriter, r *http.Request) {
-	w.render(rw, http.StatusOK, "index", w.indexView(r.URL.Query()))
+	w.render(rw, r, http.StatusOK, "index", w.indexView(r.URL.Query()))
+}
+
+func (w *web) pools(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "allpools", w.poolsView(r.URL.Query()))
+}
+
+func (w *web) activity(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "activity", w.activityView(r.URL.Query()))
+}
+
+func (w *web) configuration(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "configuration", w.configView())
 }
 
 func (w *web) target(rw http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	t, ok := w.board.Target(name)
-	if !ok {
-		w.render(rw, http.StatusNotFound, "missing", missingView{layout: w.layout("not found"), Name: name})
+	if t, ok := w.board.Target(name); ok {
+		w.render(rw, r, http.StatusOK, "target", w.targetPage(t, r.URL.Query()))
 		return
 	}
-	w.render(rw, http.StatusOK, "target", w.targetPage(t))
+	w.missing(rw, r, "There is no target "+name+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+}
+
+func (w *web) targetPlan(rw http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if t, ok := w.board.Target(name); ok {
+		w.render(rw, r, http.StatusOK, "plan", w.planPage(t, r.URL.Query()))
+		return
+	}
+	w.missing(rw, r, "There is no target "+name+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+}
+
+func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
+	target, namespace, name := r.PathValue("target"), r.PathValue("namespace"), r.PathValue("name")
+	t, ok := w.board.Target(target)
+	if !ok {
+		w.missing(rw, r, "There is no target "+target+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+		return
+	}
+	p, ok := findPool(&t, namespace, name)
+	if !ok {
+		hint := "Git may have it no more."
+		if t.Last == nil {
+			hint = "No pass has been over the target yet, so its pools are not known."
+		}
+		w.missing(rw, r, "There is no pool "+namespace+"/"+name+" in "+target+".", hint, linked{"Target " + target, targetLink(target)})
+		return
+	}
+	w.render(rw, r, http.StatusOK, "pool", w.poolPage(t, p))
+}
+
+// nothing answers for every address that has no page.
+func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/events and /api/v1/history")
+		return
+	}
+	w.missing(rw, r, "There is no such page.", "The address leads nowhere.", linked{"The fleet", "/"})
+}
+
+func (w *web) missing(rw http.ResponseWriter, r *http.Request, headline, hint string, back linked) {
+	w.render(rw, r, http.StatusNotFound, "missing", missingView{layout: w.layout("", "Not found"), Headline: headline, Hint: hint, Back: back})
 }
 
 // render writes a whole page or none.
-func (w *web) render(rw http.ResponseWriter, status int, name string, view any) {
+func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name string, view any) {
 	var page bytes.Buffer
 	if err := w.pages.ExecuteTemplate(&page, name, view); err != nil {
 		w.o.Logger.Error("render of page failed", "page", name, "error", err)
@@ -139,8 +201,7 @@ func (w *web) render(rw http.ResponseWriter, status int, name string, view any) 
 		return
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-	rw.WriteHeader(status)
-	_, _ = rw.Write(page.Bytes()) // the reader is gone; nobody is left to tell
+	send(rw, r, status, page.Bytes())
 }
 
 func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
@@ -167,15 +228,4 @@ func plain(rw http.ResponseWriter, status int, text string) {
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	rw.WriteHeader(status)
 	_, _ = rw.Write([]byte(text + "\n")) // the reader is gone; nobody is left to tell
-}
-
-func (w *web) writeJSON(rw http.ResponseWriter, v any) {
-	body, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		w.o.Logger.Error("encoding of answer failed", "error", err)
-		http.Error(rw, "the answer could not be encoded; weir's log says why", http.StatusInternalServerError)
-		return
-	}
-	rw.Header().Set("Content-Type", "application/json")
-	_, _ = rw.Write(append(body, '\n')) // the reader is gone; nobody is left to tell
 }

@@ -38,9 +38,9 @@ func TestIndexShowsTheFleet(t *testing.T) {
 	for _, want := range []string{
 		"2 targets need attention.", "Targets 1 / 6 converged", "Pools 6 / 9 converged",
 		"fleet branch main 4be91a7", "https://git.example.com/platform/fleet.git fetched 9 s ago",
-		"batch-spot default · prod-us · AWSMachinePool Running 20 / 20",
-		"web default · prod-us · AWSMachinePool ScalingUp 7 / 8 37 % 37 % · 5 left · InProgress v4 not yet",
-		"gpu default · prod-eu · AWSManagedMachinePool Running 2 / 2 – v4 2 h ago",
+		"batch-spot default · AWSMachinePool Running 20 of 20 ready, at least 1, at most 24 20 / 20 1–24 v4",
+		"web default · AWSMachinePool ScalingUp 7 of 8 ready, at least 1, at most 12 7 / 8 1–12 Rollout of default/web: 37 % · 5 left 37 % · 5 left · InProgress v4 not yet",
+		"gpu default · AWSManagedMachinePool Running 2 of 2 ready, at least 1, at most 6 2 / 2 1–6 v4 2 h ago",
 		"error awsLaunchTemplate.instanceTyp: unknown field overlays/staging/pool.yaml:12:5 did you mean instanceType?",
 		"Pools as they were", "edge-1 waiting", "1 held", "next in 48 s",
 		"autoscaling:DescribeInstanceRefreshes: AccessDenied",
@@ -75,7 +75,7 @@ func TestIndexIsOrderedFilteredAndPaged(t *testing.T) {
 	if first := list("/"); len(first) != targetsPerPage || first[0] != "t050" || first[1] != "t000" {
 		t.Errorf("first page has %d targets: %v", len(first), first)
 	}
-	if last := list("/?page=3"); len(last) != 5 || last[4] != "t104" {
+	if last := list("/?page=3"); len(last) != 5 || last[4] != "t084" {
 		t.Errorf("last page: %v", last)
 	}
 	for path, want := range map[string][]string{
@@ -112,7 +112,7 @@ func TestTargetPage(t *testing.T) {
 	if !strings.Contains(text, "Plan Digest") || !strings.Contains(text, "update auto-scaling-group dev-web held: suspended default/web the manifests changed Field From To Set at maxSize 7 5 overlays/dev/web.yaml:14:12") {
 		t.Errorf("a held step is not shown: %s", text)
 	}
-	if rec := get(t, b, "/targets/none"); rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "no target none") {
+	if rec := get(t, b, "/targets/none"); rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "no target none.") {
 		t.Errorf("an unknown target gives %d", rec.Code)
 	}
 }

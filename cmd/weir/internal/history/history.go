@@ -159,13 +159,16 @@ func (a *Archive) Runs(f status.Filter) ([]status.Run, error) {
 const slack = time.Hour
 
 func read[T any](db *state.DB, b state.Bucket[T], f status.Filter, wanted func(T) bool, at func(T) time.Time) ([]T, error) {
-	out := []T{}
+	out, skip := []T{}, f.Skip
 	err := db.View(func(tx *state.Tx) error {
 		return b.Backwards(tx, func(_ string, v T) error {
 			if len(out) == f.Most() || at(v).Before(f.Since.Add(-slack)) {
 				return state.ErrStop
 			}
-			if wanted(v) {
+			if !wanted(v) {
+				return nil
+			}
+			if skip--; skip < 0 {
 				out = append(out, v)
 			}
 			return nil

@@ -92,6 +92,11 @@ func TestFilter(t *testing.T) {
 	}{
 		{status.Filter{}, []string{"three", "two", "one"}},
 		{status.Filter{Limit: 1}, []string{"three"}},
+		{status.Filter{Skip: 1, Limit: 1}, []string{"two"}},
+		{status.Filter{Skip: 3}, nil},
+		{status.Filter{Target: "prod"}, []string{"two", "one"}},
+		{status.Filter{Target: "prod", Pool: "team/batch"}, nil},
+		{status.Filter{Until: noon.Add(1)}, []string{"one"}},
 		{status.Filter{About: []string{"prod"}}, []string{"two", "one"}},
 		{status.Filter{About: []string{"batch"}}, []string{"three"}},
 		{status.Filter{About: []string{"team/batch", "prod"}, Kinds: []string{"one", "three"}}, []string{"three", "one"}},

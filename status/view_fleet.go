@@ -1,0 +1,385 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+type indexView struct {
+	layout
+	Headline  string
+	Mood      TargetPhase // of the headline
+	Moves     string      // what is on its way, in words
+	Figures   []figure
+	States    []filter // targets by phase
+	Traits    []filter // pools by what is worth looking at
+	Find      findForm
+	Targets   []targetCard
+	Total     int
+	Matches   string
+	Pager     pager
+	AllPools  string // the same as a flat list
+	Sources   []sourceView
+	Runs      []runView
+	Events    []eventView
+	HasFilter bool
+}
+
+type figure struct{ Name, Value, Note string }
+
+// findForm are the fields of the form that filters pools.
+type findForm struct {
+	Action string
+	Filter poolFilter
+	Phases []choice
+	Kinds  []choice
+	Sorts  []choice
+	// Targets are those to choose from, none where the page is about one.
+	Targets []string
+	Clear   string
+}
+
+type sourceView struct {
+	Source
+	Commit  commitView
+	Fetched moment
+	Web     string
+}
+
+// targetCard is a target on the overview, with its first pools.
+type targetCard struct {
+	targetView
+	Rows   []poolRow
+	Fleet  bool // rows tell the target
+	More   int
+	Link   string // to all of the card's pools
+	Counts string
+	Mosaic mosaic
+}
+
+const (
+	targetsPerPage = 40
+	// cardPools are the pools on a target's card.
+	cardPools      = 6
+	cardPoolsFound = 25 // where a filter wants some pools only
+	indexPools     = 150
+	shownRuns      = 15
+	shownEvents    = 15
+	indexRecent    = 8
+	shownFaults    = 8
+)
+
+// group is a target with those of its pools that a filter wants.
+type group struct {
+	target *TargetState
+	pools  []poolItem
+	counts map[string]int
+}
+
+func (w *web) indexView(q url.Values) indexView {
+	all := w.board.Targets()
+	f := readPoolFilter(q)
+	v := indexView{layout: w.layout("fleet", ""), Total: len(all), HasFilter: !f.empty()}
+	v.JSON = "/api/v1/targets"
+	items := poolItems(all)
+	by := map[TargetPhase]int{}
+	for i := range all {
+		by[all[i].Phase]++
+	}
+	v.headline(items, len(all), by)
+	groups := groupsOf(all, items, f)
+	from, to, at := window(f.Page, targetsPerPage, len(groups))
+	v.Pager = pagerOf(from, to, len(groups), at, "target", func(page int) string { return f.at(page).link("/") })
+	left := indexPools
+	for _, g := range groups[from:to] {
+		v.Targets = append(v.Targets, w.targetCard(g, f, &left))
+	}
+	if v.HasFilter {
+		n := 0
+		for _, g := range groups {
+			n += len(g.pools)
+		}
+		v.Matches = plural(len(groups), "target") + " and " + plural(n, "pool") + " found"
+	}
+	v.States = stateFilters(f, by, len(all))
+	v.Traits = traitFilters(f.at(1), "/", items)
+	v.Find = w.findForm("/", f, items, all)
+	v.AllPools = f.at(1).link("/pools")
+	for _, s := range w.board.Sources() {
+		l := linksOf(s)
+		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Fetched: w.moment(s.FetchedAt), Web: l.Repository()})
+	}
+	v.Runs = w.runs(w.board.Runs(), indexRecent)
+	v.Events = w.events(w.board.Events(), indexRecent)
+	return v
+}
+
+// groupsOf are the targets that a filter wants, those first that need attention.
+func groupsOf(all []TargetState, items []poolItem, f poolFilter) []group {
+	var out []group
+	next := 0
+	for i := range all {
+		t := &all[i]
+		mine := items[next : next+len(t.Pools)]
+		next += len(t.Pools)
+		if !f.wantsTarget(t) {
+			continue
+		}
+		g := group{target: t, counts: map[string]int{}}
+		for _, p := range mine {
+			if f.wants(p) {
+				g.pools = append(g.pools, p)
+				g.counts[string(p.mark)]++
+			}
+		}
+		if len(g.pools) == 0 && (f.wantsPools() || f.Text != "" && !f.findsTarget(t)) {
+			continue
+		}
+		out = append(out, g)
+	}
+	slices.SortStableFunc(out, func(x, y group) int {
+		switch f.Sort {
+		case "name", "target":
+			return 0 // as they come
+		case "size":
+			return cmp.Compare(len(y.pools), len(x.pools))
+		case "missing":
+			return cmp.Compare(y.missing(), x.missing())
+		}
+		return cmp.Compare(attentionRank(x.target.Phase), attentionRank(y.target.Phase))
+	})
+	return out
+}
+
+func (g group) missing() (n int32) {
+	for _, p := range g.pools {
+		n += missing(p.pool)
+	}
+	return n
+}
+
+// targetCard draws as many pools as the page still has room for.
+func (w *web) targetCard(g group, f poolFilter, left *int) targetCard {
+	t := g.target
+	c := targetCard{targetView: w.targetView(*t), Mosaic: mosaicOf(g.counts)}
+	f.order(g.pools)
+	most := cardPools
+	if f.wantsPools() || f.Text != "" {
+		most = cardPoolsFound
+	}
+	n := min(len(g.pools), most, *left)
+	if len(g.pools)-n == 1 && *left > n {
+		n++ // a line that says so takes as much room
+	}
+	*left -= n
+	for _, p := range g.pools[:n] {
+		c.Rows = append(c.Rows, w.poolRow(p))
+	}
+	c.More = len(g.pools) - n
+	f.Target, f.State, f.Page = t.Name, "", 1
+	c.Link = f.link("/pools")
+	return c
+}
+
+// stateFilters choose targets by phase.
+func stateFilters(f poolFilter, by map[TargetPhase]int, total int) []filter {
+	pick := func(state string) string {
+		g := f.at(1)
+		g.State = state
+		return g.link("/")
+	}
+	out := []filter{{Name: "All", Link: pick(""), Count: total, Current: f.State == ""}}
+	for _, p := range attention {
+		if by[p] > 0 || string(p) == f.State {
+			out = append(out, filter{
+				Name: strings.ToUpper(string(p[:1])) + string(p[1:]), Link: pick(string(p)), Phase: p, Count: by[p], Current: string(p) == f.State,
+			})
+		}
+	}
+	return out
+}
+
+// traitFilters choose pools by what is worth looking at; a chosen one is let go
+// again by the same link.
+func traitFilters(f poolFilter, path string, items []poolItem) []filter {
+	var out []filter
+	for _, t := range poolTraits {
+		n := 0
+		for _, i := range items {
+			if i.is(t.Value) {
+				n++
+			}
+		}
+		if n == 0 && f.Only != t.Value {
+			continue
+		}
+		g := f
+		if g.Only = t.Value; f.Only == t.Value {
+			g.Only = ""
+		}
+		mark := map[string]TargetPhase{"problem": TargetFailing, "moving": TargetMoving, "held": TargetSuspended, "drift": TargetSuspended}[t.Value]
+		out = append(out, filter{Name: t.Name, Link: g.link(path), Phase: mark, Count: n, Current: f.Only == t.Value})
+	}
+	return out
+}
+
+func (w *web) findForm(path string, f poolFilter, items []poolItem, targets []TargetState) findForm {
+	phases, kinds := map[string]bool{}, map[string]bool{}
+	for _, i := range items {
+		phases[string(i.pool.Phase)] = true
+		kinds[string(i.pool.Kind)] = true
+	}
+	form := findForm{Action: path, Filter: f, Sorts: poolSorts, Clear: path}
+	for _, p := range sortedKeys(phases) {
+		form.Phases = append(form.Phases, choice{p, p})
+	}
+	for _, k := range sortedKeys(kinds) {
+		form.Kinds = append(form.Kinds, choice{k, k})
+	}
+	// A list of more is no help to choose from: the search finds them.
+	if len(targets) > 1 && len(targets) <= 100 {
+		for i := range targets {
+			form.Targets = append(form.Targets, targets[i].Name)
+		}
+	}
+	return form
+}
+
+// headline says in one sentence how the fleet stands.
+func (v *indexView) headline(items []poolItem, targets int, by map[TargetPhase]int) {
+	converged, rolling, scaling := 0, 0, 0
+	var ready, desired int32
+	for _, i := range items {
+		ready += i.pool.ReadyReplicas
+		desired += i.pool.DesiredReplicas
+		switch {
+		case i.pool.Converged:
+			converged++
+		case i.pool.Rollout != nil:
+			rolling++
+		case i.mark == TargetMoving:
+			scaling++
+		}
+	}
+	switch {
+	case targets == 0:
+		v.Headline, v.Mood = "No target is configured yet.", TargetWaiting
+	case by[TargetFailing] > 0:
+		v.Headline, v.Mood = fmt.Sprintf("%s %s attention.", plural(by[TargetFailing], "target"), needs(by[TargetFailing])), TargetFailing
+	case by[TargetWaiting] == targets:
+		v.Headline, v.Mood = "Waiting for the first pass.", TargetWaiting
+	case by[TargetMoving] > 0 || by[TargetWaiting] > 0:
+		v.Headline, v.Mood = fmt.Sprintf("%s of %s at the level that Git says.", thousands(converged), plural(len(items), "pool")), TargetMoving
+	case by[TargetSuspended] > 0:
+		v.Headline, v.Mood = plural(by[TargetSuspended], "target")+" suspended.", TargetSuspended
+	default:
+		v.Headline, v.Mood = "Every pool is at the level that Git says.", TargetConverged
+	}
+	v.Title = v.Headline
+	var moves []string
+	if rolling > 0 {
+		moves = append(moves, plural(rolling, "pool")+" "+verb(rolling, "rolls", "roll"))
+	}
+	if scaling > 0 {
+		moves = append(moves, plural(scaling, "pool")+" "+verb(scaling, "changes", "change"))
+	}
+	v.Moves = strings.Join(moves, ", ")
+	v.Figures = []figure{
+		{"Targets", fmt.Sprintf("%s / %s", thousands(by[TargetConverged]), thousands(targets)), "converged"},
+		{"Pools", fmt.Sprintf("%s / %s", thousands(converged), thousands(len(items))), "converged"},
+		{"Instances", fmt.Sprintf("%s / %s", thousands(int(ready)), thousands(int(desired))), "ready"},
+	}
+}
+
+func needs(n int) string { return verb(n, "needs", "need") }
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// targetView is what a card and a page show of a target.
+type targetView struct {
+	Name, Self, Source string
+	Place              string // account and region
+	Phase              TargetPhase
+	Suspended          bool
+	Commit             commitView
+	Ref                string
+	LastPass, NextDue  moment
+	Took               string
+	Outcome            string
+	Error              string
+	Faults             []faultView
+	MoreFaults         int
+	Pools              int
+	PoolsAt            moment // set where the pools are older than the last pass
+	Held               int
+	Read               bool // a pass has been over it
+}
+
+func (w *web) targetView(t TargetState) targetView {
+	v := targetView{
+		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
+		Place: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools),
+	}
+	r := t.Last
+	if r == nil {
+		return v
+	}
+	l := w.links(t.Source)
+	v.Read, v.Commit, v.Ref, v.Suspended = true, commitOf(l, r.Revision, r.Subject), r.Ref, r.Suspended
+	v.LastPass, v.Took, v.Outcome = w.moment(r.StartedAt.Add(r.Duration)), span(r.Duration), runText(r)
+	if r.Err != nil {
+		v.Error = r.Err.Error()
+	} else if failures := r.Failures(); len(failures) > 0 {
+		v.Error, _ = firstFault(&plan.Report{Outcomes: failures})
+	}
+	v.Faults = faultViews(r.Diagnostics, l, r.Revision)
+	if n := len(v.Faults) - shownFaults; n > 0 {
+		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
+	}
+	if len(t.Pools) > 0 && r.Plan == nil && len(r.Pools) == 0 {
+		v.PoolsAt = w.moment(t.PoolsAt)
+	}
+	if r.Plan != nil {
+		v.Held = len(r.Plan.Steps) - r.Plan.Runnable()
+	}
+	return v
+}
+
+type runView struct {
+	Run
+	Link, Took string
+	Commit     commitView
+	When       moment
+}
+
+func (w *web) runs(list []Run, most int) []runView {
+	var out []runView
+	links := map[string]WebLinks{}
+	for _, r := range list[:min(len(list), most)] {
+		l, ok := links[r.Target]
+		if !ok {
+			t, _ := w.board.Target(r.Target)
+			l = w.links(t.Source)
+			links[r.Target] = l
+		}
+		out = append(out, runView{
+			Run: r, Link: targetLink(r.Target), Commit: commitOf(l, r.Revision, r.Subject), Took: span(time.Duration(r.Duration)), When: w.moment(r.Time),
+		})
+	}
+	return out
+}
+
+func ofTarget[T any](list []T, target string, of func(T) string) []T {
+	return slices.DeleteFunc(list, func(v T) bool { return of(v) != target })
+}

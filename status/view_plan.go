@@ -1,0 +1,176 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+type stepView struct {
+	plan.Step
+	Status  plan.OutcomeStatus // empty for a planned step
+	Mark    string
+	Words   string
+	Took    string
+	Error   string
+	Changes []changeView
+	Link    string // to the pool
+	Users   []linked
+}
+
+// linked is a name with what it leads to.
+type linked struct{ Name, Link string }
+
+type changeView struct {
+	Field, From, To string
+	At              placeView
+}
+
+// stepViews shows the steps of a plan, made at a commit for a target.
+func stepViews(steps []plan.Step, l WebLinks, target, sha string) []stepView {
+	out := make([]stepView, 0, len(steps))
+	for _, s := range steps {
+		out = append(out, stepViewOf(s, l, target, sha))
+	}
+	return out
+}
+
+func stepViewOf(s plan.Step, l WebLinks, target, sha string) stepView {
+	v := stepView{Step: s, Mark: string(TargetWaiting), Words: string(s.Verb) + " " + string(s.Resource)}
+	if s.Held != "" {
+		v.Mark = string(TargetSuspended)
+	}
+	if s.Pool != "" {
+		v.Link = keyLink(target, s.Pool)
+	}
+	for _, p := range s.Pools {
+		v.Users = append(v.Users, linked{p, keyLink(target, p)})
+	}
+	for _, c := range s.Changes {
+		out := changeView{Field: c.Field, From: shown(c.From), To: shown(c.To)}
+		if c.Origin != nil {
+			out.At = placeOf(l, sha, *c.Origin)
+		}
+		v.Changes = append(v.Changes, out)
+	}
+	return v
+}
+
+// outcomeViews shows steps as they ended.
+func outcomeViews(outcomes []plan.Outcome, l WebLinks, target, sha string) []stepView {
+	out := make([]stepView, 0, len(outcomes))
+	for _, o := range outcomes {
+		s := stepViewOf(o.Step, l, target, sha)
+		s.Status, s.Mark = o.Status, outcomeMark(o.Status)
+		if o.Duration > 0 {
+			s.Took = span(o.Duration)
+		}
+		if o.Err != nil {
+			s.Error = o.Err.Error()
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func outcomeMark(s plan.OutcomeStatus) string {
+	switch s {
+	case plan.Done:
+		return string(TargetConverged)
+	case plan.Failed:
+		return string(TargetFailing)
+	case plan.Held:
+		return string(TargetSuspended)
+	case plan.Skipped:
+	}
+	return string(TargetWaiting)
+}
+
+// summaryFigures are the counts of a plan that are not zero.
+func summaryFigures(s plan.Summary) []figure {
+	var out []figure
+	for _, f := range []struct {
+		name string
+		n    int
+	}{
+		{"create", s.Create}, {"update", s.Update}, {"roll", s.Rollout}, {"replace", s.Replace}, {"delete", s.Delete}, {"unchanged", s.Unchanged},
+	} {
+		if f.n > 0 {
+			out = append(out, figure{Name: f.name, Value: thousands(f.n)})
+		}
+	}
+	return out
+}
+
+// shownValue bounds a value on the page, in characters.
+const shownValue = 400
+
+// shown prints a JSON value as a person reads it; empty stands for absent.
+func shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		if v == "" {
+			return `""`
+		}
+		return clip(v, shownValue)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return clip(fmt.Sprint(v), shownValue)
+	}
+	return clip(string(raw), shownValue)
+}
+
+// planPage is the whole plan of a target.
+type planPage struct {
+	layout
+	Target, Self string
+	Commit       commitView
+	Phase        TargetPhase
+	Made         moment
+	Digest       string
+	NoDigest     string // why there is none
+	Figures      []figure
+	Faults       []faultView
+	Steps        []stepView
+	Held         int
+	Pager        pager
+	Why          string // why there is no plan
+}
+
+const stepsPerPage = 100
+
+func (w *web) planPage(t TargetState, q url.Values) planPage {
+	v := planPage{layout: w.layout("fleet", "Plan of "+t.Name), Target: t.Name, Self: targetLink(t.Name), Phase: t.Phase}
+	v.About = t.Name
+	r := t.Last
+	if r == nil {
+		v.Why = "No pass has been over this target yet."
+		return v
+	}
+	l := w.links(t.Source)
+	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), w.moment(r.StartedAt), faultViews(r.Diagnostics, l, r.Revision)
+	if r.Plan == nil {
+		v.Why = "The last pass could make no plan: what is wrong is said above."
+		if r.Err != nil {
+			v.Why = "The last pass could make no plan: " + r.Err.Error()
+		}
+		return v
+	}
+	if v.Digest = r.Plan.Digest(); v.Digest == "" {
+		v.NoDigest = "The plan was made without secrets, and cannot be approved."
+	}
+	v.Figures, v.Held = summaryFigures(r.Plan.Summary), len(r.Plan.Steps)-r.Plan.Runnable()
+	page, _ := strconv.Atoi(q.Get("page")) // a bad number is the first page
+	from, to, at := window(page, stepsPerPage, len(r.Plan.Steps))
+	v.Steps = stepViews(r.Plan.Steps[from:to], l, t.Name, r.Revision)
+	v.Pager = pagerOf(from, to, len(r.Plan.Steps), at, "step", func(page int) string {
+		return v.Self + "/plan?page=" + strconv.Itoa(page)
+	})
+	return v
+}
