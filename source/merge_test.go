@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,6 +72,7 @@ func TestMerge(t *testing.T) {
 		"file in place of a directory":            {several(without("e"), one("e", "b")), one("f", "h"), nil, map[string]string{"e": "b", "f": "h"}},
 		"file in place of a directory that grows": {several(without("e"), one("e", "b")), one("e/more", "h"), conflict("e", source.FileAndDirectory), nil},
 		"mode and content":                        {mode("100755", "f", "1"), one("f", "h"), nil, map[string]string{"f": "100755 h"}},
+		"content and mode":                        {one("f", "b"), mode("100755", "f", "1"), nil, map[string]string{"f": "100755 b"}},
 		"mode of both":                            {mode("100755", "n", "1"), mode("100644", "n", "1"), conflict("n", source.ModeConflict), nil},
 		"symlink to file":                         {one("d/x", "b"), several(without("link"), one("link", "text")), nil, map[string]string{"link": "text", "d/x": "b"}},
 		"symlink to file, moved link":             {one("link", "symlink:d/x"), several(without("link"), one("link", "text")), conflict("link", source.KindConflict), nil},
@@ -253,6 +255,36 @@ func TestMergeBases(t *testing.T) {
 			t.Errorf("root %+v, %v, want %s; %+v", root, err, want, m)
 		}
 	})
+}
+
+// TestMergeBaseOfLyingClocks has two common commits, of which one is below the
+// other, by way of a commit that claims to be older than both.
+func TestMergeBaseOfLyingClocks(t *testing.T) {
+	t.Parallel()
+	repo := sourcetest.New(t)
+	var in strings.Builder
+	commit := func(mark int, minute int64, links, edit string) {
+		fmt.Fprintf(&in, "reset refs/heads/c%d\ncommit refs/heads/c%d\nmark :%d\ncommitter Weir Test <test@weir.dev> %d +0000\ndata 1\n%d\n%s%s\n",
+			mark, mark, mark, sourcetest.Epoch.Unix()+60*minute, mark, links, edit)
+	}
+	write := func(name, text string) string {
+		return fmt.Sprintf("M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
+	}
+	commit(1, 9, "", write("f", "1")+write("g", "1"))
+	commit(2, 1, "from :1\n", write("f", "2"))
+	commit(3, 5, "from :2\n", write("f", "3"))
+	commit(4, 10, "from :3\nmerge :1\n", write("g", "base"))
+	commit(5, 10, "from :3\nmerge :1\n", write("h", "head"))
+	repo.GitInput([]byte(in.String()), "fast-import", "--quiet", "--date-format=raw")
+	repo.Branch("main", repo.Tip("c4"))
+	propose(repo, "c5")
+	m := pull(t, open(t, source.Config{URL: repo.Dir()}, source.Options{}), ref(repo.Tip("c5"), repo.Tip("c4")))
+	if m.MergeBase != repo.Tip("c3") || m.Behind != 1 {
+		t.Errorf("merge base %s, behind by %d; want %s and 1", m.MergeBase, m.Behind, repo.Tip("c3"))
+	}
+	if diff := cmp.Diff(map[string]string{"f": "3", "g": "base", "h": "head"}, files(t, m.Snapshot.Tree)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestForgesMerge takes the forge's merge commit only if it merges what is asked for.
