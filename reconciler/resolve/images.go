@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -57,8 +58,16 @@ func (q *question) imageByParameter(name string) plan.Answer {
 	if !ok {
 		return a
 	}
+	// A manifest may name any parameter that weir may read. What is no image's id
+	// may be anything, so it is neither shown nor sent anywhere.
+	if !imageID.MatchString(id) {
+		return problem("parameter-no-image", "the SSM parameter "+name+" does not hold the id of an image")
+	}
 	return q.imageByID(id, "the SSM parameter "+name+" holds it")
 }
+
+// imageID is what Auto Scaling takes for the id of an image.
+var imageID = regexp.MustCompile(`^ami-[a-z0-9]{1,17}$`)
 
 // architecture is that of the lookup's instance type. A pool without one gets
 // x86_64, as Cluster API Provider AWS has it.

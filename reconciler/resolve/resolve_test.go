@@ -3,6 +3,7 @@ package resolve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func world() *fakeCloud {
 			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/x86_64/standard/recommended/image_id": "ami-al2023",
 			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/arm64/standard/recommended/image_id":  "ami-al2023arm",
 			"/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/x86_64/nvidia/recommended/image_id":   "ami-gpu",
-			"/mine": "ami-gone",
+			"/mine": "ami-gone", "/secret": "hunter2-hunter2",
 		},
 		images: []resolve.Image{
 			image("ami-al2", "al2", "x86_64", "2026-01-01"), image("ami-al2arm", "al2", "arm64", "2026-01-01"),
@@ -87,6 +88,14 @@ var (
 
 func onlyDefault(f *fakeCloud) { f.vpcs = f.vpcs[:1] }
 
+// A parameter may hold anything: what is no image is not shown.
+func TestTheValueOfAParameterIsNotShown(t *testing.T) {
+	got, err := resolve.New(world(), newClock().now).Answer(context.Background(), []resolve.Request{{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/secret"}}})
+	if err != nil || got[0].Code != "parameter-no-image" || strings.Contains(fmt.Sprintf("%+v", got), "hunter2") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestAnswer(t *testing.T) {
 	eksImage := func(kind, version, instanceType string) intent.Lookup {
 		return intent.Lookup{Kind: intent.ImageForEKS, Name: kind, Version: version, InstanceType: instanceType}
@@ -117,6 +126,7 @@ func TestAnswer(t *testing.T) {
 		"image by id, no type":  {request: resolve.Request{Lookup: imageFor("ami-al2arm", "m5.huge")}, want: "instance-type-unknown: m5.huge"},
 		"parameter, misfit":     {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/arm64/standard/recommended/image_id", InstanceType: "m5.large"}}, want: "architecture-mismatch: ami-al2023arm is arm64"},
 		"parameter, missing":    {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/none"}}, want: "parameter-not-found: /none"},
+		"parameter, no image":   {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/secret"}}, want: "parameter-no-image: the SSM parameter /secret does not hold"},
 		"parameter, dead image": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/mine"}}, want: "image-not-found: the SSM parameter /mine"},
 
 		"eks al2":                {request: resolve.Request{Lookup: eksImage("AmazonLinux", "v1.31.2", "m5.large")}, want: "image ami-al2"},

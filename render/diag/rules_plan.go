@@ -15,6 +15,7 @@ var lookupRules = []rule{
 	{"lookup-refused", "e", "AWS refuses a question", "Mend the field that the question comes from, as the message of AWS says."},
 	{"lookup-unanswered", "e", "a question to AWS was not answered", "Nothing is to be done: weir asks again at the next pass."},
 	{"network-unknown", "e", "it cannot be said in which subnets the machines go", "Name subnets in the pool, or a network in the target's configuration."},
+	{"parameter-no-image", "e", "an SSM parameter that a pool names for its image holds something else", "Name a parameter whose value is an image's id, such as ami-0123456789abcdef0."},
 	{"parameter-not-found", "e", "an SSM parameter that holds an image's id is not there", "Correct its name, or choose a version that EKS publishes images for."},
 	{"role-not-found", "e", "there is no such IAM role", "Make the role, or correct its name."},
 	{"security-groups-not-found", "e", "no security group matches", "Correct the filters, or make and tag the group."},
