@@ -39,6 +39,9 @@ func ValidVar(name string) bool { return varPattern.MatchString(name) }
 // ValidKMSKey reports whether arn has the form of a KMS key's or alias' ARN.
 func ValidKMSKey(arn string) bool { return kmsKeyPattern.MatchString(arn) }
 
+// ValidAccount reports whether id has the form of an AWS account.
+func ValidAccount(id string) bool { return accountPattern.MatchString(id) }
+
 // ValidRegion reports whether region has the form of a region's name. AWS adds
 // regions, so only the form is checked.
 func ValidRegion(region string) bool { return regionPattern.MatchString(region) }

@@ -94,6 +94,8 @@ func (f *Fleet) Adopt(earlier *Fleet) {
 // Target is one target, its path's wildcards expanded.
 type Target struct {
 	Name, Source, Path, Account, Region string
+	// Config is what it was expanded from.
+	Config *config.Target
 }
 
 // Revision is what a source's commit means for its targets.
@@ -177,12 +179,14 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: d.Policy.Account, Region: d.Policy.Region})
 		}
 	}
-	paths := map[string]string{}
+	from := map[string]*item{}
 	for _, it := range items {
-		paths[it.name] = it.path
+		from[it.name] = it
 	}
 	for i := range c.Targets {
-		c.Targets[i].Path = paths[c.Targets[i].Name]
+		if it := from[c.Targets[i].Name]; it != nil {
+			c.Targets[i].Path, c.Targets[i].Config = it.path, it.target
+		}
 	}
 	slices.SortFunc(c.Targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
 	c.Conditions = conditions(items, c.Targets)

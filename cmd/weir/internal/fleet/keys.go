@@ -46,7 +46,10 @@ func (f *Fleet) keysOf(t *config.Target) (keyring, error) {
 	by := k.id + " " + key.RoleARN
 	if k.decrypter = f.decrypters[by]; k.decrypter == nil { // read the files again: none may have been given before
 		o := sops.Options{Identities: ids, KMSKeyARNs: t.KMSKeyARNs}
-		if len(t.KMSKeyARNs) > 0 {
+		switch {
+		case f.o.Scopes.o.Offline:
+			o.Placeholders = true
+		case len(t.KMSKeyARNs) > 0:
 			o.KMS = f.o.Scopes.KMS(key)
 		}
 		k.decrypter = sops.New(o)

@@ -213,3 +213,14 @@ func Standing(pools []plan.PoolStatus, configs []plan.LaunchConfigStatus) any {
 		LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
 	}{listed(pools), listed(configs)}
 }
+
+// Heading prints a title in bold and facts beside it.
+func (p Printer) Heading(title, facts string) {
+	if facts != "" {
+		facts = "  " + p.paint(dim, Clean(facts))
+	}
+	p.line(p.paint(bold, Clean(title)), facts)
+}
+
+// Note prints what somebody should know.
+func (p Printer) Note(text string) { p.line(p.paint(yellow, "note:"), " ", Clean(text)) }

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/iampolicy"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+)
+
+const policyHelp = `Print the least IAM policies with which weir works: for the role that applies, for
+the one that plans only, and for the daemon's own identity, which assumes them.
+
+With --config the targets are rendered at the commit that their source follows, and
+there is one policy for each account and role. iam:PassRole is limited to the roles
+that pools, nodegroups and hooks name. AWS is not asked, and nothing is changed.
+Without it, --account, --region and --instance say what the policy is for.
+
+Writes are limited to what carries the tag weir.dev/owner of the instance. Where AWS
+knows no permissions for single resources, the Sid says so.
+
+A single policy is printed with -o json as IAM takes it; several are printed as
+weir.dev/policies/v1. --plan, --apply and --daemon choose some. --trust prints the
+trust policy of a role instead: for a machine (instance), for another role (its ARN),
+or for a service account in Kubernetes (the ARN of the cluster's OIDC provider).
+`
+
+// policyFlags say what policies are made of.
+type policyFlags struct {
+	config, account, instance, trust, serviceAccount, from string
+	regions, passRoles, kmsKeys, ssmPrefixes               []string
+	plan, apply, daemon, adopt                             bool
+}
+
+func policyCommand(s surroundings) *cobra.Command {
+	var flags policyFlags
+	var output string
+	c := &cobra.Command{
+		Use:   "policy (--config FILE [TARGET…] | --account ID --region REGION --instance NAME) [flags]",
+		Short: "print the least IAM policies",
+		Long:  policyHelp + exitHelp("policy"),
+		Example: `  weir policy --config weir.yaml
+  weir policy --config weir.yaml prod --apply -o json > apply.json
+  weir policy --account 123456789012 --region eu-west-1 --instance prod --plan -o json
+  weir policy --trust arn:aws:iam::123456789012:role/weir-daemon -o json`,
+		Args: cobra.ArbitraryArgs,
+	}
+	f := c.Flags()
+	f.StringVar(&flags.config, "config", "", "configuration file; the arguments are names of its targets (default: all)")
+	f.StringVar(&flags.account, "account", "", "account of targets that have no accountID")
+	f.StringArrayVar(&flags.regions, "region", nil, "region, without --config; may be repeated")
+	f.StringVar(&flags.instance, "instance", "", "name of the weir instance, without --config")
+	f.BoolVar(&flags.plan, "plan", false, "the policy for plans")
+	f.BoolVar(&flags.apply, "apply", false, "the policy for applying")
+	f.BoolVar(&flags.daemon, "daemon", false, "the policy of the daemon's own identity")
+	f.StringArrayVar(&flags.passRoles, "pass-role", nil, "ARN of a role that machines get, where Git does not tell it; may be repeated")
+	f.StringArrayVar(&flags.kmsKeys, "kms-key-arn", nil, "key of AWS KMS that decrypts SOPS files, without --config; may be repeated")
+	f.StringArrayVar(&flags.ssmPrefixes, "ssm-prefix", nil, "where parameters are written, such as /weir, without --config; may be repeated")
+	f.BoolVar(&flags.adopt, "adopt", false, "allow weir adopt: tags on what has no owner")
+	f.StringVar(&flags.from, "from", "", "allow weir adopt --from this owner")
+	f.StringVar(&flags.trust, "trust", "", "print a trust policy for instance, the ARN of a role, or the ARN of an OIDC provider")
+	f.StringVar(&flags.serviceAccount, "service-account", "weir/weir", "namespace and name of the service account, with --trust")
+	outputFlag(c, &output, outputText, outputJSON, outputYAML)
+	c.ValidArgsFunction = completeTargets(s, &flags.config)
+	complete(c, "trust", func(string) []string { return []string{"instance"} })
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if flags.trust != "" {
+			return flags.printTrust(c, s, output)
+		}
+		if err := flags.check(c, args); err != nil {
+			return err
+		}
+		var made []rolePolicy
+		var err error
+		if flags.config != "" {
+			made, err = flags.ofConfig(c.Context(), s, args)
+		} else {
+			made = flags.ofFlags()
+		}
+		if len(made) == 0 && err == nil {
+			return usage("the daemon's own identity then needs the policy of --apply", "no target has a role for the daemon to assume")
+		}
+		if len(made) > 0 {
+			if e := printPolicies(s, output, made); e != nil {
+				return e
+			}
+		}
+		return err
+	}
+	return c
+}
+
+// check refuses flags that do not fit together.
+func (f *policyFlags) check(c *cobra.Command, args []string) error {
+	for _, arn := range append(slices.Clone(f.passRoles), f.kmsKeys...) {
+		if !strings.HasPrefix(arn, "arn:") {
+			return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is no ARN", arn)
+		}
+	}
+	if f.account != "" && !config.ValidAccount(f.account) {
+		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+	}
+	if f.config != "" {
+		if flag := given(c, "region", "instance", "kms-key-arn", "ssm-prefix"); flag != "" {
+			return usage("the configuration says it; leave the flag out", "%s is for policies without --config", flag)
+		}
+		return nil
+	}
+	switch {
+	case len(args) > 0:
+		return usage("add --config FILE", "names of targets need a configuration")
+	case f.account == "" || len(f.regions) == 0 || f.instance == "":
+		return usage("weir policy --config FILE [TARGET…], or weir policy --account ID --region REGION --instance NAME", "give a configuration, or account, region and instance")
+	case !config.ValidInstance(f.instance):
+		return usage("use lower-case letters, digits and dashes", "%q cannot be the name of an instance", f.instance)
+	}
+	for _, r := range f.regions {
+		if !config.ValidRegion(r) {
+			return usage("regions are named like eu-west-1", "%q does not look like a region", r)
+		}
+	}
+	return nil
+}
+
+// wants reports whether a kind of policy is asked for; without a flag all are.
+func (f *policyFlags) wants(a iampolicy.Access) bool {
+	asked := map[iampolicy.Access]bool{iampolicy.Plan: f.plan, iampolicy.Apply: f.apply, iampolicy.Daemon: f.daemon}
+	return asked[a] || !f.plan && !f.apply && !f.daemon
+}
+
+// printTrust prints who may assume a role.
+func (f *policyFlags) printTrust(c *cobra.Command, s surroundings, output string) error {
+	if flag := given(c, "config", "account", "region", "instance", "plan", "apply", "daemon", "pass-role", "kms-key-arn", "ssm-prefix", "adopt", "from"); flag != "" {
+		return usage("leave one of them out", "--trust and %s exclude each other", flag)
+	}
+	var doc iampolicy.Document
+	namespace, account, both := strings.Cut(f.serviceAccount, "/")
+	switch {
+	case f.trust == "instance":
+		doc = iampolicy.TrustInstances("aws")
+	case strings.HasPrefix(f.trust, "arn:") && strings.Contains(f.trust, ":oidc-provider/"):
+		if !both || namespace == "" || account == "" {
+			return usage("write it like weir/weir", "--service-account cannot be %q", f.serviceAccount)
+		}
+		doc = iampolicy.TrustServiceAccount(f.trust, namespace, account)
+	case strings.HasPrefix(f.trust, "arn:"):
+		doc = iampolicy.TrustRole(f.trust)
+	default:
+		return usage("it is instance, the ARN of a role, or the ARN of an OIDC provider", "--trust cannot be %q", f.trust)
+	}
+	if output == outputText {
+		output = outputJSON
+	}
+	return s.value(output, doc)
+}
+
+// rolePolicy is the policy of one role, or of the daemon's identity.
+type rolePolicy struct {
+	For iampolicy.Access `json:"for"`
+	// Role is empty for the daemon's own identity.
+	Role    string             `json:"role,omitempty"`
+	Account string             `json:"account,omitempty"`
+	Regions []string           `json:"regions,omitempty"`
+	Targets []string           `json:"targets,omitempty"`
+	Notes   []string           `json:"notes,omitempty"`
+	Size    int                `json:"size"`
+	Policy  iampolicy.Document `json:"policy"`
+}
+
+func newRolePolicy(a iampolicy.Access, role string, scope iampolicy.Scope, targets, notes []string) rolePolicy {
+	doc := iampolicy.Make(a, scope)
+	p := rolePolicy{For: a, Role: role, Account: scope.Account, Regions: scope.Regions, Targets: targets, Policy: doc, Size: doc.Size()}
+	if a != iampolicy.Plan {
+		p.Notes = append(p.Notes, notes...)
+	}
+	switch {
+	case p.Size > iampolicy.InlineLimit:
+		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters and a role's inline policies have at most %d: give regions roles of their own, or split it in two managed policies", p.Size, iampolicy.InlineLimit))
+	case p.Size > iampolicy.ManagedLimit:
+		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters: make it an inline policy of the role (at most %d), for a managed one has at most %d", p.Size, iampolicy.InlineLimit, iampolicy.ManagedLimit))
+	}
+	return p
+}
+
+// ofFlags makes the policies of an account without looking at Git.
+func (f *policyFlags) ofFlags() (out []rolePolicy) {
+	scope := iampolicy.Scope{
+		Partition: iampolicy.PartitionOf(f.regions[0]), Account: f.account, Regions: f.regions, Instance: f.instance,
+		KMSKeys: f.kmsKeys, SSMPrefixes: f.ssmPrefixes, Adopt: f.adopt, From: f.from,
+	}
+	for _, arn := range f.passRoles {
+		scope.Pass(arn)
+	}
+	var notes []string
+	if len(f.passRoles) == 0 {
+		notes = append(notes, "no role may be passed: name those of instance profiles and nodegroups with --pass-role")
+	}
+	for _, a := range []iampolicy.Access{iampolicy.Plan, iampolicy.Apply} {
+		if f.wants(a) {
+			out = append(out, newRolePolicy(a, "", scope, nil, notes))
+		}
+	}
+	return out
+}
+
+// printPolicies prints policies for people, or as data.
+func printPolicies(s surroundings, output string, list []rolePolicy) error {
+	if output != outputText {
+		if len(list) == 1 {
+			for _, n := range list[0].Notes {
+				fmt.Fprintf(s.stderr, "note: %s\n", show.Clean(n))
+			}
+			return s.value(output, list[0].Policy)
+		}
+		return s.value(output, struct {
+			Schema   string       `json:"schema"`
+			Policies []rolePolicy `json:"policies"`
+		}{"weir.dev/policies/v1", list})
+	}
+	p := s.printer(s.stdout)
+	for i, r := range list {
+		if i > 0 {
+			fmt.Fprintln(s.stdout)
+		}
+		var facts []string
+		if r.Account != "" {
+			facts = append(facts, "account "+r.Account, strings.Join(r.Regions, ", "))
+		}
+		if len(r.Targets) > 0 {
+			facts = append(facts, "for "+several(r.Targets))
+		}
+		p.Heading(r.title(), strings.Join(facts, "  "))
+		for _, n := range r.Notes {
+			p.Note(n)
+		}
+		var b bytes.Buffer
+		if err := show.JSON(&b, r.Policy); err != nil {
+			return err
+		}
+		if _, err := s.stdout.Write(b.Bytes()); err != nil {
+			return fmt.Errorf("print policy: %w", err)
+		}
+	}
+	return nil
+}
+
+// title says whose policy it is.
+func (r rolePolicy) title() string {
+	what := map[iampolicy.Access]string{iampolicy.Plan: "To plan", iampolicy.Apply: "To apply", iampolicy.Daemon: "To assume the roles of the targets"}[r.For]
+	switch {
+	case r.Role != "":
+		return what + ": role " + show.Clean(r.Role)
+	case r.For == iampolicy.Daemon || len(r.Targets) > 0:
+		return what + ": the daemon's own identity"
+	}
+	return what
+}

@@ -1,0 +1,84 @@
+package iampolicy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Collect adds to a scope what the pools of a target name: the roles that AWS is
+// told to use, and the parameters that hold AMIs. It returns what cannot be told
+// from Git, in words.
+func (s *Scope) Collect(set *intent.Set) (notes []string) {
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		if t := p.LaunchTemplate; t != nil && t.Data.IamInstanceProfile != nil {
+			notes = append(notes, s.profile(*t.Data.IamInstanceProfile)...)
+		}
+		if p.ForeignTemplate != nil {
+			notes = append(notes, "pool "+p.Key.String()+" brings its own launch template; name the role of its instance profile with --pass-role")
+		}
+		var hooks []intent.LifecycleHook
+		if g := p.Group; g != nil {
+			hooks = g.LifecycleHooks
+			s.pass(g.Options.ServiceLinkedRoleARN, AutoScaling)
+		}
+		if n := p.Nodegroup; n != nil {
+			hooks = n.LifecycleHooks
+			s.pass(s.role(n.Role.Name), EC2, EKS)
+		}
+		for _, h := range hooks {
+			s.pass(h.RoleARN, AutoScaling)
+		}
+		for _, l := range p.Lookups() {
+			if l.Kind == intent.ImageByParameter && !strings.HasPrefix(l.Name, "/aws/service/") && !slices.Contains(s.Parameters, l.Name) {
+				s.Parameters = append(s.Parameters, l.Name)
+			}
+		}
+	}
+	return notes
+}
+
+// profile passes the role of an instance profile. IAM does not say in the
+// profile's name which role it holds; tools that make both give them one name.
+func (s *Scope) profile(p intent.InstanceProfile) []string {
+	name := p.Name
+	if _, path, ok := strings.Cut(p.ARN, ":instance-profile/"); ok {
+		name = path
+	}
+	if name == "" {
+		return nil
+	}
+	s.pass(s.role(name), EC2)
+	return []string{"instance profile " + name + " is taken to hold the role of the same name; where it does not, name the role with --pass-role"}
+}
+
+// role is the ARN of a role that is given by name or by ARN.
+func (s *Scope) role(name string) string {
+	if name == "" || strings.HasPrefix(name, "arn:") {
+		return name
+	}
+	return s.arn("iam", "", "role/"+name)
+}
+
+// pass adds services to a role; an empty ARN is none.
+func (s *Scope) pass(arn string, services ...string) {
+	if arn == "" {
+		return
+	}
+	for i := range s.PassRoles {
+		if p := &s.PassRoles[i]; p.ARN == arn {
+			for _, name := range services {
+				if !slices.Contains(p.Services, name) {
+					p.Services = append(p.Services, name)
+				}
+			}
+			return
+		}
+	}
+	s.PassRoles = append(s.PassRoles, PassRole{ARN: arn, Services: services})
+}
+
+// Pass adds a role that machines get, whether in groups or nodegroups.
+func (s *Scope) Pass(arn string) { s.pass(arn, EC2, EKS) }

@@ -1,0 +1,110 @@
+package iampolicy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Make makes the policy of a kind for a scope: a statement for each rule that
+// allows something there.
+func Make(access Access, s Scope) Document {
+	slices.Sort(s.Regions)
+	s.Regions = slices.Compact(s.Regions)
+	var order []rule
+	actions := map[string][]string{}
+	add := func(r rule, action string) {
+		if !slices.Contains(r.in, access) {
+			return
+		}
+		if actions[r.sid] == nil {
+			order = append(order, r)
+		}
+		actions[r.sid] = append(actions[r.sid], action)
+	}
+	for _, o := range operations {
+		for _, r := range o.rules {
+			add(r, o.action)
+		}
+	}
+	for _, b := range behalf {
+		add(b.rule, b.action)
+	}
+	d := Document{Version: Version, Statement: []Statement{}}
+	for _, r := range order {
+		if r.sid == passRoles.sid {
+			d.Statement = append(d.Statement, passing(s)...)
+			continue
+		}
+		resources := r.on(s)
+		if len(resources) == 0 {
+			continue
+		}
+		var c Condition
+		if r.when != nil {
+			c = r.when(s)
+		}
+		d.Statement = append(d.Statement, allow(r.sid, actions[r.sid], resources, c))
+	}
+	slices.SortStableFunc(d.Statement, func(a, b Statement) int { return strings.Compare(weight(a), weight(b)) })
+	return d
+}
+
+// weight has what reads come before what writes, and then goes by name.
+func weight(s Statement) string {
+	first := "1"
+	if strings.HasPrefix(s.Sid, "Read") || strings.HasPrefix(s.Sid, "List") || strings.HasPrefix(s.Sid, "Decrypt") {
+		first = "0"
+	}
+	return first + s.Sid
+}
+
+// passing allows to pass each role to its services only.
+func passing(s Scope) (out []Statement) {
+	byServices := map[string][]string{}
+	for _, p := range s.PassRoles {
+		services := make([]string, len(p.Services))
+		for i, name := range p.Services {
+			services[i] = ServiceIn(s.Partition, name)
+		}
+		slices.Sort(services)
+		key := strings.Join(slices.Compact(services), " ")
+		byServices[key] = append(byServices[key], p.ARN)
+	}
+	for _, key := range slices.Sorted(maps.Keys(byServices)) {
+		services := strings.Fields(key)
+		sid := passRoles.sid + "To"
+		for _, name := range services {
+			short, _, _ := strings.Cut(name, ".")
+			sid += strings.ToUpper(short[:1]) + short[1:]
+		}
+		out = append(out, allow(sid, []string{"iam:PassRole"}, byServices[key], equals("iam:PassedToService", services...)))
+	}
+	return out
+}
+
+// TrustRole lets the daemon's identity, the ARN of a role or a user, assume a role.
+func TrustRole(principal string) Document {
+	return trust("TheDaemon", map[string]string{"AWS": principal}, "sts:AssumeRole", nil)
+}
+
+// TrustInstances lets the machine that the daemon runs on have a role.
+func TrustInstances(partition string) Document {
+	return trust("TheMachineOfTheDaemon", map[string]string{"Service": ServiceIn(partition, EC2)}, "sts:AssumeRole", nil)
+}
+
+// TrustServiceAccount lets the daemon in a Kubernetes cluster have a role, by the
+// cluster's OpenID Connect provider (an ARN) and its service account.
+func TrustServiceAccount(provider, namespace, name string) Document {
+	_, issuer, _ := strings.Cut(provider, ":oidc-provider/")
+	return trust("TheServiceAccountOfTheDaemon", map[string]string{"Federated": provider}, "sts:AssumeRoleWithWebIdentity", Condition{"StringEquals": {
+		issuer + ":aud": {"sts.amazonaws.com"},
+		issuer + ":sub": {"system:serviceaccount:" + namespace + ":" + name},
+	}})
+}
+
+func trust(sid string, principal map[string]string, action string, c Condition) Document {
+	s := allow(sid, []string{action}, nil, c)
+	s.Principal = principal
+	return Document{Version: Version, Statement: []Statement{s}}
+}

@@ -1,0 +1,115 @@
+package iampolicy
+
+// operation is a call and the rules that allow it.
+type operation struct {
+	action string
+	rules  []rule
+}
+
+// operations are all calls that weir makes. A call that is not allowed for the
+// plan has no reading rule.
+var operations = []operation{
+	{"autoscaling:AttachTrafficSources", are(ownGroups)},
+	{"autoscaling:CancelInstanceRefresh", are(ownGroups)},
+	{"autoscaling:CreateAutoScalingGroup", are(makeOwn)},
+	{"autoscaling:CreateOrUpdateTags", are(ownGroups, groupsOfNodegroups, adoptGroups, takeGroups)},
+	{"autoscaling:DeleteAutoScalingGroup", are(ownGroups)},
+	{"autoscaling:DeleteLifecycleHook", are(ownGroups)},
+	{"autoscaling:DeleteTags", are(ownGroups)},
+	{"autoscaling:DeleteWarmPool", are(ownGroups)},
+	{"autoscaling:DescribeAutoScalingGroups", are(readAll)},
+	{"autoscaling:DescribeInstanceRefreshes", are(readAll)},
+	{"autoscaling:DescribeLifecycleHooks", are(readAll)},
+	{"autoscaling:DescribeScalingActivities", are(readAll)},
+	{"autoscaling:DetachTrafficSources", are(ownGroups)},
+	{"autoscaling:DisableMetricsCollection", are(ownGroups)},
+	{"autoscaling:EnableMetricsCollection", are(ownGroups)},
+	{"autoscaling:PutLifecycleHook", are(ownGroups)},
+	{"autoscaling:PutWarmPool", are(ownGroups)},
+	{"autoscaling:ResumeProcesses", are(ownGroups)},
+	{"autoscaling:StartInstanceRefresh", are(ownGroups)},
+	{"autoscaling:SuspendProcesses", are(ownGroups)},
+	{"autoscaling:UpdateAutoScalingGroup", are(ownGroups)},
+
+	{"ec2:CreateLaunchTemplate", are(makeOwn)},
+	{"ec2:CreateLaunchTemplateVersion", are(ownTemplates)},
+	{"ec2:CreateTags", are(newTemplateTags, ownTemplates, adoptTemplates, takeTemplates)},
+	{"ec2:DeleteLaunchTemplate", are(ownTemplates)},
+	{"ec2:DeleteLaunchTemplateVersions", are(ownTemplates)},
+	{"ec2:DeleteTags", are(ownTemplates)},
+	{"ec2:DescribeImages", are(readAll)},
+	{"ec2:DescribeInstanceTypes", are(readAll)},
+	{"ec2:DescribeInstances", are(readAll)},
+	{"ec2:DescribeLaunchTemplateVersions", are(readAll)},
+	{"ec2:DescribeLaunchTemplates", are(readAll)},
+	{"ec2:DescribeSecurityGroups", are(readAll)},
+	{"ec2:DescribeSubnets", are(readAll)},
+	{"ec2:DescribeVpcs", are(readAll)},
+	{"ec2:ModifyLaunchTemplate", are(ownTemplates)},
+
+	{"eks:CreateNodegroup", are(makeOwn)},
+	{"eks:DeleteNodegroup", are(ownNodegroups)},
+	{"eks:DescribeCluster", are(readClusters)},
+	{"eks:DescribeNodegroup", are(readClusters)},
+	{"eks:DescribeUpdate", are(readClusters)},
+	{"eks:ListClusters", are(readAll)},
+	{"eks:ListNodegroups", are(readClusters)},
+	{"eks:ListUpdates", are(readClusters)},
+	{"eks:TagResource", are(ownNodegroups, newNodegroupTags, takeNodegroups)},
+	{"eks:UntagResource", are(ownNodegroups)},
+	{"eks:UpdateNodegroupConfig", are(ownNodegroups)},
+	{"eks:UpdateNodegroupVersion", are(ownNodegroups)},
+
+	{"iam:GetRole", are(readRoles)},
+	{"kms:Decrypt", are(decrypt)},
+
+	{"ssm:AddTagsToResource", are(ownParameters)},
+	{"ssm:DeleteParameter", are(ownParameters)},
+	{"ssm:DescribeParameters", are(listParameters)},
+	{"ssm:GetParameters", are(readParameters)},
+	{"ssm:ListTagsForResource", are(readParameterTags)},
+	{"ssm:PutParameter", are(ownParameters)},
+
+	{"sts:AssumeRole", are(assume)},
+}
+
+func are(rules ...rule) []rule { return rules }
+
+// behalf are actions that weir never calls: AWS asks for them when another one is
+// called.
+var behalf = []struct {
+	action string
+	rule   rule
+	why    string
+}{
+	{"ec2:RunInstances", launch, "Auto Scaling and EKS ask whether who gives them a launch template may launch from it"},
+	{"ec2:CreateTags", launchTags, "a launch template that tags what it launches may be used by who may tag at launch"},
+	{"iam:PassRole", passRoles, "of instance profiles, node roles and lifecycle hooks"},
+	{"iam:CreateServiceLinkedRole", serviceRoles, "the first group, nodegroup and spot instance of an account make the service's role"},
+}
+
+// needless are calls that no policy has to allow.
+var needless = map[string]string{
+	"sts:GetCallerIdentity": "AWS always allows it",
+}
+
+// Calls are the actions that weir calls, Behalf those that AWS asks for besides,
+// with the reason, and Needless those that need no permission.
+func Calls() (out []string) {
+	for _, o := range operations {
+		out = append(out, o.action)
+	}
+	return out
+}
+
+// Behalf returns the actions that AWS asks for on weir's calls, with the reason.
+func Behalf() map[string]string {
+	out := map[string]string{}
+	for _, b := range behalf {
+		out[b.action] = b.why
+	}
+	return out
+}
+
+// Needless returns the calls that need no permission, with the reason.
+func Needless() map[string]string { return needless }

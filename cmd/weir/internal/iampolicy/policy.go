@@ -1,0 +1,141 @@
+// Package iampolicy makes the least IAM policies with which weir works: for the
+// role that applies, for the one that only plans, and for the daemon's own
+// identity, which assumes them.
+//
+// Every call that weir makes stands in one table, operations, with the rules under
+// which it is allowed; the statements follow from it. Which resources and
+// conditions an action takes is that of the Service Authorization Reference of AWS.
+package iampolicy
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Version is that of the policy language.
+const Version = "2012-10-17"
+
+// The most characters that a policy may have, white space aside: of a managed
+// policy, and of all inline policies of a role together.
+const (
+	ManagedLimit = 6144
+	InlineLimit  = 10240
+)
+
+// Document is a policy as IAM takes it.
+type Document struct {
+	Version   string      `json:"Version"`
+	Statement []Statement `json:"Statement"`
+}
+
+// Statement allows actions. Sid says for what, and where AWS knows no permissions
+// for single resources.
+type Statement struct {
+	Sid       string            `json:"Sid"`
+	Effect    string            `json:"Effect"`
+	Principal map[string]string `json:"Principal,omitempty"`
+	Action    []string          `json:"Action"`
+	Resource  []string          `json:"Resource,omitempty"`
+	Condition Condition         `json:"Condition,omitempty"`
+}
+
+// Condition is what must hold, by operator and key; of several values one.
+type Condition map[string]map[string][]string
+
+// Size counts a document's characters as IAM does.
+func (d Document) Size() int {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return 0 // strings and lists always encode
+	}
+	n := 0
+	for _, r := range string(text) {
+		if !unicode.IsSpace(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// allow is a statement that allows actions.
+func allow(sid string, actions, resources []string, c Condition) Statement {
+	slices.Sort(actions)
+	resources = slices.Clone(resources)
+	slices.Sort(resources)
+	return Statement{Sid: sid, Effect: "Allow", Action: slices.Compact(actions), Resource: slices.Compact(resources), Condition: c}
+}
+
+// Access is what a policy is for.
+type Access string
+
+// The policies.
+const (
+	// Plan reads, for plans of pull requests and for looking.
+	Plan Access = "plan"
+	// Apply reads and writes.
+	Apply Access = "apply"
+	// Daemon is what the identity under which the daemon runs needs where targets
+	// have roles.
+	Daemon Access = "daemon"
+)
+
+// Scope is what a policy covers: one account, as far as one role reaches it.
+type Scope struct {
+	// Partition is aws, aws-cn or aws-us-gov.
+	Partition string
+	// Account has twelve digits.
+	Account string
+	// Regions are those of the targets.
+	Regions []string
+	// Instance is the value of the tag weir.dev/owner.
+	Instance string
+	// PassRoles are the roles that machines get and hooks use.
+	PassRoles []PassRole
+	// KMSKeys are ARNs of keys that decrypt SOPS files.
+	KMSKeys []string
+	// SSMPrefixes are where parameters are written, such as /weir.
+	SSMPrefixes []string
+	// Parameters are named in manifests as the source of an AMI, beside AWS's own.
+	Parameters []string
+	// Adopt allows to put weir's tags on what has no owner yet.
+	Adopt bool
+	// From is the owner from whom resources are taken over, empty for nobody.
+	From string
+	// AssumeRoles are the roles that the daemon takes.
+	AssumeRoles []string
+}
+
+// PassRole is a role that AWS is told to use.
+type PassRole struct {
+	ARN string `json:"arn"`
+	// Services may be given it, such as ec2.amazonaws.com.
+	Services []string `json:"services"`
+}
+
+// PartitionOf is the partition of a region.
+func PartitionOf(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
+// The services that are given roles.
+const (
+	EC2         = "ec2.amazonaws.com"
+	EKS         = "eks.amazonaws.com"
+	AutoScaling = "autoscaling.amazonaws.com"
+)
+
+// ServiceIn is a service's principal as a partition names it.
+func ServiceIn(partition, service string) string {
+	if partition == "aws-cn" && service == EC2 {
+		return service + ".cn"
+	}
+	return service
+}

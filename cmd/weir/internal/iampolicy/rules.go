@@ -1,0 +1,191 @@
+package iampolicy
+
+import (
+	"slices"
+	"strings"
+)
+
+// rule is under which conditions, and of which resources, calls are allowed. The
+// name of a rule is the Sid of its statement.
+type rule struct {
+	sid string
+	// for says which policies have it.
+	in []Access
+	// on returns the resources; none leave the rule out.
+	on   func(Scope) []string
+	when func(Scope) Condition
+}
+
+const (
+	ownerTag    = "aws:ResourceTag/weir.dev/owner"
+	newOwnerTag = "aws:RequestTag/weir.dev/owner"
+)
+
+var (
+	reading = []Access{Plan, Apply}
+	writing = []Access{Apply}
+)
+
+func equals(key string, values ...string) Condition {
+	return Condition{"StringEquals": {key: values}}
+}
+
+// owned is what has the instance's tag already, made what gets it when it is made.
+func owned(s Scope) Condition { return equals(ownerTag, s.Instance) }
+func made(s Scope) Condition  { return equals(newOwnerTag, s.Instance) }
+
+// unowned gets the instance's tag and has nobody's.
+func unowned(s Scope) Condition {
+	c := made(s)
+	c["Null"] = map[string][]string{ownerTag: {"true"}}
+	return c
+}
+
+// taken gets the instance's tag and has that of whom it is taken from.
+func taken(s Scope) Condition {
+	return Condition{"StringEquals": {newOwnerTag: {s.Instance}, ownerTag: {s.From}}}
+}
+
+func inRegions(s Scope) Condition { return equals("aws:RequestedRegion", s.Regions...) }
+
+func everything(Scope) []string { return []string{"*"} }
+
+// regional are resources of a service in each region.
+func regional(service string, names ...string) func(Scope) []string {
+	return func(s Scope) (out []string) {
+		for _, r := range s.Regions {
+			for _, n := range names {
+				out = append(out, s.arn(service, r, n))
+			}
+		}
+		return out
+	}
+}
+
+func (s Scope) arn(service, region, name string) string {
+	return strings.Join([]string{"arn", s.Partition, service, region, s.Account, name}, ":")
+}
+
+var (
+	templates  = regional("ec2", "launch-template/*")
+	groups     = regional("autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")
+	clusters   = regional("eks", "cluster/*")
+	nodegroups = regional("eks", "nodegroup/*/*/*")
+	launched   = regional("ec2", "instance/*", "volume/*", "network-interface/*", "spot-instances-request/*")
+)
+
+// all are the resources of several.
+func all(lists ...func(Scope) []string) func(Scope) []string {
+	return func(s Scope) (out []string) {
+		for _, of := range lists {
+			out = append(out, of(s)...)
+		}
+		return out
+	}
+}
+
+// where keeps a rule to scopes of which something is known.
+func where(is func(Scope) bool, on func(Scope) []string) func(Scope) []string {
+	return func(s Scope) []string {
+		if !is(s) {
+			return nil
+		}
+		return on(s)
+	}
+}
+
+func adopts(s Scope) bool { return s.Adopt }
+func takes(s Scope) bool  { return s.From != "" }
+
+// The rules of reading. AWS knows no permissions for single resources for the
+// calls of readAll and listParameters.
+var (
+	readAll        = rule{"ReadWhereAWSKnowsNoResources", reading, everything, inRegions}
+	readClusters   = rule{"ReadClustersAndNodegroups", reading, regional("eks", "cluster/*", "nodegroup/*/*/*"), nil}
+	readRoles      = rule{"ReadNodeRoles", reading, roles, nil}
+	readParameters = rule{"ReadImageParameters", reading, func(s Scope) []string {
+		var out []string
+		for _, r := range s.Regions {
+			out = append(out, "arn:"+s.Partition+":ssm:"+r+"::parameter/aws/service/*")
+			for _, p := range s.Parameters {
+				out = append(out, s.arn("ssm", r, "parameter/"+strings.TrimPrefix(p, "/")))
+			}
+		}
+		return out
+	}, nil}
+	readParameterTags = rule{"ReadTagsOfJoinTokens", reading, parameters, nil}
+	listParameters    = rule{"ListParametersWhereAWSKnowsNoResources", reading, where(func(s Scope) bool { return len(s.SSMPrefixes) > 0 }, everything), inRegions}
+	decrypt           = rule{"DecryptFilesInGit", reading, func(s Scope) []string { return s.KMSKeys }, nil}
+)
+
+// The rules of what is made and changed.
+var (
+	makeOwn         = rule{"MakeWithOwner", writing, all(templates, groups, clusters), made}
+	newTemplateTags = rule{"TagTemplatesWhenMade", writing, templates, func(Scope) Condition { return equals("ec2:CreateAction", "CreateLaunchTemplate") }}
+	ownTemplates    = rule{"ChangeOwnTemplates", writing, templates, owned}
+	launch          = rule{"LaunchFromTemplatesOnly", writing, everything, func(s Scope) Condition {
+		return Condition{"ArnLike": {"ec2:LaunchTemplate": templates(s)}}
+	}}
+	launchTags = rule{"TagWhatTemplatesLaunch", writing, launched, func(Scope) Condition { return equals("ec2:CreateAction", "RunInstances") }}
+
+	ownGroups          = rule{"ChangeOwnGroups", writing, groups, owned}
+	groupsOfNodegroups = rule{"TagGroupsBehindNodegroups", writing, groups, func(s Scope) Condition {
+		c := unowned(s)
+		c["Null"]["aws:ResourceTag/eks:nodegroup-name"] = []string{"false"}
+		return c
+	}}
+
+	// EKS asks for the permission to tag when a nodegroup is made with tags, and
+	// has no condition that tells making from tagging later.
+	newNodegroupTags = rule{"TagNodegroupsWithoutOwner", writing, nodegroups, unowned}
+	ownNodegroups    = rule{"ChangeOwnNodegroups", writing, nodegroups, owned}
+
+	ownParameters = rule{"KeepJoinTokens", writing, parameters, nil}
+
+	adoptTemplates = rule{"AdoptTemplatesWithoutOwner", writing, where(adopts, templates), unowned}
+	adoptGroups    = rule{"AdoptGroupsWithoutOwner", writing, where(adopts, groups), unowned}
+	takeTemplates  = rule{"TakeOverTemplates", writing, where(takes, templates), taken}
+	takeGroups     = rule{"TakeOverGroups", writing, where(takes, groups), taken}
+	takeNodegroups = rule{"TakeOverNodegroups", writing, where(takes, nodegroups), taken}
+)
+
+// The rules about roles. passRoles has a statement for each set of services.
+var (
+	passRoles    = rule{"PassRoles", writing, nil, nil}
+	serviceRoles = rule{"MakeServiceLinkedRoles", writing, func(s Scope) (out []string) {
+		for _, name := range linkedServices {
+			out = append(out, s.serviceRole(name)+"/*")
+		}
+		return out
+	}, func(Scope) Condition { return equals("iam:AWSServiceName", linkedServices...) }}
+	assume = rule{"AssumeRolesOfTargets", []Access{Daemon}, func(s Scope) []string { return s.AssumeRoles }, nil}
+)
+
+var linkedServices = []string{AutoScaling, "eks-nodegroup.amazonaws.com", "spot.amazonaws.com"}
+
+func (s Scope) serviceRole(service string) string {
+	return s.arn("iam", "", "role/aws-service-role/"+service)
+}
+
+// roles are the node roles, and EKS's own, which EKS looks for with the permissions
+// of who makes a nodegroup. Where none is known, any may be looked at.
+func roles(s Scope) (out []string) {
+	for _, p := range s.PassRoles {
+		if strings.Contains(p.ARN, ":role/") && slices.Contains(p.Services, EKS) {
+			out = append(out, p.ARN)
+		}
+	}
+	if len(out) == 0 {
+		return []string{s.arn("iam", "", "role/*")}
+	}
+	return append(out, s.serviceRole("eks-nodegroup.amazonaws.com")+"/*")
+}
+
+func parameters(s Scope) (out []string) {
+	for _, r := range s.Regions {
+		for _, p := range s.SSMPrefixes {
+			out = append(out, s.arn("ssm", r, "parameter/"+strings.Trim(p, "/")+"/*"))
+		}
+	}
+	return out
+}
