@@ -74,6 +74,14 @@ func (m *Metrics) Know(sources, targets []string) {
 	}
 	know(m.sourceSince, sources)
 	know(m.targetSince, targets)
+	// A counter that begins with its first event hides that event from increase().
+	for _, target := range targets {
+		m.rolloutsStarted.WithLabelValues(target)
+		m.corrected.WithLabelValues(target)
+		for _, result := range []string{"succeeded", "failed", "rolled-back", "rollback-failed"} {
+			m.rolloutsEnded.WithLabelValues(target, result)
+		}
+	}
 }
 
 // Queue has the length of a queue read with the metrics. It is called before the
