@@ -181,6 +181,9 @@ func (h *hub) pullPage(ctx context.Context, page int, etag string) ([]PullReques
 	a, err := h.do(ctx, ask{
 		method: http.MethodGet, path: h.paged("/pulls", "state=open&"+h.order, page), etag: etag, need: h.theRepository("list pull requests", h.canRead),
 	}, each(&in))
+	if err != nil && page == 1 && h.kind == Gitea {
+		return nil, answer{}, h.withoutPulls(ctx, err)
+	}
 	var out []PullRequest
 	for _, p := range in {
 		out = append(out, h.pull(p))
