@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Client calls the server's API as somebody.
@@ -203,4 +204,82 @@ func (r *Repository) Last(sha, context string) (last Status) {
 		}
 	}
 	return last
+}
+
+// Open opens a pull request from a branch into main, and gives its number. A branch
+// of a fork is OWNER:BRANCH.
+func (r *Repository) Open(u *User, branch, title string) int64 {
+	u.tb.Helper()
+	var out struct {
+		Number int64 `json:"number"`
+	}
+	in := map[string]any{"head": branch, "base": "main", "title": title}
+	// Right after a push the branch is not known yet.
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		code, text := u.Do(http.MethodPost, r.Path("/pulls"), in, &out)
+		if code == http.StatusCreated {
+			return out.Number
+		}
+		if code != http.StatusNotFound && code/100 != 5 || time.Now().After(deadline) {
+			u.tb.Fatal(text)
+		}
+	}
+}
+
+// Merge merges a pull request: style is "merge", "squash", "rebase", "rebase-merge"
+// or "fast-forward-only".
+func (r *Repository) Merge(u *User, number int64, style string) {
+	u.tb.Helper()
+	// Whether it can be merged is found out in the background.
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		code, text := u.Do(http.MethodPost, r.Path(fmt.Sprintf("/pulls/%d/merge", number)), map[string]any{"Do": style}, nil)
+		if code/100 == 2 {
+			return
+		}
+		if code != http.StatusMethodNotAllowed || time.Now().After(deadline) {
+			u.tb.Fatal(text)
+		}
+	}
+}
+
+// Comment is a comment on a pull request.
+type Comment struct {
+	ID   int64  `json:"id"`
+	Body string `json:"body"`
+	User struct {
+		Login string `json:"login"`
+	} `json:"user"`
+}
+
+// Say comments on a pull request as a user.
+func (r *Repository) Say(u *User, number int64, body string) Comment {
+	u.tb.Helper()
+	var out Comment
+	u.Must(http.MethodPost, r.Path(fmt.Sprintf("/issues/%d/comments", number)), map[string]any{"body": body}, &out)
+	return out
+}
+
+// Comments are those of a pull request, oldest first.
+func (r *Repository) Comments(number int64) []Comment {
+	r.Owner.tb.Helper()
+	var out []Comment
+	r.Owner.Must(http.MethodGet, r.Path(fmt.Sprintf("/issues/%d/comments", number)), nil, &out)
+	return out
+}
+
+// Reactions are the marks on a comment, such as "eyes", each with its user.
+func (r *Repository) Reactions(comment int64) []string {
+	r.Owner.tb.Helper()
+	var list []struct {
+		Content string `json:"content"`
+		User    struct {
+			Login string `json:"login"`
+		} `json:"user"`
+	}
+	r.Owner.Must(http.MethodGet, r.Path(fmt.Sprintf("/issues/comments/%d/reactions", comment)), nil, &list)
+	var out []string
+	for _, x := range list {
+		out = append(out, x.User.Login+" "+x.Content)
+	}
+	return out
 }
