@@ -39,6 +39,8 @@ type Commits struct {
 	// waiting are commits of sources that have no forge now: the journal keeps
 	// them for the process in which they have one again.
 	waiting []*track
+	// keep is how many superseded commits may wait of which nothing pending is shown.
+	keep    int
 	changed bool // the journal lacks something that must precede a write
 	stale   bool // the journal lacks something
 }
@@ -80,6 +82,13 @@ const recoveryGrace = 2 * time.Minute
 
 // NewCommits reads the journal of an earlier process, if there is one.
 func NewCommits(o CommitsOptions) (*Commits, error) {
+	return newCommits(o, "commit-statuses.json", maxSuperseded, 1)
+}
+
+// newCommits reads the journal of the given name. keep is how many commits that are
+// not the last of their source may wait, and share the part of what a forge takes in
+// a minute, as one to so many.
+func newCommits(o CommitsOptions, journalName string, keep, share int) (*Commits, error) {
 	if o.Instance == "" || o.StateDir == "" || o.Logger == nil {
 		return nil, errors.New("make commit statuses: instance, state directory and logger are required")
 	}
@@ -88,10 +97,10 @@ func NewCommits(o CommitsOptions) (*Commits, error) {
 	}
 	c := &Commits{
 		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{},
-		journal: journal{path: filepath.Join(o.StateDir, "commit-statuses.json")},
+		journal: journal{path: filepath.Join(o.StateDir, journalName)}, keep: keep,
 	}
 	for name, f := range o.Forges {
-		c.queues[name] = newQueue(f)
+		c.queues[name] = newQueue(f, share)
 	}
 	tracks, err := c.journal.read()
 	if errors.Is(err, errUnreadable) {
@@ -123,6 +132,8 @@ type track struct {
 	Contexts map[string]*contextTrack `json:"contexts"`
 	// Fault is why the commit as a whole cannot be rendered.
 	Fault string `json:"fault,omitempty"`
+	// Pull is the number of the pull request whose head the commit is, 0 for none.
+	Pull int64 `json:"pull,omitempty"`
 	// recovered is when the track was read from the journal, zero once its
 	// source has come to the commit in this process.
 	recovered time.Time
@@ -135,6 +146,9 @@ type contextTrack struct {
 	// Shown says that the forge may show the context as pending while something
 	// else is wanted: such a commit is never forgotten.
 	Shown bool `json:"shown,omitempty"`
+	// Stays says that pending is an answer: it waits for a person, whether weir runs
+	// or not.
+	Stays bool `json:"stays,omitempty"`
 
 	gaveUp    bool // until this process ends, or Retry
 	tries     int
@@ -146,7 +160,7 @@ func (c *contextTrack) open() bool { return !c.Delivered && !c.gaveUp }
 // finished reports whether nothing is left to post of a superseded commit.
 func (t *track) finished() bool {
 	for _, ct := range t.Contexts {
-		if ct.open() || !ct.Delivered && ct.Shown {
+		if ct.open() || !ct.Delivered && ct.Shown || ct.Want.State == Pending {
 			return false
 		}
 	}
@@ -325,10 +339,14 @@ func (c *Commits) targetContext(source, target string) string {
 
 // want sets a context. A status that is wanted already keeps its place and its tries.
 func (c *Commits) want(t *track, name string, state CommitState, text, target string) {
-	status := CommitStatus{
+	c.wantStatus(t, CommitStatus{
 		Context: name, State: state, TargetURL: c.link(target),
 		Description: clip(oneLine(text), c.queues[t.Source].forge.Limits().Description),
-	}
+	})
+}
+
+func (c *Commits) wantStatus(t *track, status CommitStatus) {
+	name := status.Context
 	old := t.Contexts[name]
 	if old != nil && old.Want == status {
 		return
@@ -350,8 +368,13 @@ func (c *Commits) link(target string) string {
 
 // close ends what is pending on a commit without a verdict.
 func (c *Commits) close(t *track, why string) {
-	for _, ct := range t.Contexts {
-		if ct.Want.State == Pending {
+	for name, ct := range t.Contexts {
+		if t.Pull != 0 && ct.Want.State == Pending && !ct.Shown && !ct.Stays {
+			delete(t.Contexts, name) // nobody saw it
+			c.changed = true
+			continue
+		}
+		if ct.Want.State == Pending && (!ct.Stays || why != interrupted) {
 			s := ct.Want
 			s.State, s.Description = Error, clip(oneLine(why), c.queues[t.Source].forge.Limits().Description)
 			*ct = contextTrack{Want: s, Shown: ct.Shown}

@@ -95,6 +95,10 @@ func (g *Gitea) Statuses(ctx context.Context, sha string) (map[string]CommitStat
 }
 
 func (g *Gitea) fault(resp *gitea.Response, err error) error {
+	return g.faultOf(resp, err, grant{does: "write statuses", scope: "write:repository"})
+}
+
+func (g *Gitea) faultOf(resp *gitea.Response, err error, to grant) error {
 	if err == nil {
 		return nil
 	}
@@ -112,10 +116,10 @@ func (g *Gitea) fault(resp *gitea.Response, err error) error {
 	case e.Status == http.StatusUnauthorized:
 		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
 	case e.Fault == forgehttp.FaultDenied:
-		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope write:repository and its user write access"
+		e.Message = "the token may not " + to.does + " (" + e.Message + "): it needs the scope " + to.scope + " and its user write access"
 	case e.Status == http.StatusNotFound && !strings.Contains(e.Message, "commit"):
 		e.Fault = forgehttp.FaultDenied
-		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token's user must have access to it, and the token the scope write:repository"
+		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token's user must have access to it, and the token the scope " + to.scope
 	}
 	return e
 }

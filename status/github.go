@@ -93,6 +93,10 @@ func (g *GitHub) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 }
 
 func (g *GitHub) fault(resp *github.Response, err error) error {
+	return g.faultOf(resp, err, grant{"write statuses", "the permission \"Commit statuses: read and write\"", "repo:status"})
+}
+
+func (g *GitHub) faultOf(resp *github.Response, err error, to grant) error {
 	if err == nil {
 		return nil
 	}
@@ -120,21 +124,21 @@ func (g *GitHub) fault(resp *github.Response, err error) error {
 			e.Message = strings.TrimSpace(e.Message + " " + detail.Message)
 		}
 	}
-	g.advise(e)
+	g.advise(e, to)
 	return e
 }
 
 // advise says what a person can do, and tells the two kinds of 422 apart: a
 // commit that is not there yet, and a context that is full for ever.
-func (g *GitHub) advise(e *forgehttp.Error) {
+func (g *GitHub) advise(e *forgehttp.Error, to grant) {
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
 	case e.Fault == forgehttp.FaultDenied:
-		e.Message = "the token may not write statuses (" + e.Message + "): it needs the permission \"Commit statuses: read and write\", or the scope repo:status if it is a classic token"
+		e.Message = "the token may not " + to.does + " (" + e.Message + "): it needs " + to.permission + ", or the scope " + to.scope + " if it is a classic token"
 	case e.Status == http.StatusNotFound:
 		e.Fault = forgehttp.FaultDenied
-		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token must have access to it, with the permission \"Commit statuses: read and write\" or the scope repo:status"
+		e.Message = "the repository " + g.owner + "/" + g.repo + " is not found (" + e.Message + "): the token must have access to it, with " + to.permission + " or the scope " + to.scope
 	case e.Status == http.StatusUnprocessableEntity && strings.Contains(e.Message, "No commit found"):
 		e.Fault = forgehttp.FaultMissing
 	}

@@ -22,7 +22,8 @@ import (
 // states and transitions.
 // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
 type GitLab struct {
-	project string // its API's address
+	api     string // its address
+	project string // the project's below it
 	name    string
 	ref     string
 	http    *http.Client
@@ -52,8 +53,9 @@ func NewGitLab(o ForgeOptions) (*GitLab, error) {
 	if err != nil {
 		return nil, err
 	}
+	api := strings.TrimSuffix(base.String(), "/") + "/api/v4"
 	return &GitLab{
-		project: strings.TrimSuffix(base.String(), "/") + "/api/v4/projects/" + url.PathEscape(project), name: project, ref: clipRef(o.Ref),
+		api: api, project: api + "/projects/" + url.PathEscape(project), name: project, ref: clipRef(o.Ref),
 		http: o.client(base, forgehttp.Bearer), commits: map[string]*gitlabCommit{},
 	}, nil
 }
@@ -164,7 +166,7 @@ func (g *GitLab) set(ctx context.Context, sha string, commit *gitlabCommit, stat
 	}
 	body, err := json.Marshal(in)
 	if err != nil {
-		return g.fault(nil, nil, err)
+		return g.fault(nil, nil, err, "write statuses")
 	}
 	var job gitlabJob
 	if _, err := g.call(ctx, http.MethodPost, "/statuses/"+url.PathEscape(sha), body, &job); err != nil {
@@ -250,9 +252,14 @@ func (g *GitLab) commit(sha string) *gitlabCommit {
 
 // call makes one request. Its errors are *forgehttp.Error.
 func (g *GitLab) call(ctx context.Context, method, path string, body []byte, out any) (http.Header, error) {
-	req, err := http.NewRequestWithContext(ctx, method, g.project+path, bytes.NewReader(body))
+	return g.ask(ctx, method, g.project+path, body, out, "write statuses")
+}
+
+// ask makes one request to do something, whose answer is not read where out is nil.
+func (g *GitLab) ask(ctx context.Context, method, address string, body []byte, out any, does string) (http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, g.fault(nil, nil, err)
+		return nil, g.fault(nil, nil, err, does)
 	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
@@ -260,21 +267,24 @@ func (g *GitLab) call(ctx context.Context, method, path string, body []byte, out
 	}
 	resp, err := g.http.Do(req)
 	if err != nil {
-		return nil, g.fault(nil, nil, err)
+		return nil, g.fault(nil, nil, err, does)
 	}
 	defer func() { _ = resp.Body.Close() }() // it was only read
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode/100 != 2 {
-		return nil, g.fault(resp, answer, err)
+		return nil, g.fault(resp, answer, err, does)
+	}
+	if out == nil {
+		return resp.Header, nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		return nil, g.fault(resp, nil, errors.New("the answer is not GitLab's"))
+		return nil, g.fault(resp, nil, errors.New("the answer is not GitLab's"), does)
 	}
 	return resp.Header, nil
 }
 
 // fault makes a forgehttp.Error of an answer, or of why there is none.
-func (g *GitLab) fault(resp *http.Response, body []byte, err error) error {
+func (g *GitLab) fault(resp *http.Response, body []byte, err error, does string) error {
 	e := &forgehttp.Error{Forge: g.Name(), Fault: forgehttp.FaultBusy, Err: err}
 	if err != nil {
 		e.Message = forgehttp.Quote(err.Error())
@@ -298,9 +308,9 @@ func (g *GitLab) fault(resp *http.Response, body []byte, err error) error {
 	case e.Status == http.StatusUnauthorized:
 		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"
 	case e.Fault == forgehttp.FaultDenied && said.code == "insufficient_scope":
-		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope api"
+		e.Message = "the token may not " + does + " (" + e.Message + "): it needs the scope api"
 	case e.Fault == forgehttp.FaultDenied:
-		e.Message = "the token may not write statuses (" + e.Message + "): it needs the scope api and the role Developer, or one that may push to the branch where it is protected"
+		e.Message = "the token may not " + does + " (" + e.Message + "): it needs the scope api and the role Developer, or one that may push to the branch where it is protected"
 	case e.Status == http.StatusNotFound && strings.Contains(e.Message, "Project"):
 		e.Fault = forgehttp.FaultDenied
 		e.Message = "the project " + g.name + " is not found (" + e.Message + "): the token's user must be a member with the role Developer, and the token have the scope api"

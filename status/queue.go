@@ -27,9 +27,9 @@ type queue struct {
 	deniedUntil time.Time
 }
 
-func newQueue(f Forge) *queue {
+func newQueue(f Forge, share int) *queue {
 	q := &queue{forge: f, wake: make(chan struct{}, 1), known: map[string]map[string]CommitStatus{}, limit: rate.NewLimiter(rate.Inf, 1)}
-	if n := f.Limits().PerMinute; n > 0 {
+	if n := f.Limits().PerMinute / share; n > 0 {
 		// Half of a minute's budget may go at once: the statuses of one push.
 		q.limit = rate.NewLimiter(rate.Limit(float64(n)/60), max(1, n/2))
 	}
@@ -67,6 +67,8 @@ const (
 type job struct {
 	sha  string
 	want CommitStatus
+	// again leaves a verdict as it is until there is the next one.
+	again bool
 }
 
 // work posts until ctx ends; when draining, until nothing is left.
@@ -145,7 +147,7 @@ func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, 
 				score++
 			}
 			if score > best || score == best && name < found.want.Context {
-				best, found = score, job{sha: t.SHA, want: ct.Want}
+				best, found = score, job{sha: t.SHA, want: ct.Want, again: t.Pull != 0 && ct.Want.State == Pending && !ct.Stays}
 			}
 		}
 	}
@@ -163,6 +165,9 @@ func latest(first time.Time, more ...time.Time) time.Time {
 
 // errUnchanged says that the commit has the status already.
 var errUnchanged = errors.New("status is unchanged")
+
+// errKept says that a verdict stays until there is the next one.
+var errKept = errors.New("status is kept")
 
 // post reads what the commit has, once, and writes what differs. After a write
 // of which nobody knows whether it took effect the next one reads again.
@@ -184,8 +189,12 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 			return err
 		}
 	}
-	if known[j.want.Context] == j.want {
+	has := known[j.want.Context]
+	if has == j.want {
 		return errUnchanged
+	}
+	if j.again && (has.State == Success || has.State == Failure) {
+		return errKept
 	}
 	if err := q.forge.SetStatus(ctx, j.sha, j.want); err != nil {
 		if unclear(err) {
@@ -207,10 +216,10 @@ func unclear(err error) bool {
 
 // done records how a write ended.
 func (c *Commits) done(source string, q *queue, j job, err error) {
-	result := "written"
+	result, kept := "written", errors.Is(err, errKept)
 	var refusal *forgehttp.Error
 	switch {
-	case errors.Is(err, errUnchanged):
+	case errors.Is(err, errUnchanged), kept:
 		result, err = "unchanged", nil
 	case errors.As(err, &refusal):
 		result = string(refusal.Fault)
@@ -224,6 +233,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case kept:
 	case j.want.State == Pending && (err == nil || unclear(err)):
 		c.noteShown(source, j, true)
 	case err == nil:

@@ -59,6 +59,38 @@ func (f Redact) report(r *plan.Report) *plan.Report {
 	return &out
 }
 
+// pull copies p as deep as this package reads it, with every free text redacted.
+// Digests are of the plans as they are. Of a rollout's request stays what tells how
+// instances are replaced.
+func (f Redact) pull(p Pull) Pull {
+	out := p
+	out.Title, out.Author, out.Reason, out.Stale, out.Approved = f.text(p.Title), f.text(p.Author), f.text(p.Reason), f.text(p.Stale), f.text(p.Approved)
+	out.Gone, out.Differs = slices.Clone(p.Gone), slices.Clone(p.Differs)
+	for i := range out.Differs {
+		out.Differs[i] = f.text(out.Differs[i])
+	}
+	out.Digests = maps.Clone(p.Digests)
+	if out.Digests == nil {
+		out.Digests = map[string]string{}
+		for _, r := range p.Reports {
+			if r.Plan != nil {
+				out.Digests[r.Target] = r.Plan.Digest()
+			}
+		}
+	}
+	out.Reports = make([]*plan.Report, len(p.Reports))
+	for i, r := range p.Reports {
+		out.Reports[i] = f.report(r)
+		if r.Plan == nil {
+			continue
+		}
+		for k, s := range r.Plan.Steps {
+			out.Reports[i].Plan.Steps[k].Do = rollingOnly(s.Do)
+		}
+	}
+	return out
+}
+
 func (f Redact) diagnostics(l diag.List) diag.List {
 	out := slices.Clone(l)
 	for i := range out {

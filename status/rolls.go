@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -110,4 +111,24 @@ func (r roll) words(long bool) string {
 		text += "; " + r.note
 	}
 	return text
+}
+
+// rollingOnly is a step's request without anything but how instances are replaced,
+// nil where it replaces none.
+func rollingOnly(a plan.Action) plan.Action {
+	start, ok := a.(plan.StartRefresh)
+	if !ok {
+		return nil
+	}
+	out := plan.StartRefresh{Group: start.Group, Preferences: intent.Refresh{
+		Strategy: start.Preferences.Strategy, CheckpointPercentages: start.Preferences.CheckpointPercentages,
+		MinHealthyPercentage: start.Preferences.MinHealthyPercentage, MaxHealthyPercentage: start.Preferences.MaxHealthyPercentage,
+	}}
+	if m := start.MixedInstancesPolicy; m != nil {
+		out.MixedInstancesPolicy = &intent.MixedInstances{}
+		for _, o := range m.Overrides {
+			out.MixedInstancesPolicy.Overrides = append(out.MixedInstancesPolicy.Overrides, intent.Override{WeightedCapacity: o.WeightedCapacity})
+		}
+	}
+	return out
 }

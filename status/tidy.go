@@ -28,7 +28,7 @@ func (c *Commits) tidy(source string, q *queue, now time.Time) {
 		}
 		kept = append(kept, t)
 	}
-	kept = c.evict(kept, q, maxSuperseded, func(t *track) bool { return !t.shown() })
+	kept = c.evict(kept, q, c.keep, func(t *track) bool { return !t.shown() })
 	kept = c.evict(kept, q, maxTracks, func(*track) bool { return true })
 	clear(list[len(kept):])
 	c.tracks[source] = kept

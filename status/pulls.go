@@ -1,0 +1,222 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Pulls tells of pull requests on their forges: in the commit status <instance>/plan
+// of the head, and in one comment that is edited in place.
+//
+//	planned     success, and what changes
+//	unaffected  success; a comment is edited but none is made
+//	waiting     pending, "needs a maintainer"; no comment is made
+//	conflict    failure, "update the branch"
+//	failing     failure, and the first fault
+//
+// A pull request that ended has its comment edited once more. What is shown as
+// pending is in a journal, so that a crash leaves none behind. Comments are found by
+// marker and author, so they need none.
+type Pulls struct {
+	o PullsOptions
+	// statuses are those of the heads.
+	statuses *Commits
+	desks    map[string]*desk // by source
+}
+
+// PullsOptions configures Pulls.
+type PullsOptions struct {
+	Instance string
+	// PageURL is the address of weir's page as people reach it; empty leaves out
+	// the links.
+	PageURL string
+	// Forges holds the forge of each source whose pull requests are told of.
+	Forges map[string]PullForge
+	// StateDir holds the journal. It must exist.
+	StateDir string
+	Redact   Redact
+	Logger   *slog.Logger
+	// Wrote is told of each commit status, WroteComment of each comment, as
+	// CommitsOptions.Wrote is; nil if nobody asks.
+	Wrote        func(forge string, state CommitState, result string)
+	WroteComment func(forge, result string)
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+const (
+	// maxHeads is how many heads of a source may wait for their status.
+	maxHeads = 1000
+	// pullShare is the part of what a forge takes in a minute that statuses and
+	// comments of pull requests have together: one in three.
+	pullShare = 3
+	planning  = "planning"
+)
+
+// NewPulls reads the journal of an earlier process, if there is one.
+func NewPulls(o PullsOptions) (*Pulls, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	forges := map[string]Forge{}
+	for name, f := range o.Forges {
+		forges[name] = f
+	}
+	statuses, err := newCommits(CommitsOptions{
+		Instance: o.Instance, PageURL: o.PageURL, Forges: forges, StateDir: o.StateDir, Redact: o.Redact, Logger: o.Logger, Wrote: o.Wrote, Now: o.Now,
+	}, "pull-statuses.json", maxHeads, pullShare)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pulls{o: o, statuses: statuses, desks: map[string]*desk{}}
+	for name, f := range o.Forges {
+		p.desks[name] = newDesk(p, name, f, statuses.queues[name].limit)
+	}
+	return p, nil
+}
+
+// Begin says that the head of a pull request was seen and is being planned. It does
+// not block.
+func (p *Pulls) Begin(source string, number int64, sha string) {
+	if _, ok := p.desks[source]; ok && sha != "" {
+		p.statuses.tell(source, number, sha, Pending, planning, p.page(source, number), false)
+	}
+}
+
+// Show says what is known of a pull request. The last word on each is what is told.
+// It does not block.
+func (p *Pulls) Show(pull Pull) {
+	d, ok := p.desks[pull.Source]
+	if !ok {
+		return
+	}
+	pull = p.o.Redact.pull(pull)
+	if pull.PageURL == "" {
+		pull.PageURL = p.page(pull.Source, pull.Number)
+	}
+	state, text, open := pull.status()
+	switch {
+	case !open:
+		p.statuses.settle(pull.Source, pull.Number, text)
+	case pull.HeadSHA != "":
+		p.statuses.tell(pull.Source, pull.Number, pull.HeadSHA, state, text, pull.PageURL, pull.State == PullWaiting)
+	}
+	d.take(pull)
+}
+
+// page is where weir's page shows a pull request.
+func (p *Pulls) page(source string, number int64) string {
+	if p.o.PageURL == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/pulls/%s/%d", strings.TrimSuffix(p.o.PageURL, "/"), url.PathEscape(source), number)
+}
+
+// Run writes what is to be told until ctx ends. Call Close afterwards.
+func (p *Pulls) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = p.statuses.Run(ctx) }) // it has no error
+	for _, d := range p.desks {
+		wg.Go(func() { d.work(ctx, false) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// Close writes what is left until it is done or ctx ends, and leaves nothing pending
+// but what waits for a person. Run must have returned.
+func (p *Pulls) Close(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, d := range p.desks {
+		wg.Go(func() { d.work(ctx, true) })
+	}
+	err := p.statuses.Close(ctx)
+	wg.Wait()
+	left := 0
+	for _, d := range p.desks {
+		left += d.left()
+	}
+	if left > 0 {
+		err = errors.Join(err, fmt.Errorf("write comments: %d left; they are written when their pull requests are planned next", left))
+	}
+	return err
+}
+
+// Pending returns how many statuses and comments wait to be written.
+func (p *Pulls) Pending() int {
+	n := p.statuses.Pending()
+	for _, d := range p.desks {
+		n += d.left()
+	}
+	return n
+}
+
+// Retry has everything tried again now that was refused or given up.
+func (p *Pulls) Retry() {
+	p.statuses.Retry()
+	for _, d := range p.desks {
+		d.retry()
+	}
+}
+
+// tell sets the status of a pull request's head. What is pending on its earlier heads
+// is closed.
+func (c *Commits) tell(source string, number int64, sha string, state CommitState, text, link string, stays bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queues[source]
+	defer q.nudge()
+	var t *track
+	for _, old := range c.tracks[source] {
+		switch {
+		case old.SHA == sha:
+			t = old
+		case old.Pull == number:
+			c.close(old, "superseded by "+short(sha))
+			old.recovered = time.Time{}
+		}
+	}
+	if t == nil {
+		t = &track{Source: source, SHA: sha, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
+		c.tracks[source] = append(c.tracks[source], t)
+	}
+	t.Pull, t.recovered = number, time.Time{}
+	limits := q.forge.Limits()
+	status := CommitStatus{
+		Context: contextName(c.o.Instance+"/plan", limits.Context), State: state, TargetURL: link, Description: clip(oneLine(text), limits.Description),
+	}
+	c.wantStatus(t, status)
+	if ct := t.Contexts[status.Context]; ct.Stays != stays {
+		ct.Stays, c.changed = stays, true
+	}
+}
+
+// settle closes what is pending on the heads of a pull request that ended.
+func (c *Commits) settle(source string, number int64, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.tracks[source] {
+		if t.Pull == number {
+			c.close(t, why)
+			t.recovered = time.Time{}
+		}
+	}
+	c.queues[source].nudge()
+}
+
+// newDesk makes the worker of a forge's comments, which shares the limit of its
+// statuses.
+func newDesk(p *Pulls, source string, f PullForge, limit *rate.Limiter) *desk {
+	return &desk{
+		source: source, forge: f, limit: limit, wake: make(chan struct{}, 1), told: map[int64]*told{}, longest: f.Dialect().Limit(),
+		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", f.Name()), wrote: p.o.WroteComment, now: p.o.Now, redact: p.o.Redact,
+	}
+}
