@@ -264,7 +264,7 @@ func TestPermission(t *testing.T) {
 			}
 		}
 		f.took()
-		f.answer = func(*http.Request) (int, http.Header, string) { return 503, http.Header{"Retry-After": {"60"}}, "" }
+		f.answer = func(*http.Request) (int, http.Header, string) { return 403, nil, "" }
 		if got, err := c.Permission(t.Context(), "ada"); err == nil || got != None {
 			t.Errorf("without an answer ada may %s, %v", got, err)
 		}

@@ -21,6 +21,7 @@ import (
 type lab struct {
 	*rest
 	name, project string
+	size          int // of a page
 
 	mu   sync.Mutex
 	self string
@@ -39,12 +40,12 @@ type labNotes struct {
 const (
 	labRead  = "the scope read_api or api, and its user the role Reporter or more in the project"
 	labWrite = "the scope api, and its user the role Reporter or more in the project"
-	labSize  = 100
+	labSize  = 100 // the most that GitLab gives
 )
 
 func newGitLab(base *url.URL, o ClientOptions) *lab {
 	return &lab{
-		rest: newRest(GitLab, base.JoinPath("api", "v4"), base, forgehttp.Bearer, o), name: o.Repository,
+		rest: newRest(GitLab, base.JoinPath("api", "v4"), base, forgehttp.Bearer, o), name: o.Repository, size: labSize,
 		project: "/projects/" + url.PathEscape(o.Repository), notes: map[int64]labNotes{},
 	}
 }
@@ -120,7 +121,7 @@ func (l *lab) pull(in labPull) PullRequest {
 
 func (l *lab) of() string { return l.api + l.project }
 
-func (l *lab) pageSize() int { return labSize }
+func (l *lab) pageSize() int { return l.size }
 
 func (l *lab) theProject(does, grant string) need {
 	return need{does: does, grant: grant, thing: "the project " + l.name, hidden: true}
@@ -134,7 +135,7 @@ func (l *lab) list(ctx context.Context, query string, page int, etag string) ([]
 	var in []labPull
 	a, err := l.do(ctx, ask{
 		method: http.MethodGet, etag: etag, need: l.theProject("list merge requests", labRead),
-		path: fmt.Sprintf("%s/merge_requests?state=opened&order_by=updated_at&sort=desc%s&per_page=%d&page=%d", l.project, query, labSize, page),
+		path: fmt.Sprintf("%s/merge_requests?state=opened&order_by=updated_at&sort=desc%s&per_page=%d&page=%d", l.project, query, l.size, page),
 	}, each(&in))
 	var out []PullRequest
 	for _, m := range in {

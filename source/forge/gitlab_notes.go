@@ -22,11 +22,11 @@ type labNote struct {
 // that pages are read from the newest note on, as far as needed.
 func (l *lab) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	var out []Comment
-	for page := 1; page <= maxItems/labSize; page++ {
+	for page := 1; page <= maxItems/l.size; page++ {
 		var in []labNote
 		a, err := l.do(ctx, ask{
 			method: http.MethodGet, need: l.thePull("read comments", labRead, number),
-			path: fmt.Sprintf("%s/merge_requests/%d/notes?order_by=updated_at&sort=desc&per_page=%d&page=%d", l.project, number, labSize, page),
+			path: fmt.Sprintf("%s/merge_requests/%d/notes?order_by=updated_at&sort=desc&per_page=%d&page=%d", l.project, number, l.size, page),
 		}, each(&in))
 		if err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (l *lab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, err
 		was.etag = ""
 	}
 	now := onceTold[[]PullRequest]{name: query}
-	for page := 1; page <= maxItems/labSize; page++ {
+	for page := 1; page <= maxItems/l.size; page++ {
 		etag := ""
 		if page == 1 {
 			etag = was.etag
