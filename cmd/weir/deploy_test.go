@@ -117,6 +117,10 @@ func TestTrialWithGitea(t *testing.T) {
 	clone.Git("fetch", "--quiet", "origin", "main")
 	clone.Git("checkout", "--quiet", "-B", "main", "FETCH_HEAD")
 	awaitStatus(t, repo, clone.Git("rev-parse", "HEAD"), "trial/apply")
+	// What compose.yaml asks for the daemon's health.
+	if code := run(t.Context(), []string{"status", "--address", "http://" + listen}, surroundings{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv}); code != 0 {
+		t.Errorf("weir status ends with %d", code)
+	}
 	if files := clone.Git("ls-files"); strings.Contains(files, ".go") || !strings.Contains(files, "overlays/spot/kustomization.yaml") {
 		t.Errorf("the fleet holds %s", files)
 	}
