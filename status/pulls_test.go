@@ -1,0 +1,476 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+// memoryPulls is a forge with comments in memory.
+type memoryPulls struct {
+	*memoryForge
+	comments []PostedComment
+	next     int64
+	calls    []string
+	// refuse has calls fail, before their effect; forget loses answers of what was done.
+	refuse, forget func(call, body string) error
+}
+
+func newMemoryPulls() *memoryPulls { return &memoryPulls{memoryForge: newMemoryForge(), next: 100} }
+
+func (f *memoryPulls) Dialect() Dialect { return DialectGitea }
+
+func (f *memoryPulls) do(call, body string, effect func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, call)
+	if f.refuse != nil {
+		if err := f.refuse(call, body); err != nil {
+			return err
+		}
+	}
+	if err := effect(); err != nil {
+		return err
+	}
+	if f.forget != nil {
+		return f.forget(call, body)
+	}
+	return nil
+}
+
+func (f *memoryPulls) Login(context.Context) (name string, err error) {
+	return "weir", f.do("login", "", func() error { return nil })
+}
+
+func (f *memoryPulls) ListComments(context.Context, int64) (out []PostedComment, err error) {
+	err = f.do("list", "", func() error { out = slices.Clone(f.comments); return nil })
+	return out, err
+}
+
+func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (id int64, err error) {
+	err = f.do("create", body, func() error {
+		f.next++
+		f.comments = append(f.comments, PostedComment{f.next, "weir", body})
+		id = f.next
+		return nil
+	})
+	return id, err
+}
+
+func (f *memoryPulls) at(id int64, change func(i int)) error {
+	i := slices.IndexFunc(f.comments, func(c PostedComment) bool { return c.ID == id })
+	if i < 0 {
+		return refusal(404, forgehttp.FaultMissing, "no such comment")
+	}
+	change(i)
+	return nil
+}
+
+func (f *memoryPulls) EditComment(_ context.Context, _, id int64, body string) error {
+	return f.do("edit", body, func() error { return f.at(id, func(i int) { f.comments[i].Body = body }) })
+}
+
+func (f *memoryPulls) DeleteComment(_ context.Context, _, id int64) error {
+	return f.do("delete", "", func() error { return f.at(id, func(i int) { f.comments = slices.Delete(f.comments, i, i+1) }) })
+}
+
+func refusal(code int, fault forgehttp.Fault, text string) error {
+	return &forgehttp.Error{Forge: "memory", Status: code, Fault: fault, Message: text}
+}
+
+// leads are the first lines of the comments that weir made.
+func (f *memoryPulls) leads() (out []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.comments {
+		if c.Author == "weir" && strings.HasPrefix(c.Body, PullMarker("weir", "fleet")) {
+			out = append(out, strings.Split(c.Body, "\n")[1])
+		}
+	}
+	return out
+}
+
+// took are the calls since it was asked last.
+func (f *memoryPulls) took() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := strings.Join(f.calls, " ")
+	f.calls = nil
+	return out
+}
+
+type pullProcess struct {
+	*Pulls
+	kill func()
+}
+
+func startPulls(t *testing.T, dir string, f PullForge, change ...func(*PullsOptions)) *pullProcess {
+	t.Helper()
+	o := PullsOptions{Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]PullForge{"fleet": f}, StateDir: dir, Logger: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&o)
+	}
+	p, err := NewPulls(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = p.Run(ctx) }()
+	out := &pullProcess{Pulls: p, kill: func() { cancel(); <-ended }}
+	t.Cleanup(out.kill)
+	return out
+}
+
+func (p *pullProcess) stop(t *testing.T) error {
+	t.Helper()
+	p.kill()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return p.Close(ctx)
+}
+
+// small is a pull request with one target.
+func small(state PullState, reason string) Pull {
+	p := Pull{Source: "fleet", Number: 12, HeadSHA: shaNew, BaseRef: "main", BaseSHA: shaOld, State: state, Reason: reason, Unaffected: 3}
+	if state == PullPlanned {
+		r := report("prod")
+		r.Plan.Steps = []plan.Step{step(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web")}
+		r.Plan.Summary.Create = 1
+		p.Reports, p.Digest = []*plan.Report{r}, strings.Repeat("ab", 32)
+	}
+	return p
+}
+
+const (
+	planLead   = "**Merging this changes 1 of 4 targets:** web in prod is made."
+	planStatus = "success: 1 of 4 targets changes: web in prod is made"
+)
+
+func TestPullIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newMemoryPulls()
+		p := startPulls(t, t.TempDir(), f)
+		see := func(sha, status string, leads ...string) {
+			t.Helper()
+			settle()
+			wantShown(t, f.memoryForge, sha, map[string]string{"weir/plan": status})
+			if diff := cmp.Diff(leads, f.leads()); diff != "" {
+				t.Errorf("comments (-want +got):\n%s", diff)
+			}
+		}
+		p.Begin("fleet", 12, shaNew)
+		see(shaNew, "pending: planning")
+		p.Show(small(PullWaiting, "it comes from a fork"))
+		see(shaNew, "pending: needs a maintainer: it comes from a fork")
+		p.Show(small(PullUnaffected, ""))
+		see(shaNew, "success: no target affected")
+		if f.took() == "" {
+			t.Error("nobody looked for a comment")
+		}
+		p.Show(small(PullPlanned, ""))
+		see(shaNew, planStatus, planLead)
+		f.took()
+		written := len(f.log())
+		p.Show(small(PullPlanned, ""))
+		see(shaNew, planStatus, planLead)
+		if got := f.took(); got != "" || len(f.log()) != written {
+			t.Errorf("an equal one: %s, %d statuses", got, len(f.log())-written)
+		}
+		p.Show(small(PullFailing, "prod: pool.yaml:3: error: no"))
+		see(shaNew, "failure: prod: pool.yaml:3: error: no", "**This cannot be planned:** prod: pool.yaml:3: error: no.")
+		p.Show(small(PullConflict, "update the branch: pool.yaml"))
+		see(shaNew, "failure: update the branch: pool.yaml", "**Update the branch:** pool.yaml.")
+		p.Show(small(PullUnaffected, ""))
+		see(shaNew, "success: no target affected", "**Nothing to do:** no target is affected.")
+		merged := small(PullMerged, "")
+		merged.MergeSHA = shaOld
+		p.Show(merged)
+		see(shaNew, "success: no target affected", "**Merged as 9c1f0d2.**")
+		merged.Differs = []string{"prod: another plan"}
+		p.Show(merged)
+		see(shaNew, "success: no target affected", "**Merged as 9c1f0d2:** what is applied is not all as it was reviewed.")
+		if n := p.Pending(); n != 0 {
+			t.Errorf("%d left", n)
+		}
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestHeadsThatMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := newMemoryPulls(), t.TempDir()
+		p := startPulls(t, dir, f)
+		p.Begin("fleet", 12, shaOld)
+		settle()
+		p.Begin("fleet", 12, shaNew)
+		settle()
+		wantShown(t, f.memoryForge, shaOld, map[string]string{"weir/plan": "error: superseded by 4be91a7"})
+		wantShown(t, f.memoryForge, shaNew, map[string]string{"weir/plan": "pending: planning"})
+		p.kill() // as kill -9
+		p = startPulls(t, dir, f)
+		time.Sleep(recoveryGrace + time.Minute)
+		settle()
+		wantShown(t, f.memoryForge, shaNew, map[string]string{"weir/plan": "error: " + interrupted})
+
+		// What waits for a person waits on, until it is closed.
+		p.Show(small(PullWaiting, "a draft"))
+		settle()
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+		p = startPulls(t, dir, f)
+		time.Sleep(recoveryGrace + time.Minute)
+		settle()
+		wantShown(t, f.memoryForge, shaNew, map[string]string{"weir/plan": "pending: needs a maintainer: a draft"})
+		p.Show(small(PullClosed, ""))
+		settle()
+		wantShown(t, f.memoryForge, shaNew, map[string]string{"weir/plan": "error: closed"})
+		if got := f.leads(); got != nil {
+			t.Errorf("comments: %v", got)
+		}
+	})
+}
+
+func TestAVerdictStaysWhileItIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := newMemoryPulls(), t.TempDir()
+		p := startPulls(t, dir, f)
+		p.Show(small(PullPlanned, ""))
+		settle()
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+		p = startPulls(t, dir, f)
+		p.Begin("fleet", 12, shaNew)
+		settle()
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+		p = startPulls(t, dir, f)
+		p.Begin("fleet", 12, shaNew)
+		settle()
+		p.Show(small(PullPlanned, ""))
+		settle()
+		if diff := cmp.Diff([]string{"4be91a7 weir/plan " + planStatus}, f.log()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestKilledAtEveryCall kills the process at each call, before and after its effect:
+// the next one leaves one comment, and nothing pending.
+func TestKilledAtEveryCall(t *testing.T) {
+	for at := 1; at <= 4; at++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f, dir := newMemoryPulls(), t.TempDir()
+					n, dead := 0, make(chan struct{})
+					die := func(string, string) error {
+						if n++; n == at {
+							close(dead)
+						}
+						if n >= at {
+							return errors.New("connection reset")
+						}
+						return nil
+					}
+					if after {
+						f.forget = die
+					} else {
+						f.refuse = die
+					}
+					p := startPulls(t, dir, f)
+					p.Begin("fleet", 12, shaNew)
+					p.Show(small(PullPlanned, ""))
+					if at <= 3 {
+						<-dead
+					} else {
+						settle()
+					}
+					p.kill()
+					f.mu.Lock()
+					f.refuse, f.forget = nil, nil
+					f.mu.Unlock()
+					p = startPulls(t, dir, f)
+					p.Begin("fleet", 12, shaNew)
+					p.Show(small(PullPlanned, ""))
+					settle()
+					wantShown(t, f.memoryForge, shaNew, map[string]string{"weir/plan": planStatus})
+					if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
+						t.Error(diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestCommentsOfOthersAndOfCrashes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newMemoryPulls()
+		marker := PullMarker("weir", "fleet")
+		f.comments = []PostedComment{
+			{1, "someone", marker + "\nspoofed"}, {2, "weir", "I quote " + marker}, {3, "weir", PullMarker("weir", "other") + "\nanother source"},
+			{4, "Weir", marker + "\nmine"}, {5, "weir", marker + "\nmine again"}, {6, "weir", marker + "\nand again"},
+		}
+		p := startPulls(t, t.TempDir(), f)
+		p.Show(small(PullPlanned, ""))
+		settle()
+		f.mu.Lock()
+		var ids []int64
+		for _, c := range f.comments {
+			ids = append(ids, c.ID)
+		}
+		if diff := cmp.Diff([]int64{1, 2, 3, 4}, ids); diff != "" || !strings.Contains(f.comments[3].Body, planLead) {
+			t.Errorf("comments: %s\n%v", diff, f.comments)
+		}
+		// A person deletes it: it is made anew, once for each text.
+		f.comments = f.comments[:3]
+		f.calls = nil
+		f.mu.Unlock()
+		p.Show(small(PullPlanned, ""))
+		settle()
+		if got := f.took(); got != "" && got != "login list create" {
+			t.Errorf("the same text: %s", got)
+		}
+		p.Show(small(PullFailing, "no"))
+		settle()
+		if got := f.leads(); len(got) != 1 || got[0] != "**This cannot be planned:** no." {
+			t.Errorf("comments: %v", got)
+		}
+	})
+}
+
+func TestCommentsThatAreRefused(t *testing.T) {
+	big := small(PullPlanned, "")
+	for i := range 300 {
+		r := report(fmt.Sprintf("target-%d", i))
+		r.Plan.Steps = rolloutSteps()
+		r.Plan.Summary.Rollout = 1
+		big.Reports = append(big.Reports, r)
+	}
+	for name, tt := range map[string]struct {
+		refuse func(n int, call, body string) error
+		wait   time.Duration
+		pull   Pull
+		logged string
+		made   bool
+	}{
+		"for a while": {func(n int, call, _ string) error {
+			if n < 4 {
+				return refusal(503, forgehttp.FaultBusy, "maintenance")
+			}
+			return nil
+		}, 5 * time.Minute, small(PullPlanned, ""), "tried again", true},
+		"by a limit": {func(n int, call, _ string) error {
+			if n == 1 {
+				return &forgehttp.Error{Forge: "memory", Status: 429, Fault: forgehttp.FaultBusy, After: 10 * time.Minute, Message: "slow down"}
+			}
+			return nil
+		}, 11 * time.Minute, small(PullPlanned, ""), "slow down", true},
+		"the token": {func(n int, call, _ string) error {
+			if call == "create" && n < 12 {
+				return refusal(403, forgehttp.FaultDenied, "it needs the scope write:issue")
+			}
+			return nil
+		}, 3 * time.Hour, small(PullPlanned, ""), "write:issue", true},
+		"for good": {func(_ int, call, _ string) error {
+			if call == "create" {
+				return refusal(403, forgehttp.FaultRefused, "the conversation is locked")
+			}
+			return nil
+		}, time.Hour, small(PullPlanned, ""), "given up", false},
+		"for their length": {func(_ int, call, body string) error {
+			if len(body) > 9000 {
+				return refusal(422, forgehttp.FaultRefused, "Body is too long")
+			}
+			return nil
+		}, time.Minute, big, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newMemoryPulls()
+				n := 0
+				f.refuse = func(call, body string) error { n++; return tt.refuse(n, call, body) }
+				var logged strings.Builder
+				p := startPulls(t, t.TempDir(), f, func(o *PullsOptions) { o.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
+				p.Show(tt.pull)
+				time.Sleep(tt.wait)
+				synctest.Wait()
+				if got := f.leads(); (len(got) == 1) != tt.made {
+					t.Errorf("comments: %v", got)
+				}
+				if !strings.Contains(logged.String(), tt.logged) || strings.Count(logged.String(), "level=ERROR") > 1 {
+					t.Errorf("logged:\n%s", logged.String())
+				}
+				if n := p.Pending(); n != 0 {
+					t.Errorf("%d left", n)
+				}
+			})
+		})
+	}
+}
+
+func TestNoSecretIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const canary = "hunter2-canary"
+		f := newMemoryPulls()
+		var logged strings.Builder
+		p := startPulls(t, t.TempDir(), f, func(o *PullsOptions) {
+			o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+			o.Redact = func(s string) string { return strings.ReplaceAll(s, canary, "[redacted]") }
+		})
+		f.refuse = func(call, _ string) error {
+			if call == "edit" {
+				return refusal(422, forgehttp.FaultRefused, "echo "+canary)
+			}
+			return nil
+		}
+		pull := planned()
+		pull.Title, pull.Author, pull.Reason, pull.Stale, pull.Approved = canary, canary, canary, canary, canary
+		r := pull.Reports[0]
+		digest := r.Plan.Digest()
+		s := &r.Plan.Steps[0]
+		s.Reason, s.HeldReason, s.Held, s.Drift = canary, canary, plan.HeldPaused, &plan.Drift{Cause: canary}
+		s.Changes = append(s.Changes, plan.Change{Field: "x", From: canary, To: []any{map[string]any{"k": canary}}})
+		s.Do = plan.CreateLaunchTemplateVersion{Description: canary}
+		r.Plan.Diagnostics[0].Detail, r.Plan.Diagnostics[1].Summary, r.Plan.Diagnostics[1].Related[0].Message = canary, canary, canary
+		r.Err = errors.New(canary)
+		for _, state := range []PullState{PullPlanned, PullFailing, PullWaiting, PullConflict, PullMerged, PullClosed} {
+			pull.State, pull.Differs = state, []string{canary}
+			p.Show(pull)
+			settle()
+		}
+		text := fmt.Sprint(f.comments, f.log(), logged.String())
+		if strings.Contains(text, canary) {
+			t.Errorf("told:\n%s", text)
+		}
+		if !strings.Contains(text, "[redacted]") {
+			t.Error("nothing was redacted")
+		}
+		if shown := Redact(strings.ToUpper).pull(Pull{Reports: []*plan.Report{planned().Reports[0]}}); shown.Digests["prod-eu"] != digest || shown.Reports[0].Plan.Digest() == digest {
+			t.Errorf("digest %s, want that of the plan as it is: %s", shown.Digests["prod-eu"], digest)
+		}
+		if rollOf(Redact(nil).pull(planned()).Reports[0], Redact(nil).pull(planned()).Reports[0].Plan.Steps[1]).size != 1 {
+			t.Error("batches are lost")
+		}
+	})
+}
