@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func (g *Gitea) Statuses(ctx context.Context, sha string) (map[string]CommitStat
 			ListOptions: gitea.ListOptions{Page: page, PageSize: giteaPageSize},
 		})
 		if err != nil {
-			return nil, g.fault(resp, err)
+			return nil, g.missing(client, g.fault(resp, err))
 		}
 		for _, s := range list {
 			if s.ID >= newest[s.Context] {
@@ -96,6 +97,19 @@ func (g *Gitea) Statuses(ctx context.Context, sha string) (map[string]CommitStat
 
 func (g *Gitea) fault(resp *gitea.Response, err error) error {
 	return g.faultOf(resp, err, grant{does: "write statuses", scope: "write:repository"})
+}
+
+// missing tells a commit that is not there yet from a repository that the token may
+// not see: where statuses are read, Gitea says "not found" of both.
+func (g *Gitea) missing(client *gitea.Client, err error) error {
+	var e *forgehttp.Error
+	if !errors.As(err, &e) || e.Status != http.StatusNotFound || e.Fault != forgehttp.FaultDenied {
+		return err
+	}
+	if _, _, asked := client.GetRepo(g.owner, g.repo); asked != nil {
+		return err
+	}
+	return &forgehttp.Error{Forge: e.Forge, Fault: forgehttp.FaultMissing, Status: e.Status, Message: "the commit is not there yet", Err: e.Err}
 }
 
 func (g *Gitea) faultOf(resp *gitea.Response, err error, to grant) error {
