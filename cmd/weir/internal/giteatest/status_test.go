@@ -1,0 +1,133 @@
+package giteatest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
+	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token string) *status.Gitea {
+	t.Helper()
+	g, err := status.NewGitea(status.ForgeOptions{
+		URL: s.URL, Repository: r.Owner.Name + "/" + r.Name, Token: func(context.Context) (string, error) { return token, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestStatusGitea holds what package status takes for Gitea's behaviour against it.
+func TestStatusGitea(t *testing.T) {
+	s := giteatest.New(t)
+	owner, weir, reader := s.User("teller"), s.User("teller-weir"), s.User("teller-reader")
+	r := owner.Repository("fleet")
+	r.Grant(weir, "write")
+	r.Grant(reader, "read")
+	c := r.Clone(owner)
+	c.Write(map[string]string{"a.txt": "one\n"})
+	main := c.Push("main", "first")
+	c.Git("switch", "--quiet", "--create", "change")
+	c.Write(map[string]string{"a.txt": "two\n"})
+	c.Push("change", "a change")
+	number := r.Open(owner, "change", "A change")
+	token := weir.Token(scopes...)
+	g := teller(t, s, r, token)
+
+	t.Run("statuses", func(t *testing.T) {
+		want := map[string]status.CommitStatus{}
+		for i := range 60 { // more than a page
+			st := status.CommitStatus{Context: fmt.Sprintf("fleet/apply/%02d", i), State: status.Pending, Description: "planning", TargetURL: "http://127.0.0.1/"}
+			if err := g.SetStatus(t.Context(), main, st); err != nil {
+				t.Fatal(err)
+			}
+			want[st.Context] = st
+		}
+		limits := g.Limits()
+		for _, state := range []status.CommitState{status.Pending, status.Failure, status.Error, status.Success} { // within a second, the last one counts
+			st := status.CommitStatus{Context: strings.Repeat("c", limits.Context), State: state, Description: strings.Repeat("é", limits.Description)}
+			if err := g.SetStatus(t.Context(), main, st); err != nil {
+				t.Fatal(err)
+			}
+			want[st.Context] = st
+		}
+		got, err := g.Statuses(t.Context(), main)
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d statuses, %v, want %d", len(got), err, len(want))
+		}
+		for name, st := range want {
+			if got[name] != st {
+				t.Errorf("%.20s: %+v, want %+v", name, got[name], st)
+			}
+		}
+		_, err = g.Statuses(t.Context(), strings.Repeat("0", 39)+"1")
+		var refusal *forgehttp.Error
+		if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultMissing {
+			t.Errorf("a commit that is not there yet: %v", err)
+		}
+		if err := g.SetStatus(t.Context(), strings.Repeat("0", 39)+"1", want["fleet/apply/00"]); !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultMissing {
+			t.Errorf("a status of a commit that is not there yet: %v", err)
+		}
+	})
+	t.Run("comments", func(t *testing.T) {
+		if got, err := g.Login(t.Context()); got != weir.Name || err != nil {
+			t.Errorf("login %q, %v", got, err)
+		}
+		marker := status.PullMarker("fleet", "pools")
+		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", status.DialectGitea.Limit()-len(marker)-1)}
+		id, err := g.CreateComment(t.Context(), number, texts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.EditComment(t.Context(), number, id, texts[1]); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 55 { // more than a page, if there were pages
+			r.Say(owner, number, fmt.Sprint("comment ", i))
+		}
+		list, err := g.ListComments(t.Context(), number)
+		if err != nil || len(list) != 56 || list[0].ID != id || list[0].Author != weir.Name || list[0].Body != texts[1] || list[55].Body != "comment 54" {
+			t.Errorf("%d comments, %v", len(list), err)
+		}
+		if err := g.DeleteComment(t.Context(), number, id); err != nil {
+			t.Error(err)
+		}
+		var refusal *forgehttp.Error
+		if err := g.EditComment(t.Context(), number, id, "gone"); !errors.As(err, &refusal) || refusal.Status != http.StatusNotFound {
+			t.Errorf("an edit of what was deleted: %v", err)
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		write := func(g *status.Gitea) error { _, err := g.CreateComment(t.Context(), number, "x"); return err }
+		set := func(g *status.Gitea) error {
+			return g.SetStatus(t.Context(), main, status.CommitStatus{Context: "x", State: status.Pending})
+		}
+		owner.Must(http.MethodPut, r.Path(fmt.Sprintf("/issues/%d/lock", number)), map[string]any{"lock_reason": "spam"}, nil)
+		for _, tc := range []struct {
+			name, token string
+			do          func(*status.Gitea) error
+			want        string
+		}{
+			{"wrong", strings.Repeat("0123456789", 4), write, "not accepted"},
+			{"comments", weir.Token("write:repository"), write, "write:issue"},
+			{"login", weir.Token("write:repository"), func(g *status.Gitea) error { _, err := g.Login(t.Context()); return err }, "read:user"},
+			{"statuses", weir.Token("read:repository", "write:issue"), set, "write:repository"},
+			{"statuses by a reader", reader.Token(scopes...), set, "write access"},
+			{"locked", reader.Token(scopes...), write, "locked"},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				err := tc.do(teller(t, s, r, tc.token))
+				if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), tc.token) {
+					t.Errorf("%v, want %q", err, tc.want)
+				}
+			})
+		}
+	})
+}
