@@ -218,6 +218,13 @@ func TestCommentsOfAllPullRequests(t *testing.T) {
 		if err != nil || len(list) != 3 {
 			t.Errorf("asked for an earlier time: %d, %v", len(list), err)
 		}
+		another := f.client(t)
+		for _, want := range []int{1, 3} { // what was left out before is there
+			from := f.comments[3-want].created
+			if list, err := another.CommentsSince(t.Context(), from); err != nil || len(list) != want {
+				t.Errorf("since %s: %d, want %d: %v", from, len(list), want, err)
+			}
+		}
 	})
 }
 
