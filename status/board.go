@@ -100,6 +100,7 @@ type Board struct {
 	within time.Duration
 	// configured says that Configure was called.
 	configured bool
+	pulls      map[pullKey]keptPull
 	// shown is the configuration as the page has it.
 	shown string
 
@@ -178,6 +179,7 @@ func (b *Board) Configure(sources []Source, targets []Target) {
 		kept[t.Name] = state
 	}
 	b.sources, b.targets, b.configured = keptSources, kept, true
+	maps.DeleteFunc(b.pulls, func(k pullKey, _ keptPull) bool { _, ok := keptSources[k.source]; return !ok })
 	b.watchers.changed("")
 }
 

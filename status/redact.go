@@ -24,7 +24,8 @@ func (f Redact) text(s string) string {
 }
 
 // report copies r as deep as this package reads it, with every free text
-// redacted. The actions of the steps are left out: they hold user data.
+// redacted. The actions of the steps are left out, as they hold user data, but for
+// what tells in which batches instances are replaced.
 func (f Redact) report(r *plan.Report) *plan.Report {
 	out := *r
 	out.Subject = f.text(r.Subject)
@@ -104,7 +105,11 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 }
 
 func (f Redact) step(s plan.Step) plan.Step {
-	s.Do = nil
+	if start, ok := s.Do.(plan.StartRefresh); ok {
+		s.Do = plan.StartRefresh{MixedInstancesPolicy: start.MixedInstancesPolicy, Preferences: start.Preferences}
+	} else {
+		s.Do = nil
+	}
 	s.Reason, s.HeldReason = f.text(s.Reason), f.text(s.HeldReason)
 	if s.Drift != nil {
 		d := *s.Drift

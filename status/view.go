@@ -22,6 +22,7 @@ type layout struct {
 	Now        moment
 	HasMetrics bool
 	HasConfig  bool
+	HasPulls   bool
 	// About are the targets that the page shows, for which it is told of changes;
 	// none stands for all.
 	About string
@@ -32,7 +33,7 @@ type layout struct {
 func (w *web) layout(section, title string) layout {
 	return layout{
 		Title: title, Instance: w.board.instance, Section: section, Now: w.moment(w.board.now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: w.board.configuration() != "",
+		HasConfig: w.board.configuration() != "", HasPulls: w.board.hasPulls(),
 	}
 }
 

@@ -19,6 +19,7 @@ type stepView struct {
 	Changes []changeView
 	Link    string // to the pool
 	Users   []linked
+	Rolls   string // how it replaces instances, in words
 }
 
 // linked is a name with what it leads to.

@@ -32,8 +32,9 @@ const defaultStaleAfter = 10 * time.Minute
 // Handler serves the page, the API below /api/v1, /healthz, /readyz and /metrics.
 // The page is the fleet at /, a list of all pools at /pools, a page for each target
 // at /targets/NAME with its plan at /targets/NAME/plan, for each pool at
-// /targets/NAME/pools/NAMESPACE/NAME, what happened at /activity, and the
-// configuration at /configuration; /live tells open pages of changes. It answers
+// /targets/NAME/pools/NAMESPACE/NAME, for pull requests at /pulls and
+// /pulls/SOURCE/NUMBER, what happened at /activity, and the configuration at
+// /configuration; /live tells open pages of changes. It answers
 // GET and HEAD only and changes nothing. Timeouts are the server's, except that
 // /live lasts as long as a page is open, or until EndStreams.
 func (b *Board) Handler(o HandlerOptions) http.Handler {
@@ -61,6 +62,7 @@ func (w *web) handler() http.Handler {
 	for path, answer := range map[string]http.HandlerFunc{
 		"/{$}": w.index, "/pools": w.pools, "/activity": w.activity, "/configuration": w.configuration,
 		"/targets/{name}": w.target, "/targets/{name}/plan": w.targetPlan, "/targets/{target}/pools/{namespace}/{name}": w.pool,
+		"/pulls": w.pulls, "/pulls/{source}/{number}": w.pull, "/api/v1/pulls": w.apiPulls,
 		"/live":         w.live,
 		"/api/v1/pools": w.apiPools, "/api/v1/targets": w.apiTargets, "/api/v1/events": w.apiEvents, "/api/v1/history": w.apiHistory,
 		"/healthz": w.healthz, "/readyz": w.readyz,
@@ -182,7 +184,7 @@ func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 // nothing answers for every address that has no page.
 func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
-		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/events and /api/v1/history")
+		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/events and /api/v1/history")
 		return
 	}
 	w.missing(rw, r, "There is no such page.", "The address leads nowhere.", linked{"The fleet", "/"})

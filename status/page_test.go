@@ -1,0 +1,374 @@
+package status
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// hostile is a board on which every text that comes from Git, AWS, a forge or the
+// configuration is the same.
+func hostile(t *testing.T, evil string) *Board {
+	b := testBoard()
+	two := int32(50)
+	p := pool(evil, evil, rolling(1, 1))
+	p.Namespace, p.Cluster, p.Phase, p.LaunchTemplateID, p.LaunchTemplateVersion = evil, evil, plan.Phase(evil), evil, evil
+	p.FailureReason, p.FailureMessage, p.ReadyFrom, p.Kind = evil, evil, evil, intent.PoolKind(evil)
+	p.Conditions = []plan.Condition{{Type: evil, Status: evil, Severity: evil, Reason: evil, Message: evil}}
+	p.ProviderIDList, p.NodeRefs = []string{evil, "aws:///" + evil + "/" + evil}, []plan.NodeRef{{Name: evil}}
+	p.Instances = []plan.InstanceCount{{TemplateVersion: evil, Zone: evil, Type: evil, State: evil, Health: evil, Count: 2}}
+	p.TemplateVersions = []plan.VersionNote{{Number: 3, Revision: evil, Subject: evil}}
+	p.Nodegroup = &plan.NodegroupStatus{Name: evil, Status: evil, Version: evil, ReleaseVersion: evil, Replaces: []string{evil},
+		Health: []plan.NodegroupIssueNote{{Code: evil, Message: evil, ResourceIDs: []string{evil}, Hint: evil}}}
+	p.Rollout.Status, p.Rollout.Message, p.Rollout.MinHealthy = evil, evil, &two
+	p.LastRollout = p.Rollout
+	key := evil + "/" + evil
+	step := plan.Step{
+		Verb: plan.Verb(evil), Resource: plan.Resource(evil), Pool: key, Name: evil, Reason: evil, Held: plan.Hold(evil), HeldReason: evil, Disruptive: true,
+		LaunchConfig: key, Pools: []string{key}, Drift: &plan.Drift{Cause: evil}, Do: plan.StartRefresh{},
+		Changes: []plan.Change{{Field: evil, From: evil, To: map[string]any{evil: evil}, Origin: &diag.Position{File: evil, Line: 3}}},
+	}
+	r := with(report(evil, p), plan.Failed, step)
+	r.Subject, r.Revision, r.Err, r.Account, r.Region, r.Ref = evil, evil, errors.New(evil), evil, evil, evil
+	r.Diagnostics = diag.List{{Summary: evil, Detail: evil, Code: evil, Object: "AWSMachinePool " + key, Position: diag.Position{File: evil}, Related: []diag.Related{{Position: diag.Position{File: evil}, Message: evil}}}}
+	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: evil, Namespace: evil, Cluster: evil, Target: evil, LaunchTemplateID: evil, Pools: []string{key},
+		Conditions: []plan.Condition{{Type: "Ready", Severity: "Error", Message: evil}}}}
+	b.Configure([]Source{{Name: evil, URL: "https://github.com/" + evil, Ref: evil, Subject: evil, Revision: evil, Error: evil, WebURL: evil, Forge: evil}},
+		[]Target{{Name: evil, Source: evil, Path: evil, Account: evil, Region: evil}})
+	b.Report(t.Context(), r)
+	b.Source(Source{Name: evil, URL: evil, Error: evil, Revision: evil, Subject: evil})
+	b.Event(Event{Kind: evil, Level: Level(evil), Target: evil, Pool: key, Source: evil, Revision: evil, Reason: evil, Text: evil,
+		Changes: []EventChange{{Field: evil, From: evil, To: evil, At: evil + ":3"}}, Facts: map[string]string{evil: evil}})
+	b.Event(Event{Kind: "version-created", Target: evil, Pool: key, Revision: evil, Reason: evil, Facts: map[string]string{"version": "3"}, Changes: []EventChange{{Field: evil, From: evil}}})
+	b.Pull(Pull{Source: evil, Number: 7, Title: evil, Author: evil, WebURL: "javascript:" + evil, HeadSHA: evil, BaseRef: evil, BaseSHA: evil, MergeSHA: evil,
+		State: PullPlanned, Reason: evil, Reports: []*plan.Report{r}, Gone: []string{evil}, Digest: evil, Approved: evil, AsReviewed: true, Stale: evil, Differs: []string{evil}})
+	b.ShowConfiguration("a: " + evil + "\n- " + evil + "\n")
+	return b
+}
+
+func hostilePages(evil string) []string {
+	e := url.PathEscape(evil)
+	q := url.QueryEscape(evil)
+	return []string{
+		"/", "/?q=" + q, "/?state=" + q + "&only=" + q + "&sort=" + q, "/pools", "/pools?target=" + q + "&phase=" + q + "&kind=" + q,
+		"/targets/" + e, "/targets/" + e + "/plan", "/targets/" + e + "/pools/" + e + "/" + e, "/targets/" + e + "/pools/" + e + "/none", "/targets/none" + e,
+		"/pulls", "/pulls/" + e + "/7", "/pulls/" + e + "/x" + e, "/activity", "/activity?about=" + q + "&kind=" + q + "&since=" + q + "&pool=" + q, "/activity?show=passes",
+		"/configuration", "/nowhere/" + e,
+	}
+}
+
+func TestNothingBreaksOutOfAPage(t *testing.T) {
+	for _, evil := range []string{
+		`<script>alert(1)</script>"'><img src=x onerror=alert(2)>`, `javascript:alert(1)`, `"><svg onload=alert(1)>`, `</title></main><base href=//evil.example>`,
+		"{{.}}`${1}`</style>", "' onmouseover='alert(1)", "a\x00b\u202ec\xff", "..%2f..%2f", "&lt;b&gt;",
+	} {
+		b := hostile(t, evil)
+		h := b.Handler(HandlerOptions{})
+		for _, path := range hostilePages(evil) {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			u, err := url.Parse(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.URL = u
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			if rec.Code != http.StatusOK && rec.Code != http.StatusNotFound && rec.Code != http.StatusMovedPermanently && rec.Code != http.StatusTemporaryRedirect {
+				t.Errorf("%q at %s gives %d: %s", evil, path, rec.Code, rec.Body)
+			}
+			for _, tag := range foreignMarkup(rec.Body.Bytes()) {
+				t.Errorf("%q at %s lets markup through: %s", evil, path, tag)
+			}
+		}
+	}
+}
+
+// foreignMarkup are the elements of a page that its templates do not write, and
+// links that lead elsewhere than a page or to a forge.
+func foreignMarkup(page []byte) (out []string) {
+	elements := strings.Fields(`html head meta title link script noscript body a header div img span nav main section article h1 h2 h3 h4 p dl dt dd ul ol li code
+		form input label select option button table thead tbody tr th td b svg rect path time progress details summary del ins pre footer`)
+	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
+		if z.Next() == html.ErrorToken {
+			return out
+		}
+		token := z.Token()
+		if token.Type != html.StartTagToken && token.Type != html.SelfClosingTagToken {
+			continue
+		}
+		ok := slices.Contains(elements, token.Data)
+		for _, a := range token.Attr {
+			own := strings.HasPrefix(a.Val, "/assets/")
+			link := strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "//") || strings.HasPrefix(a.Val, "https://") || strings.HasPrefix(a.Val, "http://") || strings.HasPrefix(a.Val, "#")
+			ok = ok && !strings.HasPrefix(a.Key, "on") && a.Key != "style" && (a.Key != "src" || own) && (a.Key != "href" && a.Key != "action" || link)
+		}
+		if !ok {
+			out = append(out, token.String())
+		}
+	}
+}
+
+// Whatever comes from outside, every page can be rendered and lets no markup through.
+func TestNoTextBreaksAPage(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		evil := rapid.String().Draw(rt, "text")
+		h := hostile(t, evil).Handler(HandlerOptions{})
+		for _, path := range hostilePages(evil) {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			u, err := url.Parse(path)
+			if err != nil {
+				continue
+			}
+			r.URL = u
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			if rec.Code >= 500 || foreignMarkup(rec.Body.Bytes()) != nil {
+				rt.Fatalf("%s gives %d and %v", path, rec.Code, foreignMarkup(rec.Body.Bytes()))
+			}
+		}
+	})
+}
+
+func TestPagesSay(t *testing.T) {
+	b := fleet()
+	b.Source(Source{Name: "fleet", URL: "https://git.example.com/platform/fleet.git", Ref: "branch main", Forge: "gitea"})
+	for path, want := range map[string][]string{
+		"/pools?sort=missing":  {"9 pools", "web prod-us · default · AWSMachinePool ScalingUp", "workers prod-eu"},
+		"/pools?only=problem":  {"1 pool found", "prometheus-long-term"},
+		"/pools?only=held":     {"1 pool found", "web dev · default"},
+		"/?only=moving&q=prod": {"1 target and 1 pool found"},
+		"/targets/prod-us/pools/default/web": {
+			"7 of 8 ready, at least 1, at most 12", "Instances by template version v4 of the group 8 in service 8", "eu-central-1a 3 in service 3",
+			"v4 of the group", "refresh-progress", "37 %, 5 instances left",
+		},
+		"/targets/dev/plan":     {"Plan of dev", "1 held", "update auto-scaling-group dev-web held: suspended", "maxSize 7 5 overlays/dev/web.yaml:14:12"},
+		"/targets/prod-eu/plan": {"Nothing to do: AWS is what Git says."},
+		"/targets/staging/plan": {"could make no plan", "unknown field"},
+		"/targets/edge-1":       {"No pass has been over this target yet."},
+		"/targets/edge-1/plan":  {"No pass has been over this target yet."},
+		"/targets/edge-1/pools/default/web": {
+			"There is no pool default/web in edge-1.", "its pools are not known",
+		},
+		"/activity":             {"refresh-started", "default/web", "Details"},
+		"/activity?level=error": {"target-failed", "platform-observability"},
+		"/activity?show=passes": {"nothing to change"},
+		"/activity?kind=nosuch": {"Nothing happened that is wanted here."},
+		"/configuration":        {"weir was not told to show it."},
+		"/pulls":                {"None is known."},
+		"/nowhere":              {"There is no such page."},
+		"/pulls/fleet/9":        {"There is no pull request 9 of fleet here."},
+	} {
+		text := words(get(t, b, path).Body.String())
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s lacks %q:\n%s", path, w, text)
+			}
+		}
+	}
+	for path, link := range map[string]string{
+		"/targets/staging":  "https://git.example.com/platform/fleet/src/commit/" + shaNew + "/overlays/staging/pool.yaml#L12",
+		"/targets/prod-us":  "https://git.example.com/platform/fleet/commit/" + shaNew,
+		"/targets/dev/plan": "https://git.example.com/platform/fleet/src/commit/" + shaNew + "/overlays/dev/web.yaml#L14",
+	} {
+		if page := get(t, b, path).Body.String(); !strings.Contains(page, `href="`+link+`"`) {
+			t.Errorf("%s has no link to %s", path, link)
+		}
+	}
+}
+
+func TestVersionsOfATemplateTellWhy(t *testing.T) {
+	b := testBoard()
+	b.Configure([]Source{{Name: "fleet", URL: "https://github.com/acme/fleet"}}, []Target{{Name: "prod", Source: "fleet"}})
+	p := pool("prod", "web")
+	p.TemplateVersions = []plan.VersionNote{{Number: 5, Revision: "4be91a7", Subject: "bigger"}, {Number: 4, Revision: "9c1f0d2", Subject: "the first", Default: true}}
+	b.Report(t.Context(), report("prod", p))
+	b.Event(Event{Kind: "version-created", Target: "prod", Pool: "default/web", Revision: shaNew, Reason: "instanceType changed", Facts: map[string]string{"version": "5"},
+		Changes: []EventChange{{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", At: "base/pool.yaml:9:3"}}})
+	b.Event(Event{Kind: "version-created", Target: "other", Pool: "default/web", Reason: "of another target", Facts: map[string]string{"version": "4"}})
+	page := get(t, b, "/targets/prod/pools/default/web").Body.String()
+	text := words(page)
+	for _, want := range []string{
+		"v5 4be91a7 bigger made now instanceType changed 1 field changed Field From To Set at awsLaunchTemplate.instanceType m6i.large c7g.large base/pool.yaml:9:3",
+		"v4 of the group default 9c1f0d2 the first 3 instances",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "of another target") {
+		t.Error("the page tells of another target's pool")
+	}
+	if link := "https://github.com/acme/fleet/blob/" + shaNew + "/base/pool.yaml#L9"; !strings.Contains(page, link) {
+		t.Errorf("the page has no link to %s", link)
+	}
+}
+
+func TestPullPages(t *testing.T) {
+	b := fleet()
+	for i, p := range []Pull{planned(), pulls()["conflict"], pulls()["differs"]} {
+		p.Number = int64(12 + i)
+		b.Pull(p)
+	}
+	text := words(get(t, b, "/pulls/fleet/12").Body.String())
+	for _, want := range []string{
+		"#12 web: c7g instances planned", "Merging this changes 3 of", "held until the plan is approved", "Targets that go edge-2", "rolls 6 instances, one at a time", "prod-eu",
+		"awsLaunchTemplate.instanceType m6i.large c7g.large overlays/prod-eu/web.yaml:9:7",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	list := words(get(t, b, "/pulls").Body.String())
+	if !strings.Contains(list, "#13") || strings.Index(list, "#12") > strings.Index(list, "Merged and closed") {
+		t.Errorf("the list is %s", list)
+	}
+	var got struct {
+		Pulls []struct {
+			Number int64
+			State  string
+			Plans  []struct{ Schema, Target string }
+		}
+	}
+	if err := json.Unmarshal(get(t, b, "/api/v1/pulls").Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Pulls) != 3 || got.Pulls[1].Number != 12 || got.Pulls[1].State != "planned" || len(got.Pulls[1].Plans) != 3 || got.Pulls[1].Plans[0].Schema != "weir.dev/plan/v1" {
+		t.Errorf("the API says %+v", got)
+	}
+	b.Configure(nil, nil)
+	if left := b.Pulls(); len(left) != 0 {
+		t.Errorf("%d pull requests of a source that is gone are kept", len(left))
+	}
+}
+
+func TestEndedPullsAreBounded(t *testing.T) {
+	now := noon
+	b := NewBoard(BoardOptions{Now: func() time.Time { return now }})
+	b.Pull(Pull{Source: "s", Number: 1_000_000, State: PullPlanned})
+	for i := range int64(keptPulls + 20) {
+		now = now.Add(time.Second)
+		b.Pull(Pull{Source: "s", Number: i + 1, State: PullMerged})
+	}
+	list := b.Pulls()
+	if len(list) != keptPulls+1 || list[0].Number != 1_000_000 || list[1].Number != keptPulls+20 || list[len(list)-1].Number != 21 {
+		t.Errorf("%d are kept, from %d to %d", len(list), list[1].Number, list[len(list)-1].Number)
+	}
+}
+
+func TestNoSecretIsOnAPage(t *testing.T) {
+	const secret = "hunter2-hunter2"
+	b := NewBoard(BoardOptions{Now: func() time.Time { return noon }, Redact: func(s string) string { return strings.ReplaceAll(s, secret, "(redacted)") }})
+	h := hostile(t, secret)
+	r := h.targets[secret].Last
+	// Names stand in Git in the open, and are none of what is redacted.
+	plain := *r
+	plain.Target = "prod"
+	plain.Pools[0].Name, plain.Pools[0].Namespace, plain.Pools[0].Target, plain.Pools[0].Cluster, plain.Pools[0].Kind = "web", "default", "prod", "", ""
+	plain.Pools[0].Phase, plain.Pools[0].FailureReason, plain.Pools[0].ReadyFrom, plain.Pools[0].LaunchTemplateID, plain.Pools[0].LaunchTemplateVersion = "", "", "", "", ""
+	plain.Pools[0].ProviderIDList, plain.Pools[0].NodeRefs, plain.Pools[0].Instances, plain.Pools[0].Nodegroup = nil, nil, nil, nil
+	plain.Pools[0].Conditions = []plan.Condition{{Message: secret}}
+	plain.Pools[0].TemplateVersions = []plan.VersionNote{{Number: 1, Subject: secret}}
+	plain.Pools[0].Rollout = &plan.RolloutStatus{Message: secret}
+	plain.Pools[0].LastRollout = nil
+	plain.Account, plain.Region, plain.Ref, plain.Revision, plain.LaunchConfigs = "", "", "", shaNew, nil
+	plain.Diagnostics = diag.List{{Summary: secret, Detail: secret, Related: []diag.Related{{Message: secret}}}}
+	plain.Plan = &plan.Plan{Target: "prod", Steps: []plan.Step{{Verb: plan.Update, Pool: "default/web", Reason: secret, HeldReason: secret, Drift: &plan.Drift{Cause: secret}, Changes: []plan.Change{{Field: "f", From: secret, To: []any{secret}}}}}}
+	plain.Outcomes = []plan.Outcome{{Step: plain.Plan.Steps[0], Status: plan.Failed, Err: &plan.Error{Message: secret}}}
+	plain.Subject, plain.Err = secret, errors.New(secret)
+	b.Configure([]Source{{Name: "fleet"}}, nil)
+	b.Report(t.Context(), &plain)
+	b.Source(Source{Name: "fleet", Error: secret, Subject: secret, Revision: shaNew})
+	b.Pull(Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, State: PullPlanned, Reports: []*plan.Report{&plain}})
+	b.ShowConfiguration("vars: " + secret)
+	for _, path := range []string{"/", "/pools", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web", "/pulls", "/pulls/fleet/1", "/activity", "/activity?show=passes",
+		"/configuration", "/api/v1/pools", "/api/v1/targets", "/api/v1/pulls", "/api/v1/events", "/api/v1/history"} {
+		rec := get(t, b, path)
+		if rec.Code != http.StatusOK || strings.Contains(rec.Body.String(), secret) {
+			t.Errorf("%s gives %d and shows the secret: %t", path, rec.Code, strings.Contains(rec.Body.String(), secret))
+		}
+		if path != "/activity?show=passes" && path != "/api/v1/history" && path != "/pools" && !strings.Contains(rec.Body.String(), "(redacted)") {
+			t.Errorf("%s proves nothing: there is nothing redacted on it", path)
+		}
+	}
+}
+
+func TestActivityIsPaged(t *testing.T) {
+	b := testBoard()
+	for i := range 2*activityPage + 30 {
+		b.Event(Event{Kind: "weir-started", Text: fmt.Sprintf("event-%03d.", i), Time: noon.Add(time.Duration(i) * time.Millisecond)})
+	}
+	b.now = func() time.Time { return noon.Add(time.Hour) }
+	path, seen := "/activity", map[string]bool{}
+	for range 3 {
+		page := get(t, b, path).Body.String()
+		for _, m := range regexp.MustCompile(`event-\d+\.`).FindAllString(page, -1) {
+			if seen[m] {
+				t.Errorf("%s shows %s again", path, m)
+			}
+			seen[m] = true
+		}
+		b.Event(Event{Kind: "weir-started", Text: "later", Time: noon.Add(2 * time.Hour)}) // moves nothing
+		next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(page)
+		if next == nil {
+			path = ""
+			break
+		}
+		path = html.UnescapeString(next[1])
+	}
+	if len(seen) != 2*activityPage+30 || path != "" {
+		t.Errorf("%d events were seen, and there is more at %q", len(seen), path)
+	}
+}
+
+func TestAnswersAreCompressedAndKnownAgain(t *testing.T) {
+	h := fleet().Handler(HandlerOptions{})
+	ask := func(path string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		return rec
+	}
+	for _, path := range []string{"/", "/api/v1/targets"} {
+		plain, zipped := ask(path), ask(path, "Accept-Encoding", "br, gzip")
+		z, err := gzip.NewReader(zipped.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(z)
+		if err != nil || string(body) != plain.Body.String() || zipped.Header().Get("Content-Encoding") != "gzip" || plain.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s: compressed is not what is plain (%v)", path, err)
+		}
+		if refused := ask(path, "Accept-Encoding", "gzip;q=0"); refused.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s is compressed for a reader that refuses it", path)
+		}
+	}
+	first := ask("/api/v1/targets")
+	tag := first.Header().Get("ETag")
+	if again := ask("/api/v1/targets", "If-None-Match", tag); tag == "" || again.Code != http.StatusNotModified || again.Body.Len() != 0 {
+		t.Errorf("asked again with %s: %d, %d bytes", tag, again.Code, again.Body.Len())
+	}
+	if again := ask("/api/v1/pools", "If-None-Match", tag); again.Code != http.StatusOK {
+		t.Errorf("another list has the same tag: %d", again.Code)
+	}
+}
