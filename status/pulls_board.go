@@ -88,31 +88,6 @@ func asInt(v bool) int {
 	return 0
 }
 
-// pull copies a pull request with every free text redacted. The digests are of the
-// plans as they are.
-func (f Redact) pull(p Pull) Pull {
-	if p.Digests == nil {
-		p.Digests = map[string]string{}
-		for _, r := range p.Reports {
-			if r.Plan != nil {
-				p.Digests[r.Target] = r.Plan.Digest()
-			}
-		}
-	} else {
-		p.Digests = maps.Clone(p.Digests)
-	}
-	p.Title, p.Author, p.Reason, p.Approved, p.Stale = f.text(p.Title), f.text(p.Author), f.text(p.Reason), f.text(p.Approved), f.text(p.Stale)
-	reports := make([]*plan.Report, len(p.Reports))
-	for i, r := range p.Reports {
-		reports[i] = f.report(r)
-	}
-	p.Reports, p.Gone, p.Differs = reports, slices.Clone(p.Gone), slices.Clone(p.Differs)
-	for i := range p.Differs {
-		p.Differs[i] = f.text(p.Differs[i])
-	}
-	return p
-}
-
 type apiPulls struct {
 	Pulls []apiPull `json:"pulls"`
 }

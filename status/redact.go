@@ -61,8 +61,7 @@ func (f Redact) report(r *plan.Report) *plan.Report {
 }
 
 // pull copies p as deep as this package reads it, with every free text redacted.
-// Digests are of the plans as they are. Of a rollout's request stays what tells how
-// instances are replaced.
+// Digests are of the plans as they are.
 func (f Redact) pull(p Pull) Pull {
 	out := p
 	out.Title, out.Author, out.Reason, out.Stale, out.Approved = f.text(p.Title), f.text(p.Author), f.text(p.Reason), f.text(p.Stale), f.text(p.Approved)
@@ -82,12 +81,6 @@ func (f Redact) pull(p Pull) Pull {
 	out.Reports = make([]*plan.Report, len(p.Reports))
 	for i, r := range p.Reports {
 		out.Reports[i] = f.report(r)
-		if r.Plan == nil {
-			continue
-		}
-		for k, s := range r.Plan.Steps {
-			out.Reports[i].Plan.Steps[k].Do = rollingOnly(s.Do)
-		}
 	}
 	return out
 }
@@ -105,11 +98,7 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 }
 
 func (f Redact) step(s plan.Step) plan.Step {
-	if start, ok := s.Do.(plan.StartRefresh); ok {
-		s.Do = plan.StartRefresh{MixedInstancesPolicy: start.MixedInstancesPolicy, Preferences: start.Preferences}
-	} else {
-		s.Do = nil
-	}
+	s.Do = rollingOnly(s.Do)
 	s.Reason, s.HeldReason = f.text(s.Reason), f.text(s.HeldReason)
 	if s.Drift != nil {
 		d := *s.Drift
