@@ -10,6 +10,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
@@ -30,10 +31,13 @@ type surroundings struct {
 	secrets *redact.Registry
 	// open is standard output for what was asked to be shown with its secrets.
 	open io.Writer
+	// color is auto, always or never. run makes it.
+	color *string
 }
 
 // guarded keeps secrets out of everything that is written.
 func (s surroundings) guarded() surroundings {
+	s.color = new("auto")
 	s.secrets, s.open = &redact.Registry{}, s.stdout
 	s.stdout, s.stderr = s.secrets.Writer(s.stdout), s.secrets.Writer(s.stderr)
 	return s
@@ -93,6 +97,8 @@ func newRoot(s surroundings) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return hinted(err, "see "+c.CommandPath()+" --help")
 	})
+	root.PersistentFlags().Var(choice{s.color, []string{"auto", "always", "never"}}, "color", "colours of the output; auto heeds NO_COLOR and TERM")
+	complete(root, "color", func(string) []string { return []string{"auto", "always", "never"} })
 	root.AddCommand(
 		runCommand(s), demoCommand(s), planCommand(s), applyCommand(s), adoptCommand(s), renderCommand(s), validateCommand(s), explainCommand(s),
 		statusCommand(s), reconcileCommand(s), suspendCommand(s), resumeCommand(s), approveCommand(s), historyCommand(s), policyCommand(s), emulatorCommand(s), schemaCommand(s), versionCommand(s), completionCommand(s),
@@ -126,18 +132,44 @@ func withHint(c *cobra.Command) cobra.PositionalArgs {
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
+	f := file(w)
+	return f != nil && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
+}
+
+// file is the file that w writes to, nil if it is none.
+func file(w io.Writer) *os.File {
 	if below, ok := w.(interface{ Unwrap() io.Writer }); ok {
 		w = below.Unwrap()
 	}
-	f, ok := w.(*os.File)
-	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
+	f, _ := w.(*os.File)
+	return f
 }
 
 // printer writes text to w, coloured only on a terminal that has not said no.
 func (s surroundings) printer(w io.Writer) show.Printer {
-	color := isTerminal(w) && s.getenv("NO_COLOR") == "" && s.getenv("TERM") != "dumb"
-	return show.Printer{W: w, Color: color}
+	p := show.Printer{W: w, Color: s.colored(w)}
+	if f := file(w); f != nil && isTerminal(w) {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			p.Width = width
+		}
+	}
+	return p
 }
+
+// colored reports whether text on w has colours: as --color says, else where w is
+// a terminal that has not said no.
+func (s surroundings) colored(w io.Writer) bool {
+	switch *s.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return isTerminal(w) && s.getenv("NO_COLOR") == "" && s.getenv("TERM") != "dumb"
+}
+
+// redraws reports whether lines on w may be written over.
+func (s surroundings) redraws(w io.Writer) bool { return isTerminal(w) && s.getenv("TERM") != "dumb" }
 
 // env is what the surroundings contribute to a configuration.
 func (s surroundings) env() config.Env {

@@ -15,13 +15,14 @@ disk: a kustomization directory, a directory of YAML files, or one file. The
 instance is then "weir" and the target the directory's name; resources of another
 target are refused, and what PATH no longer wants is left alone without --prune.
 
-Each changed field is shown with the file and line that set it.
+Each changed field is shown with the file and line that set it. On a terminal
+long values are cut to its width; what is written elsewhere is whole.
 `
 
 func planCommand(s surroundings) *cobra.Command {
 	var flags passFlags
 	var output string
-	var detailed bool
+	var detailed, full bool
 	c := &cobra.Command{
 		Use:   "plan (--config FILE [TARGET…] | PATH --region REGION) [flags]",
 		Short: "show what apply would do",
@@ -34,6 +35,7 @@ func planCommand(s surroundings) *cobra.Command {
 	flags.add(c, s)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 if the plan has changes")
+	c.Flags().BoolVar(&full, "full", false, "cut no value to the terminal's width")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		w, err := flags.open(c, s, args, s.quiet())
 		if err != nil {
@@ -51,6 +53,7 @@ func planCommand(s surroundings) *cobra.Command {
 			err = show.PlansMarkdown(s.stdout, reports)
 		default:
 			p := s.printer(s.stdout)
+			p.Full = full
 			for _, r := range reports {
 				p.Plan(r)
 			}

@@ -3,8 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,42 +23,126 @@ const statusHelp = `Show how every pool stands.
 
 Without arguments a running daemon is asked, at --address. With --config the daemon
 that it configures is asked, and where none answers, AWS is read directly, as it is
-for a PATH or with --endpoint-url; nothing is changed. TARGETs limit what is shown.`
+for a PATH or with --endpoint-url; nothing is changed. TARGETs limit what is shown,
+as --phase and --problems do: the latter shows what has failed, is held, has drifted
+or has not converged.
+
+READY counts instances in service and those that are wanted, BOUNDS are the least
+and the most, SEEN is when the daemon last looked. On a terminal the table fits its
+width; what is left out is in -o json.
+
+With --watch the table is drawn again every --interval until Ctrl-C; where the output
+is no terminal, a line is added for each pool that has changed.
+`
+
+// statusFlags say what of the pools is shown, and how often.
+type statusFlags struct {
+	output, address string
+	phases          []string
+	problems, watch bool
+	interval        time.Duration
+}
 
 func statusCommand(s surroundings) *cobra.Command {
 	var flags passFlags
-	var output, address string
+	var f statusFlags
 	c := &cobra.Command{
 		Use:   "status [--address URL | --config FILE] [TARGET…] | PATH --region REGION [flags]",
 		Short: "show how every pool stands",
-		Long:  statusHelp,
+		Long:  statusHelp + exitHelp("status"),
 		Example: `  weir status
+  weir status --problems --watch
   weir status --address http://weir.internal:8344 prod -o json
   weir status overlays/prod --region eu-west-1`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.addReading(c, s)
-	c.Flags().StringVar(&address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
-	outputFlag(c, &output, outputText, outputJSON, outputYAML)
+	c.Flags().StringVar(&f.address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
+	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this phase, such as Failed; may be repeated")
+	c.Flags().BoolVar(&f.problems, "problems", false, "only pools that somebody should look at")
+	c.Flags().BoolVar(&f.watch, "watch", false, "show it again and again, until Ctrl-C")
+	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "how often, with --watch")
+	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
+	complete(c, "phase", func(string) []string { return phaseNames() })
 	c.RunE = func(c *cobra.Command, args []string) error {
-		found, err := readStanding(c, s, &flags, address, args)
+		if err := f.check(c); err != nil {
+			return err
+		}
+		if f.watch {
+			return watchStatus(c, s, &flags, f, args)
+		}
+		found, err := readStanding(c, s, &flags, f.address, args)
 		if err != nil {
 			return err
 		}
+		f.narrow(&found)
 		code := exitOK
-		for _, f := range found.unplanned {
+		if len(found.unplanned) > 0 {
 			code = exitError
-			fmt.Fprintf(s.stderr, "target %s:\n", show.Clean(f.target))
-			s.printer(s.stderr).Diagnostics(f.diagnostics)
 		}
-		if output != outputText {
-			return errors.Join(s.value(output, show.Standing(found.Pools, found.LaunchConfigs)), withCode(code))
+		found.complain(s, s.stderr)
+		if f.output != outputText {
+			return errors.Join(s.value(f.output, show.Standing(found.Pools, found.LaunchConfigs)), withCode(code))
 		}
-		s.printer(s.stdout).Pools(found.Pools)
-		s.printer(s.stdout).LaunchConfigs(found.LaunchConfigs)
+		found.print(s.printer(s.stdout))
 		return withCode(code)
 	}
 	return c
+}
+
+func phaseNames() (out []string) {
+	for _, p := range []plan.Phase{
+		plan.PhasePending, plan.PhaseProvisioning, plan.PhaseProvisioned, plan.PhaseRunning, plan.PhaseScaling, plan.PhaseScalingUp,
+		plan.PhaseScalingDown, plan.PhaseDeleting, plan.PhaseFailed, plan.PhaseUnknown,
+	} {
+		out = append(out, string(p))
+	}
+	return out
+}
+
+// check refuses flags that do not fit together.
+func (f *statusFlags) check(c *cobra.Command) error {
+	for i, p := range f.phases {
+		at := slices.IndexFunc(phaseNames(), func(name string) bool { return strings.EqualFold(name, p) })
+		if at < 0 {
+			return usage("the phases are "+strings.Join(phaseNames(), ", "), "there is no phase %q", p)
+		}
+		f.phases[i] = phaseNames()[at]
+	}
+	switch {
+	case f.watch && f.output != outputText:
+		return usage("leave one of them out", "--watch shows text, and -o %s is for programs", f.output)
+	case c.Flags().Changed("interval") && !f.watch:
+		return usage("add --watch", "--interval goes with --watch")
+	case f.interval < time.Second:
+		return usage("write it like --interval 5s; it is at least 1s", "--interval cannot be %s", f.interval)
+	}
+	return nil
+}
+
+// narrow leaves out the pools that were not asked for.
+func (f *statusFlags) narrow(found *standing) {
+	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool {
+		return len(f.phases) > 0 && !slices.Contains(f.phases, string(p.Phase)) || f.problems && !found.marks.Problem(p)
+	})
+	if f.problems {
+		found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return l.Ready })
+	}
+}
+
+// complain says of which targets nothing could be planned, and why.
+func (found standing) complain(s surroundings, w io.Writer) {
+	for _, f := range found.unplanned {
+		fmt.Fprintf(w, "target %s:\n", show.Clean(f.target))
+		p := s.printer(s.stderr)
+		p.W = w
+		p.Diagnostics(f.diagnostics)
+	}
+}
+
+func (found standing) print(p show.Printer) {
+	p.Pools(found.Pools, found.marks)
+	p.LaunchConfigs(found.LaunchConfigs)
 }
 
 // standing is how pools stand. Pools and LaunchConfigs are what a daemon answers
@@ -63,6 +151,7 @@ type standing struct {
 	Pools         []plan.PoolStatus         `json:"pools"`
 	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
 	unplanned     []unplanned
+	marks         show.Marks
 }
 
 type unplanned struct {
@@ -115,6 +204,9 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, address st
 	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
 		found.Pools = append(found.Pools, r.Pools...)
 		found.LaunchConfigs = append(found.LaunchConfigs, r.LaunchConfigs...)
+		if r.Plan != nil {
+			found.marks.Add(r.Target, r.Plan.Steps)
+		}
 		if r.Err != nil || r.Plan == nil {
 			found.unplanned = append(found.unplanned, unplanned{r.Target, show.PlanOf(r).Diagnostics})
 		}

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-
 )
 
 // build says what this binary was made from.
@@ -43,9 +42,9 @@ func buildOf() build {
 func versionCommand(s surroundings) *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use:     "version [-o text|json]",
+		Use:     "version [flags]",
 		Short:   "print what this binary was made from",
-		Long:    "Print the version, the commit and the Go version that this binary was made from.",
+		Long:    "Print the version, the commit and the Go version that this binary was made from.\n" + exitHelp("version"),
 		Example: "  weir version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -29,7 +30,9 @@ type targetAnswer struct {
 	LastPass    time.Time `json:"lastPass"`
 	Error       string    `json:"error"`
 	Diagnostics diag.List `json:"diagnostics"`
-	Plan        *struct{} `json:"plan"`
+	Plan        *struct {
+		Steps []plan.Step `json:"steps"`
+	} `json:"plan"`
 }
 
 // askDaemon asks a daemon how the named targets stand, or all.
@@ -55,7 +58,12 @@ func askDaemon(ctx context.Context, address string, names []string) (standing, e
 	left := func(target string) bool { return len(names) > 0 && !slices.Contains(names, target) }
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool { return left(p.Target) })
 	found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return left(l.Target) })
+	found.marks = show.Marks{Seen: map[string]time.Time{}, Now: time.Now()}
 	for _, t := range all.Targets {
+		found.marks.Seen[t.Name] = t.LastPass
+		if t.Plan != nil {
+			found.marks.Add(t.Name, t.Plan.Steps)
+		}
 		if left(t.Name) || t.Error == "" && (t.Plan != nil || t.LastPass.IsZero()) {
 			continue
 		}

@@ -181,4 +181,3 @@ func accountOf(arn string) string {
 	}
 	return parts[4]
 }
-

@@ -31,7 +31,7 @@ type progress struct {
 }
 
 func newProgress(s surroundings) *progress {
-	return &progress{w: s.stderr, bar: isTerminal(s.stderr), start: time.Now(), phase: map[string]string{}}
+	return &progress{w: s.stderr, bar: s.redraws(s.stderr), start: time.Now(), phase: map[string]string{}}
 }
 
 // line prints a line above the bar.

@@ -83,19 +83,24 @@ func Place(pos diag.Position) string {
 }
 
 // Transition is a change in words: from → to, or the value alone where something
-// is made.
-func Transition(verb plan.Verb, c plan.Change) string {
+// is made. Long values are shortened.
+func Transition(verb plan.Verb, c plan.Change) string { return transition(verb, c, Value) }
+
+// Whole is Transition with nothing shortened.
+func Whole(verb plan.Verb, c plan.Change) string { return transition(verb, c, whole) }
+
+func transition(verb plan.Verb, c plan.Change, value func(any) string) string {
 	switch {
 	case c.From == nil && verb == plan.Create:
-		return Value(c.To)
+		return value(c.To)
 	case c.From == nil:
-		return "(none) → " + Value(c.To)
+		return "(none) → " + value(c.To)
 	case c.To == nil && verb == plan.Delete:
-		return Value(c.From)
+		return value(c.From)
 	case c.To == nil:
-		return Value(c.From) + " → (none)"
+		return value(c.From) + " → (none)"
 	default:
-		return Value(c.From) + " → " + Value(c.To)
+		return value(c.From) + " → " + value(c.To)
 	}
 }
 
@@ -103,6 +108,15 @@ func Transition(verb plan.Verb, c plan.Change) string {
 // without quotes.
 func Value(v any) string {
 	const longest = 100
+	text := whole(v)
+	if r := []rune(text); len(r) > longest {
+		return string(r[:longest-1]) + "…"
+	}
+	return text
+}
+
+// whole is Value of any length.
+func whole(v any) string {
 	text, isText := v.(string)
 	if !isText || text == "" || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' }) {
 		b, err := json.Marshal(v)
@@ -110,9 +124,6 @@ func Value(v any) string {
 			return strconv.Quote(fmt.Sprint(v))
 		}
 		text = Clean(string(b))
-	}
-	if r := []rune(text); len(r) > longest {
-		return string(r[:longest-1]) + "…"
 	}
 	return text
 }

@@ -3,11 +3,9 @@ package show
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -111,39 +109,13 @@ func rollout(r plan.RolloutStatus) string {
 	return text
 }
 
-// Pools prints a table of pools.
-func (p Printer) Pools(pools []plan.PoolStatus) {
-	if len(pools) == 0 {
-		p.line("No pools.")
-		return
-	}
-	w := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) }
-	row("TARGET", "POOL", "KIND", "PHASE", "READY", "TEMPLATE", "NOTE")
-	for _, s := range pools {
-		kind := "group"
-		if s.Kind == intent.NodegroupPool {
-			kind = "nodegroup"
-		}
-		version := "-"
-		if s.LaunchTemplateVersion != "" {
-			version = "v" + Clean(s.LaunchTemplateVersion)
-		}
-		row(Clean(s.Target), Clean(s.Namespace+"/"+s.Name), kind, string(s.Phase),
-			fmt.Sprintf("%d/%d", s.ReadyReplicas, s.DesiredReplicas), version, note(s))
-	}
-	_ = w.Flush()
-}
-
 // LaunchConfigs prints a table of what pools share; nothing where they share none.
 func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 	if len(configs) == 0 {
 		return
 	}
 	p.line()
-	w := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) }
-	row("TARGET", "LAUNCH CONFIG", "READY", "NEWEST", "POOLS")
+	var rows [][]tableCell
 	for _, s := range configs {
 		ready, newest := "no", "-"
 		if s.Ready {
@@ -152,9 +124,9 @@ func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 		if s.LatestVersion > 0 {
 			newest = fmt.Sprintf("v%d", s.LatestVersion)
 		}
-		row(Clean(s.Target), Clean(s.Namespace+"/"+s.Name), ready, newest, Clean(strings.Join(s.Pools, ", ")))
+		rows = append(rows, []tableCell{plain(Clean(s.Target)), plain(Clean(s.Namespace + "/" + s.Name)), plain(ready), plain(newest), plain(Clean(strings.Join(s.Pools, ", ")))})
 	}
-	_ = w.Flush()
+	p.table([]column{{"TARGET", 0}, {"LAUNCH CONFIG", 0}, {"READY", 1}, {"NEWEST", 2}, {"POOLS", 0}}, rows)
 }
 
 func note(s plan.PoolStatus) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/weir-gitops/weir/status"
@@ -16,12 +15,11 @@ func (p Printer) Events(events []status.Event) {
 		p.line("No events.")
 		return
 	}
-	w := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
-	row(w, "TIME", "EVENT", "TARGET", "POOL", "COMMIT", "WHAT")
+	var rows [][]tableCell
 	for _, e := range events {
-		row(w, moment(e.Time), Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(shortRevision(e.Revision)), Clean(e.Text))
+		rows = append(rows, cells(moment(e.Time), Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(shortRevision(e.Revision)), Clean(e.Text)))
 	}
-	_ = w.Flush()
+	p.table([]column{{"TIME", 0}, {"EVENT", 0}, {"TARGET", 2}, {"POOL", 1}, {"COMMIT", 3}, {"WHAT", 0}}, rows)
 }
 
 // Passes prints a table of passes, in their order.
@@ -30,19 +28,19 @@ func (p Printer) Passes(passes []status.Run) {
 		p.line("No passes.")
 		return
 	}
-	w := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
-	row(w, "TIME", "TARGET", "STATE", "COMMIT", "STEPS", "TOOK", "WHAT")
+	var rows [][]tableCell
 	for _, r := range passes {
-		row(w, moment(r.Time), cell(r.Target), string(r.Phase), cell(shortRevision(r.Revision)), stepCounts(r.Steps),
-			time.Duration(r.Duration).Round(time.Millisecond).String(), Clean(r.Text))
+		rows = append(rows, cells(moment(r.Time), cell(r.Target), string(r.Phase), cell(shortRevision(r.Revision)), stepCounts(r.Steps),
+			time.Duration(r.Duration).Round(time.Millisecond).String(), Clean(r.Text)))
 	}
-	_ = w.Flush()
+	p.table([]column{{"TIME", 0}, {"TARGET", 0}, {"STATE", 0}, {"COMMIT", 2}, {"STEPS", 0}, {"TOOK", 3}, {"WHAT", 1}}, rows)
 }
 
-// row writes the cells of a table. Its error is that of the writer below, which
-// the caller learns when it closes standard output.
-func row(w *tabwriter.Writer, cells ...string) {
-	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+func cells(texts ...string) (out []tableCell) {
+	for _, t := range texts {
+		out = append(out, plain(t))
+	}
+	return out
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }

@@ -64,26 +64,44 @@ func (p Printer) step(s plan.Step) {
 	p.changes(s)
 }
 
-// changes prints the fields of a step in columns.
+// changes prints the fields of a step in columns. On a terminal values are cut so
+// that their origins stay in sight.
 func (p Printer) changes(s plan.Step) {
 	const widest = 72
 	shown := wording.Distinct(s)
 	rows := make([][2]string, len(shown))
+	room := make([]int, len(shown)) // for the value, in characters
 	var fieldWidth, valueWidth int
 	for i, c := range shown {
-		rows[i] = [2]string{Clean(c.Field) + ":", wording.Transition(s.Verb, c)}
+		rows[i] = [2]string{Clean(c.Field) + ":", wording.Whole(s.Verb, c)}
 		fieldWidth = max(fieldWidth, utf8.RuneCountInString(rows[i][0]))
-		if n := utf8.RuneCountInString(rows[i][1]); n <= widest {
+	}
+	for i, c := range shown {
+		room[i] = widest
+		if p.Width > 0 && !p.Full {
+			room[i] = max(narrowest, p.Width-fieldWidth-len("       ")-placeWidth(c))
+			rows[i][1] = Cut(rows[i][1], room[i])
+		}
+		// What has no origin moves no origin away.
+		if n := utf8.RuneCountInString(rows[i][1]); n <= widest && placeWidth(c) > 0 {
 			valueWidth = max(valueWidth, n)
 		}
 	}
 	for i, c := range shown {
 		text := "      " + pad(rows[i][0], fieldWidth) + " " + rows[i][1]
-		if c.Origin != nil && c.Origin.Known() {
-			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], valueWidth) + "   " + p.paint(dim, "("+Clean(wording.Place(*c.Origin))+")")
+		if placeWidth(c) > 0 {
+			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], min(valueWidth, room[i])) + "   " + p.paint(dim, "("+Clean(wording.Place(*c.Origin))+")")
 		}
 		p.line(text)
 	}
+}
+
+// placeWidth is the room that a change's origin takes behind its value.
+func placeWidth(c plan.Change) int {
+	if c.Origin == nil || !c.Origin.Known() {
+		return 0
+	}
+	return utf8.RuneCountInString(wording.Place(*c.Origin)) + len("   ()")
 }
 
 func pad(s string, width int) string {

@@ -21,6 +21,10 @@ type Printer struct {
 	W io.Writer
 	// Color uses the terminal's colours.
 	Color bool
+	// Width is that of the terminal in characters; 0 elsewhere, where nothing is cut.
+	Width int
+	// Full cuts nothing on a terminal either.
+	Full bool
 }
 
 // The colours that are used, as SGR parameters.
@@ -34,7 +38,7 @@ const (
 )
 
 func (p Printer) paint(color, s string) string {
-	if !p.Color || s == "" {
+	if !p.Color || s == "" || color == "" {
 		return s
 	}
 	return "\x1b[" + color + "m" + s + "\x1b[0m"

@@ -193,8 +193,8 @@ func TestApplied(t *testing.T) {
 func TestPools(t *testing.T) {
 	var b bytes.Buffer
 	p := Printer{W: &b}
-	p.Pools(applied()[0].Last.Pools)
-	p.Pools(nil)
+	p.Pools(applied()[0].Last.Pools, Marks{})
+	p.Pools(nil, Marks{})
 	golden(t, "pools.txt", b.String())
 }
 

@@ -1,0 +1,153 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Mark is what a target's plan says of one of its pools.
+type Mark struct {
+	// Held says in words what holds a step, empty for nothing.
+	Held  string
+	Drift bool
+}
+
+// Marks are the marks of pools by target and by namespace/name, and when each
+// target was last looked at, zero where it is now.
+type Marks struct {
+	Pools map[[2]string]Mark
+	Seen  map[string]time.Time
+	Now   time.Time
+}
+
+// Add adds what a target's plan says.
+func (m *Marks) Add(target string, steps []plan.Step) {
+	if m.Pools == nil {
+		m.Pools = map[[2]string]Mark{}
+	}
+	for _, s := range steps {
+		for _, pool := range append([]string{s.Pool}, s.Pools...) {
+			key := [2]string{target, pool}
+			mark := m.Pools[key]
+			if s.Held != "" && mark.Held == "" {
+				mark.Held = wording.Held(s)
+			}
+			mark.Drift = mark.Drift || s.Drift != nil
+			m.Pools[key] = mark
+		}
+	}
+}
+
+func (m Marks) of(s plan.PoolStatus) Mark {
+	return m.Pools[[2]string{s.Target, s.Namespace + "/" + s.Name}]
+}
+
+// Problem reports whether somebody should look at a pool: it has failed, is held,
+// has drifted, or has not converged.
+func (m Marks) Problem(s plan.PoolStatus) bool {
+	mark := m.of(s)
+	return !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
+}
+
+// Pools prints a table of pools.
+func (p Printer) Pools(pools []plan.PoolStatus, m Marks) {
+	if len(pools) == 0 {
+		p.line("No pools.")
+		return
+	}
+	columns := []column{{"TARGET", 0}, {"POOL", 0}, {"KIND", 3}, {"PHASE", 0}, {"READY", 0}, {"BOUNDS", 2}, {"TEMPLATE", 1}, {"SEEN", 4}, {"NOTE", 0}}
+	var rows [][]tableCell
+	for _, s := range pools {
+		rows = append(rows, m.row(s))
+	}
+	if len(m.Seen) == 0 {
+		at := slices.IndexFunc(columns, func(c column) bool { return c.head == "SEEN" })
+		columns = slices.Delete(columns, at, at+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], at, at+1)
+		}
+	}
+	p.table(columns, rows)
+}
+
+func (m Marks) row(s plan.PoolStatus) []tableCell {
+	kind := "group"
+	if s.Kind == intent.NodegroupPool {
+		kind = "nodegroup"
+	}
+	version, bounds, seen := "-", "-", "-"
+	if s.LaunchTemplateVersion != "" {
+		version = "v" + Clean(s.LaunchTemplateVersion)
+	}
+	if s.MaxReplicas > 0 || s.MinReplicas > 0 {
+		bounds = fmt.Sprintf("%d-%d", s.MinReplicas, s.MaxReplicas)
+	}
+	if at := m.Seen[s.Target]; !at.IsZero() {
+		seen = Ago(m.Now.Sub(at))
+	}
+	phase := tableCell{string(s.Phase), yellow}
+	switch {
+	case s.Phase == plan.PhaseFailed || s.FailureMessage != "":
+		phase.color = red
+	case s.Converged:
+		phase.color = green
+	}
+	ready := plain(fmt.Sprintf("%d/%d", s.ReadyReplicas, s.DesiredReplicas))
+	if s.ReadyReplicas < s.DesiredReplicas {
+		ready.color = yellow
+	}
+	return []tableCell{plain(Clean(s.Target)), plain(Clean(s.Namespace + "/" + s.Name)), plain(kind), phase, ready, plain(bounds), plain(version), {seen, dim}, m.note(s)}
+}
+
+// note is the one thing to know of a pool, and what its plan adds.
+func (m Marks) note(s plan.PoolStatus) tableCell {
+	mark := m.of(s)
+	parts := []string{note(s)}
+	color := ""
+	if s.FailureMessage != "" {
+		color = red
+	}
+	if mark.Held != "" {
+		parts = append(parts, "held: "+mark.Held)
+	}
+	if mark.Drift {
+		parts = append(parts, "drift")
+	}
+	if color == "" && (mark.Held != "" || mark.Drift) {
+		color = yellow
+	}
+	return tableCell{strings.Join(slices.DeleteFunc(parts, func(t string) bool { return t == "" }), "; "), color}
+}
+
+// Ago is a length of time in one unit: 12s, 5m, 3h, 9d.
+func Ago(d time.Duration) string {
+	switch d = max(0, d); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// Lines has a line of text for each pool, by target and pool, for output that is
+// appended to.
+func (m Marks) Lines(pools []plan.PoolStatus) map[string]string {
+	out := map[string]string{}
+	for _, s := range pools {
+		text := PoolState(s)
+		if n := m.note(s).text; n != "" && !strings.Contains(text, n) {
+			text += "; " + n
+		}
+		out[Clean(s.Target)+" "+Clean(s.Namespace+"/"+s.Name)] = text
+	}
+	return out
+}
