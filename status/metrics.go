@@ -47,6 +47,8 @@ type Metrics struct {
 
 	writes         *prometheus.CounterVec
 	comments       *prometheus.CounterVec
+	pulls          *prometheus.GaugeVec
+	pullSeconds    *prometheus.HistogramVec
 	forgeRequests  *prometheus.CounterVec
 	forgeSeconds   *prometheus.HistogramVec
 	forgeRemaining *prometheus.GaugeVec
@@ -159,6 +161,8 @@ func NewMetrics(reg prometheus.Registerer, version string) *Metrics {
 
 		writes:         d.counter("status_writes_total", "Commit statuses by forge, state and result: written, unchanged, busy, missing, denied or refused.", "forge", "state", "result"),
 		comments:       d.counter("comment_writes_total", "Comments on pull requests by forge and result: written, unchanged, busy, missing, denied or refused.", "forge", "result"),
+		pulls:          d.gauge("pull_requests", "Open pull requests into the followed branch by source and state: planned, unaffected, conflict, waiting or failing.", "source", "state"),
+		pullSeconds:    d.histogram("pull_plan_duration_seconds", "Duration of plans of pull requests, merging and rendering included, by source.", "source"),
 		forgeRequests:  d.counter("forge_requests_total", "Requests to forges by HTTP status, or error where none came.", "forge", "code"),
 		forgeSeconds:   d.histogram("forge_request_duration_seconds", "Duration of requests to forges.", "forge"),
 		forgeRemaining: d.gauge("forge_rate_limit_remaining", "Requests that the forge of a source still takes before its rate limit is reset, as it last said.", "source"),
@@ -241,6 +245,18 @@ func (m *Metrics) StatusWrite(forge string, state CommitState, result string) {
 // CommentWrite counts one write of a comment on a pull request. Result is as for
 // a commit status.
 func (m *Metrics) CommentWrite(forge, result string) { m.comments.WithLabelValues(forge, result).Inc() }
+
+// Pulls says how many pull requests of a source are open, by state.
+func (m *Metrics) Pulls(source string, open map[PullState]int) {
+	for _, state := range []PullState{PullPlanned, PullUnaffected, PullConflict, PullWaiting, PullFailing} {
+		m.pulls.WithLabelValues(source, string(state)).Set(float64(open[state]))
+	}
+}
+
+// PullPlan counts one plan of a pull request.
+func (m *Metrics) PullPlan(source string, took time.Duration) {
+	m.pullSeconds.WithLabelValues(source).Observe(took.Seconds())
+}
 
 // Notification counts what became of an event for a receiver; it is what
 // NotifierOptions.Sent wants. Host is from the configuration.

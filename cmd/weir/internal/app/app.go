@@ -8,6 +8,7 @@
 //	source NAME     one for each source: polls it, keeps its view, rings the loop
 //	loop            the one writer: composes, passes, reports
 //	statuses        posts commit statuses
+//	pull requests   one for each source with a forge: plans them
 //	page            serves the page, the API, the metrics and webhooks
 //	webhooks        has sources look again for the webhooks that came
 //	embedded AWS    only where aws.endpoint is "embedded"
@@ -61,6 +62,7 @@ const (
 	loopShare       = 6 * time.Second
 	sourcesShare    = 1500 * time.Millisecond
 	statusesShare   = 5 * time.Second
+	pullsShare      = 3 * time.Second
 	pageShare       = 3500 * time.Millisecond // its own bound is 3 s
 	embeddedShare   = 5 * time.Second         // its own bound is 5 s
 	notifyShare     = time.Second             // its own bound is 0.9 s
@@ -102,6 +104,10 @@ type App struct {
 	metrics  *status.Metrics
 	scopes   *fleet.Scopes
 	hooks    *forge.Receiver
+	// planScopes are those in which pull requests are planned, base is what they
+	// are compared with.
+	planScopes *fleet.Scopes
+	base       atomic.Pointer[fleet.Base]
 	// notifier is that of the current configuration, nil without one.
 	notifier atomic.Pointer[status.Notifier]
 	// posting are the statuses of the current configuration, nil without a forge.
@@ -195,10 +201,14 @@ func (a *App) open(ctx context.Context) (err error) {
 			a.metrics.AWSCall(status.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
 	})
+	a.planScopes = a.scopes.ForPlans()
 	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
 		return err
 	}
 	a.hideCredentials()
+	if err = a.gen.openPulls(a); err != nil {
+		return err
+	}
 	a.gen.setHooks(a.hooks)
 	if err = a.gen.openNotifier(a, nil); err != nil {
 		return err
@@ -281,6 +291,8 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
 	a.onStop("statuses", statusesShare, func(ctx context.Context) error { return a.gen.stopStatuses(ctx) })
 	a.gen.startStatuses(ctx, a)
+	a.onStop("pull requests", pullsShare, func(ctx context.Context) error { return a.gen.stopPulls(ctx) })
+	a.gen.startPulls(ctx, a)
 	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
 	a.onStop("sources", sourcesShare, func(ctx context.Context) error { return a.gen.stopSources(ctx) })
 	a.gen.startSources(ctx, a)

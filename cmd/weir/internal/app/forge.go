@@ -37,22 +37,22 @@ func routeOf(s config.Source) route {
 	return r
 }
 
-// newForge makes the client of a forge. The certificates and the proxy of the
+// forgeOptions say how a forge is reached. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.
-func newForge(f config.Forge, of *follower, metrics *status.Metrics) (status.Forge, error) {
+func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (status.ForgeOptions, error) {
 	name := status.RepositoryOf
 	if f.Type == config.GitLab {
 		name = status.ProjectOf
 	}
 	repository, err := name(f.URL)
 	if err != nil {
-		return nil, err
+		return status.ForgeOptions{}, err
 	}
 	var way source.Config
 	connection(of.config, &way)
 	transport, err := source.NewTransport(way)
 	if err != nil {
-		return nil, err
+		return status.ForgeOptions{}, err
 	}
 	o := status.ForgeOptions{
 		URL: strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,
@@ -70,13 +70,25 @@ func newForge(f config.Forge, of *follower, metrics *status.Metrics) (status.For
 	}
 	if f.Type == config.GitLab {
 		o.Ref = cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag)
+	}
+	if u, err := url.Parse(o.URL); f.Type == config.GitHub && err == nil && strings.EqualFold(u.Host, "github.com") {
+		o.URL = ""
+	}
+	return o, nil
+}
+
+// newForge makes what writes commit statuses and comments to a forge.
+func newForge(f config.Forge, of *follower, metrics *status.Metrics) (status.PullForge, error) {
+	o, err := forgeOptions(f, of, metrics)
+	if err != nil {
+		return nil, err
+	}
+	switch f.Type {
+	case config.GitLab:
 		return status.NewGitLab(o)
-	}
-	if f.Type == config.GitHub {
-		if u, err := url.Parse(o.URL); err == nil && strings.EqualFold(u.Host, "github.com") {
-			o.URL = ""
-		}
+	case config.GitHub:
 		return status.NewGitHub(o)
+	default:
+		return status.NewGitea(o)
 	}
-	return status.NewGitea(o)
 }

@@ -22,6 +22,8 @@ type generation struct {
 	followers map[string]*follower // by source
 	commits   *status.Commits
 	fleet     *fleet.Fleet
+	// review plans pull requests; nil where none are.
+	review *review
 
 	stopCommits func(context.Context) error
 	// notifier sends events; nil where nobody receives any.

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +19,6 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/source/sourcetest"
-	"github.com/weir-gitops/weir/status"
 )
 
 // world is everything around a daemon: a repository over HTTP, an AWS, a forge
@@ -235,98 +232,6 @@ func overlay(pools map[string]string) map[string]string {
 	}
 	files["overlays/prod/kustomization.yaml"] = list
 	return files
-}
-
-// fakeForge answers as Gitea does and remembers each status.
-type fakeForge struct {
-	url string
-
-	mu       sync.Mutex
-	statuses map[string][]map[string]any // by commit, oldest first
-	tokens   map[string]bool
-}
-
-func newFakeForge(t testing.TB) *fakeForge {
-	t.Helper()
-	f := &fakeForge{statuses: map[string][]map[string]any{}, tokens: map[string]bool{}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version":"1.22.0"}`)) })
-	mux.HandleFunc("POST /api/v1/repos/platform/fleet/statuses/{sha}", func(w http.ResponseWriter, r *http.Request) {
-		var in map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			http.Error(w, "{}", http.StatusUnprocessableEntity)
-			return
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		in["status"], in["id"] = in["state"], len(f.statuses[r.PathValue("sha")])+1
-		f.statuses[r.PathValue("sha")] = append(f.statuses[r.PathValue("sha")], in)
-		f.tokens[r.Header.Get("Authorization")] = true
-		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(in)
-	})
-	mux.HandleFunc("GET /api/v1/repos/platform/fleet/commits/{sha}/statuses", func(w http.ResponseWriter, r *http.Request) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		list := f.statuses[r.PathValue("sha")]
-		if r.URL.Query().Get("page") > "1" {
-			list = nil
-		}
-		_ = json.NewEncoder(w).Encode(slices.Concat([]map[string]any{}, list))
-	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	f.url = server.URL
-	return f
-}
-
-// states are the states that a context of a commit went through, without
-// repetitions: a status is also written when its description changes.
-func (f *fakeForge) states(sha, name string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []string
-	for _, s := range f.statuses[sha] {
-		if s["context"] == name {
-			out = append(out, fmt.Sprint(s["state"]))
-		}
-	}
-	return strings.Join(slices.Compact(out), " ")
-}
-
-// succeeded reports whether a context went to success in one go. A pending that
-// the verdict overtook is never posted, as happens on a slow machine.
-func succeeded(states string) bool { return states == "pending success" || states == "success" }
-
-// last is the newest description of a context of a commit.
-func (f *fakeForge) last(sha, name string) (state, description string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, s := range f.statuses[sha] {
-		if s["context"] == name {
-			state, description = fmt.Sprint(s["state"]), fmt.Sprint(s["description"])
-		}
-	}
-	return state, description
-}
-
-// pending lists the contexts of all commits that are pending.
-func (f *fakeForge) pending() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []string
-	for sha, list := range f.statuses {
-		newest := map[string]string{}
-		for _, s := range list {
-			newest[fmt.Sprint(s["context"])] = fmt.Sprint(s["state"])
-		}
-		for name, state := range newest {
-			if state == string(status.Pending) {
-				out = append(out, sha+" "+name)
-			}
-		}
-	}
-	return out
 }
 
 func TestMain(m *testing.M) {

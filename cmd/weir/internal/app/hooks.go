@@ -33,9 +33,13 @@ func (g *generation) setHooks(r *forge.Receiver) {
 			continue
 		}
 		follower := g.followers[f.Source]
-		hooks[f.Source] = forge.Hook{
+		h := forge.Hook{
 			Kind: kindOf(f.Type), SecretFile: f.WebhookSecretFile, Address: cmp.Or(f.URL, follower.config.URL), Source: follower,
 		}
+		if w := g.watcher(f.Source); w != nil {
+			h.Pulls, h.Self = w, w.Self()
+		}
+		hooks[f.Source] = h
 	}
 	r.Set(hooks)
 }

@@ -70,6 +70,7 @@ func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.gen.compose(a, views)
 	a.announce(c)
 	for name, v := range views {
 		a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)

@@ -125,6 +125,7 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 			}
 		}
 	}
+	a.swapPulls(bound, old, next)
 	a.gen = next
 	next.setHooks(a.hooks)
 	next.startNotifier(ctx, a, old)
@@ -135,5 +136,6 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	a.configure(next, next.targets)
 	next.startSources(ctx, a)
 	next.startStatuses(ctx, a)
+	next.startPulls(ctx, a)
 	return nil
 }

@@ -25,6 +25,7 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	if g.commits != nil {
 		g.commits.Report(ctx, report)
 	}
+	g.reported(report)
 	wait := time.Duration(g.config.Interval)
 	if reconciler.Moving(report) {
 		wait = min(wait, reconciler.DefaultMovingDelay)

@@ -49,7 +49,7 @@ func (w *Watcher) comments(ctx context.Context) error {
 		}
 		k := w.open[c.Number]
 		// One from before is an old one that was edited.
-		if k == nil || k.MergeSHA != "" || c.ID <= k.Comment || c.Author == w.self || c.CreatedAt.Before(from) {
+		if k == nil || k.MergeSHA != "" || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
 			continue
 		}
 		if err := w.obey(ctx, k, c); passing(err) {
@@ -199,7 +199,7 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	if len(chosen) == 0 {
 		return refuse("No plan of this pull request has the digest `%s`.", strings.Map(hexOnly, digest))
 	}
-	read, err := w.shownBefore(ctx, k, c, p.Digest)
+	read, err := w.shownBefore(ctx, k, c, cmp.Or(p.Digest, chosen[0]))
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (w *Watcher) shownBefore(ctx context.Context, k *work, c forge.Comment, dig
 		return false, err
 	}
 	for _, own := range list {
-		if own.Author == w.self && strings.Contains(own.Body, w.o.Marker) && strings.Contains(own.Body, digest) && !own.UpdatedAt.After(c.CreatedAt) {
+		if own.Author == w.Self() && strings.Contains(own.Body, w.o.Marker) && strings.Contains(own.Body, digest) && !own.UpdatedAt.After(c.CreatedAt) {
 			return true, nil
 		}
 	}

@@ -77,10 +77,13 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	if k.shown.HeadSHA != k.pr.HeadSHA {
 		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
 	}
-	head := k.pr.HeadSHA
+	head, began := k.pr.HeadSHA, time.Now()
 	shown, review, err := w.propose(bound, base, at, k, dirty)
 	if ctx.Err() != nil {
 		return
+	}
+	if w.o.Metrics != nil {
+		w.o.Metrics.PullPlan(w.o.Source, time.Since(began))
 	}
 	k.planned = w.o.Now()
 	var moved *source.MovedError

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -47,6 +48,12 @@ type Approver interface {
 	Approve(digest, by string) (control.Approval, error)
 }
 
+// Metrics counts pull requests and their plans.
+type Metrics interface {
+	Pulls(source string, open map[status.PullState]int)
+	PullPlan(source string, took time.Duration)
+}
+
 // Options of a Watcher.
 type Options struct {
 	// Source is the source's name.
@@ -72,9 +79,11 @@ type Options struct {
 	// Interval is the time between two looks at the forge.
 	Interval time.Duration
 	// Turns bounds how many are planned at a time; shared by watchers.
-	Turns  chan struct{}
-	Event  func(status.Event)
-	Logger *slog.Logger
+	Turns chan struct{}
+	Event func(status.Event)
+	// Metrics counts; nil for nobody.
+	Metrics Metrics
+	Logger  *slog.Logger
 	// Now defaults to time.Now.
 	Now func() time.Time
 }
@@ -97,8 +106,8 @@ type Watcher struct {
 	o    Options
 	log  *slog.Logger
 	bell chan struct{}
-	// self is weir's own login.
-	self string
+	// self is weir's own login, written by Run alone.
+	self atomic.Pointer[string]
 	// cursor is where the list was read to, listed when.
 	cursor forge.Cursor
 	listed time.Time
@@ -182,6 +191,14 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
+// Self is weir's own login on the forge, empty before it is known.
+func (w *Watcher) Self() string {
+	if p := w.self.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
 // Heard has the watcher look at the forge: it told of a change.
 func (w *Watcher) Heard(int64) {
 	w.mu.Lock()
@@ -216,7 +233,20 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 		}
 		next = min(next, w.advance(ctx, base, w.open[number]))
 	}
+	w.count()
 	return max(next, 100*time.Millisecond)
+}
+
+// count says how many pull requests there are.
+func (w *Watcher) count() {
+	if w.o.Metrics == nil {
+		return
+	}
+	open := map[status.PullState]int{}
+	for _, k := range w.open {
+		open[k.shown.State]++
+	}
+	w.o.Metrics.Pulls(w.o.Source, open)
 }
 
 // look reads the forge, where it is time to or the forge told of a change.
@@ -231,12 +261,12 @@ func (w *Watcher) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	w.listed = w.o.Now()
-	if w.self == "" {
+	if w.self.Load() == nil {
 		self, err := w.o.Forge.Self(ctx)
 		if err != nil {
 			return err
 		}
-		w.self = self
+		w.self.Store(&self)
 	}
 	return errors.Join(w.list(ctx), w.comments(ctx))
 }

@@ -1,0 +1,179 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+)
+
+// planTurns is how many pull requests are planned at once, of all sources.
+const planTurns = 2
+
+// review is what plans the pull requests of one generation.
+type review struct {
+	teller   *status.Pulls
+	watchers map[string]*pulls.Watcher // by source
+	stops    []func(context.Context) error
+	// known counts the watchers that knew their own login at the last pass.
+	known int
+}
+
+// openPulls makes what plans pull requests, if the configuration wants any planned.
+func (g *generation) openPulls(a *App) error {
+	r := &review{watchers: map[string]*pulls.Watcher{}}
+	commenters := map[string]status.PullForge{}
+	clients := map[string]forge.Client{}
+	for _, f := range g.config.Forges {
+		if !g.config.PlansPulls(f) {
+			continue
+		}
+		of := g.followers[f.Source]
+		var err error
+		if commenters[f.Source], err = newForge(f, of, a.metrics); err != nil {
+			return err
+		}
+		if clients[f.Source], err = newClient(f, of, a.metrics); err != nil {
+			return err
+		}
+	}
+	if len(clients) == 0 {
+		return nil
+	}
+	var err error
+	r.teller, err = status.NewPulls(status.PullsOptions{
+		Instance: g.config.Instance, PageURL: a.PageURL(), Forges: commenters, StateDir: a.state.Dir,
+		Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite, WroteComment: a.metrics.CommentWrite,
+	})
+	if err != nil {
+		return err
+	}
+	turns := make(chan struct{}, planTurns)
+	for _, f := range g.config.Forges {
+		client := clients[f.Source]
+		if client == nil {
+			continue
+		}
+		follower := g.followers[f.Source]
+		r.watchers[f.Source], err = pulls.New(pulls.Options{
+			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: a.base.Load, Scopes: a.planScopes,
+			Policy: f.PullRequests, Teller: r.teller, Approver: a.book, Approved: a.ring, DB: a.db,
+			PageURL: a.PageURL(), Marker: status.PullMarker(g.config.Instance, f.Source), Interval: time.Duration(follower.config.Interval), Turns: turns,
+			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	g.review = r
+	return nil
+}
+
+// watcher is what plans the pull requests of a source, nil if nothing does.
+func (g *generation) watcher(source string) *pulls.Watcher {
+	if g.review == nil {
+		return nil
+	}
+	return g.review.watchers[source]
+}
+
+// startPulls plans pull requests.
+func (g *generation) startPulls(ctx context.Context, a *App) {
+	if g.review == nil || g.review.stops != nil {
+		return
+	}
+	r := g.review
+	r.stops = append(r.stops, a.spawn(ctx, "pull request statuses", r.teller.Run))
+	for name, w := range r.watchers {
+		r.stops = append(r.stops, a.spawn(ctx, "pull requests of "+name, w.Run))
+	}
+}
+
+// stopPulls ends the planning, and leaves nothing pending.
+func (g *generation) stopPulls(ctx context.Context) error {
+	r := g.review
+	if r == nil || r.stops == nil {
+		return nil
+	}
+	var errs []error
+	for i := len(r.stops) - 1; i >= 0; i-- {
+		errs = append(errs, r.stops[i](ctx))
+	}
+	r.stops = nil
+	return errors.Join(append(errs, r.teller.Close(ctx))...)
+}
+
+// compose remembers what pull requests are compared with.
+func (g *generation) compose(a *App, views map[string]fleet.View) {
+	if g.review == nil {
+		return
+	}
+	known := 0
+	for _, w := range g.review.watchers {
+		if w.Self() != "" {
+			known++
+		}
+	}
+	if known != g.review.known {
+		g.review.known = known
+		g.setHooks(a.hooks) // which are told what not to hear
+	}
+	base := g.fleet.Base(views)
+	if a.base.Swap(base) != base {
+		for _, w := range g.review.watchers {
+			w.Moved()
+		}
+	}
+}
+
+// reported hands a report to who plans pull requests.
+func (g *generation) reported(r *plan.Report) {
+	if w := g.watcher(r.Source); w != nil {
+		w.Reported(r)
+	}
+}
+
+// swapPulls leaves pull requests to who plans them now, or makes who does next. A
+// journal that cannot be read holds up nothing else.
+func (a *App) swapPulls(ctx context.Context, old, next *generation) {
+	if samePulls(old, next) {
+		next.review = old.review
+		return
+	}
+	// The old ones give up their journal before the new ones read it.
+	if err := old.stopPulls(ctx); err != nil {
+		a.log.Warn("pull requests are left for later", "error", err)
+	}
+	if err := next.openPulls(a); err != nil {
+		a.log.Error("pull requests are not planned", "error", err)
+	}
+}
+
+// samePulls reports whether a reload leaves pull requests to who plans them now.
+func samePulls(old, next *generation) bool {
+	if old.config.Instance != next.config.Instance || !reflect.DeepEqual(old.config.Forges, next.config.Forges) {
+		return false
+	}
+	for _, f := range next.config.Forges {
+		if old.followers[f.Source] != next.followers[f.Source] {
+			return false
+		}
+	}
+	return true
+}
+
+// newClient makes what reads pull requests of a forge.
+func newClient(f config.Forge, of *follower, metrics *status.Metrics) (forge.Client, error) {
+	o, err := forgeOptions(f, of, metrics)
+	if err != nil {
+		return nil, err
+	}
+	return forge.New(forge.ClientOptions{Kind: kindOf(f.Type), URL: o.URL, Repository: o.Repository, Token: o.Token, Transport: o.Transport})
+}

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// propose commits files to a branch from main and opens a pull request with them.
+func (w *world) propose(number int, files map[string]string, edit ...func(*fakePull)) string {
+	w.t.Helper()
+	branch := fmt.Sprintf("change-%d", number)
+	if w.repo.Git("for-each-ref", "refs/heads/"+branch) == "" {
+		w.repo.Branch(branch, w.repo.Tip("main"))
+	}
+	w.repo.Switch(branch)
+	w.repo.Write(files)
+	head := w.repo.Commit("proposal")
+	w.repo.Git("update-ref", fmt.Sprintf("refs/pull/%d/head", number), head)
+	w.repo.Switch("main")
+	w.forge.change(number, func(p *fakePull) {
+		p.head = head
+		for _, e := range edit {
+			e(p)
+		}
+	})
+	return head
+}
+
+// TestAPullRequestFromOpeningToMerge sees one pull request from its opening to its
+// end: pending, plan, comment, an edit of the same comment, approval, merge, apply.
+func TestAPullRequestFromOpeningToMerge(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = "  apply: as-reviewed\n"
+	w.forge.levels["reviewer"] = "write"
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	eventually(t, "the first plan", func() string {
+		if s, _ := a.board.Target("prod"); s.Last == nil || s.Last.Plan == nil || s.Last.Plan.Empty() {
+			return "there is no plan"
+		}
+		return ""
+	})
+	approveNow(t, a)
+	converged(t, a, first, 1)
+
+	head := w.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+	planned := func(sha, says string) func() string {
+		return func() string {
+			state, text := w.forge.last(sha, "fleet/plan")
+			told := w.forge.told(1)
+			if state != "success" || len(told) != 1 || !strings.Contains(told[0], says) {
+				return fmt.Sprintf("%s %q, told %q", state, text, told)
+			}
+			return ""
+		}
+	}
+	eventually(t, "the plan", planned(head, "maxSize"))
+	// A push changes the same comment.
+	head = w.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 6)}))
+	eventually(t, "the second plan", planned(head, "6"))
+
+	// An outsider approves nothing, a reviewer does.
+	w.forge.say(1, "outsider", "weir approve")
+	eventually(t, "the refusal", func() string {
+		w.forge.mu.Lock()
+		defer w.forge.mu.Unlock()
+		if len(w.forge.marks) == 0 || !strings.HasSuffix(w.forge.marks[0], "-1") {
+			return fmt.Sprint(w.forge.marks)
+		}
+		return ""
+	})
+	if r, err := a.book.Read(); err != nil || len(r.Approvals) != 0 {
+		t.Fatalf("approvals: %+v, %v", r.Approvals, err)
+	}
+	w.forge.say(1, "reviewer", "weir approve")
+	eventually(t, "the approval", func() string {
+		if r, err := a.book.Read(); err != nil || len(r.Approvals) != 1 {
+			return fmt.Sprintf("%+v, %v", r.Approvals, err)
+		}
+		return ""
+	})
+
+	// The merge is applied, exactly as approved.
+	tree := w.repo.Git("rev-parse", head+"^{tree}")
+	merge := w.repo.Git("commit-tree", tree, "-p", first, "-p", head, "-m", "Merge 1")
+	w.repo.Branch("main", merge)
+	w.forge.change(1, func(p *fakePull) { p.state, p.merged = "closed", merge })
+	converged(t, a, merge, 1)
+	if !strings.Contains(w.query("autoscaling", "DescribeAutoScalingGroups"), "<MaxSize>6</MaxSize>") {
+		t.Error("the merge was not applied")
+	}
+	eventually(t, "the end", func() string {
+		told := w.forge.told(1)
+		if state, text := w.forge.last(merge, "fleet/apply"); state != "success" {
+			return state + " " + text
+		}
+		if len(told) != 1 || !strings.Contains(strings.ToLower(told[0]), "merged") {
+			return fmt.Sprintf("%q", told)
+		}
+		return ""
+	})
+	if r, err := a.book.Read(); err != nil || len(r.Approvals) != 0 {
+		t.Errorf("approvals that are left: %+v, %v", r.Approvals, err)
+	}
+}
+
+// approveNow approves what waits, as the command does.
+func approveNow(t *testing.T, a *App) {
+	t.Helper()
+	s, _ := a.board.Target("prod")
+	if _, err := a.book.Approve(s.Last.Plan.Digest(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	a.ring()
+}
+
+// A fork's pull request is not planned, and nothing is asked of AWS for it.
+func TestAForkWaits(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	converged(t, a, first, 1)
+	head := w.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}), func(p *fakePull) { p.fork = true })
+	eventually(t, "waiting", func() string {
+		if state, text := w.forge.last(head, "fleet/plan"); state != "pending" || !strings.Contains(text, "maintainer") {
+			return state + " " + text
+		}
+		return ""
+	})
+	if told := w.forge.told(1); told != nil {
+		t.Errorf("comments: %q", told)
+	}
+}
