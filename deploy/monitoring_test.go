@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -302,4 +303,26 @@ func TestPromtool(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("check", "rules", file)
+}
+
+var update = flag.Bool("update", false, "write METRICS.md anew")
+
+// TestMetricsReference: the list that is published is that of the program.
+func TestMetricsReference(t *testing.T) {
+	var want strings.Builder
+	want.WriteString("# Metrics\n\nWhat weir serves at `/metrics`, beside Go's own metrics of the process. The number of series follows from the configuration and the program: " +
+		"no label holds the name of a pool, a revision or a message.\n\nThis list is generated: `go test ./deploy -run MetricsReference -update`.\n\n" +
+		"| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n")
+	for _, d := range status.NewMetrics(prometheus.NewRegistry(), "test").Definitions() {
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, strings.Join(d.Labels, ", "), d.Help)
+	}
+	const file = "prometheus/METRICS.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(want.String()), 0o644); err != nil { //nolint:gosec // it is published
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != want.String() {
+		t.Errorf("%s is not what weir has: run the test with -update (%v)", file, err)
+	}
 }
