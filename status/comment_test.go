@@ -242,49 +242,51 @@ func withoutCode(line string) string {
 }
 
 // TestNothingBreaksOutOfAComment holds every line against those that a comment has.
-func TestNothingBreaksOutOfAComment(t *testing.T) {
+func TestNothingBreaksOutOfAComment(t *testing.T) { rapid.Check(t, nothingBreaksOut) }
+
+func FuzzComment(f *testing.F) { f.Fuzz(rapid.MakeFuzz(nothingBreaksOut)) }
+
+func nothingBreaksOut(t *rapid.T) {
 	shape := regexp.MustCompile(`^(|<!-- weir:[^<> ]*:[^<> ]* -->|\*\*.*|> \*\*.*|\|.* \|| *- .*|<details( open)?>|<summary><b>[^<>]*</b>: [^<>]*</summary>|</details>|(No|What|Shortened|This|Approved|Commit|Base|Merged|Digest|\[?[A-Z]).*)$`)
-	rapid.Check(t, func(t *rapid.T) {
-		p := texts(t)
-		dialect := rapid.SampledFrom([]Dialect{DialectGitHub, DialectGitLab, DialectGitea}).Draw(t, "dialect")
-		got := PullComment(p, CommentOptions{Instance: "prod", Dialect: dialect, Limit: rapid.SampledFrom([]int{0, 1000, 3000, 6000}).Draw(t, "limit")})
-		depth, bars := 0, 0
-		for i, line := range strings.Split(got, "\n") {
-			if !shape.MatchString(line) {
-				t.Fatalf("line %d: %q", i, line)
-			}
-			if (i == 0) != strings.HasPrefix(line, "<!--") {
-				t.Fatalf("line %d: a marker out of place: %q", i, line)
-			}
-			if strings.HasPrefix(line, "<details") {
-				depth++
-			} else if line == "</details>" {
-				depth--
-			}
-			if depth < 0 || depth > 1 {
-				t.Fatalf("line %d: folds are broken", i)
-			}
-			if strings.HasPrefix(line, "|") {
-				if n := len(regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\|`).FindAllString(line, -1)); i > 0 && bars > 0 && n != bars {
-					t.Fatalf("line %d: %d bars in %q", i, n, line)
-				} else {
-					bars = n
-				}
-			}
-			if strings.HasPrefix(line, "<") {
-				continue
-			}
-			// Outside of code, nothing from outside is HTML, a mention or a reference.
-			bare := withoutCode(line)
-			bare = regexp.MustCompile(`\]\(https?://[^() ]*\)`).ReplaceAllString(bare, "]")
-			if found := regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*[<@#]|@[a-z0-9]|#[0-9]|![0-9]|://|(?i:www\.)`).FindString(strings.ReplaceAll(bare, "**", "")); found != "" {
-				t.Fatalf("line %d: %q in %q", i, found, line)
+	p := texts(t)
+	dialect := rapid.SampledFrom([]Dialect{DialectGitHub, DialectGitLab, DialectGitea}).Draw(t, "dialect")
+	got := PullComment(p, CommentOptions{Instance: "prod", Dialect: dialect, Limit: rapid.SampledFrom([]int{0, 1000, 3000, 6000}).Draw(t, "limit")})
+	depth, bars := 0, 0
+	for i, line := range strings.Split(got, "\n") {
+		if !shape.MatchString(line) {
+			t.Fatalf("line %d: %q", i, line)
+		}
+		if (i == 0) != strings.HasPrefix(line, "<!--") {
+			t.Fatalf("line %d: a marker out of place: %q", i, line)
+		}
+		if strings.HasPrefix(line, "<details") {
+			depth++
+		} else if line == "</details>" {
+			depth--
+		}
+		if depth < 0 || depth > 1 {
+			t.Fatalf("line %d: folds are broken", i)
+		}
+		if strings.HasPrefix(line, "|") {
+			if n := len(regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\|`).FindAllString(line, -1)); i > 0 && bars > 0 && n != bars {
+				t.Fatalf("line %d: %d bars in %q", i, n, line)
+			} else {
+				bars = n
 			}
 		}
-		if depth != 0 {
-			t.Fatal("a fold is open")
+		if strings.HasPrefix(line, "<") {
+			continue
 		}
-	})
+		// Outside of code, nothing from outside is HTML, a mention or a reference.
+		bare := withoutCode(line)
+		bare = regexp.MustCompile(`\]\(https?://[^() ]*\)`).ReplaceAllString(bare, "]")
+		if found := regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*[<@#]|@[a-z0-9]|#[0-9]|![0-9]|://|(?i:www\.)`).FindString(strings.ReplaceAll(bare, "**", "")); found != "" {
+			t.Fatalf("line %d: %q in %q", i, found, line)
+		}
+	}
+	if depth != 0 {
+		t.Fatal("a fold is open")
+	}
 }
 
 func TestRolloutBatches(t *testing.T) {
