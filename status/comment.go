@@ -222,6 +222,7 @@ func (c *comment) footer() {
 	if c.level > wholePlan {
 		c.paragraph(c.shortened())
 	}
+	digest := c.Digest
 	planned := c.State == PullPlanned || c.State == PullMerged && c.Digest != ""
 	switch {
 	case !planned:
@@ -232,6 +233,7 @@ func (c *comment) footer() {
 		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")
 	case c.AsReviewed:
 		c.paragraph("**It is held until it is approved.** Write the comment `weir approve`, or run " + wording.Code("weir approve "+oneLine(c.Digest)) + ".")
+		digest = "" // it was said
 	}
 	var facts []string
 	if c.HeadSHA != "" && c.State != PullMerged && c.State != PullClosed {
@@ -247,8 +249,8 @@ func (c *comment) footer() {
 	if c.MergeSHA != "" {
 		facts = append(facts, "merged as "+c.commit(c.MergeSHA))
 	}
-	if planned && c.Digest != "" {
-		facts = append(facts, "digest "+quoted(c.Digest))
+	if planned && digest != "" {
+		facts = append(facts, "digest "+quoted(digest))
 	}
 	if page := safeURL(c.PageURL); page != "" {
 		facts = append(facts, "[the whole plan]("+page+")")

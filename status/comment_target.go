@@ -109,6 +109,9 @@ func (c *comment) fold(r *plan.Report) {
 		}
 		c.b.WriteString("\n")
 	}
+	if len(list) > 0 {
+		c.paragraph("**Found while planning**") // which also keeps the lists apart
+	}
 	for _, d := range list {
 		c.diagnostic(d)
 	}

@@ -152,7 +152,7 @@ func TestCommentsAreShortened(t *testing.T) {
 	p.WebURL = addresses[DialectGitHub]
 	lead := "\n**Merging this changes 203 of 214 targets:** "
 	seen := map[string]bool{}
-	for limit := leastLimit; limit < 1_000_000; limit = limit*5/4 + 1 {
+	for limit := leastLimit; limit < 1_000_000; limit = limit*8/5 + 1 {
 		got := PullComment(p, CommentOptions{Instance: "production", Dialect: DialectGitHub, Limit: limit})
 		if len(got) > limit {
 			t.Fatalf("%d bytes for a limit of %d", len(got), limit)

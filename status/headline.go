@@ -164,10 +164,10 @@ func (p Pull) status() (state CommitState, text string, ok bool) {
 	switch p.State {
 	case PullPlanned:
 		changed, all := p.changed()
-		switch {
-		case changed == 0:
+		switch changed {
+		case 0:
 			text = "nothing to do: " + more
-		case changed == 1:
+		case 1:
 			text = fmt.Sprintf("1 of %s changes: %s", wording.Count(all, "target"), more)
 		default:
 			text = fmt.Sprintf("%d of %s change: %s", changed, wording.Count(all, "target"), more)
