@@ -398,7 +398,7 @@ func TestCanaryInDaemon(t *testing.T) {
 	}
 	look := func(when string) {
 		t.Helper()
-		for _, path := range []string{"/", "/targets/prod", "/api/v1/pools", "/api/v1/targets", "/api/v1/events", "/api/v1/history", "/api/v1/plans", "/metrics", "/healthz", "/readyz"} {
+		for _, path := range []string{"/", "/pools", "/activity", "/activity?show=passes", "/configuration", "/pulls", "/targets/prod", "/targets/prod/plan", "/api/v1/pulls", "/api/v1/pools", "/api/v1/targets", "/api/v1/events", "/api/v1/history", "/api/v1/plans", "/metrics", "/healthz", "/readyz"} {
 			sing(t, path+" "+when, get(path))
 		}
 		sing(t, "the log "+when, log.String())

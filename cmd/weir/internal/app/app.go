@@ -276,6 +276,7 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
 	a.onStop("notifications", notifyShare, func(ctx context.Context) error { return a.gen.haltNotifier(ctx) })
 	a.gen.startNotifier(ctx, a, nil)
+	a.showConfiguration(a.o.Config)
 	a.board.Event(status.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))

@@ -112,7 +112,13 @@ func (a *App) configure(g *generation, targets []fleet.Target) {
 	}
 	var sources []status.Source
 	for _, s := range g.config.Sources {
-		sources = append(sources, status.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)})
+		shown := status.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
+		for _, f := range g.config.Forges {
+			if f.Source == s.Name && f.Type != config.Generic {
+				shown.WebURL, shown.Forge = f.URL, f.Type
+			}
+		}
+		sources = append(sources, shown)
 	}
 	shown := make([]status.Target, len(targets))
 	for i, t := range targets {

@@ -58,6 +58,7 @@ func (a *App) reload(ctx context.Context, loop *running) {
 		return
 	}
 	a.metrics.Reload(true)
+	a.showConfiguration(c)
 	a.board.Event(status.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets))
 }

@@ -23,7 +23,7 @@ import (
 func (w *world) shownBy(a *App) map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
-	for _, path := range []string{"/", "/targets/prod", "/api/v1/pools", "/api/v1/events?limit=2000", "/api/v1/history", "/api/v1/control", "/metrics"} {
+	for _, path := range []string{"/", "/pools", "/activity", "/activity?show=passes", "/configuration", "/pulls", "/targets/prod", "/targets/prod/plan", "/api/v1/pulls", "/api/v1/pools", "/api/v1/events?limit=2000", "/api/v1/history", "/api/v1/control", "/metrics"} {
 		req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+a.Addr()+path, nil)
 		if err != nil {
 			w.t.Fatal(err)
