@@ -113,8 +113,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// talk is n comments on pull request 1, of which each tenth is on an issue and each
-// seventh is GitLab's own.
+// talk is n comments on pull request 1, a minute apart.
 func talk(n int) []fakeComment {
 	began := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	var out []fakeComment

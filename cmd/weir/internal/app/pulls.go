@@ -64,7 +64,7 @@ func (g *generation) openPulls(a *App) error {
 		follower := g.followers[f.Source]
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
 			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: a.base.Load, Scopes: a.planScopes,
-			Policy: f.PullRequests, Teller: r.teller, Approver: a.book, Approved: a.ring, DB: a.db,
+			Policy: f.PullRequests, Teller: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
 			PageURL: a.PageURL(), Marker: status.PullMarker(g.config.Instance, f.Source), Interval: time.Duration(follower.config.Interval), Turns: turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 		})
@@ -82,6 +82,21 @@ func (g *generation) watcher(source string) *pulls.Watcher {
 		return nil
 	}
 	return g.review.watchers[source]
+}
+
+// tellers tell the forge and the page.
+type tellers struct {
+	forge *status.Pulls
+	board *status.Board
+}
+
+// Begin says that a head was seen.
+func (t tellers) Begin(source string, number int64, sha string) { t.forge.Begin(source, number, sha) }
+
+// Show says what became of a pull request.
+func (t tellers) Show(p status.Pull) {
+	t.board.Pull(p)
+	t.forge.Show(p)
 }
 
 // startPulls plans pull requests.

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
 )
 
 // propose commits files to a branch from main and opens a pull request with them.
@@ -104,6 +107,15 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 	})
 	if r, err := a.book.Read(); err != nil || len(r.Approvals) != 0 {
 		t.Errorf("approvals that are left: %+v, %v", r.Approvals, err)
+	}
+	// The page has it too, and what weir says is never a command to it.
+	if shown := a.board.Pulls(); len(shown) != 1 || shown[0].State != status.PullMerged {
+		t.Errorf("the page shows %+v", shown)
+	}
+	for _, body := range w.forge.told(1) {
+		if c, ok := forge.ParseCommand(body); ok {
+			t.Errorf("weir's own comment is the command %+v", c)
+		}
 	}
 }
 
