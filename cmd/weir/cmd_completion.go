@@ -1,6 +1,11 @@
 package main
 
 import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -36,21 +41,93 @@ func completionCommand(s surroundings) *cobra.Command {
 	}
 }
 
+// completionTimeout bounds what a press of the tab key waits for.
+const completionTimeout = time.Second
+
 // completeTargets offers the names of the configured targets. Where none can be
 // read, the shell completes paths, which these commands take as well.
 func completeTargets(s surroundings, file *string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if *file == "" {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		c, _, err := config.Load(*file, s.env())
-		if err != nil || c == nil {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		var names []cobra.Completion
-		for _, t := range c.Targets {
-			names = append(names, t.Name)
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return offered(known(c.Context(), s, *file, "").targets())
 	}
+}
+
+// completeFromDaemon offers targets, and as argument number poolsFrom and later
+// their pools: of a running daemon, or else the targets of the configuration. It is
+// silent where neither answers.
+func completeFromDaemon(s surroundings, file, address *string, poolsFrom int) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		all := known(c.Context(), s, *file, *address)
+		switch {
+		case poolsFrom == 0:
+			return offered(append(all.targets(), all.pools("")...))
+		case poolsFrom == 1 && len(args) == 1:
+			return offered(all.pools(args[0]))
+		case poolsFrom == 1 && len(args) > 1:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return offered(all.targets())
+	}
+}
+
+// poolsNever offers no pools.
+const poolsNever = -1
+
+func offered(names []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(names) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// names are the pools by the targets that there are.
+type names map[string][]string
+
+// known asks the daemon, or reads the configuration where none answers in time.
+func known(ctx context.Context, s surroundings, file, address string) names {
+	out := names{}
+	var c *config.Config
+	if file != "" {
+		c, _, _ = config.Load(file, s.env()) // a faulty one offers nothing
+	}
+	switch {
+	case address != "":
+	case c != nil:
+		address = reachable("http://" + c.Listen)
+	default:
+		address = "http://" + config.DefaultListen
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	if found, err := askDaemon(ctx, address, nil); err == nil {
+		for t := range found.marks.Seen {
+			out[t] = nil
+		}
+		for _, p := range found.Pools {
+			out[p.Target] = append(out[p.Target], p.Namespace+"/"+p.Name)
+		}
+		return out
+	}
+	if c != nil {
+		for _, t := range c.Targets {
+			out[t.Name] = nil
+		}
+	}
+	return out
+}
+
+func (n names) targets() []cobra.Completion { return slices.Sorted(maps.Keys(n)) }
+
+// pools are those of a target, or of all.
+func (n names) pools(target string) (out []cobra.Completion) {
+	for name, pools := range n {
+		if target == "" || name == target {
+			out = append(out, pools...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

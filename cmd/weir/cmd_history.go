@@ -56,7 +56,7 @@ func historyCommand(s surroundings) *cobra.Command {
 	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes in place of events")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	complete(c, "kind", func(string) []string { return status.EventKinds() })
-	c.ValidArgsFunction = completeTargets(s, &flags.config)
+	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.address, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		filter, err := flags.filter(args, time.Now())
 		if err != nil {

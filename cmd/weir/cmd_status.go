@@ -62,6 +62,7 @@ func statusCommand(s surroundings) *cobra.Command {
 	c.Flags().BoolVar(&f.problems, "problems", false, "only pools that somebody should look at")
 	c.Flags().BoolVar(&f.watch, "watch", false, "show it again and again, until Ctrl-C")
 	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "how often, with --watch")
+	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &f.address, poolsNever)
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
 	complete(c, "phase", func(string) []string { return phaseNames() })
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -31,7 +31,7 @@ func (f *commandFlags) add(c *cobra.Command, s surroundings) {
 	c.Flags().StringVar(&f.config, "config", "", "configuration file of the daemon")
 	c.Flags().StringVar(&f.address, "address", "", "address of the daemon (default: http://"+config.DefaultListen+")")
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
-	c.ValidArgsFunction = completeTargets(s, &f.config)
+	c.ValidArgsFunction = completeFromDaemon(s, &f.config, &f.address, poolsNever)
 }
 
 // direct does a command on the record itself, where no daemon has it open; nil

@@ -108,7 +108,7 @@ func ask(ctx context.Context, address, path string, v any) error {
 		if errors.As(err, &failed) {
 			err = failed.Err
 		}
-		return fmt.Errorf("ask daemon at %s: %w", shown, err)
+		return hinted(fmt.Errorf("ask daemon at %s: %w", shown, err), "see whether weir run is up there, or give its --address")
 	}
 	defer func() { _ = res.Body.Close() }() // read to its end below
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))

@@ -23,7 +23,7 @@ type rendered struct {
 func renderPath(ctx context.Context, s surroundings, path string, in inputs) (*rendered, error) {
 	tree, root, rel, err := source.OpenPath(path)
 	if err != nil {
-		return nil, err
+		return nil, hinted(err, "give a directory with a kustomization, a directory of YAML files, or one file")
 	}
 	r, err := render.Render(ctx, tree, rel, in.options(true))
 	if err != nil {
