@@ -43,8 +43,8 @@ func eventually(t *testing.T, what string, wrong func() string) {
 
 var scopes = []string{"write:repository", "write:issue", "read:user"}
 
-// TestForgeClient holds what package forge takes for Gitea's behaviour against it.
-func TestForgeClient(t *testing.T) {
+// TestGiteaClient holds what package forge takes for Gitea's behaviour against it.
+func TestGiteaClient(t *testing.T) {
 	s := giteatest.New(t)
 	owner, weir, writer, reader, stranger := s.User("owner"), s.User("weir-bot"), s.User("writer"), s.User("reader"), s.User("outsider")
 	r := owner.Repository("fleet")

@@ -24,8 +24,8 @@ func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token st
 	return g
 }
 
-// TestStatusGitea holds what package status takes for Gitea's behaviour against it.
-func TestStatusGitea(t *testing.T) {
+// TestGiteaTeller holds what package status takes for Gitea's behaviour against it.
+func TestGiteaTeller(t *testing.T) {
 	s := giteatest.New(t)
 	owner, weir, reader := s.User("teller"), s.User("teller-weir"), s.User("teller-reader")
 	r := owner.Repository("fleet")

@@ -1,0 +1,243 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
+)
+
+// reviewed is a world on Gitea with pull requests: weir has a user of its own, which
+// administers the repository, and others may write, read or neither.
+type reviewed struct {
+	*giteaWorld
+	weir, reviewer, reader *giteatest.User
+	// main is the tip of what is followed.
+	main string
+	app  *App
+}
+
+// newReviewed runs a daemon over one pool, told of everything by webhook.
+func newReviewed(t *testing.T, s *giteatest.Server, owner string, change func(*config.Config)) *reviewed {
+	t.Helper()
+	g := newGiteaWorld(t, s, owner, quickAWS())
+	r := &reviewed{giteaWorld: g, weir: s.User(owner + "-weir"), reviewer: s.User(owner + "-reviewer"), reader: s.User(owner + "-reader")}
+	g.repo.Grant(r.weir, "admin")
+	g.repo.Grant(r.reviewer, "write")
+	g.repo.Grant(r.reader, "read")
+	g.put("token", r.weir.Token(giteaScopes...))
+	g.clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
+	r.main = g.clone.Push("main", "first")
+	c := g.config()
+	if change != nil {
+		change(c)
+	}
+	r.app = g.run(c, "push", "pull_request", "issue_comment", "status")
+	if c.Targets[0].Apply == config.AsReviewed {
+		_, digest, _ := strings.Cut(g.finally(r.main, "fleet/apply", "pending", "weir approve "), "weir approve ")
+		if _, err := r.app.book.Approve(digest, "the test"); err != nil {
+			t.Fatal(err)
+		}
+		r.app.ring()
+	}
+	g.finally(r.main, "fleet/apply", "success")
+	return r
+}
+
+// propose pushes a pool of a size to a branch that begins at main's first commit.
+func (r *reviewed) propose(branch string, maxSize int) (sha string) {
+	r.t.Helper()
+	r.clone.Git("switch", "--quiet", "--create", branch, r.main)
+	r.clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", maxSize)}))
+	return r.clone.Push(branch, fmt.Sprintf("%d at most", maxSize))
+}
+
+// told are weir's comments on a pull request that tell of a plan, without answers
+// to commands.
+func (r *reviewed) told(number int64) []giteatest.Comment {
+	r.t.Helper()
+	return slices.DeleteFunc(r.repo.Comments(number), func(c giteatest.Comment) bool {
+		return c.User.Login != r.weir.Name || !strings.Contains(c.Body, "<!-- weir")
+	})
+}
+
+// comment waits until weir's only comment has all words, and returns it.
+func (r *reviewed) comment(number int64, words ...string) giteatest.Comment {
+	r.t.Helper()
+	var list []giteatest.Comment
+	eventually(r.t, fmt.Sprintf("the comment on %d", number), func() string {
+		switch list = r.told(number); {
+		case len(list) == 0:
+			return "there is none"
+		case len(list) > 1:
+			r.t.Fatalf("%d comments", len(list))
+		case !containsAll(list[0].Body, words):
+			return fmt.Sprintf("want %q in\n%s", words, list[0].Body)
+		}
+		return ""
+	})
+	return list[0]
+}
+
+// marked waits for weir's mark on a comment.
+func (r *reviewed) marked(c giteatest.Comment, mark string) {
+	r.t.Helper()
+	eventually(r.t, "the mark on "+c.Body, func() string {
+		if got := r.repo.Reactions(c.ID); !slices.Contains(got, r.weir.Name+" "+mark) {
+			return fmt.Sprintf("%v, want %s", got, mark)
+		}
+		return ""
+	})
+}
+
+// TestGiteaPulls is the life of pull requests on a real Gitea.
+func TestGiteaPulls(t *testing.T) {
+	s := giteatest.New(t)
+	t.Run("merged", func(t *testing.T) { testGiteaPullMerged(t, s) })
+	t.Run("held", func(t *testing.T) { testGiteaPullHeld(t, s) })
+	t.Run("gated", func(t *testing.T) { testGiteaPullGated(t, s) })
+}
+
+func testGiteaPullMerged(t *testing.T, s *giteatest.Server) {
+	r := newReviewed(t, s, "alice", nil)
+	head := r.propose("larger", 4)
+	number := r.repo.Open(r.owner, "larger", "More machines")
+	r.finally(head, "fleet/plan", "success", "1 of 1 target")
+	shown := r.comment(number, "prod", "workers", "maxSize", "3 → 4", "digest")
+
+	r.clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 5)}))
+	next := r.clone.Push("larger", "still more")
+	r.finally(next, "fleet/plan", "success")
+	var again giteatest.Comment
+	eventually(t, "the edit", func() string {
+		if again = r.comment(number); again.Body == shown.Body {
+			return "the comment is as before"
+		}
+		return ""
+	})
+	if again.ID != shown.ID {
+		t.Errorf("comment %d took the place of %d", again.ID, shown.ID)
+	}
+
+	// What a pull request breaks is shown with its place, and mended.
+	r.clone.Write(map[string]string{"overlays/prod/workers.yaml": strings.Replace(pool("workers", "m5.large", 5), "  maxSize: 5", "  maxSise: 5", 1)})
+	broken := r.clone.Push("larger", "a slip")
+	r.finally(broken, "fleet/plan", "failure", "overlays/prod/workers.yaml:19")
+	r.comment(number, "maxSise", "overlays/prod/workers.yaml")
+	r.clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 6)}))
+	mended := r.clone.Push("larger", "mended")
+	r.finally(mended, "fleet/plan", "success")
+	r.comment(number, "maxSize")
+
+	before := len(r.writes())
+	if before != 2 {
+		t.Errorf("a pull request changed AWS: %v", r.writes())
+	}
+	r.repo.Merge(r.owner, number, "squash")
+	merged := r.tip()
+	r.finally(merged, "fleet/apply", "success")
+	if got := r.comment(number, "erged"); got.ID != shown.ID {
+		t.Errorf("comment %d took the place of %d", got.ID, shown.ID)
+	}
+	if got := r.writes(); len(got) != before+1 {
+		t.Errorf("the merge led to %v", got[before:])
+	}
+
+	// What was merged meanwhile is in the way of what began before it.
+	late := r.propose("late", 9)
+	n := r.repo.Open(r.owner, "late", "From before")
+	r.finally(late, "fleet/plan", "failure", "update the branch")
+	r.comment(n, "overlays/prod/workers.yaml")
+	r.owner.Must(http.MethodPatch, r.repo.Path(fmt.Sprintf("/pulls/%d", n)), map[string]any{"state": "closed"}, nil)
+	r.comment(n, "losed")
+
+	// Nobody is told much of what changes nothing.
+	r.clone.Git("switch", "--quiet", "--create", "docs", merged)
+	r.clone.Write(map[string]string{"README.md": "Pools.\n"})
+	docs := r.clone.Push("docs", "a word")
+	n = r.repo.Open(r.owner, "docs", "A word")
+	if text := r.finally(docs, "fleet/plan", "success"); text != "no target affected" {
+		t.Errorf("the status: %q", text)
+	}
+	if got := r.told(n); len(got) > 0 {
+		t.Errorf("a pull request that changes nothing has %d comments", len(got))
+	}
+}
+
+// tip is the commit of main on the server.
+func (r *reviewed) tip() string {
+	r.t.Helper()
+	r.clone.Git("fetch", "--quiet", "origin", "main")
+	return r.clone.Git("rev-parse", "FETCH_HEAD")
+}
+
+// testGiteaPullHeld has a target whose changes wait until they are approved.
+func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
+	r := newReviewed(t, s, "bob", func(c *config.Config) { c.Targets[0].Apply = config.AsReviewed })
+	head := r.propose("larger", 4)
+	number := r.repo.Open(r.owner, "larger", "More machines")
+	r.finally(head, "fleet/plan", "success")
+	r.comment(number, "weir approve")
+	r.marked(r.repo.Say(r.reader, number, "weir approve"), "-1")
+	r.marked(r.repo.Say(r.reader, number, "weir plan"), "-1")
+	r.marked(r.repo.Say(r.reviewer, number, "weir plan"), "eyes")
+	r.marked(r.repo.Say(r.reviewer, number, "weir frobnicate"), "-1")
+	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.comment(number, r.reviewer.Name)
+	r.repo.Merge(r.owner, number, "merge")
+	merged := r.tip()
+	r.finally(merged, "fleet/apply", "success")
+	r.comment(number, "erged")
+
+	// Nobody approves the next one, which waits after the merge.
+	r.main = merged
+	head = r.propose("larger-still", 5)
+	number = r.repo.Open(r.owner, "larger-still", "Still more")
+	r.finally(head, "fleet/plan", "success")
+	writes := len(r.writes())
+	r.repo.Merge(r.owner, number, "rebase")
+	r.finally(r.tip(), "fleet/apply", "pending", "approval")
+	if got := r.writes(); len(got) != writes {
+		t.Errorf("what nobody approved led to %v", got[writes:])
+	}
+}
+
+// testGiteaPullGated has a draft and a fork, each of which waits for somebody.
+func testGiteaPullGated(t *testing.T, s *giteatest.Server) {
+	r := newReviewed(t, s, "carol", func(c *config.Config) {
+		c.Forges[0].PullRequests = config.PullRequests{Plan: config.Always, Drafts: config.Wait, Forks: config.Forks{AllowBy: []string{config.Comment}}}
+	})
+	head := r.propose("draft", 4)
+	number := r.repo.Open(r.owner, "draft", "WIP: More machines")
+	r.finally(head, "fleet/plan", "pending", "draft")
+	r.owner.Must(http.MethodPatch, r.repo.Path(fmt.Sprintf("/pulls/%d", number)), map[string]any{"title": "More machines"}, nil)
+	r.finally(head, "fleet/plan", "success")
+	r.comment(number, "maxSize")
+
+	fork := r.repo.Fork(r.reader)
+	clone := fork.Clone(r.reader)
+	clone.Git("pull", "--quiet", "origin", "main")
+	clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 7)}))
+	outside := clone.Push("mine", "from outside")
+	number = r.repo.Open(r.reader, r.reader.Name+":mine", "From outside")
+	r.finally(outside, "fleet/plan", "pending", "needs a maintainer")
+	r.marked(r.repo.Say(r.reader, number, "weir plan"), "-1")
+	if got := r.told(number); len(got) > 0 {
+		t.Errorf("a fork that waits has %d comments", len(got))
+	}
+	r.marked(r.repo.Say(r.reviewer, number, "weir plan"), "eyes")
+	r.finally(outside, "fleet/plan", "success")
+	r.comment(number, "maxSize")
+
+	// What is pushed later needs a word of its own.
+	clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 8)}))
+	later := clone.Push("mine", "more from outside")
+	r.finally(later, "fleet/plan", "pending")
+	if got := r.writes(); len(got) != 2 {
+		t.Errorf("pull requests changed AWS: %v", got)
+	}
+}
