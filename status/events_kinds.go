@@ -102,7 +102,7 @@ var endWords = map[string]string{
 var otherKinds = []string{
 	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
 	"target-failed", "target-recovered", "target-suspended", "target-resumed",
-	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started",
+	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
 	"join-tokens-renewed", "plan-approved", "plan-differs",
 }
 

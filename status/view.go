@@ -28,12 +28,14 @@ type layout struct {
 	About string
 	// JSON is where the same is to be had for programs.
 	JSON string
+	// Viewer is who reads the page, filled in when it is rendered.
+	Viewer *Viewer
 }
 
 func (w *web) layout(section, title string) layout {
 	return layout{
 		Title: title, Instance: w.board.instance, Section: section, Now: w.moment(w.board.now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: w.board.configuration() != "", HasPulls: w.board.hasPulls(),
+		HasConfig: w.board.configuration() != "", HasPulls: w.board.hasPulls(), Viewer: &Viewer{},
 	}
 }
 

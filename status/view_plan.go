@@ -142,13 +142,14 @@ type planPage struct {
 	Held         int
 	Pager        pager
 	Why          string // why there is no plan
+	waits        waits
 }
 
 const stepsPerPage = 100
 
 func (w *web) planPage(t TargetState, q url.Values) planPage {
 	v := planPage{layout: w.layout("fleet", "Plan of "+t.Name), Target: t.Name, Self: targetLink(t.Name), Phase: t.Phase}
-	v.About = t.Name
+	v.About, v.waits = t.Name, waitsOf(t)
 	r := t.Last
 	if r == nil {
 		v.Why = "No pass has been over this target yet."

@@ -43,6 +43,7 @@ type targetPage struct {
 	Runs          []runView
 	Events        []eventView
 	Activity      string
+	waits         waits
 }
 
 // driftView is what AWS has otherwise although Git did not change.
@@ -60,7 +61,7 @@ func (w *web) targetPage(t TargetState, q url.Values) targetPage {
 		layout: w.layout("fleet", t.Name), targetView: w.targetView(t), Path: t.Path, PlanLink: targetLink(t.Name) + "/plan",
 		Configs: launchConfigViews(t.LaunchConfigs), Activity: "/activity?" + url.Values{"target": {t.Name}}.Encode(),
 	}
-	v.About, v.JSON = t.Name, "/api/v1/targets"
+	v.About, v.JSON, v.waits = t.Name, "/api/v1/targets", waitsOf(t)
 	l := w.links(t.Source)
 	if r := t.Last; r != nil {
 		v.Faults, v.MoreFaults = faultViews(r.Diagnostics, l, r.Revision), 0 // here they are all shown

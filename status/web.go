@@ -25,6 +25,8 @@ type HandlerOptions struct {
 	// minutes.
 	StaleAfter time.Duration
 	Logger     *slog.Logger
+	// Viewer says who reads a page; nil shows it to everybody alike.
+	Viewer func(*http.Request) Viewer
 }
 
 const defaultStaleAfter = 10 * time.Minute
@@ -48,7 +50,8 @@ func (b *Board) Handler(o HandlerOptions) http.Handler {
 	return w.handler()
 }
 
-func (w *web) handler() http.Handler {
+// load reads what pages are made of.
+func (w *web) load() {
 	for name, kind := range map[string]string{
 		"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
@@ -57,7 +60,10 @@ func (w *web) handler() http.Handler {
 	w.pages = template.Must(template.New("").Funcs(template.FuncMap{
 		"asset": func(name string) string { return w.assets[name].path },
 	}).ParseFS(pageFiles, "page/*.tmpl"))
+}
 
+func (w *web) handler() http.Handler {
+	w.load()
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.HandlerFunc{
 		"/{$}": w.index, "/pools": w.pools, "/activity": w.activity, "/configuration": w.configuration,
@@ -196,6 +202,9 @@ func (w *web) missing(rw http.ResponseWriter, r *http.Request, headline, hint st
 
 // render writes a whole page or none.
 func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name string, view any) {
+	if v, ok := view.(interface{ readBy(Viewer) }); ok && w.o.Viewer != nil {
+		v.readBy(w.o.Viewer(r))
+	}
 	var page bytes.Buffer
 	if err := w.pages.ExecuteTemplate(&page, name, view); err != nil {
 		w.o.Logger.Error("render of page failed", "page", name, "error", err)

@@ -76,6 +76,8 @@ var configRules = []rule{
 	{"duplicate-target", "e", "two targets of the configuration come out with one name", "Put the parts that differ into the name with {1}."},
 	{"empty", "e", "the configuration is empty", "Start with apiVersion and kind; see weir run --help."},
 	{"missing-key", "e", "a required key of the configuration is missing", "Add the key that the message names."},
+	{"not-encrypted", "e", "weir would listen for other machines without TLS", "Give it tls, or say under access.withoutTLS why it needs none, or listen on 127.0.0.1."},
+	{"not-guarded", "e", "weir would listen for other machines, and nothing says who may read", "Name tokens or a proxy under access, write access: {anonymous: read}, or listen on 127.0.0.1."},
 	{"path-missing", "e", "a target's path is not in the commit", "Correct the path, or remove the target."},
 	{"region-differs", "w", "a cluster's region is not the target's", "Write the same region in both."},
 	{"role-not-allowed", "e", "manifests name a role that the target's configuration does not allow", "Add the role to allowedRoleARNs if it may be assumed."},

@@ -35,8 +35,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
@@ -123,6 +123,10 @@ type App struct {
 	word chan struct{}
 
 	book *control.Book
+	// guard stands before the page and the API; certificate is nil without TLS.
+	guard       *access.Guard
+	certificate *access.Certificate
+	notices     *status.Notices
 
 	mu     sync.Mutex // guards what follows
 	memory memory
@@ -177,6 +181,9 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.book = control.NewBook(a.db, time.Now)
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
+		return err
+	}
+	if err = a.openAccess(); err != nil {
 		return err
 	}
 	var lc net.ListenConfig
@@ -254,7 +261,11 @@ func (a *App) PageURL() string {
 			host = "127.0.0.1"
 		}
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	scheme := "http://"
+	if a.certificate != nil {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
 }
 
 func (a *App) embeddedURL() string {
@@ -282,11 +293,12 @@ func (a *App) Start(ctx context.Context) {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}
 	server := &http.Server{
-		Handler: a.metrics.Count(a.withHooks(control.Handler(a.book, daemon{a}, a.log, a.o.Secrets.Redact, a.board.Handler(status.HandlerOptions{
-			Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log,
-		})))),
+		Handler:           a.handler(),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	if a.certificate != nil {
+		server.TLSConfig = a.certificate.Config()
 	}
 	server.RegisterOnShutdown(a.board.EndStreams)
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
@@ -310,7 +322,13 @@ func (a *App) Start(ctx context.Context) {
 // serve answers requests until ctx ends, and then finishes those under way.
 func serve(ctx context.Context, server *http.Server, l net.Listener) error {
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	go func() {
+		if server.TLSConfig != nil {
+			served <- server.ServeTLS(l, "", "")
+			return
+		}
+		served <- server.Serve(l)
+	}()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve page: %w", err)

@@ -21,7 +21,7 @@ func (a *App) hideCredentials() {
 	for _, f := range a.gen.config.Forges {
 		file(f.TokenFile)
 	}
-	for _, name := range a.gen.config.WebhookFiles() {
+	for _, name := range append(a.gen.config.WebhookFiles(), a.gen.config.Access.Files()...) {
 		if text, err := os.ReadFile(name); err == nil {
 			values = append(values, strings.Fields(string(text))...) // one a line
 		}

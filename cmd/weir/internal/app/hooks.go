@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"net/http"
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -14,15 +13,6 @@ func (a *App) openHooks() {
 	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Received: func(kind forge.Kind, result forge.Result) {
 		a.metrics.Webhook(string(kind), string(result))
 	}})
-}
-
-// withHooks serves webhooks beside everything else. They prove themselves, so that
-// they alone may come from anywhere and change something: when sources are looked at.
-func (a *App) withHooks(next http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle(forge.Prefix, a.hooks)
-	mux.Handle("/", next)
-	return mux
 }
 
 // setHooks takes the webhooks that the configuration wants.

@@ -72,6 +72,8 @@ func fixed(old, c *config.Config) string {
 		return "stateDir"
 	case old.Listen != c.Listen:
 		return "listen"
+	case (old.TLS.CertFile == "") != (c.TLS.CertFile == ""):
+		return "tls"
 	case (old.AWS.Endpoint == config.EmbeddedEndpoint) != (c.AWS.Endpoint == config.EmbeddedEndpoint):
 		return "aws.endpoint"
 	default:
@@ -84,6 +86,9 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	old := a.gen
 	if key := fixed(old.config, c); key != "" {
 		return fmt.Errorf("%s cannot change while weir runs: restart it", key)
+	}
+	if err := a.checkAccess(c); err != nil {
+		return err
 	}
 	next, err := a.newGeneration(c, old)
 	if err != nil {
@@ -128,6 +133,7 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	}
 	a.swapPulls(bound, old, next)
 	a.gen = next
+	a.setAccess(c)
 	next.setHooks(a.hooks)
 	next.startNotifier(ctx, a, old)
 	a.scopes.SetSlices(rounds(c))

@@ -39,6 +39,8 @@ type Config struct {
 	StateDir string `yaml:"stateDir"`
 	// Listen is the address of the page, the API and the metrics.
 	Listen string `yaml:"listen"`
+	TLS    TLS    `yaml:"tls"`
+	Access Access `yaml:"access"`
 	// Interval is the time between passes while nothing moves.
 	Interval Duration `yaml:"interval"`
 	AWS      AWS      `yaml:"aws"`
@@ -211,7 +213,8 @@ func (c *Config) setDefaults(env Env) {
 	if c.KeepVersions == 0 {
 		c.KeepVersions = DefaultKeepVersions
 	}
-	absolute(base, &c.StateDir)
+	absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
+	c.Access.setDefaults(base)
 	for i := range c.Sources {
 		c.Sources[i].setDefaults(base)
 	}

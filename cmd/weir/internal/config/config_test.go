@@ -17,6 +17,7 @@ kind: Config
 instance: fleet
 stateDir: state
 listen: 0.0.0.0:80
+access: {anonymous: read, withoutTLS: insecure}
 interval: 2m
 aws: {endpoint: embedded}
 keepVersions: 3
@@ -56,7 +57,7 @@ func TestParseWhole(t *testing.T) {
 		t.Fatalf("faults: %v", faults)
 	}
 	want := &Config{
-		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80",
+		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", Access: Access{Anonymous: AnonymousRead, WithoutTLS: Insecure},
 		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: Duration(10 * time.Second)},
@@ -146,7 +147,7 @@ func TestParseFaults(t *testing.T) {
 		"negative":        {target("") + "interval: -5s\n", []string{"interval: must be positive"}},
 		"instance":        {strings.Replace(target(""), "instance: a", "instance: A_b", 1), []string{"does not match"}},
 		"listen":          {target("") + "listen: here\n", []string{"is no address"}},
-		"port":            {target("") + "listen: :99999\n", []string{"is no port"}},
+		"port":            {target("") + "listen: 127.0.0.1:99999\n", []string{"is no port"}},
 		"endpoint":        {target("  endpointURL: ftp://x\n") + "aws: {endpoint: here}\n", []string{"endpointURL", "aws.endpoint"}},
 		"secret in url":   {target("  endpointURL: http://u:hunter2@h\n"), []string{`"…@h" is no http(s) URL`}},
 		"unknown source":  {target("  source: nope\n"), []string{`there is no source "nope"`}},

@@ -20,6 +20,8 @@ var required = map[string][]string{
 	"notify[]":             {"secretFile", "url"},
 	"targets[]":            {"name", "region"},
 	"targets[].varsFrom[]": {"file"},
+	"access.tokens[]":      {"file", "name", "role"},
+	"access.rules[]":       {"role"},
 }
 
 // words are the keys that take one of a few values.
@@ -27,12 +29,14 @@ var words = map[string][]string{
 	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Generic, Gitea, GitHub, GitLab}, "targets[].mode": {Correct, Report}, "sources[].verify.mode": {"commit", "either", "tag"},
 	"targets[].apply": {Always, AsReviewed}, "targets[].windows[].kind": {Allow, Deny}, "targets[].windows[].days[]": weekdays,
 	"forges[].pullRequests.plan": {Always, Never}, "forges[].pullRequests.drafts": {Plan, Wait}, "forges[].pullRequests.forks.allowBy[]": {Comment, Label},
+	"access.anonymous": {AnonymousNone, AnonymousRead}, "access.withoutTLS": {BehindProxy, Insecure}, "access.tokens[].role": roles, "access.rules[].role": roles,
 }
 
 // forms are the keys whose values match a pattern.
 var forms = map[string]*regexp.Regexp{
 	"instance": instancePattern, "sources[].name": namePattern, "targets[].name": targetPattern, "targets[].region": regionPattern,
 	"targets[].accountID": accountPattern, "targets[].roleARN": rolePattern, "targets[].planRoleARN": rolePattern, "targets[].allowedRoleARNs[]": rolePattern, "targets[].dependsOn[]": dependencyPattern,
+	"access.tokens[].name": namePattern, "access.proxy.userHeader": headerPattern, "access.proxy.groupsHeader": headerPattern, "access.proxy.secretHeader": headerPattern,
 }
 
 // defaults are the values of keys that are left out.
@@ -40,6 +44,7 @@ var defaults = map[string]any{
 	"listen": DefaultListen, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
 	"targets[].apply": Always, "targets[].windows[].kind": Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
 	"forges[].pullRequests.plan": Always, "forges[].pullRequests.drafts": Plan, "forges[].pullRequests.forks.label": DefaultForkLabel,
+	"access.proxy.userHeader": DefaultUserHeader, "access.proxy.groupsHeader": DefaultGroupsHeader, "access.proxy.secretHeader": DefaultSecretHeader,
 }
 
 // Schema returns the JSON Schema of a configuration, as draft-07. It takes what

@@ -23,6 +23,14 @@ kind: Config
 instance: prod
 stateDir: /var/lib/weir
 listen: 127.0.0.1:8344
+tls: {certFile: cert.pem, keyFile: key.pem}
+access:
+  anonymous: none
+  tokens:
+  - {name: ops, role: operate, file: ops-token}
+  - {name: prometheus, role: metrics, file: metrics-token}
+  proxy: {addresses: [10.0.0.0/16, "::1"], userHeader: X-Auth-Request-User, groupsHeader: X-Auth-Request-Groups, secretFile: proxy-secret, secretHeader: X-Secret}
+  rules: [{groups: [sre], users: [ann@example.com], role: operate}, {users: ["*"], role: read}]
 interval: 1m30s
 aws: {endpoint: embedded}
 sources:
@@ -190,6 +198,15 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"rollouts of none":              {from: "Rollouts: 2", to: "Rollouts: 0"},
 		"rollouts in words":             {from: "Rollouts: 2", to: "Rollouts: two"},
 		"a dependency's name":           {from: `"{1}-*"`, to: `"-"`},
+		"anonymous may write":           {from: "anonymous: none", to: "anonymous: operate"},
+		"behind a proxy":                {from: "tls: {certFile: cert.pem, keyFile: key.pem}\naccess:\n", to: "access:\n  withoutTLS: behind-proxy\n", valid: true},
+		"without TLS for no reason":     {from: "tls: {certFile: cert.pem, keyFile: key.pem}\naccess:\n", to: "access:\n  withoutTLS: true\n"},
+		"a token without role":          {from: "{name: ops, role: operate, file", to: "{name: ops, file"},
+		"a token without name":          {from: "{name: ops, role", to: "{role"},
+		"a token without file":          {from: ", file: ops-token", to: ""},
+		"another role":                  {from: "role: metrics", to: "role: admin"},
+		"a rule without role":           {from: `{users: ["*"], role: read}`, to: `{users: ["*"]}`},
+		"a header of others":            {from: "X-Secret", to: "Authorization"},
 		"two of one reference":          {from: "branch: main", to: "branch: main, brunch: a"},
 	}
 	lenient := map[string]bool{"a share above 100": true, "a forge without token": true, "a forge without url": true, "generic with token": true, "generic without secret": true, "another event": true} // what the schema does not say

@@ -90,6 +90,7 @@ func (v *validator) run() {
 	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		v.fault("listen", "bad-value", "", "%q is no port", port)
 	}
+	v.access()
 	if c.Interval < 0 {
 		v.fault("interval", "bad-value", "", "must be positive")
 	}

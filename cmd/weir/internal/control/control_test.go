@@ -153,7 +153,9 @@ func TestFaultsOfRequests(t *testing.T) {
 func TestCommandsComeFromThisMachineOnly(t *testing.T) {
 	b, _ := newBook(t)
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := Handler(b, known{"prod"}, slog.New(slog.DiscardHandler), func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, next)
+	h := Handler(Options{
+		Book: b, Daemon: known{"prod"}, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") },
+	}, next)
 	const good = `{"target":"prod","reason":"my hunter2","for":"1h","by":"ann"}`
 	for name, tc := range map[string]struct {
 		change func(*http.Request) *http.Request

@@ -187,54 +187,131 @@ func text(s string, most int) string {
 	return s
 }
 
-// Handler answers the commands; everything else goes to next. It does only what
-// a program on this machine asks for.
-func Handler(b *Book, d Daemon, log *slog.Logger, redact func(string) string, next http.Handler) http.Handler {
+// Options of what answers commands over HTTP.
+type Options struct {
+	Book   *Book
+	Daemon Daemon
+	Logger *slog.Logger
+	// Redact takes secrets out of what people wrote.
+	Redact func(string) string
+	// Who names who asks, where they have shown who they are and that they may. An
+	// empty name stands for somebody unknown, of whom only programs on this machine
+	// are heard. Nil knows nobody.
+	Who func(*http.Request) string
+	// Done is told of each command that was done.
+	Done func(Deed)
+	// Say has the next page in the same browser show what a form came to, and Refuse
+	// shows why nothing came of it. Without them no forms are taken.
+	Say    func(http.ResponseWriter, string)
+	Refuse func(w http.ResponseWriter, status int, wrong *Fault, back string)
+}
+
+// Deed is a command that was done.
+type Deed struct {
+	// Command is suspend, resume, approve or reconcile.
+	Command string
+	By      string
+	Request Request
+	// Targets are those that it is about, none for all or none that is known.
+	Targets []string
+	// Text says in a sentence who did what.
+	Text string
+}
+
+type handler struct{ Options }
+
+// Handler answers the commands, as API and as forms of the page; everything else goes
+// to next.
+func Handler(o Options, next http.Handler) http.Handler {
+	if o.Who == nil {
+		o.Who = func(*http.Request) string { return "" }
+	}
+	if o.Done == nil {
+		o.Done = func(Deed) {}
+	}
+	h := handler{o}
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
-	for path, do := range map[string]func(*Book, Daemon, Request) (Answer, error){
-		SuspendPath: Suspend, ResumePath: Resume, ApprovePath: Approve, ReconcilePath: Reconcile,
-	} {
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("X-Content-Type-Options", "nosniff")
-			if err := local(r); err != nil {
-				answer(w, http.StatusForbidden, err)
-				return
-			}
-			var in Request
-			dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-			dec.DisallowUnknownFields()
-			if err := dec.Decode(&in); err != nil || dec.More() {
-				answer(w, http.StatusBadRequest, fault("use the weir command of the same version", "the request cannot be read"))
-				return
-			}
-			in.Reason = redact(in.Reason)
-			out, err := do(b, d, in)
-			var wrong *Fault
-			switch {
-			case errors.As(err, &wrong):
-				answer(w, http.StatusBadRequest, err)
-			case err != nil:
-				log.Error("command failed", "command", strings.TrimPrefix(path, "/api/v1/"), "error", err)
-				answer(w, http.StatusInternalServerError, fault("look at weir's log", "the command could not be done"))
-			default:
-				log.Info("command", "command", strings.TrimPrefix(path, "/api/v1/"), "by", who(in.By), "target", text(in.Target, 80), "targets", in.Targets,
-					"pool", in.Pool, "for", in.For, "reason", text(in.Reason, 500), "digest", text(in.Digest, 80))
-				answer(w, http.StatusOK, out)
-			}
-		})
+	for path, do := range commands {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h.api(w, r, strings.TrimPrefix(path, "/api/v1/"), do) })
 	}
-	mux.HandleFunc("GET "+RecordsPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		records, err := b.Read()
-		if err != nil {
-			log.Error("state cannot be read", "error", err)
-			answer(w, http.StatusInternalServerError, fault("look at weir's log", "the state cannot be read"))
+	mux.HandleFunc("GET "+RecordsPath, h.records)
+	if o.Say != nil {
+		mux.HandleFunc("POST "+FormPrefix+"{command}", h.form)
+	}
+	return mux
+}
+
+type command func(*Book, Daemon, Request) (Answer, error)
+
+var commands = map[string]command{SuspendPath: Suspend, ResumePath: Resume, ApprovePath: Approve, ReconcilePath: Reconcile}
+
+// api answers a program.
+func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do command) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	by := h.Who(r)
+	if by == "" {
+		if err := local(r); err != nil {
+			answer(w, http.StatusForbidden, err)
 			return
 		}
-		answer(w, http.StatusOK, records)
-	})
-	return mux
+	} else if err := program(r); err != nil {
+		answer(w, http.StatusForbidden, err)
+		return
+	}
+	var in Request
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil || dec.More() {
+		answer(w, http.StatusBadRequest, fault("use the weir command of the same version", "the request cannot be read"))
+		return
+	}
+	if by != "" {
+		in.By = by // what the request says of itself is not heard
+	}
+	out, _, err := h.do(name, do, in)
+	var wrong *Fault
+	switch {
+	case errors.As(err, &wrong):
+		answer(w, http.StatusBadRequest, err)
+	case err != nil:
+		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the command could not be done"))
+	default:
+		answer(w, http.StatusOK, out)
+	}
+}
+
+// do does a command, and has it known who did.
+func (h handler) do(name string, do command, in Request) (Answer, Deed, error) {
+	in.Reason = h.Redact(in.Reason)
+	out, err := do(h.Book, h.Daemon, in)
+	var wrong *Fault
+	if err != nil {
+		if !errors.As(err, &wrong) {
+			h.Logger.Error("command failed", "command", name, "error", err)
+		}
+		return Answer{}, Deed{}, err
+	}
+	d := Deed{Command: name, By: who(in.By), Request: in, Targets: append(out.Plans, in.Targets...)}
+	if in.Target != "" {
+		d.Targets = append(d.Targets, in.Target)
+	}
+	d.Text = text(d.By+" "+deed(name, in, out), 600)
+	h.Logger.Info("command", "command", name, "by", d.By, "target", text(in.Target, 80), "targets", in.Targets,
+		"pool", in.Pool, "for", in.For, "reason", text(in.Reason, 500), "digest", text(in.Digest, 80))
+	h.Done(d)
+	return out, d, nil
+}
+
+func (h handler) records(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	records, err := h.Book.Read()
+	if err != nil {
+		h.Logger.Error("state cannot be read", "error", err)
+		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the state cannot be read"))
+		return
+	}
+	answer(w, http.StatusOK, records)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
@@ -259,11 +336,11 @@ func local(r *http.Request) error {
 	if !fromHere(r) || slices.ContainsFunc(forwarded, func(h string) bool { return r.Header.Get(h) != "" }) {
 		return fault(hint, "commands are taken from this machine only")
 	}
-	if r.Header.Get(Header) == "" || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return fault(hint, "commands are taken from programs, not from pages")
 	}
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
-		return fault(hint, "the request is not of type application/json")
+	if err := program(r); err != nil {
+		return err
 	}
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -271,6 +348,18 @@ func local(r *http.Request) error {
 	}
 	if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil {
 		return fault("name the daemon by its address", "commands are not taken under the name %q", text(host, 80))
+	}
+	return nil
+}
+
+// program refuses what a form of a page can send as well.
+func program(r *http.Request) error {
+	const hint = "use the weir command"
+	if r.Header.Get(Header) == "" {
+		return fault(hint, "commands are taken from programs, not from pages")
+	}
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		return fault(hint, "the request is not of type application/json")
 	}
 	return nil
 }

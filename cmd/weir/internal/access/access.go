@@ -1,0 +1,136 @@
+// Package access says who may use the page and the API, and guards both.
+//
+// A Guard stands around everything that the daemon serves, except webhooks, which
+// prove themselves. For each request it finds out who asks: by a bearer token, by a
+// session that a token began in a browser, or by the headers of a proxy that the
+// configuration names. From the configuration comes the role, anew for each
+// request; the role decides what is passed on. Whoever stands behind the guard asks
+// CallerOf.
+//
+// Tokens and secrets are read from their files at each use, are compared in
+// constant time, and are in no log and no answer.
+package access
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+)
+
+// Role is what somebody may do; each includes those before it.
+type Role int
+
+// Roles.
+const (
+	None Role = iota
+	Metrics
+	Read
+	Operate
+)
+
+func roleOf(word string) Role {
+	switch word {
+	case config.RoleMetrics:
+		return Metrics
+	case config.RoleRead:
+		return Read
+	case config.RoleOperate:
+		return Operate
+	default:
+		return None
+	}
+}
+
+// String is the word of the configuration.
+func (r Role) String() string {
+	return [...]string{"none", config.RoleMetrics, config.RoleRead, config.RoleOperate}[r]
+}
+
+// Means is how somebody showed who they are.
+type Means string
+
+// Means. Nobody has no name.
+const (
+	Nobody    Means = ""
+	ByToken   Means = "token"
+	BySession Means = "session"
+	ByProxy   Means = "proxy"
+)
+
+// Caller is who asks. The zero value is somebody of whom nothing is known, and who
+// may do nothing.
+type Caller struct {
+	Name  string
+	Means Means
+	Role  Role
+	// bound is what the tokens of this caller's forms are bound to: a session, a
+	// user of the proxy, or a browser that has not logged in.
+	bound string
+}
+
+type callerKey struct{}
+
+// CallerOf returns who asks, in a request that came through a Guard.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+// Policy is what a configuration says about access. It is immutable.
+type Policy struct {
+	tokens []config.AccessToken
+	proxy  config.AccessProxy
+	// from are the addresses of the proxy.
+	from  []netip.Prefix
+	rules []config.AccessRule
+	// anonymous is what may be done without a login.
+	anonymous Role
+	// local says that programs on this machine may command without a login, and
+	// that nothing else tells who asks.
+	local bool
+	// ownHost says that requests under another name than this machine's are refused.
+	ownHost bool
+	// secure says that browsers come over TLS.
+	secure bool
+}
+
+// NewPolicy reads a configuration that has been checked.
+func NewPolicy(c *config.Config) *Policy {
+	a := c.Access
+	p := &Policy{tokens: a.Tokens, proxy: a.Proxy, rules: a.Rules, secure: c.Secure(), local: !a.Named()}
+	for _, text := range a.Proxy.Addresses {
+		if prefix, err := config.ParsePrefix(text); err == nil {
+			p.from = append(p.from, prefix)
+		}
+	}
+	switch {
+	case a.Anonymous == config.AnonymousRead:
+		p.anonymous = Read
+	case a.Anonymous == "" && !a.Named() && config.OnLoopback(c.Listen):
+		// A page elsewhere could have its own name point to this machine and read
+		// what is meant for this machine alone.
+		p.anonymous, p.ownHost = Read, true
+	}
+	return p
+}
+
+// Local reports whether programs on weir's own machine command without a login.
+func (p *Policy) Local() bool { return p.local }
+
+// roleOf is the role of a user whom the proxy names: that of the first rule that fits.
+func (p *Policy) roleOf(user string, groups []string) Role {
+	for _, r := range p.rules {
+		if slices.Contains(r.Users, "*") || slices.Contains(r.Users, user) ||
+			slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(groups, g) }) {
+			return roleOf(r.Role)
+		}
+	}
+	return None
+}
+
+// trusts reports whether an address is the proxy's.
+func (p *Policy) trusts(ip netip.Addr) bool {
+	return slices.ContainsFunc(p.from, func(f netip.Prefix) bool { return f.Contains(ip) })
+}

@@ -1,0 +1,132 @@
+package access
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// SessionFor is how long a login lasts.
+const SessionFor = 12 * time.Hour
+
+var (
+	errBadToken = errors.New("the token is not known")
+	errTooMany  = errors.New("too many tries")
+)
+
+// caller finds out who asks. The error is about what was shown and does not count;
+// it holds nothing of it.
+func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error) {
+	through, err := p.proxied(r)
+	if err != nil {
+		g.log.Error("the secret of the proxy cannot be used", "error", err)
+	}
+	if through {
+		user, groups, err := identity(r.Header, p.proxy.UserHeader, p.proxy.GroupsHeader)
+		if err != nil {
+			return Caller{}, 0, err
+		}
+		if user != "" {
+			return Caller{Name: user, Means: ByProxy, Role: p.roleOf(user, groups), bound: "proxy\x00" + user}, 0, nil
+		}
+	}
+	if kind, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(kind, "Bearer") {
+		return g.byToken(p, r, strings.TrimSpace(token))
+	}
+	if c, ok := g.bySession(p, r); ok {
+		return c, 0, nil
+	}
+	c := Caller{Role: p.anonymous}
+	if visit, err := r.Cookie(p.cookie("visit")); err == nil && visit.Value != "" {
+		c.bound = "visit\x00" + visit.Value
+	}
+	return c, 0, nil
+}
+
+// byToken finds whose token it is. An address that was wrong too often has to wait,
+// whatever it shows then.
+func (g *Guard) byToken(p *Policy, r *http.Request, token string) (Caller, time.Duration, error) {
+	from := place(p.origin(r))
+	if wait := g.failed.left(from); wait > 0 {
+		return Caller{}, wait, errTooMany
+	}
+	t, ok, faulty := p.find([]byte(token))
+	for _, err := range faulty {
+		g.log.Error("a token cannot be used", "error", err)
+	}
+	if !ok {
+		g.failed.count(from)
+		g.log.Warn("a token was refused", "address", from)
+		return Caller{}, 0, errBadToken
+	}
+	return Caller{Name: t.Name, Means: ByToken, Role: roleOf(t.Role)}, 0, nil
+}
+
+// bySession finds whose session it is. The role is that of the configuration now.
+func (g *Guard) bySession(p *Policy, r *http.Request) (Caller, bool) {
+	cookie, err := r.Cookie(p.cookie(""))
+	if err != nil {
+		return Caller{}, false
+	}
+	var s session
+	if !g.seals.open("session", cookie.Value, &s) || g.now().Unix() >= s.Expires || g.ended.has(s.ID, g.now()) {
+		return Caller{}, false
+	}
+	t, ok := p.holds(s.Name, g.seals.mark, s.Mark)
+	if !ok {
+		return Caller{}, false
+	}
+	return Caller{Name: t.Name, Means: BySession, Role: roleOf(t.Role), bound: "session\x00" + s.ID}, true
+}
+
+// cookie is the name of a cookie. Over TLS no other host may set it.
+func (p *Policy) cookie(suffix string) string {
+	name := "weir"
+	if suffix != "" {
+		name += "-" + suffix
+	}
+	if p.secure {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// set gives the browser a cookie; a negative age takes it away.
+func (p *Policy) set(rw http.ResponseWriter, suffix, value string, age time.Duration) {
+	seconds := int(age / time.Second)
+	if age < 0 {
+		seconds = -1
+	}
+	http.SetCookie(rw, &http.Cookie{
+		Name: p.cookie(suffix), Value: value, Path: "/", MaxAge: seconds, Secure: p.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// ended are the sessions that were logged out, until they would have ended by
+// themselves. They are forgotten with the process; the cookies went with the logout.
+type ended struct {
+	mu  sync.Mutex
+	ids map[string]time.Time
+}
+
+func (e *ended) add(id string, until, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ids == nil {
+		e.ids = map[string]time.Time{}
+	}
+	for id, until := range e.ids {
+		if !now.Before(until) {
+			delete(e.ids, id)
+		}
+	}
+	e.ids[id] = until
+}
+
+func (e *ended) has(id string, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return now.Before(e.ids[id])
+}

@@ -1,0 +1,313 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-gitops/weir/status"
+)
+
+const (
+	// maxBody bounds what a request may send, in bytes.
+	maxBody = 64 << 10
+	// streamFor bounds answers that go on: whoever asks is then looked at anew.
+	streamFor = 15 * time.Minute
+	// CommandHeader is what each request to the API that changes something must
+	// have: no form of a page can send it, and no script of another origin may.
+	CommandHeader = "X-Weir-Command"
+	// ActionPrefix is where the forms of the page go.
+	ActionPrefix = "/actions/"
+	loginPath    = "/login"
+	logoutPath   = "/logout"
+)
+
+// Guard asks everybody who they are. It is safe for concurrent use.
+type Guard struct {
+	policy  atomic.Pointer[Policy]
+	seals   seals
+	now     func() time.Time
+	log     *slog.Logger
+	notices *status.Notices
+	cross   *http.CrossOriginProtection
+	ended   ended
+	failed  *limiter
+	actions *limiter
+	places  *limiter
+}
+
+// Options of a Guard.
+type Options struct {
+	// Key signs sessions and forms.
+	Key []byte
+	// Notices are the pages that a Guard shows.
+	Notices *status.Notices
+	Logger  *slog.Logger
+	// Now is time.Now where it is nil.
+	Now func() time.Time
+}
+
+// New makes a guard that lets in whom p says.
+func New(p *Policy, o Options) *Guard {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	g := &Guard{
+		seals: seals{o.Key, o.Now}, now: o.Now, log: o.Logger, notices: o.Notices, cross: http.NewCrossOriginProtection(),
+		failed: newLimiter(failedLimit, o.Now), actions: newLimiter(actionLimit, o.Now), places: newLimiter(placeLimit, o.Now),
+	}
+	g.Set(p)
+	return g
+}
+
+// Set has another policy count from now on, for sessions that have begun as well.
+func (g *Guard) Set(p *Policy) { g.policy.Store(p) }
+
+// Handler passes on to next what those who ask may do.
+func (g *Guard) Handler(next http.Handler) http.Handler {
+	return status.Secured(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/assets/") {
+			next.ServeHTTP(rw, r) // the same for everybody, and the login needs them
+			return
+		}
+		r.Body = http.MaxBytesReader(rw, r.Body, maxBody)
+		g.serve(&uncached{ResponseWriter: rw}, r, next)
+	}))
+}
+
+func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+	p := g.policy.Load()
+	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		g.health(p, rw, r, next)
+		return
+	}
+	if p.ownHost && !ownName(r.Host) {
+		g.refuse(rw, r, http.StatusMisdirectedRequest, "weir is not served under this name",
+			"name it by its address, or write access: {anonymous: read} where everybody who reaches weir may read")
+		return
+	}
+	c, wait, err := g.caller(p, r)
+	switch {
+	case wait > 0:
+		g.wait(rw, r, wait)
+		return
+	case errors.Is(err, errBadToken):
+		g.unknown(rw, r, p, "the token is not known", "give one that the configuration names under access.tokens")
+		return
+	case err != nil:
+		g.refuse(rw, r, http.StatusBadRequest, err.Error(), "look at the configuration of the proxy")
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+	switch r.URL.Path {
+	case loginPath:
+		g.login(p, c, rw, r)
+	case logoutPath:
+		g.logout(p, c, rw, r)
+	default:
+		g.pass(p, c, rw, r, next)
+	}
+}
+
+// pass hands on what the role allows.
+func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+	need := needOf(r)
+	if need == Operate && c.Means == Nobody && p.local && strings.HasPrefix(r.URL.Path, "/api/") {
+		next.ServeHTTP(rw, r) // it is for who takes commands to see that they come from this machine
+		return
+	}
+	switch {
+	case c.Role >= need:
+	case c.Means == Nobody:
+		g.unknown(rw, r, p, "who asks is not known", "show a token of access.tokens in the configuration, in the header Authorization: Bearer")
+		return
+	case c.Role == None:
+		g.refuse(rw, r, http.StatusForbidden, c.Name+" has no role here", "add a rule for this user or a group under access.rules")
+		return
+	default:
+		g.refuse(rw, r, http.StatusForbidden, c.Name+" has the role "+c.Role.String()+", and this needs "+need.String(), "ask for it where access is configured")
+		return
+	}
+	if need == Operate && !g.mayAct(p, c, rw, r) {
+		return
+	}
+	if r.URL.Path == "/live" {
+		ctx, cancel := context.WithTimeout(r.Context(), streamFor)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	r = g.forBrowser(p, c, rw, r)
+	next.ServeHTTP(rw, r)
+}
+
+// mayAct keeps actions to those who meant them, and to as many as people do.
+func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) bool {
+	if err := g.cross.Check(r); err != nil {
+		g.refuse(rw, r, http.StatusForbidden, "the request comes from a page that is not weir's", "use weir's own page")
+		return false
+	}
+	if strings.HasPrefix(r.URL.Path, ActionPrefix) {
+		if !g.formOf(c, rw, r) {
+			return false
+		}
+	} else if r.Header.Get(CommandHeader) == "" {
+		g.refuse(rw, r, http.StatusForbidden, "commands are taken from programs, not from pages", "send the header "+CommandHeader+": 1")
+		return false
+	}
+	for _, wait := range []time.Duration{g.places.try(place(p.origin(r))), g.actions.try(string(c.Means) + "\x00" + c.Name)} {
+		if wait > 0 {
+			g.wait(rw, r, wait)
+			return false
+		}
+	}
+	return true
+}
+
+// formOf reads a form and checks that it is from a page that the same caller was shown.
+func (g *Guard) formOf(c Caller, rw http.ResponseWriter, r *http.Request) bool {
+	if err := r.ParseForm(); err != nil {
+		code := http.StatusBadRequest
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		g.refuse(rw, r, code, "the form cannot be read", "go back and try again")
+		return false
+	}
+	if !g.seals.checkForm(c.bound, r.PostForm.Get(status.FormField)) {
+		g.refuse(rw, r, http.StatusForbidden, "the form is too old, or from another login", "go back, load the page again and repeat it")
+		return false
+	}
+	return true
+}
+
+// needOf is the role that a request needs.
+func needOf(r *http.Request) Role {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return Operate
+	case r.URL.Path == "/metrics":
+		return Metrics
+	default:
+		return Read
+	}
+}
+
+// health answers whoever asks; those who may not read learn no more than the status.
+func (g *Guard) health(p *Policy, rw http.ResponseWriter, r *http.Request, next http.Handler) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		rw.Header().Set("Allow", "GET, HEAD")
+		g.refuse(rw, r, http.StatusMethodNotAllowed, "this is only to be read", "ask with GET")
+		return
+	}
+	if c, _, err := g.caller(p, r); err == nil && c.Role >= Read && (!p.ownHost || ownName(r.Host)) {
+		next.ServeHTTP(rw, r)
+		return
+	}
+	w := &bare{header: http.Header{}}
+	next.ServeHTTP(w, r)
+	text := map[bool]string{true: "ok\n", false: "no\n"}[w.code < http.StatusBadRequest]
+	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	rw.WriteHeader(max(w.code, http.StatusOK))
+	_, _ = rw.Write([]byte(text)) // the reader is gone; nobody is left to tell
+}
+
+// bare keeps the status of an answer and nothing else.
+type bare struct {
+	header http.Header
+	code   int
+}
+
+func (b *bare) Header() http.Header { return b.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (b *bare) WriteHeader(code int) {
+	if b.code == 0 {
+		b.code = code
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (b *bare) Write(p []byte) (int, error) {
+	b.WriteHeader(http.StatusOK)
+	return len(p), nil
+}
+
+// uncached says of every answer that it is not to be kept: also of errors, from
+// which http.Error takes what was said before.
+type uncached struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (u *uncached) WriteHeader(code int) {
+	if u.Header().Get("Cache-Control") == "" {
+		u.Header().Set("Cache-Control", "no-store")
+	}
+	u.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (u *uncached) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// ownName reports whether a request names this machine and nothing that somebody
+// else could point here.
+func ownName(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil
+}
+
+// wantsPage reports whether a person in a browser is to read the answer.
+func wantsPage(r *http.Request) bool {
+	return !strings.HasPrefix(r.URL.Path, "/api/") && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// unknown answers somebody who has shown nothing that counts: a browser gets the
+// login, where there is one.
+func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, message, hint string) {
+	if len(p.tokens) > 0 && r.Method == http.MethodGet && wantsPage(r) {
+		http.Redirect(rw, r, loginAddress(r.URL), http.StatusSeeOther)
+		return
+	}
+	rw.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
+	g.refuse(rw, r, http.StatusUnauthorized, message, hint)
+}
+
+// wait tells somebody to come back later.
+func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duration) {
+	seconds := int(math.Ceil(after.Seconds()))
+	rw.Header().Set("Retry-After", strconv.Itoa(seconds))
+	g.refuse(rw, r, http.StatusTooManyRequests, "that was too often", fmt.Sprintf("try again in %d s", seconds))
+}
+
+// refuse says no, in the form that the reader takes.
+func (g *Guard) refuse(rw http.ResponseWriter, r *http.Request, code int, message, hint string) {
+	if wantsPage(r) {
+		g.notices.Notice(rw, code, status.Notice{Headline: strings.ToUpper(message[:1]) + message[1:] + ".", Text: strings.ToUpper(hint[:1]) + hint[1:] + "."})
+		return
+	}
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		http.Error(rw, message+"\n"+hint, code)
+		return
+	}
+	body := &bytes.Buffer{}
+	enc := json.NewEncoder(body)
+	if err := enc.Encode(map[string]string{"error": message, "hint": hint}); err != nil {
+		panic("access: a refusal cannot be written: " + err.Error()) // it holds texts only
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(code)
+	_, _ = rw.Write(body.Bytes()) // the reader is gone; nobody is left to tell
+}

@@ -1,0 +1,102 @@
+package access
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limits of how often something may be tried: so many at once, and then one in so
+// long. Failed is for tokens and secrets that are wrong, by address; actions are
+// counted by who acts and by address.
+var (
+	failedLimit = limit{10, 6 * time.Second}
+	actionLimit = limit{30, 2 * time.Second}
+	placeLimit  = limit{60, time.Second}
+)
+
+// maxBuckets bounds what is remembered. Beyond it newcomers share one bucket.
+const maxBuckets = 10_000
+
+type limit struct {
+	burst int
+	every time.Duration
+}
+
+// limiter counts by key.
+type limiter struct {
+	limit
+	now func() time.Time
+
+	mu      sync.Mutex
+	buckets map[string]*rate.Limiter
+}
+
+func newLimiter(l limit, now func() time.Time) *limiter {
+	return &limiter{limit: l, now: now, buckets: map[string]*rate.Limiter{}}
+}
+
+// full is when a bucket that is used now will count as unused again.
+func (l *limiter) idle(b *rate.Limiter, now time.Time) bool {
+	return b.TokensAt(now) >= float64(l.burst)
+}
+
+func (l *limiter) bucket(key string) *rate.Limiter {
+	if b := l.buckets[key]; b != nil {
+		return b
+	}
+	if len(l.buckets) >= maxBuckets {
+		now := l.now()
+		for k, b := range l.buckets {
+			if l.idle(b, now) {
+				delete(l.buckets, k)
+			}
+		}
+	}
+	if len(l.buckets) >= maxBuckets && key != "" {
+		return l.bucket("") // everybody else's
+	}
+	b := rate.NewLimiter(rate.Every(l.every), l.burst)
+	l.buckets[key] = b
+	return b
+}
+
+// left is how long somebody has to wait until they may try, 0 for not at all.
+func (l *limiter) left(key string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	have := l.bucket(key).TokensAt(l.now())
+	if have >= 1 {
+		return 0
+	}
+	return time.Duration((1 - have) * float64(l.every))
+}
+
+// count counts one try.
+func (l *limiter) count(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bucket(key).AllowN(l.now(), 1)
+}
+
+// try counts one try unless there were too many; then it says how long to wait.
+func (l *limiter) try(key string) time.Duration {
+	if wait := l.left(key); wait > 0 {
+		return wait
+	}
+	l.count(key)
+	return 0
+}
+
+// place is the address that tries are counted by: of IPv6 the network, as one
+// machine has as many addresses as it likes.
+func place(ip netip.Addr) string {
+	if ip.Is6() {
+		if p, err := ip.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return ip.String()
+}

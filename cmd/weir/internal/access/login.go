@@ -1,0 +1,151 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/status"
+)
+
+// saidFor is how long a browser keeps what an action came to until a page shows it.
+const saidFor = time.Minute
+
+// loginAddress leads to the login, and from there back.
+func loginAddress(back *url.URL) string {
+	return loginPath + "?" + url.Values{"back": {back.RequestURI()}}.Encode()
+}
+
+// Local is an address below weir's own, or / where the text is none.
+func Local(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(text, "/") ||
+		strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") || len(text) > 2048 {
+		return "/"
+	}
+	return u.RequestURI()
+}
+
+// login shows the form for a token, or takes it.
+func (g *Guard) login(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
+	if len(p.tokens) == 0 {
+		g.refuse(rw, r, http.StatusNotFound, "there is no login here", "access in the configuration says who may do what")
+		return
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		g.showLogin(p, c, rw, http.StatusOK, Local(r.URL.Query().Get("back")), "")
+	case http.MethodPost:
+		g.takeLogin(p, c, rw, r)
+	default:
+		rw.Header().Set("Allow", "GET, HEAD, POST")
+		g.refuse(rw, r, http.StatusMethodNotAllowed, "this is a form", "open it in a browser")
+	}
+}
+
+func (g *Guard) showLogin(p *Policy, c Caller, rw http.ResponseWriter, code int, back, problem string) {
+	if c.bound == "" {
+		visit := random()
+		p.set(rw, "visit", visit, SessionFor)
+		c.bound = "visit\x00" + visit
+	}
+	g.notices.SignIn(rw, code, status.SignIn{Back: back, Form: g.seals.form(c.bound, 0), Problem: problem, Name: c.Name})
+}
+
+func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
+	if err := g.cross.Check(r); err != nil {
+		g.refuse(rw, r, http.StatusForbidden, "the request comes from a page that is not weir's", "use weir's own page")
+		return
+	}
+	if !g.formOf(c, rw, r) {
+		return
+	}
+	back := Local(r.PostForm.Get("back"))
+	token := strings.TrimSpace(r.PostForm.Get("token"))
+	found, wait, err := g.byToken(p, r, token)
+	switch {
+	case wait > 0:
+		g.wait(rw, r, wait)
+	case err != nil:
+		g.showLogin(p, c, rw, http.StatusForbidden, back, "The token is not known.")
+	case found.Role < Read:
+		g.showLogin(p, c, rw, http.StatusForbidden, back, "The token has the role "+found.Role.String()+", which may not see the page.")
+	default:
+		until := g.now().Add(SessionFor)
+		p.set(rw, "", g.seals.seal("session", session{ID: random(), Name: found.Name, Expires: until.Unix(), Mark: g.seals.mark([]byte(token))}), SessionFor)
+		p.set(rw, "visit", "", -1)
+		g.log.Info("login", "by", found.Name, "role", found.Role.String(), "address", place(p.origin(r)))
+		http.Redirect(rw, r, back, http.StatusSeeOther)
+	}
+}
+
+// logout ends a session.
+func (g *Guard) logout(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		rw.Header().Set("Allow", "POST")
+		g.refuse(rw, r, http.StatusMethodNotAllowed, "this is a button of the page", "go back to the page")
+		return
+	}
+	if c.Means != BySession {
+		http.Redirect(rw, r, "/", http.StatusSeeOther)
+		return
+	}
+	if err := g.cross.Check(r); err != nil {
+		g.refuse(rw, r, http.StatusForbidden, "the request comes from a page that is not weir's", "use weir's own page")
+		return
+	}
+	if !g.formOf(c, rw, r) {
+		return
+	}
+	g.ended.add(strings.TrimPrefix(c.bound, "session\x00"), g.now().Add(SessionFor), g.now())
+	p.set(rw, "", "", -1)
+	g.log.Info("logout", "by", c.Name)
+	http.Redirect(rw, r, loginPath, http.StatusSeeOther)
+}
+
+// said is what an action came to, on its way to the page that is shown next.
+type said struct {
+	Text  string `json:"text"`
+	Until int64  `json:"until"` // Unix seconds
+}
+
+// Say has the next page that the browser shows tell what an action came to. It must
+// be called before the answer is written.
+func (g *Guard) Say(rw http.ResponseWriter, text string) {
+	const most = 1000 // a cookie has room for 4096 bytes
+	if r := []rune(text); len(r) > most/2 {
+		text = string(r[:most/2-1]) + "…"
+	}
+	g.policy.Load().set(rw, "said", g.seals.seal("said", said{text, g.now().Add(saidFor).Unix()}), saidFor)
+}
+
+type viewerKey struct{}
+
+// forBrowser adds to a request what a page says of who reads it.
+func (g *Guard) forBrowser(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) *http.Request {
+	if strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/metrics" || r.Method == http.MethodPost {
+		return r
+	}
+	v := status.Viewer{Name: c.Name, Operate: c.Role >= Operate && c.bound != "", LogOut: c.Means == BySession, LogIn: c.Means == Nobody && len(p.tokens) > 0}
+	if v.Operate || v.LogOut {
+		v.Form = g.seals.form(c.bound, 0)
+		// Compressed, the length of a page with this in it could tell it.
+		r.Header.Del("Accept-Encoding")
+	}
+	if cookie, err := r.Cookie(p.cookie("said")); err == nil && wantsPage(r) {
+		var s said
+		if g.seals.open("said", cookie.Value, &s) && g.now().Unix() < s.Until {
+			v.Said = s.Text
+		}
+		p.set(rw, "said", "", -1)
+	}
+	return r.WithContext(context.WithValue(r.Context(), viewerKey{}, v))
+}
+
+// Viewer is who reads a page, in a request that came through a Guard.
+func Viewer(r *http.Request) status.Viewer {
+	v, _ := r.Context().Value(viewerKey{}).(status.Viewer)
+	return v
+}

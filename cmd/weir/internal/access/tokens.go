@@ -1,0 +1,96 @@
+package access
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+)
+
+// Limits of files with tokens. LeastToken is the least length of a token in bytes:
+// nobody guesses that many, and nobody remembers them either.
+const (
+	LeastToken    = 32
+	mostToken     = 1024
+	maxTokenFile  = 64 << 10
+	tokensPerFile = 16
+)
+
+// secretsOf reads the secrets in a file, one a line. One that is too short makes the
+// whole file a fault: it was meant as a guard.
+func secretsOf(file string) ([][]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
+	if err != nil {
+		return nil, err
+	}
+	var out [][]byte
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0:
+		case len(line) < LeastToken || len(line) > mostToken:
+			return nil, fmt.Errorf("%s: a line has %d characters; a token has %d to %d: openssl rand -hex 32 makes a good one", file, len(line), LeastToken, mostToken)
+		default:
+			out = append(out, line)
+		}
+	}
+	switch {
+	case len(text) > maxTokenFile || len(out) > tokensPerFile:
+		return nil, fmt.Errorf("%s: there are more than %d tokens", file, tokensPerFile)
+	case len(out) == 0:
+		return nil, errors.New(file + ": there is no token in it")
+	}
+	return out, nil
+}
+
+// same compares in a time that depends on neither.
+func same(a, b []byte) bool {
+	x, y := sha256.Sum256(a), sha256.Sum256(b)
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// find returns whose token this is. All are looked at, so that the time does not
+// tell which one was near. Faulty are the files that cannot be used.
+func (p *Policy) find(token []byte) (found config.AccessToken, ok bool, faulty []error) {
+	for _, t := range p.tokens {
+		have, err := secretsOf(t.File)
+		if err != nil {
+			faulty = append(faulty, err)
+		}
+		for _, h := range have {
+			if same(h, token) && !ok {
+				found, ok = t, true
+			}
+		}
+	}
+	return found, ok, faulty
+}
+
+// holds returns the token of a name if it is still the one, by its mark.
+func (p *Policy) holds(name string, mark func(token []byte) []byte, want []byte) (config.AccessToken, bool) {
+	for _, t := range p.tokens {
+		if t.Name != name {
+			continue
+		}
+		have, err := secretsOf(t.File)
+		if err != nil {
+			return config.AccessToken{}, false
+		}
+		for _, h := range have {
+			if subtle.ConstantTimeCompare(mark(h), want) == 1 {
+				return t, true
+			}
+		}
+	}
+	return config.AccessToken{}, false
+}

@@ -1,0 +1,94 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// FormPrefix is where the forms of the page go: suspend, resume, approve, reconcile.
+const FormPrefix = "/actions/"
+
+// form does what a form of the page asks for, and leads back to the page. Whoever
+// passes requests on has checked who asks and that the form is weir's.
+func (h handler) form(w http.ResponseWriter, r *http.Request) {
+	back := below(r.PostFormValue("back"))
+	by := h.Who(r)
+	if by == "" {
+		h.Refuse(w, http.StatusForbidden, &Fault{Message: "who asks is not known", Hint: "log in"}, back)
+		return
+	}
+	name := r.PathValue("command")
+	do := commands["/api/v1/"+name]
+	if do == nil {
+		h.Refuse(w, http.StatusNotFound, &Fault{Message: "there is no such action", Hint: "go back to the page"}, back)
+		return
+	}
+	in := Request{
+		By: by, Target: r.PostFormValue("target"), Pool: r.PostFormValue("pool"), Reason: r.PostFormValue("reason"), For: r.PostFormValue("for"),
+		Digest: r.PostFormValue("digest"), Retry: r.PostFormValue("retry") == "true", OverrideWindow: r.PostFormValue("override") == "true",
+	}
+	if name == "reconcile" && in.Target != "" {
+		in.Targets, in.Target = []string{in.Target}, ""
+	}
+	_, done, err := h.do(name, do, in)
+	var wrong *Fault
+	switch {
+	case errors.As(err, &wrong):
+		h.Refuse(w, http.StatusBadRequest, wrong, back)
+	case err != nil:
+		h.Refuse(w, http.StatusInternalServerError, &Fault{Message: "the action could not be done", Hint: "look at weir's log"}, back)
+	default:
+		h.Say(w, done.Text+".")
+		http.Redirect(w, r, back, http.StatusSeeOther)
+	}
+}
+
+// below is an address of the page, the first page where the text is none.
+func below(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") {
+		return "/"
+	}
+	return u.RequestURI()
+}
+
+// deed says what a command did, after the name of who asked for it.
+func deed(name string, in Request, out Answer) string {
+	switch name {
+	case "suspend":
+		return fmt.Sprintf("suspended %s until %s: %s", subjectText(in.Target, in.Pool), out.Suspension.Until.UTC().Format("2 Jan 2006 15:04 MST"), out.Suspension.Reason)
+	case "resume":
+		if len(out.Resumed) == 0 {
+			return "resumed " + subjectText(in.Target, in.Pool) + ", which was not suspended"
+		}
+		return "resumed " + subjectText(in.Target, in.Pool)
+	case "approve":
+		text := "approved the plan " + out.Approval.Digest[:12]
+		if len(out.Plans) > 0 {
+			text += " of " + strings.Join(out.Plans, ", ")
+		}
+		return text
+	default:
+		text := "asked for a pass"
+		if len(in.Targets) > 0 {
+			text += " over " + strings.Join(in.Targets, ", ")
+		}
+		if in.Retry {
+			text += ", trying again what failed"
+		}
+		if in.OverrideWindow {
+			text += ", without waiting for windows"
+		}
+		return text
+	}
+}
+
+func subjectText(target, pool string) string {
+	if pool == "" {
+		return target
+	}
+	return "pool " + pool + " of " + target
+}
