@@ -98,3 +98,12 @@ func (p poolPage) Actions() actionsView {
 func (p planPage) Actions() actionsView {
 	return actionsView{Viewer: p.Viewer, Target: p.Target, Back: targetLink(p.Target) + "/plan", Digest: p.waits.digest, Windows: p.waits.window, Alone: true}
 }
+
+// Actions is what may be done about the pull request's plan.
+func (p pullPage) Actions() actionsView {
+	v := actionsView{Viewer: p.Viewer, Back: p.Link, Alone: true}
+	if p.WantApproval {
+		v.Digest = p.Digest
+	}
+	return v
+}
