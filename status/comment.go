@@ -187,8 +187,12 @@ func (c *comment) differences() {
 	if c.State != PullMerged {
 		return
 	}
-	if len(c.Differs) == 0 && c.Digest != "" {
-		c.paragraph("No difference between what was reviewed and what is applied is known.")
+	switch {
+	case len(c.Differs) > 0 || c.Digest == "":
+	case c.Compared:
+		c.paragraph("The plan of the merge is the one that was reviewed.")
+	default:
+		c.paragraph("The plan of the merge was not compared with the reviewed one yet.")
 	}
 	for i, line := range c.Differs {
 		if i == mostListed {

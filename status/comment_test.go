@@ -95,7 +95,8 @@ func pulls() map[string]Pull {
 		"closed":   bare(PullClosed, ""),
 		"stale":    with(func(p *Pull) { p.Stale = "prod-eu changed in AWS since" }),
 		"approved": with(func(p *Pull) { p.Approved = "@maintainer" }),
-		"merged":   with(func(p *Pull) { p.State, p.MergeSHA = PullMerged, shaOld }),
+		"merged":   with(func(p *Pull) { p.State, p.MergeSHA, p.Compared = PullMerged, shaOld, true }),
+		"merging":  with(func(p *Pull) { p.State, p.MergeSHA = PullMerged, shaOld }),
 		"differs": with(func(p *Pull) {
 			p.State, p.MergeSHA, p.Reports = PullMerged, shaOld, nil
 			p.Differs = []string{"prod-eu: the plan is not the reviewed one; it rolls 3 pools", "prod-us: it is changed too, which the review did not show"}

@@ -60,8 +60,10 @@ type Pull struct {
 	PlannedAt time.Time
 	// MergeSHA is the commit that merging made, "" until then.
 	MergeSHA string
-	// Differs says, once merged, how what was applied is not what was reviewed.
-	Differs []string
+	// Compared says, once merged, that the plan of the merge was compared with the
+	// reviewed one, Differs how they differ.
+	Compared bool
+	Differs  []string
 	// PageURL is where weir's page shows it, "" for nowhere.
 	PageURL string
 }

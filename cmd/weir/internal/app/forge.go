@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -68,21 +67,20 @@ func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (status
 			return strings.TrimSpace(string(text)), nil
 		},
 	}
-	if f.Type == config.GitLab {
-		o.Ref = cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag)
-	}
 	if u, err := url.Parse(o.URL); f.Type == config.GitHub && err == nil && strings.EqualFold(u.Host, "github.com") {
 		o.URL = ""
 	}
 	return o, nil
 }
 
-// newForge makes what writes commit statuses and comments to a forge.
-func newForge(f config.Forge, of *follower, metrics *status.Metrics) (status.PullForge, error) {
+// newForge makes what writes statuses of commits on a branch or tag, which may be
+// unknown, and comments to a forge.
+func newForge(f config.Forge, of *follower, ref string, metrics *status.Metrics) (status.PullForge, error) {
 	o, err := forgeOptions(f, of, metrics)
 	if err != nil {
 		return nil, err
 	}
+	o.Ref = ref
 	switch f.Type {
 	case config.GitLab:
 		return status.NewGitLab(o)

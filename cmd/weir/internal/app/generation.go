@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -252,7 +253,8 @@ func (g *generation) openStatuses(a *App) error {
 		if f.Type == config.Generic {
 			continue
 		}
-		forge, err := newForge(f, g.followers[f.Source], a.metrics)
+		of := g.followers[f.Source]
+		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), a.metrics)
 		if err != nil {
 			return err
 		}

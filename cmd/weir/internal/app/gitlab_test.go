@@ -34,7 +34,7 @@ func TestGitLabForge(t *testing.T) {
 		t.Fatal(err)
 	}
 	forge, err := newForge(config.Forge{Type: config.GitLab, URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
-		&follower{config: config.Source{Name: "pools", Ref: config.Ref{Branch: "main"}}}, status.NewMetrics(prometheus.NewRegistry(), "test"))
+		&follower{config: config.Source{Name: "pools", Ref: config.Ref{Branch: "main"}}}, "main", status.NewMetrics(prometheus.NewRegistry(), "test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func (g *generation) openPulls(a *App) error {
 		}
 		of := g.followers[f.Source]
 		var err error
-		if commenters[f.Source], err = newForge(f, of, a.metrics); err != nil {
+		// A pull request's head is on a branch of its own.
+		if commenters[f.Source], err = newForge(f, of, "", a.metrics); err != nil {
 			return err
 		}
 		if clients[f.Source], err = newClient(f, of, a.metrics); err != nil {
@@ -123,6 +124,13 @@ func (g *generation) stopPulls(ctx context.Context) error {
 	}
 	r.stops = nil
 	return errors.Join(append(errs, r.teller.Close(ctx))...)
+}
+
+// retry has tried again what a forge refused.
+func (r *review) retry() {
+	if r != nil {
+		r.teller.Retry()
+	}
 }
 
 // compose remembers what pull requests are compared with.

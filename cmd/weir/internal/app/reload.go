@@ -144,5 +144,6 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	next.startSources(ctx, a)
 	next.startStatuses(ctx, a)
 	next.startPulls(ctx, a)
+	next.review.retry()
 	return nil
 }

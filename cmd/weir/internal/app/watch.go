@@ -33,6 +33,7 @@ func (a *App) watchNamed(ctx context.Context) (stop func()) {
 			if g.commits != nil {
 				g.commits.Retry()
 			}
+			g.review.retry()
 		}),
 		a.watch(ctx, credentials, func() {
 			for _, f := range g.followers {

@@ -82,7 +82,7 @@ func TestTheReviewedPlanIsApplied(t *testing.T) {
 	b.pass()
 	b.round()
 	p := b.teller.last()
-	if p.State != status.PullMerged || len(p.Differs) != 0 || p.MergeSHA != b.repo.Tip("main") {
+	if p.State != status.PullMerged || !p.Compared || len(p.Differs) != 0 || p.MergeSHA != b.repo.Tip("main") {
 		t.Fatalf("told: %+v", p)
 	}
 	if b.w.open[1] != nil {
@@ -99,7 +99,7 @@ func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
 	b.round()
 	b.merge(1, head)
 	b.round()
-	if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) != 0 {
+	if p := b.teller.last(); p.State != status.PullMerged || p.Compared || len(p.Differs) != 0 {
 		t.Fatalf("told: %+v", p)
 	}
 	if b.w.open[1] == nil {

@@ -132,7 +132,7 @@ func (w *Watcher) settle(base *fleet.Base, k *work) time.Duration {
 	passed := now != "" && now != k.MergeSHA && view.Err == nil && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval)) && w.passed(now)
 	if !complete && !over && !passed && (len(k.Digests) > 0 || now != k.MergeSHA) {
 		if k.shown.State != status.PullMerged && k.Told {
-			w.show(k, w.merged(k, nil))
+			w.show(k, w.merged(k, nil, false))
 		}
 		return w.o.Interval
 	}
@@ -147,7 +147,7 @@ func (w *Watcher) settle(base *fleet.Base, k *work) time.Duration {
 		for _, line := range differs {
 			w.o.Event(status.Event{Kind: "plan-differs", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: %s", k.Number, line)})
 		}
-		w.show(k, w.merged(k, differs))
+		w.show(k, w.merged(k, differs, complete && !first))
 	}
 	w.forget(k)
 	return w.o.Interval
@@ -163,10 +163,10 @@ func (w *Watcher) passed(revision string) bool {
 
 // merged is the shown plan after the merge. Of an earlier process only what the
 // record holds is known.
-func (w *Watcher) merged(k *work, differs []string) status.Pull {
+func (w *Watcher) merged(k *work, differs []string, compared bool) status.Pull {
 	p := k.shown
 	p.BaseSHA, p.Digest, p.Digests = k.Base, k.Digest, k.Digests
-	p.State, p.Differs, p.Stale, p.Reason = status.PullMerged, differs, "", ""
+	p.State, p.Differs, p.Compared, p.Stale, p.Reason = status.PullMerged, differs, compared, "", ""
 	return p
 }
 
