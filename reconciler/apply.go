@@ -233,11 +233,14 @@ func (s *Scope) freshToken(a plan.Action) plan.Action {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.sent[v.Token]; n >= tokenReplays {
+	if n := s.answered(v.Token); n >= tokenReplays {
 		v.Token = fmt.Sprintf("%s-%d", v.Token, n)
 	}
 	return v
 }
+
+// answered is how often AWS answered to a client token.
+func (s *Scope) answered(token string) int { return max(s.sent[token], s.sentBefore[token]) }
 
 // remember keeps what AWS cannot tell afterwards: which nodegroup update was
 // started for which intent, which refresh weir cancelled, which token was answered.
@@ -246,15 +249,9 @@ func (s *Scope) remember(st plan.Step, res plan.Result) {
 	defer s.mu.Unlock()
 	switch a := st.Do.(type) {
 	case plan.CreateLaunchTemplateVersion:
-		if s.sent == nil {
-			s.sent = map[string]int{}
-		}
-		s.sent[a.Token]++
+		s.sent, s.sentBefore = keep(s.sent, s.sentBefore, a.Token, s.answered(a.Token)+1, remembered)
 	case plan.CancelRefresh:
-		if s.memory.Cancelled == nil {
-			s.memory.Cancelled = map[string]bool{}
-		}
-		s.memory.Cancelled[a.RefreshID] = true
+		s.cancelled, s.cancelledBefore = keep(s.cancelled, s.cancelledBefore, a.RefreshID, true, remembered)
 	}
 	name, ok := plan.NodegroupOf(st.Do)
 	if !ok || res.UpdateID == "" {
@@ -293,6 +290,7 @@ func (s *Scope) park(key, digest string, err *plan.Error) {
 	if s.parked == nil {
 		s.parked = map[string]parking{}
 	}
+	maps.DeleteFunc(s.parked, func(_ string, p parking) bool { return s.now().After(p.until) })
 	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err}
 }
 

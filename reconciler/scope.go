@@ -48,7 +48,9 @@ type Scope struct {
 	// clusters are the EKS clusters in which this process has wanted nodegroups.
 	clusters map[string]bool
 	// sent counts how often a client token was answered.
-	sent map[string]int
+	sent, sentBefore map[string]int
+	// cancelled are the refreshes that weir cancelled.
+	cancelled, cancelledBefore map[string]bool
 	// keepers keep join tokens, by target.
 	keepers map[string]tokenKeeper
 	// waiting are the rollouts that waited for their turn in the last pass.
@@ -208,6 +210,9 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	}
 	s.mu.Lock()
 	memory := s.memory.Clone()
+	memory.Cancelled = make(map[string]bool, len(s.cancelled)+len(s.cancelledBefore))
+	maps.Copy(memory.Cancelled, s.cancelledBefore)
+	maps.Copy(memory.Cancelled, s.cancelled)
 	s.mu.Unlock()
 	for i, t := range targets {
 		inputs[i] = plan.Input{
