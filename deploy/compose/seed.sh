@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes on a Gitea what the trial needs: a person "you" with the repository "fleet", a
-# user "weir" who may read it and write commit statuses, tokens of his, and a webhook.
+# user "weir" who administers it, tokens of his for less, and a webhook.
 # What is there stays, so that it can run again.
 #
 #   GITEA_URL  where Gitea is
@@ -59,7 +59,7 @@ user "$bot" "$bot_password"
 if ! there "$you:$your_password" "/repos/$you/fleet"; then
   call "$you:$your_password" POST /user/repos '{"name":"fleet","private":true,"default_branch":"main","description":"Pools of machines, kept by weir"}' >/dev/null
 fi
-call "$you:$your_password" PUT "/repos/$you/fleet/collaborators/$bot" '{"permission":"write"}'
+call "$you:$your_password" PUT "/repos/$you/fleet/collaborators/$bot" '{"permission":"admin"}' # only administrators are told who may write, which commands in comments need
 
 token '"read:repository"' git-token
 token '"write:repository","write:issue","read:user"' forge-token
