@@ -51,16 +51,16 @@ func completeTargets(s surroundings, file *string) cobra.CompletionFunc {
 		if *file == "" {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		return offered(known(c.Context(), s, *file, "").targets())
+		return offered(known(c.Context(), s, *file, serverFlags{}).targets())
 	}
 }
 
 // completeFromDaemon offers targets, and as argument number poolsFrom and later
 // their pools: of a running daemon, or else the targets of the configuration. It is
 // silent where neither answers.
-func completeFromDaemon(s surroundings, file, address *string, poolsFrom int) cobra.CompletionFunc {
+func completeFromDaemon(s surroundings, file *string, server *serverFlags, poolsFrom int) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		all := known(c.Context(), s, *file, *address)
+		all := known(c.Context(), s, *file, *server)
 		switch {
 		case poolsFrom == 0:
 			return offered(append(all.targets(), all.pools("")...))
@@ -87,22 +87,15 @@ func offered(names []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirec
 type names map[string][]string
 
 // known asks the daemon, or reads the configuration where none answers in time.
-func known(ctx context.Context, s surroundings, file, address string) names {
+func known(ctx context.Context, s surroundings, file string, server serverFlags) names {
 	out := names{}
 	var c *config.Config
 	if file != "" {
 		c, _, _ = config.Load(file, s.env()) // a faulty one offers nothing
 	}
-	switch {
-	case address != "":
-	case c != nil:
-		address = reachable("http://" + c.Listen)
-	default:
-		address = "http://" + config.DefaultListen
-	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	if found, err := askDaemon(ctx, address, nil); err == nil {
+	if found, err := s.askServer(ctx, server, c, nil); err == nil {
 		for t := range found.marks.Seen {
 			out[t] = nil
 		}

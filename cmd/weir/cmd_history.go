@@ -22,24 +22,25 @@ const historyHelp = `Show what happened, the newest first: what was made, change
 found and refused, or with --passes the passes that did something, failed, or
 changed how a target stands.
 
-Without --config a running daemon is asked, at --address. With it the daemon that it
+Without --config a running daemon is asked, at --server. With it the daemon that it
 configures is asked, and where none answers, the state directory is read. The newest
 10,000 events and 2,000 passes of the last 30 days are kept.
 `
 
 // historyFlags say what of the history is wanted, and from whom.
 type historyFlags struct {
-	address, config, since string
-	kinds                  []string
-	limit                  int
-	passes                 bool
+	serverFlags
+	config, since string
+	kinds         []string
+	limit         int
+	passes        bool
 }
 
 func historyCommand(s surroundings) *cobra.Command {
 	var flags historyFlags
 	var output string
 	c := &cobra.Command{
-		Use:   "history [--address URL | --config FILE] [TARGET|POOL…] [flags]",
+		Use:   "history [--server URL | --config FILE] [TARGET|POOL…] [flags]",
 		Short: "show what happened",
 		Long:  historyHelp + exitHelp("history"),
 		Example: `  weir history
@@ -48,7 +49,7 @@ func historyCommand(s surroundings) *cobra.Command {
   weir history --config weir.yaml --passes`,
 		Args: cobra.ArbitraryArgs,
 	}
-	c.Flags().StringVar(&flags.address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
+	flags.serverFlags.add(c)
 	c.Flags().StringVar(&flags.config, "config", "", "configuration file of the daemon")
 	c.Flags().StringVar(&flags.since, "since", "", "only what was since then: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
 	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")
@@ -56,7 +57,7 @@ func historyCommand(s surroundings) *cobra.Command {
 	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes in place of events")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	complete(c, "kind", func(string) []string { return status.EventKinds() })
-	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.address, 0)
+	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		filter, err := flags.filter(args, time.Now())
 		if err != nil {
@@ -130,35 +131,37 @@ func parseSince(text string, now time.Time) (time.Time, bool) {
 func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFlags, f status.Filter, path string,
 	read func(*history.Archive, status.Filter) ([]T, error), list func(A) []T,
 ) ([]T, error) {
-	address, dir := flags.address, ""
+	dir := ""
+	var cfg *config.Config
 	if flags.config != "" {
-		cfg, err := s.loadConfig(flags.config)
-		if err != nil {
+		var err error
+		if cfg, err = s.loadConfig(flags.config); err != nil {
 			return nil, err
 		}
-		address, dir = reachable("http://"+cfg.Listen), cfg.StateDir
+		dir = cfg.StateDir
 	}
-	if address == "" {
-		address = "http://" + config.DefaultListen
+	d, err := s.daemonOf(flags.serverFlags, cfg)
+	if err != nil {
+		return nil, err
 	}
 	var answer A
-	err := ask(ctx, address, path+"?"+f.Query().Encode(), &answer)
+	err = d.ask(ctx, path+"?"+f.Query().Encode(), &answer)
 	switch {
 	case err == nil && list(answer) == nil:
-		return nil, notWeir(address)
+		return nil, notWeir(d.address)
 	case err == nil:
 		return list(answer), nil
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return nil, err
 	case dir == "":
-		return nil, hinted(err, "start weir run, or give its --address, or its --config to read the state directory")
+		return nil, hinted(err, "start weir run, or give its --server, or its --config to read the state directory")
 	}
 	db, err := state.OpenReadOnly(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, hinted(fmt.Errorf("read history: there is none in %s", dir), "it begins when weir run starts with this configuration")
 	case errors.Is(err, state.ErrInUse):
-		return nil, hinted(err, "the daemon that has it does not answer at "+address+"; give its --address")
+		return nil, hinted(err, "the daemon that has it does not answer at "+d.address+"; give its --server")
 	case err != nil:
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func resumeCommand(s surroundings) *cobra.Command {
 		Args: cobra.RangeArgs(1, 2),
 	}
 	flags.add(c, s)
-	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.address, 1)
+	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
 	c.Flags().BoolVar(&all, "all", false, "end the suspensions of all pools of the target too")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r := control.Request{Target: args[0], All: all}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -21,7 +20,7 @@ import (
 
 const statusHelp = `Show how every pool stands.
 
-Without arguments a running daemon is asked, at --address. With --config the daemon
+Without arguments a running daemon is asked, at --server. With --config the daemon
 that it configures is asked, and where none answers, AWS is read directly, as it is
 for a PATH or with --endpoint-url; nothing is changed. TARGETs limit what is shown,
 as --phase and --problems do: the latter shows what has failed, is held, has drifted
@@ -37,7 +36,8 @@ is no terminal, a line is added for each pool that has changed.
 
 // statusFlags say what of the pools is shown, and how often.
 type statusFlags struct {
-	output, address string
+	output string
+	serverFlags
 	phases          []string
 	problems, watch bool
 	interval        time.Duration
@@ -47,22 +47,22 @@ func statusCommand(s surroundings) *cobra.Command {
 	var flags passFlags
 	var f statusFlags
 	c := &cobra.Command{
-		Use:   "status [--address URL | --config FILE] [TARGET…] | PATH --region REGION [flags]",
+		Use:   "status [--server URL | --config FILE] [TARGET…] | PATH --region REGION [flags]",
 		Short: "show how every pool stands",
 		Long:  statusHelp + exitHelp("status"),
 		Example: `  weir status
   weir status --problems --watch
-  weir status --address http://weir.internal:8344 prod -o json
+  weir status --server https://weir.example.com prod -o json
   weir status overlays/prod --region eu-west-1`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.addReading(c, s)
-	c.Flags().StringVar(&f.address, "address", "", "address of a running daemon (default: http://"+config.DefaultListen+")")
+	f.serverFlags.add(c)
 	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this phase, such as Failed; may be repeated")
 	c.Flags().BoolVar(&f.problems, "problems", false, "only pools that somebody should look at")
 	c.Flags().BoolVar(&f.watch, "watch", false, "show it again and again, until Ctrl-C")
 	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "how often, with --watch")
-	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &f.address, poolsNever)
+	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &f.serverFlags, poolsNever)
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
 	complete(c, "phase", func(string) []string { return phaseNames() })
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ func statusCommand(s surroundings) *cobra.Command {
 		if f.watch {
 			return watchStatus(c, s, &flags, f, args)
 		}
-		found, err := readStanding(c, s, &flags, f.address, args)
+		found, err := readStanding(c, s, &flags, f.serverFlags, args)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ type unplanned struct {
 }
 
 // readStanding asks a daemon or reads AWS.
-func readStanding(c *cobra.Command, s surroundings, flags *passFlags, address string, args []string) (standing, error) {
+func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server serverFlags, args []string) (standing, error) {
 	ctx := c.Context()
 	if err := flags.fits(c); err != nil {
 		return standing{}, err
@@ -171,12 +171,12 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, address st
 		reading = given(c, "endpoint-url")
 	}
 	switch {
-	case address != "" && reading != "":
+	case server.address != "" && reading != "":
 		return standing{}, usage("leave one of them out", "%s is for reading AWS, and --address for asking a daemon", reading)
-	case address != "" && flags.config != "":
+	case server.address != "" && flags.config != "":
 		return standing{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
-	case address != "":
-		return askDaemon(ctx, address, args)
+	case server.address != "":
+		return s.askServer(ctx, server, nil, args)
 	case flags.config != "" && reading != "":
 		// An endpoint is asked for that the daemon may not have.
 	case flags.config != "":
@@ -184,15 +184,15 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, address st
 		if err != nil {
 			return standing{}, err
 		}
-		found, err := askDaemon(ctx, reachable("http://"+cfg.Listen), args)
+		found, err := s.askServer(ctx, server, cfg, args)
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return found, err
 		}
 		fmt.Fprintf(s.stderr, "no daemon answers at %s; reading AWS\n", cfg.Listen)
 	case reading == "" && !isPath(args):
-		found, err := askDaemon(ctx, "http://"+config.DefaultListen, args)
+		found, err := s.askServer(ctx, server, nil, args)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return standing{}, hinted(err, "start weir run, or give its --address, or a PATH and --region to read AWS directly")
+			return standing{}, hinted(err, "start weir run, or give its --server, or a PATH and --region to read AWS directly")
 		}
 		return found, err
 	}

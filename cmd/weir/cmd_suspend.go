@@ -33,7 +33,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 		Args: cobra.RangeArgs(1, 2),
 	}
 	flags.add(c, s)
-	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.address, 1)
+	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
 	c.Flags().StringVar(&reason, "reason", "", "why; it is shown to everybody")
 	c.Flags().DurationVar(&length, "for", 0, "how long, such as 2h; at most 2160h")
 	c.RunE = func(c *cobra.Command, args []string) error {

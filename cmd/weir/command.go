@@ -1,16 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"os/user"
-	"strings"
 	"syscall"
 	"time"
 
@@ -24,14 +17,15 @@ import (
 
 // commandFlags say which daemon is asked.
 type commandFlags struct {
-	config, address, output string
+	serverFlags
+	config, output string
 }
 
 func (f *commandFlags) add(c *cobra.Command, s surroundings) {
 	c.Flags().StringVar(&f.config, "config", "", "configuration file of the daemon")
-	c.Flags().StringVar(&f.address, "address", "", "address of the daemon (default: http://"+config.DefaultListen+")")
+	f.serverFlags.add(c)
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
-	c.ValidArgsFunction = completeFromDaemon(s, &f.config, &f.address, poolsNever)
+	c.ValidArgsFunction = completeFromDaemon(s, &f.config, &f.serverFlags, poolsNever)
 }
 
 // direct does a command on the record itself, where no daemon has it open; nil
@@ -45,26 +39,25 @@ func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r 
 		return control.Answer{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
 	}
 	r.By = localUser()
-	address := f.address
 	var cfg *config.Config
 	if f.config != "" {
 		var err error
 		if cfg, err = s.loadConfig(f.config); err != nil {
 			return control.Answer{}, err
 		}
-		address = reachable("http://" + cfg.Listen)
 	}
-	if address == "" {
-		address = "http://" + config.DefaultListen
+	d, err := s.daemonOf(f.serverFlags, cfg)
+	if err != nil {
+		return control.Answer{}, err
 	}
-	out, err := post(ctx, address, path, r)
+	out, err := d.post(ctx, path, r)
 	switch {
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return out, err
 	case alone == nil:
-		return out, hinted(err, "this needs a daemon: start weir run, or name one with --address or --config")
+		return out, hinted(err, "this needs a daemon: start weir run, or name one with --server or --config")
 	case cfg == nil:
-		return out, hinted(err, "start weir run, name a daemon with --address, or give --config to write its state directory")
+		return out, hinted(err, "start weir run, name a daemon with --server, or give --config to write its state directory")
 	}
 	return onRecord(cfg, r, alone)
 }
@@ -108,54 +101,6 @@ func localUser() string {
 		return ""
 	}
 	return u.Username
-}
-
-// post sends a request to the daemon at address.
-func post(ctx context.Context, address, path string, r control.Request) (control.Answer, error) {
-	var out control.Answer
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	body, err := json.Marshal(r)
-	if err != nil {
-		return out, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(address, "/")+path, bytes.NewReader(body))
-	if err != nil {
-		return out, hinted(errors.New("ask daemon: --address is no URL"), "write it like http://127.0.0.1:8344")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(control.Header, "1")
-	shown := withoutUser(address)
-	// Never through a proxy: what comes through one is refused.
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	res, err := client.Do(req)
-	if err != nil {
-		var failed *url.Error // it repeats the address with the user in it
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return out, fmt.Errorf("ask daemon at %s: %w", shown, err)
-	}
-	defer func() { _ = res.Body.Close() }() // read to its end below
-	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err != nil {
-		return out, fmt.Errorf("ask daemon at %s: %w", shown, err)
-	}
-	if res.StatusCode != http.StatusOK {
-		var wrong control.Fault
-		if json.Unmarshal(answer, &wrong) != nil || wrong.Message == "" {
-			return out, fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status)
-		}
-		return out, hinted(errors.New(wrong.Message), wrong.Hint)
-	}
-	if err := json.Unmarshal(answer, &out); err != nil {
-		return out, notWeir(address)
-	}
-	return out, nil
 }
 
 // tell prints an answer as JSON or YAML, or in words.

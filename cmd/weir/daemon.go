@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
@@ -35,20 +31,29 @@ type targetAnswer struct {
 	} `json:"plan"`
 }
 
+// askServer asks the daemon that flags or a configuration name.
+func (s surroundings) askServer(ctx context.Context, f serverFlags, c *config.Config, names []string) (standing, error) {
+	d, err := s.daemonOf(f, c)
+	if err != nil {
+		return standing{}, err
+	}
+	return askDaemon(ctx, d, names)
+}
+
 // askDaemon asks a daemon how the named targets stand, or all.
-func askDaemon(ctx context.Context, address string, names []string) (standing, error) {
+func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, error) {
 	var found standing
-	if err := ask(ctx, address, "/api/v1/pools", &found); err != nil {
+	if err := d.ask(ctx, "/api/v1/pools", &found); err != nil {
 		return standing{}, err
 	}
 	var all struct {
 		Targets []targetAnswer `json:"targets"`
 	}
-	if err := ask(ctx, address, "/api/v1/targets", &all); err != nil {
+	if err := d.ask(ctx, "/api/v1/targets", &all); err != nil {
 		return standing{}, err
 	}
 	if found.Pools == nil || all.Targets == nil {
-		return standing{}, notWeir(address)
+		return standing{}, notWeir(d.address)
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(all.Targets, func(t targetAnswer) bool { return t.Name == name }) {
@@ -77,49 +82,15 @@ func askDaemon(ctx context.Context, address string, names []string) (standing, e
 }
 
 func notWeir(address string) error {
-	return hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", withoutUser(address)), "check --address")
+	return hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", withoutUser(address)), "check --server")
 }
 
 // withoutUser is an address as it is shown: who may ask is nobody else's business.
 func withoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "--address"
+		return "--server"
 	}
 	u.User, u.RawQuery, u.Path = nil, "", ""
 	return u.String()
-}
-
-// ask reads what the daemon at address answers at path into v.
-func ask(ctx context.Context, address, path string, v any) error {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+path, nil)
-	if err != nil {
-		return hinted(errors.New("ask daemon: --address is no URL"), "write it like http://weir.internal:8344")
-	}
-	shown := withoutUser(address)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		var failed *url.Error // it repeats the address with the user in it
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return hinted(fmt.Errorf("ask daemon at %s: %w", shown, err), "see whether weir run is up there, or give its --address")
-	}
-	defer func() { _ = res.Body.Close() }() // read to its end below
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("ask daemon at %s: %w", shown, err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status)
-	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return notWeir(address)
-	}
-	return nil
 }

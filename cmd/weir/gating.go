@@ -31,7 +31,7 @@ type gating struct {
 func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition) *gating {
 	g := &gating{conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
 	var err error
-	if g.records, err = readRecords(ctx, c); err != nil {
+	if g.records, err = readRecords(ctx, s, c); err != nil {
 		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %v\n", err)
 	}
 	return g
@@ -39,13 +39,17 @@ func newGating(ctx context.Context, s surroundings, c *config.Config, composed *
 
 // readRecords reads what people asked for from the state directory, or from the
 // daemon that has it open.
-func readRecords(ctx context.Context, c *config.Config) (out control.Records, err error) {
+func readRecords(ctx context.Context, s surroundings, c *config.Config) (out control.Records, err error) {
 	db, err := state.OpenReadOnly(c.StateDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return out, nil
 	case errors.Is(err, state.ErrInUse):
-		return out, ask(ctx, reachable("http://"+c.Listen), control.RecordsPath, &out)
+		d, err := s.daemonOf(serverFlags{}, c)
+		if err != nil {
+			return out, err
+		}
+		return out, d.ask(ctx, control.RecordsPath, &out)
 	case err != nil:
 		return out, err
 	}

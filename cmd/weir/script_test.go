@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 //	expand FILE                put the environment's values for $NAME in the file
 //	signal NAME DAEMON         send a signal to the process in DAEMON.pid
 //	await SECONDS REGEXP FILE|URL   wait until the text matches
+//	certificate CERT KEY CA   make a certificate for this machine, its key, and its authority
 //	notify FILE               be the service manager that is told, and write that to FILE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -49,7 +50,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               func(e *testscript.Env) error { return setupScript(t, e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify,
+			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify, "certificate": cmdCertificate,
 		},
 	})
 }
@@ -80,6 +81,9 @@ func setupScript(t *testing.T, e *testscript.Env) error {
 	}
 	e.Setenv("LISTEN", address)
 	e.Setenv("HOME", e.WorkDir)
+	for i, name := range []string{"OPS", "READER", "OTHER"} { // tokens
+		e.Setenv(name, strings.Repeat(string(rune('a'+i)), 40))
+	}
 	e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	return os.CopyFS(filepath.Join(e.WorkDir, "fleet"), os.DirFS("testdata/fleet"))
 }

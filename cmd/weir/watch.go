@@ -20,7 +20,7 @@ import (
 func watchStatus(c *cobra.Command, s surroundings, flags *passFlags, f statusFlags, args []string) error {
 	var last map[string]string
 	for first := true; ; first = false {
-		found, err := readStanding(c, s, flags, f.address, args)
+		found, err := readStanding(c, s, flags, f.serverFlags, args)
 		switch {
 		case c.Context().Err() != nil:
 			return nil

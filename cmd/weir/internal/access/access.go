@@ -51,12 +51,14 @@ func (r Role) String() string {
 // Means is how somebody showed who they are.
 type Means string
 
-// Means. Nobody has no name.
+// Means of showing it. Nobody has no name.
 const (
 	Nobody    Means = ""
 	ByToken   Means = "token"
 	BySession Means = "session"
 	ByProxy   Means = "proxy"
+	// ByState is a user of weir's machine who can read its state directory.
+	ByState Means = "state directory"
 )
 
 // Caller is who asks. The zero value is somebody of whom nothing is known, and who

@@ -52,6 +52,9 @@ func (g *Guard) byToken(p *Policy, r *http.Request, token string) (Caller, time.
 	if wait := g.failed.left(from); wait > 0 {
 		return Caller{}, wait, errTooMany
 	}
+	if user, ok := g.seals.local(token); ok {
+		return Caller{Name: user, Means: ByState, Role: Operate}, 0, nil
+	}
 	t, ok, faulty := p.find([]byte(token))
 	for _, err := range faulty {
 		g.log.Error("a token cannot be used", "error", err)

@@ -90,7 +90,9 @@ func newSite(t *testing.T, change func(*config.Config)) *site {
 
 // open has only who listens on the loopback interface, and no login.
 func openSite(t *testing.T) *site {
-	return newSite(t, func(c *config.Config) { c.Listen, c.TLS, c.Access = config.DefaultListen, config.TLS{}, config.Access{} })
+	return newSite(t, func(c *config.Config) {
+		c.Listen, c.TLS, c.Access = config.DefaultListen, config.TLS{}, config.Access{}
+	})
 }
 
 // behind is what stands behind a guard.

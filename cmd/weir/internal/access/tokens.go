@@ -94,3 +94,12 @@ func (p *Policy) holds(name string, mark func(token []byte) []byte, want []byte)
 	}
 	return config.AccessToken{}, false
 }
+
+// ReadToken returns the first token in a file, for who shows it.
+func ReadToken(file string) (string, error) {
+	all, err := secretsOf(file)
+	if err != nil {
+		return "", err
+	}
+	return string(all[0]), nil
+}

@@ -40,7 +40,8 @@ type Access struct {
 	// listen on the way.
 	WithoutTLS string `yaml:"withoutTLS"`
 	// Tokens let programs in, and people who paste one on the page. Where there are
-	// any, commands on weir's own machine need one too.
+	// any, commands on weir's own machine need one too, or --config and the right to
+	// read the state directory.
 	Tokens []AccessToken `yaml:"tokens"`
 	// Proxy is a proxy in front that says who asks, such as oauth2-proxy.
 	Proxy AccessProxy `yaml:"proxy"`
