@@ -30,6 +30,9 @@ type Schema struct {
 	// Refused says that the field is known and that this version of weir does
 	// not take it.
 	Refused bool `json:"-"`
+	// Of is the Go type that an object is decoded into, whose comment says what it
+	// is for.
+	Of string `json:"-"`
 }
 
 // SchemaVersion names one version of a kind.
@@ -81,7 +84,7 @@ func (d *decoder) schema(t reflect.Type) *Schema {
 }
 
 func (d *decoder) structSchema(t reflect.Type) *Schema {
-	out := &Schema{Type: "object", Properties: map[string]*Schema{}}
+	out := &Schema{Type: "object", Properties: map[string]*Schema{}, Of: t.Name()}
 	for _, f := range d.fields(t) {
 		if !f.in(d.version) {
 			continue

@@ -1,0 +1,372 @@
+package schema_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/schema"
+	"github.com/weir-gitops/weir/render/schema/comments"
+)
+
+var updateReference = flag.Bool("update", false, "write the reference of kinds anew")
+
+const referenceDir = "../../deploy/docs/reference/kinds"
+
+// TestReference keeps deploy/docs/reference/kinds at what decoding takes: a page
+// for each kind, with a line for each field. What becomes of a field in AWS is
+// said in testdata/aws.txt, and every field must have a line there that fits.
+func TestReference(t *testing.T) {
+	text, err := comments.Table("json", "../manifest", "../userdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := map[string]string{}
+	for line := range strings.Lines(text) {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		about[id] = rest
+	}
+	aws, err := readAWS("testdata/aws.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]string{}
+	used := map[string]bool{}
+	for _, name := range kindNames() {
+		r := &referencePage{kind: name, about: about, aws: aws, used: used}
+		pages[name+".md"] = r.write(t)
+	}
+	pages["README.md"] = referenceIndex(about)
+	for _, id := range slices.Sorted(maps.Keys(aws)) {
+		if !used[id] {
+			t.Errorf("testdata/aws.txt: %q fits no field", id)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	if *updateReference {
+		if err := os.MkdirAll(referenceDir, 0o755); err != nil { //nolint:gosec // documentation
+			t.Fatal(err)
+		}
+	}
+	for name, want := range pages {
+		file := filepath.Join(referenceDir, name)
+		if *updateReference {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil { //nolint:gosec // documentation
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file) //nolint:gosec // documentation
+		if err != nil || string(got) != want {
+			t.Errorf("%s is not what the types say (%v): go test ./render/schema -run TestReference -update", file, err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(referenceDir, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if _, ok := pages[filepath.Base(f)]; !ok {
+			t.Errorf("%s is about no kind", f)
+		}
+	}
+}
+
+func kindNames() (out []string) {
+	for _, k := range schema.Kinds() {
+		out = append(out, k.Name)
+	}
+	return slices.Compact(out)
+}
+
+// apiVersions are those of a kind, in all groups.
+func apiVersions(kind string) (out []string) {
+	for _, k := range schema.Kinds() {
+		if k.Name == kind {
+			out = append(out, k.Group+"/"+k.Version)
+		}
+	}
+	return out
+}
+
+// readAWS reads the lines "Kind field  text" and "Type field  text".
+func readAWS(name string) (map[string]string, error) {
+	content, err := os.ReadFile(name) //nolint:gosec // testdata
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, text, found := strings.Cut(line, "  ")
+		if !found {
+			// One space before the text is enough where the field is long.
+			at := strings.LastIndex(line[:strings.IndexByte(line, ' ')+1], " ")
+			kind, rest := line[:at], line[at+1:]
+			field, after, _ := strings.Cut(rest, " ")
+			id, text = kind+" "+field, after
+		}
+		id = strings.TrimSpace(id)
+		if _, twice := out[id]; twice {
+			return nil, fmt.Errorf("%s: %q is there twice", name, id)
+		}
+		out[id] = strings.TrimSpace(text)
+	}
+	return out, nil
+}
+
+// referencePage is the page of a kind.
+type referencePage struct {
+	kind       string
+	about, aws map[string]string
+	used       map[string]bool
+	rows       []referenceRow
+}
+
+// referenceRow is a field in one or more versions.
+type referenceRow struct {
+	field, takes, aws, note string
+	required                bool
+	versions                []string
+}
+
+func (r *referencePage) write(t *testing.T) string {
+	versions := apiVersions(r.kind)
+	all := manifest.Schemas()
+	var spec string
+	for _, v := range versions {
+		s := all[manifest.SchemaVersion{APIVersion: v, Kind: r.kind}].Properties["spec"]
+		spec = s.Of
+		r.object(t, v, "spec", s, nil)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n", r.kind)
+	b.WriteString("For whoever writes manifests. Here is every field that weir reads of this kind, what it takes, and what becomes of it in AWS. The page is made from weir's own types by `go test ./render/schema -run TestReference -update`.\n\n")
+	fmt.Fprintf(&b, "Versions: `%s`.", strings.Join(versions, "`, `"))
+	if text := sentence(r.about[spec], spec, r.kind); text != "" {
+		b.WriteString(" " + text)
+	}
+	b.WriteString("\n\n| Field | Takes | In AWS |\n| --- | --- | --- |\n")
+	for _, row := range r.rows {
+		takes := row.takes
+		if row.required {
+			takes += "; required"
+		}
+		if len(row.versions) < len(versions) {
+			short := make([]string, len(row.versions))
+			for i, v := range row.versions {
+				short[i] = v[strings.LastIndex(v, "/")+1:]
+			}
+			takes += "; in " + strings.Join(slices.Compact(short), ", ") + " only"
+		}
+		says := row.aws
+		if row.note != "" {
+			says += ". " + row.note
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.field, takes, says)
+	}
+	b.WriteString("\nAnnotations that weir reads are in [annotations and tags](../annotations.md), messages about fields in [diagnostics](../../../../render/diag/DIAGNOSTICS.md). `weir schema " + r.kind + "` prints the JSON Schema, and `weir explain PATH POOL FIELD` shows where a value comes from.\n")
+	return b.String()
+}
+
+// sentence is the comment of a type, about the kind's spec.
+func sentence(text, typeName, kind string) string {
+	rest, ok := strings.CutPrefix(text, typeName+" is ")
+	if !ok {
+		return ""
+	}
+	rest = strings.TrimPrefix(rest, kind+".spec: ")
+	return strings.ToUpper(rest[:1]) + rest[1:]
+}
+
+// object adds the rows of an object's members.
+func (r *referencePage) object(t *testing.T, version, path string, s *manifest.Schema, in []string) {
+	if s.Of == "LaunchTemplate" {
+		in = []string{"LaunchTemplate", path}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[name]
+		if p.Refused {
+			continue
+		}
+		field := path + "." + name
+		note := ""
+		if text := r.about[s.Of+"."+name]; text != "" {
+			note = strings.ToUpper(text[:1]) + text[1:]
+		}
+		inner, suffix := p, ""
+		for inner.Type == "array" && inner.Items != nil {
+			inner, suffix = inner.Items, suffix+"[]"
+		}
+		if inner.Type == "object" && len(inner.Properties) == 0 && inner.AdditionalProperties != nil && len(inner.AdditionalProperties.Properties) > 0 {
+			inner, suffix = inner.AdditionalProperties, suffix+".*"
+		}
+		r.row(t, version, field, p, slices.Contains(s.Required, name), note, in)
+		if len(inner.Properties) > 0 && strings.Count(field, ".") < 8 {
+			r.object(t, version, field+suffix, inner, in)
+		}
+	}
+}
+
+func (r *referencePage) row(t *testing.T, version, field string, s *manifest.Schema, required bool, note string, in []string) {
+	if i := slices.IndexFunc(r.rows, func(o referenceRow) bool { return o.field == field }); i >= 0 {
+		r.rows[i].versions = append(r.rows[i].versions, version)
+		if more := takes(s); more != r.rows[i].takes {
+			r.rows[i].takes = more // the newest version's
+		}
+		return
+	}
+	aws := r.inAWS(field, in)
+	if aws == "" {
+		t.Errorf("testdata/aws.txt does not say what becomes of %s %s", r.kind, field)
+	}
+	row := referenceRow{field: field, takes: takes(s), aws: aws, note: note, required: required, versions: []string{version}}
+	at := slices.IndexFunc(r.rows, func(o referenceRow) bool { return o.field > field })
+	if at < 0 {
+		at = len(r.rows)
+	}
+	r.rows = slices.Insert(r.rows, at, row)
+}
+
+// inAWS is what the longest line that fits says of a field.
+func (r *referencePage) inAWS(field string, in []string) string {
+	try := func(kind, field string) (string, bool) {
+		parts := strings.Split(field, ".")
+		for n := len(parts); n >= 0; n-- {
+			id := kind
+			if n > 0 {
+				id += " " + strings.Join(parts[:n], ".")
+			}
+			text, ok := r.aws[id]
+			if !ok {
+				id = strings.TrimSuffix(id, "[]")
+				text, ok = r.aws[id]
+			}
+			if ok {
+				r.used[id] = true
+				return withRest(text, parts[n:]), true
+			}
+		}
+		return "", false
+	}
+	if in != nil {
+		if rest, ok := strings.CutPrefix(field, in[1]+"."); ok {
+			if text, ok := try(in[0], rest); ok {
+				return text
+			}
+		}
+	}
+	text, _ := try(r.kind, field)
+	return text
+}
+
+// withRest puts the rest of a field's name into the place of a plus at the end,
+// as AWS's query APIs spell it, or of an equals sign, as EKS does.
+func withRest(text string, rest []string) string {
+	sign := text[len(text)-1:]
+	if sign != "+" && sign != "=" {
+		return text
+	}
+	text = strings.TrimSuffix(text[:len(text)-1], "`")
+	if len(rest) == 0 {
+		return strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(text, "."), "`"), " ") + map[bool]string{true: "`"}[strings.Count(strings.TrimSuffix(strings.TrimSuffix(text, "."), "`"), "`")%2 == 1]
+	}
+	for i, p := range rest {
+		if sign == "+" {
+			p = strings.ToUpper(p[:1]) + p[1:]
+		}
+		rest[i] = p
+	}
+	return strings.TrimSuffix(text, ".") + map[bool]string{true: "."}[!strings.HasSuffix(text, "`.")] + strings.Join(rest, ".") + "`"
+}
+
+// takes says what a field may hold, in a few words.
+func takes(s *manifest.Schema) string {
+	var out []string
+	switch {
+	case s.Type == "array" && s.Items != nil:
+		out = append(out, "list of "+plural(s.Items))
+	case s.Type == "object" && len(s.Properties) == 0:
+		out = append(out, "mapping")
+	case s.Type == "":
+		out = append(out, "anything")
+	case s.Format != "":
+		out = append(out, "duration, such as `5m0s`")
+	case s.Type == "integer":
+		out = append(out, "number")
+	case s.Type == "string" && len(s.Enum) == 0:
+		out = append(out, "text")
+	case s.Type == "object":
+		out = append(out, "object")
+	case s.Type == "boolean":
+		out = append(out, "`true` or `false`")
+	}
+	if len(s.Enum) > 0 {
+		values := make([]string, len(s.Enum))
+		for i, v := range s.Enum {
+			values[i] = "`" + v + "`"
+			if v == "" {
+				values[i] = "nothing"
+			}
+		}
+		out = append(out, strings.Join(values, ", "))
+	}
+	switch {
+	case s.Minimum != nil && s.Maximum != nil:
+		out = append(out, fmt.Sprintf("%d to %d", *s.Minimum, *s.Maximum))
+	case s.Minimum != nil:
+		out = append(out, fmt.Sprintf("%d or more", *s.Minimum))
+	case s.Maximum != nil:
+		out = append(out, fmt.Sprintf("up to %d", *s.Maximum))
+	}
+	if s.MaxItems > 0 {
+		out = append(out, "up to "+strconv.FormatInt(s.MaxItems, 10)+" of them")
+	}
+	if s.Default != nil {
+		out = append(out, fmt.Sprintf("default `%v`", s.Default))
+	}
+	return strings.ReplaceAll(strings.Join(out, "; "), "|", `\|`)
+}
+
+func plural(s *manifest.Schema) string {
+	switch {
+	case len(s.Properties) > 0:
+		return "objects"
+	case s.Type == "array":
+		return "lists"
+	case s.Type == "integer":
+		return "numbers"
+	case s.Type == "string":
+		return "texts"
+	default:
+		return "values"
+	}
+}
+
+func referenceIndex(about map[string]string) string {
+	var b strings.Builder
+	b.WriteString("# Kinds\n\nFor whoever writes manifests. Each page lists every field of a kind that weir reads, and what becomes of it in AWS. Objects of any other kind are passed over; `weir validate -v` lists them.\n\n| Kind | Versions | What it is |\n| --- | --- | --- |\n")
+	all := manifest.Schemas()
+	for _, name := range kindNames() {
+		versions := apiVersions(name)
+		of := all[manifest.SchemaVersion{APIVersion: versions[0], Kind: name}].Properties["spec"].Of
+		text := sentence(about[of], of, name)
+		if name == "AWSLaunchConfig" {
+			text = "One launch template under its own name, for pools that agree in all of it."
+		}
+		fmt.Fprintf(&b, "| [%[1]s](%[1]s.md) | `%[2]s` | %[3]s |\n", name, strings.Join(versions, "`, `"), text)
+	}
+	b.WriteString("\nSecrets and ConfigMaps (`v1`) are read where another object refers to them. An AWSClusterStaticIdentity is refused: no keys from Git.\n")
+	return b.String()
+}
