@@ -184,7 +184,7 @@ func (s surroundings) loadConfig(file string) (*config.Config, error) {
 	}
 	s.printer(s.stderr).Diagnostics(faults)
 	if c == nil {
-		return nil, usage("mend the lines above; the keys are listed in the README", "configuration %s: %s", file, show.CountDiagnostics(faults))
+		return nil, usage("mend the lines above; weir schema config has all keys, deploy/docs/reference/configuration.md says what they mean", "configuration %s: %s", file, show.CountDiagnostics(faults))
 	}
 	return c, nil
 }
