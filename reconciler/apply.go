@@ -60,6 +60,7 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 		limit = DefaultConcurrency
 	}
 	made := make([]map[string]plan.TemplateRef, len(reports))
+	began := s.now()
 	for _, shared := range []bool{true, false} {
 		var g errgroup.Group
 		g.SetLimit(limit)
@@ -77,6 +78,10 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 			before := maps.Clone(made[m.report])
 			mu.Unlock()
 			g.Go(func() error {
+				if s.StepsFor > 0 && s.now().Sub(began) > s.StepsFor {
+					leave(r, m.steps)
+					return nil
+				}
 				now := s.turn(ctx, r, m.steps, before)
 				mu.Lock()
 				defer mu.Unlock()
@@ -129,6 +134,17 @@ func turns(steps []plan.Step) [][]int {
 		out[n] = append(out[n], i)
 	}
 	return out
+}
+
+// leave has a later pass do steps.
+func leave(r *plan.Report, positions []int) {
+	for _, i := range positions {
+		st := r.Plan.Steps[i]
+		r.Outcomes[i] = plan.Outcome{Step: st, Status: plan.Skipped}
+		if st.Held != "" {
+			r.Outcomes[i].Status = plan.Held
+		}
+	}
 }
 
 // turn runs the steps of one pool or AWSLaunchConfig, and returns the template

@@ -34,6 +34,10 @@ type Scope struct {
 	Now        func() time.Time
 	// Concurrency is how many pools are applied at once, DefaultConcurrency if 0.
 	Concurrency int
+	// StepsFor bounds the time in which a pass begins with pools: what it does not
+	// come to, because AWS takes only so many calls a second, is left to the next
+	// one, which knows newer commits. 0 is no bound.
+	StepsFor time.Duration
 	// Strays has resources of targets that are not in the pass reported: the
 	// daemon knows all of its targets, a single apply does not.
 	Strays bool

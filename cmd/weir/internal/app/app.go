@@ -203,7 +203,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	a.telemetry()
 	a.openHooks()
 	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
-		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Slices: rounds(o.Config),
+		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Slices: rounds(o.Config), StepsFor: stepsFor,
 		OnCall: func(c awscloud.CallInfo) {
 			a.metrics.AWSCall(status.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
@@ -230,6 +230,10 @@ func ignoreClosed(err error) error {
 	}
 	return err
 }
+
+// stepsFor is how long a pass begins with pools. With hundreds of new ones AWS's
+// limits make it minutes, and a newer commit would wait that long.
+const stepsFor = 30 * time.Second
 
 // nodegroupRound is the time in which each resting nodegroup is described once.
 const nodegroupRound = 5 * time.Minute

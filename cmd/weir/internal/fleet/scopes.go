@@ -30,6 +30,8 @@ type ScopesOptions struct {
 	Offline bool
 	// Slices spreads the descriptions of resting nodegroups over that many passes.
 	Slices int
+	// StepsFor bounds the time in which a pass begins with pools; 0 is no bound.
+	StepsFor time.Duration
 }
 
 // Scopes opens accounts and regions when they are first needed, and keeps them.
@@ -157,7 +159,7 @@ func (s *Scopes) get(ctx context.Context, key reconciler.ScopeKey) (*opened, err
 		return nil, err
 	}
 	have = &opened{account: cloud.Account(), scope: &reconciler.Scope{
-		Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger,
+		Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor,
 	}}
 	s.mu.Lock()
 	defer s.mu.Unlock()

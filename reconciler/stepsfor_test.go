@@ -1,0 +1,45 @@
+package reconciler_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// A pass that AWS slows down leaves pools to the next one, whole, and none twice.
+func TestAPassLeavesToTheNextOneWhatItDoesNotComeTo(t *testing.T) {
+	w := newWorld(t)
+	w.scope.Concurrency, w.scope.StepsFor = 1, 30*time.Second
+	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Slow, Operation: "CreateAutoScalingGroup", Delay: 10 * time.Second, OnClock: true, Times: -1})
+	const n = 10
+	target := fleet(n)
+	count := func(r *plan.Report, status plan.OutcomeStatus) (pools int) {
+		seen := map[string]bool{}
+		for _, o := range r.Outcomes {
+			if o.Status == status {
+				seen[o.Step.Pool] = true
+			}
+		}
+		return len(seen)
+	}
+	first := w.must(reconciler.Apply, target)[0]
+	if done, left := count(first, plan.Done), count(first, plan.Skipped); done != 4 || left != n-4 {
+		t.Fatalf("%d pools done, %d left", done, left)
+	}
+	if !reconciler.Moving(first) {
+		t.Error("the next pass is not due soon")
+	}
+	w.settle(target)
+	if got := w.srv.CallCounts()["autoscaling:CreateAutoScalingGroup"]; got != n {
+		t.Errorf("%d groups were made of %d", got, n)
+	}
+	// A single apply does all.
+	w = newWorld(t)
+	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Slow, Operation: "CreateAutoScalingGroup", Delay: 10 * time.Second, OnClock: true, Times: -1})
+	if r := w.must(reconciler.Apply, target)[0]; count(r, plan.Done) != n {
+		t.Errorf("%d pools done of %d", count(r, plan.Done), n)
+	}
+}
