@@ -134,6 +134,9 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	a.swapPulls(bound, old, next)
 	a.gen = next
 	a.setAccess(c)
+	// What was composed with the old configuration is no base for pull requests: the
+	// next pass gives one.
+	a.base.Store(nil)
 	next.setHooks(a.hooks)
 	next.startNotifier(ctx, a, old)
 	a.scopes.SetSlices(rounds(c))

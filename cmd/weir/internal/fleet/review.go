@@ -71,6 +71,9 @@ func (f *Fleet) copied() *Fleet {
 // View is a source as it was.
 func (b *Base) View(source string) View { return b.views[source] }
 
+// Config is the configuration that the base was composed with.
+func (b *Base) Config() *config.Config { return b.fleet.o.Config }
+
 // Proposal is a change of a source that is not followed yet.
 type Proposal struct {
 	Source string
@@ -109,6 +112,17 @@ func (r *Review) Same(t tree.Tree) bool {
 		}
 	}
 	return true
+}
+
+// Planned drops what only planning needs. A review is kept for as long as its
+// proposal is open, and so little more than what it read.
+func (r *Review) Planned() {
+	r.Batches = nil
+	for name, result := range r.renders {
+		if result != nil {
+			r.renders[name] = &render.Result{Reads: result.Reads, Retry: result.Retry}
+		}
+	}
 }
 
 // Review finds what a proposal changes. Scopes opens accounts, apart from those in

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +23,14 @@ const (
 	overlap = 2 * time.Minute
 	// between is the least time between two answers in words on one pull request.
 	between = time.Minute
+	// patience is how long a comment that the forge cannot tell enough of holds up
+	// the ones after it: its author may be gone, of whom a forge may fail to tell for
+	// ever.
+	patience = 30 * time.Minute
+	// fullList is how many comments a forge lists at most, mostMarks how many of
+	// those whose authors may not give commands are marked at one look: strangers
+	// must not use up what the forge answers in an hour.
+	fullList, mostMarks = 1000, 20
 )
 
 const helpText = "Commands are the first line of a comment:\n\n" +
@@ -42,8 +51,12 @@ func (w *Watcher) comments(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(list, func(a, b forge.Comment) int { return cmp.Compare(a.ID, b.ID) })
-	newest := since
+	newest, last := since, time.Time{}
+	l := &sitting{levels: map[string]forge.Level{}}
 	for _, c := range list {
+		if c.UpdatedAt.After(last) {
+			last = c.UpdatedAt
+		}
 		if c.UpdatedAt.After(newest) {
 			newest = c.UpdatedAt
 		}
@@ -52,7 +65,7 @@ func (w *Watcher) comments(ctx context.Context) error {
 		if k == nil || k.MergeSHA != "" || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
 			continue
 		}
-		if err := w.obey(ctx, k, c); passing(err) {
+		if err := w.obey(ctx, l, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(patience)) {
 			return err // it is read again, and those after it
 		} else if err != nil {
 			w.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
@@ -60,11 +73,32 @@ func (w *Watcher) comments(ctx context.Context) error {
 		k.Comment = c.ID
 		w.save(k)
 	}
+	if len(list) >= fullList {
+		// There are more. Where so many were made in a short time, reading them once
+		// more would never come to an end.
+		if last = last.Add(overlap); last.After(newest) {
+			newest = last
+		}
+	} else {
+		for _, k := range w.open {
+			if k.Heeded != k.Seen {
+				k.Heeded = k.Seen
+				w.save(k)
+			}
+		}
+	}
 	// While nothing is said, the question stays the same, and so does its answer.
 	if newest.Equal(since) {
 		return nil
 	}
 	return w.o.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, w.o.Source, newest) })
+}
+
+// sitting is what one look knows of those who commented: rights are read when they
+// are used, and once for all that is read at that time.
+type sitting struct {
+	levels map[string]forge.Level
+	marks  int
 }
 
 // passing reports whether a forge may answer otherwise in a moment.
@@ -95,14 +129,18 @@ func (w *Watcher) since() (at time.Time, err error) {
 
 // obey does what a comment asks for, if anything. An error is one of the forge:
 // the comment is read again.
-func (w *Watcher) obey(ctx context.Context, k *work, c forge.Comment) error {
+func (w *Watcher) obey(ctx context.Context, l *sitting, k *work, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	if !ok {
 		return nil
 	}
-	level, err := w.o.Forge.Permission(ctx, c.Author)
-	if err != nil {
-		return err
+	level, known := l.levels[c.Author]
+	if !known {
+		var err error
+		if level, err = w.o.Forge.Permission(ctx, c.Author); err != nil {
+			return err
+		}
+		l.levels[c.Author] = level
 	}
 	log := w.log.With("command", command.Name, "by", c.Author, "pull", k.Number)
 	need := forge.Write
@@ -111,6 +149,9 @@ func (w *Watcher) obey(ctx context.Context, k *work, c forge.Comment) error {
 	}
 	if level < need {
 		log.Warn("comment is not acted on: its author has no write access")
+		if l.marks++; l.marks > mostMarks {
+			return nil
+		}
 		return w.answer(ctx, k, c, forge.Refused, "", false)
 	}
 	log.Info("comment")
@@ -143,8 +184,9 @@ func (w *Watcher) answer(ctx context.Context, k *work, c forge.Comment, r forge.
 }
 
 // current reads a pull request at the moment of a command, and reports whether its
-// head is one that weir had seen before the comment.
-func (w *Watcher) current(ctx context.Context, k *work) (bool, error) {
+// head is one that weir had seen before the comment: by the order of what it read,
+// and by the forge's clock, as the forge may tell of a comment late.
+func (w *Watcher) current(ctx context.Context, k *work, c forge.Comment) (bool, error) {
 	pr, err := w.o.Forge.Pull(ctx, k.Number)
 	if err != nil {
 		return false, err
@@ -152,13 +194,13 @@ func (w *Watcher) current(ctx context.Context, k *work) (bool, error) {
 	if pr.State != forge.Open {
 		return false, nil
 	}
-	known := pr.HeadSHA == k.Seen && k.before == k.Seen
+	known := pr.HeadSHA == k.Seen && k.Heeded == k.Seen && !c.CreatedAt.Before(k.SeenAt)
 	w.take(pr)
 	return known, nil
 }
 
 func (w *Watcher) obeyPlan(ctx context.Context, k *work, c forge.Comment) error {
-	known, err := w.current(ctx, k)
+	known, err := w.current(ctx, k, c)
 	if err != nil {
 		return err
 	}
@@ -182,11 +224,16 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	refuse := func(format string, args ...any) error {
 		return w.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
 	}
-	known, err := w.current(ctx, k)
+	known, err := w.current(ctx, k, c)
 	if err != nil {
 		return err
 	}
-	p := k.shown
+	p, all := k.shown, digestsOf(k.shown)
+	earlier := p.State == "" && k.Digest != ""
+	if earlier { // what an earlier process showed stands on the forge
+		p = status.Pull{State: status.PullPlanned, HeadSHA: k.Head, Digest: k.Digest}
+		all = slices.Sorted(maps.Values(k.Digests))
+	}
 	switch {
 	case p.State != status.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
 		return refuse("There is no plan of this commit to approve.")
@@ -195,7 +242,7 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	case p.Stale != "":
 		return refuse("The plan may no longer hold: %s. Wait for the next one.", p.Stale)
 	}
-	chosen := chosenBy(p, digest)
+	chosen := chosenBy(p.Digest, all, digest)
 	if len(chosen) == 0 {
 		return refuse("No plan of this pull request has the digest `%s`.", strings.Map(hexOnly, digest))
 	}
@@ -214,29 +261,39 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	}
 	w.o.Approved()
 	w.o.Event(status.Event{Kind: "plan-approved", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
-	if len(chosen) == len(chosenBy(p, "")) {
+	if len(chosen) == len(all) {
 		k.Approved = c.Author
-		w.show(k, p)
+		if earlier {
+			w.save(k) // and it is shown with the plan
+		} else {
+			w.show(k, p)
+		}
 	}
 	return w.answer(ctx, k, c, forge.Done, "", false)
 }
 
-// chosenBy are the digests of the plans that a digest, or its beginning, stands
-// for: those of all targets with something to do, or of one. Empty, it stands for
-// all.
-func chosenBy(p status.Pull, digest string) []string {
-	var all, one []string
+// digestsOf are the digests of the targets' plans with something to do.
+func digestsOf(p status.Pull) []string {
+	var all []string
 	for _, r := range p.Reports {
-		if r.Plan == nil || r.Plan.Empty() || r.Plan.Digest() == "" {
-			continue
+		if r.Plan != nil && !r.Plan.Empty() && r.Plan.Digest() != "" {
+			all = append(all, r.Plan.Digest())
 		}
-		all = append(all, r.Plan.Digest())
-		if strings.HasPrefix(r.Plan.Digest(), digest) {
-			one = append(one, r.Plan.Digest())
+	}
+	return all
+}
+
+// chosenBy are those of all digests that one, or its beginning, stands for: every
+// one if it is the combined one, or empty, and else the one that it begins.
+func chosenBy(combined string, all []string, digest string) []string {
+	var one []string
+	for _, d := range all {
+		if strings.HasPrefix(d, digest) {
+			one = append(one, d)
 		}
 	}
 	switch {
-	case strings.HasPrefix(p.Digest, digest):
+	case strings.HasPrefix(combined, digest):
 		return all
 	case len(one) == 1:
 		return one

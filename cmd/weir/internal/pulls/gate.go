@@ -26,7 +26,8 @@ func (r *work) label(p config.PullRequests, fresh bool) {
 
 // wait says why a pull request is not planned, empty if it is to be.
 func (r *work) wait(p config.PullRequests) string {
-	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA {
+	// What an earlier configuration let be planned does not count for ever.
+	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {
 		return ""
 	}
 	switch {

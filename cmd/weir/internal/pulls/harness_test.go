@@ -62,7 +62,11 @@ type memForge struct {
 	asked    map[string]int
 	version  int
 	err      error
-	now      func() time.Time
+	// deaf is why comments cannot be read, unknown are users of whom the forge cannot
+	// tell anything.
+	deaf    error
+	unknown map[string]bool
+	now     func() time.Time
 }
 
 func (f *memForge) ask(what string) error {
@@ -104,10 +108,17 @@ func (f *memForge) Comments(_ context.Context, number int64, since time.Time) ([
 }
 
 func (f *memForge) CommentsSince(_ context.Context, since time.Time) ([]forge.Comment, error) {
-	return slices.DeleteFunc(slices.Clone(f.comments), func(c forge.Comment) bool { return c.UpdatedAt.Before(since) }), f.ask("comments since")
+	if f.deaf != nil {
+		return nil, f.deaf
+	}
+	list := slices.DeleteFunc(slices.Clone(f.comments), func(c forge.Comment) bool { return c.UpdatedAt.Before(since) })
+	return list[:min(len(list), 1000)], f.ask("comments since")
 }
 
 func (f *memForge) Permission(_ context.Context, user string) (forge.Level, error) {
+	if f.unknown[user] {
+		return forge.None, &forgehttp.Error{Status: http.StatusInternalServerError, Fault: forgehttp.FaultBusy, Message: "away"}
+	}
 	return f.levels[user], f.ask("permission")
 }
 

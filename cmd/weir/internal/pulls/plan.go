@@ -34,9 +34,6 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 		return w.o.Interval
 	}
 	at := base.View(w.o.Source).Snapshot.Revision
-	if at == "" {
-		return w.o.Interval
-	}
 	now := w.o.Now()
 	dirty := w.dirty(k)
 	if dirty > 0 && now.Before(k.planned.Add(settling)) {
@@ -74,10 +71,12 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	}
 	bound, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	if k.shown.HeadSHA != k.pr.HeadSHA {
+	// What an earlier process told of the head stands until there is something newer.
+	if k.shown.HeadSHA != k.pr.HeadSHA && !(k.Told && k.Head == k.pr.HeadSHA) {
 		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
 	}
-	head, began := k.pr.HeadSHA, time.Now()
+	// What moves from here on may be missing in the plan.
+	head, began, from := k.pr.HeadSHA, time.Now(), w.o.Now()
 	shown, review, err := w.propose(bound, base, at, k, dirty)
 	if ctx.Err() != nil {
 		return
@@ -85,7 +84,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	if w.o.Metrics != nil {
 		w.o.Metrics.PullPlan(w.o.Source, time.Since(began))
 	}
-	k.planned = w.o.Now()
+	k.planned = from
 	var moved *source.MovedError
 	switch {
 	case errors.As(err, &moved):
@@ -180,6 +179,7 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 		return out
 	}
 	out.Reports = w.pass(ctx, review, &out.AsReviewed)
+	review.Planned()
 	var plans []*plan.Plan
 	for _, r := range out.Reports {
 		if r.Plan != nil {

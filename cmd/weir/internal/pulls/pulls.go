@@ -113,6 +113,8 @@ type Watcher struct {
 	listed time.Time
 	// open are the pull requests into the followed branch.
 	open map[int64]*work
+	// config is what the last round planned with.
+	config *config.Config
 
 	mu sync.Mutex // guards what follows
 	// heard says that the forge told of a change.
@@ -136,9 +138,6 @@ type applied struct {
 type work struct {
 	pr forge.PullRequest
 	record
-	// before is the head that was seen by an earlier look at the forge than the
-	// one that is under way.
-	before string
 	// shown is what was told last, review what that came of; both are empty after
 	// a restart.
 	shown  status.Pull
@@ -220,9 +219,10 @@ func (w *Watcher) ring() {
 // round looks at everything once and returns when to look again.
 func (w *Watcher) round(ctx context.Context) time.Duration {
 	base := w.o.Base()
-	if base == nil {
-		return time.Second
+	if base == nil || base.View(w.o.Source).Snapshot.Revision == "" {
+		return time.Second // which branch is followed may not be known yet
 	}
+	w.configured(base.Config())
 	if err := w.look(ctx); err != nil && ctx.Err() == nil {
 		w.log.Warn("pull requests cannot be read", "error", err)
 	}
@@ -235,6 +235,18 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	}
 	w.count()
 	return max(next, 100*time.Millisecond)
+}
+
+// configured has everything planned anew where the configuration is another than
+// that of the last round: what the targets are, and what they are given, is in no
+// commit.
+func (w *Watcher) configured(c *config.Config) {
+	if w.config != nil && w.config != c {
+		for _, k := range w.open {
+			k.asked = k.asked || k.shown.State != ""
+		}
+	}
+	w.config = c
 }
 
 // count says how many pull requests there are.
@@ -274,9 +286,6 @@ func (w *Watcher) look(ctx context.Context) error {
 // list takes in the open pull requests, and sees those to their end that are not
 // open any more.
 func (w *Watcher) list(ctx context.Context) error {
-	for _, k := range w.open {
-		k.before = k.Seen
-	}
 	list, cursor, unchanged, err := w.o.Forge.Pulls(ctx, w.cursor)
 	if err != nil {
 		w.heardAgain()
@@ -319,7 +328,7 @@ func (w *Watcher) take(pr forge.PullRequest) {
 		k.label(w.o.Policy, false)
 		return
 	}
-	k.Seen, k.tries, k.due = pr.HeadSHA, 0, time.Time{}
+	k.Seen, k.SeenAt, k.tries, k.due = pr.HeadSHA, pr.UpdatedAt, 0, time.Time{}
 	k.label(w.o.Policy, true)
 	w.save(k)
 }

@@ -17,6 +17,12 @@ type record struct {
 	// was on it from the start.
 	Seen     string `json:"seen"`
 	Labelled bool   `json:"labelled,omitempty"`
+	// SeenAt is when the pull request had changed last as the head was seen first,
+	// by the forge's clock: the head is no younger.
+	SeenAt time.Time `json:"seenAt,omitzero"`
+	// Heeded is the head that was seen before a look that read all comments: whoever
+	// comments later may have read it.
+	Heeded string `json:"heeded,omitempty"`
 	// Allowed is the head that somebody let be planned.
 	Allowed string `json:"allowed,omitempty"`
 	// Told says that something was told of it.

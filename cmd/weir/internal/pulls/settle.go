@@ -72,7 +72,7 @@ func (w *Watcher) dirty(k *work) int {
 	defer w.mu.Unlock()
 	n := 0
 	for _, target := range k.review.Touched {
-		if w.moved[target].After(k.planned) {
+		if at, ok := w.moved[target]; ok && !at.Before(k.planned) {
 			n++
 		}
 	}
@@ -84,6 +84,9 @@ func (w *Watcher) dirty(k *work) int {
 func (w *Watcher) gone(ctx context.Context, k *work) error {
 	pr, err := w.o.Forge.Pull(ctx, k.Number)
 	if missing(err) {
+		if k.Told {
+			w.show(k, status.Pull{State: status.PullClosed, Reason: "the forge does not know it any more"})
+		}
 		w.forget(k)
 		return nil
 	}

@@ -1,0 +1,225 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forgehttp"
+)
+
+// What comes between two things that weir does: pushes, comments, passes, restarts
+// and new configurations.
+
+// meanwhile is Git, with something that happens while it is asked.
+type meanwhile struct {
+	Git
+	do func()
+}
+
+func (m meanwhile) Pull(ctx context.Context, p source.PullRef) (source.Merge, error) {
+	m.do()
+	return m.Git.Pull(ctx, p)
+}
+
+func TestAWSMovesWhileAPlanIsMade(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.pass()
+	git := b.w.o.Git
+	b.w.o.Git = meanwhile{git, func() {
+		b.clock = b.clock.Add(time.Second)
+		b.w.Reported(&plan.Report{Source: "s", Target: "one", Err: errors.New("something else")})
+		b.clock = b.clock.Add(time.Second)
+	}}
+	b.round()
+	b.w.o.Git = git
+	told := len(b.teller.shown)
+	if b.round(); len(b.teller.shown) == told {
+		t.Error("the plan was not made again, though AWS moved after it was begun")
+	}
+	told = len(b.teller.shown)
+	if b.round(); len(b.teller.shown) != told {
+		t.Error("the plan is made again though nothing moved")
+	}
+}
+
+// A comment that weir hears of late was not about the commit that was pushed after it.
+func TestALateCommentAllowsNoLaterCommit(t *testing.T) {
+	fork := func(p *forge.PullRequest) { p.Fork = true }
+	worse := map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 99")}
+	t.Run("the forge tells late", func(t *testing.T) {
+		b, _ := started(t, "forks: {allowBy: [comment]}", "", fork)
+		b.round()
+		said := b.clock.Add(time.Second)
+		b.clock = b.clock.Add(5 * time.Second)
+		b.propose(1, worse, func(p *forge.PullRequest) { p.UpdatedAt = b.clock })
+		b.look()
+		b.forge.comments = append(b.forge.comments, forge.Comment{ID: 1, Number: 1, Author: "writer", Body: "weir plan", CreatedAt: said, UpdatedAt: said})
+		if b.look(); b.teller.last().State != status.PullWaiting {
+			t.Errorf("told: %+v", b.teller.last())
+		}
+		b.forge.say(1, "writer", "weir plan")
+		if b.look(); b.teller.last().State != status.PullPlanned {
+			t.Errorf("told: %+v", b.teller.last())
+		}
+	})
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("comments cannot be read, restart %t", restarts), func(t *testing.T) {
+			b, _ := started(t, "forks: {allowBy: [comment]}", "", fork)
+			b.round()
+			b.forge.say(1, "writer", "weir plan")
+			b.propose(1, worse)
+			b.forge.deaf = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "away"}
+			b.look()
+			if restarts {
+				b.restart()
+			}
+			b.forge.deaf = nil
+			if b.look(); b.teller.last().State != status.PullWaiting {
+				t.Errorf("told: %+v", b.teller.last())
+			}
+		})
+	}
+}
+
+func TestAnAllowedForkIsNoneWhereForksAreNotPlanned(t *testing.T) {
+	b, _ := started(t, "forks: {allowBy: [comment]}", "", func(p *forge.PullRequest) { p.Fork = true })
+	b.round()
+	b.forge.say(1, "writer", "weir plan")
+	if b.look(); b.teller.last().State != status.PullPlanned {
+		t.Fatalf("told: %+v", b.teller.last())
+	}
+	b.config.Forges[0].PullRequests.Forks = config.Forks{}
+	b.restart()
+	if b.look(); b.teller.last().State != status.PullWaiting {
+		t.Errorf("told: %+v", b.teller.last())
+	}
+}
+
+func TestAnApprovalThatWasGivenWhileWeirWasAway(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	want := b.teller.last()
+	b.forge.say(1, "writer", "weir approve")
+	b.restart()
+	b.look()
+	if got := b.approved(); len(got) != 1 || !strings.HasPrefix(got[0], want.Reports[0].Plan.Digest()) {
+		t.Fatalf("approved: %v; replies: %q", got, b.forge.replies)
+	}
+	if p := b.teller.last(); p.State != status.PullPlanned || p.Digest != want.Digest || p.Approved != "writer" {
+		t.Errorf("told: %+v", p)
+	}
+}
+
+// A status that is there is not made pending by a restart: it may be one that a
+// merge waits for.
+func TestARestartBeginsNothingAnew(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	b.restart()
+	b.round()
+	if len(b.teller.begun) != 1 || b.teller.last().State != status.PullPlanned {
+		t.Errorf("begun: %v", b.teller.begun)
+	}
+}
+
+// Before the source has said which branch it follows, no pull request goes into it.
+func TestNothingIsListedBeforeTheBranchIsKnown(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.base = b.fleet.Base(map[string]fleet.View{"s": {ID: b.git.ID()}})
+	if b.round(); len(b.w.open) != 0 || b.forge.asked["pulls"] != 0 {
+		t.Errorf("open: %v", b.w.open)
+	}
+}
+
+func TestANewConfigurationIsPlannedAnew(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: ${MOST:=5}")})
+	b.round()
+	next := *b.config
+	next.Targets = slices.Clone(b.config.Targets)
+	next.Targets[0].Vars = map[string]string{"MOST": "7"}
+	f := fleet.New(fleet.Options{Config: &next, Scopes: b.scopes, Logger: b.w.o.Logger})
+	f.Adopt(b.fleet)
+	b.fleet = f
+	b.pass()
+	b.round()
+	p := b.teller.last()
+	if len(p.Reports) != 1 || len(p.Reports[0].Plan.Steps) != 1 || fmt.Sprint(p.Reports[0].Plan.Steps[0].Changes[0].To) != "7" {
+		t.Errorf("told: %s %+v", steps(p), p)
+	}
+	calls := len(b.aws.Calls())
+	if b.round(); len(b.aws.Calls()) != calls {
+		t.Error("planned once more")
+	}
+}
+
+// A comment whose author the forge fails to tell of holds up the others for a while.
+func TestACommentOfNobodyHoldsUpNobodyForEver(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	b.forge.unknown = map[string]bool{"ghost": true}
+	b.forge.say(1, "ghost", "weir approve")
+	b.forge.say(1, "writer", "weir approve")
+	if b.look(); b.approved() != nil {
+		t.Fatal("what cannot be told yet is not waited for")
+	}
+	b.clock = b.clock.Add(patience)
+	if b.look(); len(b.approved()) != 1 {
+		t.Errorf("approved: %v", b.approved())
+	}
+}
+
+func TestMoreCommentsThanAForgeLists(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	for range 2 {
+		for range 900 {
+			b.forge.say(1, "stranger", "hello")
+		}
+		b.clock = b.clock.Add(20 * time.Second)
+	}
+	b.forge.say(1, "writer", "weir approve")
+	for range 3 {
+		b.look()
+	}
+	if len(b.approved()) != 1 {
+		t.Errorf("approved: %v", b.approved())
+	}
+}
+
+// Strangers who write many commands do not use up what the forge answers.
+func TestManyCommandsOfAStranger(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	for range 200 {
+		b.forge.say(1, "stranger", "weir plan")
+	}
+	b.look()
+	if asked, marked := b.forge.asked["permission"], len(b.forge.reacted); asked != 1 || marked != mostMarks {
+		t.Errorf("asked %d times, marked %d", asked, marked)
+	}
+}
+
+func TestAPullRequestThatIsGone(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	delete(b.forge.pulls, 1)
+	b.forge.version++
+	if b.round(); b.teller.last().State != status.PullClosed || b.w.open[1] != nil {
+		t.Errorf("told: %+v", b.teller.last())
+	}
+}
