@@ -19,7 +19,7 @@ RELEASE  := ./deploy/release -version "$(VERSION)" -commit "$(COMMIT)" -epoch "$
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test soak race lint fuzz cover bench contract oracle release release-check clean
+.PHONY: help run build test soak race lint fuzz cover bench pictures contract oracle release release-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +56,11 @@ cover: ## coverage by package, and coverage.txt
 
 bench: ## the benchmarks of the budgets, with their call counts asserted
 	$(GO) test -run '^$$' -bench . -benchmem ./reconciler/... ./render/... ./source/...
+	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status
 	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 15x ./cmd/weir/internal/app
+
+pictures: ## the pictures of the page in deploy/docs/images, by Chromium
+	$(GO) test ./status -run DocumentationPictures -screenshots $(CURDIR)/deploy/docs/images
 
 contract: ## the contract suite against ENDPOINT=http://…, or against moto server where it is installed
 	@if [ -n "$(ENDPOINT)" ]; then WEIR_CONTRACT_ENDPOINT=$(ENDPOINT) $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \

@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -185,14 +187,24 @@ func BenchmarkPages(b *testing.B) {
 		for _, path := range largest {
 			b.Run(fmt.Sprintf("targets=%d%s", targets, path), func(b *testing.B) {
 				b.ReportAllocs()
-				size := 0
+				size, before := 0, cpu(b)
 				for b.Loop() {
 					rec := httptest.NewRecorder()
 					h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
 					size = rec.Body.Len()
 				}
 				b.ReportMetric(float64(size)/1024, "KiB")
+				b.ReportMetric(float64((cpu(b)-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 			})
 		}
 	}
+}
+
+// cpu is the time that processors have worked for this process.
+func cpu(t testing.TB) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -116,9 +116,7 @@ const activityPage = 100
 // the API: what it does not know it leaves out, and since may be a span of time.
 func (w *web) activityFilter(q url.Values) Filter {
 	f := Filter{Target: q.Get(paramTarget), Pool: q.Get(paramPool), Limit: activityPage + 1}
-	for _, name := range strings.FieldsFunc(strings.Join(q[paramAbout], ","), func(r rune) bool { return r == ',' || r == ' ' }) {
-		f.About = append(f.About, name)
-	}
+	f.About = strings.FieldsFunc(strings.Join(q[paramAbout], ","), func(r rune) bool { return r == ',' || r == ' ' })
 	if kind := q.Get(paramKind); kind != "" {
 		f.Kinds = []string{kind}
 	}

@@ -3,8 +3,10 @@ package status
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // poolRow is a pool in a table.
@@ -69,7 +71,38 @@ func (w *web) rolloutView(p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
 		v.Words = "EKS says no percentage" // it never does
 	}
 	v.Width = coordinate(float64(v.Percent) / 100 * rolloutWidth)
+	v.batches(p)
 	return v
+}
+
+// batches marks where each batch of an instance refresh ends. Of a group that counts
+// in other units than instances, and of a nodegroup, it is not known.
+func (v *rolloutView) batches(p plan.PoolStatus) {
+	if p.Kind != intent.GroupPool || p.MaxReplicas == 0 {
+		return
+	}
+	size, n := RolloutBatches(p.DesiredReplicas, v.MinHealthy, v.MaxHealthy)
+	switch {
+	case size == 0:
+		return
+	case size == 1:
+		v.Batches = "one instance at a time"
+	case n == 1:
+		v.Batches = "all at once"
+	default:
+		v.Batches = fmt.Sprintf("%d batches of at most %d", n, size)
+	}
+	if v.MinHealthy == nil {
+		v.Batches += ", by AWS's default"
+	}
+	if n > mostCells {
+		return
+	}
+	var b strings.Builder
+	for k := 1; k < n; k++ {
+		fmt.Fprintf(&b, "M%s 0v8", coordinate(float64(k*size)/float64(p.DesiredReplicas)*rolloutWidth))
+	}
+	v.Marks = b.String()
 }
 
 type poolsView struct {

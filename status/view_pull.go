@@ -11,12 +11,12 @@ import (
 // pullRow is a pull request in the list.
 type pullRow struct {
 	Source, Number, Name, Author string
-	Link, Web                     string
-	State                         PullState
-	Mark                          string
-	Lead, More                    string
-	Planned                       moment
-	Stale                         string
+	Link, Web                    string
+	State                        PullState
+	Mark                         string
+	Lead, More                   string
+	Planned                      moment
+	Stale                        string
 }
 
 type pullsView struct {

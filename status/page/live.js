@@ -64,16 +64,17 @@
   const listen = () => {
     if (document.hidden || stream) return;
     stream = new EventSource("/live");
-    let met = false;
-    stream.addEventListener("hello", () => { if (met || last) later(0); met = true; });
+    // What changed between the answer with the page and this one is not told.
+    stream.addEventListener("hello", () => { document.body.dataset.linked = "true"; later(0); });
     stream.addEventListener("change", (event) => {
+      document.body.dataset.told = Number(document.body.dataset.told || 0) + 1;
       const what = JSON.parse(event.data);
       if (what.all || !about || what.targets.includes(about)) later(0);
     });
     stream.onerror = () => { if (stream && stream.readyState === EventSource.CLOSED) hush(); };
   };
 
-  const hush = () => { if (stream) stream.close(); stream = null; };
+  const hush = () => { if (stream) stream.close(); stream = null; delete document.body.dataset.linked; };
 
   // Distances in time go on while nothing changes.
   const words = (s) => {
