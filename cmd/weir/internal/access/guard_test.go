@@ -1,8 +1,6 @@
 package access
 
 import (
-	"crypto/tls"
-
 	"slices"
 	"strings"
 	"testing"
@@ -219,11 +217,5 @@ func TestBucketsAreBounded(t *testing.T) {
 	c.move(time.Hour)
 	if l.try("one more") != 0 || len(l.buckets) > 2 {
 		t.Errorf("what is idle is kept: %d", len(l.buckets))
-	}
-}
-
-func TestTLSVersion(t *testing.T) {
-	if c := (&Certificate{}).Config(); c.MinVersion != tls.VersionTLS12 || !slices.Contains(c.NextProtos, "h2") {
-		t.Errorf("%+v", c)
 	}
 }
