@@ -3,6 +3,7 @@ package status
 import (
 	"bytes"
 	"net/http"
+	"strings"
 )
 
 // SignIn is the page that takes a token.
@@ -20,7 +21,7 @@ type SignIn struct {
 // Notice is a page with a few words: why something was not done.
 type Notice struct {
 	Headline, Text string
-	// Back is a link to where to go on, the fleet where it is empty.
+	// Back is where to go on, below weir's own address; the fleet where it is not.
 	Back string
 }
 
@@ -41,7 +42,7 @@ func (n *Notices) SignIn(rw http.ResponseWriter, code int, v SignIn) { n.write(r
 
 // Notice writes a page with a few words.
 func (n *Notices) Notice(rw http.ResponseWriter, code int, v Notice) {
-	if v.Back == "" {
+	if !strings.HasPrefix(v.Back, "/") || strings.HasPrefix(v.Back, "//") {
 		v.Back = "/"
 	}
 	n.write(rw, code, "notice", v)

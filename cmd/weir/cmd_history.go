@@ -49,7 +49,7 @@ func historyCommand(s surroundings) *cobra.Command {
   weir history --config weir.yaml --passes`,
 		Args: cobra.ArbitraryArgs,
 	}
-	flags.serverFlags.add(c)
+	flags.add(c)
 	c.Flags().StringVar(&flags.config, "config", "", "configuration file of the daemon")
 	c.Flags().StringVar(&flags.since, "since", "", "only what was since then: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
 	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")

@@ -57,7 +57,7 @@ func statusCommand(s surroundings) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.addReading(c, s)
-	f.serverFlags.add(c)
+	f.add(c)
 	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this phase, such as Failed; may be repeated")
 	c.Flags().BoolVar(&f.problems, "problems", false, "only pools that somebody should look at")
 	c.Flags().BoolVar(&f.watch, "watch", false, "show it again and again, until Ctrl-C")

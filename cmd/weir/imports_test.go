@@ -46,6 +46,7 @@ var importRules = []importRule{
 	{of: []string{"status/forgehttp"}, only: []string{}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
 	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag"}, std: true, reason: "words are the same wherever they are shown"},
 	{of: []string{"status"}, only: []string{"status/forgehttp", "status/wording", "reconciler/plan", "render/intent", "render/diag"}, reason: "status tells what happened, whoever made it happen"},
+	{of: []string{"cmd/weir/internal/access"}, only: []string{"status", "cmd/weir/internal/config", "cmd/weir/internal/atomicfile"}, reason: "who may do what is decided without knowing what it is"},
 	{except: []string{"reconciler/awscloud", "reconciler/cloudtest"}, never: []string{"github.com/aws/"}, reason: "SDK types do not leak past the adapter"},
 	{except: []string{"source/..."}, never: []string{"github.com/go-git/"}, reason: "only source knows Git"},
 	{except: []string{"status", "source/forge/..."}, never: []string{"github.com/google/go-github", "code.gitea.io/sdk"}, reason: "only status and source/forge speak to forges"},
@@ -54,7 +55,7 @@ var importRules = []importRule{
 	{except: []string{"cmd/...", "status", "source/forge"}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "source/..."}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},
-	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", module + "cmd/weir/internal/giteatest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest", "cmd/weir/internal/giteatest"}, reason: "what is for tests stays in tests"},
+	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", module + "cmd/weir/internal/giteatest", module + "cmd/weir/internal/browsertest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest", "cmd/weir/internal/giteatest", "cmd/weir/internal/browsertest"}, reason: "what is for tests stays in tests"},
 }
 
 func matches(patterns []string, name string) bool {

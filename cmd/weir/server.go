@@ -40,7 +40,6 @@ func (f *serverFlags) add(c *cobra.Command) {
 type daemonClient struct {
 	address string
 	token   string
-	local   bool // commands are given as the user of this machine
 	http    *http.Client
 }
 

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/browsertest"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+)
+
+var actionShots = flag.String("action-shots", "", "write screenshots of logging in and of actions to this directory")
+
+// guardedConfig has the daemon listen with TLS and let in one operator.
+func guardedConfig(w *world, token string) *config.Config {
+	w.t.Helper()
+	file := func(name, text string) string {
+		path := filepath.Join(w.dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+		return path
+	}
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	pair := srv.TLS.Certificates[0]
+	srv.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c := w.config()
+	c.TLS = config.TLS{
+		CertFile: file("cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))),
+		KeyFile:  file("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))),
+	}
+	c.Access = config.Access{Tokens: []config.AccessToken{{Name: "ann", Role: config.RoleOperate, File: file("ann", token)}}}
+	return c
+}
+
+// TestSomebodyActsByTheKeyboard logs in, suspends a target, resumes it, approves its
+// plan and logs out, in a real browser and without a mouse.
+func TestSomebodyActsByTheKeyboard(t *testing.T) {
+	b := browsertest.Open(t)
+	w := newWorld(t, quickAWS())
+	w.extra = "  apply: as-reviewed\n"
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m6i.large", 3)}))
+	revision := w.repo.Commit("a pool")
+	token := strings.Repeat("a-token-", 5)
+	a, stop := w.startConfig(guardedConfig(w, token), nil)
+	defer stop()
+	shot := func(name string) {
+		if *actionShots != "" {
+			b.Screenshot(filepath.Join(*actionShots, name+".png"))
+		}
+	}
+	eventually(t, "a plan that waits", func() string {
+		if s, _ := a.board.Target("prod"); s.Last == nil || s.Last.Plan == nil || len(s.Last.Plan.Steps) == 0 {
+			return "there is none"
+		}
+		return ""
+	})
+
+	b.Go(a.PageURL() + "/targets/prod")
+	b.Shows("Log in")
+	b.Await("the focus is in the form", "document.activeElement.id === 'token'")
+	b.Type("not-the-token-not-the-token-not-the-token")
+	b.Press("Enter")
+	b.Shows("The token is not known.")
+	refused := len(b.Faults()) // the browser notes the 403 itself
+	shot("login")
+	b.TabTo("#token")
+	b.Type(token)
+	b.Press("Enter")
+	b.Await("the page that was asked for", "location.pathname === '/targets/prod' && document.querySelector('.who')")
+	b.Shows("ann")
+	b.Shows("The plan waits for an approval.")
+
+	b.TabTo("#suspend > summary")
+	b.Press("Enter")
+	b.TabTo("input[name=reason]")
+	b.Type("a <b>quiet</b> night")
+	b.TabTo("select[name=for]")
+	b.Press("ArrowDown")
+	shot("suspend")
+	b.TabTo("#suspend button")
+	b.Press("Enter")
+	b.Shows("ann suspended prod until")
+	b.Shows("a <b>quiet</b> night")
+	shot("suspended")
+	if r, err := a.book.Read(); err != nil || len(r.Suspensions) != 1 || r.Suspensions[0].By != "ann" || r.Suspensions[0].Until.Sub(r.Suspensions[0].Since).Hours() != 4 {
+		t.Fatalf("suspensions: %+v, %v", r.Suspensions, err)
+	}
+
+	b.TabTo("form[action='/actions/resume'] button")
+	b.Press("Space")
+	b.Shows("ann resumed prod.")
+	eventually(t, "the plan waits again", func() string {
+		return b.Text("document.querySelector(\"form[action='/actions/approve']\") ? '' : 'no button'")
+	})
+	b.TabTo("form[action='/actions/approve'] button")
+	b.Press("Enter")
+	b.Shows("ann approved the plan")
+	converged(t, a, revision, 1)
+	b.Await("nothing waits any more", "!document.querySelector(\"form[action='/actions/approve']\") && document.body.innerText.includes('1 / 1')")
+	shot("approved")
+
+	b.TabTo("form[action='/logout'] button")
+	b.Press("Enter")
+	b.Await("the login", "location.pathname === '/login'")
+	b.Go(a.PageURL() + "/targets/prod")
+	b.Shows("Log in")
+	if faults := b.Faults()[refused:]; len(faults) > 0 {
+		t.Errorf("the console has errors:\n%s", strings.Join(faults, "\n"))
+	}
+	var told []string
+	for _, e := range a.board.Events() {
+		if e.Kind == "command-given" {
+			told = append(told, e.Text)
+		}
+	}
+	if got := strings.Join(told, "\n"); len(told) != 3 || !strings.Contains(got, "ann approved the plan") || !strings.Contains(got, "of prod") {
+		t.Errorf("events:\n%s", got)
+	}
+}
