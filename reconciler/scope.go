@@ -45,6 +45,10 @@ type Scope struct {
 	// passes; 0 or 1 describes all of them in each.
 	Slices int
 
+	// passing has one pass at a time: what is remembered between passes, here and in
+	// the resolver, is not made for two.
+	passing sync.Mutex
+
 	mu     sync.Mutex
 	memory plan.Memory
 	parked map[string]parking
@@ -81,7 +85,10 @@ func (s *Scope) Retry(pools []string) {
 // Pass observes once, plans every target and, in mode Apply, does what the
 // plans say. It returns a report for each target, in order, and fails as a
 // whole only where AWS could not be read.
+// Passes over one scope wait for each other.
 func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan.Report, error) {
+	s.passing.Lock()
+	defer s.passing.Unlock()
 	started := s.now()
 	reports := make([]*plan.Report, len(targets))
 	for i, t := range targets {

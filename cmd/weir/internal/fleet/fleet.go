@@ -165,10 +165,11 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	}
 	sources := f.sourceIDs(views)
 	for _, it := range items {
-		if r := it.render.result; r != nil {
+		it.desired = f.desired(it, sources)
+		// What a proposal leaves as it is was hidden when it was followed.
+		if r := it.render.result; r != nil && (f.review == nil || it.desired.Touched) {
 			f.hide(f.owner("target "+it.name), r.Hidden)
 		}
-		it.desired = f.desired(it, sources)
 	}
 	f.callRolls(views, items)
 	c := &Composition{Revisions: f.revisions(views, items)}
@@ -200,7 +201,7 @@ func (f *Fleet) expand(views map[string]View) []*item {
 	for i := range f.o.Config.Targets {
 		t := &f.o.Config.Targets[i]
 		vars, secrets, err := t.Values()
-		f.hide("variables of "+t.Name, secret.New(secrets...))
+		f.hide(f.valuesOwner(t.Name), secret.New(secrets...))
 		keys, keyErr := f.keysOf(t)
 		if err == nil {
 			err = keyErr
@@ -378,6 +379,6 @@ func (f *Fleet) batches(ctx context.Context, items []*item) []reconciler.Batch {
 		}
 		out[n].Targets = append(out[n].Targets, it.desired)
 	}
-	f.o.Scopes.Attach(ctx, out)
+	f.o.Scopes.Attach(ctx, f.openable(out))
 	return out
 }

@@ -190,6 +190,44 @@ func (f *Fleet) owner(name string) string {
 	return name
 }
 
+// valuesOwner names who gave the values of variables. A review may be of a
+// configuration that was replaced meanwhile.
+func (f *Fleet) valuesOwner(target string) string {
+	if f.review != nil {
+		return "variables of " + target + " in proposals"
+	}
+	return "variables of " + target
+}
+
+// openable orders the batches so that those come first whose accounts may be
+// opened, and gives these. For who is not trusted no account is opened of which no
+// target has a role for plans, not even to ask whose it is.
+func (f *Fleet) openable(batches []reconciler.Batch) []reconciler.Batch {
+	if f.review == nil || !f.review.Untrusted {
+		return batches
+	}
+	writable := func(b reconciler.Batch) bool {
+		return !slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return !f.roleless[d.Policy.Target] })
+	}
+	slices.SortStableFunc(batches, func(a, b reconciler.Batch) int { return compareBool(writable(a), writable(b)) })
+	if i := slices.IndexFunc(batches, writable); i >= 0 {
+		return batches[:i]
+	}
+	return batches
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
 // withheld stands in manifests where an untrusted proposal uses a secret value.
 const withheld = "weir-withheld-secret"
 

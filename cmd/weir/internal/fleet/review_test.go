@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -172,5 +174,58 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 	// What is not touched is not rendered anew without its secrets.
 	if r = h.review(base, Proposal{Snapshot: snapshot("head", with(m, map[string]string{"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n"})), Untrusted: true}); !slices.Equal(r.Touched, []string{"u"}) {
 		t.Errorf("touched: %v", r.Touched)
+	}
+}
+
+// For who is not trusted no account is opened with a role that is not for plans,
+// whichever targets the proposal touches.
+func TestUntrustedProposalsOpenNoWritableAccount(t *testing.T) {
+	h := newHarness(t, "- {name: t, path: 'o/one', region: eu-west-1, planRoleARN: 'arn:aws:iam::123456789012:role/plan'}\n"+
+		"- {name: u, path: 'o/two', region: eu-west-1}\n- {name: v, path: 'o/three', region: eu-west-2}\n")
+	h.fleet.o.Config.AWS.Endpoint = "" // AWS itself, at an address that nobody answers on
+	t.Setenv("AWS_ENDPOINT_URL", h.url)
+	t.Setenv("AWS_ACCESS_KEY_ID", "weir")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "weir")
+	m := pools("o/one", "o/two", "o/three")
+	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	h.compose(base)
+	head := with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n", "o/three/pool.yaml": m["o/three/pool.yaml"] + "# x\n"})
+	for _, untrusted := range []bool{false, true} {
+		plans := h.scopes.ForPlans()
+		r, err := h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), plans, Proposal{Source: "s", Snapshot: snapshot("head", head), Untrusted: untrusted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var roles []string
+		for key := range plans.open {
+			roles = append(roles, key.Region+" "+key.RoleARN)
+		}
+		slices.Sort(roles)
+		want := []string{"eu-west-1 ", "eu-west-1 arn:aws:iam::123456789012:role/plan", "eu-west-2 "}
+		if untrusted {
+			want = want[1:2]
+		}
+		if diff := cmp.Diff(want, roles); diff != "" {
+			t.Errorf("untrusted %t, opened: %s", untrusted, diff)
+		}
+		if r.Targets != 3 || !slices.Equal(r.Roleless, []string{"v"}) || !slices.Equal(r.Touched, []string{"t", "v"}) {
+			t.Errorf("untrusted %t: %d targets, roleless %v, touched %v", untrusted, r.Targets, r.Roleless, r.Touched)
+		}
+	}
+}
+
+// The registry of secret values does not grow with each target of each proposal.
+func TestProposalsHideOnlyWhatTheyChange(t *testing.T) {
+	h := newHarness(t, globbed)
+	h.fleet.o.Secrets = &redact.Registry{}
+	m := pools("o/one", "o/two")
+	base := View{Snapshot: snapshot("base", m)}
+	h.compose(base)
+	for _, r := range h.fleet.renders {
+		r.result.Hidden = secret.New("a-hidden-value-of-the-base")
+	}
+	h.review(base, Proposal{Snapshot: snapshot("head", with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n"})), Owner: "pull 1"})
+	if got := h.fleet.o.Secrets.Redact("a-hidden-value-of-the-base"); got != "a-hidden-value-of-the-base" {
+		t.Error("a proposal hides the values of targets that it leaves as they are once more")
 	}
 }
