@@ -6,7 +6,8 @@
 //
 //	Board    keeps the current state of sources, targets and pools, with the
 //	         last runs and events; its Handler serves the page, /api/v1,
-//	         /healthz and /readyz from copies of it
+//	         /healthz and /readyz from copies of it, and tells pages that
+//	         are open what changed
 //	Metrics  counts passes, steps and pools on a Prometheus registerer
 //	Commits  decides which statuses the commit gets, writes them to its journal
 //	         and queues them; one goroutine for each forge posts what is queued
