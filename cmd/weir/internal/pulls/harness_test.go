@@ -1,6 +1,7 @@
 package pulls
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -183,6 +184,8 @@ type bench struct {
 	bells    int
 	// free lets run what waits for an approval.
 	free bool
+	// message is that of merges.
+	message string
 }
 
 const targets = "- {name: '{1}', path: 'o/*', region: eu-west-1, prune: {enabled: true}EXTRA}\n"
@@ -305,20 +308,24 @@ func (b *bench) converge() {
 	b.t.Helper()
 	b.free = true
 	defer func() { b.free = false }()
+	var last []string
 	for range 40 {
 		done := true
+		last = nil
 		for _, r := range b.pass() {
 			if r.Err != nil {
 				b.t.Fatal(r.Err)
 			}
-			done = done && r.Converged()
+			if done = done && r.Converged(); !r.Converged() {
+				last = append(last, fmt.Sprint(r.Target, r.Diagnostics, r.Outcomes, r.Pools))
+			}
 		}
 		if done {
 			return
 		}
 		b.awsClock.Advance(time.Minute)
 	}
-	b.t.Fatal("the fleet does not converge")
+	b.t.Fatalf("the fleet does not converge: %+v", last)
 }
 
 // round lets time pass and the watcher look.
@@ -334,7 +341,7 @@ func (b *bench) merge(number int64, head string, other ...map[string]string) {
 	b.t.Helper()
 	b.repo.Switch("main")
 	tree := b.repo.Git("merge-tree", "--write-tree", b.repo.Tip("main"), head)
-	sha := b.repo.Git("commit-tree", tree, "-p", b.repo.Tip("main"), "-p", head, "-m", "merge")
+	sha := b.repo.Git("commit-tree", tree, "-p", b.repo.Tip("main"), "-p", head, "-m", cmp.Or(b.message, "merge"))
 	b.repo.Branch("main", sha)
 	for _, files := range other {
 		b.repo.Write(files)
