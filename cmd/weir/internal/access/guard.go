@@ -133,10 +133,10 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 		g.unknown(rw, r, p, "who asks is not known", "show a token of access.tokens in the configuration, in the header Authorization: Bearer")
 		return
 	case c.Role == None:
-		g.refuse(rw, r, http.StatusForbidden, c.Name+" has no role here", "add a rule for this user or a group under access.rules")
+		g.refuse(rw, r, http.StatusForbidden, "there is no role for "+c.Name, "add a rule for this user or a group under access.rules")
 		return
 	default:
-		g.refuse(rw, r, http.StatusForbidden, c.Name+" has the role "+c.Role.String()+", and this needs "+need.String(), "ask for it where access is configured")
+		g.refuse(rw, r, http.StatusForbidden, "the role of "+c.Name+" is "+c.Role.String()+", and this needs "+need.String(), "ask for it where access is configured")
 		return
 	}
 	if need == Operate && !g.mayAct(p, c, rw, r) {
@@ -292,7 +292,8 @@ func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duratio
 	g.refuse(rw, r, http.StatusTooManyRequests, "that was too often", fmt.Sprintf("try again in %d s", seconds))
 }
 
-// refuse says no, in the form that the reader takes.
+// refuse says no, in the form that the reader takes. Message and hint begin with a
+// small ASCII letter.
 func (g *Guard) refuse(rw http.ResponseWriter, r *http.Request, code int, message, hint string) {
 	if wantsPage(r) {
 		g.notices.Notice(rw, code, status.Notice{Headline: strings.ToUpper(message[:1]) + message[1:] + ".", Text: strings.ToUpper(hint[:1]) + hint[1:] + "."})

@@ -86,7 +86,7 @@ func TestARoleIsThatOfNow(t *testing.T) {
 	}
 	s.cfg.Access.Tokens[0].Role = config.RoleRead
 	s.guard.Set(NewPolicy(s.cfg))
-	if rec := b.ask("POST", "/actions/suspend", "form="+form); rec.Code != 403 || !strings.Contains(rec.Body.String(), "Ops has the role read") {
+	if rec := b.ask("POST", "/actions/suspend", "form="+form); rec.Code != 403 || !strings.Contains(rec.Body.String(), "The role of ops is read") {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
 }

@@ -74,7 +74,7 @@ func Open(t *testing.T) *Browser {
 	b := &Browser{t: t, out: ours, waiting: map[int]chan answer{}, ended: make(chan struct{})}
 	go b.read(answers)
 	t.Cleanup(func() {
-		_ = ours.Close() // the browser ends with it
+		_ = ours.Close()                                                          // the browser ends with it
 		kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }) // it is only in the way
 		_ = cmd.Wait()
 		kill.Stop()
