@@ -88,3 +88,28 @@ func (v *validator) pulls(at string, f *Forge) {
 		v.fault(at, "bad-value", "pull requests go into branches; write plan: never, or follow a branch", "the source %q does not follow a branch", f.Source)
 	}
 }
+
+// planRoles has what is applied together be planned together: with roles of their
+// own, plans would not see what the other targets of the account want, and would
+// not show what merging deletes. Where manifests may name the role to apply with,
+// only they tell which targets these are.
+func (v *validator) planRoles() {
+	if !slices.ContainsFunc(v.config.Forges, v.config.PlansPulls) {
+		return
+	}
+	type place struct{ account, region, role, endpoint string }
+	first := map[place]int{}
+	for i, t := range v.config.Targets {
+		if len(t.AllowedRoleARNs) > 0 {
+			continue
+		}
+		p := place{t.AccountID, t.Region, t.RoleARN, t.EndpointURL}
+		j, known := first[p]
+		if !known {
+			first[p] = i
+		} else if other := v.config.Targets[j]; other.PlanRoleARN != t.PlanRoleARN {
+			v.fault(fmt.Sprintf("targets[%d].planRoleARN", i), "bad-value", "give both the same planRoleARN, or each its accountID if the accounts differ",
+				"the target is applied together with %q, and is to be planned with another role", other.Name)
+		}
+	}
+}

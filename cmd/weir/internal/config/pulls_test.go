@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,5 +63,26 @@ func TestFaultsOfPullRequests(t *testing.T) {
 	}
 	if c, faults := parseForge(t, "", "type: generic, webhookSecretFile: f, pullRequests: {plan: always}"); c != nil || !strings.Contains(faults, "no pull requests") {
 		t.Error(faults)
+	}
+}
+
+func TestTargetsThatAreAppliedTogetherArePlannedTogether(t *testing.T) {
+	const plan = "planRoleARN: 'arn:aws:iam::111111111111:role/plan'"
+	for in, fault := range map[string]bool{
+		"{name: t, path: a, region: eu-west-1, " + plan + "}, {name: u, path: b, region: eu-west-1}":                                                        true,
+		"{name: t, path: a, region: eu-west-1, " + plan + "}, {name: u, path: b, region: eu-west-1, " + plan + "}":                                          false,
+		"{name: t, path: a, region: eu-west-1, " + plan + "}, {name: u, path: b, region: eu-west-2}":                                                        false,
+		"{name: t, path: a, region: eu-west-1, accountID: '111111111111', " + plan + "}, {name: u, path: b, region: eu-west-1, accountID: '222222222222'}":  false,
+		"{name: t, path: a, region: eu-west-1, " + plan + "}, {name: u, path: b, region: eu-west-1, allowedRoleARNs: ['arn:aws:iam::222222222222:role/x']}": false,
+	} {
+		for _, planned := range []string{"always", "never"} {
+			text := "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nstateDir: s\nsources: [{name: s, url: 'https://h/o/r'}]\n" +
+				"forges: [{type: gitea, url: 'https://h/o/r', tokenFile: t, pullRequests: {plan: " + planned + "}}]\ntargets: [" + in + "]\n"
+			_, faults := Parse("weir.yaml", []byte(text), Env{Getenv: func(string) string { return "" }})
+			got := strings.Contains(fmt.Sprint(faults), "is applied together with")
+			if want := fault && planned == "always"; got != want {
+				t.Errorf("%s, %s: %v", planned, in, faults)
+			}
+		}
 	}
 }

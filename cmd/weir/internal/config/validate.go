@@ -224,6 +224,7 @@ func (v *validator) targets() {
 		}
 		v.windows(at+".windows", t.Windows)
 	}
+	v.planRoles()
 	v.dependencies()
 }
 
