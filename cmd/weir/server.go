@@ -190,7 +190,7 @@ func (d daemonClient) do(ctx context.Context, method, path string, body []byte, 
 	defer func() { _ = res.Body.Close() }() // read to its end below
 	answer, err := io.ReadAll(io.LimitReader(res.Body, most))
 	if err != nil {
-		return nil, fmt.Errorf("ask daemon at %s: %w", shown, err)
+		return nil, unreached(shown, err)
 	}
 	if res.StatusCode == http.StatusOK {
 		return answer, nil
@@ -208,7 +208,7 @@ func (d daemonClient) do(ctx context.Context, method, path string, body []byte, 
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return nil, hinted(fmt.Errorf("ask daemon at %s: it leads elsewhere", shown), "a proxy may want a login: name the daemon's own address, or one that the proxy passes on with a token")
 	}
-	return nil, fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status)
+	return nil, hinted(fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status), "look at the daemon's log, and whether weir listens there")
 }
 
 // unreached says why there is no answer.
@@ -228,6 +228,7 @@ func unreached(shown string, err error) error {
 		return hinted(err, "the daemon may have no TLS: write http://")
 	case errors.As(err, &dns):
 		return hinted(err, "check --server")
+	default:
+		return hinted(err, "start weir run, or say with --server where it listens")
 	}
-	return err
 }
