@@ -87,12 +87,12 @@ func (w *watchers) close() {
 
 func (w *watcher) note(target string) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.all = w.all || target == "" || len(w.named) >= maxNamed; w.all {
 		clear(w.named)
 	} else {
 		w.named[target] = struct{}{}
 	}
-	w.mu.Unlock()
 	select {
 	case w.bell <- struct{}{}:
 	default:
@@ -111,6 +111,10 @@ func (w *watcher) take() liveChange {
 	out := liveChange{All: w.all, Targets: sortedKeys(w.named)}
 	w.all = false
 	clear(w.named)
+	select { // what rang since is in it
+	case <-w.bell:
+	default:
+	}
 	if out.Targets == nil {
 		out.Targets = []string{}
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -141,8 +142,9 @@ func TestASlowPageHoldsUpNothing(t *testing.T) {
 	b.watchers.mu.Lock()
 	defer b.watchers.mu.Unlock()
 	for one := range b.watchers.list {
-		if change := one.take(); !change.All || len(change.Targets) != 0 || len(one.bell) != 1 {
-			t.Errorf("it is to be told %+v", change)
+		rang := len(one.bell)
+		if change := one.take(); !change.All || len(change.Targets) != 0 || rang != 1 || len(one.bell) != 0 {
+			t.Errorf("it is to be told %+v, and then has %d", change, len(one.bell))
 		}
 	}
 }
@@ -175,6 +177,32 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	refused()
 	b.EndStreams() // a second time does nothing
 	b.Report(t.Context(), report("prod"))
+}
+
+// A message says something: what was told before is not told again as nothing.
+func TestNoMessageIsEmpty(t *testing.T) {
+	b := testBoard()
+	one := b.watchers.add()
+	var sent sync.WaitGroup
+	for range 4 {
+		sent.Go(func() {
+			for i := range 500 {
+				b.watchers.changed(fmt.Sprintf("t%d", i))
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { sent.Wait(); close(ended) }()
+	for done := false; !done; {
+		select {
+		case <-one.bell:
+			if c := one.take(); !c.All && len(c.Targets) == 0 {
+				t.Fatal("a message says nothing")
+			}
+		case <-ended:
+			done = true
+		}
+	}
 }
 
 // Whoever closes the page is forgotten.

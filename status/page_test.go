@@ -203,11 +203,12 @@ func TestVersionsOfATemplateTellWhy(t *testing.T) {
 	b.Event(Event{Kind: "version-created", Target: "prod", Pool: "default/web", Revision: shaNew, Reason: "instanceType changed", Facts: map[string]string{"version": "5"},
 		Changes: []EventChange{{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", At: "base/pool.yaml:9:3"}}})
 	b.Event(Event{Kind: "version-created", Target: "other", Pool: "default/web", Reason: "of another target", Facts: map[string]string{"version": "4"}})
+	b.Event(Event{Kind: "template-created", Target: "prod", Pool: "default/web", Revision: shaOld, Reason: "it does not exist", Facts: map[string]string{"version": "1"}})
 	page := get(t, b, "/targets/prod/pools/default/web").Body.String()
 	text := words(page)
 	for _, want := range []string{
 		"v5 4be91a7 bigger made now instanceType changed 1 field changed Field From To Set at awsLaunchTemplate.instanceType m6i.large c7g.large base/pool.yaml:9:3",
-		"v4 of the group default 9c1f0d2 the first 3 instances",
+		"v4 of the group default 9c1f0d2 the first 3 instances", "v1 9c1f0d2 made now the first version",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)

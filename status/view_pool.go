@@ -174,6 +174,9 @@ func (w *web) versions(p *plan.PoolStatus, events []Event, l WebLinks) []version
 		}
 		v := at(n)
 		v.Made, v.Why, v.More = w.moment(e.Time), e.Reason, len(e.Changes) == eventChanges
+		if e.Kind == "template-created" {
+			v.Why = "the first version" // the reason is the template's: there was none
+		}
 		if v.Commit.Short == "" {
 			v.Commit = commitOf(l, e.Revision, "")
 		}
