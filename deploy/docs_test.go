@@ -145,7 +145,7 @@ func TestPagesSayWhomTheyAreFor(t *testing.T) {
 var plainWords = map[string]string{
 	"utilize": "use", "leverage": "use", "simply": "", "just": "", "easily": "", "seamless": "", "robust": "", "powerful": "", "obviously": "", "basically": "",
 	"please": "", "cutting-edge": "", "facilitate": "help", "prior to": "before", "in order to": "to", "e.g.": "such as", "i.e.": "that is", "etc.": "and more",
-	"don't": "do not", "doesn't": "does not", "can't": "cannot", "isn't": "is not", "won't": "will not", "recieve": "receive", "seperate": "separate", "occured": "occurred",
+	"don't": "do not", "doesn't": "does not", "can't": "cannot", "isn't": "is not", "won't": "will not",
 }
 
 var sentenceEnd = regexp.MustCompile(`[.:;!?](\s|$)|\n`)
