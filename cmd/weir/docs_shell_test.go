@@ -84,7 +84,7 @@ func newDocShell(t *testing.T) *docShell {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 		_ = in.Close()
 		done := time.AfterFunc(*docPatience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-		for range s.lines { //nolint:revive // until every process of the group has gone
+		for range s.lines { // until every process of the group has gone
 		}
 		done.Stop()
 		_ = cmd.Wait()
