@@ -223,3 +223,22 @@ func TestAPullRequestThatIsGone(t *testing.T) {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }
+
+// Where plans take long, the forge is looked at between them, and each pull request
+// has its turn.
+func TestCommandsDoNotWaitForAllPlans(t *testing.T) {
+	b, _ := started(t, "", "")
+	for n := int64(2); n <= 4; n++ {
+		b.propose(n, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", fmt.Sprintf("maxSize: 1%d", n))})
+	}
+	b.w.o.Git = meanwhile{b.w.o.Git, func() { b.clock = b.clock.Add(40 * time.Second) }}
+	for looks := 1; looks <= 4; looks++ {
+		next := b.w.round(t.Context())
+		if b.forge.asked["pulls"] != looks || len(b.teller.shown) != looks || looks < 4 && next > time.Second {
+			t.Errorf("after %d looks: asked %d times, %d shown, next in %s", looks, b.forge.asked["pulls"], len(b.teller.shown), next)
+		}
+	}
+	if p := b.teller.last(); p.Number != 4 {
+		t.Errorf("told last: %d", p.Number)
+	}
+}

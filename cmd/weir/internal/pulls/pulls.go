@@ -226,10 +226,14 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	if err := w.look(ctx); err != nil && ctx.Err() == nil {
 		w.log.Warn("pull requests cannot be read", "error", err)
 	}
-	next := w.o.Interval
-	for _, number := range w.numbers() {
+	next, began := w.o.Interval, w.o.Now()
+	for _, number := range w.oldestFirst() {
 		if ctx.Err() != nil {
 			return next
+		}
+		if w.o.Now().After(began.Add(w.o.Interval)) {
+			next = 0 // commands do not wait until all is planned; the rest comes first then
+			break
 		}
 		next = min(next, w.advance(ctx, base, w.open[number]))
 	}

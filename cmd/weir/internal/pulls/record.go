@@ -1,6 +1,7 @@
 package pulls
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,3 +84,10 @@ func (w *Watcher) forget(k *work) {
 }
 
 func (w *Watcher) numbers() []int64 { return slices.Sorted(maps.Keys(w.open)) }
+
+// oldestFirst are the pull requests in the order in which they were planned last.
+func (w *Watcher) oldestFirst() []int64 {
+	return slices.SortedFunc(maps.Keys(w.open), func(a, b int64) int {
+		return cmp.Or(w.open[a].planned.Compare(w.open[b].planned), cmp.Compare(a, b))
+	})
+}
