@@ -301,3 +301,41 @@ func TestTokensNeed(t *testing.T) {
 		}
 	}
 }
+
+// TestAnnotations wants every annotation and tag of weir's to be on its page, and
+// no other.
+func TestAnnotations(t *testing.T) {
+	page, err := os.ReadFile("docs/reference/annotations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"weir.dev/delete": true}
+	for _, v := range []string{
+		plan.TagOwner, plan.TagTarget, plan.TagSource, plan.TagPool, plan.TagLaunchConfig, plan.TagPrune, plan.TagKeep, plan.TagKeys, plan.TagCluster, plan.TagDelete, plan.TagHooks,
+	} {
+		known[v] = true
+	}
+	code, err := os.ReadFile("../render/manifest/annotations.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`groupWeir \+ "(/[a-z-]+)"`).FindAllStringSubmatch(string(code), -1) {
+		known["weir.dev"+m[1]] = true
+	}
+	delete(known, "weir.dev/architecture") // known, and carried by no version yet
+	if len(known) < 14 {
+		t.Fatalf("few are known: %v", known)
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`(weir\\.dev/[a-z-]+)`").FindAllStringSubmatch(string(page), -1) {
+		named[m[1]] = true
+		if !known[m[1]] {
+			t.Errorf("there is no %s", m[1])
+		}
+	}
+	for key := range known {
+		if !named[key] {
+			t.Errorf("docs/reference/annotations.md does not name %s", key)
+		}
+	}
+}
