@@ -341,7 +341,9 @@ func serve(ctx context.Context, server *http.Server, l net.Listener) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	err := server.Shutdown(stop)
-	if err != nil {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // browsers open connections that they may never use; they had their time
+	} else if err != nil {
 		err = errors.Join(err, server.Close())
 	}
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
