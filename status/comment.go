@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/weir-gitops/weir/status/wording"
@@ -58,6 +59,10 @@ type CommentOptions struct {
 func PullMarker(instance, source string) string {
 	return "<!-- weir:" + url.QueryEscape(instance) + ":" + url.QueryEscape(source) + " -->"
 }
+
+// DigestMarker is in the comment that shows the plan with a digest. Nobody sees it,
+// and nothing that comes from elsewhere can be one: it is escaped.
+func DigestMarker(digest string) string { return "<!-- weir:digest:" + digest + " -->" }
 
 // How much of a plan is left out of a comment that would be too long, the least
 // important first. Each leaves out what the ones before it do.
@@ -143,7 +148,15 @@ type comment struct {
 	b          strings.Builder
 }
 
-func (c *comment) marker() string { return PullMarker(c.o.Instance, c.Source) + "\n" }
+func (c *comment) marker() string {
+	m := PullMarker(c.o.Instance, c.Source)
+	if digestForm.MatchString(c.Digest) {
+		m += DigestMarker(c.Digest)
+	}
+	return m + "\n"
+}
+
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // headline is the first line that is seen.
 func (c *comment) headline(longest int) string {

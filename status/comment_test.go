@@ -158,7 +158,7 @@ func TestCommentsAreShortened(t *testing.T) {
 		if len(got) > limit {
 			t.Fatalf("%d bytes for a limit of %d", len(got), limit)
 		}
-		if !strings.HasPrefix(got, PullMarker("production", "fleet")+lead) {
+		if !strings.HasPrefix(got, PullMarker("production", "fleet")+DigestMarker(p.Digest)+lead) {
 			t.Fatalf("limit %d: begins with %.200q", limit, got)
 		}
 		if strings.Count(got, "<details") != strings.Count(got, "</details>") {
@@ -248,7 +248,7 @@ func TestNothingBreaksOutOfAComment(t *testing.T) { rapid.Check(t, nothingBreaks
 func FuzzComment(f *testing.F) { f.Fuzz(rapid.MakeFuzz(nothingBreaksOut)) }
 
 func nothingBreaksOut(t *rapid.T) {
-	shape := regexp.MustCompile(`^(|<!-- weir:[^<> ]*:[^<> ]* -->|\*\*.*|> \*\*.*|\|.* \|| *- .*|<details( open)?>|<summary><b>[^<>]*</b>: [^<>]*</summary>|</details>|(No|What|Shortened|This|Approved|Commit|Base|Merged|Digest|\[?[A-Z]).*)$`)
+	shape := regexp.MustCompile(`^(|<!-- weir:[^<> ]*:[^<> ]* -->(<!-- weir:digest:[0-9a-f]{64} -->)?|\*\*.*|> \*\*.*|\|.* \|| *- .*|<details( open)?>|<summary><b>[^<>]*</b>: [^<>]*</summary>|</details>|(No|What|Shortened|This|Approved|Commit|Base|Merged|Digest|\[?[A-Z]).*)$`)
 	p := texts(t)
 	dialect := rapid.SampledFrom([]Dialect{DialectGitHub, DialectGitLab, DialectGitea}).Draw(t, "dialect")
 	got := PullComment(p, CommentOptions{Instance: "prod", Dialect: dialect, Limit: rapid.SampledFrom([]int{0, 1000, 3000, 6000}).Draw(t, "limit")})

@@ -237,8 +237,8 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	switch {
 	case p.State != status.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
 		return refuse("There is no plan of this commit to approve.")
-	case p.Digest == "" && digest == "":
-		return refuse("The plan was made without secrets, so it has no digest and cannot be approved.")
+	case p.Digest == "":
+		return refuse("Something of the plan was made without secrets, so that it cannot be approved here.")
 	case p.Stale != "":
 		return refuse("The plan may no longer hold: %s. Wait for the next one.", p.Stale)
 	}
@@ -246,7 +246,7 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	if len(chosen) == 0 {
 		return refuse("No plan of this pull request has the digest `%s`.", strings.Map(hexOnly, digest))
 	}
-	read, err := w.shownBefore(ctx, k, c, cmp.Or(p.Digest, chosen[0]))
+	read, err := w.shownBefore(ctx, k, c, p.Digest)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (w *Watcher) shownBefore(ctx context.Context, k *work, c forge.Comment, dig
 		return false, err
 	}
 	for _, own := range list {
-		if own.Author == w.Self() && strings.Contains(own.Body, w.o.Marker) && strings.Contains(own.Body, digest) && !own.UpdatedAt.After(c.CreatedAt) {
+		if own.Author == w.Self() && strings.Contains(own.Body, w.o.Marker) && strings.Contains(own.Body, status.DigestMarker(digest)) && !own.UpdatedAt.After(c.CreatedAt) {
 			return true, nil
 		}
 	}

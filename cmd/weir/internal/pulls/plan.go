@@ -124,27 +124,24 @@ func (w *Watcher) again(k *work) {
 }
 
 // broken reports whether something other than the commit kept a target from being
-// planned.
+// planned, or may have: what AWS was asked for may be there later.
 func broken(reports []*plan.Report) bool {
-	return slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Err != nil })
+	return slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Err != nil || r.Plan != nil && r.Diagnostics.HasErrors() })
 }
 
 // propose makes the plan. It gives no review where the one that is known holds.
 func (w *Watcher) propose(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) (status.Pull, *fleet.Review, error) {
-	m, err := w.o.Git.Pull(ctx, source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: at, MergeRef: k.pr.MergeRef})
+	ref := source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: at}
+	if k.holds(dirty) && w.still(ctx, base, k, ref) {
+		return k.shown, nil, nil
+	}
+	ref.MergeRef = k.pr.MergeRef
+	m, err := w.o.Git.Pull(ctx, ref)
 	if err != nil {
 		return status.Pull{}, nil, err
 	}
 	if len(m.Conflicts) > 0 {
 		return status.Pull{State: status.PullConflict, BaseSHA: at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
-	}
-	if k.holds(m, dirty) && k.review.Same(m.Snapshot.Tree) {
-		// Only what neither it nor its targets read has moved, if no more targets
-		// are touched than before.
-		again, err := base.Review(ctx, w.o.Scopes, w.proposal(k, m))
-		if err == nil && slices.Equal(again.Touched, k.review.Touched) && slices.Equal(again.Gone, k.review.Gone) && again.Targets == k.review.Targets {
-			return k.shown, nil, nil
-		}
 	}
 	review, err := base.Review(ctx, w.o.Scopes, w.proposal(k, m))
 	if err != nil {
@@ -153,10 +150,22 @@ func (w *Watcher) propose(ctx context.Context, base *fleet.Base, at string, k *w
 	return w.judge(ctx, at, k, review), review, nil
 }
 
+// still reports whether the base moved only in what neither the proposal nor its
+// targets read, and no more targets are touched than before. The head is here, so
+// that nobody is asked, however many pull requests there are.
+func (w *Watcher) still(ctx context.Context, base *fleet.Base, k *work, ref source.PullRef) bool {
+	m, err := w.o.Git.Pull(ctx, ref)
+	if err != nil || len(m.Conflicts) > 0 || !k.review.Same(m.Snapshot.Tree) {
+		return false // the plan that follows says why
+	}
+	again, err := base.Review(ctx, w.o.Scopes, w.proposal(k, m))
+	return err == nil && slices.Equal(again.Touched, k.review.Touched) && slices.Equal(again.Gone, k.review.Gone) && again.Targets == k.review.Targets
+}
+
 // holds reports whether the plan that is shown may still be the one, though the
 // base moved.
-func (k *work) holds(m source.Merge, dirty bool) bool {
-	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == m.Snapshot.Revision && k.shown.Stale == "" && k.tries == 0 &&
+func (k *work) holds(dirty bool) bool {
+	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
 		(k.shown.State == status.PullPlanned || k.shown.State == status.PullUnaffected)
 }
 
