@@ -184,6 +184,50 @@ func TestSecretInPlainField(t *testing.T) {
 	}
 }
 
+// A piece of a secret is not known to be one: nothing may take one apart.
+func TestASecretIsNotTakenApart(t *testing.T) {
+	k := sopstest.Age(t)
+	const splits = `
+source: {kind: Secret, name: boot, fieldPath: data.value, options: {delimiter: "x", index: 0}}
+targets: [{select: {kind: AWSMachinePool}, fieldPaths: [spec.additionalTags.team]}]
+`
+	whole := strings.Replace(splits, `, options: {delimiter: "x", index: 0}`, "", 1)
+	inline := func(text string) string {
+		return "replacements:\n- " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n"
+	}
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"inline":               {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\n" + inline(splits)}, "kustomization.yaml:3:"},
+		"in a file":            {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\nreplacements: [{path: r.yaml}]\n", "r.yaml": splits}, "r.yaml:2:"},
+		"a whole field":        {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\n" + inline(whole)}, ""},
+		"nothing is encrypted": {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\n" + inline(splits), "boot.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: boot}\ndata: {value: YXhi}\n"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.files["pool.yaml"] = strings.Replace(secretPool, "${TEAM:-none}", "none", 1)
+			if tc.files["boot.yaml"] == "" {
+				tc.files["boot.yaml"] = sopstest.Secret(t, k, "boot", "value", bootText)
+			}
+			r := rendered(t, tc.files, Options{Decrypter: decrypter(t, k)})
+			found := ""
+			for _, d := range r.Diags {
+				if d.Code == "secret-split" {
+					found = fmt.Sprintf("%s:%d:", d.File, d.Line)
+				}
+			}
+			if found != tc.want {
+				t.Errorf("found at %q, want %q: %v", found, tc.want, r.Diags)
+			}
+			for _, p := range r.Set.Pools {
+				if tc.want != "" {
+					t.Errorf("pool %s is rendered", p.Key)
+				}
+			}
+		})
+	}
+}
+
 func TestFindingsHideSecrets(t *testing.T) {
 	const value = "canary-Variable-2"
 	pool := strings.Replace(secretPool, "maxSize: 2", "maxSize: ${BAD}", 1)

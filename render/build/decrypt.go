@@ -47,9 +47,51 @@ func (r *Result) decrypted(v *view, w *walker) {
 	for _, f := range d.faults {
 		w.report(f)
 	}
+	if len(d.secrets) > 0 {
+		w.refuseSplitting()
+	}
 	slices.Sort(d.secrets)
 	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry
 	r.decrypter = d.by
+}
+
+// refuseSplitting refuses replacements that read a part of a field, in a build that
+// holds decrypted values: a piece of one is not known to be secret any more, in
+// whatever field it ends. Which field a piece comes from cannot be told, because one
+// replacement may read what another has written.
+func (w *walker) refuseSplitting() {
+	for _, k := range w.order {
+		for _, doc := range k.growth {
+			file := k.file
+			for name, f := range w.files {
+				if slices.Contains(f.docs, doc) {
+					file = name
+				}
+			}
+			for _, at := range splittingIn(doc) {
+				w.report(faultAt("secret-split", diag.Position{File: file, Line: at.Line, Column: at.Column},
+					"a replacement reads a part of a field, and the build holds values that were encrypted",
+					"Have it read a whole field: without options.delimiter of the source."))
+			}
+		}
+	}
+}
+
+// splittingIn are the delimiters of all sources of replacements below n.
+func splittingIn(n *yaml.Node) []*yaml.Node {
+	var out []*yaml.Node
+	if _, source := foldedField(n, "source"); source != nil {
+		if _, targets := foldedField(n, "targets"); targets != nil {
+			_, options := foldedField(source, "options")
+			if _, delimiter := foldedField(options, "delimiter"); delimiter != nil {
+				out = append(out, delimiter)
+			}
+		}
+	}
+	for _, c := range n.Content {
+		out = append(out, splittingIn(c)...)
+	}
+	return out
 }
 
 // Shown is YAML with each value as show has it.

@@ -107,6 +107,7 @@ var bootstrapRules = []rule{
 	{"not-eks", "e", "something that only EKS clusters have is used with another cluster", "Point the Cluster's controlPlaneRef at an AWSManagedControlPlane, or use what the message names."},
 	{"secret-in-plain-field", "e", "a field outside user data holds a secret value", "Take the value out of the field, or do not mark it as secret."},
 	{"secret-key-not-found", "e", "a Secret or ConfigMap lacks the key that is read", "Add the key to it, or correct its name."},
+	{"secret-split", "e", "a replacement could take a secret value apart", "Have the replacement read a whole field, without options.delimiter of its source."},
 	{"secret-not-found", "e", "a Secret is not in the render", "Add it to the resources, or generate it; weir reads Secrets from Git only."},
 	{"sops-ciphertext", "e", "user data holds text that is still encrypted by SOPS", "Encrypt the file that it comes from as a whole with sops, so that it carries its metadata."},
 	{"static-identity", "e", "a cluster takes its AWS credentials from a Secret", "Use an AWSClusterRoleIdentity or AWSClusterControllerIdentity; weir takes no keys from Git."},
