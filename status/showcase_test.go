@@ -132,7 +132,7 @@ func showcase() *Board {
 	grow.Plan.Steps, grow.Plan.Summary = []plan.Step{more}, plan.Summary{Update: 1, Unchanged: 1}
 	digest := plan.CombinedDigest([]*plan.Plan{review.Plan, grow.Plan})
 	b.Pull(Pull{
-		Source: "fleet", Number: 42, Title: "batch: larger root volumes", Author: "octavia", WebURL: "https://git.example.com/platform/fleet/pulls/42", HeadSHA: shaOld,
+		Source: "fleet", Number: 42, Title: "batch: larger root volumes", Author: "platform-bot", WebURL: "https://git.example.com/platform/fleet/pulls/42", HeadSHA: shaOld,
 		BaseRef: "main", BaseSHA: shaNew, State: PullPlanned, Reports: []*plan.Report{review, grow}, Unaffected: 2, Digest: digest, AsReviewed: true, PlannedAt: noon.Add(-time.Minute),
 	})
 	b.Pull(Pull{Source: "fleet", Number: 41, Title: "edge: a second zone", Author: "rufus", State: PullConflict, BaseRef: "main", Reason: "update the branch: overlays/eu-edge/gateway.yaml was changed on both sides"})

@@ -102,7 +102,7 @@ func (p planPage) Actions() actionsView {
 // Actions is what may be done about the pull request's plan.
 func (p pullPage) Actions() actionsView {
 	v := actionsView{Viewer: p.Viewer, Back: p.Link, Alone: true}
-	if p.WantApproval {
+	if p.WantApproval && v.Operate {
 		v.Digest = p.Digest
 	}
 	return v
