@@ -7,42 +7,20 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/atomicfile"
+	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
 )
-
-const keyBytes = 32
 
 // Key reads the key that sessions and forms are signed with from the state
 // directory, and makes it once. Without the file all sessions end.
-func Key(stateDir string) ([]byte, error) {
-	name := filepath.Join(stateDir, "session.key")
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		key := make([]byte, keyBytes)
-		if _, err := rand.Read(key); err != nil {
-			return nil, fmt.Errorf("make session key: %w", err)
-		}
-		if err := atomicfile.Write(name, []byte(base64.StdEncoding.EncodeToString(key)+"\n")); err != nil {
-			return nil, fmt.Errorf("make session key: %w", err)
-		}
-		return key, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read session key: %w", err)
-	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(key) != keyBytes {
-		return nil, fmt.Errorf("read session key: %s does not hold %d bytes in base64; remove it, and everybody logs in again", name, keyBytes)
-	}
-	return key, nil
+func Key(stateDir string) ([]byte, error) { return keyfile.Open(keyOf(stateDir)) }
+
+func keyOf(stateDir string) (file, what, lost string) {
+	return filepath.Join(stateDir, "session.key"), "session key", "everybody logs in again"
 }
 
 // seals signs values for one purpose each, so that none passes for another.
@@ -134,15 +112,11 @@ type local struct {
 // whoever can read the directory holds all that the daemon holds. It is empty where
 // the directory cannot be read.
 func LocalToken(stateDir, user string, now time.Time) string {
-	key, err := os.ReadFile(filepath.Join(stateDir, "session.key"))
+	key, err := keyfile.Read(keyOf(stateDir))
 	if err != nil {
 		return ""
 	}
-	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(key)))
-	if err != nil || len(raw) != keyBytes {
-		return ""
-	}
-	return seals{key: raw}.seal("local", local{user, now.Add(localFor).Unix()})
+	return seals{key: key}.seal("local", local{user, now.Add(localFor).Unix()})
 }
 
 // local reads a LocalToken.

@@ -1,17 +1,13 @@
 package app
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/atomicfile"
+	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
 )
 
 // State is a state directory that this process alone uses.
@@ -50,32 +46,8 @@ func (s *State) Close() error {
 // path is a place below the directory.
 func (s *State) path(name string) string { return filepath.Join(s.Dir, name) }
 
-const digestKeyBytes = 32
-
 // DigestKey reads the key that stands for user data in plans' digests from the
 // state directory dir, and makes it once if it is not there.
 func DigestKey(dir string) ([]byte, error) {
-	name := filepath.Join(dir, "digest.key")
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		key := make([]byte, digestKeyBytes)
-		if _, err := rand.Read(key); err != nil {
-			return nil, fmt.Errorf("make digest key: %w", err)
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make digest key: %w", err)
-		}
-		if err := atomicfile.Write(name, []byte(base64.StdEncoding.EncodeToString(key)+"\n")); err != nil {
-			return nil, fmt.Errorf("make digest key: %w", err)
-		}
-		return key, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read digest key: %w", err)
-	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(key) != digestKeyBytes {
-		return nil, fmt.Errorf("read digest key: %s does not hold %d bytes in base64; remove it, and digests of earlier plans no longer match", name, digestKeyBytes)
-	}
-	return key, nil
+	return keyfile.Open(filepath.Join(dir, "digest.key"), "digest key", "digests of earlier plans no longer match")
 }
