@@ -1,0 +1,154 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
+	"github.com/weir-gitops/weir/status"
+)
+
+// Start starts the goroutines. They live until Stop, whatever becomes of ctx.
+func (a *App) Start(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	// It is stopped after all that tells something.
+	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
+	a.onStop("notifications", notifyShare, func(ctx context.Context) error { return a.gen.haltNotifier(ctx) })
+	a.gen.startNotifier(ctx, a, nil)
+	a.showConfiguration(a.o.Config)
+	a.board.Event(status.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
+	if a.emulator != nil {
+		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
+	}
+	server := &http.Server{
+		Handler:           a.handler(),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	if a.certificate != nil {
+		server.TLSConfig = a.certificate.Config()
+	}
+	server.RegisterOnShutdown(a.board.EndStreams)
+	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
+	a.onStop("statuses", statusesShare, func(ctx context.Context) error { return a.gen.stopStatuses(ctx) })
+	a.gen.startStatuses(ctx, a)
+	a.onStop("pull requests", pullsShare, func(ctx context.Context) error { return a.gen.stopPulls(ctx) })
+	a.gen.startPulls(ctx, a)
+	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
+	a.onStop("sources", sourcesShare, func(ctx context.Context) error { return a.gen.stopSources(ctx) })
+	a.gen.startSources(ctx, a)
+	loop := &running{}
+	a.onStop("loop", loopShare, func(ctx context.Context) error { return loop.halt(ctx) })
+	a.startLoop(ctx, loop)
+	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, loop) }))
+	if a.manager.Listens() {
+		a.onStop("service manager", 0, a.spawn(ctx, "service manager", a.supervise))
+	}
+	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
+}
+
+// serve answers requests until ctx ends, and then finishes those under way.
+func serve(ctx context.Context, server *http.Server, l net.Listener) error {
+	served := make(chan error, 1)
+	go func() {
+		if server.TLSConfig != nil {
+			served <- server.ServeTLS(l, "", "")
+			return
+		}
+		served <- server.Serve(l)
+	}()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve page: %w", err)
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	err := server.Shutdown(stop)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // browsers open connections that they may never use; they had their time
+	} else if err != nil {
+		err = errors.Join(err, server.Close())
+	}
+	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
+		err = errors.Join(err, serveErr)
+	}
+	return err
+}
+
+// spawn starts a goroutine and returns what ends it and waits for it. A
+// goroutine that ends with an error by itself ends the daemon.
+func (a *App) spawn(ctx context.Context, name string, run func(context.Context) error) (stop func(context.Context) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		err := run(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.fatal <- fmt.Errorf("%s: %w", name, err)
+		}
+		done <- err
+	}()
+	return func(bound context.Context) error {
+		cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-bound.Done():
+			return fmt.Errorf("did not stop in time: %w", bound.Err())
+		}
+	}
+}
+
+// Stop ends what Start started and closes what New opened, the last first. It
+// goes on after a failure, returns all of them, and does nothing the second time.
+func (a *App) Stop(ctx context.Context) error {
+	var errs []error
+	for i := len(a.cleanups) - 1; i >= 0; i-- {
+		bound, cancel := a.boundOf(ctx, i)
+		err := a.cleanups[i].run(bound)
+		cancel()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", a.cleanups[i].name, err))
+		}
+	}
+	a.cleanups = nil
+	return errors.Join(errs...)
+}
+
+// boundOf is the context of a step of Stop: it leaves the steps after it their
+// shares, and has its own though ctx may have ended.
+func (a *App) boundOf(ctx context.Context, step int) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	for _, later := range a.cleanups[:step] {
+		deadline = deadline.Add(-later.share)
+	}
+	if least := time.Now().Add(a.cleanups[step].share); deadline.Before(least) {
+		deadline = least
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
+}
+
+// Run starts the daemon and stops it when ctx ends: the call in flight is
+// finished, no new step starts, reports and commit statuses are written.
+func (a *App) Run(ctx context.Context) error {
+	a.Start(ctx)
+	var failure error
+	select {
+	case <-ctx.Done():
+		a.log.Info("weir stops")
+	case failure = <-a.fatal:
+		a.log.Error("weir stops", "error", failure)
+	}
+	a.tellManager(systemd.Stopping)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	return errors.Join(failure, a.Stop(stop))
+}
