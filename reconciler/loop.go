@@ -50,10 +50,8 @@ type Loop struct {
 	// Tracer makes a span of each pass; nil makes none.
 	Tracer trace.Tracer
 
-	once  sync.Once
-	bell  chan struct{}
-	state sync.Mutex
-	last  time.Time
+	once sync.Once
+	bell chan struct{}
 }
 
 // Defaults of Loop.
@@ -76,13 +74,6 @@ func (l *Loop) Nudge() {
 	}
 }
 
-// LastPass returns when the last pass ended, zero before the first.
-func (l *Loop) LastPass() time.Time {
-	l.state.Lock()
-	defer l.state.Unlock()
-	return l.last
-}
-
 // Run makes passes until ctx ends. The pass that is under way then finishes the
 // calls in flight and starts no new step.
 func (l *Loop) Run(ctx context.Context) error {
@@ -90,9 +81,6 @@ func (l *Loop) Run(ctx context.Context) error {
 	before := resting
 	for {
 		now := l.pass(ctx)
-		l.state.Lock()
-		l.last = l.now()
-		l.state.Unlock()
 		timer := time.NewTimer(l.wait(before, now))
 		before = now
 		select {

@@ -11,7 +11,7 @@
 //			s.Skip()
 //		}
 //	}
-//	if err := s.Err(); err != nil { … }
+//	if err := s.End(); err != nil { … }
 //
 // Every element that Child enters is left by Text, Skip, or a Child loop of its
 // own that runs to its end. Attributes are passed over and name prefixes cut off,
@@ -50,9 +50,6 @@ type Scanner struct {
 func New(data []byte) *Scanner {
 	return &Scanner{data: data, stack: make([][]byte, 0, 16), texts: make(map[string]string, 64)}
 }
-
-// Err returns the first error. After an error the scanner finds nothing more.
-func (s *Scanner) Err() error { return s.err }
 
 // Pos is how many bytes have been read.
 func (s *Scanner) Pos() int { return s.pos }

@@ -93,20 +93,10 @@ var needless = map[string]string{
 	"sts:GetCallerIdentity": "AWS always allows it",
 }
 
-// Calls are the actions that weir calls, Behalf those that AWS asks for besides,
-// with the reason, and Needless those that need no permission.
+// Calls are the actions that weir calls.
 func Calls() (out []string) {
 	for _, o := range operations {
 		out = append(out, o.action)
-	}
-	return out
-}
-
-// Behalf returns the actions that AWS asks for on weir's calls, with the reason.
-func Behalf() map[string]string {
-	out := map[string]string{}
-	for _, b := range behalf {
-		out[b.action] = b.why
 	}
 	return out
 }
