@@ -113,7 +113,7 @@ func showcase() *Board {
 	b.Report(ctx, pass(2, 26*time.Hour, of(2, "web", sized(2, 2), between(1, 4))))
 	broken := pass(2, 9*time.Second)
 	broken.Plan, broken.Diagnostics = nil, diag.List{unknownField()}
-	broken.Diagnostics[0].Position.File, broken.Diagnostics[0].Related = "overlays/eu-staging/web.yaml", nil
+	broken.Diagnostics[0].File, broken.Diagnostics[0].Related = "overlays/eu-staging/web.yaml", nil
 	b.Report(ctx, broken)
 	b.Report(ctx, pass(3, 14*time.Second, of(3, "gateway", sized(3, 3), between(3, 3)), of(3, "cache", sized(5, 5), between(3, 9))))
 	b.Due("eu-edge", noon.Add(46*time.Second))

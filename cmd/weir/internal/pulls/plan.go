@@ -72,7 +72,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	bound, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	// What an earlier process told of the head stands until there is something newer.
-	if k.shown.HeadSHA != k.pr.HeadSHA && !(k.Told && k.Head == k.pr.HeadSHA) {
+	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Told || k.Head != k.pr.HeadSHA) {
 		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
 	}
 	// What moves from here on may be missing in the plan.
