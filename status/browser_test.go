@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/status/browsertest"
 )
 
 var screenshots = flag.String("screenshots", "", "write screenshots of the page to this directory")
@@ -42,14 +44,14 @@ var showcasePages = map[string]string{
 const isLinked = "document.body.dataset.linked === 'true'"
 
 func TestBrowser(t *testing.T) {
-	b := startBrowser(t)
+	b := browsertest.Start(t)
 	url := serve(t, fleet())
 	shown := serve(t, showcase())
 
 	t.Run("every page is sound", func(t *testing.T) {
 		for _, scheme := range []string{"light", "dark"} {
 			for _, width := range []int{1280, 390} {
-				p := b.open(t, url, width, scheme)
+				p := b.Open(t, url, width, scheme)
 				pages := map[string]string{}
 				for name, path := range everyPage {
 					pages[name] = url + path
@@ -58,14 +60,14 @@ func TestBrowser(t *testing.T) {
 					pages["showcase "+name] = shown + path
 				}
 				for name, address := range pages {
-					p.goTo(address)
+					p.Go(address)
 					var found []string
-					p.eval(soundness, &found)
+					p.Eval(soundness, &found)
 					for _, f := range found {
 						t.Errorf("%s, %s, %d wide: %s", name, scheme, width, f)
 					}
 				}
-				for _, said := range p.complaints() {
+				for _, said := range p.Complaints() {
 					if !strings.Contains(said, "/targets/none") && !strings.Contains(said, "/nowhere") { // which are not there
 						t.Errorf("the console says %s", said)
 					}
@@ -75,8 +77,8 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("the schemes differ", func(t *testing.T) {
-		light := b.open(t, url+"/", 1280, "light").text("getComputedStyle(document.body).backgroundColor")
-		dark := b.open(t, url+"/", 1280, "dark").text("getComputedStyle(document.body).backgroundColor")
+		light := b.Open(t, url+"/", 1280, "light").Text("getComputedStyle(document.body).backgroundColor")
+		dark := b.Open(t, url+"/", 1280, "dark").Text("getComputedStyle(document.body).backgroundColor")
 		if light == dark {
 			t.Errorf("both are %s", light)
 		}
@@ -84,30 +86,30 @@ func TestBrowser(t *testing.T) {
 
 	t.Run("what changes shows without a reload", func(t *testing.T) {
 		board := fleet()
-		p := b.open(t, serve(t, board)+"/", 1280, "light")
-		p.eval("window.kept = true; document.querySelector('#q').value = 'half a wo'", nil)
-		p.await(isLinked)
+		p := b.Open(t, serve(t, board)+"/", 1280, "light")
+		p.Eval("window.kept = true; document.querySelector('#q').value = 'half a wo'", nil)
+		p.Await(isLinked)
 		board.Report(t.Context(), report("edge-1", pool("edge-1", "seen-later")))
-		p.await("document.body.innerText.includes('seen-later')")
-		if p.text("window.kept") != "true" || p.text("document.querySelector('#q').value") != "half a wo" {
+		p.Await("document.body.innerText.includes('seen-later')")
+		if p.Text("window.kept") != "true" || p.Text("document.querySelector('#q').value") != "half a wo" {
 			t.Error("the page was loaded anew, or what was being written is lost")
 		}
-		if said := p.complaints(); said != nil {
+		if said := p.Complaints(); said != nil {
 			t.Errorf("the console says %q", said)
 		}
 	})
 
 	t.Run("a page of a target does not look for what others do", func(t *testing.T) {
 		board := fleet()
-		p := b.open(t, serve(t, board)+"/targets/prod-us", 1280, "light")
+		p := b.Open(t, serve(t, board)+"/targets/prod-us", 1280, "light")
 		// It looks once as it is isLinked, and may look again from two seconds after.
 		const looks = "performance.getEntriesByType('resource').filter(r => r.initiatorType === 'fetch')"
-		p.await(isLinked + " && " + looks + ".length === 1 && performance.now() - " + looks + "[0].responseEnd > 2000")
+		p.Await(isLinked + " && " + looks + ".length === 1 && performance.now() - " + looks + "[0].responseEnd > 2000")
 		board.Report(t.Context(), report("prod-eu", pool("prod-eu", "elsewhere")))
-		p.await("document.body.dataset.told === '1'")
+		p.Await("document.body.dataset.told === '1'")
 		board.Report(t.Context(), report("prod-us", pool("prod-us", "here")))
-		p.await("document.body.innerText.includes('here')")
-		if n := p.text(looks + ".length"); n != "2" {
+		p.Await("document.body.innerText.includes('here')")
+		if n := p.Text(looks + ".length"); n != "2" {
 			t.Errorf("the page looked %s times, not twice", n)
 		}
 	})
@@ -125,61 +127,61 @@ func TestBrowser(t *testing.T) {
 		}))
 		t.Cleanup(srv.Close)
 		t.Cleanup(board.EndStreams)
-		p := b.open(t, srv.URL+"/", 1280, "light")
-		p.await(isLinked)
+		p := b.Open(t, srv.URL+"/", 1280, "light")
+		p.Await(isLinked)
 		gone.Store(true)
 		board.Event(Event{Kind: "configuration-reloaded"})
-		p.await("document.querySelector('#link').textContent.includes('does not answer')")
+		p.Await("document.querySelector('#link').textContent.includes('does not answer')")
 		gone.Store(false)
 		board.Report(t.Context(), report("edge-1", pool("edge-1", "back-again")))
-		p.await("document.body.innerText.includes('back-again') && document.querySelector('#link').textContent === ''")
+		p.Await("document.body.innerText.includes('back-again') && document.querySelector('#link').textContent === ''")
 	})
 
 	t.Run("a search works by keyboard alone", func(t *testing.T) {
-		p := b.open(t, url+"/", 1280, "light")
-		p.press("/")
-		if at := p.text("document.activeElement.id"); at != "q" {
+		p := b.Open(t, url+"/", 1280, "light")
+		p.Press("/")
+		if at := p.Text("document.activeElement.id"); at != "q" {
 			t.Fatalf("the focus is on %q", at)
 		}
-		p.write("batch")
-		p.await("document.querySelectorAll('article').length === 1 && document.body.innerText.includes('1 target and 1 pool found')")
-		if at := p.text("location.search"); at != "?q=batch" {
+		p.Write("batch")
+		p.Await("document.querySelectorAll('article').length === 1 && document.body.innerText.includes('1 target and 1 pool found')")
+		if at := p.Text("location.search"); at != "?q=batch" {
 			t.Errorf("the address has the query %q", at)
 		}
-		if p.text("document.activeElement.id") != "q" || p.text("document.querySelector('#q').value") != "batch" {
+		if p.Text("document.activeElement.id") != "q" || p.Text("document.querySelector('#q').value") != "batch" {
 			t.Error("the search has lost the focus or its text")
 		}
 		for range 60 {
-			if p.text("document.activeElement.classList.contains('pool')") == "true" {
+			if p.Text("document.activeElement.classList.contains('pool')") == "true" {
 				break
 			}
-			p.press("Tab")
+			p.Press("Tab")
 		}
-		p.press("Enter")
-		p.awaitLoad()
-		if at := p.text("location.pathname"); at != "/targets/prod-us/pools/default/batch-spot" {
+		p.Press("Enter")
+		p.AwaitLoad()
+		if at := p.Text("location.pathname"); at != "/targets/prod-us/pools/default/batch-spot" {
 			t.Errorf("Enter leads to %s", at)
 		}
 	})
 
 	t.Run("a keyboard reaches everything, and sees where it is", func(t *testing.T) {
-		p := b.open(t, url+"/targets/prod-us", 1280, "light")
-		p.press("Tab")
-		if at := p.text("document.activeElement.className + ' ' + document.activeElement.getBoundingClientRect().left"); !strings.HasPrefix(at, "skip ") || strings.HasPrefix(at, "skip -") {
+		p := b.Open(t, url+"/targets/prod-us", 1280, "light")
+		p.Press("Tab")
+		if at := p.Text("document.activeElement.className + ' ' + document.activeElement.getBoundingClientRect().left"); !strings.HasPrefix(at, "skip ") || strings.HasPrefix(at, "skip -") {
 			t.Fatalf("the first stop is not the link to the content, in view: %s", at)
 		}
-		p.press("Enter")
-		if at := p.text("document.activeElement.id"); at != "main" {
+		p.Press("Enter")
+		if at := p.Text("document.activeElement.id"); at != "main" {
 			t.Errorf("the link to the content leads to %q", at)
 		}
 		seen := map[string]bool{}
 		for range 80 {
-			p.press("Tab")
+			p.Press("Tab")
 			var stop struct {
 				Name    string
 				Visible bool
 			}
-			p.eval(`(() => { const a = document.activeElement, s = getComputedStyle(a);
+			p.Eval(`(() => { const a = document.activeElement, s = getComputedStyle(a);
 				return {name: a.tagName + ' ' + (a.getAttribute('href') || a.name || a.getAttribute('aria-label') || a.innerText || ''),
 					visible: a === document.body || s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 || s.boxShadow !== 'none'}; })()`, &stop)
 			if !stop.Visible {
@@ -188,7 +190,7 @@ func TestBrowser(t *testing.T) {
 			seen[stop.Name] = true
 		}
 		var want []string
-		p.eval(`[...document.querySelectorAll('main a[href], main button, main summary')].map(a => a.tagName + ' ' + (a.getAttribute('href') || a.name || a.getAttribute('aria-label') || a.innerText || ''))`, &want)
+		p.Eval(`[...document.querySelectorAll('main a[href], main button, main summary')].map(a => a.tagName + ' ' + (a.getAttribute('href') || a.name || a.getAttribute('aria-label') || a.innerText || ''))`, &want)
 		for _, w := range want {
 			if !seen[w] {
 				t.Errorf("the keyboard does not reach %s", w)
@@ -197,11 +199,11 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("without scripts it is all there", func(t *testing.T) {
-		p := b.open(t, "about:blank", 1280, "light")
-		p.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": true})
-		p.goTo(url + "/?only=moving")
-		p.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": false})
-		if text := p.text("document.body.innerText"); !strings.Contains(text, "1 of 1") && !strings.Contains(text, "37 %") {
+		p := b.Open(t, "about:blank", 1280, "light")
+		p.Scripts(false)
+		p.Go(url + "/?only=moving")
+		p.Scripts(true)
+		if text := p.Text("document.body.innerText"); !strings.Contains(text, "1 of 1") && !strings.Contains(text, "37 %") {
 			t.Errorf("the page says %s", text)
 		}
 	})
@@ -267,7 +269,7 @@ const soundness = `(() => {
 
 // TestSoundnessFinds proves that the look over a page finds what is wrong with one.
 func TestSoundnessFinds(t *testing.T) {
-	b := startBrowser(t)
+	b := browsertest.Start(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, `<!doctype html><title>x</title><h1>a</h1><h3 id=a>b</h3><p id=a style="color:#999;background:#fff">pale</p>
@@ -275,7 +277,7 @@ func TestSoundnessFinds(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	var found []string
-	b.open(t, srv.URL, 1280, "light").eval(soundness, &found)
+	b.Open(t, srv.URL, 1280, "light").Eval(soundness, &found)
 	all := strings.Join(found, "\n")
 	for _, want := range []string{
 		"language", "not one main", "no header", "skips a level", "an id twice", "no name: <input>", "no name: <a", "no text for a picture", "without a scope",
@@ -295,7 +297,7 @@ func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("no -screenshots directory")
 	}
-	b := startBrowser(t)
+	b := browsertest.Start(t)
 	url := serve(t, fleet())
 	empty := NewBoard(BoardOptions{Instance: "demo", Now: func() time.Time { return noon }})
 	empty.Configure(nil, nil)
@@ -309,11 +311,11 @@ func TestScreenshots(t *testing.T) {
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{1280, 390} {
-			p := b.open(t, url, width, scheme)
+			p := b.Open(t, url, width, scheme)
 			for name, address := range pages {
-				p.goTo(address)
+				p.Go(address)
 				file := filepath.Join(*screenshots, fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
-				if err := os.WriteFile(file, p.picture(4000), 0o600); err != nil {
+				if err := os.WriteFile(file, p.Picture(4000), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

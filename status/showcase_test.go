@@ -17,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/browsertest"
 )
 
 const fleetURL = "https://git.example.com/platform/fleet.git"
@@ -157,10 +158,10 @@ func TestDocumentationPictures(t *testing.T) {
 	const most = 150 << 10
 	dir := filepath.Join("..", "deploy", "docs", "images")
 	if *screenshots != "" {
-		b := startBrowser(t)
+		b := browsertest.Start(t)
 		url := serve(t, showcase())
 		for name, p := range pictures {
-			small := fewColours(t, b.open(t, url+p.path, 1200, p.scheme).picture(p.height))
+			small := fewColours(t, b.Open(t, url+p.path, 1200, p.scheme).Picture(p.height))
 			if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), small, 0o644); err != nil { //nolint:gosec // a picture for everybody
 				t.Fatal(err)
 			}

@@ -44,6 +44,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/resolve"}, only: []string{"reconciler/plan", "render/intent", "render/diag"}, reason: "it asks through its own interface"},
 	{of: []string{"reconciler/awscloud"}, only: []string{"reconciler/awscloud/...", "reconciler/jointoken", "reconciler/plan", "reconciler/resolve", "render/intent", "render/diag"}, reason: "the adapter knows what it adapts to"},
 	{of: []string{"status/forgehttp"}, only: []string{}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
+	{of: []string{"status/browsertest"}, only: []string{}, std: true, reason: "a browser shows whatever page a test has"},
 	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag"}, std: true, reason: "words are the same wherever they are shown"},
 	{of: []string{"status"}, only: []string{"status/forgehttp", "status/wording", "reconciler/plan", "render/intent", "render/diag"}, reason: "status tells what happened, whoever made it happen"},
 	{of: []string{"cmd/weir/internal/access"}, only: []string{"status", "cmd/weir/internal/config", "cmd/weir/internal/atomicfile"}, reason: "who may do what is decided without knowing what it is"},
@@ -55,7 +56,7 @@ var importRules = []importRule{
 	{except: []string{"cmd/...", "status", "source/forge"}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "source/..."}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},
-	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", module + "cmd/weir/internal/giteatest", module + "cmd/weir/internal/browsertest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest", "cmd/weir/internal/giteatest", "cmd/weir/internal/browsertest"}, reason: "what is for tests stays in tests"},
+	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", module + "cmd/weir/internal/giteatest", module + "status/browsertest", "testing"}, except: []string{"source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest", "cmd/weir/internal/giteatest", "status/browsertest"}, reason: "what is for tests stays in tests"},
 }
 
 func matches(patterns []string, name string) bool {
@@ -141,6 +142,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"status", module + "reconciler"},
 		{"reconciler", "go.opentelemetry.io/otel/sdk/trace"},
 		{"source", "testing"},
+		{"cmd/weir/internal/app", module + "status/browsertest"},
 		{"source/forge", module + "status"},
 		{"source", module + "status/forgehttp"},
 		{"status/forgehttp", module + "render/diag"},

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/browsertest"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/status/browsertest"
 )
 
 var actionShots = flag.String("action-shots", "", "write screenshots of logging in and of actions to this directory")
@@ -46,7 +46,7 @@ func guardedConfig(w *world, token string) *config.Config {
 // TestSomebodyActsByTheKeyboard logs in, suspends a target, resumes it, approves its
 // plan and logs out, in a real browser and without a mouse.
 func TestSomebodyActsByTheKeyboard(t *testing.T) {
-	b := browsertest.Open(t)
+	browser := browsertest.Start(t)
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m6i.large", 3)}))
@@ -54,11 +54,6 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	token := strings.Repeat("a-token-", 5)
 	a, stop := w.startConfig(guardedConfig(w, token), nil)
 	defer stop()
-	shot := func(name string) {
-		if *actionShots != "" {
-			b.Screenshot(filepath.Join(*actionShots, name+".png"))
-		}
-	}
 	eventually(t, "a plan that waits", func() string {
 		if s, _ := a.board.Target("prod"); s.Last == nil || s.Last.Plan == nil || len(s.Last.Plan.Steps) == 0 {
 			return "there is none"
@@ -66,25 +61,32 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 		return ""
 	})
 
-	b.Go(a.PageURL() + "/targets/prod")
+	b := browser.Open(t, a.PageURL()+"/targets/prod", 1280, "light")
+	shot := func(name string) {
+		if *actionShots != "" {
+			if err := os.WriteFile(filepath.Join(*actionShots, name+".png"), b.Picture(1000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	b.Shows("Log in")
-	b.Await("the focus is in the form", "document.activeElement.id === 'token'")
-	b.Type("not-the-token-not-the-token-not-the-token")
+	b.Await("document.activeElement.id === 'token'")
+	b.Write("not-the-token-not-the-token-not-the-token")
 	b.Press("Enter")
 	b.Shows("The token is not known.")
-	refused := len(b.Faults()) // the browser notes the 403 itself
+	refused := len(b.Complaints()) // the browser notes the 403 itself
 	shot("login")
 	b.TabTo("#token")
-	b.Type(token)
+	b.Write(token)
 	b.Press("Enter")
-	b.Await("the page that was asked for", "location.pathname === '/targets/prod' && document.querySelector('.who')")
+	b.Await("location.pathname === '/targets/prod' && document.querySelector('.who')")
 	b.Shows("ann")
 	b.Shows("The plan waits for an approval.")
 
 	b.TabTo("#suspend > summary")
 	b.Press("Enter")
 	b.TabTo("input[name=reason]")
-	b.Type("a <b>quiet</b> night")
+	b.Write("a <b>quiet</b> night")
 	b.TabTo("select[name=for]")
 	b.Press("ArrowDown")
 	shot("suspend")
@@ -98,24 +100,22 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	}
 
 	b.TabTo("form[action='/actions/resume'] button")
-	b.Press("Space")
+	b.Press(" ")
 	b.Shows("ann resumed prod.")
-	eventually(t, "the plan waits again", func() string {
-		return b.Text("document.querySelector(\"form[action='/actions/approve']\") ? '' : 'no button'")
-	})
+	b.Await("document.querySelector(\"form[action='/actions/approve']\")")
 	b.TabTo("form[action='/actions/approve'] button")
 	b.Press("Enter")
 	b.Shows("ann approved the plan")
 	converged(t, a, revision, 1)
-	b.Await("nothing waits any more", "!document.querySelector(\"form[action='/actions/approve']\") && document.body.innerText.includes('1 / 1')")
+	b.Await("!document.querySelector(\"form[action='/actions/approve']\") && document.body.innerText.includes('1 / 1')")
 	shot("approved")
 
 	b.TabTo("form[action='/logout'] button")
 	b.Press("Enter")
-	b.Await("the login", "location.pathname === '/login'")
+	b.Await("location.pathname === '/login'")
 	b.Go(a.PageURL() + "/targets/prod")
 	b.Shows("Log in")
-	if faults := b.Faults()[refused:]; len(faults) > 0 {
+	if faults := b.Complaints()[refused:]; len(faults) > 0 {
 		t.Errorf("the console has errors:\n%s", strings.Join(faults, "\n"))
 	}
 	var told []string
