@@ -193,6 +193,11 @@ func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
 		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/events and /api/v1/history")
 		return
 	}
+	if strings.HasPrefix(r.URL.Path, "/assets/") {
+		// Assets are for those as well who may see no page, which has our name on it.
+		plain(rw, http.StatusNotFound, "there is nothing here")
+		return
+	}
 	w.missing(rw, r, "There is no such page.", "The address leads nowhere.", linked{"The fleet", "/"})
 }
 

@@ -146,6 +146,16 @@ func TestHeadersAndMethods(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoAssetTellsNothing: assets are served to everybody, also to those who
+// may see no page.
+func TestWhatIsNoAssetTellsNothing(t *testing.T) {
+	for _, path := range []string{"/assets/", "/assets/none", "/assets/%2e%2e/pools", "/assets%2Fnone"} {
+		if rec := get(t, fleet(), path); rec.Code != http.StatusNotFound || rec.Body.String() != "there is nothing here\n" {
+			t.Errorf("%s gives %d: %s", path, rec.Code, rec.Body)
+		}
+	}
+}
+
 func TestAPIPools(t *testing.T) {
 	if body := get(t, testBoard(), "/api/v1/pools").Body.String(); body != "{\n  \"pools\": [],\n  \"launchConfigs\": []\n}\n" {
 		t.Errorf("no pools: %s", body)

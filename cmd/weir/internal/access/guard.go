@@ -77,13 +77,19 @@ func (g *Guard) Set(p *Policy) { g.policy.Store(p) }
 // Handler passes on to next what those who ask may do.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return status.Secured(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/assets/") {
+		if isAsset(r) {
 			next.ServeHTTP(rw, r) // the same for everybody, and the login needs them
 			return
 		}
 		r.Body = http.MaxBytesReader(rw, r.Body, maxBody)
 		g.serve(&uncached{ResponseWriter: rw}, r, next)
 	}))
+}
+
+// isAsset reports whether a request reads what pages are made of. One written in
+// another way, such as with %2e%2e, is none: others might take it for another address.
+func isAsset(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/assets/") && r.URL.RawPath == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler) {

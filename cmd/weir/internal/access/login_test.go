@@ -226,6 +226,16 @@ func TestLocalToken(t *testing.T) {
 	if code, text := ask(token); code != 200 || !strings.Contains(text, "ann/state directory/operate") {
 		t.Errorf("%d %s", code, text)
 	}
+	for range failedLimit.burst {
+		_, _ = ask(strings.Repeat("x", LeastToken))
+	}
+	if code, _ := ask(opsToken); code != 429 {
+		t.Errorf("too many wrong tokens before a right one: %d", code)
+	}
+	if code, text := ask(token); code != 200 {
+		t.Errorf("somebody else at the address keeps the owner of the state out: %d %s", code, text)
+	}
+	s.guard.failed = newLimiter(failedLimit, s.clock.now)
 	if code, _ := ask(s.guard.seals.seal("session", local{"ann", s.clock.now().Unix() + 10})); code != 401 {
 		t.Errorf("a seal for something else counts: %d", code)
 	}
