@@ -40,7 +40,6 @@ type Loop struct {
 	Desired  func(ctx context.Context) ([]Batch, error)
 	Reporter Reporter
 	Logger   *slog.Logger
-	Now      func() time.Time
 	// Interval is the time between passes with nothing moving, with 10 % of
 	// jitter either way; MovingDelay the time to the next pass while something moves.
 	// After a pass that did something it is a fifth of that, once: most changes are
@@ -140,13 +139,6 @@ func orDefault(d, fallback time.Duration) time.Duration {
 // jitter moves d by up to 10 % either way, so that many daemons do not beat in time.
 func jitter(d time.Duration) time.Duration {
 	return d + time.Duration((rand.Float64()*0.2-0.1)*float64(d)) //nolint:gosec // spreading load needs no secrecy
-}
-
-func (l *Loop) now() time.Time {
-	if l.Now == nil {
-		return time.Now()
-	}
-	return l.Now()
 }
 
 // pass works through all scopes once and says what it found.

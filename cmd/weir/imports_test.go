@@ -47,7 +47,7 @@ var importRules = []importRule{
 	{of: []string{"status/browsertest"}, only: []string{}, std: true, reason: "a browser shows whatever page a test has"},
 	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag"}, std: true, reason: "words are the same wherever they are shown"},
 	{of: []string{"status"}, only: []string{"status/forgehttp", "status/wording", "reconciler/plan", "render/intent", "render/diag"}, reason: "status tells what happened, whoever made it happen"},
-	{of: []string{"cmd/weir/internal/access"}, only: []string{"status", "cmd/weir/internal/config", "cmd/weir/internal/atomicfile"}, reason: "who may do what is decided without knowing what it is"},
+	{of: []string{"cmd/weir/internal/access"}, only: []string{"status", "cmd/weir/internal/config", "cmd/weir/internal/atomicfile", "cmd/weir/internal/keyfile"}, reason: "who may do what is decided without knowing what it is"},
 	{except: []string{"reconciler/awscloud", "reconciler/cloudtest"}, never: []string{"github.com/aws/"}, reason: "SDK types do not leak past the adapter"},
 	{except: []string{"source/..."}, never: []string{"github.com/go-git/"}, reason: "only source knows Git"},
 	{except: []string{"status", "source/forge/..."}, never: []string{"github.com/google/go-github", "code.gitea.io/sdk"}, reason: "only status and source/forge speak to forges"},

@@ -17,13 +17,23 @@
 
   const key = (el) => el && (el.id || el.getAttribute("href") || (el.tagName === "SUMMARY" && el.closest("li") && el.closest("li").innerText.slice(0, 80)));
 
+  // An approval is of the plan that was read: where it has changed, its button says so.
+  const digest = (el) => { const input = el.querySelector("input[name=digest]"); return input ? input.value : ""; };
+  const outdated = (now, next) => {
+    const button = now.querySelector("#approve");
+    if (!button || !digest(next) || digest(now) === digest(next)) return false;
+    button.disabled = true;
+    button.textContent = "The plan has changed: load this page again";
+    return true;
+  };
+
   // Parts of the page are replaced by their name, so that a form and what is
   // written in it stay.
   const put = (fresh) => {
     document.title = fresh.title;
     for (const now of document.querySelectorAll("[data-live]")) {
       const next = fresh.querySelector(`[data-live="${now.dataset.live}"]`);
-      if (!next || next.innerHTML === now.innerHTML && next.className === now.className) continue;
+      if (!next || next.innerHTML === now.innerHTML && next.className === now.className || outdated(now, next)) continue;
       const held = now.contains(document.activeElement) ? key(document.activeElement) : null;
       const open = new Set([...now.querySelectorAll("details[open] > summary")].map(key));
       const scrolled = [...now.querySelectorAll(".scroll")].map((el) => el.scrollLeft);

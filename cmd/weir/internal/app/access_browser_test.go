@@ -103,6 +103,13 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	b.Press(" ")
 	b.Shows("ann resumed prod.")
 	b.Await("document.querySelector(\"form[action='/actions/approve']\")")
+	// An approval is of the plan that was read, not of the one that took its place.
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.xlarge", 7)}))
+	revision = w.repo.Commit("another plan")
+	b.Await("document.querySelector('#approve').disabled")
+	b.Shows("The plan has changed")
+	b.Go(a.PageURL() + "/targets/prod")
+	b.Await("document.querySelector('#approve') && !document.querySelector('#approve').disabled")
 	b.TabTo("form[action='/actions/approve'] button")
 	b.Press("Enter")
 	b.Shows("ann approved the plan")
