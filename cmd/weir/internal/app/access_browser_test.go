@@ -50,7 +50,7 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m6i.large", 3)}))
-	revision := w.repo.Commit("a pool")
+	w.repo.Commit("a pool")
 	token := strings.Repeat("a-token-", 5)
 	a, stop := w.startConfig(guardedConfig(w, token), nil)
 	defer stop()
@@ -105,7 +105,7 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	b.Await("document.querySelector(\"form[action='/actions/approve']\")")
 	// An approval is of the plan that was read, not of the one that took its place.
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.xlarge", 7)}))
-	revision = w.repo.Commit("another plan")
+	revision := w.repo.Commit("another plan")
 	b.Await("document.querySelector('#approve').disabled")
 	b.Shows("The plan has changed")
 	b.Go(a.PageURL() + "/targets/prod")
