@@ -145,10 +145,10 @@ func ignored(pattern, file string) bool {
 // nothing else and cannot be written, but for its state.
 func TestRunsAsInTheImage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it links the binary")
+		t.Skip("with -short the binary is not built")
 	}
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		t.Skip("a root of its own needs Linux, and root")
+		t.Skip("only root on Linux may make a root directory of its own")
 	}
 	for _, tool := range []string{"unshare", "mount", "chroot", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil {

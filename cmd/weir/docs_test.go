@@ -65,7 +65,7 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Run(strings.ReplaceAll(page, "/", "_"), func(t *testing.T) {
 			t.Parallel()
 			if testing.Short() {
-				t.Skip("starts daemons")
+				t.Skip("with -short no daemon is started, as the commands of this page do")
 			}
 			s := newDocShell(t)
 			for _, b := range blocks {
