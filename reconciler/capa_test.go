@@ -246,8 +246,7 @@ func (w *world) capaGroup(d reconciler.Desired, userData ...string) {
 
 // eks is a client of EKS that is not weir's.
 func (w *world) eks() *eks.Client {
-	o := w.ec2().Options()
-	return eks.New(eks.Options{Region: o.Region, BaseEndpoint: o.BaseEndpoint, Credentials: o.Credentials})
+	return eks.NewFromConfig(w.sdk)
 }
 
 // capaNodegroup makes what Cluster API Provider AWS makes for an

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
@@ -56,8 +57,7 @@ func (w *world) templateTags(name string) map[string]string {
 
 // groups is a client of Auto Scaling that is not weir's.
 func (w *world) groups() *autoscaling.Client {
-	o := w.ec2().Options()
-	return autoscaling.New(autoscaling.Options{Region: o.Region, BaseEndpoint: o.BaseEndpoint, Credentials: o.Credentials})
+	return autoscaling.NewFromConfig(w.sdk)
 }
 
 func (w *world) group(name string) astypes.AutoScalingGroup {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/intent"
@@ -43,9 +43,7 @@ func (s saved) world(t testing.TB) *world {
 	if err := srv.Load(bytes.NewReader(s.state)); err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(srv)
-	t.Cleanup(web.Close)
-	w := &world{t: t, srv: srv, clock: clock, url: web.URL}
+	w := serve(t, srv, clock)
 	w.fresh()
 	w.srv.ResetCalls()
 	return w

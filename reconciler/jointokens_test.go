@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -77,7 +76,7 @@ func (w *tokenWorld) target(pools ...intent.Pool) reconciler.Desired {
 }
 
 func (w *tokenWorld) ssm() *ssm.Client {
-	return ssm.New(ssm.Options{Region: testRegion, BaseEndpoint: aws.String(w.url), Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", "")})
+	return ssm.NewFromConfig(w.sdk)
 }
 
 // parameter is what a machine of the pool would fetch, empty if there is none.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
@@ -55,9 +55,9 @@ spec:
 	return fmt.Sprintf(pool, name, annotations, "  "+strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  "))
 }
 
-// ec2 is a client of the emulator that is not weir's.
+// ec2 is a client of EC2 that is not weir's.
 func (w *world) ec2() *ec2.Client {
-	return ec2.New(ec2.Options{Region: testRegion, BaseEndpoint: aws.String(w.url), Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", "")})
+	return ec2.NewFromConfig(w.sdk)
 }
 
 // versions returns the versions of a template as EC2 tells them, newest first.

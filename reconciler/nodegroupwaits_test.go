@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
@@ -31,8 +31,7 @@ func TestANodegroupWaitsForItsRoleToPropagate(t *testing.T) {
 // A cluster that is being made has no nodegroups yet; they follow by themselves.
 func TestANodegroupWaitsForItsCluster(t *testing.T) {
 	w := newWorld(t)
-	ctx, o := context.Background(), w.ec2().Options()
-	client := eks.New(eks.Options{Region: o.Region, BaseEndpoint: o.BaseEndpoint, Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", "")})
+	ctx, client := context.Background(), w.eks()
 	demo, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("demo")})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -188,8 +188,7 @@ func TestWhatAnybodyUsesIsNotPruned(t *testing.T) {
 // no target names.
 func (w *world) nodegroupElsewhere(template, version string) {
 	w.t.Helper()
-	ctx, o := context.Background(), w.ec2().Options()
-	client := eks.New(eks.Options{Region: o.Region, BaseEndpoint: o.BaseEndpoint, Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", "")})
+	ctx, client := context.Background(), w.eks()
 	demo, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("demo")})
 	if err != nil {
 		w.t.Fatal(err)

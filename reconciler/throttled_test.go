@@ -3,7 +3,6 @@ package reconciler_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -25,9 +24,7 @@ func throttledWorld(t testing.TB, share float64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(srv)
-	t.Cleanup(web.Close)
-	w := &world{t: t, srv: srv, clock: clock, url: web.URL}
+	w := serve(t, srv, clock)
 	limits := awscloud.NewLimits(awscloud.LimitOptions{Share: share, Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		clock.Advance(d)
 		return nil

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plainbody"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
@@ -30,6 +35,8 @@ type world struct {
 	srv   *awsemu.Server
 	clock *awsemu.ManualClock
 	url   string
+	// sdk is for clients that are not weir's.
+	sdk   aws.Config
 	scope *reconciler.Scope
 	// cut says that a lost call had no effect.
 	cut bool
@@ -50,11 +57,21 @@ func newWorldWith(t testing.TB, quotas map[string]int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(srv)
-	t.Cleanup(web.Close)
-	w := &world{t: t, srv: srv, clock: clock, url: web.URL}
+	w := serve(t, srv, clock)
 	w.restart()
 	return w
+}
+
+// serve puts an AWS on the wire; nothing reconciles it yet.
+func serve(t testing.TB, srv *awsemu.Server, clock *awsemu.ManualClock) *world {
+	web := httptest.NewServer(srv)
+	transport := &http.Transport{}
+	t.Cleanup(func() { transport.CloseIdleConnections(); web.Close() })
+	return &world{t: t, srv: srv, clock: clock, url: web.URL, sdk: aws.Config{
+		Region: testRegion, BaseEndpoint: aws.String(web.URL),
+		Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", ""),
+		HTTPClient:  &http.Client{Transport: plainbody.Transport{Next: transport}},
+	}}
 }
 
 // restart throws away all that a process remembers, as a crash does.

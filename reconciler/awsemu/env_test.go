@@ -3,7 +3,6 @@ package awsemu_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plainbody"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,25 +60,11 @@ func start(t testing.TB, o awsemu.Options) *env {
 		Region:       "eu-west-1",
 		BaseEndpoint: aws.String(hs.URL),
 		Credentials:  credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:   &http.Client{Transport: plainBody{transport}},
+		HTTPClient:   &http.Client{Transport: plainbody.Transport{Next: transport}},
 		// One attempt: a test wants to see each answer.
 		Retryer: func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), 1) },
 	}
 	return e
-}
-
-// plainBody hides that the SDK's request bodies have a WriteTo. After Close, which
-// the SDK calls as soon as it has the answer's header, that method returns io.EOF
-// as an error, and net/http gives the connection up if it was still about to look
-// for the end of the body: a server this quick then loses a few large answers.
-type plainBody struct{ next http.RoundTripper }
-
-func (p plainBody) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		r = r.WithContext(r.Context())
-		r.Body = struct{ io.ReadCloser }{r.Body}
-	}
-	return p.next.RoundTrip(r)
 }
 
 func (e *env) ec2() *ec2.Client                 { return ec2.NewFromConfig(e.cfg) }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,7 +24,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/plainbody"
 )
 
 // env is one case's access to the endpoint.
@@ -69,26 +70,12 @@ func newEnv(t *testing.T, h Harness) *env {
 	cfg.BaseEndpoint = aws.String(h.Endpoint)
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
 	t.Cleanup(transport.CloseIdleConnections)
-	cfg.HTTPClient = &http.Client{Transport: plainBodies{transport}, Timeout: time.Minute}
+	cfg.HTTPClient = &http.Client{Transport: plainbody.Transport{Next: transport}, Timeout: time.Minute}
 	return &env{
 		T: t, h: h, cfg: cfg, ctx: ctx, mark: "c" + strings.ToLower(rand.Text()[:10]),
 		ec2: ec2.NewFromConfig(cfg), asg: autoscaling.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), ssm: ssm.NewFromConfig(cfg),
 		iam: iam.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg),
 	}
-}
-
-// plainBodies hides from net/http that the SDK's request bodies have a WriteTo,
-// which returns an error once the SDK has closed them; net/http would take that
-// for a broken connection and drop a quick server's answer.
-type plainBodies struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (p plainBodies) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil && r.Body != http.NoBody {
-		r = r.WithContext(r.Context())
-		r.Body = struct{ io.ReadCloser }{r.Body}
-	}
-	return p.next.RoundTrip(r)
 }
 
 // cloud opens weir's adapter on the endpoint.

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plainbody"
 	"github.com/weir-gitops/weir/render/instancetypes"
 )
 
@@ -76,7 +78,8 @@ func TestEmulatorAgrees(t *testing.T) {
 	}
 	hs := httptest.NewServer(srv)
 	defer hs.Close()
-	client := ec2.New(ec2.Options{Region: "eu-west-1", BaseEndpoint: aws.String(hs.URL), Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", "")})
+	client := ec2.New(ec2.Options{Region: "eu-west-1", BaseEndpoint: aws.String(hs.URL), Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
+		HTTPClient: &http.Client{Transport: plainbody.Transport{Next: http.DefaultTransport}}})
 	compared := 0
 	for pages := ec2.NewDescribeInstanceTypesPaginator(client, &ec2.DescribeInstanceTypesInput{}); pages.HasMorePages(); {
 		page, err := pages.NextPage(t.Context())
