@@ -3,6 +3,7 @@ package render_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/render"
@@ -48,5 +49,25 @@ spec:
 	}
 	if len(r.Set.Pools) > 0 || r.Objects != nil || r.YAML() != nil || r.Whole() {
 		t.Error("something was made of manifests whose variables have no value")
+	}
+}
+
+// A secret whose variable has no value has nothing to hide: the hint names the
+// variable, and how to write it.
+func TestHintOfAnUnsetSecret(t *testing.T) {
+	files := tree.Map{"pools/a.yaml": `apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+kind: KubeadmConfig
+metadata: {name: web}
+spec:
+  joinConfiguration:
+    discovery:
+      bootstrapToken: {token: "${JOIN_TOKEN}", apiServerEndpoint: "a:6443", unsafeSkipCAVerification: true}
+`}
+	r, err := render.Render(context.Background(), files, "pools", render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Diags) != 1 || r.Diags[0].Code != "unset-variable" || !strings.Contains(r.Diags[0].Detail, "$${JOIN_TOKEN}") {
+		t.Errorf("%v", r.Diags)
 	}
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -63,10 +64,12 @@ func eachScalar(n *yaml.Node, p intent.Path, visit func(p intent.Path, value str
 // SecretValues are the values of the Secrets in a build and the tokens of its
 // KubeadmConfigs: they are not to be shown, wherever they came from. Words are
 // left out, for everything would be full of masks.
+//
+// A variable that has no value stands for itself, and hints name it.
 func SecretValues(objects []Object) []string {
 	var out []string
 	add := func(v string) {
-		if !secret.Word(v) {
+		if !secret.Word(v) && !reference.MatchString(v) {
 			out = append(out, v)
 		}
 	}
@@ -99,6 +102,9 @@ func SecretValues(objects []Object) []string {
 	}
 	return out
 }
+
+// reference matches what substitution leaves of a variable without a value.
+var reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // Ciphertext reports user data that holds text which SOPS has encrypted: its file
 // came without the metadata to decrypt it with, and no node could use it.
