@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
-	"github.com/weir-gitops/weir/reconciler/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 )
 
 // attemptTimeout bounds one attempt of one call. The SDK has no bound of its

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

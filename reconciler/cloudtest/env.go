@@ -26,7 +26,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 )
 
 // env is one case's access to the endpoint.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 )
 
 // closing is like the SDK's body: once closed, its WriteTo fails.
