@@ -15,8 +15,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"

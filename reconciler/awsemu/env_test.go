@@ -20,8 +20,8 @@ import (
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
-	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

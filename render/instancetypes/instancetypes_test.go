@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/instancetypes"
 )
 
