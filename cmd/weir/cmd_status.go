@@ -15,7 +15,6 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/render/diag"
 )
 
 const statusHelp = `Show how every pool stands.
@@ -28,7 +27,8 @@ or has not converged.
 
 READY counts instances in service and those that are wanted, BOUNDS are the least
 and the most, SEEN is when the daemon last looked. On a terminal the table fits its
-width; what is left out is in -o json.
+width; what is left out is in -o json, and there every target has the digest of its
+plan, which weir approve takes.
 
 With --watch the table is drawn again every --interval until Ctrl-C; where the output
 is no terminal, a line is added for each pool that has changed.
@@ -78,12 +78,12 @@ func statusCommand(s surroundings) *cobra.Command {
 		}
 		f.narrow(&found)
 		code := exitOK
-		if len(found.unplanned) > 0 {
+		if slices.ContainsFunc(found.targets, func(t show.Target) bool { return t.Failed }) {
 			code = exitError
 		}
 		found.complain(s, s.stderr)
 		if f.output != outputText {
-			return errors.Join(s.value(f.output, show.Standing(found.Pools, found.LaunchConfigs)), withCode(code))
+			return errors.Join(s.value(f.output, show.Standing(found.Pools, found.LaunchConfigs, found.marks, found.targets)), withCode(code))
 		}
 		found.print(s.printer(s.stdout))
 		return withCode(code)
@@ -123,6 +123,7 @@ func (f *statusFlags) check(c *cobra.Command) error {
 
 // narrow leaves out the pools that were not asked for.
 func (f *statusFlags) narrow(found *standing) {
+	found.beside = found.marks.Beside(found.Pools)
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool {
 		return len(f.phases) > 0 && !slices.Contains(f.phases, string(p.Phase)) || f.problems && !found.marks.Problem(p)
 	})
@@ -133,31 +134,33 @@ func (f *statusFlags) narrow(found *standing) {
 
 // complain says of which targets nothing could be planned, and why.
 func (found standing) complain(s surroundings, w io.Writer) {
-	for _, f := range found.unplanned {
-		fmt.Fprintf(w, "target %s:\n", show.Clean(f.target))
+	for _, t := range found.targets {
+		if !t.Failed {
+			continue
+		}
+		fmt.Fprintf(w, "target %s:\n", show.Clean(t.Name))
 		p := s.printer(s.stderr)
 		p.W = w
-		p.Diagnostics(f.diagnostics)
+		p.Diagnostics(t.Diagnostics)
 	}
 }
 
 func (found standing) print(p show.Printer) {
 	p.Pools(found.Pools, found.marks)
+	for _, text := range found.beside {
+		p.Note(text)
+	}
 	p.LaunchConfigs(found.LaunchConfigs)
 }
 
 // standing is how pools stand. Pools and LaunchConfigs are what a daemon answers
-// at /api/v1/pools; unplanned are the targets of which nothing could be planned.
+// at /api/v1/pools; targets are those that were asked for, all where none was named.
 type standing struct {
 	Pools         []plan.PoolStatus         `json:"pools"`
 	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
-	unplanned     []unplanned
+	targets       []show.Target
 	marks         show.Marks
-}
-
-type unplanned struct {
-	target      string
-	diagnostics diag.List
+	beside        []string // what is held of pools that are not among Pools
 }
 
 // readStanding asks a daemon or reads AWS.
@@ -208,9 +211,11 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 		if r.Plan != nil {
 			found.marks.Add(r.Target, r.Plan.Steps)
 		}
-		if r.Err != nil || r.Plan == nil {
-			found.unplanned = append(found.unplanned, unplanned{r.Target, show.PlanOf(r).Diagnostics})
+		t := show.Target{Name: r.Target, Revision: r.Revision, Failed: r.Err != nil || r.Plan == nil, Diagnostics: show.PlanOf(r).Diagnostics}
+		if !t.Failed {
+			t.Digest = r.Plan.Digest()
 		}
+		found.targets = append(found.targets, t)
 	}
 	return found, nil
 }

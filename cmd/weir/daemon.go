@@ -26,8 +26,10 @@ type targetAnswer struct {
 	LastPass    time.Time `json:"lastPass"`
 	Error       string    `json:"error"`
 	Diagnostics diag.List `json:"diagnostics"`
+	Revision    string    `json:"revision"`
 	Plan        *struct {
-		Steps []plan.Step `json:"steps"`
+		Digest string      `json:"digest"`
+		Steps  []plan.Step `json:"steps"`
 	} `json:"plan"`
 }
 
@@ -65,18 +67,19 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 	found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return left(l.Target) })
 	found.marks = show.Marks{Seen: map[string]time.Time{}, Now: time.Now()}
 	for _, t := range all.Targets {
-		found.marks.Seen[t.Name] = t.LastPass
-		if t.Plan != nil {
-			found.marks.Add(t.Name, t.Plan.Steps)
-		}
-		if left(t.Name) || t.Error == "" && (t.Plan != nil || t.LastPass.IsZero()) {
+		if left(t.Name) {
 			continue
 		}
-		list := t.Diagnostics
+		found.marks.Seen[t.Name] = t.LastPass
+		of := show.Target{Name: t.Name, Revision: t.Revision, LastPass: t.LastPass, Failed: t.Error != "" || t.Plan == nil && !t.LastPass.IsZero(), Diagnostics: t.Diagnostics}
 		if t.Error != "" {
-			list = append(diag.List{{Severity: diag.Error, Code: "failed", Summary: t.Error}}, list...)
+			of.Diagnostics = append(diag.List{{Severity: diag.Error, Code: "failed", Summary: t.Error}}, t.Diagnostics...)
 		}
-		found.unplanned = append(found.unplanned, unplanned{t.Name, list})
+		if t.Plan != nil {
+			of.Digest = t.Plan.Digest
+			found.marks.Add(t.Name, t.Plan.Steps)
+		}
+		found.targets = append(found.targets, of)
 	}
 	return found, nil
 }

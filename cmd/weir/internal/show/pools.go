@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -14,8 +15,8 @@ import (
 // Mark is what a target's plan says of one of its pools.
 type Mark struct {
 	// Held says in words what holds a step, empty for nothing.
-	Held  string
-	Drift bool
+	Held  string `json:"held,omitempty"`
+	Drift bool   `json:"drift,omitempty"`
 }
 
 // Marks are the marks of pools by target and by namespace/name, and when each
@@ -48,11 +49,75 @@ func (m Marks) of(s plan.PoolStatus) Mark {
 	return m.Pools[[2]string{s.Target, s.Namespace + "/" + s.Name}]
 }
 
+// Beside says what is held of pools that are not among these, such as the deletion
+// of those that Git has no more.
+func (m Marks) Beside(pools []plan.PoolStatus) []string {
+	here := map[[2]string]bool{}
+	for _, s := range pools {
+		here[[2]string{s.Target, s.Namespace + "/" + s.Name}] = true
+	}
+	var out []string
+	for key, mark := range m.Pools {
+		if mark.Held != "" && !here[key] {
+			out = append(out, "target "+key[0]+": "+key[1]+" is held: "+mark.Held)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Problem reports whether somebody should look at a pool: it has failed, is held,
 // has drifted, or has not converged.
 func (m Marks) Problem(s plan.PoolStatus) bool {
 	mark := m.of(s)
 	return !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
+}
+
+// Target is how a target stands. Digest is that of its plan, which weir approve
+// takes; where Failed, nothing could be planned, and Diagnostics say why. LastPass
+// is missing where it is now. Held are the steps that something holds, in words.
+type Target struct {
+	Name        string    `json:"name"`
+	Revision    string    `json:"revision,omitempty"`
+	LastPass    time.Time `json:"lastPass,omitzero"`
+	Digest      string    `json:"digest,omitempty"`
+	Held        []string  `json:"held,omitempty"`
+	Failed      bool      `json:"failed"`
+	Diagnostics diag.List `json:"diagnostics"`
+}
+
+// Standing is what the API answers at /api/v1/pools, with the marks of each pool
+// and with the targets.
+func Standing(pools []plan.PoolStatus, configs []plan.LaunchConfigStatus, m Marks, targets []Target) any {
+	type marked struct {
+		plan.PoolStatus
+		Mark
+	}
+	all := make([]marked, 0, len(pools))
+	for _, s := range pools {
+		all = append(all, marked{s, m.of(s)})
+	}
+	targets = slices.Clone(targets)
+	for i := range targets {
+		targets[i].Diagnostics, targets[i].Held = listed(targets[i].Diagnostics), m.heldOf(targets[i].Name)
+	}
+	return struct {
+		Pools         []marked                  `json:"pools"`
+		LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
+		Targets       []Target                  `json:"targets"`
+	}{all, listed(configs), listed(targets)}
+}
+
+// heldOf are the holds of a target's pools.
+func (m Marks) heldOf(target string) []string {
+	var out []string
+	for key, mark := range m.Pools {
+		if key[0] == target && mark.Held != "" {
+			out = append(out, key[1]+": "+mark.Held)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Pools prints a table of pools.

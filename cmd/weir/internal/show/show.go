@@ -210,14 +210,6 @@ func listed[T any](list []T) []T {
 	return list
 }
 
-// Standing is what the API answers at /api/v1/pools.
-func Standing(pools []plan.PoolStatus, configs []plan.LaunchConfigStatus) any {
-	return struct {
-		Pools         []plan.PoolStatus         `json:"pools"`
-		LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
-	}{listed(pools), listed(configs)}
-}
-
 // Heading prints a title in bold and facts beside it.
 func (p Printer) Heading(title, facts string) {
 	if facts != "" {
