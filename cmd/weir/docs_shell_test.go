@@ -67,10 +67,16 @@ func newDocShell(t *testing.T) *docShell {
 		t.Fatal(err)
 	}
 	cmd.Stdout, cmd.Stderr = w, w
+	// Every process of the page inherits the end of this, whatever it does with its output.
+	alive, held, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{held}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = w.Close()
+	_, _ = w.Close(), held.Close()
 	s := &docShell{in: in, lines: make(chan string, 1024)}
 	go func() {
 		defer close(s.lines)
@@ -84,11 +90,12 @@ func newDocShell(t *testing.T) *docShell {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 		_ = in.Close()
 		done := time.AfterFunc(*docPatience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-		for range s.lines { // until every process of the group has gone
+		for range s.lines { // so that nobody waits for a reader
 		}
+		_, _ = io.Copy(io.Discard, alive) // until every process has gone
 		done.Stop()
 		_ = cmd.Wait()
-		_ = out.Close()
+		_, _ = out.Close(), alive.Close()
 	})
 	return s
 }
