@@ -70,7 +70,7 @@ func serve(t testing.TB, srv *awsemu.Server, clock *awsemu.ManualClock) *world {
 	return &world{t: t, srv: srv, clock: clock, url: web.URL, sdk: aws.Config{
 		Region: testRegion, BaseEndpoint: aws.String(web.URL),
 		Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", ""),
-		HTTPClient:  &http.Client{Transport: plainbody.Transport{Next: transport}},
+		HTTPClient:  plainbody.Client{Next: &http.Client{Transport: transport}},
 	}}
 }
 

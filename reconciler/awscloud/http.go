@@ -23,9 +23,9 @@ func newHTTPClient(configured aws.HTTPClient) (aws.HTTPClient, *http.Transport) 
 	}
 	transport := builder.GetTransport()
 	client := &http.Client{
-		Transport: plainbody.Transport{Next: transport}, Timeout: attemptTimeout,
+		Transport: transport, Timeout: attemptTimeout,
 		// No API redirects, and a signed request must not follow where one points.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return client, transport
+	return plainbody.Client{Next: client}, transport
 }

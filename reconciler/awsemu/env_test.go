@@ -60,7 +60,7 @@ func start(t testing.TB, o awsemu.Options) *env {
 		Region:       "eu-west-1",
 		BaseEndpoint: aws.String(hs.URL),
 		Credentials:  credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:   &http.Client{Transport: plainbody.Transport{Next: transport}},
+		HTTPClient:   plainbody.Client{Next: &http.Client{Transport: transport}},
 		// One attempt: a test wants to see each answer.
 		Retryer: func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), 1) },
 	}

@@ -70,7 +70,7 @@ func newEnv(t *testing.T, h Harness) *env {
 	cfg.BaseEndpoint = aws.String(h.Endpoint)
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
 	t.Cleanup(transport.CloseIdleConnections)
-	cfg.HTTPClient = &http.Client{Transport: plainbody.Transport{Next: transport}, Timeout: time.Minute}
+	cfg.HTTPClient = plainbody.Client{Next: &http.Client{Transport: transport, Timeout: time.Minute}}
 	return &env{
 		T: t, h: h, cfg: cfg, ctx: ctx, mark: "c" + strings.ToLower(rand.Text()[:10]),
 		ec2: ec2.NewFromConfig(cfg), asg: autoscaling.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), ssm: ssm.NewFromConfig(cfg),

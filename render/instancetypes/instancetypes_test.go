@@ -79,7 +79,7 @@ func TestEmulatorAgrees(t *testing.T) {
 	hs := httptest.NewServer(srv)
 	defer hs.Close()
 	client := ec2.New(ec2.Options{Region: "eu-west-1", BaseEndpoint: aws.String(hs.URL), Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient: &http.Client{Transport: plainbody.Transport{Next: http.DefaultTransport}}})
+		HTTPClient: plainbody.Client{Next: http.DefaultClient}})
 	compared := 0
 	for pages := ec2.NewDescribeInstanceTypesPaginator(client, &ec2.DescribeInstanceTypesInput{}); pages.HasMorePages(); {
 		page, err := pages.NextPage(t.Context())

@@ -25,9 +25,9 @@ func (c *closing) WriteTo(w io.Writer) (int64, error) {
 	return c.Reader.WriteTo(w)
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
+type do func(*http.Request) (*http.Response, error)
 
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f do) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestClosedBodyEndsQuietly(t *testing.T) {
 	errNext := errors.New("seen")
@@ -36,7 +36,7 @@ func TestClosedBodyEndsQuietly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = plainbody.Transport{Next: roundTrip(func(sent *http.Request) (*http.Response, error) {
+	_, err = plainbody.Client{Next: do(func(sent *http.Request) (*http.Response, error) {
 		start := make([]byte, len("Action="))
 		if _, err := io.ReadFull(sent.Body, start); err != nil || string(start) != "Action=" {
 			t.Errorf("read %q: %v", start, err)
@@ -51,16 +51,16 @@ func TestClosedBodyEndsQuietly(t *testing.T) {
 			t.Errorf("looking for the end after that: %v", err)
 		}
 		return nil, errNext
-	})}.RoundTrip(r)
+	})}.Do(r)
 	if !errors.Is(err, errNext) || r.Body != io.ReadCloser(body) {
 		t.Errorf("the answer is lost (%v) or the caller's request is not its own any more", err)
 	}
 
 	r.Body = http.NoBody
-	_, _ = plainbody.Transport{Next: roundTrip(func(sent *http.Request) (*http.Response, error) {
+	_, _ = plainbody.Client{Next: do(func(sent *http.Request) (*http.Response, error) {
 		if sent.Body != http.NoBody {
 			t.Error("an empty body must stay known as empty: net/http sends Content-Length: 0 for it")
 		}
 		return nil, errNext
-	})}.RoundTrip(r)
+	})}.Do(r)
 }
