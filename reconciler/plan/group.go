@@ -105,7 +105,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	}
 	changes = append(changes, versionChanges(pool, TemplateRef{}, version)...)
 	if g.MixedInstancesPolicy != nil {
-		changes = append(changes, infraChange(pool, "mixedInstancesPolicy", nil, jsonValue(g.MixedInstancesPolicy)))
+		changes = append(changes, policyChanges(pool, nil, g.MixedInstancesPolicy)...)
 	}
 	changes = append(changes, newMembers(pool)...)
 	changes = append(changes, newOptions(pool)...)

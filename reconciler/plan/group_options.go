@@ -27,9 +27,13 @@ func apart(member string) bool {
 func optionMembers(o *intent.GroupOptions, each func(name string, v reflect.Value)) {
 	v := reflect.ValueOf(o).Elem()
 	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		each(name, v.Field(i))
+		each(jsonName(v.Type().Field(i)), v.Field(i))
 	}
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
 
 func optionChange(pool *intent.Pool, member string, from, to any) Change {

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
-
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -96,9 +94,13 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 			Do: UpdateGroup{Name: have.Name, Template: &version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
 		return
 	}
+	why := itoa(int64(left)) + " of " + itoa(int64(len(have.Instances))) + " instances do not run version " + version.version()
+	if left == 0 {
+		why = "the mixed instances policy differs"
+	}
 	c.step(pool, Step{
 		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
-		Reason:  itoa(int64(left)) + " of " + itoa(int64(len(have.Instances))) + " instances do not run version " + version.version(),
+		Reason:  why,
 		Changes: append(changes, preferenceChanges(pool)...),
 		Do: StartRefresh{
 			Group: have.Name, Template: version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
@@ -159,10 +161,10 @@ func (c *computation) launchChanges(pool *intent.Pool, have Group, version wante
 	if !version.resolves(have.Template) {
 		out = append(out, versionChanges(pool, have.Template, version)...)
 	}
-	if !samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy) || have.UnknownPolicy {
-		out = append(out, infraChange(pool, "mixedInstancesPolicy", jsonValue(have.MixedInstancesPolicy), jsonValue(pool.Group.MixedInstancesPolicy)))
+	if have.UnknownPolicy {
+		out = append(out, infraChange(pool, "mixedInstancesPolicy", "members that weir does not know", nil))
 	}
-	return out
+	return append(out, policyChanges(pool, have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)...)
 }
 
 func orNil(s string) any {
@@ -170,16 +172,4 @@ func orNil(s string) any {
 		return nil
 	}
 	return s
-}
-
-// jsonValue turns a struct into the JSON value that a Change holds.
-func jsonValue(v *intent.MixedInstances) any {
-	if v == nil {
-		return nil
-	}
-	var out any
-	if err := json.Unmarshal(canonical(v), &out); err != nil {
-		panic("json value: " + err.Error())
-	}
-	return out
 }

@@ -123,10 +123,11 @@ func (m *MixedInstances) Same(o *MixedInstances) bool {
 	}
 	a, b := *m, *o
 	a.Overrides, b.Overrides = nil, nil
-	return reflect.DeepEqual(a, b) && slices.EqualFunc(m.Overrides, o.Overrides, Override.same)
+	return reflect.DeepEqual(a, b) && slices.EqualFunc(m.Overrides, o.Overrides, Override.Same)
 }
 
-func (v Override) same(o Override) bool {
+// Same reports whether two overrides mean the same.
+func (v Override) Same(o Override) bool {
 	a, b := v.LaunchTemplate, o.LaunchTemplate
 	if (a == nil) != (b == nil) || a != nil && !a.Same(*b) {
 		return false
