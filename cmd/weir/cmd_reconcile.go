@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 )
 
-const reconcileHelp = `Have a running daemon make a pass now.
+const reconcileHelp = `Have a running daemon look at Git and make a pass now.
 
-A pass looks at all targets; the TARGETs limit what is tried again with --retry:
+What Git has new starts another pass. A pass looks at all targets; the TARGETs limit what is tried again with --retry:
 rollouts that failed, and steps that AWS refused, which are otherwise left alone
 until Git changes. --override-window lets the TARGETs do outside of their windows
 what else waits for one, until they have converged or an hour has gone by.`
@@ -21,7 +21,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 	var retry, override bool
 	c := &cobra.Command{
 		Use:   "reconcile [TARGET…] [flags]",
-		Short: "have the daemon make a pass now",
+		Short: "have the daemon look at Git and make a pass now",
 		Long:  reconcileHelp + "\n" + exitHelp("reconcile"),
 		Example: `  weir reconcile
   weir reconcile prod --retry
@@ -44,7 +44,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 			for _, o := range out.Overrides {
 				fmt.Fprintf(s.stdout, "windows of target %s overridden until it has converged, or %s\n", show.Clean(o.Target), when(o.Until))
 			}
-			fmt.Fprintln(s.stdout, "a pass was asked for")
+			fmt.Fprintln(s.stdout, "a look at Git and a pass were asked for")
 		})
 	}
 	return c

@@ -65,7 +65,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 	left := func(target string) bool { return len(names) > 0 && !slices.Contains(names, target) }
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool { return left(p.Target) })
 	found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return left(l.Target) })
-	found.marks = show.Marks{Seen: map[string]time.Time{}, Now: time.Now()}
+	found.marks = show.Marks{Seen: map[string]time.Time{}, Failed: map[string]bool{}, Now: time.Now()}
 	for _, t := range all.Targets {
 		if left(t.Name) {
 			continue
@@ -79,6 +79,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 			of.Digest = t.Plan.Digest
 			found.marks.Add(t.Name, t.Plan.Steps)
 		}
+		found.marks.Failed[t.Name] = of.Failed
 		found.targets = append(found.targets, of)
 	}
 	return found, nil

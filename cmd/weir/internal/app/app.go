@@ -118,6 +118,8 @@ type App struct {
 	cleanups []cleanup
 	fatal    chan error
 	bell     chan struct{}
+	// look says that somebody wants the sources to look at Git.
+	look atomic.Bool
 	// word is rung by each source that says something.
 	word chan struct{}
 

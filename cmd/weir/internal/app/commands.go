@@ -119,7 +119,8 @@ func (d daemon) Approved(approval control.Approval) []string {
 	return out
 }
 
-// Reconcile has a pass start now.
+// Reconcile has a pass start now, at whose beginning the sources look at Git:
+// what they find starts another.
 func (d daemon) Reconcile(targets []string, retry bool) []string {
 	all := d.app.board.Targets()
 	all = slices.DeleteFunc(all, func(t status.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
@@ -142,6 +143,7 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 			}
 		}
 	}
+	d.app.look.Store(true)
 	d.app.ring()
 	return out
 }

@@ -77,5 +77,15 @@ func (f *follower) At() string {
 	return f.view.Snapshot.Revision
 }
 
+// look has every source look at its repository, and at its pull requests.
+func (g *generation) look() {
+	for name, f := range g.followers {
+		f.Nudge()
+		if w := g.watcher(name); w != nil {
+			w.Heard(0)
+		}
+	}
+}
+
 // Nudge has the source look at its repository.
 func (f *follower) Nudge() { f.git.Nudge() }

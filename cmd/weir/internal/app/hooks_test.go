@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -134,6 +135,20 @@ func TestWebhookStartsAPass(t *testing.T) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
+}
+
+// A push is seen at once where somebody asks for it, however long the interval is.
+func TestReconcileLooksAtGit(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.startConfig(w.hooked(), nil)
+	defer stop()
+	converged(t, a, first, 1)
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
+	second := w.repo.Commit("second")
+	command(t, a, control.ReconcilePath, control.Request{})
+	converged(t, a, second, 1)
 }
 
 // TestWebhookStorm sends a thousand deliveries of a thousand commits, of which only

@@ -62,6 +62,9 @@ func quick(c *config.Config) bool {
 func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
 	a.board.Beat(3 * time.Duration(a.gen.config.Interval))
 	a.hideCredentials()
+	if a.look.Swap(false) {
+		a.gen.look()
+	}
 	views, err := a.gen.views(ctx, a.word)
 	if err != nil {
 		return nil, err

@@ -19,12 +19,15 @@ type Mark struct {
 	Drift bool   `json:"drift,omitempty"`
 }
 
-// Marks are the marks of pools by target and by namespace/name, and when each
-// target was last looked at, zero where it is now.
+// Marks are the marks of pools by target and by namespace/name, and when a pass
+// last looked at each target, zero where it is now.
 type Marks struct {
 	Pools map[[2]string]Mark
 	Seen  map[string]time.Time
 	Now   time.Time
+	// Failed are the targets whose pools stand as they were last seen: nothing
+	// could be planned since.
+	Failed map[string]bool
 }
 
 // Add adds what a target's plan says.
@@ -67,10 +70,10 @@ func (m Marks) Beside(pools []plan.PoolStatus) []string {
 }
 
 // Problem reports whether somebody should look at a pool: it has failed, is held,
-// has drifted, or has not converged.
+// has drifted, has not converged, or its target fails.
 func (m Marks) Problem(s plan.PoolStatus) bool {
 	mark := m.of(s)
-	return !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
+	return m.Failed[s.Target] || !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
 }
 
 // Target is how a target stands. Digest is that of its plan, which weir approve
@@ -160,7 +163,7 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 	switch {
 	case s.Phase == plan.PhaseFailed || s.FailureMessage != "":
 		phase.color = red
-	case s.Converged:
+	case s.Converged && !m.Failed[s.Target]:
 		phase.color = green
 	}
 	ready := plain(fmt.Sprintf("%d/%d", s.ReadyReplicas, s.DesiredReplicas))
@@ -183,6 +186,9 @@ func (m Marks) note(s plan.PoolStatus) tableCell {
 	}
 	if mark.Drift {
 		parts = append(parts, "drift")
+	}
+	if m.Failed[s.Target] {
+		parts, color = append([]string{"as last seen: the target fails now"}, parts...), red
 	}
 	if color == "" && (mark.Held != "" || mark.Drift) {
 		color = yellow
