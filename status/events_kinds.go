@@ -235,9 +235,15 @@ func poolFails(r *plan.Report, code string) bool {
 	return slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return p.FailureReason == code })
 }
 
+// ofAccount are the kinds of errors that all calls of an account have at the same
+// time; calls are made beside each other, and which one is the first changes.
+var ofAccount = []plan.ErrorKind{plan.Transient, plan.Throttled, plan.Credentials}
+
 func errorKey(err error) string {
 	var call *plan.Error
 	switch {
+	case errors.As(err, &call) && slices.Contains(ofAccount, call.Kind):
+		return string(call.Kind)
 	case errors.As(err, &call):
 		return call.Service + ":" + call.Operation + ":" + call.Code
 	case errors.Is(err, plan.ErrSource):

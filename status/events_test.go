@@ -158,11 +158,19 @@ func TestTell(t *testing.T) {
 		"versions pruned":    {[]*plan.Report{done(busy(), plan.DeleteLaunchTemplateVersions{}, plan.PruneVersion, plan.LaunchTemplate)}, []string{"versions-pruned"}},
 		"adopted":            {[]*plan.Report{done(busy(), plan.TagGroup{}, plan.Adopt, plan.AutoScalingGroup)}, []string{"adopted"}},
 		"a step that is new": {[]*plan.Report{done(busy(), nil, plan.Update, "join-token")}, []string{"join-token-updated"}},
+		"AWS cannot be reached": {
+			[]*plan.Report{
+				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "DescribeSubnets", Code: "ConnectionFailed"}},
+				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Transient, Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Code: "ConnectionFailed"}},
+				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Denied, Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Code: "AccessDenied"}},
+				steady(),
+			}, []string{"target-failed", "target-failed", "target-recovered"},
+		},
 		"AWS cannot be read": {
 			[]*plan.Report{
 				found(steady(), diag.Error, "conflict", "x"),
-				{Target: "prod", Revision: shaNew, Err: &plan.Error{Service: "ec2", Operation: "Describe", Code: "Throttled", RequestID: "1"}},
-				{Target: "prod", Revision: shaNew, Err: &plan.Error{Service: "ec2", Operation: "Describe", Code: "Throttled", RequestID: "2"}},
+				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Denied, Service: "ec2", Operation: "Describe", Code: "UnauthorizedOperation", RequestID: "1"}},
+				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Denied, Service: "ec2", Operation: "Describe", Code: "UnauthorizedOperation", RequestID: "2"}},
 				found(steady(), diag.Error, "conflict", "x"),
 			}, []string{"conflict-found", "target-failed", "target-recovered"},
 		},

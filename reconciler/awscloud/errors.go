@@ -217,8 +217,14 @@ func classifyTransport(out *plan.Error, err error) {
 	case errors.As(err, &deserialization):
 		// Something between weir and AWS answered, in HTML most of the time.
 		out.Kind, out.Code = kindOfStatus(err), "UnreadableAnswer"
-	case errors.As(err, &send), errors.As(err, &network), errors.As(err, &address):
+	case errors.As(err, &address), errors.As(err, &send), errors.As(err, &network):
 		out.Kind, out.Code = plan.Transient, "ConnectionFailed"
+		if address != nil { // what the SDK puts around it says nothing more
+			out.Message = address.Err.Error()
+			if u, err := url.Parse(address.URL); err == nil && u.Host != "" {
+				out.Message = u.Host + ": " + out.Message
+			}
+		}
 	default:
 		out.Kind, out.Code = kindOfStatus(err), "Unknown"
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -129,5 +130,17 @@ func TestDeniedNamesTheAction(t *testing.T) {
 	e := classify("ec2", "DescribeImages", &credentialsError{role: "r", err: &smithy.GenericAPIError{Code: "AccessDenied"}})
 	if e.Service != "sts" || !strings.HasPrefix(e.Message, "needs sts:AssumeRole") {
 		t.Errorf("a refused role became %+v", e)
+	}
+}
+
+// Nobody answers: the message is the host and the cause, not the SDK's layers.
+func TestUnreachable(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	_, err := Open(t.Context(), Options{Region: "eu-west-1", EndpointURL: server.URL, Embedded: true, Attempts: 1})
+	var e *plan.Error
+	host := strings.TrimPrefix(server.URL, "http://")
+	if !errors.As(err, &e) || e.Code != "ConnectionFailed" || e.Kind != plan.Transient || e.Message != host+": dial tcp "+host+": connect: connection refused" {
+		t.Errorf("%v", err)
 	}
 }
