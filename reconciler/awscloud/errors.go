@@ -221,7 +221,7 @@ func classifyTransport(out *plan.Error, err error) {
 		out.Kind, out.Code = plan.Transient, "ConnectionFailed"
 		if address != nil { // what the SDK puts around it says nothing more
 			out.Message = address.Err.Error()
-			if u, err := url.Parse(address.URL); err == nil && u.Host != "" {
+			if u, err := url.Parse(address.URL); err == nil && !strings.Contains(out.Message, u.Host) {
 				out.Message = u.Host + ": " + out.Message
 			}
 		}
