@@ -164,6 +164,9 @@ func (l *Loop) pass(ctx context.Context) (found pace) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			for _, r := range RunBatch(ctx, b, Apply) {
+				if ctx.Err() != nil && cutShort(r) {
+					continue
+				}
 				reporter.Report(context.WithoutCancel(ctx), r)
 				mu.Lock()
 				found = max(found, paceOf(r))
@@ -173,6 +176,14 @@ func (l *Loop) pass(ctx context.Context) (found pace) {
 	}
 	wg.Wait()
 	return found
+}
+
+// cutShort reports whether a pass found and did nothing because its context ended:
+// that is no failure of anything.
+func cutShort(r *plan.Report) bool {
+	var e *plan.Error
+	cancelled := errors.Is(r.Err, context.Canceled) || errors.As(r.Err, &e) && e.Kind == plan.Cancelled
+	return cancelled && len(r.Outcomes) == 0
 }
 
 // RunBatch makes one pass over one scope. A failure of the scope as a whole is
