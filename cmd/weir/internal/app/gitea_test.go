@@ -1,14 +1,12 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,25 +24,7 @@ type giteaWorld struct {
 	owner *giteatest.User
 	repo  *giteatest.Repository
 	clone *giteatest.Clone
-	log   *lockedLog
-}
-
-// lockedLog is written by a daemon and read by its test.
-type lockedLog struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
+	log   *text
 }
 
 // giteaScopes are those that weir's documentation asks for.
@@ -53,7 +33,7 @@ var giteaScopes = []string{"write:repository", "write:issue", "read:user"}
 // newGiteaWorld makes an owner of that name with an empty repository.
 func newGiteaWorld(t testing.TB, s *giteatest.Server, owner string, o awsemu.Options) *giteaWorld {
 	t.Helper()
-	g := &giteaWorld{world: newWorld(t, o), server: s, owner: s.User(owner), log: &lockedLog{}}
+	g := &giteaWorld{world: newWorld(t, o), server: s, owner: s.User(owner), log: &text{}}
 	g.repo = g.owner.Repository("fleet")
 	g.clone = g.repo.Clone(g.owner)
 	all := g.owner.Token(giteaScopes...)

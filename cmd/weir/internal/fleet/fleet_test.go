@@ -15,33 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
 )
-
-const poolYAML = `apiVersion: cluster.x-k8s.io/v1beta1
-kind: MachinePool
-metadata: {name: NAME}
-spec:
-  clusterName: demo
-  replicas: 1
-  template:
-    spec:
-      clusterName: demo
-      version: v1.33.0
-      bootstrap: {dataSecretName: ""}
-      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: NAME}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: AWSMachinePool
-metadata: {name: NAME}
-spec:
-  minSize: 1
-  maxSize: ${MAX:=3}
-  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}
-`
 
 // clusterYAML is a cluster in a region, with a role to assume.
 const clusterYAML = `apiVersion: cluster.x-k8s.io/v1beta1
@@ -66,7 +45,7 @@ spec:
 func pools(paths ...string) tree.Map {
 	m := tree.Map{}
 	for _, p := range paths {
-		m[p+"/pool.yaml"] = strings.ReplaceAll(poolYAML, "NAME", "pool-"+filepath.Base(p))
+		m[p+"/pool.yaml"] = fleettest.Pool("pool-" + filepath.Base(p))
 	}
 	return m
 }

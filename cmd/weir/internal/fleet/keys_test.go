@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
@@ -42,7 +43,7 @@ func askKMS(t *testing.T, url, action string, in, out any) {
 
 // bootPools is a tree whose pool boots from an encrypted Secret.
 func bootPools(secret string) tree.Map {
-	pool := strings.ReplaceAll(strings.ReplaceAll(poolYAML, "NAME", "web"), `dataSecretName: ""`, "dataSecretName: boot")
+	pool := fleettest.Pool("web", `dataSecretName: ""`, "dataSecretName: boot")
 	return tree.Map{"a/pool.yaml": pool, "a/secret.yaml": secret}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/tree"
@@ -20,8 +21,7 @@ func TestTargetsHaveTheirClusters(t *testing.T) {
 	hidden := &redact.Registry{}
 	h.fleet.o.Secrets = hidden
 	h.fleet.o.Logger = slog.New(slog.DiscardHandler)
-	pool := func(name string) string { return strings.ReplaceAll(poolYAML, "NAME", name) }
-	view := View{Snapshot: snapshot("1", tree.Map{"clusters/a/pool.yaml": pool("web-a"), "clusters/b/pool.yaml": pool("web-b"), "plain/pool.yaml": pool("web-c")})}
+	view := View{Snapshot: snapshot("1", tree.Map{"clusters/a/pool.yaml": fleettest.Pool("web-a"), "clusters/b/pool.yaml": fleettest.Pool("web-b"), "plain/pool.yaml": fleettest.Pool("web-c")})}
 	server := workloadtest.New(t)
 	write := func(name, text string) {
 		t.Helper()

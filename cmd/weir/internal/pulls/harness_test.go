@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
@@ -27,30 +28,8 @@ import (
 	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
-const poolYAML = `apiVersion: cluster.x-k8s.io/v1beta1
-kind: MachinePool
-metadata: {name: NAME}
-spec:
-  clusterName: demo
-  replicas: 1
-  template:
-    spec:
-      clusterName: demo
-      version: v1.33.0
-      bootstrap: {dataSecretName: ""}
-      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: NAME}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: AWSMachinePool
-metadata: {name: NAME}
-spec:
-  minSize: 1
-  maxSize: 3
-  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}
-`
-
 func pool(name string, changes ...string) string {
-	return strings.NewReplacer(changes...).Replace(strings.ReplaceAll(poolYAML, "NAME", name))
+	return strings.NewReplacer(changes...).Replace(fleettest.Pool(name, "${MAX:=3}", "3"))
 }
 
 // memForge is a forge in memory. What it is asked for is counted.

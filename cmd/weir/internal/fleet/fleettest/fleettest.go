@@ -1,0 +1,33 @@
+// Package fleettest has manifests for tests of fleets.
+package fleettest
+
+import "strings"
+
+// Pool is a MachinePool with its AWSMachinePool, both of the name, with up to
+// ${MAX:=3} machines, of which Git wants one. Changes are pairs of a text and what
+// takes its place.
+func Pool(name string, changes ...string) string {
+	return strings.NewReplacer(changes...).Replace(strings.ReplaceAll(pool, "NAME", name))
+}
+
+const pool = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: NAME}
+spec:
+  clusterName: demo
+  replicas: 1
+  template:
+    spec:
+      clusterName: demo
+      version: v1.33.0
+      bootstrap: {dataSecretName: ""}
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: NAME}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachinePool
+metadata: {name: NAME}
+spec:
+  minSize: 1
+  maxSize: ${MAX:=3}
+  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}
+`
