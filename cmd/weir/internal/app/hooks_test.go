@@ -73,16 +73,22 @@ func looks(repo *sourcetest.Repo) (looks, fetches int) {
 	return looks, fetches
 }
 
-func TestWebhookStartsAPass(t *testing.T) {
-	w := newWorld(t, quickAWS())
+// behind is a daemon that has converged at a first commit, and is told of the second
+// one by nobody.
+func behind(t *testing.T) (w *world, a *App, second string) {
+	t.Helper()
+	w = newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
 	first := w.repo.Commit("first")
 	a, stop := w.startConfig(w.hooked(), nil)
-	defer stop()
+	t.Cleanup(stop)
 	converged(t, a, first, 1)
-
 	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
-	second := w.repo.Commit("second")
+	return w, a, w.repo.Commit("second")
+}
+
+func TestWebhookStartsAPass(t *testing.T) {
+	w, a, second := behind(t)
 	if code, err := deliver(a, "forged", second, "no-such-secret-is-known"); code != http.StatusUnauthorized || err != nil {
 		t.Errorf("a forged webhook: %d, %v", code, err)
 	}
@@ -139,14 +145,7 @@ func TestWebhookStartsAPass(t *testing.T) {
 
 // A push is seen at once where somebody asks for it, however long the interval is.
 func TestReconcileLooksAtGit(t *testing.T) {
-	w := newWorld(t, quickAWS())
-	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
-	first := w.repo.Commit("first")
-	a, stop := w.startConfig(w.hooked(), nil)
-	defer stop()
-	converged(t, a, first, 1)
-	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
-	second := w.repo.Commit("second")
+	_, a, second := behind(t)
 	command(t, a, control.ReconcilePath, control.Request{})
 	converged(t, a, second, 1)
 }
@@ -154,14 +153,7 @@ func TestReconcileLooksAtGit(t *testing.T) {
 // TestWebhookStorm sends a thousand deliveries of a thousand commits, of which only
 // the last one is there: each look is worth it, so they are few, and one fetches.
 func TestWebhookStorm(t *testing.T) {
-	w := newWorld(t, quickAWS())
-	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
-	first := w.repo.Commit("first")
-	a, stop := w.startConfig(w.hooked(), nil)
-	defer stop()
-	converged(t, a, first, 1)
-	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
-	second := w.repo.Commit("second")
+	w, a, second := behind(t)
 	before, fetchedBefore := looks(w.repo)
 	began := time.Now()
 	for i := range 999 {
