@@ -254,6 +254,12 @@ func TestKubernetesOverlays(t *testing.T) {
 	if got, want := at(t, monitor, "spec.endpoints.0.port"), at(t, service, "spec.ports.0.name"); got != want || got == "" {
 		t.Errorf("it scrapes the port %q, there is %q", got, want)
 	}
+	// The token that it sends is one that may read metrics.
+	key := at(t, monitor, "spec.endpoints.0.authorization.credentials.key")
+	wanted := "role: metrics, file: /etc/weir/credentials/" + key + "}"
+	if config := at(t, built(t, "base")["ConfigMap/weir-config"], "data.weir|yaml"); key == "" || !strings.Contains(config, wanted) {
+		t.Errorf("the configuration lacks %q", wanted)
+	}
 }
 
 // The walk beside the schema finds what Kubernetes would refuse.

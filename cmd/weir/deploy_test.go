@@ -29,7 +29,7 @@ func TestDeployedConfigurations(t *testing.T) {
 		// The files that hold secrets are there where it is deployed.
 		dir := t.TempDir()
 		placed := strings.NewReplacer("/etc/weir/credentials", dir, "/var/lib/weir", dir).Replace(string(text))
-		for _, secret := range []string{"git-token", "forge-token", "webhook-secret"} {
+		for _, secret := range []string{"git-token", "forge-token", "webhook-secret", "operator-token", "prometheus-token"} {
 			if err := os.WriteFile(filepath.Join(dir, secret), []byte("0123456789abcdef0123456789abcdef\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestTrialWithGitea(t *testing.T) {
 		t.Errorf("the seed says %q", out)
 	}
 	made := map[string]string{}
-	for _, name := range []string{"git-token", "forge-token", "webhook-secret"} {
+	for _, name := range []string{"git-token", "forge-token", "webhook-secret", "operator-token", "prometheus-token"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || len(text) < 33 {
 			t.Fatalf("%s holds %q, %v", name, text, err)
