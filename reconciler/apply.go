@@ -61,11 +61,22 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 	}
 	made := make([]map[string]plan.TemplateRef, len(reports))
 	began := s.now()
+	moves, left := inTurns(reports), map[string]bool{}
+	// Pools whose calls hang in each pass must not keep those behind them waiting.
+	slices.SortStableFunc(moves, func(a, b move) int {
+		switch first := s.left[a.key]; {
+		case first == s.left[b.key]:
+			return 0
+		case first:
+			return -1
+		}
+		return 1
+	})
 	for _, shared := range []bool{true, false} {
 		var g errgroup.Group
 		g.SetLimit(limit)
 		var mu sync.Mutex
-		for _, m := range inTurns(reports) {
+		for _, m := range moves {
 			r := reports[m.report]
 			if r.Outcomes == nil {
 				r.Outcomes = make([]plan.Outcome, len(r.Plan.Steps))
@@ -80,6 +91,9 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 			g.Go(func() error {
 				if s.StepsFor > 0 && s.now().Sub(began) > s.StepsFor {
 					leave(r, m.steps)
+					mu.Lock()
+					left[m.key] = true
+					mu.Unlock()
 					return nil
 				}
 				now := s.turn(ctx, r, m.steps, before)
@@ -92,11 +106,13 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 		// A turn returns no error: every outcome is in its report.
 		_ = g.Wait()
 	}
+	s.left = left
 }
 
-// move is one pool's turn in a report.
+// move is one pool's turn in a report; key is its poolKey.
 type move struct {
 	report int
+	key    string
 	steps  []int
 }
 
@@ -113,7 +129,8 @@ func inTurns(reports []*plan.Report) (out []move) {
 		more = false
 		for i, list := range all {
 			if n < len(list) {
-				out, more = append(out, move{i, list[n]}), true
+				key := poolKey(reports[i].Target, reports[i].Plan.Steps[list[n][0]].Owner())
+				out, more = append(out, move{i, key, list[n]}), true
 			}
 		}
 	}

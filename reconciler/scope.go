@@ -61,6 +61,9 @@ type Scope struct {
 	cancelled, cancelledBefore map[string]bool
 	// keepers keep join tokens, by target.
 	keepers map[string]tokenKeeper
+	// left are the turns that the last pass did not come to, by poolKey. Passes alone
+	// use it.
+	left map[string]bool
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }

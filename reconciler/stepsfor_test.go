@@ -1,6 +1,7 @@
 package reconciler_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -41,5 +42,36 @@ func TestAPassLeavesToTheNextOneWhatItDoesNotComeTo(t *testing.T) {
 	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Slow, Operation: "CreateAutoScalingGroup", Delay: 10 * time.Second, OnClock: true, Times: -1})
 	if r := w.must(reconciler.Apply, target)[0]; count(r, plan.Done) != n {
 		t.Errorf("%d pools done of %d", count(r, plan.Done), n)
+	}
+}
+
+// hanging is a cloud that does not answer for one launch template.
+type hanging struct {
+	reconciler.Cloud
+	name  string
+	clock *awsemu.ManualClock
+}
+
+func (h hanging) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+	if c, ok := a.(plan.CreateLaunchTemplate); ok && c.Name == h.name {
+		h.clock.Advance(time.Minute)
+		return plan.Result{}, &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "CreateLaunchTemplate", Code: "ConnectionFailed"}
+	}
+	return h.Cloud.Execute(ctx, a)
+}
+
+// A pool whose calls hang in each pass does not keep the others waiting for ever.
+func TestAPoolThatHangsLetsOthersGoFirst(t *testing.T) {
+	w := newWorld(t)
+	w.scope.Concurrency, w.scope.StepsFor = 1, 30*time.Second
+	w.scope.Cloud = hanging{w.scope.Cloud, "p00000", w.clock}
+	target := fleet(5)
+	for range 2 {
+		if _, err := w.pass(reconciler.Apply, target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.srv.CallCounts()["autoscaling:CreateAutoScalingGroup"]; n != 4 {
+		t.Errorf("%d groups were made beside the one that hangs, want 4", n)
 	}
 }
