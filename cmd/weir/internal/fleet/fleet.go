@@ -174,7 +174,9 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	f.callRolls(views, items)
 	c := &Composition{Revisions: f.revisions(views, items)}
 	c.Batches = f.batches(ctx, items)
-	reportStrays(c.Batches, items)
+	if f.review == nil { // reviews share their scopes, and what nobody wants is not theirs
+		reportStrays(c.Batches, items)
+	}
 	for _, b := range c.Batches {
 		for _, d := range b.Targets {
 			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: d.Policy.Account, Region: d.Policy.Region})

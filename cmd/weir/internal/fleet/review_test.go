@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -228,4 +230,35 @@ func TestProposalsHideOnlyWhatTheyChange(t *testing.T) {
 	if got := h.fleet.o.Secrets.Redact("a-hidden-value-of-the-base"); got != "a-hidden-value-of-the-base" {
 		t.Error("a proposal hides the values of targets that it leaves as they are once more")
 	}
+}
+
+// Two pull requests are planned at once: the watchers of two sources share scopes,
+// which a review therefore leaves as they are.
+func TestReviewsAtOnce(t *testing.T) {
+	h := newHarness(t, globbed)
+	m := pools("o/one", "o/two")
+	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	h.compose(base)
+	b, scopes := h.fleet.Base(map[string]View{"s": base}), h.scopes.ForPlans()
+	var wg sync.WaitGroup
+	for _, name := range []string{"one", "two"} {
+		file := "o/" + name + "/pool.yaml"
+		head := with(m, map[string]string{file: m[file] + "# x\n"})
+		wg.Go(func() {
+			for range 3 {
+				r, err := b.Review(t.Context(), scopes, Proposal{Source: "s", Snapshot: snapshot("head "+name, head), Owner: "pull " + name})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, batch := range r.Batches {
+					reconciler.RunBatch(t.Context(), batch, reconciler.PlanOnly)
+					if batch.Scope.Strays {
+						t.Error("a review changed the scope")
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
