@@ -32,6 +32,13 @@ func (m meanwhile) Pull(ctx context.Context, p source.PullRef) (source.Merge, er
 	return m.Git.Pull(ctx, p)
 }
 
+// noGit is Git that is away.
+type noGit struct{ Git }
+
+func (noGit) Pull(context.Context, source.PullRef) (source.Merge, error) {
+	return source.Merge{}, errors.New("away")
+}
+
 func TestAWSMovesWhileAPlanIsMade(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.pass()
@@ -241,4 +248,51 @@ func TestCommandsDoNotWaitForAllPlans(t *testing.T) {
 	if p := b.teller.last(); p.Number != 4 {
 		t.Errorf("told last: %d", p.Number)
 	}
+}
+
+// What could not be approved before a restart cannot be after it.
+func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
+	refused := func(t *testing.T, b *bench) {
+		t.Helper()
+		for _, restarts := range []bool{false, true} {
+			b.forge.say(1, "writer", "weir approve")
+			if restarts {
+				b.restart()
+			}
+			if b.look(); b.approved() != nil {
+				t.Fatalf("restart %t: approved %v", restarts, b.approved())
+			}
+		}
+	}
+	t.Run("a failing plan", func(t *testing.T) {
+		b, _ := started(t, "", ", apply: as-reviewed")
+		b.propose(1, map[string]string{
+			"o/one/pool.yaml":          pool("one", "maxSize: 3", "maxSize: 5"),
+			"o/one/kustomization.yaml": "resources: [pool.yaml, other.yaml]\n",
+			"o/one/other.yaml":         pool("other", "ami: {eksLookupType: AmazonLinux2023}", "ami: {id: ami-0123456789abcdef0}"),
+		})
+		b.round()
+		p := b.teller.last()
+		if p.State != status.PullFailing || len(p.Reports) != 1 || p.Reports[0].Plan == nil {
+			t.Fatalf("told: %+v", p)
+		}
+		// A reader of its comment must not find what a later plan is approved by.
+		if p.Digest != "" {
+			t.Errorf("it has the digest %s", p.Digest)
+		}
+		b.forge.say(1, "weir-bot", "marker "+status.DigestMarker(plan.CombinedDigest([]*plan.Plan{p.Reports[0].Plan})))
+		b.clock = b.clock.Add(time.Second)
+		refused(t, b)
+	})
+	t.Run("a stale plan", func(t *testing.T) {
+		b, _ := started(t, "", ", apply: as-reviewed")
+		b.round()
+		b.publish()
+		b.w.o.Git = noGit{b.w.o.Git}
+		b.w.open[1].asked = true
+		if b.round(); b.teller.last().State != status.PullPlanned || b.teller.last().Stale == "" {
+			t.Fatalf("told: %+v", b.teller.last())
+		}
+		refused(t, b)
+	})
 }

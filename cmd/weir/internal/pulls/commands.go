@@ -229,9 +229,9 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 		return err
 	}
 	p, all := k.shown, digestsOf(k.shown)
-	earlier := p.State == "" && k.Digest != ""
+	earlier := p.State == "" && k.Told
 	if earlier { // what an earlier process showed stands on the forge
-		p = status.Pull{State: status.PullPlanned, HeadSHA: k.Head, Digest: k.Digest}
+		p = status.Pull{State: k.State, Stale: k.Stale, HeadSHA: k.Head, Digest: k.Digest}
 		all = slices.Sorted(maps.Values(k.Digests))
 	}
 	switch {

@@ -198,7 +198,9 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 			out.State, out.Reason = status.PullFailing, firstFault(r)
 		}
 	}
-	if len(plans) == len(out.Reports) && len(plans) > 0 {
+	// What fails has none: it could not be approved, and who reads it must not find
+	// what a later plan is approved by.
+	if out.State == status.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
 		out.Digest = plan.CombinedDigest(plans)
 	}
 	return out
@@ -286,6 +288,7 @@ func (k *work) note(p status.Pull) {
 	if p.State == status.PullMerged || p.State == status.PullClosed {
 		return
 	}
+	k.State, k.Stale = p.State, p.Stale
 	k.Head, k.Base, k.Digest, k.Digests = p.HeadSHA, p.BaseSHA, p.Digest, nil
 	for _, r := range p.Reports {
 		if r.Plan == nil || r.Plan.Digest() == "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/status"
 )
 
 // record is what must be known of a pull request after a restart.
@@ -28,8 +29,10 @@ type record struct {
 	Allowed string `json:"allowed,omitempty"`
 	// Told says that something was told of it.
 	Told bool `json:"told,omitempty"`
-	// Head, Base and Digest are of the plan that was shown last, Digests those of
-	// its targets; Approved is by whom it was.
+	// State is what was shown last, Stale why it might no longer hold; Head, Base and
+	// Digest are of its plan, Digests those of its targets. Approved is by whom it was.
+	State    status.PullState  `json:"state,omitempty"`
+	Stale    string            `json:"stale,omitempty"`
 	Head     string            `json:"head,omitempty"`
 	Base     string            `json:"base,omitempty"`
 	Digest   string            `json:"digest,omitempty"`
