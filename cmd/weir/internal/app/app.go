@@ -17,8 +17,8 @@
 //	history         writes events and passes to the state directory
 //	service manager tells it that weir is ready and alive, only where one listens
 //
-// On a reload the loop stops between two calls, what changed is swapped, and the
-// loop starts again.
+// On a reload the loop stops between two calls, however long AWS takes to answer the
+// one in flight; then what changed is swapped, and the loop starts again.
 package app
 
 import (
@@ -68,6 +68,11 @@ const (
 	historyShare    = 500 * time.Millisecond
 	tracingShare    = 500 * time.Millisecond
 	reloadStopBound = 10 * time.Second
+	// reloadHurry is what a reload may still take once weir stops: less than
+	// reloadShare, so that Stop finds it done.
+	reloadHurry = time.Second
+	// reloadQuiet is how long a reload waits for AWS before it says so.
+	reloadQuiet = time.Second
 )
 
 // Options of a daemon.
@@ -112,8 +117,10 @@ type App struct {
 	// posting are the statuses of the current configuration, nil without a forge.
 	posting atomic.Pointer[status.Commits]
 
-	// gen is what the configuration decides; changed between two loops only.
-	gen *generation
+	// gen is what the configuration decides; changed between two loops only, by a
+	// reload that holds swapping. The loop reads it freely, Stop by ofGeneration.
+	gen      *generation
+	swapping chan struct{}
 
 	cleanups []cleanup
 	fatal    chan error
@@ -149,7 +156,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Secrets = &redact.Registry{}
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
-	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), nudge: func() {}}
+	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), swapping: make(chan struct{}, 1), nudge: func() {}}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Stop(ctx))
 	}

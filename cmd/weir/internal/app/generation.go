@@ -58,7 +58,8 @@ type follower struct {
 }
 
 // newGeneration makes sources, renders and statuses as c says. Of an earlier
-// generation it takes over the sources that did not change.
+// generation it takes over the sources that did not change. The new ones open
+// nothing before they are started: a generation can be dropped as it is.
 func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation, error) {
 	g := &generation{config: c, followers: map[string]*follower{}, begun: map[string]string{}, routes: map[string]route{}}
 	for _, s := range c.Sources {

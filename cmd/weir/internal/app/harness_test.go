@@ -1,8 +1,10 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -32,6 +34,10 @@ type world struct {
 	dir   string
 	// extra is added to the configuration's target.
 	extra string
+	// before is called ahead of each request to AWS; nil for nothing. log is where
+	// daemons log to; nil for nowhere. Both are set before a daemon starts.
+	before func(body string)
+	log    *slog.Logger
 	// env is the daemon's environment beside HOME.
 	env map[string]string
 }
@@ -42,9 +48,20 @@ func newWorld(t testing.TB, o awsemu.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(emu)
+	w := &world{t: t, repo: sourcetest.New(t), aws: emu, dir: t.TempDir(), forge: newFakeForge(t)}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if w.before != nil {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			w.before(string(body))
+		}
+		emu.ServeHTTP(rw, r)
+	}))
 	t.Cleanup(server.Close)
-	w := &world{t: t, repo: sourcetest.New(t), aws: emu, url: server.URL, dir: t.TempDir(), forge: newFakeForge(t)}
+	w.url = server.URL
 	if err := os.WriteFile(filepath.Join(w.dir, "token"), []byte("s3cret-token\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,19 +116,7 @@ func (w *world) startWith(load func() (*config.Config, error)) (a *App, stop fun
 
 func (w *world) startConfig(c *config.Config, load func() (*config.Config, error)) (a *App, stop func()) {
 	w.t.Helper()
-	a, err := New(w.t.Context(), Options{
-		Load:   load,
-		Config: c, Logger: slog.New(slog.DiscardHandler), Version: "test",
-		Getenv: func(name string) string {
-			if name == "HOME" {
-				return w.dir
-			}
-			return w.env[name]
-		},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	a = w.open(c, load)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
@@ -126,6 +131,29 @@ func (w *world) startConfig(c *config.Config, load func() (*config.Config, error
 			w.t.Error("the daemon does not stop")
 		}
 	}
+}
+
+// open makes a daemon that does not run yet.
+func (w *world) open(c *config.Config, load func() (*config.Config, error)) *App {
+	w.t.Helper()
+	log := w.log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	a, err := New(w.t.Context(), Options{
+		Load:   load,
+		Config: c, Logger: log, Version: "test",
+		Getenv: func(name string) string {
+			if name == "HOME" {
+				return w.dir
+			}
+			return w.env[name]
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
 }
 
 // eventually waits until ok says nothing more is wrong.

@@ -18,8 +18,8 @@ func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	// It is stopped after all that tells something.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
-	a.onStop("notifications", notifyShare, func(ctx context.Context) error { return a.gen.haltNotifier(ctx) })
-	a.gen.startNotifier(ctx, a, nil)
+	a.onStop("notifications", notifyShare, a.ofGeneration((*generation).haltNotifier))
+	a.gen.startNotifier(ctx, a)
 	a.showConfiguration(a.o.Config)
 	a.board.Event(status.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	if a.emulator != nil {
@@ -35,15 +35,15 @@ func (a *App) Start(ctx context.Context) {
 	}
 	server.RegisterOnShutdown(a.board.EndStreams)
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
-	a.onStop("statuses", statusesShare, func(ctx context.Context) error { return a.gen.stopStatuses(ctx) })
+	a.onStop("statuses", statusesShare, a.ofGeneration((*generation).stopStatuses))
 	a.gen.startStatuses(ctx, a)
-	a.onStop("pull requests", pullsShare, func(ctx context.Context) error { return a.gen.stopPulls(ctx) })
+	a.onStop("pull requests", pullsShare, a.ofGeneration((*generation).stopPulls))
 	a.gen.startPulls(ctx, a)
 	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
-	a.onStop("sources", sourcesShare, func(ctx context.Context) error { return a.gen.stopSources(ctx) })
+	a.onStop("sources", sourcesShare, a.ofGeneration((*generation).stopSources))
 	a.gen.startSources(ctx, a)
 	loop := &running{}
-	a.onStop("loop", loopShare, func(ctx context.Context) error { return loop.halt(ctx) })
+	a.onStop("loop", loopShare, loop.end)
 	a.startLoop(ctx, loop)
 	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, loop) }))
 	if a.manager.Listens() {
@@ -82,24 +82,40 @@ func serve(ctx context.Context, server *http.Server, l net.Listener) error {
 }
 
 // spawn starts a goroutine and returns what ends it and waits for it. A
-// goroutine that ends with an error by itself ends the daemon.
+// goroutine that ends with an error by itself ends the daemon. Several may wait.
 func (a *App) spawn(ctx context.Context, name string, run func(context.Context) error) (stop func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
+	done := make(chan struct{})
+	var err error
 	go func() {
-		err := run(ctx)
+		defer close(done)
+		err = run(ctx)
 		if err != nil && ctx.Err() == nil {
 			a.fatal <- fmt.Errorf("%s: %w", name, err)
 		}
-		done <- err
 	}()
 	return func(bound context.Context) error {
 		cancel()
 		select {
-		case err := <-done:
+		case <-done:
 			return err
 		case <-bound.Done():
 			return fmt.Errorf("did not stop in time: %w", bound.Err())
+		}
+	}
+}
+
+// ofGeneration is a step of Stop that is about the generation that is current then.
+// A reload that is past its point of no return is waited for: it is about to put
+// another one in its place, and to start what nobody else would stop.
+func (a *App) ofGeneration(step func(*generation, context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case a.swapping <- struct{}{}:
+			defer func() { <-a.swapping }()
+			return step(a.gen, ctx)
+		case <-ctx.Done():
+			return fmt.Errorf("a reload is under way: %w", ctx.Err())
 		}
 	}
 }

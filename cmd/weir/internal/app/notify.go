@@ -37,15 +37,9 @@ func (g *generation) openNotifier(a *App, earlier *generation) error {
 	return err
 }
 
-// startNotifier sends events to the receivers of this generation, and to those of
-// the earlier one no more.
-func (g *generation) startNotifier(ctx context.Context, a *App, earlier *generation) {
+// startNotifier sends events to the receivers of this generation alone.
+func (g *generation) startNotifier(ctx context.Context, a *App) {
 	a.notifier.Store(g.notifier)
-	if earlier != nil && earlier.notifier != g.notifier && earlier.stopNotifier != nil {
-		if err := earlier.stopNotifier(ctx); err != nil {
-			a.log.Warn("notifications are left", "error", err)
-		}
-	}
 	if g.notifier != nil && g.stopNotifier == nil {
 		g.stopNotifier = a.spawn(ctx, "notifications", g.notifier.Run)
 	}

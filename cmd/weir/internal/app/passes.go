@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -14,23 +15,37 @@ import (
 
 // running is the loop that runs now, replaced on a reload.
 type running struct {
+	mu   sync.Mutex
 	stop func(context.Context) error
+	// over says that no loop starts any more.
+	over bool
 }
 
+// halt has the loop end and waits for that until ctx ends. A reload and Stop may
+// both do so, also at one time.
 func (r *running) halt(ctx context.Context) error {
-	if r.stop == nil {
+	r.mu.Lock()
+	stop := r.stop
+	r.mu.Unlock()
+	if stop == nil {
 		return nil
 	}
-	err := r.stop(ctx)
-	r.stop = nil
-	return err
+	return stop(ctx)
+}
+
+// end halts the loop for good: a reload that is under way starts none.
+func (r *running) end(ctx context.Context) error {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	return r.halt(ctx)
 }
 
 // quickDelay is the time to the next look while something moves at an endpoint
 // that is not AWS itself: emulators are quick and have no rate limits.
 const quickDelay = 250 * time.Millisecond
 
-// startLoop starts a loop over the current generation.
+// startLoop starts a loop over the current generation, unless loops are over.
 func (a *App) startLoop(ctx context.Context, r *running) {
 	loop := &reconciler.Loop{
 		Desired: a.desired, Logger: a.log, Interval: time.Duration(a.gen.config.Interval), Tracer: a.tracing.Tracer(),
@@ -43,7 +58,11 @@ func (a *App) startLoop(ctx context.Context, r *running) {
 	a.mu.Lock()
 	a.nudge = loop.Nudge
 	a.mu.Unlock()
-	r.stop = a.spawn(ctx, "loop", loop.Run)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.stop = a.spawn(ctx, "loop", loop.Run)
+	}
 }
 
 // ring has the next pass start now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
@@ -46,10 +47,18 @@ func (a *App) configChanged() {
 // fault, or that changes what only a restart can change, is refused as a whole.
 func (a *App) reload(ctx context.Context, loop *running) {
 	a.tellManager(systemd.Reloading)
-	defer a.tellManager(systemd.Ready)
+	defer func() {
+		if ctx.Err() == nil { // else it was told that weir stops
+			a.tellManager(systemd.Ready)
+		}
+	}()
 	c, err := a.o.Load()
 	if err == nil {
-		err = a.swap(context.WithoutCancel(ctx), c, loop)
+		err = a.swap(ctx, c, loop)
+	}
+	if err != nil && ctx.Err() != nil {
+		a.log.Info("the configuration is not reloaded: weir stops")
+		return
 	}
 	if err != nil {
 		a.metrics.Reload(false)
@@ -81,7 +90,8 @@ func fixed(old, c *config.Config) string {
 	}
 }
 
-// swap stops the loop, replaces the generation, and starts the loop again.
+// swap stops the loop, replaces the generation, and starts the loop again. Where ctx
+// ends before the loop has stopped, it changes nothing.
 func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	old := a.gen
 	if key := fixed(old.config, c); key != "" {
@@ -97,13 +107,47 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	if err := next.openNotifier(a, old); err != nil {
 		return err
 	}
-	bound, cancel := context.WithTimeout(ctx, stopWithin)
-	defer cancel()
-	if err := loop.halt(bound); err != nil {
-		a.fatal <- fmt.Errorf("reload: stop loop: %w", err)
+	if err := a.haltLoop(ctx, loop); err != nil {
+		return fmt.Errorf("stop loop: %w", err)
+	}
+	// Stop ends ctx before it asks for the generation: either it waits for this one
+	// to be in its place, or nothing is begun here.
+	a.swapping <- struct{}{}
+	defer func() { <-a.swapping }()
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer func() { a.startLoop(ctx, loop) }()
+	bound, cancel := hurried(ctx, stopWithin, reloadHurry)
+	defer cancel()
+	ctx = context.WithoutCancel(ctx)
+	defer a.startLoop(ctx, loop)
+	return a.replace(ctx, bound, old, next)
+}
+
+// haltLoop waits until the loop has stopped. It finishes the calls in flight first,
+// and AWS may take minutes to answer: a reload waits as long as it takes, because
+// to give up would leave no loop at all.
+func (a *App) haltLoop(ctx context.Context, loop *running) error {
+	told := time.AfterFunc(reloadQuiet, func() {
+		a.log.Info("the configuration is reloaded once AWS has answered the calls in flight")
+	})
+	defer told.Stop()
+	return loop.halt(ctx)
+}
+
+// hurried is a context that ends after a time, or shortly after ctx has ended.
+func hurried(ctx context.Context, within, hurry time.Duration) (context.Context, context.CancelFunc) {
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(hurry, cancel) })
+	return bound, func() {
+		forget()
+		cancel()
+	}
+}
+
+// replace puts the next generation in the place of the old one. What it stops may
+// take until bound ends, what it starts lives as long as ctx.
+func (a *App) replace(ctx, bound context.Context, old, next *generation) error {
 	next.inherit(old)
 	if next.commits == nil {
 		// The old ones give up the journal before the new ones read it.
@@ -133,13 +177,19 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	}
 	a.swapPulls(bound, old, next)
 	a.gen = next
-	a.setAccess(c)
+	a.setAccess(next.config)
 	// What was composed with the old configuration is no base for pull requests: the
 	// next pass gives one.
 	a.base.Store(nil)
 	next.setHooks(a.hooks)
-	next.startNotifier(ctx, a, old)
-	a.scopes.SetSlices(rounds(c))
+	a.notifier.Store(next.notifier)
+	if old.notifier != next.notifier {
+		if err := old.haltNotifier(bound); err != nil {
+			a.log.Warn("notifications are left", "error", err)
+		}
+	}
+	next.startNotifier(ctx, a)
+	a.scopes.SetSlices(rounds(next.config))
 	if next.commits != nil {
 		next.commits.Retry()
 	}

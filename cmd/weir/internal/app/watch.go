@@ -30,8 +30,9 @@ func (a *App) watchNamed(ctx context.Context) (stop func()) {
 		a.watch(ctx, values, a.ring),
 		a.watch(ctx, certificates, a.configChanged),
 		a.watch(ctx, tokens, func() {
-			if g.commits != nil {
-				g.commits.Retry()
+			// Not those of g: a reload may be about to replace them.
+			if posting := a.posting.Load(); posting != nil {
+				posting.Retry()
 			}
 			g.review.retry()
 		}),
