@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -180,7 +181,11 @@ func (a *App) swapPulls(ctx context.Context, old, next *generation) {
 }
 
 // samePulls reports whether a reload leaves pull requests to who plans them now.
+// Where nobody does, though somebody should, it is tried again.
 func samePulls(old, next *generation) bool {
+	if old.review == nil && slices.ContainsFunc(old.config.Forges, old.config.PlansPulls) {
+		return false
+	}
 	if old.config.Instance != next.config.Instance || !reflect.DeepEqual(old.config.Forges, next.config.Forges) {
 		return false
 	}

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
 )
@@ -147,4 +151,48 @@ func TestAForkWaits(t *testing.T) {
 	if told := w.forge.told(1); told != nil {
 		t.Errorf("comments: %q", told)
 	}
+}
+
+// TestPullRequestsArePlannedAgainAfterAnotherReload: a journal that cannot be read at
+// one reload is read at the next, though the forges are the same.
+func TestPullRequestsArePlannedAgainAfterAnotherReload(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	next := w.config()
+	a, stop := w.startWith(func() (*config.Config, error) { return next, nil })
+	defer stop()
+	converged(t, a, first, 1)
+	n := 0.0
+	reload := func(change func(*config.Config)) {
+		t.Helper()
+		next = w.config()
+		// Other watchers, because the source is followed anew.
+		next.Sources[0].Interval *= 2
+		change(next)
+		n++
+		a.configChanged()
+		eventually(t, "reload", func() string {
+			if got := reloadsOf(t, a, "success"); got != n {
+				return fmt.Sprint(got)
+			}
+			return ""
+		})
+	}
+	journal := filepath.Join(a.state.Dir, "pull-statuses.json")
+	if err := errors.Join(os.RemoveAll(journal), os.Mkdir(journal, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	reload(func(*config.Config) {})
+	if err := os.Remove(journal); err != nil {
+		t.Fatal(err)
+	}
+	reload(func(c *config.Config) { c.Interval *= 2 })
+	head := w.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+	eventually(t, "the plan", func() string {
+		if state, text := w.forge.last(head, "fleet/plan"); state != "success" {
+			return state + " " + text
+		}
+		return ""
+	})
 }
