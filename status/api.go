@@ -40,6 +40,9 @@ type apiTarget struct {
 	Steps       StepCounts     `json:"steps"`
 	Outcomes    []plan.Outcome `json:"outcomes"`
 	Pools       int            `json:"pools"`
+	// PoolsAt is when the pools were last seen: before LastPass where that could
+	// not tell.
+	PoolsAt time.Time `json:"poolsAt,omitzero"`
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
@@ -52,7 +55,7 @@ func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
 
 func apiTargetOf(t TargetState) apiTarget {
 	a := apiTarget{
-		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools),
+		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools), PoolsAt: t.PoolsAt,
 		Diagnostics: diag.List{}, Outcomes: []plan.Outcome{},
 	}
 	r := t.Last

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 const statusHelp = `Show how every pool stands.
@@ -132,7 +133,16 @@ func (f *statusFlags) narrow(found *standing) {
 	}
 }
 
-// complain says of which targets nothing could be planned, and why.
+// add adds a target, and what it says about its pools.
+func (found *standing) add(t show.Target) {
+	found.targets = append(found.targets, t)
+	if found.marks.Targets == nil {
+		found.marks.Targets = map[string]show.Target{}
+	}
+	found.marks.Targets[t.Name] = t
+}
+
+// complain says which targets fail, and why.
 func (found standing) complain(s surroundings, w io.Writer) {
 	for _, t := range found.targets {
 		if !t.Failed {
@@ -141,7 +151,7 @@ func (found standing) complain(s surroundings, w io.Writer) {
 		fmt.Fprintf(w, "target %s:\n", show.Clean(t.Name))
 		p := s.printer(s.stderr)
 		p.W = w
-		p.Diagnostics(t.Diagnostics)
+		p.Diagnostics(slices.DeleteFunc(slices.Clone(t.Diagnostics), func(d diag.Diagnostic) bool { return d.Severity != diag.Error }))
 	}
 }
 
@@ -211,11 +221,11 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 		if r.Plan != nil {
 			found.marks.Add(r.Target, r.Plan.Steps)
 		}
-		t := show.Target{Name: r.Target, Revision: r.Revision, Failed: r.Err != nil || r.Plan == nil, Diagnostics: show.PlanOf(r).Diagnostics}
-		if !t.Failed {
+		t := show.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: failing(r) || obstructed(r), Diagnostics: show.PlanOf(r).Diagnostics}
+		if r.Plan != nil {
 			t.Digest = r.Plan.Digest()
 		}
-		found.targets = append(found.targets, t)
+		found.add(t)
 	}
 	return found, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status"
 )
 
 // apiTimeout bounds a question to a daemon, maxAnswer its answer in bytes.
@@ -23,7 +24,10 @@ const (
 // where nothing could be planned, and before the first pass.
 type targetAnswer struct {
 	Name        string    `json:"name"`
+	Phase       string    `json:"phase"`
+	Suspended   bool      `json:"suspended"`
 	LastPass    time.Time `json:"lastPass"`
+	PoolsAt     time.Time `json:"poolsAt"`
 	Error       string    `json:"error"`
 	Diagnostics diag.List `json:"diagnostics"`
 	Revision    string    `json:"revision"`
@@ -65,13 +69,19 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 	left := func(target string) bool { return len(names) > 0 && !slices.Contains(names, target) }
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool { return left(p.Target) })
 	found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return left(l.Target) })
-	found.marks = show.Marks{Seen: map[string]time.Time{}, Failed: map[string]bool{}, Now: time.Now()}
+	found.marks = show.Marks{Seen: map[string]time.Time{}, Now: time.Now()}
 	for _, t := range all.Targets {
 		if left(t.Name) {
 			continue
 		}
 		found.marks.Seen[t.Name] = t.LastPass
-		of := show.Target{Name: t.Name, Revision: t.Revision, LastPass: t.LastPass, Failed: t.Error != "" || t.Plan == nil && !t.LastPass.IsZero(), Diagnostics: t.Diagnostics}
+		if !t.PoolsAt.IsZero() {
+			found.marks.Seen[t.Name] = t.PoolsAt
+		}
+		of := show.Target{
+			Name: t.Name, Phase: t.Phase, Revision: t.Revision, LastPass: t.LastPass, Suspended: t.Suspended,
+			Failed: t.Phase == string(status.TargetFailing), Stale: t.PoolsAt.Before(t.LastPass), Diagnostics: t.Diagnostics,
+		}
 		if t.Error != "" {
 			of.Diagnostics = append(diag.List{{Severity: diag.Error, Code: "failed", Summary: t.Error}}, t.Diagnostics...)
 		}
@@ -79,8 +89,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 			of.Digest = t.Plan.Digest
 			found.marks.Add(t.Name, t.Plan.Steps)
 		}
-		found.marks.Failed[t.Name] = of.Failed
-		found.targets = append(found.targets, of)
+		found.add(of)
 	}
 	return found, nil
 }

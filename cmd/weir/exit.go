@@ -25,6 +25,7 @@ var exitCodes = []struct {
 }{
 	{exitOK, "done", ""},
 	{exitError, "error", ""},
+	{exitError, "a target fails", "status"},
 	{exitChanges, "the plan has changes (with --detailed-exitcode)", "plan"},
 	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
 	{exitRefused, "a conflict, a limit or a hold kept a step from running", "apply"},

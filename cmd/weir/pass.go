@@ -311,7 +311,12 @@ func failing(r *plan.Report) bool {
 // refused reports whether a conflict, a limit or a hold kept a step from running.
 func refused(r *plan.Report) bool {
 	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held != "" })
-	return held || slices.ContainsFunc(r.Diagnostics, func(d diag.Diagnostic) bool {
+	return held || obstructed(r)
+}
+
+// obstructed reports whether a conflict or a limit is in a step's way.
+func obstructed(r *plan.Report) bool {
+	return slices.ContainsFunc(r.Diagnostics, func(d diag.Diagnostic) bool {
 		return d.Severity == diag.Error && slices.Contains(refusals, d.Code)
 	})
 }

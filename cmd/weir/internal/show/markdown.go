@@ -53,7 +53,7 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 	case !p.Empty():
 		b.WriteString(wording.Escape(Summary(p)) + "\n")
 	case p.Diagnostics.HasErrors():
-		fmt.Fprintf(b, "Nothing can be planned: %s.\n", CountDiagnostics(p.Diagnostics))
+		fmt.Fprintf(b, "%s: %s.\n", nothing(p), CountDiagnostics(p.Diagnostics))
 	default:
 		b.WriteString(emptyPlan(p) + "\n")
 	}

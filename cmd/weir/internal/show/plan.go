@@ -121,10 +121,18 @@ func (p Printer) summary(pl *plan.Plan) {
 		return
 	}
 	if pl.Diagnostics.HasErrors() {
-		p.line("  ", p.paint(red, "Nothing can be planned"), ": ", CountDiagnostics(pl.Diagnostics), ".")
+		p.line("  ", p.paint(red, nothing(pl)), ": ", CountDiagnostics(pl.Diagnostics), ".")
 		return
 	}
 	p.line("  ", emptyPlan(pl))
+}
+
+// nothing says what an empty plan with errors leaves undone.
+func nothing(pl *plan.Plan) string {
+	if n := pl.Summary.Unchanged; n > 0 {
+		return "Not everything can be planned (" + Count(n, "pool") + " as wanted)"
+	}
+	return "Nothing can be planned"
 }
 
 // emptyPlan says that a plan is empty.

@@ -25,9 +25,8 @@ type Marks struct {
 	Pools map[[2]string]Mark
 	Seen  map[string]time.Time
 	Now   time.Time
-	// Failed are the targets whose pools stand as they were last seen: nothing
-	// could be planned since.
-	Failed map[string]bool
+	// Targets are the targets by name.
+	Targets map[string]Target
 }
 
 // Add adds what a target's plan says.
@@ -70,17 +69,21 @@ func (m Marks) Beside(pools []plan.PoolStatus) []string {
 }
 
 // Problem reports whether somebody should look at a pool: it has failed, is held,
-// has drifted, has not converged, or its target fails.
+// has drifted, has not converged, or could not be seen in the last pass.
 func (m Marks) Problem(s plan.PoolStatus) bool {
 	mark := m.of(s)
-	return m.Failed[s.Target] || !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
+	return m.Targets[s.Target].Stale || !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
 }
 
-// Target is how a target stands. Digest is that of its plan, which weir approve
-// takes; where Failed, nothing could be planned, and Diagnostics say why. LastPass
-// is missing where it is now. Held are the steps that something holds, in words.
+// Target is how a target stands. Phase is the daemon's. Digest is that of its plan,
+// which weir approve takes; where Failed, Diagnostics say why. Stale says that its
+// pools are older than the last pass, which could not tell. LastPass is missing where
+// it is now. Held are the steps that something holds, in words.
 type Target struct {
 	Name        string    `json:"name"`
+	Phase       string    `json:"phase,omitempty"`
+	Suspended   bool      `json:"suspended"`
+	Stale       bool      `json:"stale"`
 	Revision    string    `json:"revision,omitempty"`
 	LastPass    time.Time `json:"lastPass,omitzero"`
 	Digest      string    `json:"digest,omitempty"`
@@ -163,7 +166,7 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 	switch {
 	case s.Phase == plan.PhaseFailed || s.FailureMessage != "":
 		phase.color = red
-	case s.Converged && !m.Failed[s.Target]:
+	case s.Converged && !m.Targets[s.Target].Stale:
 		phase.color = green
 	}
 	ready := plain(fmt.Sprintf("%d/%d", s.ReadyReplicas, s.DesiredReplicas))
@@ -187,7 +190,10 @@ func (m Marks) note(s plan.PoolStatus) tableCell {
 	if mark.Drift {
 		parts = append(parts, "drift")
 	}
-	if m.Failed[s.Target] {
+	if m.Targets[s.Target].Suspended {
+		parts = append(parts, "suspended")
+	}
+	if m.Targets[s.Target].Stale {
 		parts, color = append([]string{"as last seen: the target fails now"}, parts...), red
 	}
 	if color == "" && (mark.Held != "" || mark.Drift) {
