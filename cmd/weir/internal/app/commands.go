@@ -23,6 +23,9 @@ type memory struct {
 	// for the first time.
 	grants map[string]control.Grant
 	fresh  map[string]bool
+	// unused says why approvals could not be used by the last pass, so that it is
+	// said once.
+	unused map[string]bool
 	// busy are the targets that have something to end once they converge.
 	busy map[string]bool
 }
@@ -44,14 +47,21 @@ func (a *App) gate(c *fleet.Composition) error {
 		}
 	}
 	m.fresh = map[string]bool{}
+	unused := map[string]bool{}
 	for _, approval := range records.Approvals {
 		made := control.Approved(approval, m.before, c.Conditions)
 		if len(made) == 0 {
 			continue
 		}
 		// On the disk before the first step: a restart in the middle goes on.
+		// An approval that cannot be written there waits, and nothing else with it.
 		if err := a.book.Use(approval, made); err != nil {
-			return err
+			text := err.Error()
+			if !m.unused[text] && !unused[text] {
+				a.log.Error("an approval waits until it can be written to the state directory", "digest", approval.Digest, "error", err)
+			}
+			unused[text] = true
+			continue
 		}
 		for _, g := range made {
 			m.fresh[g.Target] = true
@@ -59,6 +69,7 @@ func (a *App) gate(c *fleet.Composition) error {
 			records.Grants = append(records.Grants, g)
 		}
 	}
+	m.unused = unused
 	m.grants, m.busy = map[string]control.Grant{}, map[string]bool{}
 	for _, g := range records.Grants {
 		m.grants[g.Target], m.busy[g.Target] = g, true
