@@ -173,7 +173,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		own = append(own, steps[i])
 	}
 	key := poolKey(r.Target, own[0].Owner())
-	digest := (&plan.Plan{Steps: own}).Digest()
+	digest := kindsOf(own) + (&plan.Plan{Steps: own}).Digest()
 	refused := s.refusal(key, digest)
 	stopped := false
 	for _, i := range positions {
@@ -201,6 +201,17 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		s.forget(key)
 	}
 	return made
+}
+
+// kindsOf tells apart requests that have one digest because people approve them as
+// one: a refusal of the first, such as ending a refresh before the next, says
+// nothing of the second.
+func kindsOf(steps []plan.Step) string {
+	out := ""
+	for _, st := range steps {
+		out += fmt.Sprintf("%T ", st.Do)
+	}
+	return out
 }
 
 // optional reports whether the steps after a failed one may run: versions that AWS

@@ -2,6 +2,10 @@ package reconciler_test
 
 import (
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -30,4 +34,25 @@ func TestAMendedPoolIsNotParked(t *testing.T) {
 		t.Error("the mended group is still refused")
 	}
 	w.settle(target("blue", pool))
+}
+
+// A refused cancellation of a refresh is no refusal of the refresh that follows,
+// though people approve the two as one.
+func TestARefusedCancellationDoesNotParkTheNextRefresh(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 3)))
+	w.must(reconciler.Apply, target("blue", groupPool("web", "m5.xlarge", 3))) // starts a refresh
+	next := target("blue", groupPool("web", "m5.2xlarge", 3))
+	remove := w.deny("autoscaling", "CancelInstanceRefresh", "")
+	for range 3 {
+		w.must(reconciler.Apply, next)
+	}
+	remove()
+	w.check(w.groups().CancelInstanceRefresh(t.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String("web")}))
+	w.clock.Advance(2 * time.Minute)
+	w.srv.ResetCalls()
+	r := w.must(reconciler.Apply, next)[0]
+	if w.writes()["autoscaling:StartInstanceRefresh"] != 1 {
+		t.Errorf("the next refresh is not tried: %+v", r.Outcomes)
+	}
 }
