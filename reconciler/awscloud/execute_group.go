@@ -19,15 +19,13 @@ func (c *Cloud) createGroup(ctx context.Context, a plan.CreateGroup) error {
 	g := a.Group
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(g.Name), MinSize: aws.Int32(g.MinSize), MaxSize: aws.Int32(g.MaxSize),
+		DesiredCapacity:   aws.Int32(g.DesiredCapacity),
 		VPCZoneIdentifier: stringOrNil(strings.Join(g.SubnetIDs, ",")), DefaultCooldown: aws.Int32(g.DefaultCooldown),
 		CapacityRebalance: aws.Bool(g.CapacityRebalance), LifecycleHookSpecificationList: lifecycleHooks(a.LifecycleHooks),
 		Tags: groupTags(g.Name, g.Tags),
 	}
 	if g.DefaultInstanceWarmup >= 0 {
 		in.DefaultInstanceWarmup = aws.Int32(g.DefaultInstanceWarmup)
-	}
-	if !a.OmitDesired {
-		in.DesiredCapacity = aws.Int32(g.DesiredCapacity)
 	}
 	optionMembers(g.Options).create(in)
 	if g.MixedInstancesPolicy != nil {

@@ -50,9 +50,7 @@ type TagLaunchTemplate struct {
 
 // CreateGroup makes an Auto Scaling group with everything that CreateAutoScalingGroup takes.
 type CreateGroup struct {
-	Group Group // Name, sizes, subnets, cooldown, warmup, Template, policy, Tags
-	// OmitDesired leaves the desired size to AWS (the minimum).
-	OmitDesired    bool
+	Group          Group // Name, sizes, subnets, cooldown, warmup, Template, policy, Tags
 	LifecycleHooks []intent.LifecycleHook
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Digest identifies what the plan would do: SHA-256 over the target's name,
 // account and region and each step's verb, resource, name and field changes, in
-// order. Revision, origins, counts and times are no part of it, so the same work
+// order; a nodegroup's name is that within its EKS cluster. Revision, origins, counts and times are no part of it, so the same work
 // has the same digest wherever it is planned. It is empty for a plan that was
 // made without secrets.
 func (p *Plan) Digest() string {
@@ -24,11 +24,12 @@ func (p *Plan) Digest() string {
 		Verb     Verb
 		Resource Resource
 		Name     string
+		Cluster  string `json:",omitempty"`
 		Changes  []change
 	}
 	var steps []step
 	for _, s := range p.Steps {
-		d := step{Verb: s.Verb, Resource: s.Resource, Name: s.Name}
+		d := step{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: clusterOf(s.Do)}
 		for _, c := range s.Changes {
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})
 		}
@@ -39,6 +40,26 @@ func (p *Plan) Digest() string {
 	// A Change holds JSON values only, so encoding cannot fail.
 	_ = enc.Encode([]any{p.Target, p.Account, p.Region, steps})
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// clusterOf is the EKS cluster of the nodegroup, or of its new template, that an
+// action is about.
+func clusterOf(a Action) string {
+	switch a := a.(type) {
+	case CreateLaunchTemplate:
+		return a.Tags[TagCluster]
+	case CreateNodegroup:
+		return a.Nodegroup.Cluster
+	case UpdateNodegroupConfig:
+		return a.Cluster
+	case UpdateNodegroupVersion:
+		return a.Cluster
+	case TagNodegroup:
+		return a.Cluster
+	case DeleteNodegroup:
+		return a.Cluster
+	}
+	return ""
 }
 
 // CombinedDigest is the digest of several targets' plans: the hash of their

@@ -22,6 +22,16 @@ func (c *computation) drains(o orphan) (Group, bool) {
 	return c.in.State.Groups[o.claim.Name], true
 }
 
+// drainChanges tell a deletion that drains from one that ends the machines at once:
+// who approves the one has not approved the other. It is the same for all that
+// draining takes, and held steps have it too, so that one approval is for the whole.
+func drainChanges(g Group) []Change {
+	if g.Tags[TagDelete].Value != deleteDrain {
+		return nil
+	}
+	return []Change{{Field: TagDelete, From: deleteDrain}}
+}
+
 // drainBegun reports whether a group is set to hold no machine.
 func drainBegun(g Group) bool { return g.MinSize == 0 && g.MaxSize == 0 && g.DesiredCapacity == 0 }
 

@@ -75,6 +75,15 @@ func desiredSize(pool *intent.Pool) int32 {
 	return min(max(pool.Replicas.Value, pool.Group.MinSize), pool.Group.MaxSize)
 }
 
+// firstSize is the size that a group is made with: where somebody else manages it
+// and nobody wrote one, the smallest, as Auto Scaling takes it.
+func firstSize(pool *intent.Pool) int32 {
+	if pool.ReplicasManagedExternally && !pool.Replicas.Written {
+		return pool.Group.MinSize
+	}
+	return desiredSize(pool)
+}
+
 func (c *computation) groupTags(pool *intent.Pool) map[string]string {
 	tags := c.in.Policy.allTags(pool, pool.Group.Tags)
 	if pool.Drain {
@@ -86,11 +95,13 @@ func (c *computation) groupTags(pool *intent.Pool) map[string]string {
 func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subnets []string) {
 	g := pool.Group
 	group := Group{
-		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: desiredSize(pool),
+		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: firstSize(pool),
 		SubnetIDs: subnets, DefaultCooldown: g.DefaultCooldown, DefaultInstanceWarmup: g.DefaultInstanceWarmup,
 		CapacityRebalance: g.CapacityRebalance, Template: version.ref, MixedInstancesPolicy: g.MixedInstancesPolicy, Options: g.Options,
 		Tags: map[string]GroupTag{},
 	}
+	// These have steps of their own.
+	group.Options.WarmPool, group.Options.DeleteWarmPool, group.Options.MetricsCollection = nil, false, nil
 	for k, v := range c.groupTags(pool) {
 		group.Tags[k] = GroupTag{Value: v}
 	}
@@ -107,12 +118,12 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	if g.MixedInstancesPolicy != nil {
 		changes = append(changes, policyChanges(pool, nil, g.MixedInstancesPolicy)...)
 	}
-	changes = append(changes, newMembers(pool)...)
+	changes = append(changes, c.newMembers(pool, group)...)
 	changes = append(changes, newOptions(pool)...)
 	c.step(pool, Step{
 		Verb: Create, Resource: AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
 		Instances: int(group.DesiredCapacity), Changes: changes,
-		Do: CreateGroup{Group: group, OmitDesired: pool.ReplicasManagedExternally && !pool.Replicas.Written, LifecycleHooks: g.LifecycleHooks},
+		Do: CreateGroup{Group: group, LifecycleHooks: g.LifecycleHooks},
 	})
 	if suspend := declaredSuspended(g); len(suspend) > 0 {
 		c.step(pool, Step{

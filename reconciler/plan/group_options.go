@@ -58,7 +58,7 @@ func newOptions(pool *intent.Pool) []Change {
 	var out []Change
 	optionMembers(&pool.Group.Options, func(name string, v reflect.Value) {
 		switch name {
-		case "warmPool", "metricsCollection", "deleteWarmPool", "skipZonalShiftValidation":
+		case "warmPool", "metricsCollection", "deleteWarmPool": // of steps of their own
 		default:
 			if !v.IsZero() {
 				out = append(out, optionChange(pool, name, nil, v.Interface()))
@@ -87,8 +87,18 @@ func changedOptions(pool *intent.Pool, have Group, u *UpdateGroup) []Change {
 	})
 	if u.Options.AvailabilityZoneImpairmentPolicy != nil {
 		u.Options.SkipZonalShiftValidation = pool.Group.Options.SkipZonalShiftValidation
+		out = append(out, skipChanges(pool)...)
 	}
 	return out
+}
+
+// skipChanges say that a request is to skip a check.
+func skipChanges(pool *intent.Pool) []Change {
+	skip := pool.Group.Options.SkipZonalShiftValidation
+	if skip == nil {
+		return nil
+	}
+	return []Change{optionChange(pool, "skipZonalShiftValidation", nil, *skip)}
 }
 
 // counts reports whether a group can count its capacity in a unit already: other
@@ -243,7 +253,8 @@ func (c *computation) updateTraffic(pool *intent.Pool, have Group) {
 	hold("loadBalancerNames", o.LoadBalancerNames != nil, Sources(intent.GroupOptions{LoadBalancerNames: o.LoadBalancerNames}), "elb")
 	hold("trafficSources", o.TrafficSources != nil, o.TrafficSources)
 	if len(changes) > 0 {
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: reason(changes), Changes: changes, Do: s})
+		why := reason(changes)
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: why, Changes: append(changes, skipChanges(pool)...), Do: s})
 	}
 }
 

@@ -119,7 +119,8 @@ func (c *computation) hookSteps(pool *intent.Pool, group, record string, declare
 		}
 		reason := "the lifecycle hook " + want.Name + " differs"
 		if clears { // PutLifecycleHook leaves alone what it is not sent
-			steps = append(steps, hookStep(pool, group, reason+" and has to be made anew", nil, DeleteHook{Group: group, Name: want.Name}))
+			steps = append(steps, hookStep(pool, group, reason+" and has to be made anew",
+				[]Change{hookChange(pool, want.Name, hookValue(have[i]), nil)}, DeleteHook{Group: group, Name: want.Name}))
 		}
 		steps = append(steps, hookStep(pool, group, reason, changes, PutHook{Group: group, Hook: want}))
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -22,7 +23,7 @@ func newModel() *model {
 	return &model{state: State{
 		Account: "000000000000", Region: "eu-west-1",
 		Templates: map[string]Template{}, Groups: map[string]Group{}, Nodegroups: map[NodegroupName]Nodegroup{},
-		Refreshes: map[string]Refresh{}, Updates: map[NodegroupName]NodegroupUpdate{}, Clusters: map[string]bool{},
+		Refreshes: map[string]Refresh{}, Updates: map[NodegroupName]NodegroupUpdate{}, Clusters: map[string]bool{}, Hooks: map[string]GroupHooks{},
 	}}
 }
 
@@ -102,6 +103,20 @@ func (m *model) fill(s State, n Needs) State {
 		}
 		s.VersionUsers[name] = users
 	}
+	for _, name := range n.Hooks {
+		s.Hooks = maps.Clone(s.Hooks)
+		if s.Hooks == nil {
+			s.Hooks = map[string]GroupHooks{}
+		}
+		s.Hooks[name] = GroupHooks{Hooks: m.state.Hooks[name].Hooks, ReadAtPass: true}
+	}
+	for _, id := range n.Launched {
+		s.Launched = maps.Clone(s.Launched)
+		if s.Launched == nil {
+			s.Launched = map[string]time.Time{}
+		}
+		s.Launched[id] = time.Time{}
+	}
 	for _, name := range n.Updates {
 		s.Updates[name] = m.state.Updates[name]
 	}
@@ -128,7 +143,8 @@ func (m *model) pass(t fataler, in Input) (*Plan, Input) {
 		}
 		state = m.fill(state, needs)
 	}
-	t.Fatal("planning never has enough of the state")
+	_, needs := Compute(in)
+	t.Fatal(fmt.Sprintf("planning never has enough of the state: %+v", needs))
 	return nil, in
 }
 
@@ -195,6 +211,11 @@ func (m *model) doGroup(a Action) {
 		g := a.Group
 		g.Instances = m.launch(g, nil)
 		m.state.Groups[g.Name] = g
+		var hooks []intent.LifecycleHook
+		for _, h := range a.LifecycleHooks {
+			hooks = append(hooks, HookDefaults(h))
+		}
+		m.state.Hooks[g.Name] = GroupHooks{Hooks: hooks}
 	case UpdateGroup:
 		g := m.state.Groups[a.Name]
 		assign(&g.MinSize, a.MinSize)

@@ -24,7 +24,7 @@ func (c *computation) createNodegroup(w wantNodegroup) {
 		return
 	}
 	c.step(w.pool, Step{Verb: Create, Resource: ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
-		Instances: int(ng.DesiredSize), Changes: creationChanges(w, ng), Do: CreateNodegroup{Nodegroup: ng}})
+		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), c.newTags(w.pool, c.usualTags(w.pool, "", ng.Tags), ng.Tags)...), Do: CreateNodegroup{Nodegroup: ng}})
 }
 
 // newNodegroup is what to ask EKS for; old is the nodegroup in whose place it

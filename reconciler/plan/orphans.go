@@ -227,7 +227,7 @@ func (c *computation) findOrphans() []orphan {
 		if _, behind := g.Tags[tagNodegroup]; behind || c.wanted(claim) || g.Deleting {
 			continue
 		}
-		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Do: DeleteGroup{Name: name}})
+		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Changes: drainChanges(g), Do: DeleteGroup{Name: name}})
 	}
 	for _, name := range mine.nodegroups {
 		n := c.in.State.Nodegroups[name]

@@ -206,13 +206,18 @@ const customImage = "CUSTOM"
 // another. Where the pool brings its template, a manifest field is behind it.
 func versionChanges(pool *intent.Pool, have TemplateRef, want wantedVersion) []Change {
 	version := Change{Field: "launchTemplate.version", From: orNil(have.Version), To: want.version()}
-	f := pool.ForeignTemplate
-	if f == nil {
+	name := Change{Field: "launchTemplate.name", From: orNil(have.Name), To: cmpOr(want.template.Name, want.ref.Name), Object: pool.Infrastructure}
+	switch f := pool.ForeignTemplate; {
+	case f != nil:
+		name.Path = f.NameField
+		version.Object, version.Path = pool.Infrastructure, f.Field()
+	case pool.LaunchConfig != nil:
+		name.Path = intent.Path{"spec", "launchConfigRef"}
+	case have.Name == "": // the template's name follows from the pool's
 		return []Change{version}
 	}
-	version.Object, version.Path = pool.Infrastructure, f.Field()
-	if have.Name == want.template.Name {
+	if name.To == have.Name {
 		return []Change{version}
 	}
-	return []Change{{Field: "launchTemplate.name", From: orNil(have.Name), To: want.template.Name, Object: pool.Infrastructure, Path: f.NameField}, version}
+	return []Change{name, version}
 }

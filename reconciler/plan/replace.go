@@ -200,24 +200,9 @@ func (c *computation) replace(w wantNodegroup, standing []Nodegroup, differs []i
 		later, why = true, why+"; it waits until the nodegroup of the pool "+other+" is replaced"
 	}
 	c.leave(w, standing[1:], true, name.Name)
-	c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: replaceChanges(w, serving, ng, differs),
+	c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: c.replaceChanges(w, serving, ng, differs),
 		Later: later, Do: CreateNodegroup{Nodegroup: ng}})
 	c.leave(w, standing[:1], false, name.Name)
-}
-
-// replaceChanges are what a replacement has otherwise than the nodegroup before it.
-func replaceChanges(w wantNodegroup, old, ng Nodegroup, differs []immutable) []Change {
-	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
-	for _, d := range differs {
-		changes = append(changes, Change{Field: d.field, From: orNil(d.from), To: orNil(d.to), Object: d.object, Path: d.path})
-	}
-	if w.hasTemplate && !w.version.resolves(old.Template) {
-		changes = append(changes, versionChanges(w.pool, old.Template, w.version)...)
-	}
-	if ng.Version != "" && ng.Version != old.Version {
-		changes = append(changes, versionChange(w.pool, orNil(old.Version), ng.Version))
-	}
-	return changes
 }
 
 // leave plans the end of nodegroups of the pool that another one has replaced, or

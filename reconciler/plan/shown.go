@@ -2,7 +2,6 @@ package plan
 
 import (
 	"reflect"
-	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -17,9 +16,12 @@ const (
 	usualWarmup   = 300
 )
 
+// usualStrategy is how a refresh goes where nobody says otherwise.
+const usualStrategy = "Rolling"
+
 // newMembers are the changes that a new group's members are beside its sizes,
 // subnets and launch configuration.
-func newMembers(pool *intent.Pool) []Change {
+func (c *computation) newMembers(pool *intent.Pool, group Group) []Change {
 	g := pool.Group
 	var out []Change
 	if g.DefaultCooldown != usualCooldown {
@@ -34,22 +36,45 @@ func newMembers(pool *intent.Pool) []Change {
 	for _, h := range g.LifecycleHooks {
 		out = append(out, hookChange(pool, h.Name, nil, hookValue(h)))
 	}
-	return append(out, newTags(pool, g.Tags)...)
+	tags := groupTagValues(group.Tags)
+	return append(out, c.newTags(pool, c.usualTags(pool, g.Name, tags), tags)...)
 }
 
-// newTags are the tags that somebody wrote for a new resource.
-func newTags(pool *intent.Pool, tags map[string]string) []Change {
+// newTags are the tags of a new resource but for those that weir gives to every one
+// of its kind, with the value that it gives: what somebody wrote, and what an
+// annotation of the pool stands for.
+func (c *computation) newTags(pool *intent.Pool, usual, tags map[string]string) []Change {
 	put := map[string]string{}
 	for k, v := range tags {
-		if k != "Name" && !strings.HasPrefix(k, "kubernetes.io/cluster/") && !strings.HasPrefix(k, "sigs.k8s.io/") {
+		if given, ok := usual[k]; !ok || given != v {
 			put[k] = v
 		}
 	}
 	return tagChanges(pool, put, nil, nil)
 }
 
+// usualTags are those that a resource of the pool has although nobody wrote them.
+// name is that of a group or template; a nodegroup has no tag of its own name.
+func (c *computation) usualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
+	out := map[string]string{
+		TagOwner: c.in.Policy.Instance, TagTarget: c.in.Policy.Target, TagSource: c.in.Policy.Source, TagPool: pool.Key.String(),
+		TagKeys: tags[TagKeys], TagHooks: tags[TagHooks], // these follow from the others and from the hooks
+	}
+	cluster, known := c.in.Set.Cluster(pool.ClusterKey)
+	if known {
+		out[tagKubernetesCluster+cluster.TagName] = "owned"
+	}
+	if name != "" {
+		out["Name"], out[tagCAPARole] = name, "node"
+	}
+	if known && name != "" {
+		out[tagClusterPrefix+cluster.TagName] = "owned"
+	}
+	return out
+}
+
 // newMembers are the changes that a new nodegroup's members are beside its sizes,
-// subnets, version and machines.
+// subnets, version, machines and tags.
 func (w wantNodegroup) newMembers(ng Nodegroup) []Change {
 	pool := w.pool
 	out := []Change{infraChange(pool, "roleName", nil, ng.NodeRole)}
@@ -83,17 +108,22 @@ func (w wantNodegroup) newMembers(ng Nodegroup) []Change {
 	if ng.WarmPool != nil {
 		out = append(out, optionsChange(pool, "warmPoolConfig", nil, ng.WarmPool))
 	}
-	return append(out, newTags(pool, pool.Nodegroup.Tags)...)
+	return out
 }
 
 // preferenceChanges say how a rollout goes where Git says anything of it.
 func preferenceChanges(pool *intent.Pool) []Change {
 	r := pool.Group.Refresh
-	r.Strategy, r.Disable = "", false
+	r.Disable = false
+	if r.Strategy == usualStrategy {
+		r.Strategy = ""
+	}
 	if reflect.ValueOf(r).IsZero() {
 		return nil
 	}
 	value, _ := plainJSON(r).(map[string]any)
-	delete(value, "strategy")
+	if r.Strategy == "" {
+		delete(value, "strategy")
+	}
 	return []Change{infraChange(pool, "refreshPreferences", nil, value)}
 }

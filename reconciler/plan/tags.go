@@ -32,6 +32,7 @@ const (
 	// the nodegroup is looked for even when Git names the cluster no more.
 	TagCluster = "weir.dev/cluster"
 
+	tagCAPARole      = "sigs.k8s.io/cluster-api-provider-aws/role"
 	tagNodegroup     = "eks:nodegroup-name"
 	tagClusterPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
 )

@@ -230,7 +230,7 @@ func (w *wantTemplate) description(c Commit, confirmation string) string {
 func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
 	c.step(pool, Step{
 		Verb: Create, Resource: LaunchTemplate, Name: want.name, Reason: "it does not exist",
-		Changes: c.templateChanges(pool, TemplateVersion{}, want.data),
+		Changes: c.newTemplateChanges(pool, want),
 		Do: CreateLaunchTemplate{
 			// No client token: the name is unique, and a token would answer
 			// with the old template after somebody deleted it.
@@ -239,6 +239,21 @@ func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) want
 		},
 	})
 	return wantedVersion{number: 1, ref: TemplateRef{Name: want.name}}
+}
+
+// newTemplateChanges are what a template is made with. Of its tags those are told
+// that its machines do not get too, which are among the version's.
+func (c *computation) newTemplateChanges(pool *intent.Pool, want *wantTemplate) []Change {
+	usual := c.usualTags(pool, want.name, want.tags)
+	for _, spec := range want.data.TagSpecifications {
+		for _, t := range spec.Tags {
+			usual[t.Key] = t.Value
+		}
+	}
+	for _, key := range []string{TagLaunchConfig, TagCluster} { // the template's name and the pool's cluster, which the digest holds
+		usual[key] = want.tags[key]
+	}
+	return append(c.templateChanges(pool, TemplateVersion{}, want.data), c.newTags(pool, usual, want.tags)...)
 }
 
 // planDefault moves the default version once the wanted one is what runs.

@@ -68,8 +68,8 @@ func (c *computation) templateChanges(pool *intent.Pool, version TemplateVersion
 			}
 			continue
 		}
-		if ch.From == nil && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
-			continue // always true, and no manifest says it
+		if ch.From == nil && ch.To == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
+			continue // as it is where no manifest says it
 		}
 		below := templatePath(key, pool.LaunchTemplate.RootDevice)
 		if at, ok := optionsPath(key); ok {

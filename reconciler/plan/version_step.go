@@ -43,10 +43,15 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 	if len(changes) == 0 {
 		return nil
 	}
+	why := reason(changes)
+	if u.ReleaseVersion != "" && u.ReleaseVersion == have.ReleaseVersion {
+		// It stays, where EKS would otherwise take the newest.
+		changes = append(changes, infraChange(pool, "amiVersion", have.ReleaseVersion, u.ReleaseVersion))
+	}
 	if u.Force {
 		changes = append(changes, optionsChange(pool, "force", nil, true))
 	}
-	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: reason(changes), Disruptive: true,
+	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
 		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
 }
 
