@@ -49,15 +49,18 @@ func attachOrigins(p *plan.Plan, t Desired) {
 	}
 }
 
-// nearest is the origin of a field, or of the closest field around it.
+// nearest is the origin of a field, or of the closest field around it. What is
+// about an object as a whole is shown where its name stands, or its kind where
+// the name is put together from several places: every finding that names an
+// object of the render can so be linked to.
 func nearest(origin func(intent.ObjectRef, intent.Path) (diag.Position, bool), ref intent.ObjectRef, path intent.Path) (diag.Position, bool) {
-	for {
+	for ; len(path) > 0; path = path[:len(path)-1] {
 		if pos, ok := origin(ref, path); ok {
 			return pos, true
 		}
-		if len(path) == 0 {
-			return diag.Position{}, false
-		}
-		path = path[:len(path)-1]
 	}
+	if pos, ok := origin(ref, intent.Path{"metadata", "name"}); ok {
+		return pos, true
+	}
+	return origin(ref, intent.Path{"kind"})
 }

@@ -69,26 +69,47 @@ func neverAdopted(have, want map[string]string) string {
 func (c *computation) mayAdopt(pool *intent.Pool, have, want map[string]string, o *ownership) bool {
 	p, a := c.in.Policy, c.in.Policy.Adoption
 	owner := have[TagOwner]
+	among := owner == p.Instance && !p.OwnTargetOnly && (have[TagSource] == p.Source || slices.Contains(p.Sources, have[TagSource]))
+	never := neverAdopted(have, want)
+	if never == "" && !among {
+		o.wayOut = "rename the pool, remove the existing resource, or take it over: " + p.adoptCommand(owner)
+	}
 	if !a.Asked && (!pool.Adopt || !a.Annotated) {
 		if pool.Adopt && owner == "" {
 			o.why += "; annotation weir.dev/adopt has no effect, because the target's configuration does not say allowAdopt"
 		}
 		return false
 	}
-	if why := neverAdopted(have, want); why != "" {
-		o.why = why
+	if never != "" {
+		o.why = never
 		return false
 	}
 	switch {
 	case owner == "":
 		return true
-	case owner == p.Instance && !p.OwnTargetOnly && (have[TagSource] == p.Source || slices.Contains(p.Sources, have[TagSource])):
+	case among:
 		return false // a matter between targets of this instance
 	case a.Asked && a.From == owner:
 		return true
 	}
-	o.why += "; weir adopt --from " + owner + " takes it over"
 	return false
+}
+
+// adoptCommand is the command that takes over for the target what owner has, for
+// whom "" stands for no weir. The owner is the text of somebody's tag: what can be
+// no name of an instance is not printed for people to paste.
+func (p Policy) adoptCommand(owner string) string {
+	command := "weir adopt --config FILE " + p.Target
+	if p.OwnTargetOnly { // rendered from a directory
+		command = "weir adopt PATH --region " + p.Region
+	}
+	switch {
+	case owner == "":
+		return command
+	case strings.Trim(owner, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return command + " --from OWNER"
+	}
+	return command + " --from " + owner
 }
 
 // adopting is one resource that becomes the target's.

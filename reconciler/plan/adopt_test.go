@@ -38,7 +38,7 @@ func TestNeverAdopted(t *testing.T) {
 // Who may take over what belongs to whom.
 func TestMayAdopt(t *testing.T) {
 	pool := groupPool("web", "m5.large", 1)
-	policy := Policy{Instance: "me", Target: "blue", Source: "aaa", Sources: []string{"aaa"}}
+	policy := Policy{Instance: "me", Target: "blue", Region: "eu-west-1", Source: "aaa", Sources: []string{"aaa"}}
 	tags := func(owner, source, target string) map[string]string {
 		return map[string]string{TagOwner: owner, TagSource: source, TagTarget: target}
 	}
@@ -51,12 +51,16 @@ func TestMayAdopt(t *testing.T) {
 		want     bool
 		says     string
 	}{
-		"nobody asks":                    {policy, Adoption{}, nil, false, ""},
+		"nobody asks":                    {policy, Adoption{}, nil, false, "take it over: weir adopt --config FILE blue"},
+		"CloudFormation's":               {policy, Adoption{}, map[string]string{"aws:cloudformation:stack-name": "s"}, false, ""},
 		"the configuration forbids it":   {policy, Adoption{}, nil, false, "allowAdopt"},
 		"annotated":                      {policy, Adoption{Annotated: true}, nil, true, ""},
 		"annotated, another weir's":      {policy, Adoption{Annotated: true}, tags("you", "aaa", "blue"), false, "--from you"},
 		"asked":                          {policy, Adoption{Asked: true}, nil, true, ""},
 		"asked, an empty owner":          {policy, Adoption{Asked: true}, tags("", "", ""), true, ""},
+		"not asked, another weir's":      {policy, Adoption{}, tags("you", "aaa", "blue"), false, "weir adopt --config FILE blue --from you"},
+		"not asked, no instance's name":  {policy, Adoption{}, tags("you; rm", "aaa", "blue"), false, "weir adopt --config FILE blue --from OWNER"},
+		"not asked, path mode":           {path, Adoption{}, tags("you", "aaa", "blue"), false, "weir adopt PATH --region eu-west-1 --from you"},
 		"asked, another weir's":          {policy, Adoption{Asked: true}, tags("you", "aaa", "blue"), false, "--from you"},
 		"asked, from another":            {policy, Adoption{Asked: true, From: "they"}, tags("you", "aaa", "blue"), false, "--from you"},
 		"asked, from it":                 {policy, Adoption{Asked: true, From: "you"}, tags("you", "zzz", "red"), true, ""},
@@ -71,8 +75,11 @@ func TestMayAdopt(t *testing.T) {
 			c.policy.Adoption = c.adoption
 			o := ownership{why: "x"}
 			comp := &computation{in: Input{Policy: c.policy}}
-			if got := comp.mayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.why, c.says) {
-				t.Errorf("got %v, %q", got, o.why)
+			if got := comp.mayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.why+"; "+o.wayOut, c.says) {
+				t.Errorf("got %v, %q, %q", got, o.why, o.wayOut)
+			}
+			if never := c.says == "" && !c.want; never && strings.Contains(o.wayOut, "weir adopt") {
+				t.Errorf("what is never adopted is offered: %q", o.wayOut)
 			}
 		})
 	}

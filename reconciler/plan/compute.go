@@ -143,11 +143,11 @@ const codeConflict = "conflict"
 
 // conflict records that a wanted name is taken by what is not ours. Nothing of
 // the pool runs.
-func (c *computation) conflict(pool *intent.Pool, r Resource, name, why string) {
-	c.blockf(pool, nil, codeConflict, "the "+string(r)+" "+name+" exists and is not touched: "+why,
-		"rename the pool, remove the existing resource, or take it over with weir adopt")
+func (c *computation) conflict(pool *intent.Pool, r Resource, name string, o ownership) {
+	c.blockf(pool, nil, codeConflict, "the "+string(r)+" "+name+" exists and is not touched: "+o.why,
+		cmpOr(o.wayOut, "rename the pool or remove the existing resource"))
 	c.steps = append(c.steps, Step{
-		Verb: Adopt, Resource: r, Pool: pool.Key.String(), Name: name, Reason: why, Held: HeldConflict,
+		Verb: Adopt, Resource: r, Pool: pool.Key.String(), Name: name, Reason: o.why, Held: HeldConflict,
 	})
 }
 

@@ -20,7 +20,7 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 	} else if found {
 		claim := Claim{Resource: AutoScalingGroup, Name: g.Name}
 		if o := c.groupOwnership(observed, c.in.Fleet.Wanted[claim]); !o.ours && !c.adoptGroup(pool, &observed, &o) {
-			c.conflict(pool, AutoScalingGroup, g.Name, o.why)
+			c.conflict(pool, AutoScalingGroup, g.Name, o)
 		}
 	}
 	version, ok := c.planTemplate(pool, want, c.inUse(observed))

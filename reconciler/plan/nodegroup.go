@@ -80,7 +80,7 @@ func (c *computation) standing(pool *intent.Pool) []Nodegroup {
 	out := c.in.nodegroupsOf(pool)
 	for i := range out {
 		if o := c.in.Policy.owns(out[i].Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptNodegroup(pool, &out[i], &o) {
-			c.conflict(pool, ManagedNodegroup, out[i].Name, o.why)
+			c.conflict(pool, ManagedNodegroup, out[i].Name, o)
 		}
 	}
 	return out

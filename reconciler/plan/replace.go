@@ -183,7 +183,7 @@ func (c *computation) replace(w wantNodegroup, standing []Nodegroup, differs []i
 	}
 	name := c.replacementName(w, differs)
 	if have, taken := c.in.State.Nodegroups[name]; taken {
-		c.conflict(w.pool, ManagedNodegroup, name.Name, "it is not the pool's: its tag weir.dev/pool is "+quote(have.Tags[TagPool]))
+		c.conflict(w.pool, ManagedNodegroup, name.Name, ownership{why: "it is not the pool's: its tag weir.dev/pool is " + quote(have.Tags[TagPool])})
 		return
 	}
 	if !c.in.State.Absent.Nodegroups[name] {

@@ -66,6 +66,9 @@ type ownership struct {
 	ours bool
 	// why says who has it, where it is not ours.
 	why string
+	// wayOut says what a person can do about that, where more is known than that
+	// the pool may be renamed.
+	wayOut string
 }
 
 // owns decides whether a resource with these tags may be changed for this

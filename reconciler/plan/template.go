@@ -56,7 +56,7 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 	}
 	claim := Claim{Resource: LaunchTemplate, Name: want.name}
 	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptTemplate(pool, want, &t, &o) {
-		c.conflict(pool, LaunchTemplate, want.name, o.why)
+		c.conflict(pool, LaunchTemplate, want.name, o)
 		return w, false
 	}
 	if c.unread(pool, "the versions of the launch template "+t.Name, c.in.State.Unread.Versions[t.Name]) {

@@ -4,7 +4,7 @@ var lookupRules = []rule{
 	{"access-denied", "e", "AWS does not let weir look something up", "Allow the action that the message names; weir policy prints the least policy."},
 	{"cluster-not-found", "e", "there is no such EKS cluster in the account and region", "Correct its name, or the target's account and region."},
 	{"cluster-not-ready", "e", "the EKS cluster is not active yet", "Nothing is to be done: weir looks again at the next pass."},
-	{"default-network", "w", "nothing says where the machines go, so the region's default VPC is used", "Name subnets in the pool, or a network in the target's configuration."},
+	{"default-network", "w", "nothing says where the machines go, so the region's default VPC is used", "Write network.subnetIDs and network.securityGroupIDs in the target's configuration, or name them in the manifests of the pool and its cluster."},
 	{"image-lookup-unknown", "e", "there is no EKS image of such a type", "Write one of eksLookupType's values that EKS has images for."},
 	{"image-not-available", "e", "an image exists and cannot be launched", "Choose another image."},
 	{"image-not-found", "e", "there is no such image that the account may launch in the region", "Correct the id, the name or the owner, or share the image with the account."},
