@@ -33,6 +33,8 @@ type Commits struct {
 	mu      sync.Mutex
 	tracks  map[string][]*track // by source, the current one last
 	journal journal
+	// heads is what open pull requests want of their heads, by source and number.
+	heads map[string]map[int64]headStatus
 	// waiting are commits of sources that have no forge now: the journal keeps
 	// them for the process in which they have one again.
 	waiting []*track
@@ -93,7 +95,7 @@ func newCommits(o CommitsOptions, journalName string, keep, share int) (*Commits
 		o.Now = time.Now
 	}
 	c := &Commits{
-		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{},
+		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{}, heads: map[string]map[int64]headStatus{},
 		journal: journal{path: filepath.Join(o.StateDir, journalName)}, keep: keep,
 	}
 	for name, f := range o.Forges {
@@ -129,7 +131,7 @@ type track struct {
 	Contexts map[string]*contextTrack `json:"contexts"`
 	// Fault is why the commit as a whole cannot be rendered.
 	Fault string `json:"fault,omitempty"`
-	// Pull is the number of the pull request whose head the commit is, 0 for none.
+	// Pull is the number of the pull request that is told of on its head, 0 for none.
 	Pull int64 `json:"pull,omitempty"`
 	// recovered is when the track was read from the journal, zero once its
 	// source has come to the commit in this process.

@@ -36,7 +36,9 @@ type Pull struct {
 	// HeadSHA is the commit that is proposed. BaseSHA is the commit of BaseRef that
 	// the plan was made upon, "" where there is none.
 	HeadSHA, BaseRef, BaseSHA string
-	State                     PullState
+	// Fork says that the head comes from another repository.
+	Fork  bool
+	State PullState
 	// Reason says why it waits, conflicts, fails or was closed, and what to do.
 	Reason string
 	// Reports are the affected targets' alone, with origins.

@@ -22,6 +22,9 @@ import (
 //	conflict    failure, "update the branch"
 //	failing     failure, and the first fault
 //
+// Where several have one head, the one that counts most is told of: what waits, or
+// comes from a fork, never takes the place of another's verdict.
+//
 // A pull request that ended has its comment edited once more. What is shown as
 // pending is in a journal, so that a crash leaves none behind. Comments are found by
 // marker and author, so they need none.
@@ -87,7 +90,7 @@ func NewPulls(o PullsOptions) (*Pulls, error) {
 // not block.
 func (p *Pulls) Begin(source string, number int64, sha string) {
 	if _, ok := p.desks[source]; ok && sha != "" {
-		p.statuses.tell(source, number, sha, Pending, planning, p.page(source, number), false)
+		p.statuses.tell(source, number, headStatus{sha: sha, state: Pending, text: planning, link: p.page(source, number)})
 	}
 }
 
@@ -107,7 +110,9 @@ func (p *Pulls) Show(pull Pull) {
 	case !open:
 		p.statuses.settle(pull.Source, pull.Number, text)
 	case pull.HeadSHA != "":
-		p.statuses.tell(pull.Source, pull.Number, pull.HeadSHA, state, text, pull.PageURL, pull.State == PullWaiting)
+		p.statuses.tell(pull.Source, pull.Number, headStatus{
+			sha: pull.HeadSHA, state: state, text: text, link: pull.PageURL, waits: pull.State == PullWaiting, fork: pull.Fork,
+		})
 	}
 	d.take(pull)
 }
@@ -165,51 +170,6 @@ func (p *Pulls) Retry() {
 	for _, d := range p.desks {
 		d.retry()
 	}
-}
-
-// tell sets the status of a pull request's head. What is pending on its earlier heads
-// is closed.
-func (c *Commits) tell(source string, number int64, sha string, state CommitState, text, link string, stays bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.queues[source]
-	defer q.nudge()
-	var t *track
-	for _, old := range c.tracks[source] {
-		switch {
-		case old.SHA == sha:
-			t = old
-		case old.Pull == number:
-			c.close(old, "superseded by "+short(sha))
-			old.recovered = time.Time{}
-		}
-	}
-	if t == nil {
-		t = &track{Source: source, SHA: sha, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
-		c.tracks[source] = append(c.tracks[source], t)
-	}
-	t.Pull, t.recovered = number, time.Time{}
-	limits := q.forge.Limits()
-	status := CommitStatus{
-		Context: contextName(c.o.Instance+"/plan", limits.Context), State: state, TargetURL: link, Description: clip(oneLine(text), limits.Description),
-	}
-	c.wantStatus(t, status)
-	if ct := t.Contexts[status.Context]; ct.Stays != stays {
-		ct.Stays, c.changed = stays, true
-	}
-}
-
-// settle closes what is pending on the heads of a pull request that ended.
-func (c *Commits) settle(source string, number int64, why string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, t := range c.tracks[source] {
-		if t.Pull == number {
-			c.close(t, why)
-			t.recovered = time.Time{}
-		}
-	}
-	c.queues[source].nudge()
 }
 
 // newDesk makes the worker of a forge's comments, which shares the limit of its

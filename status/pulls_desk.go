@@ -61,6 +61,10 @@ type told struct {
 // about a day.
 const commentTries = 15 + 96
 
+// mostEnded is how many pull requests that ended may wait for their last word, the
+// plans of each with it: where no comment is taken, more would come for ever.
+const mostEnded = 50
+
 // leastComment is the shortest limit that is tried where a forge refuses a text for
 // its length.
 const leastComment = 4000
@@ -79,7 +83,28 @@ func (d *desk) take(p Pull) {
 	}
 	d.turn++
 	t.pull, t.turn, t.open, t.gaveUp, t.tries, t.notBefore = p, d.turn, true, false, 0, time.Time{}
+	if p.ended() {
+		d.bound()
+	}
 	d.nudge()
+}
+
+// bound forgets the pull requests that ended the longest ago of more than mostEnded.
+func (d *desk) bound() {
+	ended := 0
+	var oldest *told
+	for _, t := range d.told {
+		if t.pull.ended() {
+			ended++
+			if oldest == nil || t.turn < oldest.turn {
+				oldest = t
+			}
+		}
+	}
+	if ended > mostEnded {
+		d.log.Warn("comment on a pull request that ended is given up: too many wait", "pull", oldest.pull.Number)
+		delete(d.told, oldest.pull.Number)
+	}
 }
 
 func (d *desk) nudge() {
@@ -311,7 +336,7 @@ func (d *desk) done(t *told, p Pull, turn int, result string, err error) {
 		d.denied, d.deniedUntil = 0, time.Time{}
 		if t.turn == turn {
 			t.open, t.pull = false, Pull{} // its reports may be large
-			if p.State == PullClosed || p.State == PullMerged {
+			if p.ended() {
 				delete(d.told, p.Number)
 			}
 		}
@@ -335,6 +360,9 @@ func (d *desk) done(t *told, p Pull, turn int, result string, err error) {
 	t.tries++
 	if refusal.Fault == forgehttp.FaultRefused || t.tries >= commentTries || refusal.Fault == forgehttp.FaultMissing && t.tries >= missingTries {
 		t.gaveUp = true
+		if p.ended() {
+			delete(d.told, p.Number)
+		}
 		log.Error("comment on a pull request is given up")
 		return
 	}

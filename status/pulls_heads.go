@@ -1,0 +1,108 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// headStatus is what a pull request wants to be said of its head.
+type headStatus struct {
+	sha, text, link string
+	state           CommitState
+	// waits says that a person is waited for, fork that it comes from one: anybody
+	// may open such a pull request of any commit.
+	waits, fork bool
+}
+
+// rank orders what several pull requests want of one head, the least first: plans
+// before what is being planned, the gravest first, then forks', then what waits.
+func (h headStatus) rank() int {
+	rank := 2
+	switch {
+	case h.waits:
+		return 8
+	case h.state == Failure:
+		rank = 0
+	case h.state.Final():
+		rank = 1
+	}
+	if h.fork {
+		rank += 4
+	}
+	return rank
+}
+
+// tell says what a pull request wants of its head. Its earlier head goes back to the
+// others that have it, or what is pending there is closed.
+func (c *Commits) tell(source string, number int64, want headStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.queues[source].nudge()
+	if c.heads[source] == nil {
+		c.heads[source] = map[int64]headStatus{}
+	}
+	last := c.heads[source][number]
+	if want.state == Pending && !want.waits {
+		want.fork = last.fork // which is told with the plan
+	}
+	c.heads[source][number] = want
+	c.leave(source, number, last.sha, want.sha, "superseded by "+short(want.sha))
+	c.choose(source, want.sha)
+}
+
+// settle says that a pull request ended.
+func (c *Commits) settle(source string, number int64, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.heads[source][number]
+	delete(c.heads[source], number)
+	c.leave(source, number, last.sha, "", why)
+	c.queues[source].nudge()
+}
+
+// leave takes from commits other than now what a pull request says there: from its
+// last head, and from those that an earlier process told of.
+func (c *Commits) leave(source string, number int64, last, now, why string) {
+	for _, t := range c.tracks[source] {
+		if t.Pull == number && t.SHA != now {
+			if !c.choose(source, t.SHA) {
+				c.close(t, why)
+			}
+			t.recovered = time.Time{}
+		}
+	}
+	if last != "" && last != now {
+		c.choose(source, last) // what was told there may be forgotten
+	}
+}
+
+// choose sets the status of a commit to what counts most of what pull requests want
+// there, and reports whether there is any.
+func (c *Commits) choose(source, sha string) bool {
+	var number int64
+	var best headStatus
+	for n, h := range c.heads[source] {
+		if h.sha == sha && (number == 0 || cmp.Or(cmp.Compare(h.rank(), best.rank()), cmp.Compare(n, number)) < 0) {
+			number, best = n, h
+		}
+	}
+	if number == 0 {
+		return false
+	}
+	i := slices.IndexFunc(c.tracks[source], func(t *track) bool { return t.SHA == sha })
+	if i < 0 {
+		i = len(c.tracks[source])
+		c.tracks[source] = append(c.tracks[source], &track{Source: source, SHA: sha, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}})
+	}
+	t, limits := c.tracks[source][i], c.queues[source].forge.Limits()
+	t.Pull, t.recovered = number, time.Time{}
+	status := CommitStatus{
+		Context: contextName(c.o.Instance+"/plan", limits.Context), State: best.state, TargetURL: best.link, Description: clip(oneLine(best.text), limits.Description),
+	}
+	c.wantStatus(t, status)
+	if ct := t.Contexts[status.Context]; ct.Stays != best.waits {
+		ct.Stays, c.changed = best.waits, true
+	}
+	return true
+}
