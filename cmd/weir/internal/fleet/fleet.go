@@ -76,8 +76,9 @@ type Fleet struct {
 	// roleless are then the targets of AWS itself without a role for plans.
 	review   *Proposal
 	roleless map[string]bool
-	// base is what Base gave last.
-	base *Base
+	// base is what Base gave last, revisions are those of the last composition.
+	base      *Base
+	revisions []Revision
 }
 
 // New returns a fleet that has rendered nothing yet.
@@ -172,7 +173,8 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 		}
 	}
 	f.callRolls(views, items)
-	c := &Composition{Revisions: f.revisions(views, items)}
+	c := &Composition{Revisions: f.revised(views, items)}
+	f.revisions = c.Revisions
 	c.Batches = f.batches(ctx, items)
 	if f.review == nil { // reviews share their scopes, and what nobody wants is not theirs
 		reportStrays(c.Batches, items)
@@ -345,7 +347,7 @@ func (f *Fleet) endpoint(t *config.Target) string {
 	}
 }
 
-func (f *Fleet) revisions(views map[string]View, items []*item) []Revision {
+func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 	var out []Revision
 	for _, s := range f.o.Config.Sources {
 		sha := views[s.Name].Snapshot.Revision

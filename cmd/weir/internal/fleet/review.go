@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -17,22 +18,23 @@ import (
 // followed yet is compared with. It does not change, and several goroutines may
 // review against it.
 type Base struct {
-	fleet *Fleet
-	views map[string]View
+	fleet     *Fleet
+	views     map[string]View
+	revisions []Revision
 }
 
 // Base remembers the last composition: the same value while nothing changed since
 // the last call. It is called by who calls Compose.
 func (f *Fleet) Base(views map[string]View) *Base {
 	if f.base == nil || !f.base.still(f, views) {
-		f.base = &Base{fleet: f.copied(), views: maps.Clone(views)}
+		f.base = &Base{fleet: f.copied(), views: maps.Clone(views), revisions: f.revisions}
 	}
 	return f.base
 }
 
 // still reports whether nothing was rendered or read anew.
 func (b *Base) still(f *Fleet, views map[string]View) bool {
-	if len(b.views) != len(views) || len(b.fleet.renders) != len(f.renders) {
+	if !reflect.DeepEqual(b.revisions, f.revisions) || len(b.views) != len(views) || len(b.fleet.renders) != len(f.renders) {
 		return false
 	}
 	for name, v := range views {
@@ -70,6 +72,16 @@ func (f *Fleet) copied() *Fleet {
 
 // View is a source as it was.
 func (b *Base) View(source string) View { return b.views[source] }
+
+// Touched are the targets whose render the source's commit changed.
+func (b *Base) Touched(source string) []string {
+	for _, r := range b.revisions {
+		if r.Source == source {
+			return r.Touched
+		}
+	}
+	return nil
+}
 
 // Config is the configuration that the base was composed with.
 func (b *Base) Config() *config.Config { return b.fleet.o.Config }

@@ -254,8 +254,8 @@ func (b *bench) propose(number int64, files map[string]string, edit ...func(*for
 	return head
 }
 
-// pass composes and applies what main holds, and hands the reports on.
-func (b *bench) pass() []*plan.Report {
+// compose has the watcher see what main holds, as it is before each pass.
+func (b *bench) compose() []reconciler.Batch {
 	b.t.Helper()
 	snap, err := b.git.Latest(b.t.Context())
 	if err != nil {
@@ -267,8 +267,15 @@ func (b *bench) pass() []*plan.Report {
 		b.t.Fatal(err)
 	}
 	b.base = b.fleet.Base(views)
+	b.w.Moved()
+	return c.Batches
+}
+
+// pass composes and applies what main holds, and hands the reports on.
+func (b *bench) pass() []*plan.Report {
+	b.t.Helper()
 	var out []*plan.Report
-	for _, batch := range c.Batches {
+	for _, batch := range b.compose() {
 		if b.free {
 			for i := range batch.Targets {
 				batch.Targets[i].Policy.Gates = plan.Gates{}

@@ -74,6 +74,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	// What an earlier process told of the head stands until there is something newer.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Told || k.Head != k.pr.HeadSHA) {
 		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
+		k.Told = true // so that its end is told too, whatever becomes of the plan
 	}
 	// What moves from here on may be missing in the plan.
 	head, began, from := k.pr.HeadSHA, time.Now(), w.o.Now()
@@ -267,6 +268,7 @@ func conflictText(list []source.Conflict) string {
 func (w *Watcher) show(k *work, p status.Pull) {
 	p.Source, p.Number = w.o.Source, k.Number
 	p.Title, p.Author, p.WebURL = k.pr.Title, k.pr.Author, k.pr.WebURL
+	p.Fork = k.pr.Fork
 	p.HeadSHA, p.BaseRef, p.MergeSHA = k.pr.HeadSHA, k.pr.BaseRef, k.MergeSHA
 	p.PlannedAt = k.planned
 	if w.o.PageURL != "" {
@@ -290,8 +292,10 @@ func (k *work) note(p status.Pull) {
 	}
 	k.State, k.Stale = p.State, p.Stale
 	k.Head, k.Base, k.Digest, k.Digests = p.HeadSHA, p.BaseSHA, p.Digest, nil
+	k.Undigested = nil
 	for _, r := range p.Reports {
 		if r.Plan == nil || r.Plan.Digest() == "" {
+			k.Undigested = append(k.Undigested, r.Target)
 			continue
 		}
 		if k.Digests == nil {

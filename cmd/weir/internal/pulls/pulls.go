@@ -24,7 +24,6 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
-	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
@@ -94,7 +93,7 @@ const (
 	// settling is how long what changes is given to come to rest before it has
 	// pull requests planned again.
 	settling = 5 * time.Second
-	// remembered bounds the commits whose first plans are known.
+	// remembered bounds the commits of which it is known what was planned.
 	remembered = 64
 	// waiting is how long a merged pull request waits for its commit to be applied.
 	waiting = 24 * time.Hour
@@ -122,16 +121,10 @@ type Watcher struct {
 	// live says of each target how it was seen last, moved when that changed.
 	live  map[string]string
 	moved map[string]time.Time
-	// applied are the first plans at commits, the oldest first in order. Those of
-	// the first commit that this process sees say nothing: they may be the rest.
-	applied map[string]map[string]applied
+	// commits are those that the source came to, the oldest first in order. The plans
+	// of the first one that this process sees say nothing: they may be the rest.
+	commits map[string]*commit
 	order   []string
-}
-
-// applied is the first plan of a target at a commit.
-type applied struct {
-	Digest  string
-	Summary plan.Summary
 }
 
 // work is an open pull request.
@@ -162,7 +155,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	w := &Watcher{
 		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{},
-		live: map[string]string{}, moved: map[string]time.Time{}, applied: map[string]map[string]applied{},
+		live: map[string]string{}, moved: map[string]time.Time{}, commits: map[string]*commit{},
 	}
 	records, err := w.records()
 	if err != nil {
@@ -206,8 +199,14 @@ func (w *Watcher) Heard(int64) {
 	w.ring()
 }
 
-// Moved has the watcher see that the source came to another commit.
-func (w *Watcher) Moved() { w.ring() }
+// Moved has the watcher see that the source came to another commit. It is called
+// before anything of that commit is reported.
+func (w *Watcher) Moved() {
+	if base := w.o.Base(); base != nil {
+		w.follow(base)
+	}
+	w.ring()
+}
 
 func (w *Watcher) ring() {
 	select {
@@ -222,6 +221,7 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	if base == nil || base.View(w.o.Source).Snapshot.Revision == "" {
 		return time.Second // which branch is followed may not be known yet
 	}
+	w.follow(base)
 	w.configured(base.Config())
 	if err := w.look(ctx); err != nil && ctx.Err() == nil {
 		w.log.Warn("pull requests cannot be read", "error", err)

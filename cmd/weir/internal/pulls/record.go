@@ -30,14 +30,16 @@ type record struct {
 	// Told says that something was told of it.
 	Told bool `json:"told,omitempty"`
 	// State is what was shown last, Stale why it might no longer hold; Head, Base and
-	// Digest are of its plan, Digests those of its targets. Approved is by whom it was.
-	State    status.PullState  `json:"state,omitempty"`
-	Stale    string            `json:"stale,omitempty"`
-	Head     string            `json:"head,omitempty"`
-	Base     string            `json:"base,omitempty"`
-	Digest   string            `json:"digest,omitempty"`
-	Digests  map[string]string `json:"digests,omitempty"`
-	Approved string            `json:"approved,omitempty"`
+	// Digest are of its plan, Digests those of its targets; Undigested
+	// are those that were shown without one. Approved is by whom it was.
+	State      status.PullState  `json:"state,omitempty"`
+	Stale      string            `json:"stale,omitempty"`
+	Head       string            `json:"head,omitempty"`
+	Base       string            `json:"base,omitempty"`
+	Digest     string            `json:"digest,omitempty"`
+	Digests    map[string]string `json:"digests,omitempty"`
+	Undigested []string          `json:"undigested,omitempty"`
+	Approved   string            `json:"approved,omitempty"`
 	// Comment is the newest comment that was read.
 	Comment int64 `json:"comment,omitempty"`
 	// MergeSHA is the commit that merged it, MergedAt when that was seen.

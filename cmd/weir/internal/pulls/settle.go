@@ -3,8 +3,6 @@ package pulls
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,21 +25,7 @@ func (w *Watcher) Reported(r *plan.Report) {
 		w.moved[r.Target] = w.o.Now()
 	}
 	w.live[r.Target] = seen
-	if r.Plan == nil || !r.Touched || r.Revision == "" {
-		return
-	}
-	at := w.applied[r.Revision]
-	if at == nil {
-		at = map[string]applied{}
-		w.applied[r.Revision] = at
-		w.order = append(w.order, r.Revision)
-		if len(w.order) > remembered {
-			delete(w.applied, w.order[0])
-			w.order = w.order[1:]
-		}
-	}
-	if _, known := at[r.Target]; !known {
-		at[r.Target] = applied{r.Plan.Digest(), r.Plan.Summary}
+	if r.Touched && r.Revision != "" && w.commit(r.Revision).take(r) {
 		w.ring()
 	}
 }
@@ -118,22 +102,14 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 // settle compares what was applied with what was reviewed, once it is known, and
 // ends a merged pull request.
 func (w *Watcher) settle(base *fleet.Base, k *work) time.Duration {
-	w.mu.Lock()
-	at, first := maps.Clone(w.applied[k.MergeSHA]), len(w.order) > 0 && w.order[0] == k.MergeSHA
-	w.mu.Unlock()
+	at, first := w.at(k.MergeSHA)
 	view := base.View(w.o.Source)
 	now := view.Snapshot.Revision
-	complete := len(at) > 0
-	for target := range k.Digests {
-		if _, known := at[target]; !known {
-			complete = false
-		}
-	}
-	over := w.o.Now().After(k.MergedAt.Add(waiting))
+	complete, over := at.complete(), w.o.Now().After(k.MergedAt.Add(waiting))
 	// A source that could have come to the merge for long was there and went on, or
 	// came to a later commit at once.
-	passed := now != "" && now != k.MergeSHA && view.Err == nil && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval)) && w.passed(now)
-	if !complete && !over && !passed && (len(k.Digests) > 0 || now != k.MergeSHA) {
+	passed := now != k.MergeSHA && view.Err == nil && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval)) && w.passed(now)
+	if !complete && !over && !passed {
 		if k.shown.State != status.PullMerged && k.Told {
 			w.show(k, w.merged(k, nil, false))
 		}
@@ -141,11 +117,17 @@ func (w *Watcher) settle(base *fleet.Base, k *work) time.Duration {
 	}
 	if k.Told {
 		var differs []string
+		if at.followed && !first {
+			differs = difference(k.record, at)
+		}
 		switch {
-		case complete && !first:
-			differs = difference(k.Digests, at)
-		case passed && len(k.Digests) > 0:
-			differs = []string{"it was applied together with later commits, as " + short(now)}
+		case complete:
+		case passed && (len(k.Digests) > 0 || len(at.touched) > 0):
+			differs = append(differs, "it was applied together with later commits, as "+short(now))
+		case over:
+			for _, target := range at.missing() {
+				differs = append(differs, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
+			}
 		}
 		for _, line := range differs {
 			w.o.Event(status.Event{Kind: "plan-differs", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: %s", k.Number, line)})
@@ -156,14 +138,6 @@ func (w *Watcher) settle(base *fleet.Base, k *work) time.Duration {
 	return w.o.Interval
 }
 
-// passed reports whether the source was applied at a commit, so that another one
-// is not waited for.
-func (w *Watcher) passed(revision string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.applied[revision]) > 0
-}
-
 // merged is the shown plan after the merge. Of an earlier process only what the
 // record holds is known.
 func (w *Watcher) merged(k *work, differs []string, compared bool) status.Pull {
@@ -171,45 +145,6 @@ func (w *Watcher) merged(k *work, differs []string, compared bool) status.Pull {
 	p.BaseSHA, p.Digest, p.Digests = k.Base, k.Digest, k.Digests
 	p.State, p.Differs, p.Compared, p.Stale, p.Reason = status.PullMerged, differs, compared, "", ""
 	return p
-}
-
-// difference says what was planned at the merge otherwise than it was reviewed.
-func difference(reviewed map[string]string, at map[string]applied) []string {
-	var out []string
-	for _, target := range slices.Sorted(maps.Keys(reviewed)) {
-		switch a := at[target]; a.Digest {
-		case reviewed[target]:
-		case "":
-			out = append(out, target+": its plan was made without secrets and cannot be compared with the reviewed one")
-		default:
-			out = append(out, target+": the plan is not the reviewed one; it "+words(a.Summary))
-		}
-	}
-	for _, target := range slices.Sorted(maps.Keys(at)) {
-		if _, known := reviewed[target]; !known {
-			out = append(out, target+": it is changed too, which the review did not show; the plan "+words(at[target].Summary))
-		}
-	}
-	return out
-}
-
-// words say what a plan does.
-func words(s plan.Summary) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		verb string
-	}{{s.Create, "creates"}, {s.Update, "updates"}, {s.Rollout, "rolls"}, {s.Replace, "replaces"}, {s.Delete, "deletes"}} {
-		if p.n == 1 {
-			parts = append(parts, fmt.Sprintf("%s 1 pool", p.verb))
-		} else if p.n > 1 {
-			parts = append(parts, fmt.Sprintf("%s %d pools", p.verb, p.n))
-		}
-	}
-	if parts == nil {
-		return "changes no pool"
-	}
-	return strings.Join(parts, ", ")
 }
 
 func short(revision string) string { return revision[:min(7, len(revision))] }
