@@ -88,6 +88,9 @@ type offline struct{ config *config.Config }
 // Knows reports whether the configuration may give a target of the name.
 func (o offline) Knows(target string) bool { return o.config.MayHave(target) }
 
+// Pools are not known without a daemon.
+func (o offline) Pools(string) []string { return nil }
+
 // Approved knows no plans.
 func (offline) Approved(control.Approval) []string { return nil }
 

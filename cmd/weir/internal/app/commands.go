@@ -117,6 +117,15 @@ func (d daemon) Knows(target string) bool {
 	return ok
 }
 
+// Pools are those that the target was last seen to have.
+func (d daemon) Pools(target string) (out []string) {
+	t, _ := d.app.board.Target(target)
+	for _, p := range t.Pools {
+		out = append(out, p.Namespace+"/"+p.Name)
+	}
+	return out
+}
+
 // Approved names the targets whose plan has the digest now, and has a pass start.
 func (d daemon) Approved(approval control.Approval) []string {
 	d.app.mu.Lock()

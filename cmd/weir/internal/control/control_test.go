@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -54,6 +55,7 @@ func read(t *testing.T, b *Book) Records {
 type known []string
 
 func (k known) Knows(target string) bool              { return slices.Contains(k, target) }
+func (known) Pools(string) []string                   { return nil }
 func (known) Approved(Approval) []string              { return nil }
 func (k known) Reconcile(t []string, _ bool) []string { return t }
 
@@ -337,5 +339,47 @@ func TestABrokenRecordStopsWrites(t *testing.T) {
 	}
 	if _, err := b.Read(); err == nil || !strings.Contains(err.Error(), "move weir.db out of its state directory") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// pooled is a daemon whose targets have pools.
+type pooled map[string][]string
+
+func (p pooled) Knows(target string) bool            { return p[target] != nil }
+func (p pooled) Pools(target string) []string        { return p[target] }
+func (pooled) Approved(Approval) []string            { return nil }
+func (pooled) Reconcile(t []string, _ bool) []string { return t }
+
+// A pool that a target does not have cannot be suspended; a name without a namespace
+// stands for the one pool that has it.
+func TestSuspendedPoolsExist(t *testing.T) {
+	d := pooled{"prod": {"apps/web", "apps/db", "infra/web"}, "new": {}}
+	for _, tc := range []struct{ target, name, want, wrong string }{
+		{"prod", "db", "apps/db", ""},
+		{"prod", "infra/web", "infra/web", ""},
+		{"prod", "web", "", `has not exactly one pool "web"`},
+		{"prod", "nope", "", `has not exactly one pool "nope"`},
+		{"prod", "apps/nope", "", `has not exactly one pool "apps/nope"`},
+		{"new", "web", "default/web", ""}, // nothing is known of it yet
+	} {
+		b, _ := newBook(t)
+		out, err := Suspend(b, d, Request{Target: tc.target, Pool: tc.name, Reason: "x", For: "1h"})
+		switch {
+		case tc.wrong != "":
+			var f *Fault
+			if !errors.As(err, &f) || !strings.Contains(f.Message, tc.wrong) || f.Hint != "its pools are apps/web, apps/db, infra/web" {
+				t.Errorf("%s: %v", tc.name, err)
+			}
+			if n := len(read(t, b).Suspensions); n != 0 {
+				t.Errorf("%s: %d suspensions", tc.name, n)
+			}
+		case err != nil || out.Suspension.Pool != tc.want:
+			t.Errorf("%s: %+v, %v", tc.name, out.Suspension, err)
+		}
+	}
+	// What was suspended and is gone can be resumed.
+	b, _ := newBook(t)
+	if _, err := Resume(b, d, Request{Target: "prod", Pool: "apps/gone"}); err != nil {
+		t.Errorf("a pool that is gone: %v", err)
 	}
 }

@@ -74,6 +74,8 @@ func fault(hint, format string, args ...any) error {
 type Daemon interface {
 	// Knows reports whether there is a target of the name.
 	Knows(target string) bool
+	// Pools are those of a target, as NAMESPACE/NAME, none where they are not known.
+	Pools(target string) []string
 	// Approved names the targets whose plan has the digest now.
 	Approved(a Approval) []string
 	// Reconcile has a pass start now, which tries again what is parked of the
@@ -91,6 +93,9 @@ func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
 	s, err := subject(d, &r)
 	if err != nil {
 		return Answer{}, err
+	}
+	if pools := d.Pools(r.Target); r.Pool != "" && len(pools) > 0 && !slices.Contains(pools, r.Pool) {
+		return Answer{}, noPool(r.Target, r.Pool, pools)
 	}
 	length, err := time.ParseDuration(r.For)
 	switch {
@@ -160,12 +165,32 @@ func subject(d Daemon, r *Request) (Suspension, error) {
 		return Suspension{}, unknown(r.Target)
 	}
 	if r.Pool != "" && !strings.Contains(r.Pool, "/") {
-		r.Pool = "default/" + r.Pool
+		pools := d.Pools(r.Target)
+		fit := slices.DeleteFunc(slices.Clone(pools), func(p string) bool { return !strings.HasSuffix(p, "/"+r.Pool) })
+		switch {
+		case len(fit) == 1:
+			r.Pool = fit[0]
+		case len(pools) == 0:
+			r.Pool = "default/" + r.Pool
+		default:
+			return Suspension{}, noPool(r.Target, r.Pool, pools)
+		}
 	}
 	if r.Pool != "" && !poolPattern.MatchString(r.Pool) {
 		return Suspension{}, fault("write NAMESPACE/NAME", "%q is no name of a pool", text(r.Pool, 80))
 	}
 	return Suspension{Target: r.Target, Pool: r.Pool}, nil
+}
+
+// noPool says that a target has no pool, or several, of a name.
+func noPool(target, name string, pools []string) error {
+	const most = 10
+	more := ""
+	if len(pools) > most {
+		more = fmt.Sprintf(" and %d more", len(pools)-most)
+		pools = pools[:most]
+	}
+	return fault("its pools are "+strings.Join(pools, ", ")+more, "target %q has not exactly one pool %q", text(target, 80), text(name, 80))
 }
 
 // who is a user's name as it is kept.
