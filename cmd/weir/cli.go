@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -180,7 +181,11 @@ func (s surroundings) env() config.Env {
 func (s surroundings) loadConfig(file string) (*config.Config, error) {
 	c, faults, err := config.Load(file, s.env())
 	if err != nil {
-		return nil, hinted(err, "give the configuration with --config FILE")
+		hint := "--config names the configuration file"
+		if errors.Is(err, fs.ErrPermission) {
+			hint = "let the user who runs weir read it"
+		}
+		return nil, hinted(err, hint)
 	}
 	s.printer(s.stderr).Diagnostics(faults)
 	if c == nil {

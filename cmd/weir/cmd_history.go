@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,6 +73,9 @@ func historyCommand(s surroundings) *cobra.Command {
 			return nil
 		}
 		list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/events", (*history.Archive).Events, func(a status.EventList) []status.Event { return a.Events })
+		if err == nil && len(list) == 0 {
+			err = unknownKinds(flags.kinds)
+		}
 		if err != nil || output != outputText {
 			return errors.Join(err, printed(s, output, err, status.EventList{Events: list}))
 		}
@@ -79,6 +83,17 @@ func historyCommand(s surroundings) *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// unknownKinds is an error where no event can have one of the kinds. It is asked where
+// nothing was found: another release may know more kinds.
+func unknownKinds(kinds []string) error {
+	for _, k := range kinds {
+		if !slices.Contains(status.EventKinds(), k) {
+			return usage("the kinds are "+strings.Join(status.EventKinds(), ", "), "there is no kind of event %q", k)
+		}
+	}
+	return nil
 }
 
 // printed prints v as JSON or YAML unless something went wrong before.
@@ -118,13 +133,18 @@ func parseSince(text string, now time.Time) (time.Time, bool) {
 			return t, true
 		}
 	}
+	d, ok := parseLength(text)
+	return now.Add(-d), ok && d >= 0
+}
+
+// parseLength reads a length of time, also in days of 24 hours.
+func parseLength(text string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		// More days than a duration holds are more than any history has.
 		n, err := strconv.ParseUint(days, 10, 16)
-		return now.AddDate(0, 0, -int(n)), err == nil //nolint:gosec // 16 bits
+		return time.Duration(n) * 24 * time.Hour, err == nil //nolint:gosec // 16 bits of days are 179 years, which a duration holds
 	}
 	d, err := time.ParseDuration(text)
-	return now.Add(-d), err == nil && d >= 0
+	return d, err == nil
 }
 
 // readHistory asks a daemon, or reads the state directory where none answers.

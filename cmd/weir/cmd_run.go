@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 )
 
 const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at
@@ -57,7 +59,7 @@ func runCommand(s surroundings) *cobra.Command {
 				Reload: hangups, Logger: log, Secrets: s.secrets, Getenv: s.getenv, Version: buildOf().Version,
 			})
 			if err != nil {
-				return err
+				return startHint(err)
 			}
 			if profile != "" {
 				stop, err := profileServer(c.Context(), profile, log)
@@ -89,4 +91,17 @@ func reloadConfig(file string, env config.Env, log *slog.Logger) (*config.Config
 		return nil, errors.New("read configuration: " + show.CountDiagnostics(faults))
 	}
 	return c, nil
+}
+
+// startHint says what to do about what keeps a daemon from starting.
+func startHint(err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return hinted(err, "another program listens there, perhaps another weir: stop it, or set another listen in the configuration")
+	case errors.Is(err, state.ErrInUse):
+		return hinted(err, "one daemon writes a state directory: stop the other, or give this one another stateDir and instance")
+	case errors.Is(err, fs.ErrPermission):
+		return hinted(err, "let the user who runs weir read and write it")
+	}
+	return err
 }

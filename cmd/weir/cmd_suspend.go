@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,7 @@ write the daemon's state directory.`
 func suspendCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
 	var reason string
-	var length time.Duration
+	var forFlag string
 	c := &cobra.Command{
 		Use:   "suspend TARGET [POOL] --reason TEXT --for DURATION [flags]",
 		Short: "keep weir from changing a target or a pool for a while",
@@ -35,13 +34,14 @@ func suspendCommand(s surroundings) *cobra.Command {
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
 	c.Flags().StringVar(&reason, "reason", "", "why; it is shown to everybody")
-	c.Flags().DurationVar(&length, "for", 0, "how long, such as 2h; at most 2160h")
+	c.Flags().StringVar(&forFlag, "for", "", "how long, such as 2h or 7d; at most 90d")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		length, ok := parseLength(forFlag)
 		switch {
 		case reason == "":
 			return usage("say it with --reason", "a reason is required: it is what others will read")
-		case length <= 0 || length > control.LongestSuspension:
-			return usage("write it like --for 2h", "say for how long: more than nothing, at most 2160h")
+		case !ok || length <= 0 || length > control.LongestSuspension:
+			return usage("write it like --for 2h or --for 7d", "say for how long: more than nothing, at most 90d")
 		}
 		r := control.Request{Target: args[0], Reason: reason, For: length.String()}
 		if len(args) > 1 {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 )
 
 // State is a state directory that this process alone uses.
@@ -29,7 +30,7 @@ func OpenState(dir string) (*State, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close() // the lock is what failed
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("open state directory: %s is in use by another weir", dir)
+			return nil, fmt.Errorf("open state directory %s: %w", dir, state.ErrInUse)
 		}
 		return nil, fmt.Errorf("open state directory: lock %s: %w", f.Name(), err)
 	}
