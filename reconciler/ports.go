@@ -58,6 +58,11 @@ type Desired struct {
 	Tokens jointoken.Cluster
 	// Touched says that the commit changed what the target renders.
 	Touched bool
+	// Begin records that the grant of the policy's gates has begun. It is called
+	// where that is Exact and its plan has a step to run, before the first one: so a
+	// grant on record has begun, and one that has not covers its very plan alone,
+	// whenever the process ends. If it fails no step runs. Nil records nothing.
+	Begin func() error
 	// Set is nil where the source or the render gave nothing; Err or
 	// Diagnostics say why. It is never taken for an empty wish.
 	Set         *intent.Set

@@ -130,6 +130,7 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 	s.strays(targets, reports, &state)
 	if mode == Apply {
 		s.joinTokens(ctx, targets, inputs, reports)
+		begin(ctx, targets, reports)
 		s.applyAll(ctx, reports)
 	}
 	for _, r := range reports {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -26,6 +27,10 @@ type gating struct {
 	all    []reconciler.Batch
 	known  control.Before
 	passes int
+	// ready are the approvals that are not used yet, by target. The record is the
+	// daemon's: here it is remembered which have begun.
+	mu    sync.Mutex
+	ready map[string]control.Grant
 }
 
 func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition) *gating {
@@ -63,23 +68,31 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	if g == nil {
 		return
 	}
-	var fresh map[string]bool
 	if g.passes == 0 && (g.waits(batches) || len(g.records.Approvals) > 0) {
 		for _, b := range g.all {
 			for _, r := range reconciler.RunBatch(ctx, b, reconciler.PlanOnly) {
 				g.known.Note(r)
 			}
 		}
-		fresh = map[string]bool{}
+		g.ready = map[string]control.Grant{}
 		for _, a := range g.records.Approvals {
-			for _, made := range control.Approved(a, g.known, g.conditions) {
-				g.records.Grants = append(g.records.Grants, made)
-				fresh[made.Target] = true
+			for _, ready := range control.Approved(a, g.known) {
+				g.ready[ready.Target] = ready
 			}
 		}
 	}
 	g.passes++
-	control.Gate(batches, g.conditions, g.records, g.known, fresh, time.Now())
+	control.Gate(batches, g.conditions, g.records, g.known, control.Pending{Ready: g.ready, Begin: g.begin}, time.Now())
+}
+
+// begin has what follows of an approved plan run in the passes after this one.
+func (g *gating) begin(ready control.Grant) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.ready, ready.Target)
+	g.records.Grants = slices.DeleteFunc(g.records.Grants, func(old control.Grant) bool { return old.Target == ready.Target })
+	g.records.Grants = append(g.records.Grants, ready)
+	return nil
 }
 
 func (g *gating) waits(batches []reconciler.Batch) bool {

@@ -19,10 +19,6 @@ type memory struct {
 	// awaited are the targets that others wait for.
 	awaited map[string]bool
 	batches []reconciler.Batch
-	// grants are those of the pass that is under way, fresh those that it uses
-	// for the first time.
-	grants map[string]control.Grant
-	fresh  map[string]bool
 	// unused says why approvals could not be used by the last pass, so that it is
 	// said once.
 	unused map[string]bool
@@ -46,38 +42,35 @@ func (a *App) gate(c *fleet.Composition) error {
 			m.awaited[name] = true
 		}
 	}
-	m.fresh = map[string]bool{}
+	m.before.Keep(c.Conditions)
+	m.busy = map[string]bool{}
+	pending := control.Pending{Ready: map[string]control.Grant{}, Begin: a.book.Begin}
 	unused := map[string]bool{}
 	for _, approval := range records.Approvals {
-		made := control.Approved(approval, m.before, c.Conditions)
-		if len(made) == 0 {
-			continue
-		}
-		// On the disk before the first step: a restart in the middle goes on.
-		// An approval that cannot be written there waits, and nothing else with it.
-		if err := a.book.Use(approval, made); err != nil {
-			text := err.Error()
-			if !m.unused[text] && !unused[text] {
-				a.log.Error("an approval waits until it can be written to the state directory", "digest", approval.Digest, "error", err)
+		ready := control.Approved(approval, m.before)
+		if slices.ContainsFunc(ready, func(g control.Grant) bool { return g.Digest != approval.Digest }) {
+			if err := a.book.Split(approval, ready); err != nil {
+				// It waits, and nothing else with it.
+				text := err.Error()
+				if !m.unused[text] && !unused[text] {
+					a.log.Error("an approval waits until it can be written to the state directory", "digest", approval.Digest, "error", err)
+				}
+				unused[text] = true
+				continue
 			}
-			unused[text] = true
-			continue
 		}
-		for _, g := range made {
-			m.fresh[g.Target] = true
-			records.Grants = slices.DeleteFunc(records.Grants, func(old control.Grant) bool { return old.Target == g.Target })
-			records.Grants = append(records.Grants, g)
+		for _, g := range ready {
+			pending.Ready[g.Target], m.busy[g.Target] = g, true
 		}
 	}
 	m.unused = unused
-	m.grants, m.busy = map[string]control.Grant{}, map[string]bool{}
 	for _, g := range records.Grants {
-		m.grants[g.Target], m.busy[g.Target] = g, true
+		m.busy[g.Target] = true
 	}
 	for _, o := range records.Overrides {
 		m.busy[o.Target] = true
 	}
-	control.Gate(c.Batches, c.Conditions, records, m.before, m.fresh, time.Now())
+	control.Gate(c.Batches, c.Conditions, records, m.before, pending, time.Now())
 	return nil
 }
 
@@ -88,20 +81,12 @@ func (a *App) noted(r *plan.Report) {
 	reached := a.memory.before.Standings[r.Target].Reached
 	a.memory.before.Note(r)
 	awaited := r.Converged() && reached != r.Revision && a.memory.awaited[r.Target]
-	g, granted := a.memory.grants[r.Target]
-	unused := granted && a.memory.fresh[r.Target] && (r.Plan == nil || !r.Plan.Granted)
-	busy := a.memory.busy[r.Target]
+	done := a.memory.busy[r.Target] && r.Converged()
 	a.mu.Unlock()
-	var err error
-	switch {
-	case unused:
-		// There is no plan, or another than the one that was approved.
-		err = a.book.GiveBack(g)
-	case busy && r.Converged():
-		err = a.book.Done(r.Target)
-	}
-	if err != nil {
-		a.log.Error("state cannot be written", "error", err)
+	if done {
+		if err := a.book.Done(r.Target); err != nil {
+			a.log.Error("state cannot be written", "error", err)
+		}
 	}
 	if awaited {
 		a.ring()
@@ -129,7 +114,7 @@ func (d daemon) Pools(target string) (out []string) {
 // Approved names the targets whose plan has the digest now, and has a pass start.
 func (d daemon) Approved(approval control.Approval) []string {
 	d.app.mu.Lock()
-	made := control.Approved(approval, d.app.memory.before, d.app.memory.conditions)
+	made := control.Approved(approval, d.app.memory.before)
 	d.app.mu.Unlock()
 	var out []string
 	for _, g := range made {

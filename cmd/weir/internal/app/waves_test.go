@@ -273,7 +273,7 @@ func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
 }
 
 // TestAnApprovalOutlivesARestart approves while nothing runs, and has a grant that
-// was begun just before the process ended.
+// had begun when the process ended: the plan is no longer the one that was approved.
 func TestAnApprovalOutlivesARestart(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		w := newWorld(t, quickAWS())
@@ -283,15 +283,20 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		a, stop := w.start()
 		p := heldBy(t, a, "prod", first, plan.HeldApproval, "weir approve ")
 		dir := a.state.Dir
+		a.mu.Lock()
+		wants := a.memory.conditions["prod"].Rendered
+		a.mu.Unlock()
 		stop()
 		db, err := state.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		book := control.NewBook(db, time.Now)
-		approval, err := book.Approve(p.Digest(), "ann")
-		if err == nil && begun {
-			err = book.Use(approval, []control.Grant{{Approval: approval, Target: "prod", Revision: first, Owners: []string{"default/prod-web"}}})
+		if !begun {
+			_, err = book.Approve(p.Digest(), "ann")
+		} else {
+			approval := control.Approval{Digest: strings.Repeat("0", 64), By: "ann", Until: time.Now().Add(time.Hour)}
+			err = book.Begin(control.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}})
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

@@ -54,12 +54,14 @@ type Override struct {
 	Until  time.Time `json:"until"`
 }
 
-// Grant is an approval that is used: it holds until the target has converged.
+// Grant is an approval that is used. One on record has begun: it was written right
+// before the first step of the plan that was approved, and lets what follows of it
+// run until the target has converged.
 type Grant struct {
 	Approval
 	Target string `json:"target"`
-	// Revision is the commit that was approved, Rendered the one that last
-	// changed what the target renders.
+	// Revision is the commit at which it began, for people. Rendered stands for what
+	// the target wanted then (fleet.Conditions): the grant holds for nothing else.
 	Revision string   `json:"revision"`
 	Rendered string   `json:"rendered"`
 	Owners   []string `json:"owners"`
@@ -176,25 +178,27 @@ func (b *Book) Override(target, by string) (Override, error) {
 	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
 }
 
-// Use turns an approval into the grants of the targets whose plans it approved.
-func (b *Book) Use(a Approval, made []Grant) error {
+// Split has the approvals of single plans take the place of one that is for several
+// together: their targets begin one by one, and the plans of those that have begun
+// no longer have the digest that was approved.
+func (b *Book) Split(a Approval, ready []Grant) error {
 	return b.db.Update(func(tx *state.Tx) error {
-		for _, g := range made {
-			if err := grants.Put(tx, g.Target, g); err != nil {
+		if err := approvals.Delete(tx, a.Digest); err != nil {
+			return err
+		}
+		for _, g := range ready {
+			if err := approvals.Put(tx, g.Digest, g.Approval); err != nil {
 				return err
 			}
 		}
-		return approvals.Delete(tx, a.Digest)
+		return nil
 	})
 }
 
-// GiveBack undoes Use for a grant that its plan did not need after all.
-func (b *Book) GiveBack(g Grant) error {
+// Begin turns the approval of a plan, whose first step is about to run, into a grant.
+func (b *Book) Begin(g Grant) error {
 	return b.db.Update(func(tx *state.Tx) error {
-		if err := approvals.Put(tx, g.Digest, g.Approval); err != nil {
-			return err
-		}
-		return grants.Delete(tx, g.Target)
+		return errors.Join(grants.Put(tx, g.Target, g), approvals.Delete(tx, g.Digest))
 	})
 }
 
@@ -234,11 +238,12 @@ func expire[T any](tx *state.Tx, b state.Bucket[T], until func(T) time.Time, now
 	return nil
 }
 
-// grantOf is what an approval lets a target do, by the plan that was approved.
-func grantOf(a Approval, r *plan.Report, rendered string) Grant {
+// grantOf is what an approval lets a target do, by the plan that was approved. What
+// the target wants when it begins, the pass tells in which it does.
+func grantOf(a Approval, r *plan.Report) Grant {
 	p := plan.GrantOf(r.Plan)
 	a.Digest = p.Digest
-	return Grant{Approval: a, Target: r.Target, Revision: r.Revision, Rendered: rendered, Owners: names(p.Owners), Deletes: names(p.Deletes)}
+	return Grant{Approval: a, Target: r.Target, Owners: names(p.Owners), Deletes: names(p.Deletes)}
 }
 
 func names(set map[string]bool) []string {

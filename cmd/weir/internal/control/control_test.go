@@ -222,37 +222,43 @@ func TestGatesOfATarget(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	closed := []calendar.Window{{Days: []time.Weekday{time.Wednesday}, Start: 9 * 60, End: 17 * 60, Zone: time.UTC}}
 	never := []calendar.Window{{Deny: true, End: 24 * 60, Zone: time.UTC}}
-	grant := Grant{Target: "prod", Revision: "r1", Rendered: "r0", Owners: []string{"a/web"}}
-	grant.Digest = "d"
+	grant := Grant{Approval: Approval{Digest: "d"}, Target: "prod", Revision: "r0", Rendered: "w0", Owners: []string{"a/web"}}
+	ready := Grant{Approval: Approval{Digest: "new"}, Target: "prod", Deletes: []string{"a/web"}}
+	begun := &plan.Grant{Digest: "d", Owners: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}
+	exact := &plan.Grant{Digest: "new", Exact: true, Owners: map[string]bool{}, Deletes: map[string]bool{"a/web": true}}
 	for name, tc := range map[string]struct {
 		c         fleet.Conditions
 		r         Records
-		fresh     bool
+		ready     map[string]Grant
 		want      plan.Gates
 		suspended bool
 	}{
-		"nothing":                      {want: plan.Gates{AsReviewed: true}},
-		"suspended":                    {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
-		"another suspended":            {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true}},
-		"a pool":                       {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
-		"a closed window":              {c: fleet.Conditions{Windows: closed}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"never open":                   {c: fleet.Conditions{Windows: never}, want: plan.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
-		"overridden":                   {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: plan.Gates{AsReviewed: true}},
-		"another overridden":           {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"a wave":                       {c: fleet.Conditions{DependsOn: []string{"canary"}}, want: plan.Gates{AsReviewed: true, Wave: "waits for the target canary, which has not been looked at yet"}},
-		"granted":                      {r: Records{Grants: []Grant{grant}}, fresh: true, want: plan.Gates{AsReviewed: true, Grant: &plan.Grant{Digest: "d", Exact: true, Owners: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}}},
-		"granted for what is rendered": {c: fleet.Conditions{Rendered: "r0"}, r: Records{Grants: []Grant{{Approval: grant.Approval, Target: "prod", Revision: "r2", Rendered: "r0"}}}, want: plan.Gates{AsReviewed: true, Grant: &plan.Grant{Digest: "d", Owners: map[string]bool{}, Deletes: map[string]bool{}}}},
-		"granted for another commit":   {c: fleet.Conditions{Rendered: "r1"}, r: Records{Grants: []Grant{{Target: "prod", Revision: "r2", Rendered: "r0"}}}, want: plan.Gates{AsReviewed: true}},
+		"nothing":                    {want: plan.Gates{AsReviewed: true}},
+		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
+		"another suspended":          {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true}},
+		"a pool":                     {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
+		"a closed window":            {c: fleet.Conditions{Windows: closed}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"never open":                 {c: fleet.Conditions{Windows: never}, want: plan.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
+		"overridden":                 {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: plan.Gates{AsReviewed: true}},
+		"another overridden":         {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"a wave":                     {c: fleet.Conditions{DependsOn: []string{"canary"}}, want: plan.Gates{AsReviewed: true, Wave: "waits for the target canary, which has not been looked at yet"}},
+		"granted":                    {c: fleet.Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true, Grant: begun}},
+		"granted for what it wanted": {c: fleet.Conditions{Rendered: "w1"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true}},
+		"granted for nothing known":  {r: Records{Grants: []Grant{{Target: "prod", Revision: "r1"}}}, want: plan.Gates{AsReviewed: true}},
+		"another granted":            {c: fleet.Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{{Target: "dev", Rendered: "w0"}}}, want: plan.Gates{AsReviewed: true}},
+		"approved":                   {ready: map[string]Grant{"prod": ready}, want: plan.Gates{AsReviewed: true, Grant: exact}},
+		"approved again":             {c: fleet.Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, ready: map[string]Grant{"prod": ready}, want: plan.Gates{AsReviewed: true, Grant: exact}},
+		"another approved":           {ready: map[string]Grant{"dev": ready}, want: plan.Gates{AsReviewed: true}},
 	} {
 		d := reconciler.Desired{Source: "s", Commit: plan.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod", Gates: plan.Gates{AsReviewed: true, Window: "of the pass before"}}}
 		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
-		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, map[string]bool{"prod": tc.fresh}, now)
+		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, now)
 		got := batches[0].Targets[0].Policy
 		if diff := cmp.Diff(tc.want, got.Gates); diff != "" || got.Suspended != tc.suspended {
 			t.Errorf("%s: suspended %v (-want +got):\n%s", name, got.Suspended, diff)
 		}
 		// Made again of the same render, it is said once.
-		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, nil, now)
+		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, now)
 		told := batches[0].Targets[0].Diagnostics
 		if suspended := tc.want.Suspended != "" || tc.want.Pools != nil; (len(told) == 1) != suspended || suspended && told[0].Code != "suspended" {
 			t.Errorf("%s: it is said %v", name, told)
@@ -274,7 +280,7 @@ func TestAnApprovalOfSeveralPlans(t *testing.T) {
 	}
 	before.Note(&plan.Report{Target: "other", Source: "s", Revision: "1", Plan: &plan.Plan{Target: "other", Steps: reports[0].Plan.Steps}})
 	targets := func(digest string) (out []string) {
-		for _, g := range Approved(Approval{Digest: digest}, before, nil) {
+		for _, g := range Approved(Approval{Digest: digest}, before) {
 			out = append(out, g.Target)
 		}
 		return out
@@ -296,37 +302,6 @@ func TestAnApprovalOfSeveralPlans(t *testing.T) {
 	}
 	if got := targets(""); got != nil {
 		t.Errorf("plans without a digest are approved: %v", got)
-	}
-}
-
-func TestAGrantGoesBack(t *testing.T) {
-	b, _ := newBook(t)
-	digest := strings.Repeat("a1", 32)
-	a, err := b.Approve(digest, "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := Grant{Approval: a, Target: "prod"}
-	if err := b.Use(a, []Grant{g}); err != nil {
-		t.Fatal(err)
-	}
-	if r := read(t, b); len(r.Approvals) != 0 || len(r.Grants) != 1 {
-		t.Errorf("used: %+v", r)
-	}
-	if err := b.GiveBack(g); err != nil {
-		t.Fatal(err)
-	}
-	if r := read(t, b); len(r.Approvals) != 1 || len(r.Grants) != 0 || r.Approvals[0].By != "ann" {
-		t.Errorf("given back: %+v", r)
-	}
-	if err := b.Use(a, []Grant{g}); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Done("prod"); err != nil {
-		t.Fatal(err)
-	}
-	if r := read(t, b); len(r.Approvals)+len(r.Grants) != 0 {
-		t.Errorf("done: %+v", r)
 	}
 }
 

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -27,18 +28,54 @@ func (b *Before) Note(r *plan.Report) {
 	b.Standings[r.Target] = b.Standings[r.Target].After(r)
 }
 
-// Gate tells every target of a pass what holds its steps. Fresh are the targets
-// whose grant is new in this pass: it lets run the plan with its digest alone.
-func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r Records, before Before, fresh map[string]bool, now time.Time) {
+// Keep forgets the targets that are no more: an approval is for none of them.
+func (b *Before) Keep(conditions map[string]fleet.Conditions) {
+	maps.DeleteFunc(b.Reports, func(name string, _ *plan.Report) bool { _, is := conditions[name]; return !is })
+	maps.DeleteFunc(b.Standings, func(name string, _ plan.Standing) bool { _, is := conditions[name]; return !is })
+}
+
+// Pending is what approvals that are not used yet let run.
+type Pending struct {
+	// Ready are by target.
+	Ready map[string]Grant
+	// Begin records one, before its first step. It is called from several goroutines.
+	Begin func(Grant) error
+}
+
+// Gate tells every target of a pass what holds its steps. What is pending lets run
+// the plan with its digest alone, and only once it is on record as begun; then the
+// grant on record lets run what follows, as long as the target wants the same.
+func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r Records, before Before, pending Pending, now time.Time) {
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
-			gate(d, conditions[d.Policy.Target], r, before, fresh[d.Policy.Target], now)
+			gate(d, conditions[d.Policy.Target], r, before, now)
+			grant(d, conditions[d.Policy.Target], r, pending)
 		}
 	}
 }
 
-func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, fresh bool, now time.Time) {
+// grant says what somebody's approval lets run.
+func grant(d *reconciler.Desired, c fleet.Conditions, r Records, pending Pending) {
+	g := &d.Policy.Gates
+	d.Begin = nil
+	for _, have := range r.Grants {
+		if have.Target == d.Policy.Target && have.Rendered != "" && have.Rendered == c.Rendered {
+			g.Grant = have.lets(false)
+		}
+	}
+	if ready, ok := pending.Ready[d.Policy.Target]; ok {
+		g.Grant = ready.lets(true)
+		ready.Revision, ready.Rendered = d.Commit.Revision, c.Rendered
+		d.Begin = func() error { return pending.Begin(ready) }
+	}
+}
+
+func (g Grant) lets(exact bool) *plan.Grant {
+	return &plan.Grant{Digest: g.Digest, Exact: exact, Owners: set(g.Owners), Deletes: set(g.Deletes)}
+}
+
+func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, now time.Time) {
 	g := &d.Policy.Gates
 	*g = plan.Gates{AsReviewed: g.AsReviewed}
 	for _, s := range r.Suspensions {
@@ -53,11 +90,6 @@ func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, f
 			}
 			g.Pools[s.Pool] = s.Text()
 			tell(d, "the pool "+s.Pool+" is "+s.Text())
-		}
-	}
-	for _, have := range r.Grants {
-		if have.Target == d.Policy.Target && (have.Revision == d.Commit.Revision || have.Rendered != "" && have.Rendered == c.Rendered) {
-			g.Grant = &plan.Grant{Digest: have.Digest, Exact: fresh, Owners: set(have.Owners), Deletes: set(have.Deletes)}
 		}
 	}
 	if len(c.DependsOn) > 0 {
@@ -106,8 +138,9 @@ func windowText(windows []calendar.Window, now time.Time) string {
 }
 
 // Approved finds the plans that an approval is for: one target's, or all those of
-// the targets that a source's commit touched, whose digests together have one.
-func Approved(a Approval, before Before, conditions map[string]fleet.Conditions) []Grant {
+// the targets that a source's commit touched, whose digests together have one. The
+// approval in each grant is that of its plan alone.
+func Approved(a Approval, before Before) []Grant {
 	if a.Digest == "" {
 		return nil // of plans without secrets; nobody can approve them
 	}
@@ -119,7 +152,7 @@ func Approved(a Approval, before Before, conditions map[string]fleet.Conditions)
 			continue
 		}
 		if len(r.Plan.Steps) > 0 && r.Plan.Digest() == a.Digest {
-			return []Grant{grantOf(a, r, conditions[name].Rendered)}
+			return []Grant{grantOf(a, r)}
 		}
 		if r.Touched {
 			at := commit{r.Source, r.Revision}
@@ -133,7 +166,7 @@ func Approved(a Approval, before Before, conditions map[string]fleet.Conditions)
 			all = append(all, r.Plan)
 			if len(r.Plan.Steps) > 0 {
 				busy = append(busy, r.Plan)
-				made = append(made, grantOf(a, r, conditions[r.Target].Rendered))
+				made = append(made, grantOf(a, r))
 			}
 		}
 		if len(busy) > 0 && (plan.CombinedDigest(all) == a.Digest || plan.CombinedDigest(busy) == a.Digest) {

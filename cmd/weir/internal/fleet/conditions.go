@@ -1,5 +1,15 @@
 package fleet
 
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
 // conditions are what the configuration demands of each item, by its name.
 func conditions(items []*item, targets []Target) map[string]Conditions {
 	names := make([]string, len(targets))
@@ -8,7 +18,7 @@ func conditions(items []*item, targets []Target) map[string]Conditions {
 	}
 	out := make(map[string]Conditions, len(items))
 	for _, it := range items {
-		c := Conditions{Rendered: it.render.touchedBy}
+		c := Conditions{Rendered: it.wanted()}
 		if len(it.target.DependsOn) > 0 {
 			c.DependsOn = it.target.Dependencies(it.name, it.match, names)
 		}
@@ -17,4 +27,34 @@ func conditions(items []*item, targets []Target) map[string]Conditions {
 		out[it.name] = c
 	}
 	return out
+}
+
+// wanted stands for all that is wanted of an item; empty where nothing is known to
+// be. It is keyed, since user data may hold secrets that are easily guessed.
+func (it *item) wanted() string {
+	d := &it.desired
+	if d.Set == nil {
+		return ""
+	}
+	if r := it.render; r.sumOf != r.result {
+		r.sum, r.sumOf = sumOfSet(d.Policy.DigestKey, d.Set), r.result
+	}
+	m := hmac.New(sha256.New, d.Policy.DigestKey)
+	fmt.Fprintf(m, "%q", []any{it.render.sum, it.key.Account, it.key.Region, d.Network.VPCID, d.Network.SubnetIDs, d.Network.SecurityGroupIDs})
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// sumOfSet stands for a render's intents. User data is left out of their own JSON, and
+// may be no text.
+func sumOfSet(key []byte, set *intent.Set) string {
+	m := hmac.New(sha256.New, key)
+	if err := json.NewEncoder(m).Encode(set); err != nil {
+		panic("intents are plain values: " + err.Error())
+	}
+	for i := range set.Pools {
+		if t := set.Pools[i].LaunchTemplate; t != nil {
+			fmt.Fprintf(m, "%d %q\n", i, t.UserData.Text)
+		}
+	}
+	return hex.EncodeToString(m.Sum(nil))
 }

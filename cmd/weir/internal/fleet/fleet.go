@@ -121,8 +121,9 @@ type Conditions struct {
 	// DependsOn names the targets that must have converged before.
 	DependsOn []string
 	Windows   []calendar.Window
-	// Rendered is the commit that last changed what the target renders, as far
-	// as this process has seen.
+	// Rendered stands for what the target wants, by commit and configuration: two
+	// that want the same have the same, in whatever process. It is empty where
+	// nothing is known to be wanted.
 	Rendered string
 }
 

@@ -246,6 +246,45 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// What a target wants is told apart by all that it comes from, and by nothing else.
+func TestWhatATargetWants(t *testing.T) {
+	const one = "- {name: one, path: o/one, region: eu-west-1, varsFrom: [{file: vars}]"
+	wants := func(targets, revision, vars string, tr tree.Map) string {
+		h := newHarness(t, targets)
+		if err := os.WriteFile(filepath.Join(h.dir, "vars"), []byte(vars), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, got := h.compose(View{Snapshot: snapshot(revision, tr)})
+		if d := got["one"]; d.Err != nil || d.Set == nil {
+			t.Fatalf("%v, %v", d.Err, d.Diagnostics)
+		}
+		return c.Conditions["one"].Rendered
+	}
+	plain, boots := pools("o/one"), tree.Map{}
+	base := wants(one+"}\n", "r1", "MAX=7\n", plain)
+	if other := wants(one+"}\n", "r2", "MAX=7\n", with(plain, map[string]string{"README.md": "new"})); base == "" || other != base {
+		t.Errorf("another commit of the same: %q and %q", base, other)
+	}
+	for name, other := range map[string]string{
+		"variables": wants(one+"}\n", "r1", "MAX=8\n", plain),
+		"region":    wants(strings.Replace(one, "eu-west-1", "eu-west-2", 1)+"}\n", "r1", "MAX=7\n", plain),
+		"network":   wants(one+", network: {subnetIDs: [subnet-1]}}\n", "r1", "MAX=7\n", plain),
+	} {
+		if other == "" || other == base {
+			t.Errorf("another %s is not told apart", name)
+		}
+	}
+	for i, text := range []string{"first", "second"} {
+		boots["o/one/pool.yaml"] = fleettest.Pool("web", `dataSecretName: ""`, "dataSecretName: boot")
+		boots["o/one/secret.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: boot}\nstringData: {value: \"#!/bin/sh " + text + "\"}\n"
+		if now := wants(one+"}\n", "r1", "MAX=7\n", boots); now == base {
+			t.Errorf("user data %d is not told apart", i)
+		} else {
+			base = now
+		}
+	}
+}
+
 func TestPruneTrailer(t *testing.T) {
 	h := newHarness(t, globbed)
 	parent := snapshot("r1", pools("o/one", "o/two"))

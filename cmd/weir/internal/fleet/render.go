@@ -37,6 +37,9 @@ type rendered struct {
 	// allowedBy allows.
 	allowed   map[string]bool
 	allowedBy string
+	// sum stands for the intents of the result sumOf.
+	sum   string
+	sumOf *render.Result
 }
 
 // of reports whether the render was made of the item's path, repository and values,

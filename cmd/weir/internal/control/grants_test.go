@@ -1,0 +1,116 @@
+package control
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// planned is a plan of a target with one step.
+func planned(target, revision string) *plan.Report {
+	return &plan.Report{Target: target, Source: "s", Revision: revision, Touched: true, Plan: &plan.Plan{Target: target, Revision: revision, Steps: []plan.Step{{
+		Verb: plan.Update, Resource: plan.AutoScalingGroup, Pool: "x/web", Name: "web", Changes: []plan.Change{{Field: "maxSize", From: 3, To: revision}},
+	}}}}
+}
+
+// gated is a target as a process sees it that knows the book and, of the passes
+// before, what is in before.
+func gated(t *testing.T, b *Book, before Before, target, revision string, wants string) reconciler.Desired {
+	t.Helper()
+	r := read(t, b)
+	pending := Pending{Ready: map[string]Grant{}, Begin: b.Begin}
+	for _, a := range r.Approvals {
+		for _, g := range Approved(a, before) {
+			pending.Ready[g.Target] = g
+		}
+	}
+	batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: plan.Commit{Revision: revision}, Policy: plan.Policy{Target: target, Gates: plan.Gates{AsReviewed: true}}}}}}
+	Gate(batches, map[string]fleet.Conditions{target: {Rendered: wants}}, r, before, pending, b.now())
+	return batches[0].Targets[0]
+}
+
+// Wherever the process ends, an approval that has not begun lets run the plan with
+// its digest alone, and one that has lets run what follows of it, as long as the
+// target wants what it wanted then.
+func TestAnApprovalIsExactUntilItBegins(t *testing.T) {
+	b, _ := newBook(t)
+	var before Before
+	r := planned("prod", "r1")
+	before.Note(r)
+	if _, err := b.Approve(r.Plan.Digest(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	// The next commit comes before anything has begun, and the process ends in its pass.
+	if d := gated(t, b, before, "prod", "r2", "w2"); d.Policy.Gates.Grant == nil || !d.Policy.Gates.Grant.Exact || d.Begin == nil {
+		t.Fatalf("another commit than the approved one: %+v", d.Policy.Gates.Grant)
+	}
+	if d := gated(t, b, Before{}, "prod", "r2", "w2"); d.Policy.Gates.Grant != nil || d.Begin != nil {
+		t.Errorf("a process that begins after that: %+v", d.Policy.Gates.Grant)
+	}
+	if r := read(t, b); len(r.Approvals) != 1 || len(r.Grants) != 0 {
+		t.Fatalf("the approval was used: %+v", r)
+	}
+
+	if err := gated(t, b, before, "prod", "r1", "w1").Begin(); err != nil {
+		t.Fatal(err)
+	}
+	got := read(t, b)
+	if len(got.Approvals) != 0 || len(got.Grants) != 1 || got.Grants[0].By != "ann" || got.Grants[0].Revision != "r1" || !slices.Equal(got.Grants[0].Owners, []string{"x/web"}) {
+		t.Fatalf("begun: %+v", got)
+	}
+	for wants, holds := range map[string]bool{"w1": true, "w2": false, "": false} {
+		d := gated(t, b, Before{}, "prod", "r1", wants)
+		if g := d.Policy.Gates.Grant; (g != nil) != holds || holds && g.Exact || d.Begin != nil {
+			t.Errorf("begun when the target wanted w1, it wants %q: %+v", wants, g)
+		}
+	}
+	if err := b.Done("prod"); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(t, b); len(r.Approvals)+len(r.Grants) != 0 {
+		t.Errorf("done: %+v", r)
+	}
+}
+
+// The plans that are approved together begin one by one.
+func TestAnApprovalOfSeveralPlansIsSplit(t *testing.T) {
+	b, _ := newBook(t)
+	var before Before
+	reports := []*plan.Report{planned("a", "r1"), planned("b", "r1")}
+	plans := []*plan.Plan{reports[0].Plan, reports[1].Plan}
+	before.Note(reports[0])
+	before.Note(reports[1])
+	a, err := b.Approve(plan.CombinedDigest(plans), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Split(a, Approved(a, before)); err != nil {
+		t.Fatal(err)
+	}
+	if err := gated(t, b, before, "a", "r1", "w").Begin(); err != nil {
+		t.Fatal(err)
+	}
+	a.Digest = plans[1].Digest()
+	if got := read(t, b); len(got.Grants) != 1 || got.Grants[0].Target != "a" || !cmp.Equal(got.Approvals, []Approval{a}) {
+		t.Errorf("a has begun: %+v", got)
+	}
+}
+
+// A target that is no more has no pass in which an approval could be used.
+func TestTargetsThatAreNoMoreAreForgotten(t *testing.T) {
+	var before Before
+	before.Note(planned("a", "r1"))
+	before.Note(planned("gone", "r1"))
+	before.Keep(map[string]fleet.Conditions{"a": {}})
+	if got := Approved(Approval{Digest: planned("gone", "r1").Plan.Digest()}, before); len(got) != 0 || len(before.Standings) != 1 {
+		t.Errorf("it is approved: %+v", got)
+	}
+	if got := Approved(Approval{Digest: planned("a", "r1").Plan.Digest()}, before); len(got) != 1 {
+		t.Errorf("one that is there: %+v", got)
+	}
+}

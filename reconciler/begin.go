@@ -1,0 +1,31 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// begin records the grants under which a first step is about to run. Without its
+// record a plan does not run at all: after a crash in the middle of its steps
+// nothing would let the rest follow.
+func begin(ctx context.Context, targets []Desired, reports []*plan.Report) {
+	for i, r := range reports {
+		d := &targets[i]
+		if d.Begin == nil || r.Plan == nil || !r.Plan.Granted || !d.Policy.Gates.Grant.Exact || r.Plan.Runnable() == 0 || ctx.Err() != nil {
+			continue
+		}
+		err := d.Begin()
+		if err == nil {
+			continue
+		}
+		r.Err = fmt.Errorf("record that the approved plan begins, without which none of it runs: %w", err)
+		r.Plan.Granted = false
+		for n := range r.Plan.Steps {
+			if st := &r.Plan.Steps[n]; st.Held == "" {
+				st.Held, st.HeldReason = plan.HeldApproval, "the approval could not be recorded as used"
+			}
+		}
+	}
+}
