@@ -191,7 +191,8 @@ func (w *Watcher) current(ctx context.Context, k *work, c forge.Comment) (bool, 
 	if err != nil {
 		return false, err
 	}
-	if pr.State != forge.Open {
+	if pr.State != forge.Open || !w.o.Follows("refs/heads/"+pr.BaseRef) {
+		w.heardAgain() // and the next look sees it to its end
 		return false, nil
 	}
 	known := pr.HeadSHA == k.Seen && k.Heeded == k.Seen && !c.CreatedAt.Before(k.SeenAt)

@@ -108,6 +108,23 @@ func TestAnApprovalIsOfWhatWasShown(t *testing.T) {
 	}
 }
 
+// A plan is of the branch that it was shown for, whether or not the list was read
+// since the pull request goes into another one.
+func TestNoApprovalOfARetargetedPullRequest(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	b.forge.pulls[1].BaseRef = "release" // of which the list, by its version, does not tell
+	b.forge.say(1, "writer", "weir approve")
+	b.look()
+	if got := b.approved(); got != nil {
+		t.Fatalf("approved: %v", got)
+	}
+	if b.round(); b.teller.last().State != status.PullClosed || b.w.open[1] != nil {
+		t.Errorf("told: %+v", b.teller.last())
+	}
+}
+
 func TestWhoMayCommand(t *testing.T) {
 	b, _ := started(t, "", ", apply: as-reviewed")
 	b.round()
