@@ -51,6 +51,7 @@ const (
 	TargetFailing   TargetPhase = "failing"   // an error in the files, the plan, or a step
 	TargetMoving    TargetPhase = "moving"    // steps were done or something is on its way
 	TargetWaiting   TargetPhase = "waiting"   // no pass yet
+	TargetHeld      TargetPhase = "held"      // every step waits for an approval, a window or its turn
 	TargetSuspended TargetPhase = "suspended" // planned, never written
 	TargetConverged TargetPhase = "converged" // AWS is what Git says
 )
@@ -279,22 +280,6 @@ func convergedSince(old map[string]time.Time, pools []plan.PoolStatus, at time.T
 }
 
 func poolKey(p plan.PoolStatus) string { return p.Namespace + "/" + p.Name }
-
-// phaseOf puts a report into one word.
-func phaseOf(r *plan.Report) TargetPhase {
-	switch {
-	case r == nil:
-		return TargetWaiting
-	case r.Err != nil || r.Diagnostics.HasErrors() || len(r.Failures()) > 0:
-		return TargetFailing
-	case r.Converged():
-		return TargetConverged
-	case r.Suspended:
-		return TargetSuspended
-	default:
-		return TargetMoving
-	}
-}
 
 // Due says when a target's next pass is due. It does nothing for a target that
 // the board does not know.

@@ -3,6 +3,7 @@ package status
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,9 +92,22 @@ func runText(r *plan.Report) string {
 		return "nothing to change"
 	case r.Suspended:
 		return "suspended: planned only"
+	case onlyHeld(r):
+		return heldText(r)
 	default:
 		return movingText(r)
 	}
+}
+
+// heldText says what a pass without steps left to somebody or something else.
+func heldText(r *plan.Report) string {
+	var holds []string
+	for _, s := range r.Plan.Steps {
+		if !slices.Contains(holds, string(s.Held)) {
+			holds = append(holds, string(s.Held))
+		}
+	}
+	return count(len(r.Plan.Steps), "step") + " held: " + strings.Join(holds, ", ")
 }
 
 // movingText says what a pass without steps waits for.

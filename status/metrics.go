@@ -135,7 +135,7 @@ func NewMetrics(reg prometheus.Registerer, version string) *Metrics {
 		machines:  d.gauge("machines", "Machines of a target's pools: desired, there (replicas), ready or unavailable.", "target", "state"),
 		converged: d.gauge("target_converged", "Whether everything in AWS is what Git says: 1 or 0.", "target"),
 		lastPass:  d.gauge("target_last_pass_timestamp_seconds", "When the target's last pass ended, in Unix time.", "target"),
-		passes:    d.counter("passes_total", "Passes by target and result: converged, moving, failing or suspended.", "target", "result"),
+		passes:    d.counter("passes_total", "Passes by target and result: converged, moving, held, failing or suspended.", "target", "result"),
 		// By result or stage only: ten buckets for each target would be too many
 		// series for a fleet of a thousand targets.
 		passSeconds: d.histogram("pass_duration_seconds", "Duration of passes by result.", "result"),

@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 # TYPE weir_aws_calls_total counter
 weir_aws_calls_total{kind="success",operation="CreateLaunchTemplate",service="ec2"} 1
 weir_aws_calls_total{kind="throttled",operation="DescribeAutoScalingGroups",service="autoscaling"} 1
-# HELP weir_passes_total Passes by target and result: converged, moving, failing or suspended.
+# HELP weir_passes_total Passes by target and result: converged, moving, held, failing or suspended.
 # TYPE weir_passes_total counter
 weir_passes_total{result="converged",target="prod"} 1
 weir_passes_total{result="failing",target="prod"} 1

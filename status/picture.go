@@ -30,11 +30,11 @@ const (
 	mostCells = 24
 )
 
-func poolLevel(p plan.PoolStatus) level {
+func poolLevel(p plan.PoolStatus, mark TargetPhase) level {
 	ready, wanted, least, most := int(p.ReadyReplicas), int(p.DesiredReplicas), int(p.MinReplicas), int(p.MaxReplicas)
 	end := max(most, wanted, ready, 1)
 	at := func(n int) string { return coordinate(float64(n) / float64(end) * levelWidth) }
-	l := level{Mark: poolMark(p), Ready: at(ready), Wanted: at(wanted), Words: fmt.Sprintf("%d of %d ready", ready, wanted)}
+	l := level{Mark: string(mark), Ready: at(ready), Wanted: at(wanted), Words: fmt.Sprintf("%d of %d ready", ready, wanted)}
 	if most > 0 {
 		l.Least = at(least)
 		l.Words += fmt.Sprintf(", at least %d, at most %d", least, most)
@@ -74,6 +74,7 @@ const mostSigns = 72
 var signs = map[string]string{
 	string(TargetFailing):   "M%d 5l4-4 4 4-4 4z",
 	string(TargetMoving):    "M%d 9l4-8 4 8z",
+	string(TargetHeld):      "M%d 1h3v8h-3zm5 0h3v8h-3z",
 	string(TargetSuspended): "M%d 1h3v8h-3zm5 0h3v8h-3z",
 	string(TargetWaiting):   "M%d 4h8v2h-8z",
 	string(TargetConverged): "M%d 1h8v8h-8z",

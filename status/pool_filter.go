@@ -84,6 +84,8 @@ type poolItem struct {
 	pool   *plan.PoolStatus
 	mark   TargetPhase
 	held   bool
+	// stale says that the last pass could not tell: what is known of it is older.
+	stale bool
 }
 
 // poolItems are the pools of targets, in the order of the targets.
@@ -95,40 +97,17 @@ func poolItems(targets []TargetState) []poolItem {
 	out := make([]poolItem, 0, n)
 	for i := range targets {
 		t := &targets[i]
-		held := heldPools(t.Last)
+		steps := stepsByPool(t.Last)
 		for k := range t.Pools {
-			p := &t.Pools[k]
-			out = append(out, poolItem{target: t, pool: p, mark: TargetPhase(poolMark(*p)), held: held[poolID{p.Namespace, p.Name}]})
+			out = append(out, poolItemOf(t, &t.Pools[k], steps))
 		}
 	}
 	return out
 }
 
-type poolID struct{ namespace, name string }
-
-// heldPools are the pools of which a step is held.
-func heldPools(r *plan.Report) map[poolID]bool {
-	if r == nil || r.Plan == nil {
-		return nil
-	}
-	var out map[poolID]bool
-	note := func(pool string) {
-		if out == nil {
-			out = map[poolID]bool{}
-		}
-		namespace, name, _ := strings.Cut(pool, "/")
-		out[poolID{namespace, name}] = true
-	}
-	for _, s := range r.Plan.Steps {
-		if s.Held == "" {
-			continue
-		}
-		note(s.Pool)
-		for _, p := range s.Pools {
-			note(p)
-		}
-	}
-	return out
+func poolItemOf(t *TargetState, p *plan.PoolStatus, steps poolSteps) poolItem {
+	id := poolID{p.Namespace, p.Name}
+	return poolItem{target: t, pool: p, mark: poolMark(p, steps, t.stale()), held: steps.held[id], stale: t.stale()}
 }
 
 func (i poolItem) drifted() bool {

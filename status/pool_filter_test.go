@@ -46,7 +46,7 @@ func TestPoolFilter(t *testing.T) {
 		"phase=ScalingUp":              {"a/web"},
 		"kind=AWSManagedMachinePool":   {"a/gpu"},
 		"only=problem":                 {"b/web"},
-		"only=moving&sort=name":        {"b/odd", "c/waits", "a/web"},
+		"only=moving&sort=name":        {"b/odd", "a/web"},
 		"only=drift":                   {"b/odd"},
 		"only=held":                    {"c/waits"},
 		"only=nosuch":                  nil,
@@ -127,16 +127,16 @@ func TestPictures(t *testing.T) {
 	if diff := cmp.Diff(level{
 		Words: "3 of 4 ready, at least 2, at most 8", Mark: "converged", Ready: "60", Wanted: "80", Least: "40", MissingAt: "60", Missing: "20",
 		Cells: "M20 0v20M40 0v20M60 0v20M80 0v20M100 0v20M120 0v20M140 0v20",
-	}, poolLevel(p)); diff != "" {
+	}, poolLevel(p, TargetConverged)); diff != "" {
 		t.Errorf("level (-want +got):\n%s", diff)
 	}
 	p.ReadyReplicas, p.DesiredReplicas, p.MinReplicas, p.MaxReplicas = 0, 0, 0, 0
-	if l := poolLevel(p); l.Words != "0 of 0 ready" || l.Ready != "0" || l.Wanted != "0" || l.Cells != "" {
+	if l := poolLevel(p, TargetConverged); l.Words != "0 of 0 ready" || l.Ready != "0" || l.Wanted != "0" || l.Cells != "" {
 		t.Errorf("a pool of nothing is %+v", l)
 	}
 	// More than is allowed still fits into the picture.
 	p.ReadyReplicas, p.MaxReplicas = 9000, 5
-	if l := poolLevel(p); l.Ready != "160" || l.Cells != "" {
+	if l := poolLevel(p, TargetConverged); l.Ready != "160" || l.Cells != "" {
 		t.Errorf("a pool that is too large is %+v", l)
 	}
 	m := mosaicOf(map[string]int{"converged": 500, "failing": 2, "moving": 1})

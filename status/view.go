@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -82,7 +81,7 @@ func span(d time.Duration) string {
 }
 
 // attention orders phases, those that need it first.
-var attention = [...]TargetPhase{TargetFailing, TargetMoving, TargetSuspended, TargetWaiting, TargetConverged}
+var attention = [...]TargetPhase{TargetFailing, TargetMoving, TargetHeld, TargetSuspended, TargetWaiting, TargetConverged}
 
 func attentionRank(p TargetPhase) int { return slices.Index(attention[:], p) }
 
@@ -203,20 +202,4 @@ func faultViews(list diag.List, l WebLinks, sha string) []faultView {
 	}
 	slices.SortStableFunc(out, func(x, y faultView) int { return int(x.Severity) - int(y.Severity) })
 	return out
-}
-
-// poolMark is how a pool stands, in one of the words for targets.
-func poolMark(p plan.PoolStatus) string {
-	switch {
-	case p.Phase == plan.PhaseFailed || p.FailureReason != "":
-		return string(TargetFailing)
-	case p.Converged:
-		return string(TargetConverged)
-	case p.Rollout == nil && slices.ContainsFunc(p.Conditions, func(c plan.Condition) bool { return c.Type == "Paused" && c.Status == "True" }):
-		return string(TargetSuspended)
-	case p.Phase == plan.PhasePending || p.Phase == plan.PhaseUnknown || p.Phase == "":
-		return string(TargetWaiting)
-	default:
-		return string(TargetMoving)
-	}
 }

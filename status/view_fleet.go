@@ -92,7 +92,7 @@ func (w *web) indexView(q url.Values) indexView {
 	for i := range all {
 		by[all[i].Phase]++
 	}
-	v.headline(items, len(all), by)
+	v.headline(items, all, by)
 	groups := groupsOf(all, items, f)
 	from, to, at := window(f.Page, targetsPerPage, len(groups))
 	v.Pager = pagerOf(from, to, len(groups), at, "target", func(page int) string { return f.at(page).link("/") })
@@ -252,12 +252,22 @@ func (w *web) findForm(path string, f poolFilter, items []poolItem, targets []Ta
 }
 
 // headline says in one sentence how the fleet stands.
-func (v *indexView) headline(items []poolItem, targets int, by map[TargetPhase]int) {
-	converged, rolling, scaling := 0, 0, 0
+func (v *indexView) headline(items []poolItem, all []TargetState, by map[TargetPhase]int) {
+	targets, approvals := len(all), 0
+	for i := range all {
+		if awaitsApproval(&all[i]) {
+			approvals++
+		}
+	}
+	converged, rolling, scaling, stale := 0, 0, 0, 0
 	var ready, desired int32
 	for _, i := range items {
-		ready += i.pool.ReadyReplicas
 		desired += i.pool.DesiredReplicas
+		if i.stale {
+			stale++
+			continue
+		}
+		ready += i.pool.ReadyReplicas
 		switch {
 		case i.pool.Converged:
 			converged++
@@ -276,6 +286,10 @@ func (v *indexView) headline(items []poolItem, targets int, by map[TargetPhase]i
 		v.Headline, v.Mood = "Waiting for the first pass.", TargetWaiting
 	case by[TargetMoving] > 0 || by[TargetWaiting] > 0:
 		v.Headline, v.Mood = fmt.Sprintf("%s of %s at the level that Git says.", thousands(converged), plural(len(items), "pool")), TargetMoving
+	case approvals > 0:
+		v.Headline, v.Mood = approvalWords(approvals), TargetHeld
+	case by[TargetHeld] > 0:
+		v.Headline, v.Mood = plural(by[TargetHeld], "target")+" held.", TargetHeld
 	case by[TargetSuspended] > 0:
 		v.Headline, v.Mood = plural(by[TargetSuspended], "target")+" suspended.", TargetSuspended
 	default:
@@ -289,12 +303,22 @@ func (v *indexView) headline(items []poolItem, targets int, by map[TargetPhase]i
 	if scaling > 0 {
 		moves = append(moves, plural(scaling, "pool")+" "+verb(scaling, "changes", "change"))
 	}
+	if words := approvalWords(approvals); approvals > 0 && words != v.Headline {
+		moves = append(moves, strings.TrimSuffix(words, "."))
+	}
+	if stale > 0 {
+		moves = append(moves, plural(stale, "pool")+" "+verb(stale, "is", "are")+" not known now")
+	}
 	v.Moves = strings.Join(moves, ", ")
 	v.Figures = []figure{
 		{"Targets", fmt.Sprintf("%s / %s", thousands(by[TargetConverged]), thousands(targets)), "converged"},
 		{"Pools", fmt.Sprintf("%s / %s", thousands(converged), thousands(len(items))), "converged"},
 		{"Instances", fmt.Sprintf("%s / %s", thousands(int(ready)), thousands(int(desired))), "ready"},
 	}
+}
+
+func approvalWords(n int) string {
+	return plural(n, "plan") + " " + verb(n, "waits", "wait") + " for an approval."
 }
 
 func needs(n int) string { return verb(n, "needs", "need") }
@@ -323,6 +347,7 @@ type targetView struct {
 	Pools              int
 	PoolsAt            moment // set where the pools are older than the last pass
 	Held               int
+	Holds              []holdView
 	Read               bool // a pass has been over it
 }
 
@@ -347,11 +372,11 @@ func (w *web) targetView(t TargetState) targetView {
 	if n := len(v.Faults) - shownFaults; n > 0 {
 		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
 	}
-	if len(t.Pools) > 0 && r.Plan == nil && len(r.Pools) == 0 {
+	if t.stale() {
 		v.PoolsAt = w.moment(t.PoolsAt)
 	}
 	if r.Plan != nil {
-		v.Held = len(r.Plan.Steps) - r.Plan.Runnable()
+		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), holdViews(r, t.Name)
 	}
 	return v
 }

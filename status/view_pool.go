@@ -15,7 +15,8 @@ type poolPage struct {
 	poolRow
 	Target     string
 	Place      string
-	Stale      moment // set where the pool is older than the last pass
+	AsOf       moment // set where the pool is older than the last pass
+	Fault      string // why the last pass could not tell
 	LastEnded  *rolloutView
 	ByVersion  []share
 	ByZone     []share
@@ -72,13 +73,16 @@ func findPool(t *TargetState, namespace, name string) (*plan.PoolStatus, bool) {
 
 func (w *web) poolPage(t TargetState, p *plan.PoolStatus) poolPage {
 	key := poolKey(*p)
-	held := heldPools(t.Last)[poolID{p.Namespace, p.Name}]
 	tv := w.targetView(t)
 	v := poolPage{
-		layout: w.layout("fleet", p.Name+" in "+t.Name), poolRow: w.poolRow(poolItem{&t, p, TargetPhase(poolMark(*p)), held}),
-		Target: t.Name, Place: tv.Place, Stale: tv.PoolsAt, Activity: keyActivity(t.Name, key),
+		layout: w.layout("fleet", p.Name+" in "+t.Name), poolRow: w.poolRow(poolItemOf(&t, p, stepsByPool(t.Last))),
+		Target: t.Name, Place: tv.Place, AsOf: tv.PoolsAt, Activity: keyActivity(t.Name, key),
 	}
 	v.About, v.JSON = t.Name, "/api/v1/pools"
+	if v.Stale {
+		fault, more := firstFault(t.Last)
+		v.Fault = andMore(fault, more)
+	}
 	l := w.links(t.Source)
 	if r := p.LastRollout; r != nil && p.Rollout == nil {
 		last := w.rolloutView(*p, *r)

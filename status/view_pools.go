@@ -20,13 +20,14 @@ type poolRow struct {
 	Since            moment
 	Template         string
 	Drift, Held      bool
+	Stale            bool // the last pass could not tell
 }
 
 func (w *web) poolRow(i poolItem) poolRow {
 	p := *i.pool
 	r := poolRow{
 		PoolStatus: p, Link: poolLink(i.target.Name, p.Namespace, p.Name), TargetLink: targetLink(i.target.Name), Mark: string(i.mark),
-		PhaseWord: string(p.Phase), Level: poolLevel(p), Since: w.moment(i.target.ConvergedSince[poolKey(p)]), Drift: i.drifted(), Held: i.held,
+		PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: w.moment(i.target.ConvergedSince[poolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
 	}
 	if p.Phase == "" {
 		r.PhaseWord = string(plan.PhaseUnknown)

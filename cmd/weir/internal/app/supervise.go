@@ -70,7 +70,7 @@ func standing(targets []status.TargetState) string {
 		n[t.Phase]++
 	}
 	var parts []string
-	for _, p := range []status.TargetPhase{status.TargetFailing, status.TargetMoving, status.TargetWaiting, status.TargetSuspended, status.TargetConverged} {
+	for _, p := range []status.TargetPhase{status.TargetFailing, status.TargetMoving, status.TargetWaiting, status.TargetHeld, status.TargetSuspended, status.TargetConverged} {
 		if n[p] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[p], p))
 		}

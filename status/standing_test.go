@@ -1,0 +1,103 @@
+package status
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// heldBy is a pass over a target of one pool that has a step which waits.
+func heldBy(target string, hold plan.Hold, why string, verb plan.Verb, opts ...poolOption) *plan.Report {
+	s := step(verb, plan.AutoScalingGroup, "default/web", target+"-web")
+	s.Held, s.HeldReason = hold, why
+	return with(report(target, pool(target, "web", append([]poolOption{unconverged(plan.PhaseRunning)}, opts...)...)), plan.Held, s)
+}
+
+func TestWhatIsHeldDoesNotMove(t *testing.T) {
+	notThere := func(p *plan.PoolStatus) {
+		p.Phase, p.InfrastructureReady, p.Replicas, p.ReadyReplicas = plan.PhaseProvisioning, false, 0, 0
+	}
+	busy := func(p *plan.PoolStatus) { p.Nodegroup = &plan.NodegroupStatus{Status: "CREATING"} }
+	for name, c := range map[string]struct {
+		r    *plan.Report
+		want TargetPhase
+	}{
+		"an approval":            {heldBy("prod", plan.HeldApproval, "", plan.Update), TargetHeld},
+		"a deletion":             {heldBy("prod", plan.HeldPruneLimit, "", plan.Delete), TargetHeld},
+		"a window":               {heldBy("prod", plan.HeldWindow, "", plan.Rollout), TargetHeld},
+		"a wave":                 {heldBy("prod", plan.HeldWave, "", plan.Update), TargetHeld},
+		"a suspended pool":       {heldBy("prod", plan.HeldSuspended, "", plan.Update), TargetHeld},
+		"a pool to be made":      {heldBy("prod", plan.HeldApproval, "", plan.Create, notThere), TargetHeld},
+		"it scales besides":      {heldBy("prod", plan.HeldApproval, "", plan.Update, sized(1, 4)), TargetMoving},
+		"it rolls besides":       {heldBy("prod", plan.HeldApproval, "", plan.Update, rolling(10, 2)), TargetMoving},
+		"the nodegroup is made":  {heldBy("prod", plan.HeldApproval, "", plan.Update, busy), TargetMoving},
+		"another step goes on":   {with(heldBy("prod", plan.HeldWindow, "", plan.Rollout), plan.Done, step(plan.Update, plan.LaunchTemplate, "default/web", "web")), TargetMoving},
+		"an orphan and no pools": {with(report("prod"), plan.Held, plan.Step{Verb: plan.Delete, Resource: plan.AutoScalingGroup, Pool: "default/gone", Held: plan.HeldApproval}), TargetHeld},
+	} {
+		if got := phaseOf(c.r); got != c.want {
+			t.Errorf("%s: the target is %s, want %s", name, got, c.want)
+		}
+		b := testBoard()
+		b.Report(t.Context(), c.r)
+		targets := b.Targets()
+		for _, i := range poolItems(targets) {
+			if i.mark != c.want {
+				t.Errorf("%s: the pool is %s, want %s", name, i.mark, c.want)
+			}
+		}
+		if page := get(t, b, "/").Body.String(); c.want == TargetHeld && strings.Contains(page, `class="phase moving"`) {
+			t.Errorf("%s: something spins on the overview", name)
+		}
+	}
+}
+
+func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
+	b := testBoard()
+	first := heldBy("prod", plan.HeldApproval, "weir approve", plan.Update)
+	b.Report(t.Context(), first)
+	b.Report(t.Context(), heldBy("edge", plan.HeldPruneLimit, "weir approve", plan.Delete))
+	b.Report(t.Context(), heldBy("dev", plan.HeldWindow, "opens on Monday", plan.Rollout))
+	page := get(t, b, "/").Body.String()
+	for _, want := range []string{
+		"2 plans wait for an approval.", "The plan waits for an approval. Read it first. weir approve " + first.Plan.Digest(), "1 step is held: window, opens on Monday",
+		"Last outcome 1 step held: approval", "prod held",
+	} {
+		if !strings.Contains(words(page), want) {
+			t.Errorf("the overview lacks %q:\n%s", want, words(page))
+		}
+	}
+	if !strings.Contains(page, `href="/targets/prod/plan"`) {
+		t.Error("the overview has no link to the plan")
+	}
+	b.Report(t.Context(), report("new", pool("new", "web", sized(1, 4), unconverged(plan.PhaseScalingUp))))
+	if text := words(get(t, b, "/").Body.String()); !strings.Contains(text, "1 pool changes, 2 plans wait for an approval") {
+		t.Errorf("beside what moves the approval is not told:\n%s", text)
+	}
+}
+
+func TestStalePoolsAreNotCalledConverged(t *testing.T) {
+	b := testBoard()
+	b.Report(t.Context(), report("prod", pool("prod", "web"), pool("prod", "batch", failed("rollout-failed", "it went back"))))
+	away := report("prod")
+	away.Plan, away.Err = nil, errors.New("sts:AssumeRole: AccessDenied")
+	b.Report(t.Context(), away)
+	b.Report(t.Context(), report("edge", pool("edge", "cache")))
+	for path, want := range map[string][]string{
+		"/":                                 {"Pools 1 / 3 converged", "Instances 3 / 9 ready", "2 pools are not known now"},
+		"/pools":                            {"Running stale", "not known", "Failed stale"},
+		"/targets/prod/pools/default/web":   {"Running stale", "Converged not known", "As it was", "What is wrong with prod", "sts:AssumeRole: AccessDenied"},
+		"/targets/edge/pools/default/cache": {"Running Namespace"},
+	} {
+		text := words(get(t, b, path).Body.String())
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s lacks %q:\n%s", path, w, text)
+			}
+		}
+	}
+	if page := get(t, b, "/pools?target=prod").Body.String(); strings.Contains(page, "phase converged") || !strings.Contains(page, "phase failing") {
+		t.Errorf("the list of pools shows what is not known as converged, or a failure as none:\n%s", words(page))
+	}
+}
