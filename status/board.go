@@ -102,8 +102,9 @@ type Board struct {
 	// configured says that Configure was called.
 	configured bool
 	pulls      map[pullKey]keptPull
-	// shown is the configuration as the page has it.
-	shown string
+	// shown is the configuration as the page has it, and refused why a later one is not
+	// in its place, empty where none is refused.
+	shown, refused string
 
 	watchers watchers
 }
@@ -299,22 +300,6 @@ func (b *Board) Remove(target string) {
 	defer b.mu.Unlock()
 	delete(b.targets, target)
 	b.watchers.changed("")
-}
-
-// ShowConfiguration says which configuration holds, as text without any secret in
-// it, for the page.
-func (b *Board) ShowConfiguration(text string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.shown = b.redact.text(text)
-	b.watchers.changed("")
-}
-
-// configuration is what ShowConfiguration was given.
-func (b *Board) configuration() string {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.shown
 }
 
 // Beat says that the reconciler's loop is alive, and that the next sign of life

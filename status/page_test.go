@@ -61,6 +61,7 @@ func hostile(t *testing.T, evil string) *Board {
 	b.Pull(Pull{Source: evil, Number: 7, Title: evil, Author: evil, WebURL: "javascript:" + evil, HeadSHA: evil, BaseRef: evil, BaseSHA: evil, MergeSHA: evil,
 		State: PullPlanned, Reason: evil, Reports: []*plan.Report{r}, Gone: []string{evil}, Digest: evil, Approved: evil, AsReviewed: true, Stale: evil, Differs: []string{evil}})
 	b.ShowConfiguration("a: " + evil + "\n- " + evil + "\n")
+	b.RefuseConfiguration(evil)
 	return b
 }
 
@@ -299,6 +300,7 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 	b.Source(Source{Name: "fleet", Error: secret, Subject: secret, Revision: shaNew})
 	b.Pull(Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, State: PullPlanned, Reports: []*plan.Report{&plain}})
 	b.ShowConfiguration("vars: " + secret)
+	b.RefuseConfiguration(secret)
 	for _, path := range []string{"/", "/pools", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web", "/pulls", "/pulls/fleet/1", "/activity", "/activity?show=passes",
 		"/configuration", "/api/v1/pools", "/api/v1/targets", "/api/v1/pulls", "/api/v1/events", "/api/v1/history"} {
 		rec := get(t, b, path)

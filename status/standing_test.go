@@ -101,3 +101,22 @@ func TestStalePoolsAreNotCalledConverged(t *testing.T) {
 		t.Errorf("the list of pools shows what is not known as converged, or a failure as none:\n%s", words(page))
 	}
 }
+
+func TestPageSaysThatAConfigurationIsRefused(t *testing.T) {
+	b := testBoard()
+	b.ShowConfiguration("interval: 1m\n")
+	const want = "The configuration on the disk is refused, and the one before it holds. weir.yaml:3:1: intervall: unknown key"
+	b.RefuseConfiguration("weir.yaml:3:1: intervall: unknown key")
+	for _, path := range []string{"/", "/configuration"} {
+		if text := words(get(t, b, path).Body.String()); !strings.Contains(text, want) {
+			t.Errorf("%s does not say it:\n%s", path, text)
+		}
+	}
+	if e := b.Events()[0]; e.Kind != "configuration-refused" || e.Text != "weir.yaml:3:1: intervall: unknown key" {
+		t.Errorf("the event is %+v", e)
+	}
+	b.ShowConfiguration("interval: 2m\n")
+	if text := words(get(t, b, "/").Body.String()); strings.Contains(text, "is refused") {
+		t.Errorf("it is said after another one holds:\n%s", text)
+	}
+}

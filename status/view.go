@@ -25,6 +25,8 @@ type layout struct {
 	// About are the targets that the page shows, for which it is told of changes;
 	// none stands for all.
 	About string
+	// Refused is why the configuration on the disk is not taken, empty where it is.
+	Refused string
 	// JSON is where the same is to be had for programs.
 	JSON string
 	// Viewer is who reads the page, filled in when it is rendered.
@@ -34,7 +36,7 @@ type layout struct {
 func (w *web) layout(section, title string) layout {
 	return layout{
 		Title: title, Instance: w.board.instance, Section: section, Now: w.moment(w.board.now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: w.board.configuration() != "", HasPulls: w.board.hasPulls(), Viewer: &Viewer{},
+		HasConfig: w.board.configuration() != "", HasPulls: w.board.hasPulls(), Refused: w.board.refusal(), Viewer: &Viewer{},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at
@@ -88,7 +89,7 @@ func reloadConfig(file string, env config.Env, log *slog.Logger) (*config.Config
 		log.Error("fault in the configuration", "fault", f.String(), "detail", f.Detail)
 	}
 	if c == nil {
-		return nil, errors.New("read configuration: " + show.CountDiagnostics(faults))
+		return nil, errors.New("read configuration: " + firstFault(faults))
 	}
 	return c, nil
 }
@@ -104,4 +105,18 @@ func startHint(err error) error {
 		return hinted(err, "let the user who runs weir read and write it")
 	}
 	return err
+}
+
+// firstFault is the first error with its place, and how many more there are: what is
+// told of a refused configuration must be enough to mend it.
+func firstFault(faults diag.List) string {
+	n := faults.Count(diag.Error)
+	for _, f := range faults {
+		if f.Severity == diag.Error && n > 1 {
+			return fmt.Sprintf("%s (and %d more)", f, n-1)
+		} else if f.Severity == diag.Error {
+			return f.String()
+		}
+	}
+	return show.CountDiagnostics(faults)
 }

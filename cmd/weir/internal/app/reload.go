@@ -62,7 +62,7 @@ func (a *App) reload(ctx context.Context, loop *running) {
 	}
 	if err != nil {
 		a.metrics.Reload(false)
-		a.board.Event(status.Event{Kind: "configuration-refused", Text: err.Error()})
+		a.board.RefuseConfiguration(err.Error())
 		a.log.Error("configuration refused, the old one stays", "error", err)
 		return
 	}
