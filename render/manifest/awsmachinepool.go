@@ -73,7 +73,7 @@ type Override struct {
 // RefreshPreferences are those of an instance refresh. InstanceWarmup is in seconds.
 type RefreshPreferences struct {
 	Disable              bool    `json:"disable" in:"v1beta2"`
-	Strategy             *string `json:"strategy"`
+	Strategy             *string `json:"strategy" enum:"Rolling|"`
 	InstanceWarmup       *int64  `json:"instanceWarmup" check:"min=0,max=2147483647"`
 	MinHealthyPercentage *int64  `json:"minHealthyPercentage" check:"min=0,max=100"`
 	MaxHealthyPercentage *int64  `json:"maxHealthyPercentage" in:"v1beta2" check:"min=100,max=200"`

@@ -19,6 +19,7 @@ var silent = map[string]string{
 	"providerIDList":                           "controllers write it",
 	"template.spec.providerID":                 "controllers write it",
 	"template.spec.infrastructureRef.apiGroup": "the kind tells",
+	"refreshPreferences.strategy":              "it takes one value alone",
 	"template.metadata":                        "metadata of machines, which pools of AWS have none of",
 }
 

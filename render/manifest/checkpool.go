@@ -91,9 +91,6 @@ func checkAWSMachinePool(o *object[AWSMachinePoolSpec], r reporter) {
 
 func checkRefresh(r reporter, p *RefreshPreferences) {
 	at := path("spec", "refreshPreferences")
-	if p.Strategy != nil && *p.Strategy != "" && *p.Strategy != "Rolling" {
-		r.error(at.Join("strategy"), "bad-enum", fmt.Sprintf("spec.refreshPreferences.strategy cannot be %q", *p.Strategy), `it must be "Rolling"`)
-	}
 	if p.MaxHealthyPercentage == nil {
 		return
 	}

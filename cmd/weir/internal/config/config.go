@@ -36,6 +36,8 @@ type Config struct {
 	Instance string `yaml:"instance"`
 	// StateDir holds what must survive a restart: mirrors, the digest key, the
 	// journal of commit statuses, the embedded AWS's state.
+	// Without it that is /var/lib/weir for root, and else weir below XDG_STATE_HOME or
+	// ~/.local/state.
 	StateDir string `yaml:"stateDir"`
 	// Listen is the address of the page, the API and the metrics.
 	Listen string `yaml:"listen"`
