@@ -236,7 +236,11 @@ func (f *Fleet) expand(views map[string]View) []*item {
 
 // hide has values kept out of everything that is shown.
 func (f *Fleet) hide(owner string, values *secret.Set) {
-	if f.o.Secrets != nil {
+	switch {
+	case f.o.Secrets == nil:
+	case f.review != nil:
+		f.o.Secrets.SetPassing(owner, values)
+	default:
 		f.o.Secrets.Set(owner, values)
 	}
 }

@@ -4,6 +4,7 @@
 package redact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +25,33 @@ type Registry struct {
 
 	mu   sync.Mutex
 	sets map[string][2]*secret.Set // by owner: the values that hold now, and those before
+	// passing are the owners that come and go, the one that was set last at the end.
+	passing []string
+	// bound takes the place of mostPassing, if not 0.
+	bound int
+}
+
+// mostPassing is how many owners that come and go are remembered: more than the plans
+// of pull requests that a page or a forge shows at a time.
+const mostPassing = 1000
+
+// SetPassing is Set for an owner that nobody will say has gone, such as a target in a
+// pull request. The values of the latest mostPassing of them are hidden.
+func (r *Registry) SetPassing(owner string, values *secret.Set) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if values.Len() == 0 && r.sets[owner] == [2]*secret.Set{} {
+		return
+	}
+	r.passing = append(slices.DeleteFunc(r.passing, func(o string) bool { return o == owner }), owner)
+	gone := len(r.passing) > cmp.Or(r.bound, mostPassing)
+	if gone {
+		delete(r.sets, r.passing[0])
+		r.passing = r.passing[1:]
+	}
+	if r.set(owner, values) || gone {
+		r.unite()
+	}
 }
 
 // Set says which values an owner, such as a target, has now. Those that it had
@@ -32,14 +60,26 @@ type Registry struct {
 func (r *Registry) Set(owner string, values *secret.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.set(owner, values) {
+		r.unite()
+	}
+}
+
+// set reports whether the owner's values are others than before.
+func (r *Registry) set(owner string, values *secret.Set) bool {
 	have := r.sets[owner]
 	if have[0] == values || have[0].Equal(values) {
-		return
+		return false
 	}
 	if r.sets == nil {
 		r.sets = map[string][2]*secret.Set{}
 	}
 	r.sets[owner] = [2]*secret.Set{values, have[0]}
+	return true
+}
+
+// unite makes the one set of all values.
+func (r *Registry) unite() {
 	var sets []*secret.Set
 	for _, owner := range slices.Sorted(maps.Keys(r.sets)) {
 		both := r.sets[owner]

@@ -82,3 +82,28 @@ func TestEncodedIsFoundQuickly(t *testing.T) {
 		}
 	}
 }
+
+// Pull requests come and go for years: their secrets are hidden for as long as they
+// are shown, and the registry stays small.
+func TestPassingOwnersAreBounded(t *testing.T) {
+	const most = 10
+	r := Registry{bound: most}
+	r.Set("target prod", secret.New("of-the-target-itself"))
+	value := func(i int) string { return fmt.Sprintf("of-pull-request-%d", i) }
+	for i := range 3 * most {
+		r.SetPassing(fmt.Sprint("pull request s ", i), secret.New(value(i)))
+		r.SetPassing("pull request s 0", secret.New(value(0))) // which is planned again and again
+		r.SetPassing("pull request without", secret.New())
+	}
+	if n := len(r.sets); n != most+1 || len(r.passing) != most {
+		t.Errorf("%d owners are remembered", n)
+	}
+	last := 3*most - 1
+	shown := "of-the-target-itself " + value(0) + " " + value(last) + " " + value(last-most+2)
+	if got := r.Redact(shown); strings.Contains(got, "of-") {
+		t.Errorf("shown: %s", got)
+	}
+	if got := r.Redact(value(1)); got != value(1) {
+		t.Errorf("hidden for ever: %s", got)
+	}
+}
