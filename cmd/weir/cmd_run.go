@@ -48,7 +48,12 @@ func runCommand(s surroundings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg, err := s.loadConfig(file)
+			if _, err := s.loadConfig(file); err != nil {
+				return err
+			}
+			env := s.env()
+			env.Files = true
+			cfg, err := reloadConfig(file, env, log)
 			if err != nil {
 				return err
 			}
@@ -56,7 +61,7 @@ func runCommand(s surroundings) *cobra.Command {
 			signal.Notify(hangups, syscall.SIGHUP)
 			defer signal.Stop(hangups)
 			a, err := app.New(c.Context(), app.Options{
-				Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(file, s.env(), log) },
+				Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(file, env, log) },
 				Reload: hangups, Logger: log, Secrets: s.secrets, Getenv: s.getenv, Version: buildOf().Version,
 			})
 			if err != nil {
@@ -86,6 +91,10 @@ func reloadConfig(file string, env config.Env, log *slog.Logger) (*config.Config
 		return nil, err
 	}
 	for _, f := range faults {
+		if f.Severity != diag.Error {
+			log.Warn("remark about the configuration", "remark", f.String(), "detail", f.Detail)
+			continue
+		}
 		log.Error("fault in the configuration", "fault", f.String(), "detail", f.Detail)
 	}
 	if c == nil {

@@ -71,6 +71,7 @@ var planRules = []rule{
 
 var configRules = []rule{
 	{"bad-target-name", "e", "what the wildcards of a path stand for makes no name for a target", "Rename the directory, or put something around the wildcards in the target's name."},
+	{"credential-file", "w", "a file with credentials cannot be read, holds none, or may be read or written by others", "Mend the file as the message says; it is read again at its next use."},
 	{"dependency-cycle", "e", "targets wait for each other, or one for itself", "Take one of the names out of dependsOn."},
 	{"duplicate-name", "e", "two entries of the configuration have one name", "Rename one of them."},
 	{"duplicate-target", "e", "two targets of the configuration come out with one name", "Put the parts that differ into the name with {1}."},

@@ -177,6 +177,8 @@ type VarsFrom struct {
 	// Secret marks every value of the file as secret: none is ever shown, and one
 	// that reaches a field outside user data is an error.
 	Secret bool `yaml:"secret"`
+	// At is where the configuration names the file.
+	At diag.Position `yaml:"-"`
 }
 
 // Prune says whether what Git no longer wants is deleted.
@@ -202,6 +204,9 @@ type Env struct {
 	Getenv func(string) string
 	// Root says that the process runs as root.
 	Root bool
+	// Files has the files with credentials looked at: a daemon reads them, and a
+	// command of somebody else's on its machine may not.
+	Files bool
 }
 
 // setDefaults fills in what the file leaves open and makes paths absolute.
@@ -324,6 +329,14 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	c.setDefaults(env)
 	v := &validator{config: c, decoder: d}
 	v.run()
+	for i := range c.Targets {
+		for j := range c.Targets[i].VarsFrom {
+			c.Targets[i].VarsFrom[j].At = v.position(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j))
+		}
+	}
+	if env.Files {
+		v.files()
+	}
 	if d.faults.HasErrors() {
 		return nil, d.faults.Sorted()
 	}

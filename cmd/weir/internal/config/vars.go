@@ -116,7 +116,7 @@ func (t *Target) Values() (values map[string]string, secrets []string, err error
 	for _, from := range t.VarsFrom {
 		vars, err := ReadVars(from.File)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%s: %w; mend the file, or correct its name in varsFrom", from.At, err)
 		}
 		maps.Copy(values, vars)
 		if from.Secret {
