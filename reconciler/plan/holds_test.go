@@ -120,6 +120,11 @@ func TestAnApprovalLiftsTheLimitForItsPlanAlone(t *testing.T) {
 	if !slices.Contains(codes(p), "prune-refused") || p.Runnable() != 0 || p.Steps[0].HeldReason != "weir approve "+p.Digest() {
 		t.Fatalf("unapproved: %v %v %q", codes(p), verbs(p), p.Steps[0].HeldReason)
 	}
+	for _, d := range p.Diagnostics {
+		if d.Code == "prune-refused" && !strings.Contains(d.Detail, "weir approve") {
+			t.Errorf("the hint does not say that an approval helps: %q", d.Detail)
+		}
+	}
 	grant := GrantOf(p)
 
 	more := testInput(pools.Set.Pools[:1]...)

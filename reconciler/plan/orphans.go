@@ -53,7 +53,8 @@ func (c *computation) orphans() {
 			why = "the target renders no pool at all, and " + itoa(int64(len(pools))) + " would be deleted"
 		}
 		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Error, Code: "prune-refused", Summary: "nothing is deleted: " + why,
-			Detail: "if it is meant, put the trailer \"Weir-Allow-Prune: " + c.in.Policy.Target + "\" on the commit that removes the pools"})
+			Detail: "if it is meant, approve the plan with the command that its held steps name, weir approve DIGEST; " +
+				"a commit that is not pushed yet may have the trailer \"Weir-Allow-Prune: " + c.in.Policy.Target + "\" instead"})
 	}
 	for _, o := range found {
 		s := o.step
