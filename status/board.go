@@ -25,6 +25,8 @@ type Source struct {
 	Subject  string `json:"subject"`
 	// FetchedAt is the time of the last successful fetch.
 	FetchedAt time.Time `json:"fetchedAt,omitzero"`
+	// ChangedAt is when Revision was first seen; the board fills it in.
+	ChangedAt time.Time `json:"changedAt,omitzero"`
 	// Error is why the last fetch failed, empty where it did not.
 	Error string `json:"error,omitempty"`
 	// WebURL is the repository's address on its forge for a browser, and Forge the
@@ -211,6 +213,9 @@ func (b *Board) Source(s Source) {
 	old := b.sources[s.Name]
 	if s.Revision == "" || s.Revision == old.Revision && s.Subject == "" {
 		s.Revision, s.Subject = old.Revision, old.Subject
+	}
+	if s.ChangedAt = old.ChangedAt; s.Revision != old.Revision {
+		s.ChangedAt = s.FetchedAt
 	}
 	if s.FetchedAt.IsZero() {
 		s.FetchedAt = old.FetchedAt

@@ -134,7 +134,7 @@ func TestBoardConfigure(t *testing.T) {
 	if diff := cmp.Diff([]string{"edge waiting", "prod converged"}, names); diff != "" {
 		t.Errorf("targets after a reload (-want +got):\n%s", diff)
 	}
-	want := []Source{{Name: "fleet", URL: "https://git.example.com/a/b", Ref: "branch main", Revision: shaNew, FetchedAt: noon, Error: "connection refused"}}
+	want := []Source{{Name: "fleet", URL: "https://git.example.com/a/b", Ref: "branch main", Revision: shaNew, FetchedAt: noon, ChangedAt: noon, Error: "connection refused"}}
 	if diff := cmp.Diff(want, b.Sources()); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
 	}

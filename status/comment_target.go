@@ -179,11 +179,10 @@ func (c *comment) step(r *plan.Report, s plan.Step) {
 		c.b.WriteString(text + "\n")
 	}
 	if s.Disruptive && s.Instances > 0 {
-		switch s.Verb {
-		case plan.Delete:
-			fmt.Fprintf(&c.b, "  - **ends %s**\n", wording.Count(s.Instances, "instance"))
-		default:
+		if wording.Replaces(s) {
 			fmt.Fprintf(&c.b, "  - **replaces %s**\n", rollOf(r, s).words(true))
+		} else {
+			fmt.Fprintf(&c.b, "  - **%s**\n", wording.Ends(s))
 		}
 	}
 	c.fields(s)

@@ -82,6 +82,8 @@ type ToldRollout struct {
 	Notch      int32         `json:"notch,omitempty"`
 	Back       bool          `json:"back,omitempty"`
 	Superseded bool          `json:"superseded,omitempty"`
+	// What is what moves in words, such as "the change of maxSize"; empty for a rollout.
+	What string `json:"what,omitempty"`
 }
 
 // teller works out what a report tells beyond what was told before.
@@ -232,7 +234,7 @@ func (t *teller) drift() {
 			first := steps[owner][0]
 			e := Event{
 				Kind: "drift-found", Pool: ownerPool(first), Resource: first.Resource, Name: first.Name, Reason: first.Reason,
-				Text: "AWS differs although Git did not change: " + stepList(steps[owner]), Changes: changesOf(steps[owner]),
+				Text: "AWS differs although Git did not change: " + stepList(steps[owner]) + changeList(steps[owner]), Changes: changesOf(steps[owner]),
 			}
 			if d := drifts(steps[owner]); d != nil && d.Cause != "" {
 				e.Facts = map[string]string{"cause": clip(d.Cause, shownValue)}
@@ -335,7 +337,7 @@ func (t *teller) done(o plan.Outcome) {
 		}
 		p.Rollout.Superseded = true
 	} else if id := cmp.Or(o.Result.RefreshID, o.Result.UpdateID); id != "" || s.Verb == plan.Rollout {
-		p.Rollout = &ToldRollout{ID: id, Resource: s.Resource, Name: s.Name}
+		p.Rollout = &ToldRollout{ID: id, Resource: s.Resource, Name: s.Name, What: movingWords(s)}
 	}
 	t.next.Pools[s.Pool] = p
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -49,10 +50,14 @@ func (t *teller) rollout(p plan.PoolStatus, next *ToldPool, rolls bool) (failure
 	}
 	resource := resourceOf(p)
 	if next.Rollout == nil {
-		next.Rollout = &ToldRollout{ID: now.ID, Resource: resource, Notch: now.Percentage / rolloutNotch}
+		next.Rollout = &ToldRollout{ID: now.ID, Resource: resource, Notch: now.Percentage / rolloutNotch, What: foundMoving(p)}
+		text := "a rollout was found running"
+		if next.Rollout.What != "" {
+			text = "an update was found running"
+		}
 		t.add(Event{
 			Kind: rolloutKind(resource, "started"), Pool: poolKey(p), Resource: resource, Reason: now.Message,
-			Text: "a rollout was found running", Facts: rolloutFacts(now),
+			Text: text, Facts: rolloutFacts(now),
 		})
 	}
 	told := *next.Rollout
@@ -67,7 +72,7 @@ func (t *teller) rollout(p plan.PoolStatus, next *ToldPool, rolls bool) (failure
 	}
 	if notch := now.Percentage / rolloutNotch; notch > told.Notch {
 		told.Notch = notch
-		e.Kind, e.Text = rolloutKind(resource, "progress"), fmt.Sprintf("%d %%, %d instances left", now.Percentage, now.InstancesLeft)
+		e.Kind, e.Text = rolloutKind(resource, "progress"), fmt.Sprintf("%d %%, %s left", now.Percentage, count(int(now.InstancesLeft), "instance"))
 		t.add(e)
 	}
 	next.Rollout = &told
@@ -95,7 +100,7 @@ func (t *teller) ended(p plan.PoolStatus, was ToldRollout, rolls bool) (ended, f
 	if was.Superseded {
 		return true, false // told when it was cancelled, and why
 	}
-	text := "the rollout " + endWords[how]
+	text := cmp.Or(was.What, "the rollout") + " " + endWords[how]
 	if why != "" && how != "succeeded" {
 		text += ": " + why
 	}

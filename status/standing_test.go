@@ -4,8 +4,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 // heldBy is a pass over a target of one pool that has a step which waits.
@@ -118,5 +120,77 @@ func TestPageSaysThatAConfigurationIsRefused(t *testing.T) {
 	b.ShowConfiguration("interval: 2m\n")
 	if text := words(get(t, b, "/").Body.String()); strings.Contains(text, "is refused") {
 		t.Errorf("it is said after another one holds:\n%s", text)
+	}
+}
+
+func TestStepsSayWhetherInstancesAreReplacedOrEnded(t *testing.T) {
+	for _, c := range []struct {
+		verb plan.Verb
+		n    int
+		want string
+	}{
+		{plan.Delete, 1, "ends 1 instance"}, {plan.Delete, 2, "ends 2 instances"}, {plan.Update, 3, "ends 3 instances"}, {plan.Update, 0, "replaces instances"},
+		{plan.Rollout, 2, "replaces 2 instances"}, {plan.Replace, 2, "replaces 2 instances"},
+	} {
+		s := step(c.verb, plan.AutoScalingGroup, "default/web", "web")
+		s.Disruptive, s.Instances = true, c.n
+		b := testBoard()
+		b.Report(t.Context(), with(report("prod", pool("prod", "web")), plan.Held, s))
+		page := get(t, b, "/targets/prod").Body.String()
+		if !strings.Contains(words(page), c.want) {
+			t.Errorf("%s of %d is not told as %q:\n%s", c.verb, c.n, c.want, words(page))
+		}
+	}
+}
+
+func TestInformationStaysOffTheOverview(t *testing.T) {
+	b := testBoard()
+	r := report("prod", pool("prod", "web"))
+	r.Diagnostics = diag.List{{Severity: diag.Info, Code: "older-field", Summary: "it is the older way"}, {Severity: diag.Warning, Summary: "the default VPC is used"}}
+	b.Report(t.Context(), r)
+	if text := words(get(t, b, "/").Body.String()); strings.Contains(text, "older way") || !strings.Contains(text, "the default VPC is used") {
+		t.Errorf("the overview says %s", text)
+	}
+	if text := words(get(t, b, "/targets/prod").Body.String()); !strings.Contains(text, "it is the older way") {
+		t.Errorf("the target's page says %s", text)
+	}
+}
+
+func TestSourceSaysWhenItChanged(t *testing.T) {
+	b := testBoard()
+	b.Configure([]Source{{Name: "fleet"}}, nil)
+	b.Source(Source{Name: "fleet", Revision: shaNew, FetchedAt: noon.Add(-time.Hour)})
+	b.Source(Source{Name: "fleet", Error: "away"})
+	b.Source(Source{Name: "fleet", Revision: shaNew, FetchedAt: noon})
+	if s := b.Sources()[0]; !s.ChangedAt.Equal(noon.Add(-time.Hour)) || !s.FetchedAt.Equal(noon) {
+		t.Errorf("changed %s, fetched %s", s.ChangedAt, s.FetchedAt)
+	}
+}
+
+func TestDriftNamesItsFields(t *testing.T) {
+	s := step(plan.Update, plan.AutoScalingGroup, "default/web", "web")
+	s.Drift = &plan.Drift{}
+	s.Changes = []plan.Change{{Field: "maxSize", From: 7, To: 20}, {Field: "tags", From: strings.Repeat("x", 100), To: "y"}, {Field: "minSize", To: 1}, {Field: "zones"}}
+	_, events := tell(Told{}, with(report("prod", pool("prod", "web")), plan.Done, s), noon, false)
+	const want = "AWS differs although Git did not change: update auto scaling group web (maxSize 7 → 20, tags, minSize (none) → 1 and 1 more field)"
+	if len(events) == 0 || events[0].Kind != "drift-found" || events[0].Text != want {
+		t.Errorf("told %+v, want %s", events, want)
+	}
+}
+
+func TestWhatEndedIsNamed(t *testing.T) {
+	scale := step(plan.Update, plan.ManagedNodegroup, "default/gpu", "gpu")
+	scale.Changes = []plan.Change{{Field: "scaling.maxSize", From: 2, To: 4}}
+	began := with(report("prod", pool("prod", "gpu", managed)), plan.Done, scale)
+	began.Outcomes[0].Result.UpdateID = "u-1"
+	told, _ := tell(Told{}, began, noon, false)
+	_, events := tell(told, report("prod", pool("prod", "gpu", managed)), noon, false)
+	if len(events) == 0 || events[0].Kind != "nodegroup-update-succeeded" || events[0].Text != "the change of scaling.maxSize succeeded" {
+		t.Errorf("told %+v", events)
+	}
+	told, _ = tell(Told{}, report("prod", pool("prod", "web", rolling(10, 3))), noon, false)
+	_, events = tell(told, report("prod", pool("prod", "web", rolling(60, 1))), noon, false)
+	if len(events) == 0 || events[0].Text != "60 %, 1 instance left" {
+		t.Errorf("told %+v", events)
 	}
 }

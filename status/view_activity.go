@@ -239,3 +239,27 @@ func (w *web) configView() configView {
 	}
 	return v
 }
+
+type runView struct {
+	Run
+	Link, Took string
+	Commit     commitView
+	When       moment
+}
+
+func (w *web) runs(list []Run, most int) []runView {
+	var out []runView
+	links := map[string]WebLinks{}
+	for _, r := range list[:min(len(list), most)] {
+		l, ok := links[r.Target]
+		if !ok {
+			t, _ := w.board.Target(r.Target)
+			l = w.links(t.Source)
+			links[r.Target] = l
+		}
+		out = append(out, runView{
+			Run: r, Link: targetLink(r.Target), Commit: commitOf(l, r.Revision, r.Subject), Took: span(time.Duration(r.Duration)), When: w.moment(r.Time),
+		})
+	}
+	return out
+}

@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 type indexView struct {
@@ -48,7 +48,7 @@ type findForm struct {
 type sourceView struct {
 	Source
 	Commit  commitView
-	Fetched moment
+	Changed moment
 	Web     string
 }
 
@@ -113,7 +113,7 @@ func (w *web) indexView(q url.Values) indexView {
 	v.AllPools = f.at(1).link("/pools")
 	for _, s := range w.board.Sources() {
 		l := linksOf(s)
-		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Fetched: w.moment(s.FetchedAt), Web: l.Repository()})
+		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Changed: w.moment(s.ChangedAt), Web: l.Repository()})
 	}
 	v.Runs = w.runs(w.board.Runs(), indexRecent)
 	v.Events = w.events(w.board.Events(), indexRecent)
@@ -368,7 +368,8 @@ func (w *web) targetView(t TargetState) targetView {
 	} else if failures := r.Failures(); len(failures) > 0 {
 		v.Error, _ = firstFault(&plan.Report{Outcomes: failures})
 	}
-	v.Faults = faultViews(r.Diagnostics, l, r.Revision)
+	// What is no more than information is on the target's own page.
+	v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return d.Severity == diag.Info }), l, r.Revision)
 	if n := len(v.Faults) - shownFaults; n > 0 {
 		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
 	}
@@ -379,30 +380,6 @@ func (w *web) targetView(t TargetState) targetView {
 		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), holdViews(r, t.Name)
 	}
 	return v
-}
-
-type runView struct {
-	Run
-	Link, Took string
-	Commit     commitView
-	When       moment
-}
-
-func (w *web) runs(list []Run, most int) []runView {
-	var out []runView
-	links := map[string]WebLinks{}
-	for _, r := range list[:min(len(list), most)] {
-		l, ok := links[r.Target]
-		if !ok {
-			t, _ := w.board.Target(r.Target)
-			l = w.links(t.Source)
-			links[r.Target] = l
-		}
-		out = append(out, runView{
-			Run: r, Link: targetLink(r.Target), Commit: commitOf(l, r.Revision, r.Subject), Took: span(time.Duration(r.Duration)), When: w.moment(r.Time),
-		})
-	}
-	return out
 }
 
 func ofTarget[T any](list []T, target string, of func(T) string) []T {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 type stepView struct {
@@ -20,6 +21,7 @@ type stepView struct {
 	Link    string // to the pool
 	Users   []linked
 	Rolls   string // how it replaces instances, in words
+	Ends    string // how many it replaces or ends, in words
 }
 
 // linked is a name with what it leads to.
@@ -40,7 +42,7 @@ func stepViews(steps []plan.Step, l WebLinks, target, sha string) []stepView {
 }
 
 func stepViewOf(s plan.Step, l WebLinks, target, sha string) stepView {
-	v := stepView{Step: s, Mark: string(TargetWaiting), Words: string(s.Verb) + " " + string(s.Resource)}
+	v := stepView{Step: s, Mark: string(TargetWaiting), Words: string(s.Verb) + " " + string(s.Resource), Ends: wording.Ends(s)}
 	if s.Held != "" {
 		v.Mark = string(TargetSuspended)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // pullRow is a pull request in the list.
@@ -143,7 +144,7 @@ func (w *web) pullTarget(p Pull, r *plan.Report, l WebLinks, anchor string, left
 	*left -= n
 	t.Steps, t.More = stepViews(r.Plan.Steps[:n], l, r.Target, p.HeadSHA), len(r.Plan.Steps)-n
 	for i, s := range r.Plan.Steps[:n] {
-		if s.Disruptive {
+		if s.Disruptive && wording.Replaces(s) {
 			t.Steps[i].Rolls = rollOf(r, s).words(true)
 		}
 	}

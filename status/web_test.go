@@ -35,7 +35,7 @@ func TestIndexShowsTheFleet(t *testing.T) {
 	text := words(rec.Body.String())
 	for _, want := range []string{
 		"2 targets need attention.", "Targets 1 / 6 converged", "Pools 5 / 9 converged",
-		"fleet branch main 4be91a7", "https://git.example.com/platform/fleet.git fetched 9 s ago",
+		"fleet branch main 4be91a7", "https://git.example.com/platform/fleet.git changed 9 s ago",
 		"batch-spot default · AWSMachinePool Running 20 of 20 ready, at least 1, at most 24 20 / 20 1–24 v4",
 		"web default · AWSMachinePool ScalingUp 7 of 8 ready, at least 1, at most 12 7 / 8 1–12 Rollout of default/web: 37 % · 5 left 37 % · 5 left · InProgress v4 not yet",
 		"gpu default · AWSManagedMachinePool Running 2 of 2 ready, at least 1, at most 6 2 / 2 1–6 v4 2 h ago",

@@ -54,6 +54,29 @@ func Mark(v plan.Verb) string {
 	}
 }
 
+// Replaces reports whether the instances that a disruptive step ends have others in
+// their place. A smaller size has none; other updates of a group end them little by
+// little, and how many is not known.
+func Replaces(s plan.Step) bool {
+	return s.Verb == plan.Rollout || s.Verb == plan.Replace || s.Verb == plan.Update && s.Instances == 0
+}
+
+// Ends says what becomes of the instances that a step is disruptive to, empty where
+// it is to none.
+func Ends(s plan.Step) string {
+	word, what := "ends ", "instances"
+	if Replaces(s) {
+		word = "replaces "
+	}
+	if s.Instances > 0 {
+		what = Count(s.Instances, "instance")
+	}
+	if !s.Disruptive {
+		return ""
+	}
+	return word + what
+}
+
 // Held says what holds a step, and where known until when or for what.
 func Held(s plan.Step) string {
 	if s.HeldReason == "" {
