@@ -20,7 +20,7 @@ func TestFindingsAboutAPoolHaveItsPlace(t *testing.T) {
 		t.Fatalf("diagnostics: %v", r.Diagnostics)
 	}
 	for _, d := range r.Diagnostics {
-		if !d.Known() || d.Position.File != "all.yaml" {
+		if !d.Known() || d.File != "all.yaml" {
 			t.Errorf("without a place: %v", d)
 		}
 		if d.Code == "conflict" && !strings.HasSuffix(d.Detail, "weir adopt --config FILE blue --from theirs") {

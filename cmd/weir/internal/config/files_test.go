@@ -36,7 +36,7 @@ func TestFilesWithCredentialsAreLookedAt(t *testing.T) {
 		switch {
 		case want == "" && len(faults) > 0:
 			t.Errorf("%s: %v", file, faults)
-		case want != "" && (len(faults) != 1 || faults.HasErrors() || !strings.Contains(faults[0].Summary, want) || faults[0].Position.Line != 8 || faults[0].Detail == ""):
+		case want != "" && (len(faults) != 1 || faults.HasErrors() || !strings.Contains(faults[0].Summary, want) || faults[0].Line != 8 || faults[0].Detail == ""):
 			t.Errorf("%s: want %q at line 8, got %v", file, want, faults)
 		}
 		if _, faults := Parse(filepath.Join(dir, "weir.yaml"), []byte(content), Env{Getenv: os.Getenv}); len(faults) > 0 {
