@@ -245,6 +245,9 @@ func (c *comment) footer() {
 	case !planned:
 	case c.Digest == "":
 		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
+	case c.State == PullMerged && c.AsReviewed && c.Approved == "":
+		// Also one of which weir was told elsewhere: only the pass knows.
+		c.paragraph("What nobody has approved is held: `weir status` names what waits, and how to approve it.")
 	case c.State == PullMerged:
 	case c.Approved != "":
 		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")

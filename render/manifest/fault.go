@@ -96,9 +96,11 @@ func sortFaults(list []Fault) {
 
 // oneOf lists words for a sentence: "a, b or c".
 func oneOf(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = fmt.Sprintf("%q", w)
+	var quoted []string
+	for _, w := range words {
+		if w != "" { // which is as good as to leave the field out
+			quoted = append(quoted, fmt.Sprintf("%q", w))
+		}
 	}
 	if len(quoted) < 2 {
 		return strings.Join(quoted, "")
