@@ -115,14 +115,20 @@ func connectProxy(t *testing.T, user, pass string) string {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
+		// From the hijack on the server does not wait for this connection.
+		wg.Add(2)
 		from, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
+			wg.Add(-2)
 			t.Error(err)
 			return
 		}
 		fmt.Fprint(from, "HTTP/1.1 200 OK\r\n\r\n")
 		for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
-			wg.Go(func() { pipe(pair[0], pair[1]) })
+			go func() {
+				defer wg.Done()
+				pipe(pair[0], pair[1])
+			}()
 		}
 	}))
 	t.Cleanup(func() {
