@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
@@ -183,6 +184,8 @@ func loadConfig(ctx context.Context, o Options, c *Cloud) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithLogger(sdkLogger{c.logger}),
 		config.WithRetryer(func() aws.Retryer { return newRetryer(o.Attempts, backoff) }),
+		config.WithHTTPClient(newBuilder()),
+		config.WithAPIOptions([]func(*middleware.Stack) error{boundAnswers}),
 	}
 	if o.Region != "" {
 		options = append(options, config.WithRegion(o.Region))

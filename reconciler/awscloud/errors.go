@@ -151,12 +151,15 @@ func classify(service, operation string, err error) *plan.Error {
 		return out
 	}
 	var missing *credentialsError
+	var bound *boundError
 	var api smithy.APIError
 	switch {
 	case errors.As(err, &missing):
 		classifyCredentials(out, missing)
+	case errors.As(err, &bound):
+		out.Kind, out.Code, out.Message = plan.Unknown, bound.code, bound.text // no retry makes it smaller
 	case errors.As(err, &api):
-		out.Code, out.Message = api.ErrorCode(), api.ErrorMessage()
+		out.Code, out.Message = api.ErrorCode(), head(api.ErrorMessage())
 		out.Kind = kindOf(service, operation, out.Code, out.Message)
 		if out.Kind == plan.Unknown {
 			out.Kind = kindOfStatus(err)
@@ -170,7 +173,17 @@ func classify(service, operation string, err error) *plan.Error {
 	if out.Kind != plan.Denied { // there AWS gives a text to decode
 		out.Message = withoutBlobs(out.Message)
 	}
+	bounded(out)
 	return out
+}
+
+// bounded cuts the texts of a failure once, before a log, a page or a history
+// has them, and does not keep a long one behind it.
+func bounded(e *plan.Error) {
+	if e.Err != nil && len(e.Err.Error()) > 2*longestSaid {
+		e.Err = nil
+	}
+	e.Code, e.RequestID, e.Message = cut(e.Code, longestCode), cut(e.RequestID, longestCode), cut(e.Message, longestSaid)
 }
 
 func cancelled(err error) bool {
@@ -187,13 +200,13 @@ func cancelled(err error) bool {
 
 // classifyCredentials is for calls that were not made for lack of credentials.
 func classifyCredentials(out *plan.Error, missing *credentialsError) {
-	out.Kind, out.Code, out.Message = plan.Credentials, "NoCredentials", missing.Error()
+	out.Kind, out.Code, out.Message = plan.Credentials, "NoCredentials", head(missing.Error())
 	var api smithy.APIError
 	if !errors.As(missing.err, &api) {
 		return
 	}
 	out.Service, out.Operation = "sts", "AssumeRole"
-	out.Code, out.Message = api.ErrorCode(), api.ErrorMessage()
+	out.Code, out.Message = api.ErrorCode(), head(api.ErrorMessage())
 	switch out.Kind = kindOf("sts", "AssumeRole", out.Code, out.Message); out.Kind {
 	case plan.Denied:
 		out.Message = denied("sts", "AssumeRole", out.Message)
@@ -210,7 +223,7 @@ func classifyTransport(out *plan.Error, err error) {
 	var send *smithyhttp.RequestSendError
 	var network net.Error
 	var address *url.Error
-	out.Message = cause(err)
+	out.Message = head(cause(err))
 	switch {
 	case errors.As(err, &params):
 		out.Kind, out.Code, out.Message = plan.Invalid, "InvalidParams", params.Error()

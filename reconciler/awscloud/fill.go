@@ -282,28 +282,30 @@ func (c *Cloud) fillUpdates(ctx context.Context, s *plan.State, names []plan.Nod
 func (c *Cloud) newestUpdate(ctx context.Context, name plan.NodegroupName) (plan.NodegroupUpdate, error) {
 	var newest plan.NodegroupUpdate
 	in := &eks.ListUpdatesInput{Name: aws.String(name.Cluster), NodegroupName: aws.String(name.Name), MaxResults: aws.Int32(100)}
-	for {
+	err := eachPage(ctx, "eks", "ListUpdates", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.eks.ListUpdates(ctx, in)
-		if e := classify("eks", "ListUpdates", err); e != nil {
-			if e.Kind == plan.NotFound {
-				return plan.NodegroupUpdate{}, nil
-			}
-			return plan.NodegroupUpdate{}, e
+		if err != nil {
+			return nil, err
 		}
 		for _, id := range out.UpdateIds {
 			u, err := c.update(ctx, name, id)
 			if err != nil {
-				return plan.NodegroupUpdate{}, err
+				return nil, err
 			}
 			if u.CreatedAt.After(newest.CreatedAt) || newest.ID == "" {
 				newest = u
 			}
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return newest, nil
+		return out.NextToken, nil
+	})
+	if e := classify("eks", "ListUpdates", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return plan.NodegroupUpdate{}, nil
 		}
-		in.NextToken = out.NextToken
+		return plan.NodegroupUpdate{}, e
 	}
+	return newest, nil
 }
 
 func (c *Cloud) update(ctx context.Context, name plan.NodegroupName, id string) (plan.NodegroupUpdate, error) {

@@ -23,24 +23,24 @@ func (c *Cloud) fillLaunched(ctx context.Context, s *plan.State, ids []string) e
 	for batch := range slices.Chunk(ids, filterValues) {
 		in := &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage)}
 		in.Filters = append(in.Filters, filter("instance-id", batch...))
-		for {
+		err := eachPage(ctx, "ec2", "DescribeInstances", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
 			out, err := c.ec2.DescribeInstances(ctx, in)
 			if err != nil {
-				err := classify("ec2", "DescribeInstances", err)
-				if refused(err) != nil {
-					return nil
-				}
-				return err
+				return nil, err
 			}
 			for _, r := range out.Reservations {
 				for _, i := range r.Instances {
 					s.Launched[aws.ToString(i.InstanceId)] = aws.ToTime(i.LaunchTime)
 				}
 			}
-			if aws.ToString(out.NextToken) == "" {
-				break
-			}
-			in.NextToken = out.NextToken
+			return out.NextToken, nil
+		})
+		if refused(err) != nil {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -71,23 +71,25 @@ func (c *Cloud) fillNumbers(ctx context.Context, s *plan.State, names []string) 
 func (c *Cloud) versionNumbers(ctx context.Context, id string) (numbers []int64, gone bool, err error) {
 	numbers = []int64{}
 	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), MaxResults: aws.Int32(versionPage)}
-	for {
+	err = eachPage(ctx, "ec2", "DescribeLaunchTemplateVersions", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.ec2.DescribeLaunchTemplateVersions(ctx, in)
-		if e := classify("ec2", "DescribeLaunchTemplateVersions", err); e != nil {
-			if e.Kind == plan.NotFound {
-				return nil, true, nil
-			}
-			return nil, false, e
+		if err != nil {
+			return nil, err
 		}
 		for _, v := range out.LaunchTemplateVersions {
 			numbers = append(numbers, aws.ToInt64(v.VersionNumber))
 		}
-		if aws.ToString(out.NextToken) == "" {
-			slices.Sort(numbers)
-			return numbers, false, nil
+		return out.NextToken, nil
+	})
+	if e := classify("ec2", "DescribeLaunchTemplateVersions", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return nil, true, nil
 		}
-		in.NextToken = out.NextToken
+		return nil, false, e
 	}
+	slices.Sort(numbers)
+	return numbers, false, nil
 }
 
 // versionUsers collects who uses which version of some templates.
@@ -153,20 +155,21 @@ func (c *Cloud) fillVersionUsers(ctx context.Context, s *plan.State, names []str
 func (c *Cloud) groupUsers(ctx context.Context, u *versionUsers) error {
 	in := &autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(groupsPage)}
 	var concerned []string
-	for {
+	err := eachPage(ctx, "autoscaling", "DescribeAutoScalingGroups", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.autoscaling.DescribeAutoScalingGroups(ctx, in)
 		if err != nil {
-			return classify("autoscaling", "DescribeAutoScalingGroups", err)
+			return nil, err
 		}
 		for _, g := range out.AutoScalingGroups {
 			if groupUses(u, g) {
 				concerned = append(concerned, aws.ToString(g.AutoScalingGroupName))
 			}
 		}
-		if aws.ToString(out.NextToken) == "" {
-			break
-		}
-		in.NextToken = out.NextToken
+		return out.NextToken, nil
+	})
+	if err != nil {
+		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -211,10 +214,11 @@ func (c *Cloud) instanceUsers(ctx context.Context, u *versionUsers, ids []string
 			filter("tag:"+tagTemplateID, batch...),
 			filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped"),
 		}}
-		for {
+		err := eachPage(ctx, "ec2", "DescribeInstances", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
 			out, err := c.ec2.DescribeInstances(ctx, in)
 			if err != nil {
-				return classify("ec2", "DescribeInstances", err)
+				return nil, err
 			}
 			for _, r := range out.Reservations {
 				for _, i := range r.Instances {
@@ -222,10 +226,10 @@ func (c *Cloud) instanceUsers(ctx context.Context, u *versionUsers, ids []string
 					u.add(tags[tagTemplateID], "", tags[tagTemplateVersion], "the instance "+aws.ToString(i.InstanceId))
 				}
 			}
-			if aws.ToString(out.NextToken) == "" {
-				break
-			}
-			in.NextToken = out.NextToken
+			return out.NextToken, nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -239,10 +243,11 @@ func (c *Cloud) nodegroupUsers(ctx context.Context, s *plan.State, u *versionUse
 	}
 	var others []plan.NodegroupName
 	in := &eks.ListClustersInput{MaxResults: aws.Int32(100)}
-	for {
+	err := eachPage(ctx, "eks", "ListClusters", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.eks.ListClusters(ctx, in)
 		if err != nil {
-			return classify("eks", "ListClusters", err)
+			return nil, err
 		}
 		for _, cluster := range out.Clusters {
 			if _, observed := s.Clusters[cluster]; observed {
@@ -250,14 +255,14 @@ func (c *Cloud) nodegroupUsers(ctx context.Context, s *plan.State, u *versionUse
 			}
 			found, _, err := c.listNodegroups(ctx, cluster)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			others = append(others, found...)
 		}
-		if aws.ToString(out.NextToken) == "" {
-			break
-		}
-		in.NextToken = out.NextToken
+		return out.NextToken, nil
+	})
+	if err != nil {
+		return err
 	}
 	var seen plan.State
 	described, err := c.describeNodegroups(ctx, others, &seen)
@@ -309,6 +314,7 @@ func (c *Cloud) deleteVersions(ctx context.Context, a plan.DeleteLaunchTemplateV
 	if refused == nil {
 		return nil
 	}
+	bounded(refused)
 	if kept > 1 {
 		refused.Message += " (and " + strconv.Itoa(kept-1) + " more of " + strconv.Itoa(len(a.Versions)) + ")"
 	}

@@ -160,10 +160,11 @@ func (c *Cloud) sweepVersions(ctx context.Context, s *plan.State, want wanted, a
 		names[s.Templates[name].ID] = name
 	}
 	in := &ec2.DescribeLaunchTemplateVersionsInput{Versions: aliases, MaxResults: aws.Int32(versionPage)}
-	for range limit {
+	return eachPage(ctx, "ec2", "DescribeLaunchTemplateVersions", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.ec2.DescribeLaunchTemplateVersions(ctx, in)
 		if err != nil {
-			return classify("ec2", "DescribeLaunchTemplateVersions", err)
+			return nil, err
 		}
 		for _, v := range out.LaunchTemplateVersions {
 			name, ours := names[aws.ToString(v.LaunchTemplateId)]
@@ -180,12 +181,11 @@ func (c *Cloud) sweepVersions(ctx context.Context, s *plan.State, want wanted, a
 				delete(want, name)
 			}
 		}
-		if aws.ToString(out.NextToken) == "" || len(want) == 0 {
-			return nil
+		if limit--; limit == 0 || len(want) == 0 {
+			return nil, nil
 		}
-		in.NextToken = out.NextToken
-	}
-	return nil
+		return out.NextToken, nil
+	})
 }
 
 // addVersions puts versions into the cache and the state.
@@ -243,17 +243,16 @@ func (c *Cloud) describeVersions(ctx context.Context, id string, numbers []int64
 		in.Versions = append(in.Versions, strconv.FormatInt(n, 10))
 	}
 	var out []plan.TemplateVersion
-	for {
+	err := eachPage(ctx, "ec2", "DescribeLaunchTemplateVersions", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		page, err := c.ec2.DescribeLaunchTemplateVersions(ctx, in)
 		if err != nil {
-			return nil, classify("ec2", "DescribeLaunchTemplateVersions", err)
+			return nil, err
 		}
 		for _, v := range page.LaunchTemplateVersions {
 			out = append(out, templateVersion(v))
 		}
-		if aws.ToString(page.NextToken) == "" {
-			return out, nil
-		}
-		in.NextToken = page.NextToken
-	}
+		return page.NextToken, nil
+	})
+	return out, classify("ec2", "DescribeLaunchTemplateVersions", err)
 }

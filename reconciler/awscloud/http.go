@@ -14,12 +14,22 @@ import (
 // own, and a connection that nobody answers must not hold a pass.
 const attemptTimeout = 60 * time.Second
 
+// longestHeader bounds the header of an answer.
+const longestHeader = 64 << 10
+
+// newBuilder returns what the SDK makes HTTP clients from: also those that get
+// credentials, which are made before newHTTPClient has its say.
+func newBuilder() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().WithTimeout(attemptTimeout).
+		WithTransportOptions(func(t *http.Transport) { t.MaxResponseHeaderBytes = longestHeader })
+}
+
 // newHTTPClient returns a client with the transport that the SDK configured,
 // custom certificate authorities included.
 func newHTTPClient(configured aws.HTTPClient) (aws.HTTPClient, *http.Transport) {
 	builder, ok := configured.(interface{ GetTransport() *http.Transport })
 	if !ok {
-		builder = awshttp.NewBuildableClient()
+		builder = newBuilder()
 	}
 	transport := builder.GetTransport()
 	client := &http.Client{

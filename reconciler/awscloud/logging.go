@@ -13,7 +13,7 @@ type sdkLogger struct{ logger *slog.Logger }
 
 // Logf implements logging.Logger.
 func (l sdkLogger) Logf(c logging.Classification, format string, v ...any) {
-	text := fmt.Sprintf(format, v...)
+	text := cut(withoutBlobs(fmt.Sprintf(format, v...)), longestSaid)
 	if c == logging.Warn {
 		l.logger.Warn("AWS SDK", "message", text)
 		return

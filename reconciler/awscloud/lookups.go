@@ -68,19 +68,18 @@ func (c *Cloud) Images(ctx context.Context, q resolve.ImageQuery) ([]resolve.Ima
 
 func (c *Cloud) imagePages(ctx context.Context, in *ec2.DescribeImagesInput) ([]resolve.Image, error) {
 	var images []resolve.Image
-	for {
+	err := eachPage(ctx, "ec2", "DescribeImages", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.ec2.DescribeImages(ctx, in)
 		if err != nil {
-			return nil, classify("ec2", "DescribeImages", err)
+			return nil, err
 		}
 		for i := range out.Images {
 			images = append(images, image(&out.Images[i]))
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return images, nil
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
+	return images, err
 }
 
 func image(im *types.Image) resolve.Image {
@@ -103,10 +102,11 @@ func (c *Cloud) Architectures(ctx context.Context, instanceTypes []string) (map[
 	found := map[string][]string{}
 	for batch := range slices.Chunk(instanceTypes, instanceTypesBatch) {
 		in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{filter("instance-type", batch...)}, MaxResults: aws.Int32(instanceTypesBatch)}
-		for {
+		err := eachPage(ctx, "ec2", "DescribeInstanceTypes", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
 			out, err := c.ec2.DescribeInstanceTypes(ctx, in)
 			if err != nil {
-				return nil, classify("ec2", "DescribeInstanceTypes", err)
+				return nil, err
 			}
 			for _, t := range out.InstanceTypes {
 				if t.ProcessorInfo == nil {
@@ -116,10 +116,10 @@ func (c *Cloud) Architectures(ctx context.Context, instanceTypes []string) (map[
 					found[string(t.InstanceType)] = append(found[string(t.InstanceType)], string(a))
 				}
 			}
-			if aws.ToString(out.NextToken) == "" {
-				break
-			}
-			in.NextToken = out.NextToken
+			return out.NextToken, nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return found, nil
@@ -129,29 +129,29 @@ func (c *Cloud) Architectures(ctx context.Context, instanceTypes []string) (map[
 func (c *Cloud) VPCs(ctx context.Context) ([]resolve.VPC, error) {
 	var vpcs []resolve.VPC
 	in := &ec2.DescribeVpcsInput{MaxResults: aws.Int32(lookupPage)}
-	for {
+	err := eachPage(ctx, "ec2", "DescribeVpcs", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.ec2.DescribeVpcs(ctx, in)
 		if err != nil {
-			return nil, classify("ec2", "DescribeVpcs", err)
+			return nil, err
 		}
 		for _, v := range out.Vpcs {
 			vpcs = append(vpcs, resolve.VPC{ID: aws.ToString(v.VpcId), Default: aws.ToBool(v.IsDefault)})
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return vpcs, nil
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
+	return vpcs, err
 }
 
 // Subnets reads the subnets that match all filters.
 func (c *Cloud) Subnets(ctx context.Context, filters []intent.Filter) ([]resolve.Subnet, error) {
 	var subnets []resolve.Subnet
 	in := &ec2.DescribeSubnetsInput{Filters: requestFilters(filters), MaxResults: aws.Int32(lookupPage)}
-	for {
+	err := eachPage(ctx, "ec2", "DescribeSubnets", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.ec2.DescribeSubnets(ctx, in)
 		if err != nil {
-			return nil, classify("ec2", "DescribeSubnets", err)
+			return nil, err
 		}
 		for _, s := range out.Subnets {
 			subnets = append(subnets, resolve.Subnet{
@@ -159,32 +159,29 @@ func (c *Cloud) Subnets(ctx context.Context, filters []intent.Filter) ([]resolve
 				MapPublicIP: aws.ToBool(s.MapPublicIpOnLaunch), Tags: ec2Tags(s.Tags),
 			})
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return subnets, nil
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
+	return subnets, err
 }
 
 // SecurityGroups reads the security groups that match all filters.
 func (c *Cloud) SecurityGroups(ctx context.Context, filters []intent.Filter) ([]resolve.SecurityGroup, error) {
 	var groups []resolve.SecurityGroup
 	in := &ec2.DescribeSecurityGroupsInput{Filters: requestFilters(filters), MaxResults: aws.Int32(lookupPage)}
-	for {
+	err := eachPage(ctx, "ec2", "DescribeSecurityGroups", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.ec2.DescribeSecurityGroups(ctx, in)
 		if err != nil {
-			return nil, classify("ec2", "DescribeSecurityGroups", err)
+			return nil, err
 		}
 		for _, g := range out.SecurityGroups {
 			groups = append(groups, resolve.SecurityGroup{
 				ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName), VPCID: aws.ToString(g.VpcId), Tags: ec2Tags(g.Tags),
 			})
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return groups, nil
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
+	return groups, err
 }
 
 // Cluster describes an EKS cluster.

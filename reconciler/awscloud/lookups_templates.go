@@ -55,10 +55,11 @@ func (c *Cloud) TemplatesByID(ctx context.Context, ids []string) ([]resolve.Temp
 
 func (c *Cloud) foreignTemplates(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput) ([]resolve.Template, *plan.Error) {
 	var templates []resolve.Template
-	for {
+	err := eachPage(ctx, "ec2", "DescribeLaunchTemplates", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.ec2.DescribeLaunchTemplates(ctx, in)
 		if err != nil {
-			return nil, classify("ec2", "DescribeLaunchTemplates", err)
+			return nil, err
 		}
 		for _, t := range out.LaunchTemplates {
 			templates = append(templates, resolve.Template{
@@ -66,11 +67,9 @@ func (c *Cloud) foreignTemplates(ctx context.Context, in *ec2.DescribeLaunchTemp
 				Latest: aws.ToInt64(t.LatestVersionNumber), Default: aws.ToInt64(t.DefaultVersionNumber),
 			})
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return templates, nil
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
+	return templates, classify("ec2", "DescribeLaunchTemplates", err)
 }
 
 // TemplateVersion reads one version of a launch template. The image is read as

@@ -77,11 +77,11 @@ func (c *Cloud) groupPages(ctx context.Context, in *autoscaling.DescribeAutoScal
 		scanned = groups
 		return &autoscaling.DescribeAutoScalingGroupsOutput{NextToken: stringOrNil(next)}, nil
 	})
-	for {
-		scanned = nil
+	return eachPage(ctx, "autoscaling", "DescribeAutoScalingGroups", func(ctx context.Context, token *string) (*string, error) {
+		scanned, in.NextToken = nil, token
 		out, err := c.autoscaling.DescribeAutoScalingGroups(ctx, in, func(o *autoscaling.Options) { o.APIOptions = append(o.APIOptions, scan) })
 		if err != nil {
-			return classify("autoscaling", "DescribeAutoScalingGroups", err)
+			return nil, err
 		}
 		for i := range scanned {
 			into[scanned[i].Name] = scanned[i]
@@ -90,11 +90,8 @@ func (c *Cloud) groupPages(ctx context.Context, in *autoscaling.DescribeAutoScal
 			g := group(out.AutoScalingGroups[i])
 			into[g.Name] = g
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return nil
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
 }
 
 func (c *Cloud) observeTemplates(ctx context.Context, owner string, into map[string]plan.Template) error {
@@ -114,11 +111,11 @@ func (c *Cloud) templatePages(ctx context.Context, in *ec2.DescribeLaunchTemplat
 		scanned = templates
 		return &ec2.DescribeLaunchTemplatesOutput{NextToken: stringOrNil(next)}, nil
 	})
-	for {
-		scanned = nil
+	return eachPage(ctx, "ec2", "DescribeLaunchTemplates", func(ctx context.Context, token *string) (*string, error) {
+		scanned, in.NextToken = nil, token
 		out, err := c.ec2.DescribeLaunchTemplates(ctx, in, func(o *ec2.Options) { o.APIOptions = append(o.APIOptions, scan) })
 		if err != nil {
-			return classify("ec2", "DescribeLaunchTemplates", err)
+			return nil, err
 		}
 		for i := range scanned {
 			into[scanned[i].Name] = scanned[i]
@@ -127,9 +124,6 @@ func (c *Cloud) templatePages(ctx context.Context, in *ec2.DescribeLaunchTemplat
 			t := template(out.LaunchTemplates[i])
 			into[t.Name] = t
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return nil
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
 }

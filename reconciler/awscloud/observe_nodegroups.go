@@ -78,22 +78,24 @@ func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.Sta
 
 func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []plan.NodegroupName, exists bool, err error) {
 	in := &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(100)}
-	for {
+	err = eachPage(ctx, "eks", "ListNodegroups", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		out, err := c.eks.ListNodegroups(ctx, in)
-		if e := classify("eks", "ListNodegroups", err); e != nil {
-			if e.Kind == plan.NotFound {
-				return nil, false, nil
-			}
-			return nil, false, e
+		if err != nil {
+			return nil, err
 		}
 		for _, n := range out.Nodegroups {
 			found = append(found, plan.NodegroupName{Cluster: cluster, Name: n})
 		}
-		if aws.ToString(out.NextToken) == "" {
-			return found, true, nil
+		return out.NextToken, nil
+	})
+	if e := classify("eks", "ListNodegroups", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return nil, false, nil
 		}
-		in.NextToken = out.NextToken
+		return nil, false, e
 	}
+	return found, true, nil
 }
 
 // describeDue describes what is due and takes the rest from memory.

@@ -21,6 +21,16 @@ type pageScan struct {
 	err error
 }
 
+// Text is that of an element. A page with one that is too long is left to the
+// SDK, whose answer is looked through for those.
+func (s *pageScan) Text() string {
+	text := s.Scanner.Text()
+	if len(text) > longestText {
+		s.bad(tooLong(len(text), string(s.Name())))
+	}
+	return text
+}
+
 func (s *pageScan) bad(err error) {
 	if err != nil && s.err == nil {
 		s.err = fmt.Errorf("scan %s: %w", s.Name(), err)

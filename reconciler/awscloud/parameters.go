@@ -27,19 +27,18 @@ func (c *Cloud) TaggedParameters(ctx context.Context, tags map[string]string) ([
 		in.ParameterFilters = append(in.ParameterFilters, types.ParameterStringFilter{Key: aws.String("tag:" + key), Option: aws.String("Equals"), Values: []string{tags[key]}})
 	}
 	var out []jointoken.Parameter
-	for {
+	err := eachPage(ctx, "ssm", "DescribeParameters", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
 		page, err := c.ssm.DescribeParameters(ctx, in)
 		if err != nil {
-			return nil, classify("ssm", "DescribeParameters", err)
+			return nil, err
 		}
 		for _, p := range page.Parameters {
 			out = append(out, jointoken.Parameter{Name: aws.ToString(p.Name), Description: aws.ToString(p.Description)})
 		}
-		if aws.ToString(page.NextToken) == "" {
-			return out, nil
-		}
-		in.NextToken = page.NextToken
-	}
+		return page.NextToken, nil
+	})
+	return out, err
 }
 
 // PutParameter makes or changes a SecureString that is encrypted with the
