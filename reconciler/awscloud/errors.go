@@ -40,9 +40,9 @@ var commonCodes = map[string]plan.ErrorKind{
 	"AccessDenied":          plan.Denied,
 	"AccessDeniedException": plan.Denied,
 	"UnauthorizedOperation": plan.Denied,
-	"AuthFailure":           plan.Denied,
 	"OptInRequired":         plan.Denied,
 
+	"AuthFailure":                 plan.Credentials, // also of a region that the account has not enabled
 	"ExpiredToken":                plan.Credentials,
 	"ExpiredTokenException":       plan.Credentials,
 	"RequestExpired":              plan.Credentials,
@@ -164,8 +164,11 @@ func classify(service, operation string, err error) *plan.Error {
 		if out.Kind == plan.Unknown {
 			out.Kind = kindOfStatus(err)
 		}
-		if out.Kind == plan.Denied {
+		switch {
+		case out.Kind == plan.Denied:
 			out.Message = denied(service, operation, out.Message)
+		case out.Code == "AuthFailure":
+			out.Message = strings.TrimSpace(out.Message + ` (the credentials are not valid, or the account has not enabled the region)`)
 		}
 	default:
 		classifyTransport(out, err)
@@ -284,6 +287,9 @@ func kindOf(service, operation, code, message string) plan.ErrorKind {
 	case service == "eks" && code == "ResourceInUseException" && strings.HasPrefix(operation, "Create"):
 		return plan.AlreadyThere
 	case service == "eks" && (code == "InvalidRequestException" || code == "InvalidParameterException"):
+		if containsAny(lower, "not authorized to") {
+			return plan.Denied // EKS asked EC2 or IAM, with the caller's permissions
+		}
 		if containsAny(lower, "clientrequesttoken", "client request token", "idempoten") {
 			return plan.TokenClash
 		}
@@ -333,13 +339,24 @@ var deniedAction = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:[
 // it is not always the operation's: a group with an instance profile needs
 // iam:PassRole.
 func denied(service, operation, message string) string {
-	action := service + ":" + operation
+	needs := service + ":" + operation
 	if m := deniedAction.FindStringSubmatch(message); m != nil {
-		action = m[1]
+		needs = m[1]
+	} else if ofLaunch(message) {
+		needs = "ec2:RunInstances, ec2:CreateTags or iam:PassRole, for what the launch template names"
 	}
-	text := "needs " + action
+	text := "needs " + needs
 	if message != "" {
 		text += ": " + message
 	}
+	if strings.Contains(strings.ToLower(message), "encoded authorization failure message") {
+		text += " (aws sts decode-authorization-message tells which)"
+	}
 	return text
+}
+
+// ofLaunch recognises how Auto Scaling and EKS say that EC2's dry run of a launch
+// was denied: they name none of the actions that a launch takes.
+func ofLaunch(message string) bool {
+	return containsAny(strings.ToLower(message), "not authorized to use launch template", "not authorized to launch instances with this launch template")
 }

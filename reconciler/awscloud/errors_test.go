@@ -37,7 +37,7 @@ func TestClassify(t *testing.T) {
 		{"ec2", "CreateTags", api("Unavailable", ""), plan.Transient},
 		{"ec2", "CreateTags", api("InternalError", ""), plan.Transient},
 		{"ec2", "CreateTags", api("UnauthorizedOperation", ""), plan.Denied},
-		{"ec2", "CreateTags", api("AuthFailure", ""), plan.Denied},
+		{"ec2", "CreateTags", api("AuthFailure", ""), plan.Credentials},
 		{"ec2", "CreateTags", api("ExpiredToken", ""), plan.Credentials},
 		{"ec2", "CreateTags", api("RequestExpired", ""), plan.Credentials},
 		{"ec2", "CreateLaunchTemplate", api("LaunchTemplateLimitExceeded", ""), plan.Quota},
@@ -72,6 +72,8 @@ func TestClassify(t *testing.T) {
 		{"eks", "UpdateNodegroupVersion", api("InvalidRequestException", "You cannot specify a Kubernetes version"), plan.Invalid},
 		{"eks", "CreateNodegroup", api("InvalidParameterException", "Subnets are not tagged"), plan.Invalid},
 		{"eks", "CreateNodegroup", api("InvalidParameterException", "clientRequestToken was used with other parameters"), plan.TokenClash},
+		{"eks", "CreateNodegroup", api("InvalidRequestException", "You are not authorized to launch instances with this launch template. Encoded authorization failure message: x"), plan.Denied},
+		{"eks", "CreateNodegroup", api("InvalidParameterException", "User: arn:aws:iam::1:user/x is not authorized to perform: iam:ListAttachedRolePolicies on resource: role r"), plan.Denied},
 		{"eks", "ListNodegroups", api("TooManyRequestsException", ""), plan.Throttled},
 		{"eks", "ListNodegroups", api("ServerException", ""), plan.Transient},
 		{"eks", "ListNodegroups", api("AccessDeniedException", ""), plan.Denied},
@@ -120,6 +122,7 @@ func TestDeniedNamesTheAction(t *testing.T) {
 		"": "needs autoscaling:CreateAutoScalingGroup",
 		"User: arn:aws:iam::1:user/x is not authorized to perform: iam:PassRole on resource: r": "needs iam:PassRole: User",
 		"You are not authorized to perform this operation.":                                     "needs autoscaling:CreateAutoScalingGroup: You are",
+		"You are not authorized to use launch template: lt-1":                                   "needs ec2:RunInstances, ec2:CreateTags or iam:PassRole, for what the launch template names: You are",
 	}
 	for message, want := range tests {
 		e := classify("autoscaling", "CreateAutoScalingGroup", &smithy.GenericAPIError{Code: "AccessDenied", Message: message})
@@ -130,6 +133,18 @@ func TestDeniedNamesTheAction(t *testing.T) {
 	e := classify("ec2", "DescribeImages", &credentialsError{role: "r", err: &smithy.GenericAPIError{Code: "AccessDenied"}})
 	if e.Service != "sts" || !strings.HasPrefix(e.Message, "needs sts:AssumeRole") {
 		t.Errorf("a refused role became %+v", e)
+	}
+}
+
+// What AWS encoded is the only way to the statement that denied the call, so it is
+// kept whole, where a blob in any other message is cut out.
+func TestDeniedKeepsTheEncodedMessage(t *testing.T) {
+	encoded := strings.Repeat("SAh2nDlM_rJs7hFuZ5hszTmXB0Cpmz2KENOOFaiMYyH7cyIdM-", 40)
+	e := classify("eks", "CreateNodegroup", &smithy.GenericAPIError{Code: "InvalidRequestException",
+		Message: "You are not authorized to launch instances with this launch template. Encoded authorization failure message: " + encoded})
+	if e.Kind != plan.Denied || !strings.HasPrefix(e.Message, "needs ec2:RunInstances, ec2:CreateTags or iam:PassRole") ||
+		!strings.Contains(e.Message, encoded) || !strings.Contains(e.Message, "decode-authorization-message") {
+		t.Errorf("%s: %s", e.Kind, e.Message)
 	}
 }
 
