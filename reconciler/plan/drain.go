@@ -66,9 +66,12 @@ func (c *computation) drain(o orphan, s *Step) bool {
 // not happen while the process Terminate is suspended. All of these somebody has
 // set up for a reason that weir does not know.
 func drainWaits(g Group) string {
-	var kept, standby []string
+	var kept, standby, retained []string
 	staying := 0
 	for _, i := range g.Instances {
+		if i.retained() {
+			retained = append(retained, i.ID)
+		}
 		if i.Leaving() {
 			continue
 		}
@@ -87,6 +90,8 @@ func drainWaits(g Group) string {
 		return "its machines " + join(kept) + " are protected from scale-in"
 	case len(standby) > 0:
 		return "its machines " + join(standby) + " are on standby"
+	case len(retained) > 0:
+		return "its machines " + join(retained) + " are retained until somebody ends them, because their termination hook was abandoned"
 	}
 	return ""
 }

@@ -41,6 +41,22 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 		c.spare(pool, want, observed, &version)
 		c.updateGroup(pool, observed, version, subnets.Subnets)
 		c.rollGroup(pool, observed, version)
+		c.noteRetained(pool, observed)
+	}
+}
+
+// noteRetained tells of machines that run on outside their group's capacity.
+func (c *computation) noteRetained(pool *intent.Pool, have Group) {
+	var ids []string
+	for _, i := range have.Instances {
+		if i.retained() {
+			ids = append(ids, i.ID)
+		}
+	}
+	if len(ids) > 0 {
+		c.note(diag.Warning, pool, nil, "machines-retained", "the machines "+join(ids)+" of "+have.Name+
+			" are retained because their termination hook was abandoned: they run beside the pool until somebody ends them",
+			"end each with aws autoscaling terminate-instance-in-auto-scaling-group --no-should-decrement-desired-capacity --instance-id ID")
 	}
 }
 

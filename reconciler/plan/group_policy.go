@@ -35,6 +35,37 @@ func ofOverride(policy *intent.MixedInstances, i Instance) bool {
 	return false
 }
 
+// wantedTypes are the instance types that the pool's group may launch, none where
+// that cannot be told: where AWS chooses them by attributes, and where the pool
+// brings its launch template along.
+func wantedTypes(pool *intent.Pool) []string {
+	var own string
+	if t := pool.LaunchTemplate; t != nil {
+		own = t.Data.InstanceType
+	}
+	policy := pool.Group.MixedInstancesPolicy
+	if policy == nil || len(policy.Overrides) == 0 {
+		if own == "" {
+			return nil
+		}
+		return []string{own}
+	}
+	var out []string
+	for _, o := range policy.Overrides {
+		switch {
+		case o.InstanceRequirements != nil:
+			return nil
+		case o.InstanceType != "":
+			out = append(out, o.InstanceType)
+		case own != "":
+			out = append(out, own)
+		default:
+			return nil
+		}
+	}
+	return out
+}
+
 // triedWithOptions is triedWith for the preferences of PoolOptions.
 func triedWithOptions(tried, want intent.Refresh) bool {
 	return covers(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)))

@@ -315,7 +315,17 @@ func assign[T any](dst *T, v *T) {
 func (m *model) launch(g Group, have []Instance) []Instance {
 	have = slices.Clone(have)
 	for int32(len(have)) < g.DesiredCapacity {
-		have = append(have, Instance{ID: m.id("i"), Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: g.Template})
+		kind := ""
+		if p := g.MixedInstancesPolicy; p != nil && len(p.Overrides) > 0 {
+			kind = p.Overrides[0].InstanceType
+		} else {
+			for _, t := range m.state.Templates {
+				if t.ID == g.Template.ID || g.Template.ID == "" && t.Name == g.Template.Name {
+					kind = t.Versions[versionOf(t, g.Template)].Data.InstanceType
+				}
+			}
+		}
+		have = append(have, Instance{ID: m.id("i"), Type: kind, Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: g.Template})
 	}
 	return have[:g.DesiredCapacity]
 }

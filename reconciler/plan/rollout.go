@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -30,18 +33,25 @@ func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVe
 	return (version.resolves(have.Template) || version.follows(have.Template)) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 }
 
-// stale counts the instances that do not run the wanted version.
-func stale(have Group, version wantedVersion, policy *intent.MixedInstances) int {
-	n := 0
+// stale counts the instances that a refresh would replace: those that do not run
+// the wanted version and those of an instance type that is no longer wanted, which
+// skip matching replaces too. What an adopted group had before stays.
+func (c *computation) stale(pool *intent.Pool, have Group, version wantedVersion) (versions, types int) {
+	policy := pool.Group.MixedInstancesPolicy
+	wanted := wantedTypes(pool)
+	if (version.handover || version.foreign && pool.ForeignTemplate == nil) && samePolicy(have.MixedInstancesPolicy, policy) {
+		wanted = nil
+	}
 	for _, i := range have.Instances {
-		if i.Leaving() {
-			continue
-		}
-		if !version.runs(i.Template) && !ofOverride(policy, i) {
-			n++
+		switch {
+		case i.Leaving():
+		case !version.runs(i.Template) && !ofOverride(policy, i):
+			versions++
+		case len(wanted) > 0 && !slices.Contains(wanted, i.Type):
+			types++
 		}
 	}
-	return n
+	return versions, types
 }
 
 // Leaving reports whether the instance is on its way out of its group. The
@@ -52,14 +62,20 @@ func (i Instance) Leaving() bool {
 		"Warmed:Terminating", "Warmed:Terminating:Wait", "Warmed:Terminating:Proceed", "Warmed:Terminated":
 		return true
 	}
-	return false
+	return i.retained()
 }
+
+// retained reports whether the instance counts no more and stays until somebody
+// ends it: its termination hook was abandoned in a group that then retains
+// instances (InstanceLifecyclePolicy in the API reference).
+func (i Instance) retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
 
 // rollGroup decides whether a rollout is due, from what the instances run: so
 // no crash between making a version and starting its refresh loses the refresh.
 func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVersion) {
 	set := c.runsWanted(pool, have, version)
-	left := stale(have, version, pool.Group.MixedInstancesPolicy)
+	versions, types := c.stale(pool, have, version)
+	left := versions + types
 	if set && (left == 0 || pool.Group.Refresh.Disable) {
 		c.planDefault(pool, version)
 		return
@@ -95,8 +111,13 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 		return
 	}
 	why := itoa(int64(left)) + " of " + itoa(int64(len(have.Instances))) + " instances do not run version " + version.version()
-	if left == 0 {
+	switch {
+	case left == 0:
 		why = "the mixed instances policy differs"
+	case versions == 0:
+		why = itoa(int64(types)) + " of " + itoa(int64(len(have.Instances))) + " instances have an instance type that is no longer wanted"
+	case types > 0:
+		why += ", or have an instance type that is no longer wanted"
 	}
 	c.step(pool, Step{
 		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
@@ -115,8 +136,9 @@ func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, 
 		c.note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
 		return
 	}
+	versions, types := c.stale(pool, have, version)
 	c.step(pool, Step{
-		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: stale(have, version, pool.Group.MixedInstancesPolicy),
+		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
 		Reason:  "the running instance refresh to version " + running.Template.Version + " is superseded",
 		Changes: c.launchChanges(pool, have, version),
 		Do:      CancelRefresh{Group: have.Name, RefreshID: running.ID},
@@ -140,7 +162,7 @@ func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set 
 		return true
 	case set:
 		c.note(diag.Warning, pool, nil, "rollout-incomplete",
-			itoa(int64(left))+" instances of "+have.Name+" do not run the wanted version although the refresh "+latest.ID+" succeeded",
+			itoa(int64(left))+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
 			"standby or protected instances are left alone by a refresh: end them by hand")
 		return true
 	}

@@ -123,14 +123,17 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 			s.Rollout, moving = s.LastRollout, true
 		}
 	}
-	return moving || int32(len(g.Instances)) != s.DesiredReplicas || s.ReadyReplicas != s.DesiredReplicas
+	return moving || s.Replicas != s.DesiredReplicas || s.ReadyReplicas != s.DesiredReplicas
 }
 
 // count counts instances and, where the workload cluster told, their nodes.
 func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []Instance) {
-	s.Replicas += int32(len(instances))
 	for _, i := range instances {
 		s.countAlike(i)
+		if i.retained() {
+			continue // AWS has launched another in its place
+		}
+		s.Replicas++
 		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
 		ready, available := in.machine(pool, i)
 		if ready {

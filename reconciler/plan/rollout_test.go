@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// mixed is a pool whose machines may be of several instance types.
+func mixed(types ...string) intent.Pool {
+	pool := groupPool("web", "m5.large", 3)
+	pool.Group.MixedInstancesPolicy = &intent.MixedInstances{}
+	*pool.Group.MixedInstancesPolicy = usualPolicy
+	for _, t := range types {
+		pool.Group.MixedInstancesPolicy.Overrides = append(pool.Group.MixedInstancesPolicy.Overrides, intent.Override{InstanceType: t})
+	}
+	return pool
+}
+
+// A machine whose instance type is no longer wanted is replaced by the refresh that
+// skips what matches, so the plan counts it, and a refresh is due while there is one.
+func TestMachinesOfTypesThatAreNoLongerWantedAreStale(t *testing.T) {
+	types := func(m *model, types ...string) {
+		g := m.state.Groups["web"]
+		g.Instances = slices.Clone(g.Instances)
+		for i, kind := range types {
+			g.Instances[i].Type = kind
+		}
+		m.state.Groups["web"] = g
+	}
+	m := newModel()
+	converge(t, m, testInput(mixed("m5.large", "m5.xlarge", "c5.large")))
+	types(m, "m5.large", "m5.xlarge", "c5.large")
+	if p, _ := m.pass(t, testInput(mixed("m5.large", "m5.xlarge", "c5.large"))); !p.Empty() {
+		t.Fatalf("all types are wanted: got %v", verbs(p))
+	}
+	p, _ := m.pass(t, testInput(mixed("c5.large", "r5.large")))
+	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" {
+		t.Fatalf("steps (-want +got):\n%s", d)
+	}
+	if s := p.Steps[0]; s.Instances != 2 || !strings.Contains(s.Reason, "2 of 3 instances have an instance type that is no longer wanted") {
+		t.Errorf("two are of types that the policy lost: %d, %s", s.Instances, s.Reason)
+	}
+	// Without the policy only the template's own type is wanted.
+	if p, _ = m.pass(t, testInput(groupPool("web", "m5.large", 3))); len(p.Steps) != 1 || p.Steps[0].Instances != 2 {
+		t.Errorf("without a policy: got %v", p.Steps)
+	}
+	// The group is set to it already and one of its machines is not: a refresh is due.
+	in := testInput(mixed("c5.large", "r5.large"))
+	converge(t, m, in)
+	types(m, "c5.large", "m5.large", "r5.large")
+	delete(m.state.Refreshes, "web")
+	p, _ = m.pass(t, in)
+	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" || p.Steps[0].Instances != 1 {
+		t.Errorf("one of a lost type (-want +got):\n%s", d)
+	}
+	// Which types AWS picks by attributes is not known.
+	byAttributes := mixed()
+	byAttributes.Group.MixedInstancesPolicy.Overrides = []intent.Override{{InstanceRequirements: &intent.InstanceRequirements{}}}
+	if got := wantedTypes(&byAttributes); got != nil {
+		t.Errorf("by attributes: got %v", got)
+	}
+}
+
+// A machine that Auto Scaling retains counts no more and stays until somebody ends
+// it: it neither keeps a pool from converging nor is it waited for, and it is told.
+func TestRetainedMachinesCountNoMore(t *testing.T) {
+	for _, state := range []string{"Terminating:Retained", "Warmed:Terminating:Retained", "Warmed:Pending:Retained"} {
+		m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
+		converge(t, m, in)
+		g := m.state.Groups["web"]
+		g.Instances = append(slices.Clone(g.Instances), Instance{ID: "i-kept", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: state, Health: "Unhealthy",
+			Template: TemplateRef{ID: g.Template.ID, Version: "77"}})
+		m.state.Groups["web"] = g
+		p, full := m.pass(t, in)
+		if !p.Empty() {
+			t.Errorf("%s: got %v", state, verbs(p))
+		}
+		if s := Statuses(full, p)[0]; !s.Converged || s.Replicas != 2 || len(s.ProviderIDList) != 2 {
+			t.Errorf("%s: got %+v", state, s)
+		}
+		if !slices.Contains(codes(p), "machines-retained") {
+			t.Errorf("%s: nobody is told: %v", state, p.Diagnostics)
+		}
+		if got := drainWaits(Group{Instances: g.Instances[2:]}); !strings.Contains(got, "i-kept are retained") {
+			t.Errorf("%s: a drained group waits because %q", state, got)
+		}
+	}
+}
