@@ -187,28 +187,75 @@ func TestWhatStandsInTheWayOfADeletion(t *testing.T) {
 	}
 }
 
-// AWS's own protection against deletion is not lowered: the step fails with AWS's
-// words, and is not tried at each pass.
+// AWS's own protection against deletion is not lowered. A group that AWS would not let
+// go is refused by name before anything of it is changed; one that it lets go without
+// machines goes that way where the pool says so.
 func TestDeletionProtectionIsRespected(t *testing.T) {
+	type update = autoscaling.UpdateAutoScalingGroupInput
+	all, force := update{DeletionProtection: "prevent-all-deletion"}, update{DeletionProtection: "prevent-force-deletion"}
+	retain := update{InstanceLifecyclePolicy: &astypes.InstanceLifecyclePolicy{RetentionTriggers: &astypes.RetentionTriggers{TerminateHookAbandon: "retain"}}}
+	free := update{DeletionProtection: "none", InstanceLifecyclePolicy: &astypes.InstanceLifecyclePolicy{RetentionTriggers: &astypes.RetentionTriggers{TerminateHookAbandon: "terminate"}}}
+	for name, tt := range map[string]struct {
+		update  update
+		drain   bool
+		size    int32
+		refused string
+	}{
+		"all, by force":           {all, false, 1, "prevent-all-deletion"},
+		"all, drained":            {all, true, 1, "prevent-all-deletion"},
+		"all, empty":              {all, false, 0, "prevent-all-deletion"},
+		"force, by force":         {force, false, 1, "prevent-force-deletion"},
+		"force, drained":          {force, true, 2, ""},
+		"force, empty":            {force, false, 0, ""},
+		"retained, by force":      {retain, false, 1, "lifecycle policy retains"},
+		"retained, drained":       {retain, true, 2, ""},
+		"retained, without any":   {retain, false, 0, ""},
+		"no protection, by force": {free, false, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			web, old := groupPool("web", "m5.large", 1), groupPool("old", "m5.large", tt.size)
+			old.Drain = tt.drain
+			w.settle(target("blue", web, old))
+			protect := func(in update) {
+				in.AutoScalingGroupName = aws.String("old")
+				w.check(w.groups().UpdateAutoScalingGroup(context.Background(), &in))
+			}
+			protect(tt.update)
+			if tt.refused != "" {
+				w.srv.ResetCalls()
+				for range 3 {
+					r := w.must(reconciler.Apply, target("blue", web))[0]
+					if !hasCode(r, "deletion-protected") || !strings.Contains(fmt.Sprint(r.Diagnostics), tt.refused) || r.Converged() {
+						t.Errorf("nobody is told: %v", r.Diagnostics)
+					}
+					w.clock.Advance(time.Minute)
+				}
+				if wrote := w.wrote(); len(wrote) > 0 {
+					t.Errorf("weir wrote %v", wrote)
+				}
+				protect(free)
+			}
+			w.settle(target("blue", web))
+			if d := cmp.Diff([]string{"group web of 1", "template web"}, w.held()); d != "" {
+				t.Errorf("left (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Who approved that an empty group goes has not approved that machines end: by the
+// time there are some, it is another plan.
+func TestTheDigestTellsWhetherADeletionEndsMachines(t *testing.T) {
 	w := newWorld(t)
-	web := groupPool("web", "m5.large", 1)
-	w.settle(target("blue", web, groupPool("old", "m5.large", 1)))
-	w.check(w.groups().UpdateAutoScalingGroup(context.Background(), &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("old"),
-		DeletionProtection: "prevent-all-deletion"}))
-	w.srv.ResetCalls()
-	for range 5 {
-		r := w.must(reconciler.Apply, target("blue", web))[0]
-		if f := r.Failures(); len(f) != 1 || !strings.Contains(f[0].Err.Message, "deletion protection") {
-			t.Errorf("failures: got %v", f)
-		}
-		w.clock.Advance(time.Minute)
+	web, old := groupPool("web", "m5.large", 1), groupPool("old", "m5.large", 0)
+	w.settle(target("blue", web, old))
+	empty := w.must(reconciler.PlanOnly, target("blue", web))[0].Plan
+	w.check(w.groups().SetDesiredCapacity(context.Background(), &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("old"), DesiredCapacity: aws.Int32(2)}))
+	if full := w.must(reconciler.PlanOnly, target("blue", web))[0].Plan; full.Digest() == empty.Digest() {
+		t.Errorf("one digest for %+v and %+v", empty.Steps, full.Steps)
 	}
-	if n := w.srv.CallCounts()["autoscaling:DeleteAutoScalingGroup"]; n != 1 {
-		t.Errorf("deletions tried: got %d, want 1", n)
-	}
-	if d := cmp.Diff([]string{"group old of 1", "group web of 1", "template old", "template web"}, w.held()); d != "" {
-		t.Errorf("left (-want +got):\n%s", d)
-	}
+	w.settle(target("blue", web))
 }
 
 // A pool that comes back to Git while it is drained gets its size and its machines.

@@ -284,6 +284,8 @@ func kindOf(service, operation, code, message string) plan.ErrorKind {
 		if containsAny(lower, "not found", "does not exist", "could not find the specified version") {
 			return plan.NotFound
 		}
+	case service == "autoscaling" && code == "ResourceInUse" && strings.Contains(lower, "deletion protection"):
+		return plan.Invalid // waiting does not lower it
 	case service == "eks" && code == "ResourceInUseException" && strings.HasPrefix(operation, "Create"):
 		return plan.AlreadyThere
 	case service == "eks" && (code == "InvalidRequestException" || code == "InvalidParameterException"):

@@ -53,6 +53,7 @@ func TestClassify(t *testing.T) {
 		{"autoscaling", "CreateAutoScalingGroup", api("ValidationError", "Max bound, 1, must be greater than or equal to min bound, 2"), plan.Invalid},
 		{"autoscaling", "DeleteAutoScalingGroup", api("ScalingActivityInProgress", ""), plan.Busy},
 		{"autoscaling", "DeleteAutoScalingGroup", api("ResourceInUse", ""), plan.Busy},
+		{"autoscaling", "DeleteAutoScalingGroup", api("ResourceInUse", "The group has deletion protection enabled."), plan.Invalid},
 		{"autoscaling", "UpdateAutoScalingGroup", status(500, api("ResourceContention", "")), plan.Busy},
 		{"autoscaling", "StartInstanceRefresh", api("InstanceRefreshInProgress", ""), plan.Busy},
 		{"autoscaling", "StartInstanceRefresh", api("ServiceLinkedRoleFailure", ""), plan.Transient},

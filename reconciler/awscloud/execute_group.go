@@ -190,7 +190,11 @@ func (c *Cloud) tagGroup(ctx context.Context, a plan.TagGroup) error {
 }
 
 func (c *Cloud) deleteGroup(ctx context.Context, a plan.DeleteGroup) error {
-	_, err := c.autoscaling.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(a.Name), ForceDelete: aws.Bool(true)})
+	in := &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(a.Name)}
+	if a.Force {
+		in.ForceDelete = aws.Bool(true)
+	}
+	_, err := c.autoscaling.DeleteAutoScalingGroup(ctx, in)
 	if e := classify("autoscaling", "DeleteAutoScalingGroup", err); e != nil && e.Kind != plan.NotFound {
 		if e.Kind != plan.Busy {
 			return e

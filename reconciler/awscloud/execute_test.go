@@ -138,12 +138,12 @@ func TestGroupLife(t *testing.T) {
 		t.Errorf("after the update (-want +got):\n%s", d)
 	}
 
-	e.do(plan.DeleteGroup{Name: "web"})
+	e.do(plan.DeleteGroup{Name: "web", Force: true})
 	if s := e.observe(query()); len(s.Groups) == 1 && !s.Groups["web"].Deleting {
 		t.Errorf("the group is not being deleted: %+v", s.Groups["web"])
 	}
 	e.clock.Advance(time.Minute)
-	e.do(plan.DeleteGroup{Name: "web"})
+	e.do(plan.DeleteGroup{Name: "web", Force: true})
 	s := e.fill(e.observe(query()), plan.Needs{GroupNames: []string{"web"}})
 	if len(s.Groups) != 0 || !s.Absent.Groups["web"] {
 		t.Errorf("after the deletion: %+v", s)
@@ -264,7 +264,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("group %+v", g)
 	}
 	e.clock.Advance(time.Minute)
-	e.do(plan.DeleteGroup{Name: "web"})
+	e.do(plan.DeleteGroup{Name: "web", Force: true})
 	e.clock.Advance(time.Minute)
 	e.do(plan.DeleteLaunchTemplate{Template: ref})
 	for op, n := range map[string]int{"ec2:CreateLaunchTemplate": 2, "autoscaling:CreateAutoScalingGroup": 2, "autoscaling:StartInstanceRefresh": 1, "ec2:DeleteLaunchTemplate": 2} {

@@ -203,6 +203,8 @@ func deleteAutoScalingGroup(rq *request, in deleteGroupInput) error {
 		return fail("ValidationError", "The Auto Scaling group %s cannot be deleted because its deletion protection is prevent-all-deletion.", g.Name)
 	case g.DeletionProtection == "prevent-force-deletion" && in.force:
 		return fail("ValidationError", "The Auto Scaling group %s cannot be force deleted because its deletion protection is prevent-force-deletion.", g.Name)
+	case in.force && g.LifecyclePolicy.sub("RetentionTriggers").text("TerminateHookAbandon") == "retain":
+		return fail("ValidationError", "You can't force delete this Auto Scaling group because the TerminateHookAbandon retention trigger is set to retain. Change the retention trigger to terminate and try again.")
 	case !in.force && g.capacity() > 0:
 		return fail("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
 	case !in.force && (len(g.Members) > 0 || g.Scheduled && g.Desired > 0):

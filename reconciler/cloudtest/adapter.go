@@ -44,7 +44,7 @@ func (e *env) pool(c *awscloud.Cloud, owner, suffix string, size int32) plan.Tem
 	ref := e.run(c, e.templateAction(owner, suffix)).Template
 	e.Cleanup(func() {
 		// What the case deleted itself is deleted once more, which is no error.
-		_, _ = c.Execute(e.background(), plan.DeleteGroup{Name: name})
+		_, _ = c.Execute(e.background(), plan.DeleteGroup{Name: name, Force: true})
 		_, _ = c.Execute(e.background(), plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	})
 	e.run(c, e.groupAction(owner, suffix, ref, size))
@@ -142,10 +142,10 @@ func twice(e *env) {
 		e.Errorf("observed %+v", s)
 	}
 	for range 2 {
-		e.run(c, plan.DeleteGroup{Name: e.name("a")})
+		e.run(c, plan.DeleteGroup{Name: e.name("a"), Force: true})
 	}
 	e.eventually("the group to be gone", func() bool { return e.describe(e.name("a")) == nil })
-	e.run(c, plan.DeleteGroup{Name: e.name("a")})
+	e.run(c, plan.DeleteGroup{Name: e.name("a"), Force: true})
 	for range 2 {
 		e.run(c, plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	}
@@ -186,7 +186,7 @@ func poolLife(e *env) {
 	if g.Template != next || s.Templates[name].DefaultVersion != 2 || slices.ContainsFunc(g.Instances, func(i plan.Instance) bool { return i.Template != next }) {
 		e.Errorf("group %+v of the template %+v", g, s.Templates[name])
 	}
-	e.run(c, plan.DeleteGroup{Name: name})
+	e.run(c, plan.DeleteGroup{Name: name, Force: true})
 	e.eventually("the group to be gone", func() bool { return len(e.observe(c, e.mark).Groups) == 0 })
 	e.run(c, plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	if s := e.observe(c, e.mark); len(s.Groups)+len(s.Templates) != 0 {

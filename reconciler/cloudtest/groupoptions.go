@@ -16,6 +16,7 @@ func groupOptionContracts() []contract {
 		{"options are changed and cleared", needs, changedOptions},
 		{"a group starts with the defaults of AWS", needs, usualOptions},
 		{"options that contradict themselves are refused", needs, contradictoryOptions},
+		{"what protects a group from its deletion is respected", needs, protectedDeletion},
 		{"traffic sources are attached and detached one by one", needs, trafficSources},
 		{"metrics are enabled and disabled one by one", needs, metrics},
 		{"a warm pool keeps what a call leaves out, and is deleted", needs, warmPool},
@@ -68,6 +69,23 @@ func changedOptions(e *env) {
 	_, err := e.asg.DeleteAutoScalingGroup(e.ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(true)})
 	e.refused(err, "ValidationError", "ResourceInUse")
 	e.must(e.update(name, func(in *updateGroup) { in.DeletionProtection = types.DeletionProtectionNone }))
+}
+
+// protectedDeletion: a group that may not be deleted by force is deleted when it is
+// empty, and one that retains machines may not be deleted by force either.
+func protectedDeletion(e *env) {
+	remove := func(name string, force bool) error {
+		_, err := e.asg.DeleteAutoScalingGroup(e.ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(force)})
+		return err
+	}
+	protected := e.group("a", func(in *createGroup) { in.DeletionProtection = types.DeletionProtectionPreventForceDeletion })
+	e.refused(remove(protected, true), "ValidationError", "ResourceInUse")
+	e.must(remove(protected, false))
+	retains := e.group("b", func(in *createGroup) {
+		in.InstanceLifecyclePolicy = &types.InstanceLifecyclePolicy{RetentionTriggers: &types.RetentionTriggers{TerminateHookAbandon: types.RetentionActionRetain}}
+	})
+	e.refused(remove(retains, true), "ValidationError")
+	e.must(remove(retains, false))
 }
 
 func usualOptions(e *env) {

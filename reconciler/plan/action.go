@@ -127,9 +127,11 @@ type TagGroup struct {
 	Remove []string // sorted
 }
 
-// DeleteGroup deletes a group with its instances (ForceDelete).
+// DeleteGroup deletes a group. Force ends the machines that it has, without their
+// lifecycle hooks (ForceDelete); without it AWS deletes an empty group only.
 type DeleteGroup struct {
-	Name string
+	Name  string
+	Force bool
 }
 
 // CreateNodegroup makes a managed nodegroup.

@@ -22,14 +22,56 @@ func (c *computation) drains(o orphan) (Group, bool) {
 	return c.in.State.Groups[o.claim.Name], true
 }
 
-// drainChanges tell a deletion that drains from one that ends the machines at once:
-// who approves the one has not approved the other. It is the same for all that
-// draining takes, and held steps have it too, so that one approval is for the whole.
-func drainChanges(g Group) []Change {
-	if g.Tags[TagDelete].Value != deleteDrain {
-		return nil
+// byForce reports whether the deletion of a group ends machines: those that it has,
+// is about to have, or keeps in its warm pool. A group that is drained has none.
+func byForce(g Group) bool {
+	return g.Tags[TagDelete].Value != deleteDrain && (len(g.Instances) > 0 || g.DesiredCapacity > 0 || g.Options.WarmPool != nil)
+}
+
+// deletionChanges tell apart how a group goes: who approves one of an empty group, or
+// one that drains, has not approved that machines are ended at once. It is the same
+// for all that draining takes, and held steps have it too, so that one approval is
+// for the whole.
+func deletionChanges(g Group) []Change {
+	switch {
+	case g.Tags[TagDelete].Value == deleteDrain:
+		return []Change{{Field: TagDelete, From: deleteDrain}}
+	case !byForce(g):
+		return []Change{{Field: "forceDelete", To: false}}
 	}
-	return []Change{{Field: TagDelete, From: deleteDrain}}
+	return nil
+}
+
+// refused reports whether AWS would not let the orphan go, and says so: a group that
+// is protected from it, whose protection weir never lowers. Nothing of it is changed,
+// for a group that is drained and then stays would be the worst of both.
+func (c *computation) refused(o orphan) bool {
+	if o.claim.Resource != AutoScalingGroup {
+		return false
+	}
+	g := c.in.State.Groups[o.claim.Name]
+	const lower = "; aws autoscaling update-auto-scaling-group does it"
+	const drained = "put the tag " + TagDelete + "=" + deleteDrain + " on the group and weir drains it first"
+	switch {
+	case g.Options.DeletionProtection == "prevent-all-deletion":
+		c.orphanNote(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-all-deletion, so it stays",
+			"set the protection to none, or to prevent-force-deletion where the group is to be drained"+lower)
+	case byForce(g) && g.Options.DeletionProtection == "prevent-force-deletion":
+		c.orphanNote(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-force-deletion, so it stays as long as it has machines",
+			drained+", or set the protection to none"+lower)
+	case byForce(g) && retains(g):
+		c.orphanNote(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its instance lifecycle policy retains machines, so AWS does not delete it as long as it has some",
+			drained+", or set the policy's terminateHookAbandon to terminate"+lower)
+	default:
+		return false
+	}
+	return true
+}
+
+// retains reports whether the group keeps machines whose termination hook was abandoned.
+func retains(g Group) bool {
+	p := g.Options.InstanceLifecyclePolicy
+	return p != nil && p.RetentionTriggers != nil && p.RetentionTriggers.TerminateHookAbandon == "retain"
 }
 
 // drainBegun reports whether a group is set to hold no machine.
@@ -44,12 +86,17 @@ func (c *computation) drain(o orphan, s *Step) bool {
 	switch {
 	case !drains:
 		return true
+	case g.Options.WarmPool != nil && !g.Options.DeleteWarmPool:
+		// Before its machines, which might go there in place of ending.
+		s.Reason += "; its warm pool is deleted before it"
+		s.Do = DeleteWarmPool{Group: g.Name}
+		return true
 	case !drainBegun(g):
 		var zero int32
 		s.Reason += "; its machines are drained before it is deleted"
 		s.Do = UpdateGroup{Name: g.Name, MinSize: &zero, MaxSize: &zero, DesiredCapacity: &zero}
 		return true
-	case len(g.Instances) == 0:
+	case len(g.Instances) == 0 && g.Options.WarmPool == nil:
 		return true
 	}
 	if why := drainWaits(g); why != "" {

@@ -186,6 +186,7 @@ func (c *computation) keepProtected(found []orphan) []orphan {
 		switch {
 		case o.tags[TagPrune] == "disabled":
 			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
+		case c.refused(o):
 		case c.maybeTopology(o):
 			c.orphanNote(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
 		default:
@@ -228,7 +229,7 @@ func (c *computation) findOrphans() []orphan {
 		if _, behind := g.Tags[tagNodegroup]; behind || c.wanted(claim) || g.Deleting {
 			continue
 		}
-		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Changes: drainChanges(g), Do: DeleteGroup{Name: name}})
+		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Changes: deletionChanges(g), Do: DeleteGroup{Name: name, Force: byForce(g)}})
 	}
 	for _, name := range mine.nodegroups {
 		n := c.in.State.Nodegroups[name]
