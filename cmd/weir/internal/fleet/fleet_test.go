@@ -312,6 +312,9 @@ func TestAllowedPrunes(t *testing.T) {
 		"s\r\n\r\nWeir-Allow-Prune: a\r\n":                  {"a"},
 		"s\n\nWeir-Allow-Prune: a\nWeir-Allow-Prune: b\n\n": {"a", "b"},
 		"s\n\nWeir-Allow-Prune: a\n\nlast paragraph":        nil,
+		"s\n\nwrite\nWeir-Allow-Prune: a\nto lift it":       nil,
+		"s\n\nWeir-Allow-Prune: a b":                        {"a b"},
+		"s\n\nWeir-Allow-Prune: a\nSome prose":              nil,
 	} {
 		if diff := cmp.Diff(want, AllowedPrunes(message)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", message, diff)

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source"
 )
 
 // rendered is a target's last render, and what it came from.
@@ -187,17 +188,12 @@ func (it *item) allow(ctx context.Context) error {
 // pruneTrailer is the Git trailer that lets a target delete more than its limit.
 const pruneTrailer = "Weir-Allow-Prune"
 
-// AllowedPrunes are the targets that a commit message's trailers name.
+// AllowedPrunes are the targets that a commit message's trailers name, one each.
 func AllowedPrunes(message string) []string {
-	paragraphs := strings.Split(strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n")), "\n\n")
-	if len(paragraphs) < 2 {
-		return nil // the subject alone is no trailer
-	}
 	var out []string
-	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
-		key, value, ok := strings.Cut(line, ":")
-		if ok && strings.EqualFold(strings.TrimSpace(key), pruneTrailer) {
-			out = append(out, strings.TrimSpace(value))
+	for _, t := range source.Trailers(message) {
+		if strings.EqualFold(t.Key, pruneTrailer) {
+			out = append(out, t.Value)
 		}
 	}
 	return out

@@ -1,0 +1,171 @@
+package source
+
+import "strings"
+
+// Trailer is a line such as "Signed-off-by: A U Thor" at the end of a commit message.
+type Trailer struct {
+	// Key is as it was written: keys that differ in case alone are the same.
+	Key string
+	// Value is on one line, however it was folded.
+	Value string
+}
+
+// Trailers reads the trailers of a commit message as Git 2.39 does in
+// `git log --format=%(trailers:only,unfold)` and in
+// `git interpret-trailers --parse --no-divider`, which is for commit messages: a
+// line of dashes ends the message in a mail only. go-git has no such reader. What
+// Git's configuration can change (separators, the comment character, keys) has its
+// default here, whatever the machine says: a message means the same everywhere.
+func Trailers(message string) []Trailer {
+	message, _, _ = strings.Cut(message, "\x00") // where a text of C ends
+	for message != "" && blankLine(message) {
+		_, message, _ = strings.Cut(message, "\n")
+	}
+	message = message[:messageEnd(message)]
+	var out []Trailer
+	var folded *Trailer // takes the lines that continue it; nil: they continue something else
+	for line := range strings.Lines(message[trailersStart(message):]) {
+		if gitSpace(line[0]) {
+			if folded != nil {
+				folded.Value += line
+			}
+			continue
+		}
+		folded = nil
+		if at := separatorAt(line); at >= 1 {
+			out = append(out, Trailer{Key: strings.Trim(line[:at], gitSpaces), Value: line[at+1:]})
+			folded = &out[len(out)-1]
+		}
+	}
+	for i := range out {
+		out[i].Value = unfold(strings.Trim(out[i].Value, gitSpaces))
+	}
+	return out
+}
+
+// The lines that Git's own commands write. One of them lets a paragraph with other
+// lines be trailers.
+var gitsOwn = []string{"Signed-off-by: ", "(cherry picked from commit "}
+
+const (
+	comment = '#'
+	// cutLine ends what counts of a message that an editor was shown more with.
+	cutLine = "# ------------------------ >8 ------------------------\n"
+	// conflicts begins what Git once noted at the end of a merge's message.
+	conflicts = "Conflicts:\n"
+	gitSpaces = " \t\n\r"
+)
+
+// gitSpace is isspace as Git has it.
+func gitSpace(c byte) bool { return strings.IndexByte(gitSpaces, c) >= 0 }
+
+// blankLine reports whether the first line holds nothing but space.
+func blankLine(s string) bool {
+	line, _, _ := strings.Cut(s, "\n")
+	return strings.Trim(line, gitSpaces) == ""
+}
+
+// messageEnd is where the message ends but for comments, empty lines and a list of
+// conflicts at its end, and what is below the cut line.
+func messageEnd(s string) int {
+	cut := len(s)
+	if strings.HasPrefix(s, cutLine) {
+		cut = 0
+	} else if at := strings.Index(s, "\n"+cutLine); at >= 0 {
+		cut = at + 1
+	}
+	end, listed := 0, false // of what counts, within a run of lines that do not; as in Git, 0 is none
+	at := 0
+	for line := range strings.Lines(s[:cut]) {
+		switch {
+		case line[0] == comment || line[0] == '\n':
+			if end == 0 {
+				end = at
+			}
+		case strings.HasPrefix(s[at:], conflicts):
+			listed = true
+			if end == 0 {
+				end = at
+			}
+		case listed && line[0] == '\t': // a path of the list
+		case end > 0:
+			end, listed = 0, false
+		}
+		at += len(line)
+	}
+	if end > 0 {
+		return end
+	}
+	return cut
+}
+
+// trailersStart is where the trailers begin, the end of s if there are none: they are
+// the last paragraph, which is not the first, if it holds nothing else, or one line of
+// Git's own and at most three times as many others.
+func trailersStart(s string) int {
+	title := 0
+	for line := range strings.Lines(s) {
+		if line[0] != comment && blankLine(line) {
+			break
+		}
+		title += len(line)
+	}
+	var trailers, others, continued int
+	own, empty := false, true
+	for end := len(s); end > title; {
+		begin := strings.LastIndexByte(s[:end-1], '\n') + 1
+		line := s[begin:end]
+		switch {
+		case line[0] == comment:
+			others, continued = others+continued, 0
+		case blankLine(line):
+			if empty {
+				break
+			}
+			others += continued
+			if own && trailers*3 >= others || trailers > 0 && others == 0 {
+				return end
+			}
+			return len(s)
+		case strings.HasPrefix(line, gitsOwn[0]) || strings.HasPrefix(line, gitsOwn[1]):
+			trailers, continued, own, empty = trailers+1, 0, true, false
+		case gitSpace(line[0]):
+			continued, empty = continued+1, false
+		case separatorAt(line) >= 1:
+			trailers, continued, empty = trailers+1, 0, false
+		default:
+			others, continued, empty = others+1+continued, 0, false
+		}
+		end = begin
+	}
+	return len(s)
+}
+
+// separatorAt is where the colon is behind a key and space, -1 where the line does
+// not begin so.
+func separatorAt(line string) int {
+	space := false
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c == ':':
+			return i
+		case !space && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-'):
+		case i > 0 && (c == ' ' || c == '\t'):
+			space = true
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// unfold joins the lines of a value.
+func unfold(value string) string {
+	first, rest, folded := strings.Cut(value, "\n")
+	for folded {
+		var line string
+		line, rest, folded = strings.Cut(strings.TrimLeft(rest, gitSpaces), "\n")
+		first += " " + line
+	}
+	return strings.Trim(first, gitSpaces)
+}
