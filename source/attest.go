@@ -29,11 +29,12 @@ func (r Ref) namesTag() bool {
 }
 
 // attest checks that a signature vouches for what c names, as the policy asks,
-// and notes whose it is. Without a ref the tag's name is not compared.
+// and notes whose it is. Without a ref the tag's name is not compared. again says
+// that an earlier process took the same.
 //
 // Signatures say that somebody wrote a commit, not that it is the newest: who may
 // push can still go back to an older one.
-func (r repository) attest(p signature.Policy, c candidate, s *Snapshot) error {
+func (r repository) attest(p signature.Policy, c candidate, again bool, s *Snapshot) error {
 	if p.IsZero() {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (r repository) attest(p signature.Policy, c candidate, s *Snapshot) error {
 	}
 	var why []string
 	if p.Mode != signature.Commit {
-		by, err := r.attestTag(keys, c, s.Revision)
+		by, err := r.attestTag(keys, c, again, s.Revision)
 		var f *refusal
 		switch {
 		case err == nil:
@@ -60,7 +61,7 @@ func (r repository) attest(p signature.Policy, c candidate, s *Snapshot) error {
 		why = append(why, f.Error())
 	}
 	if p.Mode != signature.Tag {
-		by, err := r.attestCommit(keys, plumbing.NewHash(s.Revision))
+		by, err := r.attestCommit(keys, plumbing.NewHash(s.Revision), again)
 		var f *refusal
 		switch {
 		case err == nil:
@@ -83,7 +84,7 @@ func refusalf(format string, args ...any) error {
 	return &refusal{plain(fmt.Sprintf(format, args...))}
 }
 
-func (r repository) attestTag(keys *signature.Keys, c candidate, revision string) (string, error) {
+func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, revision string) (string, error) {
 	if c.hash.String() == revision {
 		name := strings.TrimPrefix(c.ref, "refs/tags/")
 		if !strings.HasPrefix(c.ref, "refs/tags/") {
@@ -102,7 +103,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, revision string
 	if name, ok := strings.CutPrefix(c.ref, "refs/tags/"); ok && name != o.Name {
 		return "", refusalf("the tag object under %q is one for %q: somebody gave it another name", name, o.Name)
 	}
-	by, err := keys.Verify(o)
+	by, err := keys.Verify(o, again)
 	if err != nil {
 		return "", refusalf("tag %q by %s: %v", o.Name, o.Who, err)
 	}
@@ -114,7 +115,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, revision string
 	return by, nil
 }
 
-func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash) (string, error) {
+func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bool) (string, error) {
 	raw, err := r.db.read(plumbing.CommitObject, h, maxMetaBytes)
 	if err != nil {
 		return "", err
@@ -124,7 +125,7 @@ func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash) (string,
 	if err != nil {
 		return "", refusalf("commit %s: %v", short, err)
 	}
-	by, err := keys.Verify(o)
+	by, err := keys.Verify(o, again)
 	if err != nil {
 		return "", refusalf("commit %s by %s: %v", short, o.Who, err)
 	}

@@ -192,7 +192,7 @@ func (b *localBackend) latest(ctx context.Context, last Snapshot) (Snapshot, err
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if err := b.attest(b.policy, c, &s); err != nil {
+	if err := b.attest(b.policy, c, s.Revision == last.Revision, &s); err != nil {
 		return Snapshot{}, err
 	}
 	b.current = t.key()

@@ -170,7 +170,9 @@ func (b *mirrorBackend) accept(m *mirror, t target) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, b.damaged(err)
 	}
-	if err := m.attest(b.policy, c, &snap); err != nil {
+	ok, err := b.mirror.ok()
+	again := err == nil && ok.String() == snap.Revision
+	if err := m.attest(b.policy, c, again, &snap); err != nil {
 		return Snapshot{}, err
 	}
 	if err := m.setOK(plumbing.NewHash(snap.Revision), c.hash); err != nil {
@@ -260,7 +262,7 @@ func (b *mirrorBackend) load() (Snapshot, error) {
 	if c, err := b.mirror.peel(named); err != nil || c.Hash != h {
 		named = h
 	}
-	err = b.mirror.attest(b.policy, candidate{hash: named}, &s)
+	err = b.mirror.attest(b.policy, candidate{hash: named}, true, &s)
 	var f *fault
 	if errors.As(err, &f) {
 		b.log.Warn("the commit that was applied last is not signed as the configuration asks now", slog.String("revision", s.Revision), slog.Any("error", err))

@@ -116,8 +116,12 @@ func parseTime(text string, zone *time.Location) (time.Time, error) {
 }
 
 // mayHaveSigned finds the line that allows a key at the time that the committer
-// or tagger gave, and gives its principals. The error goes on a sentence.
-func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when time.Time) (string, error) {
+// or tagger gave, now if there is none, and gives its principals. The error goes on
+// a sentence.
+func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when, now time.Time) (string, error) {
+	if when.IsZero() {
+		when = now
+	}
 	why := errors.New("which verify.ssh does not list")
 	for _, s := range signers {
 		switch {
@@ -135,13 +139,16 @@ func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when time.Time) (
 	return "", why
 }
 
+// literal keeps what only path.Match knows from meaning something.
+var literal = strings.NewReplacer(`\`, `\\`, `[`, `\[`)
+
 // covers tells whether a namespace matches one of the line's patterns and none of
 // those that begin with an exclamation mark; see ssh_config(5), PATTERNS.
 func (s allowedSigner) covers(namespace string) bool {
 	covered := len(s.namespaces) == 0
 	for _, pattern := range s.namespaces {
-		pattern, excludes := strings.CutPrefix(strings.TrimSpace(pattern), "!")
-		if ok, err := path.Match(pattern, namespace); err != nil || !ok {
+		pattern, excludes := strings.CutPrefix(pattern, "!")
+		if ok, err := path.Match(literal.Replace(pattern), namespace); err != nil || !ok {
 			continue
 		}
 		if excludes {

@@ -23,7 +23,8 @@ type Object struct {
 	Signature []byte
 	// Who is the committer or tagger, with the address.
 	Who string
-	// When is the time that the committer or tagger gave.
+	// When is the time that the committer or tagger gave, the zero time where none
+	// can be read.
 	When time.Time
 	// Name is the name in a tag, empty for a commit.
 	Name string
@@ -58,8 +59,10 @@ func ParseCommit(raw []byte) (Object, error) {
 		case string(key) == "gpgsig-sha256":
 			into = nil
 			continue
-		case string(key) == "committer":
-			o.Who, o.When = parseIdentity(string(value))
+		case bytes.HasPrefix(line, []byte("gpgsig")):
+			return Object{}, errors.New("it holds a header that is like that of a signature, which Git would leave out of what is signed")
+		case string(key) == "committer" && o.Who == "":
+			o.Who, o.When = parseIdentity(string(value)) // The first, as in Git.
 		}
 		into = &payload
 		payload = append(append(payload, line...), '\n')
@@ -87,6 +90,9 @@ func ParseTag(raw []byte) (Object, error) {
 			}
 			o.Name = value
 		case "tagger":
+			if o.Who != "" {
+				break
+			}
 			o.Who, o.When = parseIdentity(value)
 		}
 	}
@@ -108,15 +114,15 @@ func ParseTag(raw []byte) (Object, error) {
 	return o, nil
 }
 
-// parseIdentity reads "Name <address> seconds zone". Seconds that are none give
-// the zero time.
+// parseIdentity reads "Name <address> seconds zone". Seconds that are none, and
+// the zeroth, give the zero time, as they are no date to Git.
 func parseIdentity(text string) (who string, when time.Time) {
 	end := strings.LastIndexByte(text, '>')
 	if end < 0 {
 		return text, time.Time{}
 	}
 	seconds, _, _ := strings.Cut(strings.TrimSpace(text[end+1:]), " ")
-	if n, err := strconv.ParseInt(seconds, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && n > 0 {
 		when = time.Unix(n, 0).UTC()
 	}
 	return text[:end+1], when

@@ -55,37 +55,36 @@ func (k *pgpKeys) add(data []byte) error {
 	return nil
 }
 
-// verify checks a detached signature. A key counts if it has not expired, or had
-// not when the signature was made: commits stay signed though their key ran out.
-// A revoked key never counts, nor one that is taken out of the file.
-func (k *pgpKeys) verify(o Object) (string, error) {
+// verify checks a detached signature. A key counts that is not revoked and has not
+// expired; again says that the object counted before, so that one counts too that
+// has expired since the signature was made: else a fleet would stop at a date on
+// which nothing changed.
+func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 	if len(k.ring) == 0 {
 		return "", errors.New("it is signed with PGP, and verify.pgp names no keys")
 	}
-	block, err := armor.Decode(bytes.NewReader(o.Signature))
-	if err != nil || block.Type != openpgp.SignatureType {
-		return "", errors.New("its PGP signature cannot be read")
-	}
-	data, err := io.ReadAll(io.LimitReader(block.Body, maxFileBytes))
-	if err != nil {
-		return "", errors.New("its PGP signature cannot be read")
-	}
-	key, made, err := describePGP(data)
+	data, err := unarmored(o.Signature, openpgp.SignatureType, true)
 	if err != nil {
 		return "", err
 	}
-	check := func(at time.Time) (*openpgp.Entity, error) {
-		return openpgp.CheckDetachedSignature(&k.ring, bytes.NewReader(o.Payload), bytes.NewReader(data), &packet.Config{Time: func() time.Time { return at }})
+	made, key, err := describePGP(data)
+	if err != nil {
+		return "", err
 	}
-	entity, err := check(time.Now())
-	if errors.Is(err, pgperrors.ErrKeyExpired) {
-		entity, err = check(made)
+	if made.CreationTime.After(now) {
+		now = made.CreationTime // Clocks differ, and gpg takes it too.
+	}
+	entity, err := k.check(o.Payload, data, made, now)
+	if errors.Is(err, pgperrors.ErrKeyExpired) && again && !made.SigExpired(now) {
+		entity, err = k.check(o.Payload, data, made, made.CreationTime)
 	}
 	switch {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		return "", fmt.Errorf("it is signed with PGP key %s, which verify.pgp does not hold", key)
-	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrSignatureExpired):
-		return "", fmt.Errorf("it is signed with PGP key %s, which had expired", key)
+	case errors.Is(err, pgperrors.ErrSignatureExpired):
+		return "", fmt.Errorf("its signature with PGP key %s has expired", key)
+	case errors.Is(err, pgperrors.ErrKeyExpired):
+		return "", fmt.Errorf("it is signed with PGP key %s, which has expired: put the key with its new date into the file of verify.pgp", key)
 	case errors.Is(err, pgperrors.ErrKeyRevoked):
 		return "", fmt.Errorf("it is signed with PGP key %s, which is revoked", key)
 	case err != nil:
@@ -98,30 +97,55 @@ func (k *pgpKeys) verify(o Object) (string, error) {
 	return name, nil
 }
 
+// check verifies a signature as of a time. What is revoked is so at every time, and
+// in every copy of the key: whoever adds a revoked one to the file means it.
+func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Time) (*openpgp.Entity, error) {
+	entity, err := openpgp.CheckDetachedSignature(&k.ring, bytes.NewReader(payload), bytes.NewReader(data), &packet.Config{Time: func() time.Time { return at }})
+	if err != nil && !errors.Is(err, pgperrors.ErrKeyExpired) {
+		return nil, err
+	}
+	for _, copied := range k.ring.KeysById(*made.IssuerKeyId) {
+		if len(copied.Revocations) > 0 || len(copied.Entity.Revocations) > 0 {
+			return nil, pgperrors.ErrKeyRevoked
+		}
+		if made.CreationTime.Before(copied.PublicKey.CreationTime) || made.CreationTime.Before(copied.Entity.PrimaryKey.CreationTime) {
+			return nil, errors.New("it is older than the key")
+		}
+	}
+	return entity, err
+}
+
 // strongHashes are those over which a signature counts. The library takes SHA-1
 // too, for which two contents with one hash can be made.
 var strongHashes = []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}
 
-// describePGP gives the key's name and the time that a signature carries. There
-// must be one signature alone, so that what is described is what is checked.
-func describePGP(data []byte) (key string, made time.Time, err error) {
+// describePGP reads a signature, and names its key. There must be one signature
+// alone, so that what is described is what is checked.
+func describePGP(data []byte) (s *packet.Signature, key string, err error) {
 	r := bytes.NewReader(data)
 	p, err := packet.Read(r)
-	if err != nil || r.Len() > 0 {
-		return "", made, errors.New("its PGP signature cannot be read, or is not one alone")
+	if err != nil || r.Len() > 0 || !definite(data) {
+		return nil, "", errors.New("its PGP signature cannot be read, or is not one alone")
 	}
 	s, ok := p.(*packet.Signature)
 	switch {
-	case !ok:
-		return "", made, errors.New("its PGP signature cannot be read")
+	case !ok || s.IssuerKeyId == nil:
+		return nil, "", errors.New("its PGP signature cannot be read")
 	case !slices.Contains(strongHashes, s.Hash):
-		return "", made, fmt.Errorf("its PGP signature is over %s, which proves nothing any more", s.Hash)
+		return nil, "", fmt.Errorf("its PGP signature is over %s, which proves nothing any more", s.Hash)
 	case len(s.IssuerFingerprint) > 0:
-		key = fmt.Sprintf("%X", s.IssuerFingerprint)
-	case s.IssuerKeyId != nil:
-		key = fmt.Sprintf("%016X", *s.IssuerKeyId)
+		return s, fmt.Sprintf("%X", s.IssuerFingerprint), nil
 	default:
-		key = "without a name"
+		return s, fmt.Sprintf("%016X", *s.IssuerKeyId), nil
 	}
-	return key, s.CreationTime, nil
+}
+
+// definite tells whether a packet says its whole length at its beginning. Only data
+// may do otherwise; see RFC 9580, section 4.2.1.4.
+func definite(data []byte) bool {
+	const newFormat, indeterminate, partial = 0x40, 3, 224
+	if data[0]&newFormat == 0 {
+		return data[0]&3 != indeterminate
+	}
+	return data[1] < partial || data[1] == 0xff
 }

@@ -179,7 +179,7 @@ func check(t *testing.T, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			by, err := keys.Verify(o)
+			by, err := keys.Verify(o, false)
 			if err != nil {
 				t.Fatalf("%v, of\n%s", err, raw)
 			}
@@ -194,7 +194,7 @@ func check(t *testing.T, dir string) {
 				changed := o
 				changed.Payload = append([]byte(nil), o.Payload...)
 				changed.Payload[at] ^= 1
-				if _, err := keys.Verify(changed); err == nil {
+				if _, err := keys.Verify(changed, false); err == nil {
 					t.Fatalf("byte %d of what is signed may be changed", at)
 				}
 			}
@@ -237,7 +237,7 @@ func TestKeysThatDoNotCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = keys.Verify(o)
+		_, err = keys.Verify(o, false)
 		return err
 	}
 	if err := verify(x.gpg("--export", fpr)); err != nil {

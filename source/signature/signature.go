@@ -100,14 +100,15 @@ func readKeys(file string) ([]byte, error) {
 
 // Verify checks the signature of an object and names the key that made it, as in
 // "SSH key SHA256:… (alice@example.com)". The error says why it does not count.
-func (k *Keys) Verify(o Object) (string, error) {
+// again says that the same object counted before.
+func (k *Keys) Verify(o Object, again bool) (string, error) {
 	switch text := string(o.Signature); {
 	case text == "":
 		return "", errors.New("it is not signed")
 	case strings.HasPrefix(text, beginSSH):
 		return k.verifySSH(o)
 	case strings.HasPrefix(text, beginPGP), strings.HasPrefix(text, beginPGPMessage):
-		return k.pgp.verify(o)
+		return k.pgp.verify(o, time.Now(), again)
 	default:
 		return "", errors.New("it is signed with X.509, or in a form that is not known; sign with PGP or SSH")
 	}

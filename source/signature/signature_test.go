@@ -90,9 +90,9 @@ func TestSSHSignatures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := Object{Payload: []byte("tree x\n\none\n"), When: when}
+			o := Object{Payload: []byte("tree x\n\none\n"), Who: "Alice <alice@example.com>", When: when}
 			o.Signature = sign(t, tt.by, o.Payload, tt.change)
-			by, err := (&Keys{ssh: signers}).Verify(o)
+			by, err := (&Keys{ssh: signers}).Verify(o, false)
 			why, refused := strings.CutPrefix(tt.want, "!")
 			switch {
 			case refused && (err == nil || !strings.Contains(err.Error(), why)):
@@ -231,11 +231,21 @@ func TestExpiredPGPKeys(t *testing.T) {
 	if err := keys.pgp.add(public.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	if by, err := keys.Verify(Object{Payload: []byte(payload), Signature: []byte(made["before"])}); err != nil || !strings.Contains(by, "alice@example.com") {
-		t.Errorf("a key that expired since: %q, %v", by, err)
-	}
-	if by, err := keys.Verify(Object{Payload: []byte(payload), Signature: []byte(made["after"])}); err == nil || !strings.Contains(err.Error(), "had expired") {
-		t.Errorf("a key that had expired: %q, %v", by, err)
+	for _, tt := range []struct {
+		made  string
+		again bool
+		want  string
+	}{
+		{"before", false, "!has expired"},
+		{"before", true, "alice@example.com"}, // It counted when the key was good.
+		{"after", false, "!has expired"},
+		{"after", true, "!has expired"},
+	} {
+		by, err := keys.Verify(Object{Payload: []byte(payload), Signature: []byte(made[tt.made])}, tt.again)
+		why, refused := strings.CutPrefix(tt.want, "!")
+		if refused && (err == nil || !strings.Contains(err.Error(), why)) || !refused && (err != nil || !strings.Contains(by, tt.want)) {
+			t.Errorf("made %s it expired, again %t: %q, %v, want %q", tt.made, tt.again, by, err, tt.want)
+		}
 	}
 }
 
@@ -249,7 +259,7 @@ func TestForms(t *testing.T) {
 		beginSSH + "\nx\n-----END SSH SIGNATURE-----\n": "verify.ssh lists no signers",
 		beginPGP + "\nx\n": "verify.pgp names no keys",
 	} {
-		if _, err := keys.Verify(Object{Signature: []byte(text)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := keys.Verify(Object{Signature: []byte(text)}, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -309,7 +319,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, parse := range []func([]byte) (Object, error){ParseCommit, ParseTag} {
 			if o, err := parse(data); err == nil {
-				_, _ = keys.Verify(o)
+				_, _ = keys.Verify(o, true)
 			}
 		}
 	})

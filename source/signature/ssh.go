@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -44,12 +45,15 @@ func (k *Keys) verifySSH(o Object) (string, error) {
 	if len(k.ssh) == 0 {
 		return "", errors.New("it is signed with SSH, and verify.ssh lists no signers")
 	}
+	if !strings.HasSuffix(o.Who, ">") {
+		return "", errors.New("it does not say by whom and when it was made, which counts for SSH")
+	}
 	key, err := checkSSH(o)
 	if err != nil {
 		return "", err
 	}
 	name := "SSH key " + ssh.FingerprintSHA256(key)
-	principals, err := mayHaveSigned(k.ssh, key, o.When)
+	principals, err := mayHaveSigned(k.ssh, key, o.When, time.Now())
 	if err != nil {
 		return "", fmt.Errorf("it is signed with %s, %w", name, err)
 	}
@@ -60,16 +64,16 @@ func (k *Keys) verifySSH(o Object) (string, error) {
 // that key may sign is another question.
 func checkSSH(o Object) (ssh.PublicKey, error) {
 	unreadable := errors.New("its SSH signature cannot be read")
-	block, rest := pem.Decode(o.Signature)
-	if block == nil || block.Type != "SSH SIGNATURE" || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, unreadable
+	data, err := unarmored(o.Signature, "SSH SIGNATURE", false)
+	if err != nil {
+		return nil, err
 	}
-	blob, ok := bytes.CutPrefix(block.Bytes, []byte(sshsigMagic))
+	blob, ok := bytes.CutPrefix(data, []byte(sshsigMagic))
 	if !ok {
 		return nil, unreadable
 	}
 	var s sshsig
-	if err := ssh.Unmarshal(blob, &s); err != nil || s.Version != sshsigVersion {
+	if err := ssh.Unmarshal(blob, &s); err != nil || s.Version != sshsigVersion || s.Reserved != "" {
 		return nil, unreadable
 	}
 	if s.Namespace != gitNamespace {
@@ -111,9 +115,13 @@ func checkSSH(o Object) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// touched asks of a hardware key that somebody touched it, as ssh-keygen does.
+// touched asks of a hardware key that somebody touched it. Other keys say nothing
+// beside their signature.
 func touched(key ssh.PublicKey, sig ssh.Signature) error {
 	if t := key.Type(); t != ssh.KeyAlgoSKED25519 && t != ssh.KeyAlgoSKECDSA256 {
+		if len(sig.Rest) > 0 {
+			return errors.New("its SSH signature cannot be read: there is more behind it")
+		}
 		return nil
 	}
 	const userPresent = 1
