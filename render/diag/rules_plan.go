@@ -87,6 +87,7 @@ var configRules = []rule{
 	{"roles-differ", "w", "targets reach one account and region by different roles, so nothing is deleted there", "Give all targets of an account and region the same roleARN."},
 	{"several-documents", "e", "the configuration has more than one YAML document", "Keep one."},
 	{"several-roles", "e", "the clusters of one target name different roles", "Make a target for each role."},
+	{"too-many-targets", "e", "the paths of a source stand for more targets than the configuration allows", "Take directories away, write more of targets.path out, or raise limits.targets. Nothing of the path's targets is changed or deleted meanwhile."},
 	{"trailer-ignored", "w", "a trailer of the commit has no effect", "Correct it as the message says."},
 	{"unknown-dependency", "e", "a target waits for one that the configuration does not have", "Correct the name in dependsOn; * stands for any text."},
 	{"unknown-key", "e", "the configuration has a key that weir does not know", "Correct its spelling, or remove it."},

@@ -50,6 +50,7 @@ type Config struct {
 	// the wanted one, where a pool's annotation weir.dev/keep-versions says
 	// nothing else: 1 to 9998.
 	KeepVersions Versions `yaml:"keepVersions"`
+	Limits       Limits   `yaml:"limits"`
 	Sources      []Source `yaml:"sources"`
 	Forges       []Forge  `yaml:"forges"`
 	Notify       []Notify `yaml:"notify"`
@@ -220,6 +221,7 @@ func (c *Config) setDefaults(env Env) {
 	if c.KeepVersions == 0 {
 		c.KeepVersions = DefaultKeepVersions
 	}
+	c.Limits = c.Limits.WithDefaults()
 	absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
 	c.Access.setDefaults(base)
 	for i := range c.Sources {

@@ -25,6 +25,7 @@ access: {anonymous: read, withoutTLS: insecure}
 interval: 2m
 aws: {endpoint: embedded}
 keepVersions: 3
+limits: {targets: 50}
 sources:
 - name: pools
   url: ./repo
@@ -62,7 +63,7 @@ func TestParseWhole(t *testing.T) {
 	}
 	want := &Config{
 		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", Access: Access{Anonymous: AnonymousRead, WithoutTLS: Insecure},
-		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, File: "/etc/weir/weir.yaml",
+		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: Limits{Targets: 50}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: Duration(10 * time.Second)},
 			{
@@ -103,6 +104,9 @@ targets: [{name: t, region: us-gov-west-1}]
 	if c.KeepVersions != DefaultKeepVersions {
 		t.Errorf("kept versions: got %d", c.KeepVersions)
 	}
+	if want := (Limits{Targets: 4_000}); c.Limits != want {
+		t.Errorf("limits: got %+v", c.Limits)
+	}
 	want := Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: Correct, Apply: Always, Prune: Prune{Limit: Limit{Percent: 20}}}
 	if diff := cmp.Diff(want, c.Targets[0], withoutPlaces); diff != "" {
 		t.Errorf("target (-want +got):\n%s", diff)
@@ -141,6 +145,10 @@ func TestParseFaults(t *testing.T) {
 		"unknown keys":    {target("  secret: x\n  prun: {}\n"), []string{"w.yaml:8:3: error: targets[0].secret: unknown key", "w.yaml:9:3: error: targets[0].prun: unknown key"}},
 		"later keys":      {target("") + "windows: 3\n", []string{"windows: unknown key"}},
 		"no version kept": {target("") + "keepVersions: 0\n", []string{`w.yaml:8:15: error: keepVersions: "0" is no number of versions`}},
+		"limit of none":   {target("") + "limits: {targets: 0}\n", []string{`w.yaml:8:19: error: limits.targets: "0" is no limit; write a whole number from 1`}},
+		"limit in words":  {target("") + "limits: {targets: all}\n", []string{`limits.targets: "all" is no limit`}},
+		"limit too high":  {target("") + "limits: {targets: 1000000001}\n", []string{`limits.targets: "1000000001" is no limit`}},
+		"unknown limit":   {target("") + "limits: {clusters: 3}\n", []string{`limits.clusters: unknown key`}},
 		"above the quota": {target("") + "keepVersions: 10000\n", []string{"from 1 to 9998"}},
 		"twice":           {target("  mode: report\n  mode: correct\n"), []string{"w.yaml:9:3: error: targets[0].mode is given twice"}},
 		"wrong types":     {target("  suspend: maybe\n  vars: [a]\n  network: x\n  allowedRoleARNs: y\n"), []string{"neither true nor false", "want a mapping, got a list", "want a mapping, got a single value", "want a list"}},

@@ -63,54 +63,83 @@ type Match struct {
 	Texts []string
 }
 
-// Expand lists what the glob stands for in t, in order. A path without
-// wildcards is its own match, whether or not it exists. An error means that t
-// could not be read.
-func (g Glob) Expand(t tree.Tree) ([]Match, error) {
+// maxLooked is how many names an Expand looks at: more than a commit may have.
+const maxLooked = 500_000
+
+// ErrTooManyNames says that a path leads through more than can be looked at.
+var ErrTooManyNames = fmt.Errorf("its wildcards lead through more than %d files and directories; write more of the path out", maxLooked)
+
+// Expand lists what the glob stands for in t, in order, the first most of them, and
+// counts them all. A path without wildcards is its own match, whether or not it
+// exists. An error means that t could not be read, or is too large to look through.
+func (g Glob) Expand(t tree.Tree, most int) (matches []Match, found int, err error) {
 	if g.count == 0 {
-		return []Match{{Path: strings.Join(g.elements, "/")}}, nil
+		return []Match{{Path: strings.Join(g.elements, "/")}}, 1, nil
 	}
-	found := []Match{{Path: "."}}
-	for i, e := range g.elements {
-		last := i == len(g.elements)-1
-		var next []Match
-		for _, m := range found {
-			more, err := g.step(t, m, e, g.patterns[i], last)
-			if err != nil {
-				return nil, fmt.Errorf("expand path %s: %w", strings.Join(g.elements, "/"), err)
-			}
-			next = append(next, more...)
-		}
-		found = next
+	x := expansion{glob: g, tree: t, most: most}
+	if err := x.below(".", nil, 0); err != nil {
+		return nil, 0, fmt.Errorf("expand path %s: %w", strings.Join(g.elements, "/"), err)
 	}
-	return found, nil
+	return x.matches, x.found, nil
 }
 
-func (g Glob) step(t tree.Tree, from Match, element string, pattern *regexp.Regexp, last bool) ([]Match, error) {
+// expansion is an Expand under way. It goes into one directory after the other, so
+// that it holds no more than its matches, however many directories there are.
+type expansion struct {
+	glob    Glob
+	tree    tree.Tree
+	most    int
+	matches []Match
+	found   int
+	looked  int
+}
+
+// below expands the elements from n on in a directory that the texts led to.
+func (x *expansion) below(dir string, texts []string, n int) error {
+	element, pattern := x.glob.elements[n], x.glob.patterns[n]
 	if pattern == nil {
-		entry, err := t.Lookup(path.Join(from.Path, element))
+		entry, err := x.tree.Lookup(path.Join(dir, element))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
+			return nil
 		}
-		if err != nil || !g.fits(entry, last) {
-			return nil, err
+		if err != nil {
+			return err
 		}
-		return []Match{{Path: path.Join(from.Path, element), Texts: from.Texts}}, nil
+		return x.take(dir, entry, element, texts, n)
 	}
-	entries, err := t.ReadDir(from.Path)
+	entries, err := x.tree.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []Match
+	if x.looked += len(entries); x.looked > maxLooked {
+		return ErrTooManyNames
+	}
 	for _, entry := range entries {
-		texts := pattern.FindStringSubmatch(entry.Name)
-		if texts == nil || !g.fits(entry, last) || strings.HasPrefix(entry.Name, ".") && !strings.HasPrefix(element, ".") {
+		if strings.HasPrefix(entry.Name, ".") && !strings.HasPrefix(element, ".") {
 			continue
 		}
-		all := append(append([]string(nil), from.Texts...), texts[1:]...)
-		out = append(out, Match{Path: path.Join(from.Path, entry.Name), Texts: all})
+		if m := pattern.FindStringSubmatch(entry.Name); m != nil {
+			if err := x.take(dir, entry, entry.Name, append(texts[:len(texts):len(texts)], m[1:]...), n); err != nil {
+				return err
+			}
+		}
 	}
-	return out, nil
+	return nil
+}
+
+// take goes on with an entry of a directory that fits element n.
+func (x *expansion) take(dir string, entry tree.Entry, name string, texts []string, n int) error {
+	last := n == len(x.glob.elements)-1
+	switch {
+	case !x.glob.fits(entry, last):
+		return nil
+	case !last:
+		return x.below(path.Join(dir, name), texts, n+1)
+	}
+	if x.found++; x.found <= x.most {
+		x.matches = append(x.matches, Match{Path: path.Join(dir, name), Texts: texts})
+	}
+	return nil
 }
 
 func (g Glob) fits(e tree.Entry, last bool) bool {

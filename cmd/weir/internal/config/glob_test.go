@@ -1,6 +1,10 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,9 +41,12 @@ func TestGlobExpand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			matches, err := g.Expand(m)
+			matches, found, err := g.Expand(m, 100)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if found != len(matches) {
+				t.Errorf("counted %d of %d", found, len(matches))
 			}
 			got := map[string]string{}
 			for _, match := range matches {
@@ -49,6 +56,48 @@ func TestGlobExpand(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// wide is a tree of directories that all hold the same 300 names, as deep as one
+// likes: what Git keeps in a few objects.
+type wide struct{ listed int }
+
+func (w *wide) Lookup(p string) (tree.Entry, error) {
+	return tree.Entry{Name: path.Base(p), Mode: tree.Dir, Size: -1}, nil
+}
+
+func (w *wide) ReadFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+func (w *wide) ReadDir(string) ([]tree.Entry, error) {
+	w.listed++
+	out := make([]tree.Entry, 300)
+	for i := range out {
+		out[i] = tree.Entry{Name: fmt.Sprintf("d%03d", i), Mode: tree.Dir, Size: -1}
+	}
+	return out, nil
+}
+
+// What a path stands for is counted and not kept beyond what was asked for, and a
+// tree that has no end is given up.
+func TestGlobExpandOfAHostileTree(t *testing.T) {
+	expand := func(p string) ([]Match, int, *wide, error) {
+		g, err := ParseGlob(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &wide{}
+		m, found, err := g.Expand(w, 10)
+		return m, found, w, err
+	}
+	m, found, _, err := expand("o/*/*?1")
+	if err != nil || len(m) != 10 || found != 9_000 || m[0].Path != "o/d000/d001" || !cmp.Equal(m[9].Texts, []string{"d000", "d0", "9"}) {
+		t.Errorf("got %d of %d, the last %+v, %v", len(m), found, m[len(m)-1], err)
+	}
+	for _, p := range []string{"*/*/*", "*/*/x/*/none", "*/a/*/b/*/c/*"} {
+		if m, _, w, err := expand(p); !errors.Is(err, ErrTooManyNames) || len(m) > 0 || w.listed > 2000 {
+			t.Errorf("%s: %d matches after %d lists, %v", p, len(m), w.listed, err)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ var forms = map[string]*regexp.Regexp{
 
 // defaults are the values of keys that are left out.
 var defaults = map[string]any{
-	"listen": DefaultListen, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
+	"listen": DefaultListen, "limits.targets": DefaultTargets, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
 	"targets[].apply": Always, "targets[].windows[].kind": Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
 	"forges[].pullRequests.plan": Always, "forges[].pullRequests.drafts": Plan, "forges[].pullRequests.forks.label": DefaultForkLabel,
 	"access.proxy.userHeader": DefaultUserHeader, "access.proxy.groupsHeader": DefaultGroupsHeader, "access.proxy.secretHeader": DefaultSecretHeader,
@@ -72,6 +72,8 @@ func shape(at string, t reflect.Type) schema.Node {
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*%?$`}, schema.Node{"type": "null"}}}
 	case t == reflect.TypeFor[Clock]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": clockPattern.String()}, schema.Node{"type": "null"}}}
+	case t == reflect.TypeFor[Count]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1, "maximum": maxCount}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
 	case t == reflect.TypeFor[Rollouts]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
 	case reflect.PointerTo(t).Implements(scalarType):

@@ -62,6 +62,7 @@ sources:
 - name: pinned
   url: https://git.example.com/platform/fourth.git
   ref: {commit: 0123456789abcdef0123456789abcdef01234567}
+limits: {targets: 4000}
 forges:
 - type: gitea
   url: https://git.example.com/platform/fleet
@@ -195,6 +196,9 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"another day":                   {from: "[mon, fri]", to: "[monday]"},
 		"a time of day":                 {from: `"09:00"`, to: `"9"`},
 		"a time beyond the day":         {from: `"24:00"`, to: `"24:01"`},
+		"a limit of none":               {from: "targets: 4000", to: "targets: 0"},
+		"a limit in words":              {from: "targets: 4000", to: "targets: many"},
+		"an unknown limit":              {from: "targets: 4000", to: "clusters: 3"},
 		"rollouts of none":              {from: "Rollouts: 2", to: "Rollouts: 0"},
 		"rollouts in words":             {from: "Rollouts: 2", to: "Rollouts: two"},
 		"a dependency's name":           {from: `"{1}-*"`, to: `"-"`},

@@ -13,6 +13,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -145,8 +146,9 @@ type item struct {
 	keyless *sops.Decrypter
 	hidden  bool
 	// unknown says that the item stands for targets whose names are not known:
-	// those of a path with wildcards that matches nothing or could not be read.
-	unknown bool
+	// those of a path with wildcards that matches nothing or could not be read;
+	// crowded that they are too many.
+	unknown, crowded bool
 	// err says that the target cannot be rendered or not be trusted to be whole.
 	err     error
 	diags   diag.List
@@ -203,6 +205,10 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 func (f *Fleet) expand(views map[string]View) []*item {
 	var items []*item
 	taken := map[string]*item{}
+	room := map[string]int{} // how many targets a source may still have
+	for _, s := range f.o.Config.Sources {
+		room[s.Name] = int(f.limits().Targets)
+	}
 	for i := range f.o.Config.Targets {
 		t := &f.o.Config.Targets[i]
 		vars, secrets, err := t.Values()
@@ -211,7 +217,9 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		if err == nil {
 			err = keyErr
 		}
-		for _, it := range expandTarget(t, views[t.Source]) {
+		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
+		room[t.Source] -= len(expanded)
+		for _, it := range expanded {
 			it.vars, it.secrets, it.keys = vars, secrets, keys
 			if f.review != nil && f.review.Untrusted {
 				it.withhold()
@@ -245,7 +253,12 @@ func (f *Fleet) hide(owner string, values *secret.Set) {
 	}
 }
 
-func expandTarget(t *config.Target, v View) []*item {
+// limits bound what sources may ask for.
+func (f *Fleet) limits() config.Limits { return f.o.Config.Limits.WithDefaults() }
+
+// expandTarget makes an item of each target that t stands for, of which its source
+// may have room more.
+func expandTarget(t *config.Target, v View, limits config.Limits, room int) []*item {
 	glob, err := config.ParseGlob(t.Path)
 	if err != nil {
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
@@ -259,8 +272,11 @@ func expandTarget(t *config.Target, v View) []*item {
 		}
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
 	}
-	matches, err := glob.Expand(v.Snapshot.Tree)
-	if err != nil {
+	matches, found, err := glob.Expand(v.Snapshot.Tree, room)
+	switch {
+	case errors.Is(err, config.ErrTooManyNames) || found > room:
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, crowded: true, diags: diag.List{tooManyTargets(t, limits, found, room)}}}
+	case err != nil:
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
 	}
 	if len(matches) == 0 {

@@ -36,7 +36,7 @@ func (f *Fleet) callRolls(views map[string]View, items []*item) {
 			case it.target.Source != s.Name:
 			case !it.unknown:
 				r.names = append(r.names, it.name)
-			case it.err != nil:
+			case it.err != nil || it.crowded:
 				readable = false
 			}
 		}
@@ -63,7 +63,7 @@ func (f *Fleet) callRolls(views map[string]View, items []*item) {
 // reportStrays has each scope report what belongs to targets that there are not
 // any more, where all that there are are known.
 func reportStrays(batches []reconciler.Batch, items []*item) {
-	known := !slices.ContainsFunc(items, func(it *item) bool { return it.unknown && it.err != nil })
+	known := !slices.ContainsFunc(items, func(it *item) bool { return it.unknown && (it.err != nil || it.crowded) })
 	for _, list := range byPlace(batches) {
 		for _, i := range list {
 			batches[i].Scope.Strays = known && len(list) == 1
