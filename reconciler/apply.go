@@ -172,10 +172,9 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	for _, i := range positions {
 		own = append(own, steps[i])
 	}
-	key := poolKey(r.Target, own[0].Owner())
-	digest := kindsOf(own) + (&plan.Plan{Steps: own}).Digest()
+	key, digest := poolKey(r.Target, own[0].Owner()), requestOf(own)
 	refused := s.refusal(key, digest)
-	stopped := false
+	stopped, parked := false, false
 	for _, i := range positions {
 		st := steps[i]
 		out := &r.Outcomes[i]
@@ -185,16 +184,17 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 			out.Status = plan.Held
 			continue
 		case refused != nil && !stopped:
-			out.Status, out.Err, stopped = plan.Failed, refused, true
+			out.Status, out.Err, out.Parked = plan.Failed, refused, true
+			stopped, parked = true, true
 			continue
 		case stopped || st.Later || ctx.Err() != nil || plan.Unmade(plan.WithTemplate(st.Do, made)):
-			out.Status = plan.Skipped
+			out.Status, out.Parked = plan.Skipped, parked
 			continue
 		}
 		*out = s.do(ctx, r, st, made)
 		if out.Status != plan.Done && !optional(st, out.Err) {
-			stopped = true
-			s.park(key, digest, out.Err)
+			stopped, parked = true, s.park(key, digest, out.Err)
+			out.Parked = parked
 		}
 	}
 	if !stopped {
@@ -203,15 +203,15 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	return made
 }
 
-// kindsOf tells apart requests that have one digest because people approve them as
-// one: a refusal of the first, such as ending a refresh before the next, says
-// nothing of the second.
-func kindsOf(steps []plan.Step) string {
+// requestOf stands for what the steps of one turn ask of AWS. It tells apart those
+// that have one digest because people approve them as one: a refusal of the first,
+// such as ending a refresh before the next, says nothing of the second.
+func requestOf(steps []plan.Step) string {
 	out := ""
 	for _, st := range steps {
 		out += fmt.Sprintf("%T ", st.Do)
 	}
-	return out
+	return out + (&plan.Plan{Steps: steps}).Digest()
 }
 
 // optional reports whether the steps after a failed one may run: versions that AWS
@@ -319,7 +319,9 @@ func (s *Scope) refusal(key, digest string) *plan.Error {
 	return p.err
 }
 
-func (s *Scope) park(key, digest string, err *plan.Error) {
+// park leaves steps alone that AWS will not take however often it is asked, and
+// reports whether err is of that kind.
+func (s *Scope) park(key, digest string, err *plan.Error) bool {
 	var wait time.Duration
 	switch err.Kind {
 	case plan.Invalid:
@@ -327,7 +329,7 @@ func (s *Scope) park(key, digest string, err *plan.Error) {
 	case plan.Denied, plan.Quota, plan.AlreadyThere:
 		wait = parkDenied
 	default:
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,6 +338,7 @@ func (s *Scope) park(key, digest string, err *plan.Error) {
 	}
 	maps.DeleteFunc(s.parked, func(_ string, p parking) bool { return s.now().After(p.until) })
 	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err}
+	return true
 }
 
 func (s *Scope) forget(key string) {

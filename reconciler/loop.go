@@ -215,14 +215,23 @@ func RunBatch(ctx context.Context, b Batch, mode Mode) []*plan.Report {
 // Moving reports whether a target is worth another look soon: something was
 // done, waits for something, or is on its way.
 func Moving(r *plan.Report) bool {
+	resting := heldPools(r.Plan)
 	for _, o := range r.Outcomes {
-		if o.Status == plan.Done || o.Status == plan.Skipped {
+		if o.Parked {
+			resting[o.Step.Pool] = true
+			for _, pool := range o.Step.Pools {
+				resting[pool] = true
+			}
+		}
+	}
+	for _, o := range r.Outcomes {
+		behind := o.Parked || o.Step.Pool != "" && resting[o.Step.Pool]
+		if o.Status == plan.Done || o.Status == plan.Skipped && !behind {
 			return true
 		}
 	}
-	held := heldPools(r.Plan)
 	for _, p := range r.Pools {
-		if held[p.Namespace+"/"+p.Name] && p.Rollout == nil {
+		if resting[p.Namespace+"/"+p.Name] && p.Rollout == nil {
 			continue // looking again soon changes nothing
 		}
 		if !p.Converged && p.FailureReason == "" && (p.Rollout != nil || p.InfrastructureReady || p.Phase == plan.PhaseProvisioning) {

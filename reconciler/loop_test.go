@@ -48,6 +48,17 @@ func TestPace(t *testing.T) {
 		{"skipped behind a failure", outcome(plan.Skipped), moving},
 		{"failed", outcome(plan.Failed), resting},
 		{"a group on its way", &plan.Report{Pools: []plan.PoolStatus{{InfrastructureReady: true}}}, moving},
+		{"refused for good, with what follows", &plan.Report{
+			Outcomes: []plan.Outcome{
+				{Step: plan.Step{LaunchConfig: "n/workers", Pools: []string{"n/b"}}, Status: plan.Failed, Parked: true},
+				{Step: plan.Step{Pool: "n/a"}, Status: plan.Failed, Parked: true}, {Step: plan.Step{Pool: "n/a"}, Status: plan.Skipped, Parked: true},
+				{Step: plan.Step{Pool: "n/b"}, Status: plan.Skipped}, // it waits for the template that is refused
+			},
+			Pools: []plan.PoolStatus{{Namespace: "n", Name: "a", InfrastructureReady: true}, {Namespace: "n", Name: "b", InfrastructureReady: true}},
+		}, resting},
+		{"refused for good beside another", &plan.Report{
+			Outcomes: []plan.Outcome{{Step: plan.Step{Pool: "n/a"}, Status: plan.Failed, Parked: true}, {Step: plan.Step{Pool: "n/b"}, Status: plan.Skipped}},
+		}, moving},
 		{"converged", &plan.Report{Pools: []plan.PoolStatus{{InfrastructureReady: true, Converged: true}}}, resting},
 	} {
 		if got := paceOf(tc.r); got != tc.want {

@@ -26,7 +26,7 @@ func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *plan
 				own = append(own, p.Steps[i])
 			}
 			key := poolKey(p.Target, own[0].Owner())
-			if s.refusal(key, (&plan.Plan{Steps: own}).Digest()) != nil {
+			if s.refusal(key, requestOf(own)) != nil {
 				refused[plan.Waiting{Target: p.Target, Owner: own[0].Owner()}] = true
 			}
 		}
@@ -37,10 +37,10 @@ func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *plan
 
 // heldPools are the pools of which every step is held.
 func heldPools(p *plan.Plan) map[string]bool {
-	if p == nil {
-		return nil
-	}
 	held := map[string]bool{}
+	if p == nil {
+		return held
+	}
 	for _, st := range p.Steps {
 		if before, known := held[st.Pool]; st.Pool != "" && (before || !known) {
 			held[st.Pool] = st.Held != ""

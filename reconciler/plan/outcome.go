@@ -88,6 +88,9 @@ type Outcome struct {
 	Result   Result
 	Err      *Error
 	Duration time.Duration
+	// Parked says that AWS refused the step, or one before it of the same pool, for
+	// good: it is left alone for a while or until the pool's steps change.
+	Parked bool
 }
 
 // MarshalJSON writes what commands and the API say of an outcome: which step it
