@@ -226,7 +226,7 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	began := s.now()
 	ctx, sp := span.Start(context.WithoutCancel(ctx), "apply "+strings.TrimPrefix(fmt.Sprintf("%T", st.Do), "plan."),
 		"target", r.Target, "pool", st.Owner(), "verb", string(st.Verb), "resource", string(st.Resource), "name", st.Name, "revision", r.Revision)
-	res, err := s.Cloud.Execute(ctx, s.freshToken(plan.WithTemplate(st.Do, made)))
+	res, err := s.execute(ctx, st, made)
 	span.End(sp, err)
 	out := plan.Outcome{Step: st, Status: plan.Done, Result: res, Duration: s.now().Sub(began)}
 	log := s.logger().With("target", r.Target, "pool", st.Owner(), "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
@@ -246,6 +246,16 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	}
 	s.remember(st, res)
 	return out
+}
+
+// execute does what a step asks for, after another look at what it ends.
+func (s *Scope) execute(ctx context.Context, st plan.Step, made map[string]plan.TemplateRef) (plan.Result, error) {
+	if st.Seen != nil {
+		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {
+			return plan.Result{}, err
+		}
+	}
+	return s.Cloud.Execute(ctx, s.freshToken(plan.WithTemplate(st.Do, made)))
 }
 
 func asError(err error) *plan.Error {

@@ -22,6 +22,9 @@ type Cloud interface {
 	Observe(ctx context.Context, q plan.Query) (plan.State, error)
 	// Fill reads what planning found missing and returns a state that has it.
 	Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.State, error)
+	// Confirm fails unless a resource that was seen is there still, and as much the
+	// instance's as it was. Its error is a *plan.Error.
+	Confirm(ctx context.Context, seen plan.Seen) error
 	// Execute does one step. Its error is a *plan.Error.
 	Execute(ctx context.Context, a plan.Action) (plan.Result, error)
 }

@@ -197,7 +197,7 @@ func (c *computation) updateApart(pool *intent.Pool, have Group) {
 		c.putWarmPool(pool, have)
 	case o.DeleteWarmPool && pond != nil && !have.Options.DeleteWarmPool:
 		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "it is to have no warm pool",
-			Changes: []Change{optionChange(pool, "warmPool", pond, nil)}, Do: DeleteWarmPool{Group: have.Name}})
+			Changes: []Change{optionChange(pool, "warmPool", pond, nil)}, Seen: SeenGroup(have), Do: DeleteWarmPool{Group: have.Name}})
 	}
 	c.updateMetrics(pool, have)
 }

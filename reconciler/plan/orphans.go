@@ -229,7 +229,7 @@ func (c *computation) findOrphans() []orphan {
 		if _, behind := g.Tags[tagNodegroup]; behind || c.wanted(claim) || g.Deleting {
 			continue
 		}
-		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Changes: deletionChanges(g), Do: DeleteGroup{Name: name, Force: byForce(g)}})
+		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: SeenGroup(g), Do: DeleteGroup{Name: name, Force: byForce(g)}})
 	}
 	for _, name := range mine.nodegroups {
 		n := c.in.State.Nodegroups[name]
@@ -239,7 +239,7 @@ func (c *computation) findOrphans() []orphan {
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.
 		busy := n.Status == "CREATING" || n.Status == "UPDATING"
-		add(claim, n.Tags, Step{Later: busy, Instances: int(n.DesiredSize), Do: DeleteNodegroup{NodegroupName: name}})
+		add(claim, n.Tags, Step{Later: busy, Instances: int(n.DesiredSize), Seen: SeenNodegroup(n), Do: DeleteNodegroup{NodegroupName: name}})
 	}
 	for _, name := range mine.templates {
 		t := c.in.State.Templates[name]
@@ -251,7 +251,7 @@ func (c *computation) findOrphans() []orphan {
 		cluster := t.Tags[TagCluster]
 		_, listed := c.in.State.Clusters[cluster]
 		later := c.in.Index.inUse[t.ID] || c.in.Index.inUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.cluster(cluster))
-		add(claim, t.Tags, Step{Later: later, Do: DeleteLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}}})
+		add(claim, t.Tags, Step{Later: later, Seen: SeenTemplate(t), Do: DeleteLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}}})
 	}
 	return out
 }

@@ -75,7 +75,7 @@ func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, w
 			Reason: "versions " + ranges(batch) + " are beyond the " + itoa(want.keep) + " earlier ones that are kept, and nothing uses them",
 			Changes: []Change{{Field: "versions", From: ranges(batch), Object: pool.Infrastructure,
 				Path: intent.Path{"metadata", "annotations", TagKeep}}},
-			Do: DeleteLaunchTemplateVersions{Template: TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},
+			Seen: SeenTemplate(t), Do: DeleteLaunchTemplateVersions{Template: TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},
 		})
 	}
 }

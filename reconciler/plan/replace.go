@@ -219,7 +219,7 @@ func (c *computation) leave(w wantNodegroup, old []Nodegroup, up bool, by string
 		// EKS refuses to delete a nodegroup that it is still making or changing.
 		busy := n.Status == "CREATING" || n.Status == "UPDATING"
 		c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: n.Name, Reason: why,
-			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Do: DeleteNodegroup{NodegroupName: n.NodegroupName}})
+			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Seen: SeenNodegroup(n), Do: DeleteNodegroup{NodegroupName: n.NodegroupName}})
 	}
 }
 

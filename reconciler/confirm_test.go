@@ -1,0 +1,163 @@
+package reconciler_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// racing has something happen after a pass has planned and before its first request
+// that ends something of the given kind.
+type racing struct {
+	reconciler.Cloud
+	ends  func(plan.Resource, plan.Action) bool
+	event func()
+	once  sync.Once
+}
+
+func (c *racing) Confirm(ctx context.Context, seen plan.Seen) error {
+	if c.ends(seen.Resource, nil) {
+		c.once.Do(c.event)
+	}
+	return c.Cloud.Confirm(ctx, seen)
+}
+
+func (c *racing) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+	if c.ends("", a) {
+		c.once.Do(c.event)
+	}
+	return c.Cloud.Execute(ctx, a)
+}
+
+func (w *world) tagGroup(name, key, value string) {
+	w.t.Helper()
+	w.check(w.groups().CreateOrUpdateTags(context.Background(), &autoscaling.CreateOrUpdateTagsInput{Tags: []astypes.Tag{
+		{Key: aws.String(key), Value: aws.String(value), ResourceId: aws.String(name), ResourceType: aws.String("auto-scaling-group"), PropagateAtLaunch: aws.Bool(false)}}}))
+}
+
+// anew replaces the group by one of the same name, with the same tags and one machine.
+func (w *world) anew(name string) {
+	w.t.Helper()
+	ctx, had := context.Background(), w.group(name)
+	w.check(w.groups().DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(true)}))
+	w.clock.Advance(time.Hour)
+	in := &autoscaling.CreateAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), MinSize: aws.Int32(1), MaxSize: aws.Int32(1),
+		LaunchTemplate: &astypes.LaunchTemplateSpecification{LaunchTemplateId: had.LaunchTemplate.LaunchTemplateId, Version: had.LaunchTemplate.Version}, VPCZoneIdentifier: had.VPCZoneIdentifier}
+	for _, t := range had.Tags {
+		in.Tags = append(in.Tags, astypes.Tag{Key: t.Key, Value: t.Value, ResourceId: t.ResourceId, ResourceType: t.ResourceType, PropagateAtLaunch: aws.Bool(false)})
+	}
+	w.check(w.groups().CreateAutoScalingGroup(ctx, in))
+}
+
+// What changes hands between the look and the deletion is not deleted, whatever it is.
+func TestADeletionLooksOnceMore(t *testing.T) {
+	ctx := context.Background()
+	group := func(r plan.Resource, a plan.Action) bool {
+		switch a.(type) {
+		case plan.DeleteGroup, plan.UpdateGroup, plan.DeleteWarmPool:
+			return true
+		}
+		return r == plan.AutoScalingGroup
+	}
+	nodegroup := func(r plan.Resource, a plan.Action) bool {
+		_, is := a.(plan.DeleteNodegroup)
+		return is || r == plan.ManagedNodegroup
+	}
+	template := func(r plan.Resource, a plan.Action) bool {
+		_, is := a.(plan.DeleteLaunchTemplate)
+		return is || r == plan.LaunchTemplate
+	}
+	retag := func(key, value string) func(*world) {
+		return func(w *world) {
+			n, err := w.eks().DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("ng")})
+			w.check(n, err)
+			w.check(w.eks().TagResource(ctx, &eks.TagResourceInput{ResourceArn: n.Nodegroup.NodegroupArn, Tags: map[string]string{key: value}}))
+		}
+	}
+	own := []string{"group old of 1", "template cp-ng", "template old", "nodegroup ng"}
+	for name, tt := range map[string]struct {
+		drain bool
+		ends  func(plan.Resource, plan.Action) bool
+		event func(*world)
+		says  string
+		stays string
+	}{
+		"a group of another owner": {ends: group, event: func(w *world) { w.tagGroup("old", plan.TagOwner, "other") },
+			says: `its tag weir.dev/owner was "prod" and is now "other"`, stays: own[0]},
+		"a group of another pool": {ends: group, event: func(w *world) { w.tagGroup("old", plan.TagPool, "default/new") },
+			says: "weir.dev/pool"}, // nobody wants that either: the next pass, which has seen it, deletes it
+		"a group that is to stay": {ends: group, event: func(w *world) { w.tagGroup("old", plan.TagPrune, "disabled") },
+			says: "weir.dev/prune", stays: own[0]},
+		"a group made anew": {ends: group, event: func(w *world) { w.anew("old") }, says: "another one of the same name"},
+		"a group that is gone": {ends: group, event: func(w *world) {
+			w.check(w.groups().DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("old"), ForceDelete: aws.Bool(true)}))
+			w.clock.Advance(time.Hour)
+		}, says: "it is gone"},
+		"a group to be drained":  {drain: true, ends: group, event: func(w *world) { w.tagGroup("old", plan.TagOwner, "other") }, says: "weir.dev/owner", stays: own[0]},
+		"a nodegroup":            {ends: nodegroup, event: retag(plan.TagOwner, "other"), says: "weir.dev/owner", stays: own[3]},
+		"a nodegroup that stays": {ends: nodegroup, event: retag(plan.TagPrune, "disabled"), says: "weir.dev/prune", stays: own[3]},
+		"a template":             {ends: template, event: func(w *world) { w.tagTemplate("old", plan.TagOwner, "other") }, says: "weir.dev/owner", stays: own[2]},
+		"a template without tags": {ends: template, event: func(w *world) {
+			w.check(w.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{aws.ToString(w.template("old").LaunchTemplateId)}, Tags: []types.Tag{{Key: aws.String(plan.TagOwner)}}}))
+		}, says: "is now (none)", stays: own[2]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			web, old, ng := groupPool("web", "m5.large", 1), groupPool("old", "m5.large", 1), nodegroupPool("ng", 1)
+			old.Drain = tt.drain
+			w.settle(target("blue", web, old, ng))
+			blue := target("blue", web)
+			blue.Policy.Prune.Count = 10
+			happened, said := false, ""
+			w.scope.Cloud = &racing{Cloud: w.scope.Cloud, ends: tt.ends, event: func() { happened = true; tt.event(w) }}
+			for range 20 {
+				for _, r := range w.must(reconciler.Apply, blue) {
+					for _, o := range r.Outcomes {
+						if o.Err != nil {
+							said += o.Err.Error() + "\n"
+						}
+					}
+				}
+				w.clock.Advance(10 * time.Second)
+			}
+			if !happened || !strings.Contains(said, tt.says) {
+				t.Errorf("happened %v, said %q", happened, said)
+			}
+			if held := fmt.Sprint(w.held()); tt.stays != "" && !strings.Contains(held, tt.stays) || !strings.Contains(held, "group web of 1") {
+				t.Errorf("left: %s", held)
+			}
+		})
+	}
+}
+
+// Versions of a template that changed hands stay too.
+func TestVersionsOfATemplateThatChangedHandsStay(t *testing.T) {
+	w := newWorld(t)
+	w.settle(keeping(0, 0))
+	w.copies(5)
+	before := w.numbers("web")
+	w.scope.Cloud = &racing{Cloud: w.scope.Cloud, ends: func(r plan.Resource, a plan.Action) bool {
+		_, is := a.(plan.DeleteLaunchTemplateVersions)
+		return is || r == plan.LaunchTemplate
+	}, event: func() { w.tagTemplate("web", plan.TagOwner, "other") }}
+	r := w.must(reconciler.Apply, keeping(1, 1))[0]
+	if len(r.Outcomes) == 0 || r.Outcomes[0].Err == nil || r.Outcomes[0].Err.Kind != plan.Busy {
+		t.Errorf("outcomes: got %+v", r.Outcomes)
+	}
+	if d := cmp.Diff(before, w.numbers("web")); d != "" {
+		t.Errorf("versions (-before +now):\n%s", d)
+	}
+}

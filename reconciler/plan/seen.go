@@ -1,0 +1,60 @@
+package plan
+
+import "time"
+
+// Seen is what the end of a resource rests on: which one it was, and whose it said
+// to be. It is read once more right before the request, because names are used
+// again, and somebody may have taken the resource over since the pass observed it.
+type Seen struct {
+	Resource Resource
+	// Name is a group's or nodegroup's, within Cluster; ID is a launch template's,
+	// which AWS gives once.
+	Name, Cluster, ID string
+	// ARN and CreatedAt tell a group or nodegroup from a later one of its name.
+	ARN       string
+	CreatedAt time.Time
+	// Tags are those that say whose it is, and whether it may go.
+	Tags map[string]string
+}
+
+// whose are the tags without which, or with another value of which, nothing is deleted.
+var whose = []string{TagOwner, TagSource, TagTarget, TagPool, TagLaunchConfig, TagPrune}
+
+func whoseTags(tags map[string]string) map[string]string {
+	out := make(map[string]string, len(whose))
+	for _, k := range whose {
+		if v, ok := tags[k]; ok {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// SeenGroup is what is to be seen again of a group.
+func SeenGroup(g Group) *Seen {
+	return &Seen{Resource: AutoScalingGroup, Name: g.Name, ARN: g.ARN, CreatedAt: g.CreatedAt, Tags: whoseTags(groupTagValues(g.Tags))}
+}
+
+// SeenNodegroup is what is to be seen again of a nodegroup.
+func SeenNodegroup(n Nodegroup) *Seen {
+	return &Seen{Resource: ManagedNodegroup, Name: n.Name, Cluster: n.Cluster, ARN: n.ARN, CreatedAt: n.CreatedAt, Tags: whoseTags(n.Tags)}
+}
+
+// SeenTemplate is what is to be seen again of a launch template.
+func SeenTemplate(t Template) *Seen {
+	return &Seen{Resource: LaunchTemplate, Name: t.Name, ID: t.ID, Tags: whoseTags(t.Tags)}
+}
+
+// Differs says what is otherwise in what is there now, "" if it is the same.
+func (s *Seen) Differs(now *Seen) string {
+	switch {
+	case now.ID != s.ID || now.ARN != s.ARN || !now.CreatedAt.Equal(s.CreatedAt):
+		return "it is another one of the same name"
+	}
+	for _, k := range whose {
+		if was, is := s.Tags[k], now.Tags[k]; was != is {
+			return "its tag " + k + " was " + quote(was) + " and is now " + quote(is)
+		}
+	}
+	return ""
+}
