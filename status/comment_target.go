@@ -112,8 +112,11 @@ func (c *comment) fold(r *plan.Report) {
 	if len(list) > 0 {
 		c.paragraph("**Found while planning**") // which also keeps the lists apart
 	}
-	for _, d := range list {
-		c.diagnostic(d)
+	for _, f := range list.Fold() {
+		c.diagnostic(f.Diagnostic)
+		if also := f.Also(); also != "" {
+			c.b.WriteString("  - " + escaped(also, longestText) + "\n")
+		}
 	}
 	if len(list) > 0 {
 		c.b.WriteString("\n")

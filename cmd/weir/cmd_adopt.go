@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -146,7 +143,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 		if n == 0 {
 			return withCode(code)
 		}
-		if output != outputText || !s.confirm(fmt.Sprintf("Change the tags of %s?", show.Count(n, "resource"))) {
+		if output != outputText || !s.confirm(ctx, fmt.Sprintf("Change the tags of %s?", show.Count(n, "resource"))) {
 			fmt.Fprintln(s.stderr, "weir: nothing was changed: add --yes to adopt what is shown")
 			return withCode(gravest(code, exitRefused))
 		}
@@ -233,16 +230,4 @@ func printAdopted(s surroundings, output string, applied []show.Applied) error {
 		p.Applied(a)
 	}
 	return nil
-}
-
-// confirm asks on the terminal; without one, the answer is no.
-func (s surroundings) confirm(question string) bool {
-	in, ok := s.stdin.(*os.File)
-	if !ok || !isatty.IsTerminal(in.Fd()) || !isTerminal(s.stderr) {
-		return false
-	}
-	fmt.Fprint(s.stderr, question+" [y/N] ")
-	answer, _ := bufio.NewReader(in).ReadString('\n') // an end of input is a no
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
 }

@@ -19,6 +19,10 @@ What is applied is what plan shows for the same arguments; see weir plan --help 
 the two ways to say it. A second apply makes no write. With --wait, passes follow
 one another until every pool has converged: instances are in service, rollouts are
 finished, nothing is left to do.
+
+On a terminal the plan is shown first, and the answer to one question applies just
+that plan; what goes is named, and its number is the answer. --yes asks nothing.
+Without a terminal nobody is asked, and nothing is deleted unless --yes is given.
 `
 
 // The time between passes of apply --wait, and how long it waits at most.
@@ -31,20 +35,21 @@ const (
 func applyCommand(s surroundings) *cobra.Command {
 	flags := passFlags{writes: true}
 	var output string
-	var wait bool
+	var wait, yes bool
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "apply (--config FILE [TARGET…] | PATH --region REGION) [flags]",
 		Short: "make AWS what the manifests say",
 		Long:  applyHelp + exitHelp("apply"),
 		Example: `  weir apply overlays/prod --region eu-west-1 --var CLUSTER_NAME=prod --wait
-  weir apply --config weir.yaml prod
+  weir apply --config weir.yaml prod --yes
   weir apply overlays/prod --region eu-west-1 --endpoint-url http://127.0.0.1:8345 --wait`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.add(c, s)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&wait, "wait", false, "make passes until everything has converged")
+	c.Flags().BoolVar(&yes, "yes", false, "ask nothing, and delete what is to be deleted")
 	c.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("timeout") && !wait {
@@ -59,6 +64,16 @@ func applyCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		defer w.close()
+		if !yes {
+			agreed, err := w.agree(c.Context(), s)
+			if err == nil && !agreed {
+				fmt.Fprintln(s.stderr, "weir: nothing was applied")
+				err = withCode(exitRefused)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		run := &applying{work: w, progress: progress, wait: wait, timeout: timeout}
 		applied, late := run.apply(c.Context())
 		progress.end()
@@ -121,6 +136,7 @@ func (a *applying) apply(ctx context.Context) (applied []show.Applied, late bool
 	for _, r := range a.work.pass(ctx, reconciler.Apply) {
 		applied = append(applied, show.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
+	a.work.begun()
 	if !a.wait {
 		return applied, false
 	}

@@ -57,13 +57,14 @@ func planCommand(s surroundings) *cobra.Command {
 			for _, r := range reports {
 				p.Plan(r)
 			}
+			p.Errors(reports)
 		}
 		if err != nil {
 			return err
 		}
 		code := exitOK
 		for _, r := range reports {
-			if failing(r) {
+			if failing(r) || obstructed(r) {
 				code = gravest(code, exitError)
 			}
 			if detailed && r.Plan != nil && !r.Plan.Empty() {

@@ -26,9 +26,10 @@ var exitCodes = []struct {
 	{exitOK, "done", ""},
 	{exitError, "error", ""},
 	{exitError, "a target fails", "status"},
+	{exitError, "the plan has an error or a conflict", "plan"},
 	{exitChanges, "the plan has changes (with --detailed-exitcode)", "plan"},
 	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
-	{exitRefused, "a conflict, a limit or a hold kept a step from running", "apply"},
+	{exitRefused, "a conflict, a limit or a hold kept a step from running, or the answer was no", "apply"},
 	{exitRefused, "a conflict or a hold kept something from being adopted, or --yes was not given", "adopt"},
 }
 

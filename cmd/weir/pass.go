@@ -87,6 +87,10 @@ type work struct {
 	quick bool
 	// gating holds steps as the daemon would; nil in path mode.
 	gating *gating
+	// agreed is what somebody said yes to, by target; nil where nobody was asked.
+	// deletions says how deletions are agreed to where nobody can be asked.
+	agreed    map[string]*plan.Agreement
+	deletions string
 	// release gives up what the commits are read from.
 	release []func()
 }
@@ -273,6 +277,9 @@ func (w *work) choose(names []string, targets []fleet.Target) error {
 // pass makes one pass over all accounts and returns the reports by target name.
 func (w *work) pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
 	w.gating.before(ctx, w.batches)
+	w.each(func(d *reconciler.Desired) {
+		d.Policy.Gates.Agreed, d.Policy.Gates.Deletions = w.agreed[d.Policy.Target], w.deletions
+	})
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var out []*plan.Report

@@ -30,6 +30,11 @@ type Gates struct {
 	// Window says when the next window opens: no step runs that replaces or
 	// ends something.
 	Window string
+	// Agreed is nil where nobody was asked.
+	Agreed *Agreement
+	// Deletions says how deletions are agreed to, where nobody can be asked: none
+	// runs.
+	Deletions string
 }
 
 // Grant is an approval at work. It covers the plan with its digest and, once that
@@ -43,6 +48,35 @@ type Grant struct {
 	// which it deletes something.
 	Owners  map[string]bool
 	Deletes map[string]bool
+}
+
+// Agreement is what somebody was shown at a terminal and said yes to.
+type Agreement struct {
+	// Digest is that of the plan that was shown. It counts in the first pass; what
+	// follows comes of the same commit and is not asked about again.
+	Digest string
+	First  bool
+	// Deletes are the pools of which something goes.
+	Deletes map[string]bool
+}
+
+// AgreementOf is that of somebody who says yes to a plan. What is held stays held.
+func AgreementOf(p *Plan) Agreement {
+	a := Agreement{Digest: p.Digest(), First: true, Deletes: map[string]bool{}}
+	for _, s := range p.Steps {
+		if s.Verb == Delete {
+			a.Deletes[s.Pool] = true
+		}
+	}
+	return a
+}
+
+// lets reports whether a step of the plan may run; without an agreement each may.
+func (a *Agreement) lets(p *Plan, s Step) bool {
+	if a == nil {
+		return true
+	}
+	return (!a.First || p.Digest() == a.Digest) && (s.Verb != Delete || a.Deletes[s.Pool])
 }
 
 // GrantOf is the grant of somebody who approves a plan.
@@ -101,6 +135,10 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 		case s.Held == HeldPruneLimit:
 			s.HeldReason = approve
 		case s.Held != "":
+		case !gates.Agreed.lets(p, *s):
+			s.Held, s.HeldReason = HeldApproval, "it is not what was shown and agreed to: apply again"
+		case gates.Deletions != "" && s.Verb == Delete && !(granted && grant.allows(*s)):
+			s.Held, s.HeldReason = HeldApproval, gates.Deletions
 		case gates.AsReviewed && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, approve
 		case gates.Wave != "":

@@ -40,6 +40,10 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 	other.Digest = "another"
 	begun := other
 	begun.Exact = false
+	agreed := AgreementOf(free)
+	changed, followed := agreed, agreed
+	changed.Digest = "another"
+	followed.Digest, followed.First = "another", false
 	part := Grant{Digest: digest, Exact: true, Owners: map[string]bool{"default/web": true}}
 	none := []string{"update:", "create:", "create:", "update:", "rollout:"}
 	all := func(h Hold) []string {
@@ -65,6 +69,11 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 		"review, one pool of it":   {gates: Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
 		"a suspended pool":         {gates: Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
 		"a suspended target":       {gates: Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(HeldSuspended), reason: "by ann"},
+		"agreed to":                {gates: Gates{Agreed: &agreed}, want: none},
+		"agreed to another plan":   {gates: Gates{Agreed: &changed}, want: all(HeldApproval)},
+		"what follows it":          {gates: Gates{Agreed: &followed}, want: none},
+		"agreed to, not reviewed":  {gates: Gates{Agreed: &agreed, AsReviewed: true}, want: all(HeldApproval), reason: "weir approve " + digest},
+		"deletions not agreed to":  {gates: Gates{Deletions: "--yes was not given"}, want: none},
 		"an approval and a window": {gates: Gates{AsReviewed: true, Grant: &full, Window: "x"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}},
 	}
 	for name, tc := range tests {
@@ -144,6 +153,38 @@ func TestAnApprovalLiftsTheLimitForItsPlanAlone(t *testing.T) {
 	converge(t, m, in)
 	if len(m.state.Groups) != 2 || len(m.state.Templates) != 2 {
 		t.Errorf("left: %d groups, %d templates", len(m.state.Groups), len(m.state.Templates))
+	}
+}
+
+func TestADeletionIsAgreedToByItsPool(t *testing.T) {
+	m := newModel()
+	one, two := groupPool("one", "m5.large", 1), groupPool("two", "m5.large", 1)
+	converge(t, m, testInput(one, two))
+	in := testInput(one)
+	in.Policy.Prune.Enabled = true
+	shown, _ := m.pass(t, in)
+	full := AgreementOf(shown)
+	follows := full
+	follows.First, follows.Digest = false, ""
+	other := follows
+	other.Deletes = map[string]bool{"default/one": true}
+	approved := GrantOf(shown)
+	for name, tc := range map[string]struct {
+		gates Gates
+		runs  bool
+	}{
+		"nobody was asked":    {Gates{}, true},
+		"not agreed to":       {Gates{Deletions: "--yes was not given"}, false},
+		"approved":            {Gates{Deletions: "--yes was not given", Grant: &approved}, true},
+		"shown":               {Gates{Agreed: &full}, true},
+		"shown in a pass ago": {Gates{Agreed: &follows}, true},
+		"never shown":         {Gates{Agreed: &other}, false},
+	} {
+		in.Policy.Gates = tc.gates
+		p, _ := m.pass(t, in)
+		if runs := p.Runnable() > 0; len(p.Steps) == 0 || runs != tc.runs {
+			t.Errorf("%s: runs %v: %v", name, runs, heldOf(p))
+		}
 	}
 }
 

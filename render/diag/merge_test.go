@@ -35,3 +35,28 @@ func TestHinted(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestFold(t *testing.T) {
+	about := func(name string) diag.Diagnostic {
+		return diag.Diagnostic{Severity: diag.Warning, Code: "no-drain", Summary: "nothing drains " + name, Detail: `give "` + name[len("default/"):] + `" a hook`,
+			Object: "AWSMachinePool " + name, Position: diag.Position{File: name + ".yaml", Line: 3}}
+	}
+	fault := about("default/a")
+	fault.Severity = diag.Error
+	elsewhere := about("default/g")
+	elsewhere.Detail = "something else"
+	list := diag.List{fault, fault, about("default/a"), elsewhere}
+	for _, name := range []string{"default/b", "default/c", "default/d", "default/e", "default/f", "default/h"} {
+		list = append(list, about(name))
+	}
+	got := list.Fold()
+	if len(got) != 4 || got[2].Object != "AWSMachinePool default/a" || len(got[2].Others) != 6 || len(got[3].Others) != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	if also := got[2].Also(); also != "and 6 more: default/b, default/c, default/d, default/e, default/f, …" {
+		t.Error(also)
+	}
+	if also := got[0].Also() + got[3].Also(); also != "" {
+		t.Error(also)
+	}
+}

@@ -1,7 +1,9 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -108,10 +110,43 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
 
+// remarks prints what was found, the gravest last: it stands beside the summary.
 func (p Printer) remarks(pl *plan.Plan) {
-	for _, d := range pl.Diagnostics {
-		p.diagnostic("  ", d)
+	folded := pl.Diagnostics.Fold()
+	slices.SortStableFunc(folded, func(a, b diag.Folded) int { return cmp.Compare(b.Severity, a.Severity) })
+	for _, f := range folded {
+		p.diagnostic("  ", f.Diagnostic)
+		if also := f.Also(); also != "" {
+			p.line("      ", Clean(also))
+		}
 	}
+}
+
+// Errors is the last line of several plans: how many errors there are, and which.
+// Nothing is printed if there are none.
+func (p Printer) Errors(reports []*plan.Report) {
+	const most = 8
+	var which []string
+	for _, r := range reports {
+		for _, d := range PlanOf(r).Diagnostics {
+			if d.Severity != diag.Error {
+				continue
+			}
+			text := cmp.Or(d.Code, "failed")
+			if _, name, _ := strings.Cut(d.Object, " "); name != "" {
+				text += " " + name
+			}
+			which = append(which, Clean(r.Target+": "+text))
+		}
+	}
+	if len(which) == 0 {
+		return
+	}
+	count := Count(len(which), "error")
+	if len(which) > most {
+		which = append(which[:most], "…")
+	}
+	p.line(p.paint(red, count), ": ", strings.Join(which, "; "), ".")
 }
 
 // summary is the last line of a target's plan.

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// canAsk reports whether somebody sits at a terminal and can answer.
+func (s surroundings) canAsk() bool {
+	in, ok := s.stdin.(*os.File)
+	return ok && isatty.IsTerminal(in.Fd()) && isTerminal(s.stderr)
+}
+
+// ask puts a question on the terminal. Without one, at the end of the input and
+// when ctx ends the answer is empty.
+func (s surroundings) ask(ctx context.Context, question string) string {
+	if !s.canAsk() {
+		return ""
+	}
+	fmt.Fprint(s.stderr, question+" ")
+	answers := make(chan string, 1)
+	go func() { // ends with the process where nobody answers
+		line, _ := bufio.NewReader(s.stdin).ReadString('\n')
+		answers <- strings.TrimSpace(line)
+	}()
+	select {
+	case answer := <-answers:
+		return answer
+	case <-ctx.Done():
+		fmt.Fprintln(s.stderr)
+		return ""
+	}
+}
+
+// confirm asks a question to which the answer is no unless somebody says yes.
+func (s surroundings) confirm(ctx context.Context, question string) bool {
+	return slices.Contains([]string{"y", "yes"}, strings.ToLower(s.ask(ctx, question+" [y/N]")))
+}
+
+// withoutYes is why nothing is deleted where nobody can be asked.
+const withoutYes = "--yes was not given"
+
+// agree shows on a terminal what an apply would do, and asks. What runs is then
+// what was shown. Elsewhere nobody is asked, and nothing is deleted.
+func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err error) {
+	if !s.canAsk() {
+		w.deletions = withoutYes
+		return true, nil
+	}
+	reports := w.pass(ctx, reconciler.PlanOnly)
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	p := s.printer(s.stderr)
+	w.agreed = map[string]*plan.Agreement{}
+	steps, gone := 0, []string{}
+	for _, r := range reports {
+		p.Plan(r)
+		if r.Plan == nil {
+			continue
+		}
+		a := plan.AgreementOf(r.Plan)
+		w.agreed[r.Target] = &a
+		steps += r.Plan.Runnable()
+		gone = append(gone, deleted(r.Plan)...)
+	}
+	switch {
+	case steps == 0:
+		return true, nil // there may be something to wait for
+	case len(gone) == 0:
+		return s.confirm(ctx, fmt.Sprintf("Apply %s?", show.Count(steps, "step"))), nil
+	}
+	fmt.Fprintf(s.stderr, "This deletes, with its machines:\n")
+	for _, what := range gone {
+		fmt.Fprintf(s.stderr, "  %s\n", show.Clean(what))
+	}
+	number := strconv.Itoa(len(gone))
+	return s.ask(ctx, "To apply, type how many that are ("+number+"):") == number, nil
+}
+
+// deleted names what a plan deletes now or once what holds it has passed, but for
+// launch templates: they go with their groups.
+func deleted(p *plan.Plan) (out []string) {
+	for _, st := range p.Steps {
+		if st.Verb == plan.Delete && st.Resource != plan.LaunchTemplate && st.Held != plan.HeldPruneLimit && st.Held != plan.HeldConflict {
+			text := fmt.Sprintf("%s %s of pool %s in target %s", st.Resource, st.Name, st.Pool, p.Target)
+			if st.Instances > 0 {
+				text += " (" + show.Count(st.Instances, "instance") + ")"
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// begun says that the first pass after an agreement is over.
+func (w *work) begun() {
+	for _, a := range w.agreed {
+		a.First = false
+	}
+}
