@@ -191,7 +191,7 @@ func TestPolicyFitsTheCalls(t *testing.T) {
 		}
 	}
 	write("kind: AWSMachinePool", "kind: Other", "kind: MachinePool # group", "kind: Other", "kind: PoolOptions", "kind: Other")
-	weir("other", "apply", "--prune", "--wait")
+	weir("other", "apply", "--prune", "--yes", "--wait")
 	hold(policy(iampolicy.Apply, "other", "weir"), policy(iampolicy.Plan, "other", "weir"))
 
 	for _, action := range iampolicy.Calls() {
