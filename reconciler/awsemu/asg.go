@@ -95,6 +95,7 @@ type member struct {
 	Zone      string
 	SubnetID  string
 	ImageID   string
+	OwnImage  bool // the image is an override's
 	Lifecycle string
 	Health    string
 	Template  ltSpec // as it was launched from

@@ -111,7 +111,7 @@ func lacksCapacity(code string) bool {
 func (r *region) join(g *asgGroup, ch *choice, in *instance) {
 	g.Launched++
 	m := &member{
-		ID: in.ID, Type: in.Type, Zone: in.Zone, SubnetID: in.SubnetID, ImageID: in.ImageID,
+		ID: in.ID, Type: in.Type, Zone: in.Zone, SubnetID: in.SubnetID, ImageID: in.ImageID, OwnImage: ch.imageID != "",
 		Lifecycle: memberPending, Health: healthy, Template: ch.spec, Override: ch.override, Weight: ch.weight,
 		Units: ch.units(g.CapacityType), Spot: in.Lifecycle == "spot", Protected: g.Protect, Seq: g.Launched,
 	}

@@ -128,6 +128,11 @@ func (w *xmlWriter) writeScalingGroup(r *region, g *asgGroup, instances bool) {
 	w.writeConfig(g.Config)
 	w.writeSizes(g)
 	w.texts("AvailabilityZones", "member", g.Zones)
+	w.open("AvailabilityZoneIds")
+	for _, zone := range g.Zones {
+		w.text("member", r.idOfZone(zone))
+	}
+	w.close("AvailabilityZoneIds")
 	w.texts("LoadBalancerNames", "member", g.loadBalancers())
 	w.texts("TargetGroupARNs", "member", g.TargetGroups)
 	w.writeTrafficSources(g)
@@ -137,7 +142,7 @@ func (w *xmlWriter) writeScalingGroup(r *region, g *asgGroup, instances bool) {
 	if instances {
 		for _, m := range g.Members {
 			w.open("member")
-			w.writeMember(m)
+			w.writeMember(r, m)
 			w.close("member")
 		}
 	}
@@ -198,7 +203,7 @@ func (w *xmlWriter) writeGroupPolicies(g *asgGroup) {
 		w.integer("WarmPoolSize", 0)
 	}
 	w.optional("Context", g.Context)
-	w.text("DesiredCapacityType", g.CapacityType)
+	w.optional("DesiredCapacityType", g.CapacityType)
 	w.optionalInt("DefaultInstanceWarmup", g.Warmup)
 	w.structure("InstanceMaintenancePolicy", g.Maintenance, maintenanceFields())
 	w.text("DeletionProtection", g.DeletionProtection)
@@ -236,14 +241,17 @@ func (w *xmlWriter) writeTrafficSource(s trafficSource) {
 	w.close("member")
 }
 
-func (w *xmlWriter) writeMember(m *member) {
+func (w *xmlWriter) writeMember(r *region, m *member) {
 	w.text("InstanceId", m.ID)
 	w.text("InstanceType", m.Type)
 	w.text("AvailabilityZone", m.Zone)
+	w.text("AvailabilityZoneId", r.idOfZone(m.Zone))
 	w.text("LifecycleState", m.Lifecycle)
 	w.text("HealthStatus", m.Health)
 	w.writeSpec("LaunchTemplate", m.Template)
-	w.text("ImageId", m.ImageID)
+	if m.OwnImage {
+		w.text("ImageId", m.ImageID)
+	}
 	w.boolean("ProtectedFromScaleIn", m.Protected)
 	w.optional("WeightedCapacity", m.Weight)
 }

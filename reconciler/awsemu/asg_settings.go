@@ -122,7 +122,7 @@ func oneSource() *apiError {
 // for a new group, which comes with Auto Scaling's defaults.
 func (in *groupInput) changed(r *region, g *asgGroup) (*asgGroup, *apiError) {
 	n := &asgGroup{
-		Cooldown: 300, HealthType: "EC2", Policies: []string{"Default"}, DeletionProtection: "none", CapacityType: "units",
+		Cooldown: 300, HealthType: "EC2", Policies: []string{"Default"}, DeletionProtection: "none",
 		LinkedRole:       "arn:" + partition(r.Name) + ":iam::" + r.Account + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling",
 		ZoneDistribution: ltData{"CapacityDistributionStrategy": "balanced-best-effort"},
 		Impairment:       ltData{"ZonalShiftEnabled": "false"},
@@ -141,7 +141,10 @@ func (in *groupInput) changed(r *region, g *asgGroup) (*asgGroup, *apiError) {
 	if err := in.applySource(n); err != nil {
 		return nil, err
 	}
-	if n.CapacityType != "units" && !n.byRequirements(r) {
+	if n.CapacityType == "" && n.byRequirements(r) {
+		n.CapacityType = "units" // of other groups it is told only where it was sent
+	}
+	if n.CapacityType != "" && n.CapacityType != "units" && !n.byRequirements(r) {
 		return nil, fail("ValidationError", "DesiredCapacityType can only be used with attribute-based instance type selection.")
 	}
 	return n, nil
@@ -212,6 +215,9 @@ func (in *groupInput) applySizes(n *asgGroup, isNew bool) *apiError {
 
 // applyPlaces sets subnets and zones.
 func (in *groupInput) applyPlaces(r *region, n *asgGroup) *apiError {
+	if len(in.zones) > 0 && len(in.zoneIDs) > 0 {
+		return fail("ValidationError", "AvailabilityZones and AvailabilityZoneIds cannot both be specified in the same request")
+	}
 	zones := append([]string(nil), in.zones...)
 	for _, id := range in.zoneIDs {
 		zone := ""

@@ -219,6 +219,24 @@ func TestGroupReadsBackWhatWasSent(t *testing.T) {
 	wantError(t, err, "ValidationError", "deletion protection")
 }
 
+// An instance says its image only where an override chose it.
+func TestInstancesSayAnOverridesImage(t *testing.T) {
+	e := start(t, awsemu.Options{})
+	id := e.template("web", e.machine())
+	image := e.image("x86_64")
+	create := func(name string, o asgtypes.LaunchTemplateOverrides) *string {
+		e.create(&autoscaling.CreateAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), MinSize: aws.Int32(1), MaxSize: aws.Int32(1), VPCZoneIdentifier: e.subnets(),
+			MixedInstancesPolicy: &asgtypes.MixedInstancesPolicy{LaunchTemplate: &asgtypes.LaunchTemplate{LaunchTemplateSpecification: spec(id, "1"), Overrides: []asgtypes.LaunchTemplateOverrides{o}}}})
+		return e.read(name).Instances[0].ImageId
+	}
+	if got := create("plain", asgtypes.LaunchTemplateOverrides{InstanceType: aws.String("m5.large")}); got != nil {
+		t.Errorf("without an image in the override: %s", *got)
+	}
+	if got := create("own", asgtypes.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), ImageId: &image}); aws.ToString(got) != image {
+		t.Errorf("with one: %v", got)
+	}
+}
+
 func TestCreateGroupRefuses(t *testing.T) {
 	e := start(t, awsemu.Options{Quotas: map[string]int{"auto-scaling-groups": 1, "overrides": 1}})
 	id := e.template("web", e.machine())

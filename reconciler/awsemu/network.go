@@ -132,6 +132,17 @@ func (r *region) zoneID(i int) string {
 	return short + parts[len(parts)-1] + "-az" + strconv.Itoa(i+1)
 }
 
+// idOfZone is the zone id of a zone of the region.
+func (r *region) idOfZone(zone string) string {
+	if r.zoneIDs == nil {
+		r.zoneIDs = map[string]string{}
+		for i, name := range r.zones() {
+			r.zoneIDs[name] = r.zoneID(i)
+		}
+	}
+	return r.zoneIDs[zone]
+}
+
 // directions abbreviates a region's direction as zone ids do: northeast is ne.
 func directions(word string) string {
 	out := ""

@@ -45,7 +45,8 @@ type region struct {
 	EKS         eksState
 	Tokens      map[string]*clientToken
 
-	srv *Server
+	srv     *Server
+	zoneIDs map[string]string // by zone
 }
 
 // now is the emulator's time: the clock's, or in a timer the time it was due.

@@ -15,6 +15,8 @@ func groupOptionContracts() []contract {
 		{"options of a new group come back", needs, newOptions},
 		{"options are changed and cleared", needs, changedOptions},
 		{"a group starts with the defaults of AWS", needs, usualOptions},
+		{"a unit of capacity is told only where one was sent", needs, unitsOfCapacity},
+		{"a group and its instances say the ids of their zones", needs, zoneIDs},
 		{"options that contradict themselves are refused", needs, contradictoryOptions},
 		{"what protects a group from its deletion is respected", needs, protectedDeletion},
 		{"traffic sources are attached and detached one by one", needs, trafficSources},
@@ -93,6 +95,36 @@ func usualOptions(e *env) {
 	e.equal("settings", []any{"EC2", int32(0), []string{"Default"}, false, true, true, 0},
 		[]any{*g.HealthCheckType, aws.ToInt32(g.HealthCheckGracePeriod), g.TerminationPolicies, aws.ToBool(g.NewInstancesProtectedFromScaleIn),
 			g.MaxInstanceLifetime == nil, g.WarmPoolConfiguration == nil, len(g.EnabledMetrics) + len(g.TrafficSources)})
+}
+
+// unitsOfCapacity: what was not sent stays absent, or a tool that compares what it
+// reads with what somebody wrote never comes to rest.
+func unitsOfCapacity(e *env) {
+	unit := func(suffix string, change ...func(*createGroup)) *string {
+		return e.describe(e.group(suffix, change...)).DesiredCapacityType
+	}
+	if got := unit("a"); got != nil {
+		e.Errorf("a group that says nothing of it counts %q", *got)
+	}
+	e.equal("sent", "units", aws.ToString(unit("b", func(in *createGroup) { in.DesiredCapacityType = aws.String("units") })))
+	t := e.template("lt")
+	byAttributes := policy(spec(t, 1))
+	byAttributes.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{{InstanceRequirements: &types.InstanceRequirements{
+		VCpuCount: &types.VCpuCountRequest{Min: aws.Int32(2)}, MemoryMiB: &types.MemoryMiBRequest{Min: aws.Int32(4096)}}}}
+	e.equal("by attributes", "units", aws.ToString(unit("c", func(in *createGroup) { in.MixedInstancesPolicy = byAttributes })))
+}
+
+func zoneIDs(e *env) {
+	name := e.group("a", func(in *createGroup) { in.DesiredCapacity = aws.Int32(1) })
+	g := e.inService(name, 1)
+	e.equal("zones", len(g.AvailabilityZones), len(g.AvailabilityZoneIds))
+	if in := g.Instances[0]; !slices.Contains(g.AvailabilityZoneIds, aws.ToString(in.AvailabilityZoneId)) {
+		e.Errorf("an instance is in %v of %v", in.AvailabilityZoneId, g.AvailabilityZoneIds)
+	}
+	_, err := e.tryGroup("b", func(in *createGroup) {
+		in.VPCZoneIdentifier, in.AvailabilityZones, in.AvailabilityZoneIds = nil, g.AvailabilityZones, g.AvailabilityZoneIds
+	})
+	e.refused(err, "ValidationError")
 }
 
 func contradictoryOptions(e *env) {
