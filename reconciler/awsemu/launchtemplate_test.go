@@ -188,7 +188,7 @@ func TestTemplateNamesAndQuotas(t *testing.T) {
 	}
 	wantCode(t, create("ab"), "InvalidLaunchTemplateName.MalformedException")
 	wantCode(t, create("with space"), "InvalidLaunchTemplateName.MalformedException")
-	wantCode(t, create(strings.Repeat("a", 129)), "InvalidLaunchTemplateName.MalformedException")
+	wantCode(t, create(strings.Repeat("a", 126)), "InvalidLaunchTemplateName.MalformedException")
 	wantCode(t, create("one-(1).x/y_z"), "")
 	wantCode(t, create("one-(1).x/y_z"), "InvalidLaunchTemplateName.AlreadyExistsException")
 	wantCode(t, create("two"), "")

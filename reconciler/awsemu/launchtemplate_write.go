@@ -88,8 +88,8 @@ func parseCreateTemplate(p *params) createTemplateInput {
 		description: parseDescription(p), data: parseTemplateData(p),
 		tags: parseTagSpecifications(p, "launch-template"),
 	}
-	if in.name != "" && (len(in.name) < 3 || len(in.name) > 128 || !consistsOf(in.name, alphanumeric+"().-/_")) {
-		p.reject(fail("InvalidLaunchTemplateName.MalformedException", "A launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _"))
+	if in.name != "" && (len(in.name) < 3 || len(in.name) > 125 || !consistsOf(in.name, alphanumeric+"().-/_")) {
+		p.reject(fail("InvalidLaunchTemplateName.MalformedException", "The specified launch template name is invalid. A launch template name must be between 3 and 125 characters, and may contain letters, numbers, and the following characters: - ( ) . / _"))
 	}
 	return in
 }

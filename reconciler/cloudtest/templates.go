@@ -2,6 +2,7 @@ package cloudtest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -84,10 +85,11 @@ func takenTemplateName(e *env) {
 }
 
 func templateNameForm(e *env) {
-	for _, name := range []string{"ab", "with space", "ümlaut"} {
+	for _, name := range []string{"ab", "with space", "ümlaut", strings.Repeat("a", 129)} {
 		_, err := e.ec2.CreateLaunchTemplate(e.ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(name), LaunchTemplateData: e.data("m5.large")})
 		e.refused(err, "InvalidLaunchTemplateName.MalformedException", "InvalidParameterValue")
 	}
+	e.template(strings.Repeat("a", 125-len(e.name("")))) // the longest that weir makes
 }
 
 func templateTokens(e *env) {

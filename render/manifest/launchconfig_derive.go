@@ -153,9 +153,10 @@ func bootstrapName(d *draft) string {
 	return ""
 }
 
-// maxTemplateName is the length of a launch template's name: LaunchTemplateName
-// of CreateLaunchTemplate in EC2's API reference.
-const maxTemplateName = 128
+// maxTemplateName is the length of a launch template's name. EC2's API reference
+// says 128, and EC2 itself has answered that it "must be between 3 and 125
+// characters".
+const maxTemplateName = 125
 
 var notInTemplateName = regexp.MustCompile(`[^a-zA-Z0-9().\-/_]`)
 

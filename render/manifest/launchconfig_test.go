@@ -115,7 +115,7 @@ func TestDerivedNames(t *testing.T) {
 			return ""
 		}
 		first := name("instanceType: m5.large, ami: {id: ami-1}")
-		if len(first) > 128 || !strings.HasPrefix(first, "c-a") {
+		if len(first) > 125 || !strings.HasPrefix(first, "c-a") {
 			rt.Fatalf("%d characters: %s", len(first), first)
 		}
 		second := name("instanceType: m5.xlarge, ami: {id: ami-2}", user("nodes", "AWSManagedMachinePool", "AWSLaunchConfigTemplate", ", amiType: CUSTOM"))

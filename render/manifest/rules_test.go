@@ -67,10 +67,15 @@ func TestNamesAndLabels(t *testing.T) {
 	for i := range 50 {
 		many = append(many, fmt.Sprintf("t%d: x", i))
 	}
+	named := func(length int) []string {
+		return []string{strings.ReplaceAll(stream(machinePool("AWSMachinePool", "", noBootstrap), group), "name: web", "name: "+strings.Repeat("w", length))}
+	}
 	tests := map[string]struct {
 		docs []string
 		want []string
 	}{
+		"a launch template of the longest name":    {named(125), nil},
+		"a launch template whose name is too long": {named(126), []string{"bad-name metadata.name"}},
 		"upper case": {[]string{"apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: NodeadmConfig\nmetadata: {name: Nodes}"}, []string{"bad-name metadata.name"}},
 		"a bad label": {[]string{strings.Replace(machinePool("AWSMachinePool", "", noBootstrap), "template:\n", "template:\n    metadata: {labels: {a b: x, ok: \"no good\", x.io/y: z}, annotations: {a: \"any thing\"}}\n", 1), group},
 			[]string{"bad-name spec.template.metadata.labels.a b", "bad-value spec.template.metadata.labels.ok"}},

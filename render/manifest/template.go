@@ -8,7 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// templateName is what EC2 takes for a launch template's name.
+// templateName is the form of a launch template's name, by EC2's API reference; one
+// that weir makes ends at maxTemplateName.
 var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
 // launchTemplate fills a pool's launch template, but for its image and user data.
@@ -20,8 +21,8 @@ func (b *builder) launchTemplate(d *draft, lt *LaunchTemplate, name string, addi
 	} else {
 		b.claimName(d, "launch template", name, path("metadata", "name"))
 	}
-	if !templateName.MatchString(name) {
-		d.infra.error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), "EC2 takes 3 to 128 characters")
+	if !templateName.MatchString(name) || len(name) > maxTemplateName {
+		d.infra.error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), fmt.Sprintf("EC2 takes 3 to %d characters", maxTemplateName))
 	}
 	if lt.Name != "" && lt.Name != name {
 		d.infra.info(p.Join("name"), "not-carried", "spec.awsLaunchTemplate.name is not used: the launch template is named "+name, "")
