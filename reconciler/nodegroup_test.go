@@ -196,6 +196,28 @@ func TestATemplateChangeDoesNotUpgrade(t *testing.T) {
 	}
 }
 
+// A warm pool's capacity that Git drops is taken away, once: EKS keeps what a request
+// leaves out, and says -1 where there is none.
+func TestAWarmPoolsCapacityGoesWithItsField(t *testing.T) {
+	w := newWorld(t)
+	warm := func(most *int32) reconciler.Desired {
+		p := nodegroupPool("ng", 2)
+		p.Nodegroup.WarmPool = &intent.NodegroupWarmPool{Enabled: ptr(true), MaxGroupPreparedCapacity: most}
+		return target("blue", p)
+	}
+	for _, step := range []struct {
+		most    *int32
+		updates int
+	}{{ptr(int32(4)), 0}, {nil, 1}, {ptr(int32(-1)), 0}, {ptr(int32(3)), 1}} {
+		w.srv.ResetCalls()
+		w.settle(warm(step.most))
+		w.must(reconciler.Apply, warm(step.most))
+		if n := w.srv.CallCounts()["eks:UpdateNodegroupConfig"]; n != step.updates {
+			t.Errorf("to %v: %d updates, want %d", step.most, n, step.updates)
+		}
+	}
+}
+
 // An update that a disruption budget stops is told with what to do, not tried again
 // by itself, and tried with force once Git says so.
 func TestAForcedUpdate(t *testing.T) {

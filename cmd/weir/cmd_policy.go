@@ -102,6 +102,11 @@ func (f *policyFlags) check(c *cobra.Command, args []string) error {
 			return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is no ARN", arn)
 		}
 	}
+	for _, prefix := range f.ssmPrefixes {
+		if why, wayOut := config.SSMPrefixFault(prefix); why != "" {
+			return usage(wayOut, "--ssm-prefix: %s", why)
+		}
+	}
 	if f.account != "" && !config.ValidAccount(f.account) {
 		return usage("an account has twelve digits", "%q is no AWS account", f.account)
 	}

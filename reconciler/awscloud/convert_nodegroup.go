@@ -32,6 +32,9 @@ func nodegroup(n *types.Nodegroup) plan.Nodegroup {
 	}
 	if p := n.WarmPoolConfig; p != nil {
 		out.WarmPool = &intent.NodegroupWarmPool{Enabled: p.Enabled, MaxGroupPreparedCapacity: p.MaxGroupPreparedCapacity, MinSize: p.MinSize, PoolState: string(p.PoolState), ReuseOnScaleIn: p.ReuseOnScaleIn}
+		if aws.ToInt32(p.MaxGroupPreparedCapacity) < 0 {
+			out.WarmPool.MaxGroupPreparedCapacity = nil // Auto Scaling's way to say that there is none
+		}
 	}
 	if r := n.RemoteAccess; r != nil {
 		out.RemoteAccess = &intent.RemoteAccess{EC2SSHKey: aws.ToString(r.Ec2SshKey), SourceSecurityGroups: sortedStrings(r.SourceSecurityGroups)}

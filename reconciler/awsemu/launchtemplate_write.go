@@ -3,6 +3,7 @@ package awsemu
 import (
 	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 // templateRef names a launch template in a request: by id or by name.
@@ -40,7 +41,7 @@ func parseClientToken(p *params) string {
 
 func parseDescription(p *params) string {
 	text := p.text("VersionDescription")
-	if len([]rune(text)) > 255 {
+	if len(utf16.Encode([]rune(text))) > 255 {
 		p.bad("VersionDescription", text, "A version description has at most 255 characters.")
 	}
 	return text

@@ -118,6 +118,37 @@ func (c *repairConfig) check() *apiError {
 	return nil
 }
 
+// merged is the configuration after a request: what it leaves out stays, and a pool
+// that is not enabled is none.
+func (c *warmPoolConfig) merged(in *warmPoolConfig) *warmPoolConfig {
+	out := warmPoolConfig{}
+	if c != nil {
+		out = *c
+	}
+	if in != nil {
+		for _, m := range []struct{ to, sent **int64 }{{&out.Min, &in.Min}, {&out.MaxPrepared, &in.MaxPrepared}} {
+			if *m.sent != nil {
+				*m.to = *m.sent
+			}
+		}
+		if in.Enabled != nil {
+			out.Enabled = in.Enabled
+		}
+		if in.Reuse != nil {
+			out.Reuse = in.Reuse
+		}
+		out.State = first(in.State, out.State)
+	}
+	if out.Enabled == nil || !*out.Enabled {
+		return nil
+	}
+	if out.MaxPrepared == nil {
+		none := int64(-1) // as Auto Scaling says that there is no limit
+		out.MaxPrepared = &none
+	}
+	return &out
+}
+
 func (c *warmPoolConfig) check(custom bool) *apiError {
 	switch {
 	case c == nil:

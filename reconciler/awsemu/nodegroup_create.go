@@ -205,7 +205,7 @@ func (r *region) addNodegroup(c *eksCluster, in *createNodegroupInput) (*nodegro
 		Name: in.Name, UUID: r.newUUID("nodegroup"), Cluster: c.Name, Created: r.now(), Version: in.Version, Release: in.Release,
 		AMIType: in.AMIType, CapacityType: in.CapacityType, InstanceTypes: in.InstanceTypes, Subnets: in.Subnets, NodeRole: in.NodeRole,
 		Labels: map[string]string{}, Taints: in.Taints, RemoteAccess: in.RemoteAccess, DiskGiB: in.DiskGiB, Scaling: *in.Scaling,
-		UpdateConfig: in.UpdateConfig, Repair: in.Repair, WarmPool: in.WarmPool, Template: in.Template, CustomImage: in.custom(), Tags: map[string]string{},
+		UpdateConfig: in.UpdateConfig, Repair: in.Repair, WarmPool: (*warmPoolConfig)(nil).merged(in.WarmPool), Template: in.Template, CustomImage: in.custom(), Tags: map[string]string{},
 	}
 	for k, v := range in.Labels {
 		ng.Labels[k] = v

@@ -105,7 +105,7 @@ func (in *updateConfigInput) apply(r *region, ng *nodegroup) *apiError {
 		ng.Repair = in.Repair
 	}
 	if in.WarmPool != nil {
-		ng.WarmPool = in.WarmPool
+		ng.WarmPool = ng.WarmPool.merged(in.WarmPool)
 	}
 	for _, err := range []*apiError{
 		checkLabels(in.Labels.Set), checkTaints(in.Taints.Set), checkTaints(ng.Taints),

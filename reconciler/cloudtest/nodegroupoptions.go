@@ -32,6 +32,18 @@ func nodegroupOptionsComeBack(e *env) {
 	if p := n.WarmPoolConfig; p == nil || !aws.ToBool(p.Enabled) || aws.ToInt32(p.MinSize) != 1 {
 		e.Errorf("warm pool %+v", p)
 	}
+	if p := n.WarmPoolConfig; p != nil && aws.ToInt32(p.MaxGroupPreparedCapacity) > 0 {
+		e.Errorf("a capacity that nobody set is %d", *p.MaxGroupPreparedCapacity)
+	}
+	for _, most := range []int32{4, -1} {
+		out, err := e.eks.UpdateNodegroupConfig(e.ctx, &eks.UpdateNodegroupConfigInput{ClusterName: n.ClusterName, NodegroupName: n.NodegroupName,
+			WarmPoolConfig: &types.WarmPoolConfig{Enabled: aws.Bool(true), MaxGroupPreparedCapacity: aws.Int32(most)}})
+		e.must(err)
+		e.updated(n, out.Update.Id)
+		p := e.describeNodegroup(n).WarmPoolConfig
+		e.equal("what was left out", int32(1), aws.ToInt32(p.MinSize))
+		e.equal("the capacity", max(most, 0), max(aws.ToInt32(p.MaxGroupPreparedCapacity), 0))
+	}
 	out, err := e.eks.UpdateNodegroupConfig(e.ctx, &eks.UpdateNodegroupConfigInput{
 		ClusterName: n.ClusterName, NodegroupName: n.NodegroupName,
 		UpdateConfig:   &types.NodegroupUpdateConfig{MaxUnavailablePercentage: aws.Int32(50), UpdateStrategy: types.NodegroupUpdateStrategiesDefault},

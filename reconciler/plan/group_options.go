@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -262,6 +263,9 @@ func (c *computation) updateTraffic(pool *intent.Pool, have Group) {
 // sorted and without repetition.
 func Sources(o intent.GroupOptions) []intent.TrafficSource {
 	out := slices.Clone(o.TrafficSources)
+	for i, s := range out {
+		out[i].Type = cmp.Or(s.Type, sourceType(s.Identifier)) // which may be left out of an ARN
+	}
 	for _, arn := range o.TargetGroupARNs {
 		out = append(out, intent.TrafficSource{Identifier: arn, Type: "elbv2"})
 	}
@@ -270,6 +274,19 @@ func Sources(o intent.GroupOptions) []intent.TrafficSource {
 	}
 	slices.SortFunc(out, func(a, b intent.TrafficSource) int { return strings.Compare(a.Identifier, b.Identifier) })
 	return slices.Compact(out)
+}
+
+// sourceType is what the identifier of a traffic source names: target groups have an
+// ARN, Classic Load Balancers a name.
+func sourceType(identifier string) string {
+	service := strings.SplitN(identifier, ":", 4)
+	switch {
+	case len(service) < 4 || service[0] != "arn":
+		return "elb"
+	case service[2] == "vpc-lattice":
+		return "vpc-lattice"
+	}
+	return "elbv2"
 }
 
 // minus is what of a list is not in another.

@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// descriptionLimit is EC2's limit for a version description, in characters.
+// descriptionLimit is EC2's limit for a version description, in the characters that
+// Java counts: UTF-16 units, of which an emoji takes two.
 const descriptionLimit = 255
 
 const descriptionPrefix = "weir:v1:"
@@ -94,10 +96,17 @@ func describe(hashes string, c Commit) string {
 	if subject := printable(c.Subject); subject != "" {
 		text += " " + subject
 	}
-	if utf8.RuneCountInString(text) <= descriptionLimit {
-		return text
+	return strings.TrimSpace(head(text, descriptionLimit))
+}
+
+// head is as much of a text as fits into a number of UTF-16 units.
+func head(text string, units int) string {
+	for i, r := range text {
+		if units -= utf16.RuneLen(r); units < 0 {
+			return text[:i]
+		}
 	}
-	return strings.TrimSpace(string([]rune(text)[:descriptionLimit]))
+	return text
 }
 
 func printable(s string) string {

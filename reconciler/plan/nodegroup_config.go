@@ -38,7 +38,7 @@ func (c *computation) configStep(w wantNodegroup, have Nodegroup) []Step {
 	c.updateConfig(w, have, &u, &changes)
 	c.nodeRepair(w, have, &u, &changes)
 	if p := n.WarmPool; p != nil && !sameWarmPool(p, have.WarmPool) {
-		u.WarmPool = p
+		u.WarmPool = warmPoolChange(p, have.WarmPool)
 		changes = append(changes, optionsChange(pool, "warmPoolConfig", have.WarmPool, p))
 	}
 	if len(changes) == 0 {
@@ -174,11 +174,26 @@ func sameWarmPool(want, have *intent.NodegroupWarmPool) bool {
 	return string(canonical(warmPoolOf(want))) == string(canonical(warmPoolOf(have)))
 }
 
+// warmPoolChange is what to send for a warm pool: EKS keeps what a request leaves
+// out, so a capacity that is no longer wanted is taken away by name, as Auto Scaling
+// has it.
+func warmPoolChange(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
+	if want.MaxGroupPreparedCapacity != nil || have == nil || have.MaxGroupPreparedCapacity == nil || want.Enabled == nil || !*want.Enabled {
+		return want
+	}
+	out, none := *want, int32(-1)
+	out.MaxGroupPreparedCapacity = &none
+	return &out
+}
+
 func warmPoolOf(p *intent.NodegroupWarmPool) intent.NodegroupWarmPool {
 	if p == nil || p.Enabled == nil || !*p.Enabled {
 		return intent.NodegroupWarmPool{}
 	}
 	out := *p
+	if n := out.MaxGroupPreparedCapacity; n != nil && *n < 0 {
+		out.MaxGroupPreparedCapacity = nil
+	}
 	no, zero := false, int32(0)
 	out.PoolState = cmpOr(out.PoolState, "STOPPED")
 	out.MinSize, out.ReuseOnScaleIn = cmp.Or(out.MinSize, &zero), cmp.Or(out.ReuseOnScaleIn, &no)

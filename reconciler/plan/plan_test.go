@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/render/intent"
@@ -534,6 +536,10 @@ func TestDescriptionsFitAndReadBack(t *testing.T) {
 	d := Description("0123456789abcdef", "fedcba9876543210", Commit{Revision: "abcdef0123", Subject: strings.Repeat("ü\n", 400)})
 	if n := len([]rune(d)); n > 255 {
 		t.Errorf("length: got %d", n)
+	}
+	rockets := Description("0123456789abcdef", "fedcba9876543210", Commit{Revision: "abcdef0123", Subject: strings.Repeat("🚀", 255)})
+	if n := len(utf16.Encode([]rune(rockets))); n < 254 || n > 255 || !utf8.ValidString(rockets) {
+		t.Errorf("UTF-16 units: got %d of %q", n, rockets)
 	}
 	got, ok := descriptionHashes(d)
 	if !ok || got != (said{body: "0123456789abcdef", source: "fedcba9876543210"}) {

@@ -77,7 +77,7 @@ func (UpdateOptions) unknownHint(name string) string {
 // NodegroupWarming is the warm pool of the group behind a nodegroup.
 type NodegroupWarming struct {
 	Enabled                  *bool  `json:"enabled" check:"required"`
-	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity" check:"min=0"`
+	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity" check:"min=-1"`
 	MinSize                  *int32 `json:"minSize" check:"min=0"`
 	PoolState                string `json:"poolState" enum:"STOPPED|RUNNING|HIBERNATED"`
 	ReuseOnScaleIn           *bool  `json:"reuseOnScaleIn"`
@@ -117,7 +117,7 @@ func checkNodegroupOptions(r reporter, n *NodegroupOptions) {
 			}
 		}
 	}
-	if w := n.WarmPoolConfig; w != nil && w.MaxGroupPreparedCapacity != nil && w.MinSize != nil && *w.MinSize > *w.MaxGroupPreparedCapacity {
+	if w := n.WarmPoolConfig; w != nil && w.MaxGroupPreparedCapacity != nil && w.MinSize != nil && *w.MaxGroupPreparedCapacity >= 0 && *w.MinSize > *w.MaxGroupPreparedCapacity {
 		at := optionsNodegroup.Join("warmPoolConfig", "minSize")
 		r.error(at, "out-of-range", fmt.Sprintf("%s is %d, above maxGroupPreparedCapacity %d", at, *w.MinSize, *w.MaxGroupPreparedCapacity), "")
 	}

@@ -14,12 +14,8 @@ var ssmPrefix = regexp.MustCompile(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
 func (v *validator) joinTokens(at string, t *Target) {
 	for i, prefix := range t.SSMPrefixes {
 		at := fmt.Sprintf("%s.ssmPrefixes[%d]", at, i)
-		root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
-		switch {
-		case !ssmPrefix.MatchString(prefix):
-			v.fault(at, "bad-value", "write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end", "%q is no prefix of parameters", prefix)
-		case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):
-			v.fault(at, "bad-value", "", "AWS keeps names that begin with aws or ssm for itself")
+		if why, wayOut := SSMPrefixFault(prefix); why != "" {
+			v.fault(at, "bad-value", wayOut, "%s", why)
 		}
 	}
 	g, err := ParseGlob(t.Path)
@@ -31,6 +27,20 @@ func (v *validator) joinTokens(at string, t *Target) {
 			v.fault(at+".kubeconfigFile", "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, t.Path)
 		}
 	}
+}
+
+// SSMPrefixFault says why weir cannot keep parameters below a prefix and what to
+// write, "" where it can.
+func SSMPrefixFault(prefix string) (why, wayOut string) {
+	root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
+	switch {
+	case !ssmPrefix.MatchString(prefix):
+		return fmt.Sprintf("%q is no prefix of parameters", prefix),
+			"write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end"
+	case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):
+		return "AWS keeps names that begin with aws or ssm for itself", "write another one, such as /weir"
+	}
+	return "", ""
 }
 
 // Kubeconfig is the kubeconfig file of one of the target's directories, empty if
