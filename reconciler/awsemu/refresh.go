@@ -234,7 +234,7 @@ func cancelInstanceRefresh(rq *request, in cancelRefreshInput) error {
 		return err
 	}
 	f := g.activeRefresh()
-	if f == nil || f.Status == refreshCancelling || f.Status == refreshRollingBack {
+	if f == nil || f.Status == refreshCancelling {
 		return noActiveRefresh(in.name)
 	}
 	f.Status, f.Hurry, f.Reason = refreshCancelling, !in.wait, "Cancelled by user request."

@@ -16,6 +16,8 @@ func refreshContracts() []contract {
 		{"a refresh of what runs already replaces nothing", needs, refreshSkipsMatching},
 		{"one refresh at a time, and it can be cancelled", needs, refreshOnlyOne},
 		{"rollback needs a pinned version", needs, rollbackNeedsNumber},
+		{"a rollback is cancelled", needs, rollbackIsCancelled},
+		{"an instance type that the policy lost does not match", needs, refreshReplacesLostTypes},
 		{"a group without a refresh has an empty history", needs, noRefreshes},
 	}
 }
@@ -117,6 +119,45 @@ func refreshOnlyOne(e *env) {
 	e.must(err)
 	e.equal("newest first", id, aws.ToString(e.refresh(name).InstanceRefreshId))
 	e.ended(name, types.InstanceRefreshStatusSuccessful)
+}
+
+// rollbackIsCancelled: a rollback under way is cancelled as a refresh is, and makes
+// room for the next one.
+func rollbackIsCancelled(e *env) {
+	name, second, _ := e.rolling()
+	_, err := e.startRefresh(name, second)
+	e.must(err)
+	e.ended(name, types.InstanceRefreshStatusInProgress)
+	_, err = e.asg.RollbackInstanceRefresh(e.ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(name)})
+	e.must(err)
+	e.equal("meanwhile", types.InstanceRefreshStatusRollbackInProgress, e.refresh(name).Status)
+	_, err = e.asg.CancelInstanceRefresh(e.ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(name)})
+	e.must(err)
+	e.ended(name, types.InstanceRefreshStatusCancelled)
+	e.equal("the group's version", "1", aws.ToString(e.describe(name).LaunchTemplate.Version))
+	_, err = e.startRefresh(name, second)
+	e.must(err)
+	e.ended(name, types.InstanceRefreshStatusSuccessful)
+}
+
+// refreshReplacesLostTypes: what matches has an instance type that the policy still
+// has, beside the template.
+func refreshReplacesLostTypes(e *env) {
+	t := e.template("lt")
+	name := e.group("a", func(in *createGroup) {
+		in.DesiredCapacity, in.MixedInstancesPolicy = aws.Int32(1), policy(spec(t, 1), "m5.large", "m5.xlarge")
+	})
+	before := instanceIDs(e.inService(name, 1))
+	_, err := e.asg.StartInstanceRefresh(e.ctx, &autoscaling.StartInstanceRefreshInput{
+		AutoScalingGroupName: aws.String(name), DesiredConfiguration: &types.DesiredConfiguration{MixedInstancesPolicy: policy(spec(t, 1), "m5.xlarge")},
+		Preferences: &types.RefreshPreferences{SkipMatching: aws.Bool(true)},
+	})
+	e.must(err)
+	e.ended(name, types.InstanceRefreshStatusSuccessful)
+	g := e.inService(name, 1)
+	if slices.Contains(before, *g.Instances[0].InstanceId) || aws.ToString(g.Instances[0].InstanceType) != "m5.xlarge" {
+		e.Errorf("the instance is %+v", g.Instances[0])
+	}
 }
 
 func rollbackNeedsNumber(e *env) {

@@ -98,7 +98,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 	case latest.Active():
 		// Also one to the wanted version that is being cancelled: wanted again
 		// after something else was wanted in between.
-		c.supersede(pool, have, latest, version)
+		c.supersede(pool, have, latest, version, same || set)
 		return
 	case same && triedWith(latest.Preferences, pool.Group.Refresh) && !c.in.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
 		return
@@ -130,16 +130,23 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 }
 
 // supersede cancels a running refresh whose configuration is no longer wanted;
-// the new one starts once AWS says that the old one has ended.
-func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, version wantedVersion) {
-	if running.Status == "Cancelling" || running.Status == "RollbackInProgress" {
+// the new one starts once AWS says that the old one has ended. One that AWS rolls
+// back is left to end where that is as good as it gets: the wanted configuration is
+// the one that failed, or the one that the group returns to, which settled says.
+func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, version wantedVersion, settled bool) {
+	rollback := running.Status == "RollbackInProgress"
+	if running.Status == "Cancelling" || rollback && settled {
 		c.note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
 		return
 	}
 	versions, types := c.stale(pool, have, version)
+	what := "instance refresh"
+	if rollback {
+		what = "rollback of the instance refresh"
+	}
 	c.step(pool, Step{
 		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
-		Reason:  "the running instance refresh to version " + running.Template.Version + " is superseded",
+		Reason:  "the running " + what + " to version " + running.Template.Version + " is superseded",
 		Changes: c.launchChanges(pool, have, version),
 		Do:      CancelRefresh{Group: have.Name, RefreshID: running.ID},
 	})

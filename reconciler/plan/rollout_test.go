@@ -66,6 +66,31 @@ func TestMachinesOfTypesThatAreNoLongerWantedAreStale(t *testing.T) {
 	}
 }
 
+// A rollback under way is cancelled for what is wanted by then, and left alone where
+// it leads to that or where nothing else is wanted.
+func TestARollbackIsSupersededByWhatElseIsWanted(t *testing.T) {
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
+	p, _ := m.pass(t, testInput(groupPool("web", "m5.xlarge", 3)))
+	m.do(p.Steps[0].Do, map[string]TemplateRef{})
+	g, tmpl := m.state.Groups["web"], m.state.Templates["web"]
+	g.Instances = slices.Clone(g.Instances)
+	g.Instances[0].Template.Version = "2"
+	m.state.Groups["web"] = g
+	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: "RollbackInProgress", Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
+	for kind, cancels := range map[string]bool{"m5.xlarge": false, "m5.large": false, "m5.2xlarge": true} {
+		p, _ := m.pass(t, testInput(groupPool("web", kind, 3)))
+		var cancelled bool
+		for _, s := range p.Steps {
+			_, is := s.Do.(CancelRefresh)
+			cancelled = cancelled || is
+		}
+		if cancelled != cancels || slices.Contains(codes(p), "refresh-ending") == cancels {
+			t.Errorf("%s: got %v and %v", kind, verbs(p), codes(p))
+		}
+	}
+}
+
 // A machine that Auto Scaling retains counts no more and stays until somebody ends
 // it: it neither keeps a pool from converging nor is it waited for, and it is told.
 func TestRetainedMachinesCountNoMore(t *testing.T) {

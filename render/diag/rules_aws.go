@@ -17,6 +17,7 @@ var awsRules = []rule{
 	{"older-field", "i", "a managed pool writes a field that its launch template has too", "Write it in spec.awsLaunchTemplate, as the message says; the older field works on."},
 	{"reserved-label", "w", "the key of a label or taint has a prefix that EKS keeps for itself", "Choose another key, or have the kubelet set the label."},
 	{"reserved-hook", "e", "a lifecycle hook has the name of one of EKS's own", "Choose another name."},
+	{"retains-nothing", "w", "machines are to be retained when their termination hook is abandoned, and there is no such hook", "Add a lifecycle hook for terminations, or remove the policy: without a hook it has no effect."},
 	{"template-for-architecture", "e", "a pool brings launch templates for architectures, and none for that of an instance type", "Name one for that architecture, or another instance type."},
 	{"too-many-hooks", "e", "a pool has more lifecycle hooks than Auto Scaling takes", "Remove some of them."},
 	{"too-many-overrides", "e", "a mixed instances policy has more instance types than Auto Scaling takes", "Remove some of them, or divide the pool."},

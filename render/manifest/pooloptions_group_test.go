@@ -1,11 +1,14 @@
 package manifest_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/manifest"
 )
 
@@ -55,6 +58,7 @@ func TestGroupOptionsRules(t *testing.T) {
 		"some by attributes": {"", "mixedInstancesPolicy: {overrides: [{instanceRequirements: " + requirements + "}, {instanceType: m5.large}]}", []string{"incomplete mixedInstancesPolicy.overrides"}},
 		"priorities": {"mixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: capacity-optimized-prioritized}}", "mixedInstancesPolicy: {overrides: [{instanceRequirements: " + requirements + "}]}",
 			[]string{"exclusive mixedInstancesPolicy.overrides - AWSMachinePool spec.mixedInstancesPolicy.instancesDistribution.spotAllocationStrategy"}},
+		"retaining":    {"", "instanceLifecyclePolicy: {retentionTriggers: {terminateHookAbandon: retain}}", nil},
 		"rolling back": {"", "refreshPreferences: {autoRollback: true}\nmixedInstancesPolicy: {overrides: [{instanceType: m5.large, launchTemplateSpecification: {launchTemplateName: x, version: $Latest}}]}", []string{"exclusive refreshPreferences.autoRollback"}},
 	}
 	for name, tt := range tests {
@@ -76,5 +80,28 @@ func TestGroupOptionsRules(t *testing.T) {
 				t.Errorf("%d pools", len(set.Pools))
 			}
 		})
+	}
+}
+
+// A policy that retains machines whose termination hook was abandoned says nothing
+// where there is no such hook, and a hook for launches is none.
+func TestRetentionNeedsATerminationHook(t *testing.T) {
+	text := "autoScalingGroup:\n  instanceLifecyclePolicy: {retentionTriggers: {terminateHookAbandon: %s}}"
+	hook := "lifecycleHooks: [{name: h, lifecycleTransition: \"autoscaling:EC2_INSTANCE_%s\"}]\n"
+	for name, tt := range map[string]struct {
+		trigger, hooks string
+		warned         bool
+	}{
+		"without a hook":            {"retain", "", true},
+		"with one for launches":     {"retain", fmt.Sprintf(hook, "LAUNCHING"), true},
+		"with one for its end":      {"retain", fmt.Sprintf(hook, "TERMINATING"), false},
+		"where nothing is retained": {"terminate", "", false},
+	} {
+		_, faults := manifest.Intents(objects(t, stream(machinePool("AWSMachinePool", "", noBootstrap),
+			groupPool(tt.hooks+"awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), options("extra", "AWSMachinePool", fmt.Sprintf(text, tt.trigger)), eksCluster)), manifest.Options{})
+		got := slices.Contains(briefly(faults, diag.Warning), "retains-nothing spec.autoScalingGroup.instanceLifecyclePolicy.retentionTriggers.terminateHookAbandon")
+		if got != tt.warned {
+			t.Errorf("%s: %v", name, faults)
+		}
 	}
 }

@@ -29,8 +29,24 @@ func (b *builder) applyGroupOptions(d *draft, o *object[PoolOptionsSpec]) {
 	b.mixOptions(d, pool, g.MixedInstancesPolicy)
 	d.checkWarmPool(pool, g)
 	d.checkCapacityType(g)
+	d.checkRetention()
 	if r := d.Group.Refresh; isTrue(r.AutoRollback) {
 		d.checkRollback()
+	}
+}
+
+// checkRetention: machines are retained when a termination hook is abandoned, and only
+// then ("Configure instance retention" in the user guide of Auto Scaling).
+func (d *draft) checkRetention() {
+	p := d.Group.Options.InstanceLifecyclePolicy
+	if p == nil || p.RetentionTriggers == nil || p.RetentionTriggers.TerminateHookAbandon != "retain" {
+		return
+	}
+	const terminating = "autoscaling:EC2_INSTANCE_TERMINATING"
+	if !slices.ContainsFunc(d.Group.LifecycleHooks, func(h intent.LifecycleHook) bool { return h.LifecycleTransition == terminating }) {
+		at := optionsGroup.Join("instanceLifecyclePolicy", "retentionTriggers", "terminateHookAbandon")
+		d.options.warn(at, "retains-nothing", at.String()+" is retain, and the pool has no lifecycle hook for terminations that could be abandoned",
+			"add one to spec.lifecycleHooks of the pool, with lifecycleTransition "+terminating)
 	}
 }
 
