@@ -137,7 +137,7 @@ func fromManifests(t testing.TB, text string) reconciler.Desired {
 		t.Fatalf("the manifests give %d pools: %v", len(r.Set.Pools), r.Diags)
 	}
 	d := target("blue", r.Set.Pools[0])
-	d.Set, d.Origin = &r.Set, r.Origin
+	d.Set, d.Origins = &r.Set, r.Origins
 	return d
 }
 

@@ -90,7 +90,7 @@ spec: {template: {spec: {instanceType: m5.large, iamInstanceProfile: nodes.clust
 		t.Fatalf("the manifests give %d pools: %v", len(r.Set.Pools), r.Diags)
 	}
 	d := target("blue", r.Set.Pools...)
-	d.Set.Clusters, d.Origin = r.Set.Clusters, r.Origin
+	d.Set.Clusters, d.Origins = r.Set.Clusters, r.Origins
 	d.Policy.Prune.Count = 9
 	return d
 }

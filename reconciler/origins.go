@@ -1,15 +1,17 @@
 package reconciler
 
 import (
+	"context"
+
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// attachOrigins asks the render where the shown fields were set. The planner
+// attachOrigins asks the render, once, where the shown fields were set. The planner
 // itself never asks.
-func attachOrigins(p *plan.Plan, t Desired) {
-	if t.Origin == nil {
+func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
+	if t.Origins == nil {
 		return
 	}
 	refs := map[string]intent.ObjectRef{}
@@ -22,15 +24,20 @@ func attachOrigins(p *plan.Plan, t Desired) {
 			refs[pool.LaunchConfig.Source.String()] = pool.LaunchConfig.Source
 		}
 	}
+	var asked []intent.Question
+	var told []func(diag.Position)
 	for i := range p.Steps {
 		for j := range p.Steps[i].Changes {
 			ch := &p.Steps[i].Changes[j]
 			if ch.Object.Kind == "" {
 				continue
 			}
-			if pos, ok := t.Origin(ch.Object, ch.Path); ok {
-				ch.Origin = &pos
-			}
+			asked = append(asked, intent.Question{Object: ch.Object, Paths: []intent.Path{ch.Path}})
+			told = append(told, func(at diag.Position) {
+				if at.Known() {
+					ch.Origin = &at
+				}
+			})
 		}
 	}
 	for i := range p.Diagnostics {
@@ -43,24 +50,25 @@ func attachOrigins(p *plan.Plan, t Desired) {
 		if err != nil {
 			continue
 		}
-		if pos, ok := nearest(t.Origin, ref, path); ok {
-			d.Position = pos
-		}
+		asked = append(asked, intent.Question{Object: ref, Paths: nearest(path)})
+		told = append(told, func(at diag.Position) { d.Position = at })
+	}
+	if len(asked) == 0 {
+		return
+	}
+	for i, at := range t.Origins(ctx, asked) {
+		told[i](at)
 	}
 }
 
-// nearest is the origin of a field, or of the closest field around it. What is
-// about an object as a whole is shown where its name stands, or its kind where
-// the name is put together from several places: every finding that names an
-// object of the render can so be linked to.
-func nearest(origin func(intent.ObjectRef, intent.Path) (diag.Position, bool), ref intent.ObjectRef, path intent.Path) (diag.Position, bool) {
+// nearest are a field and the ones around it, the closest first. What is about an
+// object as a whole is shown where its name stands, or its kind where the name is
+// put together from several places: every finding that names an object of the
+// render can so be linked to.
+func nearest(path intent.Path) []intent.Path {
+	var out []intent.Path
 	for ; len(path) > 0; path = path[:len(path)-1] {
-		if pos, ok := origin(ref, path); ok {
-			return pos, true
-		}
+		out = append(out, path)
 	}
-	if pos, ok := origin(ref, intent.Path{"metadata", "name"}); ok {
-		return pos, true
-	}
-	return origin(ref, intent.Path{"kind"})
+	return append(out, intent.Path{"metadata", "name"}, intent.Path{"kind"})
 }

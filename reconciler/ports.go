@@ -73,8 +73,9 @@ type Desired struct {
 	// Whole says that the render has no error.
 	Whole bool
 	Err   error
-	// Origin answers where a field of a rendered object was set; nil if nobody can.
-	Origin func(intent.ObjectRef, intent.Path) (diag.Position, bool)
+	// Origins answers where fields of rendered objects were set, an unknown position
+	// where that cannot be told; nil if nobody can. It may take a build.
+	Origins func(ctx context.Context, asked []intent.Question) []diag.Position
 }
 
 // Mode says how far a pass goes.

@@ -121,7 +121,7 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 		reports[i].Pools = plan.Statuses(inputs[i], p)
 		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], reports[i].Pools)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
-		attachOrigins(p, targets[i])
+		attachOrigins(ctx, p, targets[i])
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 	}

@@ -35,6 +35,10 @@ type Options struct {
 	Limits build.Limits
 }
 
+func (o Options) build() build.Options {
+	return build.Options{Vars: o.Vars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits}
+}
+
 // Result is what a render gave. It is immutable and safe for concurrent use.
 type Result struct {
 	// Set holds the pools without an error, and the clusters.
@@ -62,7 +66,7 @@ type Result struct {
 // manifests or one manifest file. Its error is non-nil only if the tree cannot
 // be read or ctx ends.
 func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
-	built, err := build.Build(ctx, t, path, build.Options{Vars: o.Vars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits})
+	built, err := build.Build(ctx, t, path, o.build())
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}

@@ -101,3 +101,10 @@ func ParsePath(s string) (Path, error) {
 	}
 	return out, nil
 }
+
+// Question asks where a field of a rendered object was set: the first of Paths of
+// which that can be told.
+type Question struct {
+	Object ObjectRef
+	Paths  []Path
+}

@@ -27,6 +27,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -68,6 +69,8 @@ type Options struct {
 type Fleet struct {
 	o       Options
 	renders map[string]*rendered // by target
+	shared  *render.Shared       // what several of them hold
+	swept   int                  // how much that was after the last sweep
 	rosters map[string]*roster   // by source
 	// decrypters are by what they decrypt with.
 	decrypters map[string]*sops.Decrypter
@@ -84,13 +87,13 @@ type Fleet struct {
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
-	return &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}}
+	return &Fleet{o: o, renders: map[string]*rendered{}, shared: render.NewShared(nil), rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}}
 }
 
 // Adopt takes over the renders of a fleet with an earlier configuration, so that
 // a reload renders only what it changed.
 func (f *Fleet) Adopt(earlier *Fleet) {
-	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
+	f.renders, f.shared, f.swept, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.shared, earlier.swept, earlier.rosters, earlier.decrypters, earlier.clusters
 }
 
 // Target is one target, its path's wildcards expanded.
@@ -153,6 +156,7 @@ type item struct {
 	err     error
 	diags   diag.List
 	render  *rendered
+	shared  *render.Shared
 	desired reconciler.Desired
 	key     reconciler.ScopeKey
 }
@@ -220,7 +224,7 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
 		room[t.Source] -= len(expanded)
 		for _, it := range expanded {
-			it.vars, it.secrets, it.keys = vars, secrets, keys
+			it.vars, it.secrets, it.keys, it.shared = vars, secrets, keys, f.shared
 			if f.review != nil && f.review.Untrusted {
 				it.withhold()
 			}
@@ -309,7 +313,26 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item) error {
 		return err
 	}
 	f.renders = kept
+	f.sweep()
 	return nil
+}
+
+// idle is how much of what renders share may be held by none of them any more.
+const idle = 4 << 20
+
+// sweep forgets what no render holds any more, once that may be half of it.
+func (f *Fleet) sweep() {
+	if f.shared.Bytes() < 2*f.swept+idle {
+		return
+	}
+	var live []*render.Kept
+	for _, r := range f.renders {
+		if r.result != nil {
+			live = append(live, r.result)
+		}
+	}
+	f.shared.Sweep(live)
+	f.swept = f.shared.Bytes()
 }
 
 func (f *Fleet) sourceIDs(views map[string]View) []string {
@@ -345,6 +368,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 	// path, repository and values only: after a reload the target may be another.
 	if r := it.render.result; r != nil && !it.diags.HasErrors() && it.render.of(it) {
 		fill(&d, r, &it.key, t.AllowedRoleARNs)
+		d.Origins = it.origins()
 		d.Policy.Secretless = d.Policy.Secretless || it.hidden
 	}
 	d.Whole = d.Whole && d.Err == nil

@@ -1,6 +1,12 @@
 package fleet
 
-import "testing"
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
+)
 
 // After a reload a target may stand for another path, repository or set of
 // values: what was rendered before must not be applied in its name.
@@ -21,5 +27,41 @@ func TestAKeptRenderStandsForItsOwnPathOnly(t *testing.T) {
 		if made.of(&other) {
 			t.Errorf("a render of another %s was taken for the item's", name)
 		}
+	}
+}
+
+// What earlier commits wanted is forgotten, however many there were, and targets that
+// are gone leave nothing behind.
+func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
+	h := newHarness(t, globbed)
+	big := func(n int) string {
+		return fleettest.Pool("pool", `dataSecretName: ""`, "dataSecretName: boot") +
+			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: boot}\nstringData: {value: \"#cloud-config\\n# " + strings.Repeat(strconv.Itoa(n)+" ", 60_000) + "\"}\n"
+	}
+	m := pools("o/stays")
+	m["o/changes/pool.yaml"] = big(100)
+	h.compose(View{Snapshot: snapshot("first", m)})
+	one := h.fleet.shared.Bytes()
+	if one < 200_000 {
+		t.Fatalf("one commit's renders are kept in %d bytes", one)
+	}
+	most := 0
+	for n := range 30 {
+		m = with(m, map[string]string{"o/changes/pool.yaml": big(101 + n)})
+		h.compose(View{Snapshot: snapshot(strconv.Itoa(n), m)})
+		most = max(most, h.fleet.shared.Bytes())
+	}
+	if most > 3*one+idle {
+		t.Errorf("%d bytes are held, of one commit %d", most, one)
+	}
+	if most < idle {
+		t.Error("the commits were too small to tell")
+	}
+	m = with(m, map[string]string{"o/changes/pool.yaml": ""})
+	h.compose(View{Snapshot: snapshot("last", m)})
+	h.fleet.swept = -idle // as if there had been enough
+	h.fleet.sweep()
+	if left := h.fleet.shared.Bytes(); left > 20_000 || len(h.fleet.renders) != 1 {
+		t.Errorf("%d bytes and %d renders are left", left, len(h.fleet.renders))
 	}
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,10 +60,13 @@ func placeDesired(d *reconciler.Desired, place func(diag.Position) diag.Position
 		}
 		d.Set = &set
 	}
-	if origin := d.Origin; origin != nil {
-		d.Origin = func(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
-			pos, ok := origin(ref, p)
-			return place(pos), ok
+	if origins := d.Origins; origins != nil {
+		d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
+			out := origins(ctx, asked)
+			for i := range out {
+				out[i] = place(out[i])
+			}
+			return out
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 // rendered is a target's last render, and what it came from.
 type rendered struct {
 	// result is nil before the first render.
-	result  *render.Result
+	result  *render.Kept
 	path    string
 	vars    map[string]string
 	secrets []string
@@ -40,7 +40,7 @@ type rendered struct {
 	allowedBy string
 	// sum stands for the intents of the result sumOf.
 	sum   string
-	sumOf *render.Result
+	sumOf *render.Kept
 }
 
 // of reports whether the render was made of the item's path, repository and values,
@@ -55,6 +55,18 @@ func (it *item) options() render.Options {
 		return render.Options{Vars: it.plain, Decrypter: it.keyless}
 	}
 	return render.Options{Vars: it.vars, Secrets: it.secrets, Decrypter: it.keys.decrypter}
+}
+
+// origins answers where fields of the item's render were set. Where the render is not
+// known to hold for the commit, nobody can tell.
+func (it *item) origins() func(context.Context, []intent.Question) []diag.Position {
+	kept, tree, path, options := it.render.result, it.view.Snapshot.Tree, it.path, it.options()
+	if tree == nil || it.render.revision != it.view.Snapshot.Revision {
+		return nil
+	}
+	return func(ctx context.Context, asked []intent.Question) []diag.Position {
+		return kept.Origins(ctx, tree, path, options, asked)
+	}
 }
 
 // draw renders the item, or finds that its last render still holds. What cannot
@@ -103,7 +115,7 @@ func (it *item) draw(ctx context.Context) error {
 		it.err = unreadable(err)
 		return ctx.Err()
 	}
-	r.result, r.path, r.vars, r.source, r.fault = result, it.path, it.vars, it.view.ID, ""
+	r.result, r.path, r.vars, r.source, r.fault = result.Keep(it.shared), it.path, it.vars, it.view.ID, ""
 	r.secrets, r.keys, r.verify = it.secrets, it.keys.id, it.view.Verify
 	it.move(snap.Revision)
 	return it.allow(ctx)
@@ -201,7 +213,7 @@ func AllowedPrunes(message string) []string {
 
 // fill puts a render into a Desired, and the role that its clusters name into
 // the scope's key.
-func fill(d *reconciler.Desired, r *render.Result, key *reconciler.ScopeKey, allowedRoles []string) {
+func fill(d *reconciler.Desired, r *render.Kept, key *reconciler.ScopeKey, allowedRoles []string) {
 	diags := append(slices.Clone(d.Diagnostics), unblocked(r)...)
 	role, fault := roleOf(r, key.RoleARN, allowedRoles)
 	if fault != nil {
@@ -214,13 +226,13 @@ func fill(d *reconciler.Desired, r *render.Result, key *reconciler.ScopeKey, all
 	}
 	key.RoleARN = role
 	d.Policy.Secretless = r.Secretless
-	d.Set, d.Origin = &r.Set, r.Origin
+	d.Set = &r.Set
 	d.Whole = !d.Diagnostics.HasErrors()
 }
 
 // unblocked are a render's findings without those that block pools: the planner
 // says these again, as errors.
-func unblocked(r *render.Result) diag.List {
+func unblocked(r *render.Kept) diag.List {
 	type finding struct{ code, object, field string }
 	again := map[finding]bool{}
 	for _, p := range r.Set.Pools {
@@ -235,7 +247,7 @@ func unblocked(r *render.Result) diag.List {
 
 // roleOf is the role to assume: that of the configuration, or the one role that
 // all clusters of the pools name and the configuration allows.
-func roleOf(r *render.Result, configured string, allowed []string) (string, *diag.Diagnostic) {
+func roleOf(r *render.Kept, configured string, allowed []string) (string, *diag.Diagnostic) {
 	var roles []string
 	var named *intent.Cluster
 	for i := range r.Set.Pools {
@@ -268,7 +280,7 @@ func roleOf(r *render.Result, configured string, allowed []string) (string, *dia
 
 // regionRemarks warns about clusters whose manifests name another region than
 // the one that the target is applied to.
-func regionRemarks(r *render.Result, region string) diag.List {
+func regionRemarks(r *render.Kept, region string) diag.List {
 	var out diag.List
 	for _, c := range r.Set.Clusters {
 		if c.Region != "" && c.Region != region {

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
@@ -53,6 +54,7 @@ func (b *Base) still(f *Fleet, views map[string]View) bool {
 // copied is a fleet that knows what f does, for one composition.
 func (f *Fleet) copied() *Fleet {
 	c := New(f.o)
+	c.shared = render.NewShared(f.shared)
 	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {
 		// Whether a render holds for another tree is told by what it read, and
@@ -108,33 +110,37 @@ type Review struct {
 	// Roleless are touched targets of AWS itself that have no role for plans.
 	Roleless []string
 
-	renders map[string]*render.Result
+	// reads is what the renders of the touched targets looked up; nil where they may
+	// turn out otherwise though nothing was committed.
+	reads *build.ReadSet
 }
 
 // Same reports whether the touched targets would be rendered from t to the same,
 // so that their plans change only with AWS.
 func (r *Review) Same(t tree.Tree) bool {
-	for _, name := range r.Touched {
-		result := r.renders[name]
-		if result == nil || result.Retry {
-			return false
-		}
-		if same, err := result.Reads.Same(t); err != nil || !same {
-			return false
-		}
+	if r.reads == nil {
+		return len(r.Touched) == 0
 	}
-	return true
+	same, err := r.reads.Same(t)
+	return err == nil && same
 }
 
 // Planned drops what only planning needs. A review is kept for as long as its
 // proposal is open, and so little more than what it read.
-func (r *Review) Planned() {
-	r.Batches = nil
-	for name, result := range r.renders {
-		if result != nil {
-			r.renders[name] = &render.Result{Reads: result.Reads, Retry: result.Retry}
+func (r *Review) Planned() { r.Batches = nil }
+
+// read notes what the renders of the touched targets looked up.
+func (r *Review) read(renders map[string]*rendered) {
+	var sets []build.ReadSet
+	for _, name := range r.Touched {
+		result := renders[name].result
+		if result == nil || result.Retry {
+			return
 		}
+		sets = append(sets, result.Reads)
 	}
+	all := build.Union(sets...)
+	r.reads = &all
 }
 
 // Review finds what a proposal changes. Scopes opens accounts, apart from those in
@@ -152,7 +158,7 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 	if err != nil {
 		return nil, err
 	}
-	out := &Review{renders: map[string]*render.Result{}}
+	out := &Review{}
 	for _, r := range c.Revisions {
 		if r.Source == p.Source {
 			out.Touched, out.Gone = r.Touched, r.Removed
@@ -163,9 +169,7 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 			out.Targets++
 		}
 	}
-	for _, name := range out.Touched {
-		out.renders[name] = f.renders[name].result
-	}
+	out.read(f.renders)
 	for _, batch := range c.Batches {
 		touched := false
 		for i := range batch.Targets {

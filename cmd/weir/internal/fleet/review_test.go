@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/render/secret"
@@ -141,19 +141,18 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 	base := View{Snapshot: snapshot("base", m)}
 	h.compose(base)
 	leak := with(m, map[string]string{
-		"o/one/pool.yaml": m["o/one/pool.yaml"] + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: leak}\ndata: {token: \"${TOKEN}\"}\n",
+		"o/one/pool.yaml": fleettest.Pool("pool-one", `dataSecretName: ""`, "dataSecretName: boot") +
+			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: boot}\nstringData: {value: \"#cloud-config ${TOKEN}\"}\n",
 		"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n",
 	})
 	find := func(r *Review) (found, placeholder bool) {
-		for _, o := range r.renders["t"].Objects {
-			raw, err := yaml.Marshal(o.Node)
-			if err != nil {
-				t.Fatal(err)
+		for _, d := range r.Batches[0].Targets {
+			if d.Policy.Target == "t" {
+				text := d.Set.Pools[0].LaunchTemplate.UserData.Text
+				return strings.Contains(text, canary), strings.Contains(text, withheld)
 			}
-			text := string(raw)
-			found, placeholder = found || strings.Contains(text, canary), placeholder || strings.Contains(text, withheld)
 		}
-		return found, placeholder
+		return false, false
 	}
 	trusted := h.review(base, Proposal{Snapshot: snapshot("head", leak)})
 	if found, _ := find(trusted); !found {

@@ -1,0 +1,106 @@
+package render
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// Kept is what of a render is kept for as long as it holds: what is wanted, and what
+// tells whether it still is. Objects, files and trees are not in it. Its members are
+// those of Result, and must not be changed.
+type Kept struct {
+	Set               intent.Set
+	Diags             diag.List
+	Reads             build.ReadSet
+	Hidden            *secret.Set
+	Secretless, Retry bool
+
+	mu sync.Mutex
+	// told are the origins that were asked for; the zero position is unknown.
+	told map[string]diag.Position
+}
+
+// Keep takes from a render what is worth keeping. It is shared with what s holds.
+func (r *Result) Keep(s *Shared) *Kept {
+	defer s.lock()()
+	return &Kept{
+		Set: share(s, r.Set), Diags: share(s, r.Diags), Reads: r.Reads.With(s.text),
+		Hidden: s.set(r.Hidden), Secretless: r.Secretless, Retry: r.Retry,
+	}
+}
+
+// mostTold is how many origins are remembered. A steady pass asks for the same few;
+// who plans the change of everything asks for them all, once.
+const mostTold = 500
+
+// Origins says where fields of the render were set, an unknown position where that
+// cannot be told. It builds path once more, from a tree that must hold what the
+// render read, with the options that it was made with, unless everything was asked
+// before. It is safe for concurrent use.
+func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options, asked []intent.Question) []diag.Position {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := make([]diag.Position, len(asked))
+	var built *build.Result
+	for i, q := range asked {
+		id := questionID(q)
+		at, known := k.told[id]
+		if !known {
+			if built == nil {
+				var err error
+				if built, err = build.Build(ctx, t, path, o.build()); err != nil {
+					return out
+				}
+			}
+			at = origin(built, q)
+			k.remember(id, at)
+		}
+		out[i] = at
+	}
+	return out
+}
+
+func (k *Kept) remember(id string, at diag.Position) {
+	if len(k.told) >= mostTold {
+		return
+	}
+	if k.told == nil {
+		k.told = map[string]diag.Position{}
+	}
+	k.told[id] = at
+}
+
+// origin is the first of a question's origins that can be told.
+func origin(built *build.Result, q intent.Question) diag.Position {
+	for _, p := range q.Paths {
+		if at, ok := built.Origin(q.Object, p); ok {
+			return at
+		}
+	}
+	return diag.Position{}
+}
+
+// Origins is Kept's of a render that is still there as a whole.
+func (r *Result) Origins(_ context.Context, asked []intent.Question) []diag.Position {
+	out := make([]diag.Position, len(asked))
+	for i, q := range asked {
+		out[i] = origin(r.built, q)
+	}
+	return out
+}
+
+func questionID(q intent.Question) string {
+	var b strings.Builder
+	b.WriteString(q.Object.APIVersion + " " + q.Object.String())
+	for _, p := range q.Paths {
+		b.WriteString(" " + p.String())
+	}
+	return b.String()
+}
