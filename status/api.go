@@ -18,6 +18,8 @@ func (w *web) apiPools(rw http.ResponseWriter, r *http.Request) {
 }
 
 type apiTargets struct {
+	// Held is why nothing is written, missing where something may be.
+	Held    string      `json:"held,omitempty"`
 	Targets []apiTarget `json:"targets"`
 }
 
@@ -46,7 +48,7 @@ type apiTarget struct {
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
-	out := apiTargets{Targets: []apiTarget{}}
+	out := apiTargets{Held: w.board.writesHeld(), Targets: []apiTarget{}}
 	for _, t := range w.board.Targets() {
 		out.Targets = append(out.Targets, apiTargetOf(t))
 	}

@@ -107,6 +107,8 @@ type Board struct {
 	// shown is the configuration as the page has it, and refused why a later one is not
 	// in its place, empty where none is refused.
 	shown, refused string
+	// held is why nothing is written, empty where something may be.
+	held string
 
 	watchers watchers
 }

@@ -26,6 +26,29 @@ func (b *Board) refusal() string {
 	return b.redact.text(b.refused)
 }
 
+// HoldWrites says that nothing is written, and why, or where why is empty that this
+// is over.
+func (b *Board) HoldWrites(why string) {
+	why = b.redact.text(why)
+	b.mu.Lock()
+	before := b.held
+	b.held = why
+	b.mu.Unlock()
+	if why != before {
+		b.watchers.changed("")
+	}
+	if why != "" && why != before {
+		b.Event(Event{Kind: "state-lost", Text: "nothing is written: " + why})
+	}
+}
+
+// writesHeld is why nothing is written, empty where something may be.
+func (b *Board) writesHeld() string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.held
+}
+
 // configuration is what ShowConfiguration was given.
 func (b *Board) configuration() string {
 	b.mu.RLock()

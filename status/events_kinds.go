@@ -103,13 +103,13 @@ var otherKinds = []string{
 	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
 	"target-failed", "target-recovered", "target-suspended", "target-resumed",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
-	"join-tokens-renewed", "plan-approved", "plan-differs",
+	"join-tokens-renewed", "plan-approved", "plan-differs", "state-lost",
 }
 
 // levels are those of the kinds that are more than information.
 var levels = map[string]Level{
 	"conflict-found": LevelError, "prune-refused": LevelError, "step-failed": LevelError, "pool-failed": LevelError,
-	"target-failed": LevelError, "source-failed": LevelError, "configuration-refused": LevelError,
+	"target-failed": LevelError, "source-failed": LevelError, "configuration-refused": LevelError, "state-lost": LevelError,
 	"refresh-failed": LevelError, "refresh-rolled-back": LevelError, "refresh-rollback-failed": LevelError, "refresh-rolling-back": LevelError,
 	"nodegroup-update-failed": LevelError,
 	"refresh-cancelled":       LevelWarning, "nodegroup-update-cancelled": LevelWarning, "drift-found": LevelWarning, "orphan-found": LevelWarning,

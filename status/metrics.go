@@ -58,6 +58,7 @@ type Metrics struct {
 	webhooks      *prometheus.CounterVec
 	reloads       *prometheus.CounterVec
 	reloadOK      prometheus.Gauge
+	stateLost     prometheus.Gauge
 	httpRequests  *prometheus.CounterVec
 	httpSeconds   *prometheus.HistogramVec
 	httpStreams   prometheus.Gauge
@@ -180,6 +181,7 @@ func NewMetrics(reg prometheus.Registerer, version string) *Metrics {
 	}
 	m.reloadOK = d.gauge("config_last_reload_successful", "Whether the configuration that was last read is the one in use: 1 or 0.").WithLabelValues()
 	m.reloadOK.Set(1)
+	m.stateLost = d.gauge("state_lost", "Whether suspensions and approvals may be lost and nothing is written until somebody accepts that: 1 or 0.").WithLabelValues()
 	m.httpStreams = d.gauge("http_streams", "Streams of events that are open.").WithLabelValues()
 	d.gauge("build_info", "Always 1; the labels say which weir this is.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
 	m.gauges = newAskedGauges(m, d)
@@ -188,6 +190,11 @@ func NewMetrics(reg prometheus.Registerer, version string) *Metrics {
 	}
 	m.defined = d.defined
 	return m
+}
+
+// StateLost says whether all writes are held because state was lost.
+func (m *Metrics) StateLost(is bool) {
+	m.stateLost.Set(map[bool]float64{true: 1}[is])
 }
 
 // AWSCall is one answered call to AWS, its tries included.

@@ -27,6 +27,8 @@ type layout struct {
 	About string
 	// Refused is why the configuration on the disk is not taken, empty where it is.
 	Refused string
+	// Unwritten is why nothing is written, empty where something may be.
+	Unwritten string
 	// JSON is where the same is to be had for programs.
 	JSON string
 	// Viewer is who reads the page, filled in when it is rendered.
@@ -36,7 +38,7 @@ type layout struct {
 func (w *web) layout(section, title string) layout {
 	return layout{
 		Title: title, Instance: w.board.instance, Section: section, Now: w.moment(w.board.now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: w.board.configuration() != "", HasPulls: w.board.hasPulls(), Refused: w.board.refusal(), Viewer: &Viewer{},
+		HasConfig: w.board.configuration() != "", HasPulls: w.board.hasPulls(), Refused: w.board.refusal(), Unwritten: w.board.writesHeld(), Viewer: &Viewer{},
 	}
 }
 

@@ -237,6 +237,10 @@ func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 		plain(rw, http.StatusServiceUnavailable, "not ready: waiting for "+strings.Join(missing, ", "))
 		return
 	}
+	if why := w.board.writesHeld(); why != "" {
+		plain(rw, http.StatusOK, "ready, and nothing is written: "+why)
+		return
+	}
 	plain(rw, http.StatusOK, "ready")
 }
 

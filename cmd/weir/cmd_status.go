@@ -84,7 +84,7 @@ func statusCommand(s surroundings) *cobra.Command {
 		}
 		found.complain(s, s.stderr)
 		if f.output != outputText {
-			return errors.Join(s.value(f.output, show.Standing(found.Pools, found.LaunchConfigs, found.marks, found.targets)), withCode(code))
+			return errors.Join(s.value(f.output, show.Standing(found.held, found.Pools, found.LaunchConfigs, found.marks, found.targets)), withCode(code))
 		}
 		found.print(s.printer(s.stdout))
 		return withCode(code)
@@ -142,8 +142,11 @@ func (found *standing) add(t show.Target) {
 	found.marks.Targets[t.Name] = t
 }
 
-// complain says which targets fail, and why.
+// complain says why nothing is written, which targets fail, and why.
 func (found standing) complain(s surroundings, w io.Writer) {
+	if found.held != "" {
+		fmt.Fprintf(w, "nothing is written: %s\n", show.Clean(found.held))
+	}
 	for _, t := range found.targets {
 		if !t.Failed {
 			continue
@@ -171,6 +174,7 @@ type standing struct {
 	targets       []show.Target
 	marks         show.Marks
 	beside        []string // what is held of pools that are not among Pools
+	held          string   // why nothing is written at all
 }
 
 // readStanding asks a daemon or reads AWS.
@@ -214,7 +218,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 		return standing{}, err
 	}
 	defer w.close()
-	var found standing
+	found := standing{held: w.gating.held()}
 	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
 		found.Pools = append(found.Pools, r.Pools...)
 		found.LaunchConfigs = append(found.LaunchConfigs, r.LaunchConfigs...)

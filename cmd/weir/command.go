@@ -79,6 +79,9 @@ func onRecord(cfg *config.Config, r control.Request, alone direct) (out control.
 	if errors.As(err, &wrong) && wrong.Hint != "" {
 		err = hinted(err, wrong.Hint)
 	}
+	if r.AcceptLostState {
+		return out, err
+	}
 	return out, errors.Join(err, db.Lost())
 }
 

@@ -53,6 +53,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 		return standing{}, err
 	}
 	var all struct {
+		Held    string         `json:"held"`
 		Targets []targetAnswer `json:"targets"`
 	}
 	if err := d.ask(ctx, "/api/v1/targets", &all); err != nil {
@@ -66,6 +67,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 			return standing{}, usage("weir status shows them all", "the daemon knows no target %q", name)
 		}
 	}
+	found.held = all.Held
 	left := func(target string) bool { return len(names) > 0 && !slices.Contains(names, target) }
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool { return left(p.Target) })
 	found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return left(l.Target) })

@@ -33,20 +33,28 @@ type gating struct {
 	ready map[string]control.Grant
 }
 
-func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition) *gating {
+// newGating fails where a command that writes cannot know what people asked for.
+func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition, writes bool) (*gating, error) {
 	g := &gating{conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
 	var err error
-	if g.records, err = readRecords(ctx, s, c); err != nil {
+	switch g.records, err = readRecords(ctx, s, c); {
+	case err != nil && writes:
+		return nil, hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
+	case err != nil:
 		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %v\n", err)
 	}
-	return g
+	return g, nil
 }
 
 // readRecords reads what people asked for from the state directory, or from the
 // daemon that has it open.
 func readRecords(ctx context.Context, s surroundings, c *config.Config) (out control.Records, err error) {
 	db, err := state.OpenReadOnly(c.StateDir)
+	var lost *state.UnreadableError
 	switch {
+	case errors.As(err, &lost):
+		out.Lost = lost.Loss()
+		return out, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return out, nil
 	case errors.Is(err, state.ErrInUse):
@@ -59,7 +67,15 @@ func readRecords(ctx context.Context, s surroundings, c *config.Config) (out con
 		return out, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return control.NewBook(db, time.Now).Read()
+	return control.NewBook(db, time.Now).Read(), nil
+}
+
+// held is why nothing is written at all, empty where something may be.
+func (g *gating) held() string {
+	if g == nil || g.records.Lost == nil {
+		return ""
+	}
+	return control.LossText(*g.records.Lost)
 }
 
 // before sets the gates of a pass. Before the first one it looks at the targets

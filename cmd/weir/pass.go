@@ -204,7 +204,9 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 		return nil, err
 	}
 	w.batches = composition.Batches
-	w.gating = newGating(ctx, s, c, composition)
+	if w.gating, err = newGating(ctx, s, c, composition, p.writes); err != nil {
+		return nil, err
+	}
 	return w, w.choose(args, composition.Targets)
 }
 

@@ -61,6 +61,7 @@ var planRules = []rule{
 	{"rollout-failed", "e", "an instance refresh failed", "Mend what the message names; a change of the pool tries again."},
 	{"rollout-incomplete", "w", "a refresh succeeded and left instances of an older version, or of an instance type that is no longer wanted", "End standby or protected instances by hand: a refresh leaves them alone."},
 	{"root-volume-too-small", "e", "the root volume is smaller than the image's snapshot", "Write a size of at least what the message names."},
+	{"state-lost", "w", "the file with suspensions and approvals was damaged or gone, and nothing is written", "Suspend again what must stay suspended, then run weir reconcile --accept-lost-state."},
 	{"suspended", "i", "somebody suspended a target or a pool for a while", "Nothing is to be done; weir resume ends it earlier."},
 	{"template-moved", "i", "somebody made a version of a launch template that a pool brings along, or another one its default", "Nothing is to be done: it is rolled out; write the version's number to stay on it."},
 	{"template-not-usable", "e", "what a launch template holds that a pool brings along does not go with the pool", "Make a version of the launch template without it, or change the pool as the message says."},

@@ -73,12 +73,7 @@ func (a *App) refuse(w http.ResponseWriter, code int, wrong *control.Fault, back
 // viewer is who reads a page, with what is suspended.
 func (a *App) viewer(r *http.Request) status.Viewer {
 	v := access.Viewer(r)
-	records, err := a.book.Read()
-	if err != nil {
-		a.log.Error("state cannot be read", "error", err)
-		return v
-	}
-	for _, s := range records.Suspensions {
+	for _, s := range a.book.Read().Suspensions {
 		v.Holds = append(v.Holds, status.Suspension{Target: s.Target, Pool: s.Pool, Text: s.Text()})
 	}
 	return v

@@ -95,8 +95,8 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	b.Shows("ann suspended prod until")
 	b.Shows("a <b>quiet</b> night")
 	shot("suspended")
-	if r, err := a.book.Read(); err != nil || len(r.Suspensions) != 1 || r.Suspensions[0].By != "ann" || r.Suspensions[0].Until.Sub(r.Suspensions[0].Since).Hours() != 4 {
-		t.Fatalf("suspensions: %+v, %v", r.Suspensions, err)
+	if r := a.book.Read(); r.Lost != nil || len(r.Suspensions) != 1 || r.Suspensions[0].By != "ann" || r.Suspensions[0].Until.Sub(r.Suspensions[0].Since).Hours() != 4 {
+		t.Fatalf("suspensions: %+v, %v", r.Suspensions, r.Lost)
 	}
 
 	b.TabTo("form[action='/actions/resume'] button")

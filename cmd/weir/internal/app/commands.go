@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
@@ -27,11 +28,9 @@ type memory struct {
 }
 
 // gate has what people asked for, windows and waves hold the steps of a pass.
-func (a *App) gate(c *fleet.Composition) error {
-	records, err := a.book.Read()
-	if err != nil {
-		return err
-	}
+func (a *App) gate(c *fleet.Composition) {
+	records := a.book.Read()
+	a.tellLoss(records.Lost)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &a.memory
@@ -71,7 +70,16 @@ func (a *App) gate(c *fleet.Composition) error {
 		m.busy[o.Target] = true
 	}
 	control.Gate(c.Batches, c.Conditions, records, m.before, pending, time.Now())
-	return nil
+}
+
+// tellLoss has everybody know that all writes are held, or that they are no more.
+func (a *App) tellLoss(lost *state.Loss) {
+	why := ""
+	if lost != nil {
+		why = control.LossText(*lost)
+	}
+	a.board.HoldWrites(why)
+	a.metrics.StateLost(lost != nil)
 }
 
 // noted takes in a report: for targets that wait for this one, and for what holds

@@ -22,6 +22,7 @@ func (a *App) Start(ctx context.Context) {
 	a.gen.startNotifier(ctx, a)
 	a.showConfiguration(a.o.Config)
 	a.board.Event(status.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
+	a.tellLoss(a.book.Read().Lost)
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}

@@ -79,13 +79,13 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 		}
 		return ""
 	})
-	if r, err := a.book.Read(); err != nil || len(r.Approvals) != 0 {
-		t.Fatalf("approvals: %+v, %v", r.Approvals, err)
+	if r := a.book.Read(); r.Lost != nil || len(r.Approvals) != 0 {
+		t.Fatalf("approvals: %+v, %v", r.Approvals, r.Lost)
 	}
 	w.forge.say(1, "reviewer", "weir approve")
 	eventually(t, "the approval", func() string {
-		if r, err := a.book.Read(); err != nil || len(r.Approvals) != 1 {
-			return fmt.Sprintf("%+v, %v", r.Approvals, err)
+		if r := a.book.Read(); r.Lost != nil || len(r.Approvals) != 1 {
+			return fmt.Sprintf("%+v, %v", r.Approvals, r.Lost)
 		}
 		return ""
 	})
@@ -109,8 +109,8 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 		}
 		return ""
 	})
-	if r, err := a.book.Read(); err != nil || len(r.Approvals) != 0 {
-		t.Errorf("approvals that are left: %+v, %v", r.Approvals, err)
+	if r := a.book.Read(); r.Lost != nil || len(r.Approvals) != 0 {
+		t.Errorf("approvals that are left: %+v, %v", r.Approvals, r.Lost)
 	}
 	// The page has it too, and what weir says is never a command to it.
 	if shown := a.board.Pulls(); len(shown) != 1 || shown[0].State != status.PullMerged {

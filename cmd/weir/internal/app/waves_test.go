@@ -210,8 +210,8 @@ func TestAnApprovalLetsAPlanRun(t *testing.T) {
 	command(t, a, control.ApprovePath, control.Request{Digest: p.Digest(), By: "ann"})
 	targetConverged(t, a, "prod", second)
 	eventually(t, "the approval is used up", func() string {
-		if r, err := a.book.Read(); err != nil || len(r.Approvals)+len(r.Grants) > 0 {
-			return fmt.Sprintf("%+v, %v", r, err)
+		if r := a.book.Read(); r.Lost != nil || len(r.Approvals)+len(r.Grants) > 0 {
+			return fmt.Sprintf("%+v, %v", r, r.Lost)
 		}
 		return ""
 	})
@@ -265,8 +265,8 @@ func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
 	command(t, a, control.ReconcilePath, control.Request{Targets: []string{"prod"}, OverrideWindow: true})
 	targetConverged(t, a, "prod", second)
 	eventually(t, "the override ends", func() string {
-		if r, err := a.book.Read(); err != nil || len(r.Overrides) > 0 {
-			return fmt.Sprintf("%+v, %v", r, err)
+		if r := a.book.Read(); r.Lost != nil || len(r.Overrides) > 0 {
+			return fmt.Sprintf("%+v, %v", r, r.Lost)
 		}
 		return ""
 	})

@@ -86,18 +86,24 @@ func NewBook(db *state.DB, now func() time.Time) *Book { return &Book{db: db, no
 
 // Records is what holds at one moment, sorted.
 type Records struct {
+	// Lost says that something may be missing among the rest: nothing is written
+	// while it is set.
+	Lost        *state.Loss  `json:"lost,omitempty"`
 	Suspensions []Suspension `json:"suspensions"`
 	Approvals   []Approval   `json:"approvals"`
 	Overrides   []Override   `json:"overrides"`
 	Grants      []Grant      `json:"grants"`
 }
 
-// Read returns what holds now.
-func (b *Book) Read() (Records, error) {
+// Read returns what holds now. That something cannot be read is a loss: it may have
+// been a suspension.
+func (b *Book) Read() Records {
 	r := Records{Suspensions: []Suspension{}, Approvals: []Approval{}, Overrides: []Override{}, Grants: []Grant{}}
 	now := b.now()
-	err := b.db.View(func(tx *state.Tx) error {
+	err := b.db.View(func(tx *state.Tx) (err error) {
+		r.Lost, err = state.LossOf(tx)
 		return errors.Join(
+			err,
 			suspensions.ForEach(tx, "", func(_ string, s Suspension) error { return keep(&r.Suspensions, s, s.Until, now) }),
 			approvals.ForEach(tx, "", func(_ string, a Approval) error { return keep(&r.Approvals, a, a.Until, now) }),
 			overrides.ForEach(tx, "", func(_ string, o Override) error { return keep(&r.Overrides, o, o.Until, now) }),
@@ -105,10 +111,26 @@ func (b *Book) Read() (Records, error) {
 		)
 	})
 	if err != nil {
-		// A suspension may be what cannot be read, so nothing goes on without it.
-		return r, fmt.Errorf("read what people asked for, without which nothing is written: %w; stop weir and move weir.db out of its state directory: suspensions, approvals and the history are then forgotten", err)
+		r.Lost = &state.Loss{Why: err.Error()}
 	}
-	return r, nil
+	return r
+}
+
+// AcceptLoss has weir go on with what can be read. It returns what was lost, nil for
+// nothing.
+func (b *Book) AcceptLoss() (*state.Loss, error) {
+	lost := b.Read().Lost
+	if lost == nil {
+		return nil, nil //nolint:nilnil // documented: nil stands for nothing
+	}
+	return lost, b.db.Update(func(tx *state.Tx) error {
+		return errors.Join(state.AcceptLoss(tx), drop(tx, suspensions), drop(tx, approvals), drop(tx, overrides), drop(tx, grants))
+	})
+}
+
+// drop removes the values that cannot be read.
+func drop[T any](tx *state.Tx, b state.Bucket[T]) error {
+	return b.Remove(tx, func(_ T, err error) bool { return err != nil })
 }
 
 func keep[T any](list *[]T, v T, until, now time.Time) error {
@@ -221,21 +243,7 @@ func (b *Book) tidy(tx *state.Tx) error {
 }
 
 func expire[T any](tx *state.Tx, b state.Bucket[T], until func(T) time.Time, now time.Time) error {
-	var old []string
-	if err := b.ForEach(tx, "", func(key string, v T) error {
-		if !now.Before(until(v)) {
-			old = append(old, key)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	for _, key := range old {
-		if err := b.Delete(tx, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.Remove(tx, func(v T, err error) bool { return err == nil && !now.Before(until(v)) })
 }
 
 // grantOf is what an approval lets a target do, by the plan that was approved. What

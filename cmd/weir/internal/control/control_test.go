@@ -44,9 +44,9 @@ func newBook(t *testing.T) (*Book, *clock) {
 
 func read(t *testing.T, b *Book) Records {
 	t.Helper()
-	r, err := b.Read()
-	if err != nil {
-		t.Fatal(err)
+	r := b.Read()
+	if r.Lost != nil {
+		t.Fatal(r.Lost.Why)
 	}
 	return r
 }
@@ -305,15 +305,56 @@ func TestAnApprovalOfSeveralPlans(t *testing.T) {
 	}
 }
 
-// A record that cannot be read may have been a suspension: nothing goes on without
-// it, and the error says what to do.
-func TestABrokenRecordStopsWrites(t *testing.T) {
-	b, _ := newBook(t)
-	if err := b.db.Update(func(tx *state.Tx) error { return state.Bucket[int](suspensions).Put(tx, "prod", 1) }); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Read(); err == nil || !strings.Contains(err.Error(), "move weir.db out of its state directory") {
-		t.Errorf("got %v", err)
+// A record that cannot be read may have been a suspension: nothing is written until
+// somebody accepts that it is lost, and what can be read still holds then.
+func TestALossHoldsEverything(t *testing.T) {
+	for name, spoil := range map[string]func(*state.Tx) error{
+		"another shape": func(tx *state.Tx) error { return state.Bucket[int](suspensions).Put(tx, "prod", 1) },
+		"an approval":   func(tx *state.Tx) error { return state.Bucket[string](approvals).Put(tx, "d", "yes") },
+		"a loss of the file": func(tx *state.Tx) error {
+			return state.Bucket[state.Loss]{Name: "weir"}.Put(tx, "lost", state.Loss{Why: "weir.db is gone"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newBook(t)
+			if _, err := b.Suspend(Suspension{Target: "other", Reason: "r", By: "ann"}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.db.Update(spoil); err != nil {
+				t.Fatal(err)
+			}
+			// What must stay can be suspended again before that.
+			if _, err := b.Suspend(Suspension{Target: "again", Reason: "r", By: "ann"}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			r := b.Read()
+			if r.Lost == nil || r.Lost.Why == "" {
+				t.Fatalf("nothing is lost: %+v", r)
+			}
+			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: plan.Policy{Target: "prod"}}}}}
+			pending := Pending{Ready: map[string]Grant{"prod": {Approval: Approval{Digest: "d"}, Target: "prod"}}, Begin: func(Grant) error { return nil }}
+			Gate(batches, nil, r, Before{}, pending, time.Now())
+			d := batches[0].Targets[0]
+			if !d.Policy.Suspended || d.Policy.Gates.Grant != nil || d.Begin != nil || !strings.Contains(d.Policy.Gates.Suspended, "weir reconcile --accept-lost-state") ||
+				len(d.Diagnostics) != 1 || d.Diagnostics[0].Code != "state-lost" {
+				t.Errorf("the target may do %+v, begin %t, says %v", d.Policy.Gates, d.Begin != nil, d.Diagnostics)
+			}
+
+			var wrong *Fault
+			if _, err := Reconcile(b, pooled{"prod": {"a/b"}}, Request{AcceptLostState: true, Targets: []string{"prod"}}); !errors.As(err, &wrong) {
+				t.Errorf("for one target: %v", err)
+			}
+			out, err := Reconcile(b, pooled{}, Request{AcceptLostState: true})
+			if err != nil || out.Accepted == nil {
+				t.Fatalf("accepted %+v, %v", out.Accepted, err)
+			}
+			if r = b.Read(); r.Lost != nil || len(r.Suspensions) != 2 {
+				t.Errorf("after that: %+v", r)
+			}
+			if _, err := Reconcile(b, pooled{}, Request{AcceptLostState: true}); !errors.As(err, &wrong) || wrong.Message != "nothing was lost" {
+				t.Errorf("a second time: %v", err)
+			}
+		})
 	}
 }
 

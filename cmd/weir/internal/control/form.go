@@ -82,6 +82,9 @@ func deed(name string, in Request, out Answer) string {
 		if in.OverrideWindow {
 			text += ", without waiting for windows"
 		}
+		if out.Accepted != nil {
+			text = "has weir write again, with the suspensions and approvals that there are now: " + out.Accepted.Why
+		}
 		return text
 	}
 }

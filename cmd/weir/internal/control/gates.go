@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
@@ -49,6 +50,10 @@ func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r 
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
+			if r.Lost != nil {
+				holdAll(d, *r.Lost)
+				continue
+			}
 			gate(d, conditions[d.Policy.Target], r, before, now)
 			grant(d, conditions[d.Policy.Target], r, pending)
 		}
@@ -73,6 +78,24 @@ func grant(d *reconciler.Desired, c fleet.Conditions, r Records, pending Pending
 
 func (g Grant) lets(exact bool) *plan.Grant {
 	return &plan.Grant{Digest: g.Digest, Exact: exact, Owners: set(g.Owners), Deletes: set(g.Deletes)}
+}
+
+// holdAll holds whatever the target would do: what is not known any more may have
+// been a suspension of it.
+func holdAll(d *reconciler.Desired, lost state.Loss) {
+	g := &d.Policy.Gates
+	*g = plan.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost)}
+	d.Policy.Suspended, d.Begin = true, nil
+	warn(d, diag.Diagnostic{Severity: diag.Warning, Code: "state-lost", Summary: "nothing is written, as " + g.Suspended})
+}
+
+// LossText says what was lost and what to do.
+func LossText(lost state.Loss) string {
+	since := ""
+	if !lost.Since.IsZero() {
+		since = " since " + lost.Since.UTC().Format("2 Jan 2006 15:04 MST")
+	}
+	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay, then weir reconcile --accept-lost-state"
 }
 
 func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, now time.Time) {
@@ -102,8 +125,11 @@ func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, n
 
 // tell has the report say what is suspended, also while there is nothing to hold.
 func tell(d *reconciler.Desired, what string) {
-	said := diag.Diagnostic{Severity: diag.Info, Code: "suspended", Summary: what}
-	if slices.ContainsFunc(d.Diagnostics, func(have diag.Diagnostic) bool { return have.Summary == what }) {
+	warn(d, diag.Diagnostic{Severity: diag.Info, Code: "suspended", Summary: what})
+}
+
+func warn(d *reconciler.Desired, said diag.Diagnostic) {
+	if slices.ContainsFunc(d.Diagnostics, func(have diag.Diagnostic) bool { return have.Summary == said.Summary }) {
 		return // a command makes several passes of one render
 	}
 	d.Diagnostics = append(slices.Clone(d.Diagnostics), said)

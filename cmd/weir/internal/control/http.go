@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 )
 
 // The addresses of the commands, and the header that each request must have: no
@@ -43,6 +45,8 @@ type Request struct {
 	Digest         string `json:"digest,omitempty"`
 	Retry          bool   `json:"retry,omitempty"`
 	OverrideWindow bool   `json:"overrideWindow,omitempty"`
+	// AcceptLostState has weir write again after suspensions and approvals were lost.
+	AcceptLostState bool `json:"acceptLostState,omitempty"`
 }
 
 // Answer is what came of it.
@@ -55,6 +59,8 @@ type Answer struct {
 	// Reconciled are the targets of which a pass was asked for.
 	Reconciled []string   `json:"reconciled,omitempty"`
 	Overrides  []Override `json:"overrides,omitempty"`
+	// Accepted is the loss with which weir goes on.
+	Accepted *state.Loss `json:"accepted,omitempty"`
 }
 
 // Fault is what is wrong with a request, and what to do.
@@ -140,6 +146,18 @@ func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 		}
 	}
 	var out Answer
+	if r.AcceptLostState {
+		if len(r.Targets) > 0 {
+			return Answer{}, fault("leave the targets out", "what was lost is accepted for all targets at once")
+		}
+		var err error
+		switch out.Accepted, err = b.AcceptLoss(); {
+		case err != nil:
+			return Answer{}, err
+		case out.Accepted == nil:
+			return Answer{}, fault("leave --accept-lost-state out", "nothing was lost")
+		}
+	}
 	if r.OverrideWindow {
 		if len(r.Targets) == 0 {
 			return Answer{}, fault("name the targets", "a window is overridden for named targets only")
@@ -330,13 +348,7 @@ func (h handler) do(name string, do command, in Request) (Answer, Deed, error) {
 
 func (h handler) records(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	records, err := h.Book.Read()
-	if err != nil {
-		h.Logger.Error("state cannot be read", "error", err)
-		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the state cannot be read"))
-		return
-	}
-	answer(w, http.StatusOK, records)
+	answer(w, http.StatusOK, h.Book.Read())
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

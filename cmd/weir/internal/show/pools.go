@@ -93,8 +93,8 @@ type Target struct {
 }
 
 // Standing is what the API answers at /api/v1/pools, with the marks of each pool
-// and with the targets.
-func Standing(pools []plan.PoolStatus, configs []plan.LaunchConfigStatus, m Marks, targets []Target) any {
+// and with the targets, and why nothing is written at all.
+func Standing(held string, pools []plan.PoolStatus, configs []plan.LaunchConfigStatus, m Marks, targets []Target) any {
 	type marked struct {
 		plan.PoolStatus
 		Mark
@@ -111,7 +111,8 @@ func Standing(pools []plan.PoolStatus, configs []plan.LaunchConfigStatus, m Mark
 		Pools         []marked                  `json:"pools"`
 		LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
 		Targets       []Target                  `json:"targets"`
-	}{all, listed(configs), listed(targets)}
+		Held          string                    `json:"held,omitempty"`
+	}{all, listed(configs), listed(targets), held}
 }
 
 // heldOf are the holds of a target's pools.

@@ -1,16 +1,19 @@
 // Package state keeps what weir must remember and neither Git nor AWS can tell:
 // suspensions, approvals, history. It is one file in the state directory, written
-// with an fsync for each change, and nothing in it is needed to reconcile: a file
-// that cannot be read is put aside and a new one begins.
+// with an fsync for each change. A file that cannot be read, or is gone, is put aside
+// and a new one begins, which says that something was lost until somebody accepts it:
+// nothing is written to AWS meanwhile, as what was suspended is not known any more.
 package state
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -38,79 +41,110 @@ var ErrInUse = errors.New("the state is in use by another weir")
 // UnreadableError says that a file could not be used as it was.
 type UnreadableError struct {
 	// File is where it was, Aside where it was moved; Aside is empty where the
-	// file was only to be read.
+	// file was only to be read, or was not there.
 	File, Aside string
 	Why         error
 }
 
-// Error says what happened and what it means.
-func (e *UnreadableError) Error() string {
-	if e.Aside == "" {
-		return fmt.Sprintf("%s cannot be read: %v", e.File, e.Why)
+// Error says what happened.
+func (e *UnreadableError) Error() string { return e.text(func(file string) string { return file }) }
+
+func (e *UnreadableError) text(name func(string) string) string {
+	text := fmt.Sprintf("%s cannot be read: %v", name(e.File), e.Why)
+	if e.Aside != "" {
+		text += "; it was moved to " + name(e.Aside)
 	}
-	return fmt.Sprintf("%s cannot be read: %v; it was moved to %s and a new one begun: suspensions, approvals and history that it held are forgotten", e.File, e.Why, e.Aside)
+	return text
 }
+
+// Loss is what is lost with the file.
+func (e *UnreadableError) Loss() *Loss { return &Loss{Since: time.Now(), Why: e.text(filepath.Base)} }
 
 // Unwrap returns why.
 func (e *UnreadableError) Unwrap() error { return e.Why }
 
-// DB is an open file. It may be used by several goroutines; changes go one after
-// another.
+// DB is an open file. It may be used by several goroutines; transactions go one
+// after another, and none may begin another.
 type DB struct {
-	bolt *bolt.DB
-	lost *UnreadableError
+	dir      string
+	readOnly bool
+	lost     *UnreadableError
+
+	mu     sync.Mutex // held during a transaction
+	bolt   *bolt.DB
+	file   *os.File // the library's
+	size   int64    // what it had before the last transaction
+	broken error    // why the file cannot be used any more
+	closed bool
 }
 
 // Open opens the file below dir, whose lock the caller holds, and makes it where
-// there is none. One that is damaged, of another program, or of a newer weir is
-// moved to weir.db.unreadable-<time>, and Lost says so. It fails with ErrInUse
-// while another process has the file open.
+// there never was one. One that is damaged, of another program, of a newer weir, or
+// gone, is moved to weir.db.unreadable-<time>, Lost says so, and the new one holds a
+// Loss. So it is with a file that is damaged later. It fails with ErrInUse while
+// another process has the file open.
 func Open(dir string) (*DB, error) {
-	name := filepath.Join(dir, File)
-	db, err := open(name)
+	db, err := open(dir, false, nil)
 	var unreadable *UnreadableError
 	if !errors.As(err, &unreadable) {
 		return db, err
 	}
-	unreadable.Aside, err = setAside(name)
-	if err != nil {
-		return nil, errors.Join(unreadable, err)
-	}
-	if db, err = open(name); err != nil {
-		return nil, err
-	}
-	db.lost = unreadable
-	return db, nil
+	return begin(dir, unreadable)
 }
 
 // OpenReadOnly opens the file below dir to look at it. It fails with
-// fs.ErrNotExist where there is none, with ErrInUse while a daemon runs, and with
-// an UnreadableError where Open would put the file aside.
-func OpenReadOnly(dir string) (*DB, error) {
+// fs.ErrNotExist where there never was one, with ErrInUse while a daemon runs, and
+// with an UnreadableError where Open would put the file aside.
+func OpenReadOnly(dir string) (*DB, error) { return open(dir, true, nil) }
+
+// begin puts a new file in the place of one that cannot be read. A crash at any
+// moment leaves one that says the same.
+func begin(dir string, why *UnreadableError) (*DB, error) {
+	err := markBegun(dir)
+	if err == nil {
+		err = setAside(why)
+	}
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	return open(dir, false, why)
+}
+
+// open opens the file, or makes it. A new one takes the place of what was lost,
+// if anything.
+func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	name := filepath.Join(dir, File)
-	if err := readable(name); err != nil {
-		return nil, err
-	}
-	b, err := openBolt(name, true)
+	earlier, err := begun(dir)
 	if err != nil {
+		return nil, fmt.Errorf("open state: %w", err)
+	}
+	switch err := readable(name); {
+	case !errors.Is(err, fs.ErrNotExist):
+		if err != nil {
+			return nil, err
+		}
+	case earlier && lost == nil:
+		return nil, &UnreadableError{File: name, Why: errGone}
+	case readOnly:
 		return nil, err
 	}
-	return begin(name, b, false)
+	db := &DB{dir: dir, readOnly: readOnly, lost: lost}
+	if err := db.openBolt(name); err != nil {
+		return nil, err
+	}
+	if db.broken = db.start(name, earlier); db.broken != nil {
+		return nil, errors.Join(db.broken, db.Close())
+	}
+	if readOnly {
+		return db, nil
+	}
+	if err := markBegun(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
+	}
+	return db, nil
 }
 
-// open opens or makes the file.
-func open(name string) (*DB, error) {
-	if err := readable(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	b, err := openBolt(name, false)
-	if err != nil {
-		return nil, err
-	}
-	return begin(name, b, true)
-}
-
-// readable looks at the file before the library does.
+// readable looks at the file before the library does. An empty one counts as none.
 func readable(name string) (err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -119,8 +153,8 @@ func readable(name string) (err error) {
 	if !info.Mode().IsRegular() {
 		return &UnreadableError{File: name, Why: errors.New("it is no regular file")}
 	}
-	if info.Size() == 0 {
-		return nil // just made; the library fills it
+	if info.Size() == 0 { // somebody was about to make it
+		return fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -135,63 +169,89 @@ func readable(name string) (err error) {
 
 // openBolt opens a file that was looked at. What the library panics at
 // nevertheless is an unreadable file.
-func openBolt(name string, readOnly bool) (b *bolt.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			b, err = nil, &UnreadableError{File: name, Why: fmt.Errorf("%v", r)}
-		}
-	}()
-	b, err = bolt.Open(name, 0o600, &bolt.Options{Timeout: lockWait, ReadOnly: readOnly, FreelistType: bolt.FreelistMapType, NoStatistics: true})
+func (db *DB) openBolt(name string) error {
+	err := guarded(func() (err error) {
+		db.bolt, err = bolt.Open(name, 0o600, &bolt.Options{
+			Timeout: lockWait, ReadOnly: db.readOnly, FreelistType: bolt.FreelistMapType, NoStatistics: true,
+			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+				f, err = os.OpenFile(name, flag, mode)
+				db.file = f
+				return f, err
+			},
+		})
+		return err
+	})
+	var d *damage
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("open state: %s: %w", name, ErrInUse)
+		return fmt.Errorf("open state: %s: %w", name, ErrInUse)
+	case errors.As(err, &d):
+		db.giveUp()
+		return &UnreadableError{File: name, Why: err}
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
-		return nil, &UnreadableError{File: name, Why: err}
+		return &UnreadableError{File: name, Why: err}
 	case err != nil:
-		return nil, fmt.Errorf("open state: %w", err)
+		return fmt.Errorf("open state: %w", err)
 	}
-	return b, nil
+	return nil
 }
 
-// begin reads the format of an open file, or writes it into a new one.
-func begin(name string, b *bolt.DB, write bool) (*DB, error) {
-	db := &DB{bolt: b}
+// start reads the format of an open file, or writes it into a new one. An earlier
+// weir that began the file has filled it.
+func (db *DB) start(name string, earlier bool) error {
 	empty, version := false, 0
-	err := db.View(func(tx *Tx) error {
-		if first, _ := tx.bolt.Cursor().First(); first == nil {
-			empty = true
-			return nil
-		}
-		_, err := Bucket[int]{aboutBucket}.read(tx, formatKey, &version)
-		return err
+	err := guarded(func() error {
+		return db.bolt.View(func(tx *bolt.Tx) error {
+			if first, _ := tx.Cursor().First(); first == nil {
+				empty = true
+				return nil
+			}
+			_, err := Bucket[int]{aboutBucket}.read(&Tx{tx}, formatKey, &version)
+			return err
+		})
 	})
 	switch {
 	case err != nil:
-		err = &UnreadableError{File: name, Why: err}
-	case empty && write:
-		err = db.Update(func(tx *Tx) error { return Bucket[int]{aboutBucket}.Put(tx, formatKey, format) })
+		return &UnreadableError{File: name, Why: err}
+	case empty && earlier && db.lost == nil:
+		return &UnreadableError{File: name, Why: errGone}
+	case empty && !db.readOnly:
+		return guarded(func() error { return db.bolt.Update(db.fill) })
 	case !empty && version == 0:
-		err = &UnreadableError{File: name, Why: errors.New("it is no state of weir's")}
+		return &UnreadableError{File: name, Why: errors.New("it is no state of weir's")}
 	case !empty && version != format:
-		err = &UnreadableError{File: name, Why: fmt.Errorf("it has format %d, this weir knows %d", version, format)}
+		return &UnreadableError{File: name, Why: fmt.Errorf("it has format %d, this weir knows %d", version, format)}
 	}
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return db, nil
+	return nil
 }
 
-// setAside moves the file out of the way.
-func setAside(name string) (string, error) {
-	aside := name + ".unreadable-" + time.Now().UTC().Format("20060102T150405.000000000Z")
-	if err := os.Rename(name, aside); err != nil {
-		return "", fmt.Errorf("put aside state: %w", err)
+// fill writes what a new file has, all at once: without the loss it would look as
+// if nothing had been lost.
+func (db *DB) fill(tx *bolt.Tx) error {
+	err := Bucket[int]{aboutBucket}.Put(&Tx{tx}, formatKey, format)
+	if err == nil && db.lost != nil {
+		err = losses.Put(&Tx{tx}, lossKey, *db.lost.Loss())
 	}
-	return aside, nil
+	return err
 }
 
-// Lost says which file Open put aside and why, nil if none.
+// setAside moves the file out of the way, if it is there.
+func setAside(of *UnreadableError) error {
+	aside := of.File + ".unreadable-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	switch err := os.Rename(of.File, aside); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("put aside state: %w", err)
+	}
+	of.Aside = aside
+	return nil
+}
+
+// Lost says which file was put aside since Open, and why, nil if none.
 func (db *DB) Lost() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
 	if db.lost == nil {
 		return nil
 	}
@@ -199,20 +259,33 @@ func (db *DB) Lost() error {
 }
 
 // Close closes the file once no transaction is under way.
-func (db *DB) Close() error { return db.bolt.Close() }
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	switch {
+	case db.closed:
+		return nil
+	case db.broken != nil:
+		db.closed = true
+		db.giveUp()
+		return nil
+	}
+	db.closed = true
+	return guarded(db.bolt.Close)
+}
 
 // Tx is a view of the file at one moment, or a change of it.
 type Tx struct{ bolt *bolt.Tx }
 
 // View calls fn with a view of the file.
 func (db *DB) View(fn func(*Tx) error) error {
-	return db.bolt.View(func(tx *bolt.Tx) error { return fn(&Tx{tx}) })
+	return db.run(func(b *bolt.DB) error { return b.View(func(tx *bolt.Tx) error { return fn(&Tx{tx}) }) })
 }
 
 // Update calls fn and writes all of its changes at once, on the disk when Update
 // returns; none where fn fails.
 func (db *DB) Update(fn func(*Tx) error) error {
-	err := db.bolt.Update(func(tx *bolt.Tx) error { return fn(&Tx{tx}) })
+	err := db.run(func(b *bolt.DB) error { return b.Update(func(tx *bolt.Tx) error { return fn(&Tx{tx}) }) })
 	if errors.Is(err, bolterrors.ErrDatabaseReadOnly) {
 		return fmt.Errorf("write state: it was opened to be read: %w", err)
 	}
@@ -260,6 +333,29 @@ func (b Bucket[T]) Delete(tx *Tx, key string) error {
 		return nil
 	}
 	return b.wrap("delete", key, bucket.Delete([]byte(key)))
+}
+
+// Remove deletes the values for which gone says so. It is given an error with those
+// that cannot be read.
+func (b Bucket[T]) Remove(tx *Tx, gone func(v T, err error) bool) error {
+	bucket := tx.bolt.Bucket([]byte(b.Name))
+	if bucket == nil {
+		return nil
+	}
+	var keys [][]byte
+	c := bucket.Cursor()
+	for k, data := c.First(); k != nil; k, data = c.Next() {
+		var v T
+		if err := json.Unmarshal(data, &v); gone(v, err) {
+			keys = append(keys, bytes.Clone(k))
+		}
+	}
+	for _, k := range keys {
+		if err := bucket.Delete(k); err != nil {
+			return b.wrap("delete", string(k), err)
+		}
+	}
+	return nil
 }
 
 // ErrStop ends ForEach and Backwards early and without an error.
