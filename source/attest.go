@@ -92,7 +92,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 		}
 		return "", refusalf("tag %q is not annotated, so it cannot be signed: it names commit %s directly; make it with git tag -s", name, revision[:12])
 	}
-	raw, err := r.db.read(plumbing.TagObject, c.hash, maxMetaBytes)
+	raw, err := r.db.meta(plumbing.TagObject, c.hash)
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 }
 
 func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bool) (string, error) {
-	raw, err := r.db.read(plumbing.CommitObject, h, maxMetaBytes)
+	raw, err := r.db.meta(plumbing.CommitObject, h)
 	if err != nil {
 		return "", err
 	}

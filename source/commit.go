@@ -25,7 +25,7 @@ func newRepository(db *objectDB) repository {
 // peel follows annotated tags to the commit.
 func (r repository) peel(h plumbing.Hash) (*object.Commit, error) {
 	for range maxTagDepth {
-		data, err := r.db.read(plumbing.CommitObject, h, maxMetaBytes)
+		data, err := r.db.meta(plumbing.CommitObject, h)
 		if err == nil {
 			c := &object.Commit{}
 			if err := c.Decode(encoded(plumbing.CommitObject, data)); err != nil {
@@ -33,7 +33,7 @@ func (r repository) peel(h plumbing.Hash) (*object.Commit, error) {
 			}
 			return c, nil
 		}
-		data, tagErr := r.db.read(plumbing.TagObject, h, maxMetaBytes)
+		data, tagErr := r.db.meta(plumbing.TagObject, h)
 		if tagErr != nil {
 			if r.isContent(h) {
 				return nil, faultf(MissingRef, "%s is a file or a tree, not a commit; name a commit, a branch or a tag of a commit", h)
@@ -50,7 +50,7 @@ func (r repository) peel(h plumbing.Hash) (*object.Commit, error) {
 }
 
 func (r repository) isContent(h plumbing.Hash) bool {
-	_, treeErr := r.db.read(plumbing.TreeObject, h, maxMetaBytes)
+	_, treeErr := r.db.read(plumbing.TreeObject, h, maxListingBytes)
 	_, blobErr := r.db.read(plumbing.BlobObject, h, MaxFileBytes)
 	return treeErr == nil || blobErr == nil
 }
@@ -60,6 +60,16 @@ func encoded(t plumbing.ObjectType, data []byte) *plumbing.MemoryObject {
 	o.SetType(t)
 	_, _ = o.Write(data) // To memory.
 	return o
+}
+
+// maxSubject bounds a subject, in characters. It stands in tables and lines.
+const maxSubject = 300
+
+func shortened(subject string) string {
+	if r := []rune(subject); len(r) > maxSubject {
+		return string(r[:maxSubject]) + "…"
+	}
+	return subject
 }
 
 // snapshot verifies the commit that h leads to and describes it. Source and
@@ -76,7 +86,7 @@ func (r repository) snapshot(h plumbing.Hash, ref string) (Snapshot, error) {
 	subject, _, _ := strings.Cut(strings.TrimLeft(message, "\n"), "\n")
 	s := Snapshot{
 		Revision: c.Hash.String(), Ref: ref,
-		Subject: strings.TrimRight(subject, "\r "), Message: message,
+		Subject: shortened(strings.TrimRight(subject, "\r ")), Message: message,
 		CommittedAt: c.Committer.When,
 		Tree:        &commitTree{db: r.db, root: c.TreeHash},
 	}

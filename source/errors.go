@@ -40,6 +40,9 @@ type UnavailableError struct {
 	// the fault is otherwise in one commit; else empty.
 	Revision string
 	Err      error
+
+	// wasted is how many bytes came for nothing.
+	wasted int64
 }
 
 // Error ends with what to do about it.
@@ -93,7 +96,7 @@ func faultf(r Reason, format string, args ...any) *fault {
 }
 
 // unavailable gives err the form that leaves the package.
-func unavailable(source string, err error) error {
+func unavailable(source string, err error) *UnavailableError {
 	u := &UnavailableError{Source: source, Reason: reasonOf(err), Err: err}
 	var f *fault
 	if errors.As(err, &f) {

@@ -74,7 +74,7 @@ func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
 	}
 	defer g.op.release()
 	last, _ := g.Last()
-	op, cancel := context.WithTimeout(ctx, g.opts.Timeout)
+	op, cancel := withPatience(ctx, g.opts.Timeout)
 	defer cancel()
 	began := g.opts.Now()
 	s, err := g.backend.latest(op, last)
@@ -85,7 +85,9 @@ func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
 		if ctx.Err() != nil {
 			return Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
 		}
-		return Snapshot{}, unavailable(g.cfg.Name, err)
+		ue := unavailable(g.cfg.Name, err)
+		ue.wasted = patienceOf(op).brought()
+		return Snapshot{}, ue
 	}
 	s = g.named(s)
 	if s.Revision != last.Revision {

@@ -33,7 +33,7 @@ func newHTTPRemote(loc location, cfg Config) (*httpRemote, error) {
 	return &httpRemote{url: loc.http.String(), host: displayURL(loc.http), auth: cfg.Auth, rt: rt}, nil
 }
 
-func (r *httpRemote) connect(ctx context.Context) (*session, error) {
+func (r *httpRemote) connect(ctx context.Context, keep refChoice) (*session, error) {
 	auth, token, err := r.auth.method(ctx)
 	if err != nil {
 		return nil, err
@@ -42,18 +42,19 @@ func (r *httpRemote) connect(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, faultf(RefusedURL, "%s: %v", r.host, err)
 	}
-	seen := &observer{base: r.rt}
+	s := &session{host: r.host, talk: talk{left: maxTalkBytes}}
+	seen := &observer{base: r.rt, keep: keep, session: s}
 	client := githttp.NewClient(&http.Client{Transport: seen, CheckRedirect: checkRedirect})
 	up, err := client.NewUploadPackSession(ep, auth)
 	if err != nil {
 		return nil, faultf(RefusedURL, "%s: %v", r.host, err)
 	}
 	u := &httpUploader{UploadPackSession: up, remote: r, token: token}
-	adv, err := up.AdvertisedReferencesContext(ctx)
-	if err != nil {
+	s.up = u
+	if s.adv, err = up.AdvertisedReferencesContext(ctx); err != nil {
 		return nil, u.explain(ctx, err)
 	}
-	return &session{host: r.host, adv: adv, caps: seen.capabilities, up: u}, nil
+	return s, nil
 }
 
 func (r *httpRemote) close() { r.rt.CloseIdleConnections() }

@@ -40,6 +40,36 @@ func TestTreeThatMultiplies(t *testing.T) {
 	}
 }
 
+// TestHugeCommits gives commits a message and parents that nobody would write.
+func TestHugeCommits(t *testing.T) {
+	t.Parallel()
+	repo := newFork(t)
+	g := open(t, source.Config{URL: repo.URL()}, source.Options{})
+	wantRevision(t, g, repo.base)
+	commit := func(parents, message string) string {
+		text := "tree " + repo.Git("rev-parse", repo.base+"^{tree}") + "\n" + parents + "author A <a@x> 1767225600 +0000\ncommitter A <a@x> 1767225600 +0000\n\n" + message
+		return repo.GitInput([]byte(text), "hash-object", "--literally", "-t", "commit", "-w", "--stdin")
+	}
+	parent := "parent " + repo.base + "\n"
+	for name, huge := range map[string]string{
+		"message": commit(parent, strings.Repeat("x", 2<<20)),
+		"parents": commit(strings.Repeat(parent, 2<<20/len(parent)), "x"),
+	} {
+		for _, head := range []string{huge, commit("parent "+huge+"\n", "behind it")} {
+			repo.Git("update-ref", "refs/pull/1/head", head)
+			wantPullFails(t, g, source.PullRef{Head: "refs/pull/1/head", HeadSHA: head, Base: repo.base}, source.Unsupported, "and a commit or tag at most 1048576")
+		}
+		repo.Branch("main", huge)
+		if ue := wantUnavailable(t, g, source.Unsupported); !strings.Contains(ue.Error(), huge) {
+			t.Errorf("%s: %v", name, ue)
+		}
+	}
+	repo.Branch("main", commit(parent, strings.Repeat("é", 200_000)+"\n\nWeir: x\n"))
+	if s := latest(t, g); len([]rune(s.Subject)) != 301 || !strings.HasSuffix(s.Message, "\n\nWeir: x\n") {
+		t.Errorf("the subject has %d characters", len([]rune(s.Subject)))
+	}
+}
+
 func unhex(t *testing.T, s string) string {
 	t.Helper()
 	out := make([]byte, len(s)/2)

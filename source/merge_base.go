@@ -14,8 +14,9 @@ import (
 const (
 	// maxWalk bounds the commits that one search for merge bases looks at.
 	maxWalk = 300_000
-	// maxCommits bounds the commits that a history remembers, about 200 bytes each.
-	maxCommits = 50_000
+	// maxCommits bounds the commits and parents that a history remembers, about 200
+	// bytes each.
+	maxCommits = 100_000
 	// maxMergeBases bounds the merge bases that are tried.
 	maxMergeBases = 8
 )
@@ -34,6 +35,7 @@ type history struct {
 
 	mu    sync.Mutex
 	known map[plumbing.Hash]node
+	held  int // commits and their parents
 }
 
 func newHistory(db *objectDB) *history {
@@ -47,7 +49,7 @@ func (h *history) commit(name plumbing.Hash) (node, error) {
 	if ok {
 		return n, nil
 	}
-	data, err := h.db.read(plumbing.CommitObject, name, maxMetaBytes)
+	data, err := h.db.meta(plumbing.CommitObject, name)
 	if err != nil {
 		return node{}, err
 	}
@@ -58,8 +60,9 @@ func (h *history) commit(name plumbing.Hash) (node, error) {
 	n = node{tree: c.TreeHash, parents: c.ParentHashes, when: c.Committer.When.Unix()}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.known) >= maxCommits {
+	if h.held += 1 + len(n.parents); h.held > maxCommits {
 		clear(h.known)
+		h.held = 1 + len(n.parents)
 	}
 	h.known[name] = n
 	return n, nil

@@ -30,6 +30,8 @@ type limits struct {
 	// packBytes bounds what one fetch writes to disk, packObjects its objects.
 	packBytes   int64
 	packObjects uint32
+	// unpack is the time that reading a small pack may take on this machine.
+	unpack time.Duration
 	// objectBytes bounds one object: indexing needs it in memory.
 	objectBytes int64
 	// mirrorBytes is the size at which the mirror is made again, if that can be
@@ -43,7 +45,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, objectBytes: 512 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
+	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, unpack: time.Minute, objectBytes: 512 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
 }
 
 // mirror is a bare repository on disk that holds the full history of one ref. It
@@ -61,6 +63,9 @@ type mirror struct {
 	// suspect says that an object could not be read, or that verification
 	// failed, and that the mirror is to be made again.
 	suspect atomic.Bool
+	// shallow says that the server had a part of the history only when it was asked
+	// last, so that what is missing is no damage.
+	shallow atomic.Bool
 	// crowded says that pull requests made it overgrown, so that it is to be made
 	// again though what is followed did not move.
 	crowded atomic.Bool
@@ -81,7 +86,11 @@ func newMirror(dir, record string) *mirror {
 	objects := filepath.Join(dir, "objects")
 	m := &mirror{dir: dir, okName: record, limits: defaultLimits()}
 	db := newObjectDB(false, func() ([]string, error) { return []string{objects}, nil })
-	db.damaged = func() { m.suspect.Store(true) }
+	db.damaged = func(missing bool) {
+		if !missing || !m.shallow.Load() {
+			m.suspect.Store(true)
+		}
+	}
 	m.repository = newRepository(db)
 	return m
 }
@@ -189,7 +198,7 @@ func (m *mirror) haves() []plumbing.Hash {
 	}
 	pulls := m.pullHeads()
 	for ; len(queue) > 0 && len(out) < maxHaves; queue = queue[1:] {
-		data, err := m.db.read(plumbing.CommitObject, queue[0], maxMetaBytes)
+		data, err := m.db.meta(plumbing.CommitObject, queue[0])
 		if err != nil {
 			// Naming fewer costs bytes only; damage shows in verification.
 			continue

@@ -48,11 +48,12 @@ func (b *mirrorBackend) latest(ctx context.Context, last Snapshot) (Snapshot, er
 // look asks once what the ref names and brings it here. The target is zero where
 // it did not come to know it.
 func (b *mirrorBackend) look(ctx context.Context, last Snapshot) (Snapshot, target, error) {
-	s, err := b.remote.connect(ctx)
+	s, err := b.remote.connect(ctx, b.ref.chooses)
 	if err != nil {
 		return Snapshot{}, target{}, err
 	}
 	defer s.close()
+	b.mirror.shallow.Store(s.shallow)
 	t, err := s.selectRef(b.ref)
 	if err != nil {
 		return Snapshot{}, target{}, err
@@ -77,7 +78,7 @@ func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 	if ctx.Err() != nil || b.ref.Commit != "" {
 		return false
 	}
-	s, err := b.remote.connect(ctx)
+	s, err := b.remote.connect(ctx, b.ref.chooses)
 	if err != nil {
 		return false
 	}
@@ -109,7 +110,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (Snaps
 		}
 		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.packCount()), slog.Any("error", err))
 		// The session has given its one pack.
-		if s, err = b.remote.connect(ctx); err != nil {
+		if s, err = b.remote.connect(ctx, b.ref.chooses); err != nil {
 			return Snapshot{}, err
 		}
 		defer s.close()
@@ -135,12 +136,12 @@ func (m *mirror) hasAll(t target) (bool, error) {
 // fetch adds t to m.
 func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *session, t target) error {
 	receive := func(s *session, wants []plumbing.Hash) error {
-		return m.receive(func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+		return m.receive(ctx, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
 	}
 	err := receive(s, t.wants)
 	if err != nil && len(t.more) > 0 && ctx.Err() == nil {
 		// The server gives no commit by name, or not this one.
-		again, cerr := b.remote.connect(ctx)
+		again, cerr := b.remote.connect(ctx, b.ref.chooses)
 		if cerr != nil {
 			return err
 		}
@@ -211,6 +212,7 @@ func (b *mirrorBackend) rebuild(ctx context.Context, s *session, t target) (Snap
 	b.log.Warn("making the mirror again")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)
 	fresh.limits = b.mirror.limits
+	fresh.shallow.Store(s.shallow)
 	defer fresh.db.close()
 	if err := os.RemoveAll(fresh.dir); err != nil {
 		return Snapshot{}, fmt.Errorf("make mirror: %w", err)

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// maxMetaBytes bounds a commit, tag or tree object.
-	maxMetaBytes = 32 << 20
+	// maxMetaBytes bounds a commit or tag, maxListingBytes a tree object.
+	maxMetaBytes    = 1 << 20
+	maxListingBytes = 32 << 20
 	// deltaCacheBytes, treeCacheBytes and blobCacheBytes bound what one
 	// repository holds in memory.
 	deltaCacheBytes = 32 << 20
@@ -37,9 +38,9 @@ type objectDB struct {
 	dirs func() ([]string, error)
 	// loose tells whether loose objects may exist. A mirror has none.
 	loose bool
-	// damaged is called when an object that is there cannot be read. It may be
-	// nil.
-	damaged func()
+	// damaged is called when an object cannot be read, and told whether it is
+	// missing. It may be nil.
+	damaged func(missing bool)
 	// epoch counts how often exchange put other packs into place, from 1.
 	epoch atomic.Int64
 	// steady is held for reading while several reads have to see the same packs.
@@ -195,6 +196,17 @@ func (db *objectDB) read(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([
 	return db.readLocked(t, h, limit)
 }
 
+// meta gives a commit or tag. One that is larger than any text that people write is
+// refused: of each pull request's head several things are kept.
+func (db *objectDB) meta(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
+	data, err := db.read(t, h, maxMetaBytes)
+	var tooLarge *TooLargeError
+	if errors.As(err, &tooLarge) {
+		return nil, faultf(Unsupported, "%s has %d bytes, and a commit or tag at most %d", h, tooLarge.Size, maxMetaBytes)
+	}
+	return data, err
+}
+
 func (db *objectDB) readLocked(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([]byte, error) {
 	data, err := db.findLoaded(t, h, limit)
 	if !mayHeal(err) {
@@ -203,7 +215,8 @@ func (db *objectDB) readLocked(t plumbing.ObjectType, h plumbing.Hash, limit int
 	db.dropFiles()
 	db.loaded = false
 	if data, err = db.findLoaded(t, h, limit); mayHeal(err) && db.damaged != nil {
-		db.damaged()
+		var oe *objectError
+		db.damaged(errors.As(err, &oe) && oe.missing)
 	}
 	return data, err
 }
@@ -288,7 +301,7 @@ func (db *objectDB) treeIn(h plumbing.Hash, epoch int64) (*treeNode, error) {
 	if n, ok := db.trees.get(h); ok {
 		return n, nil
 	}
-	data, err := db.readLocked(plumbing.TreeObject, h, maxMetaBytes)
+	data, err := db.readLocked(plumbing.TreeObject, h, maxListingBytes)
 	var tooLarge *TooLargeError
 	if errors.As(err, &tooLarge) {
 		return nil, faultf(Unsupported, "the directory %s has a listing of %d bytes; split it", h, tooLarge.Size)

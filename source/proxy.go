@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -83,6 +85,9 @@ func (p proxySettings) dial(ctx context.Context, addr string) (net.Conn, error) 
 	return tunnel(ctx, direct, u, addr)
 }
 
+// maxProxyHead bounds the head of a proxy's answer.
+const maxProxyHead = 64 << 10
+
 // tunnel asks an HTTP proxy for a connection to addr.
 func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_ net.Conn, err error) {
 	port := u.Port()
@@ -116,7 +121,8 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 	}
 	// The server speaks only after the client did, and an SSH server may speak
 	// first: what was read too far belongs to the connection.
-	r := bufio.NewReader(conn)
+	head := &io.LimitedReader{R: conn, N: maxProxyHead}
+	r := bufio.NewReader(head)
 	resp, err := http.ReadResponse(r, req) //nolint:bodyclose // What follows the head of this answer is the tunnel.
 	if err != nil {
 		return nil, err
@@ -127,6 +133,7 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 	case resp.StatusCode != http.StatusOK:
 		return nil, faultf(Unreachable, "the proxy %s answers %d %s", plain(u.Host), resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
+	head.N = math.MaxInt64
 	return &bufferedConn{Conn: conn, r: r}, nil
 }
 

@@ -146,8 +146,9 @@ type puller interface {
 	bring(ctx context.Context, p PullRef) (plumbing.Hash, error)
 	// pulled gives the store to read from.
 	pulled() repository
-	// unreadable is told of errors in reading what bring brought.
-	unreadable(err error)
+	// unreadable is told of errors in reading what bring brought. It gives another
+	// one where it knows better, else nil.
+	unreadable(err error) error
 	forget(head string) error
 }
 
@@ -165,7 +166,7 @@ func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	if err := p.validate(); err != nil {
 		return Merge{}, unavailable(g.cfg.Name, err)
 	}
-	op, cancel := context.WithTimeout(ctx, g.opts.Timeout)
+	op, cancel := withPatience(ctx, g.opts.Timeout)
 	defer cancel()
 	var m Merge
 	var err error
@@ -230,7 +231,9 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	}
 	m, err := r.mergePull(ctx, p, forge)
 	if err != nil {
-		b.unreadable(err)
+		if known := b.unreadable(err); known != nil {
+			return Merge{}, known
+		}
 		return Merge{}, blame(err, p.HeadSHA)
 	}
 	if t, ok := m.Snapshot.Tree.(*commitTree); ok {

@@ -20,7 +20,11 @@ func (b *localBackend) pulled() repository { return b.repository }
 func (b *localBackend) here(PullRef) bool { return false }
 
 // unreadable has nothing to do: weir cannot make another's repository again.
-func (b *localBackend) unreadable(error) {}
+func (b *localBackend) unreadable(error) error { return nil }
+
+func shallowFault(where string) error {
+	return faultf(Unsupported, "%s holds a part of the history only, too little to merge; run `git fetch --unshallow` there", where)
+}
 
 func (b *localBackend) forget(string) error { return nil }
 
@@ -36,7 +40,7 @@ func (b *localBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, err
 		return plumbing.ZeroHash, err
 	}
 	if _, err := os.Stat(filepath.Join(dirs.common, "shallow")); err == nil {
-		return plumbing.ZeroHash, faultf(Unsupported, "%s holds a part of the history only, too little to merge; run `git fetch --unshallow` there", b.path)
+		return plumbing.ZeroHash, shallowFault(b.path)
 	}
 	refs := filesystem.NewStorage(
 		dotgit.NewRepositoryFilesystem(osfs.New(dirs.own), osfs.New(dirs.common)), cache.NewObjectLRU(0))

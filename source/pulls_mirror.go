@@ -28,12 +28,17 @@ func (b *mirrorBackend) here(p PullRef) bool {
 }
 
 // unreadable has the mirror made again if an object is missing: what was fetched
-// was whole.
-func (b *mirrorBackend) unreadable(err error) {
+// was whole, unless the server is not.
+func (b *mirrorBackend) unreadable(err error) error {
 	var oe *objectError
-	if errors.As(err, &oe) && oe.missing {
+	switch {
+	case !errors.As(err, &oe) || !oe.missing:
+	case b.mirror.shallow.Load():
+		return shallowFault("the server")
+	default:
 		b.mirror.suspect.Store(true)
 	}
+	return nil
 }
 
 func (b *mirrorBackend) forget(head string) error {
@@ -60,11 +65,12 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 	if m.suspect.Load() {
 		return forge, false, faultf(Corrupt, "the mirror is damaged")
 	}
-	s, err := b.remote.connect(ctx)
+	s, err := b.remote.connect(ctx, func(name string, _ capabilities) bool { return name == p.Head || name == p.MergeRef })
 	if err != nil {
 		return forge, false, err
 	}
 	defer s.close()
+	b.mirror.shallow.Store(s.shallow)
 	switch got, ok := s.adv.References[p.Head]; {
 	case ok && got != head:
 		return forge, false, &MovedError{Ref: p.Head, Want: p.HeadSHA, Got: got.String()}
@@ -98,7 +104,7 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 	}
 	max := m.limits
 	max.packBytes, max.packObjects = min(max.packBytes, max.pullBytes), min(max.packObjects, max.pullObjects)
-	err = m.receiveWithin(max, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+	err = m.receiveWithin(ctx, max, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
 	if err != nil {
 		return forge, true, err
 	}

@@ -2,6 +2,8 @@ package source
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
@@ -17,11 +20,11 @@ import (
 
 // receive streams a pack from the server into the mirror and makes it visible.
 // Nothing is installed unless the whole pack arrived and can be indexed.
-func (m *mirror) receive(stream func(io.Writer) error) error {
-	return m.receiveWithin(m.limits, stream)
+func (m *mirror) receive(ctx context.Context, stream func(io.Writer) error) error {
+	return m.receiveWithin(ctx, m.limits, stream)
 }
 
-func (m *mirror) receiveWithin(max limits, stream func(io.Writer) error) (err error) {
+func (m *mirror) receiveWithin(ctx context.Context, max limits, stream func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(m.packDir(), tmpPrefix+"pack_")
 	if err != nil {
 		return fmt.Errorf("write pack: %w", err)
@@ -37,13 +40,16 @@ func (m *mirror) receiveWithin(max limits, stream func(io.Writer) error) (err er
 		}
 		return err
 	}
-	count, err := inspectPack(f, max)
+	defer patienceOf(ctx).rest()()
+	work, done := withinReason(ctx, f, max.packBytes-w.left, max.unpack)
+	defer done()
+	count, err := inspectPack(work, max)
 	if err != nil || count == 0 {
-		return err
+		return cmp.Or(work.over(), err)
 	}
-	index, sum, err := indexPack(f)
+	index, sum, err := indexPack(work)
 	if err != nil {
-		return err
+		return cmp.Or(work.over(), err)
 	}
 	base := filepath.Join(m.packDir(), "pack-"+sum.String())
 	var idx bytes.Buffer
@@ -70,7 +76,7 @@ func (m *mirror) receiveWithin(max limits, stream func(io.Writer) error) (err er
 }
 
 // indexPack reads the pack once more, checks its checksum and resolves deltas.
-func indexPack(f *os.File) (index *idxfile.MemoryIndex, sum plumbing.Hash, err error) {
+func indexPack(f io.ReadSeeker) (index *idxfile.MemoryIndex, sum plumbing.Hash, err error) {
 	defer recoverPack(&err)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, sum, fmt.Errorf("index pack: %w", err)
@@ -89,9 +95,12 @@ func indexPack(f *os.File) (index *idxfile.MemoryIndex, sum plumbing.Hash, err e
 	return index, sum, nil
 }
 
+// reservedType is an object type that means nothing yet.
+const reservedType plumbing.ObjectType = 5
+
 // inspectPack reads the pack through without keeping anything and refuses what
 // would not fit into memory while indexing: a small pack can inflate to any size.
-func inspectPack(f *os.File, max limits) (objects uint32, err error) {
+func inspectPack(f io.ReadSeeker, max limits) (objects uint32, err error) {
 	defer recoverPack(&err)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return 0, fmt.Errorf("read pack: %w", err)
@@ -115,8 +124,12 @@ func inspectPack(f *os.File, max limits) (objects uint32, err error) {
 		if h.Length > max.objectBytes {
 			return 0, oversized(h.Length, max)
 		}
-		if _, _, err := s.NextObject(head); err != nil {
+		n, _, err := s.NextObject(head)
+		switch {
+		case err != nil:
 			return 0, brokenPack(err)
+		case n != h.Length, !h.Type.Valid(), h.Type == reservedType:
+			return 0, brokenPack(fmt.Errorf("an object of type %d has %d bytes and says %d", h.Type, n, h.Length))
 		}
 		if h.Type.IsDelta() {
 			if size := head.targetSize(); size > max.objectBytes {
@@ -129,6 +142,45 @@ func inspectPack(f *os.File, max limits) (objects uint32, err error) {
 
 func oversized(size int64, max limits) error {
 	return faultf(Unsupported, "the history holds an object of %d bytes, more than the limit of %d; use a repository without it", size, max.objectBytes)
+}
+
+// unpackRate is the bytes of a pack that a second more is for than limits.unpack.
+// Deltas upon deltas are work without a bound, however small they are.
+const unpackRate = 1 << 20
+
+// packFile is a pack that is read within a time.
+type packFile struct {
+	ctx context.Context
+	f   *os.File
+}
+
+func withinReason(ctx context.Context, f *os.File, size int64, limit time.Duration) (packFile, context.CancelFunc) {
+	limit += time.Duration(size/unpackRate) * time.Second
+	tooLong := faultf(Unsupported, "the pack of %d bytes takes more than %s to read: it unfolds too far", size, limit)
+	work, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
+	return packFile{work, f}, cancel
+}
+
+// over says why no more is read; nil while the time lasts.
+func (p packFile) over() error {
+	if p.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(p.ctx)
+}
+
+func (p packFile) Read(b []byte) (int, error) {
+	if err := p.over(); err != nil {
+		return 0, err
+	}
+	return p.f.Read(b)
+}
+
+func (p packFile) Seek(offset int64, whence int) (int64, error) {
+	if err := p.over(); err != nil {
+		return 0, err
+	}
+	return p.f.Seek(offset, whence)
 }
 
 func brokenPack(err error) error {

@@ -14,11 +14,16 @@ import (
 
 // remote is a repository that is reached over the network.
 type remote interface {
-	// connect asks the server for its refs. The session is to be closed.
-	connect(ctx context.Context) (*session, error)
+	// connect asks the server for its refs, of which it gives those that keep names
+	// to a server with such capabilities, HEAD, and maybe one more. The session is to
+	// be closed.
+	connect(ctx context.Context, keep refChoice) (*session, error)
 	// close releases what is kept between two sessions.
 	close()
 }
+
+// refChoice tells whether a ref, by its full name, is of interest.
+type refChoice func(name string, caps capabilities) bool
 
 // session is one exchange with the server: its refs, then at most one pack.
 type session struct {
@@ -28,7 +33,10 @@ type session struct {
 	// caps are what the server can do, as it said itself: go-git's own list
 	// leaves some out.
 	caps capabilities
-	up   uploader
+	// shallow says that the server has a part of the history only.
+	shallow bool
+	up      uploader
+	talk    talk
 }
 
 // uploader is a way to ask for a pack.
@@ -99,6 +107,21 @@ func (t target) key() string {
 
 // all lists the candidates.
 func (t target) all() []candidate { return append([]candidate{t.candidate}, t.rivals...) }
+
+// chooses is the refs that selectRef reads.
+func (r Ref) chooses(name string, caps capabilities) bool {
+	n := plumbing.ReferenceName(name)
+	switch {
+	case r.Commit != "":
+		return n.IsBranch() || n.IsTag()
+	case r.SemVer != "":
+		return n.IsTag()
+	case r.fullName() == "":
+		return name == caps.value("symref=HEAD:")
+	default:
+		return name == r.fullName()
+	}
+}
 
 // selectRef finds what ref names now.
 func (s *session) selectRef(ref Ref) (target, error) {
@@ -179,11 +202,18 @@ func (s *session) pack(ctx context.Context, wants, haves []plumbing.Hash, w io.W
 	}
 	req.Wants, req.Haves = wants, haves
 	resp, err := s.up.UploadPack(ctx, req)
+	if s.talk.left < 0 {
+		err = errTalk // What comes through go-git is text alone.
+	}
 	if err != nil {
 		return s.up.explain(ctx, err)
 	}
 	defer func() { _ = resp.Close() }() // All that matters was read.
-	if _, err := io.Copy(w, demux(req.Capabilities, resp)); err != nil {
+	_, err = io.Copy(s.arriving(ctx, w), demux(req.Capabilities, resp))
+	if err == nil {
+		err = ctx.Err() // A connection that was given up ends like one that is over.
+	}
+	if err != nil {
 		return s.up.explain(ctx, err)
 	}
 	return nil

@@ -80,7 +80,8 @@ type Options struct {
 	Now func() time.Time
 	// Rand gives numbers in [0,1) for the jitter of polls.
 	Rand func() float64
-	// Timeout bounds one whole operation on the remote. Default: 2 min.
+	// Timeout bounds how long one operation waits for the remote, and how long it
+	// waits on while what comes is slow. Default: 2 min.
 	Timeout time.Duration
 	// Fetched is told how long each look at the repository took and how it
 	// ended. Default: nobody is told.

@@ -59,7 +59,7 @@ func (l sshLocation) display() string {
 
 func (r *sshRemote) close() {}
 
-func (r *sshRemote) connect(ctx context.Context) (*session, error) {
+func (r *sshRemote) connect(ctx context.Context, keep refChoice) (*session, error) {
 	login, err := r.login()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (r *sshRemote) connect(ctx context.Context) (*session, error) {
 		}
 		return nil, login.fault(ctx, r, err)
 	}
-	s, err := u.advertisement(ctx)
+	s, err := u.advertisement(ctx, keep)
 	if err != nil {
 		u.close()
 		return nil, err
@@ -96,6 +96,7 @@ type sshUploader struct {
 	session *ssh.Session
 	in      io.WriteCloser
 	out     *bufio.Reader
+	talk    *talk
 	stderr  cappedText
 }
 
@@ -128,8 +129,9 @@ func shellQuote(s string) string {
 
 // advertisement reads the refs. The stream goes on afterwards, so that no more
 // may be read ahead than the line that is there.
-func (u *sshUploader) advertisement(ctx context.Context) (*session, error) {
-	s := &session{host: u.host, up: u, adv: packp.NewAdvRefs()}
+func (u *sshUploader) advertisement(ctx context.Context, keep refChoice) (*session, error) {
+	s := &session{host: u.host, up: u, adv: packp.NewAdvRefs(), talk: talk{left: maxTalkBytes}}
+	u.talk = &s.talk
 	size, err := u.out.Peek(4)
 	if err != nil {
 		return nil, u.refused(ctx, err)
@@ -146,9 +148,8 @@ func (u *sshUploader) advertisement(ctx context.Context) (*session, error) {
 	if err := s.caps.checkFormat(); err != nil {
 		return nil, err
 	}
-	tooLong := faultf(Unsupported, "the server lists more than %d bytes of refs", maxAdvertBytes)
-	limited := limitBody(io.NopCloser(u.out), maxAdvertBytes, tooLong)
-	if err := s.adv.Decode(limited); err != nil {
+	listed := filterRefs(limitRefs(ctx, u.out), keep, s)
+	if err := s.adv.Decode(listed); err != nil {
 		var said *pktline.ErrorLine
 		switch {
 		case errors.As(err, &said):
@@ -208,7 +209,7 @@ func (u *sshUploader) UploadPack(_ context.Context, req *packp.UploadPackRequest
 		return nil, err
 	}
 	resp := packp.NewUploadPackResponse(req)
-	if err := resp.Decode(io.NopCloser(u.out)); err != nil {
+	if err := resp.Decode(io.NopCloser(u.talk.over(u.out))); err != nil {
 		return nil, err
 	}
 	return resp, nil

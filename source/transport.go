@@ -19,11 +19,11 @@ import (
 
 const (
 	connectTimeout = 10 * time.Second
-	// maxAdvertBytes bounds the list of refs, about 500,000 of them.
-	maxAdvertBytes = 64 << 20
 	// maxErrorBody is how much of a refusal's body is read.
 	maxErrorBody = 4 << 10
 	maxRedirects = 5
+	// maxCAFileBytes is several times what a system's whole list of authorities has.
+	maxCAFileBytes = 4 << 20
 )
 
 // NewTransport makes the connections of one source: the certificates of CAFile
@@ -41,6 +41,9 @@ func NewTransport(cfg Config) (*http.Transport, error) {
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if cfg.CAFile != "" {
+		if info, err := os.Stat(cfg.CAFile); err == nil && info.Size() > maxCAFileBytes {
+			return nil, fmt.Errorf("read caFile: %s has %d bytes, which is no list of certificates", cfg.CAFile, info.Size())
+		}
 		pem, err := os.ReadFile(cfg.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("read caFile: %w", err)
@@ -112,9 +115,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 // HTTP, and the capabilities before go-git filters them. It bounds bodies. One
 // is made per session.
 type observer struct {
-	base http.RoundTripper
-	// capabilities of the advertisement, as sent.
-	capabilities capabilities
+	base    http.RoundTripper
+	keep    refChoice
+	session *session
 }
 
 func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -130,6 +133,8 @@ func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = resp.Body.Close() // Refused anyway.
 			return nil, err
 		}
+	default:
+		resp.Body = body{o.session.talk.over(resp.Body), resp.Body}
 	}
 	return resp, nil
 }
@@ -139,15 +144,36 @@ func (o *observer) advertisement(resp *http.Response) error {
 	if got, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(got) != want {
 		return faultf(Unsupported, "%s does not answer as a Git server with smart HTTP (content type %q); check the url", displayURL(resp.Request.URL), plain(got))
 	}
-	body := limitBody(resp.Body, maxAdvertBytes, faultf(Unsupported, "the server lists more than %d bytes of refs", maxAdvertBytes))
-	r := bufio.NewReaderSize(body, 8<<10)
+	r := bufio.NewReaderSize(limitRefs(resp.Request.Context(), resp.Body), 8<<10)
 	head, _ := r.Peek(4 << 10) // A short answer gives an error and all there is.
-	o.capabilities = parseCapabilities(head)
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{r, body}
-	return o.capabilities.checkFormat()
+	caps := parseCapabilities(head)
+	o.session.caps = caps
+	resp.Body = body{filterRefs(r, o.keep, o.session), resp.Body}
+	return caps.checkFormat()
+}
+
+// body is the body of an answer that is read through something else.
+type body struct {
+	io.Reader
+	io.Closer
+}
+
+// limitRefs bounds a list of refs, and says that it comes.
+func limitRefs(ctx context.Context, r io.Reader) io.Reader {
+	tooLong := faultf(Unsupported, "the server lists more than %d bytes of refs", maxAdvertBytes)
+	return coming{limitBody(io.NopCloser(r), maxAdvertBytes, tooLong), patienceOf(ctx)}
+}
+
+// coming tells a patience what is read.
+type coming struct {
+	io.Reader
+	patience *patience
+}
+
+func (c coming) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.patience.came(n)
+	return n, err
 }
 
 // parseCapabilities takes the list that follows the first ref, after a NUL.

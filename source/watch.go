@@ -13,6 +13,9 @@ const (
 	jitter = 0.1
 	// healDelay is the wait before a damaged mirror is made again.
 	healDelay = time.Second
+	// wasteRate is how many bytes a second polls bring that lead to nothing: a pack
+	// that is refused would come again at each of them.
+	wasteRate = 1 << 20
 )
 
 // Nudge makes Watch look at once, as after a webhook. It does not block; several
@@ -76,6 +79,7 @@ func (p poller) run(ctx context.Context) {
 		if now.reason == Corrupt && told.reason != Corrupt {
 			delay = min(delay, healDelay)
 		}
+		delay = max(delay, restAfter(err))
 		if now != told {
 			told = now
 			p.report(s, err)
@@ -98,6 +102,15 @@ type outcome struct {
 	revision, ref string
 	reason        Reason
 	text          string
+}
+
+// restAfter is how long to let a remote be after an error, whatever the interval.
+func restAfter(err error) time.Duration {
+	var ue *UnavailableError
+	if !errors.As(err, &ue) {
+		return 0
+	}
+	return time.Duration(ue.wasted/wasteRate) * time.Second
 }
 
 func outcomeOf(s Snapshot, err error) outcome {
