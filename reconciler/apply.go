@@ -221,10 +221,12 @@ func optional(st plan.Step, err *plan.Error) bool {
 	return st.Verb == plan.PruneVersion && err != nil && (err.Kind == plan.Denied || err.Kind == plan.Invalid)
 }
 
-// do runs one step to its end, whatever becomes of ctx.
+// do runs one step to its end, though ctx may end before.
 func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[string]plan.TemplateRef) plan.Outcome {
 	began := s.now()
-	ctx, sp := span.Start(context.WithoutCancel(ctx), "apply "+strings.TrimPrefix(fmt.Sprintf("%T", st.Do), "plan."),
+	ctx, cancel := forCall(ctx)
+	defer cancel()
+	ctx, sp := span.Start(ctx, "apply "+strings.TrimPrefix(fmt.Sprintf("%T", st.Do), "plan."),
 		"target", r.Target, "pool", st.Owner(), "verb", string(st.Verb), "resource", string(st.Resource), "name", st.Name, "revision", r.Revision)
 	res, err := s.execute(ctx, st, made)
 	span.End(sp, err)
@@ -233,8 +235,9 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	if err != nil {
 		out.Err = asError(err)
 		out.Status = plan.Failed
-		if out.Err.Kind == plan.Busy {
-			// Somebody's change is under way: the next pass looks again.
+		if out.Err.Kind == plan.Busy || ctx.Err() != nil {
+			// Somebody's change is under way, or the process ends before AWS has
+			// answered: the next pass looks again.
 			out.Status = plan.Skipped
 		}
 		log.Error("step failed", "error", out.Err, "kind", string(out.Err.Kind))
@@ -355,17 +358,4 @@ func (s *Scope) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.parked, key)
-}
-
-// lockedReporter keeps a Reporter from being called by two scopes at once.
-type lockedReporter struct {
-	mu sync.Mutex
-	r  Reporter
-}
-
-// Report hands r on.
-func (l *lockedReporter) Report(ctx context.Context, r *plan.Report) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.r.Report(ctx, r)
 }

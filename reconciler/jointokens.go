@@ -23,6 +23,9 @@ type tokenKeeper struct {
 // does not answer must not hold up what needs none.
 const tokensTimeout = 20 * time.Second
 
+// parallelTokens is for how many targets tokens are kept at once.
+const parallelTokens = 4
+
 // joinTokens keeps the join tokens of the targets before their steps run, so that
 // no machine starts without one. A pool without a token that holds gets no step
 // that could start a machine; what fails is in the report.
@@ -31,7 +34,7 @@ func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []plan
 		return
 	}
 	var g errgroup.Group
-	g.SetLimit(parallelScopes)
+	g.SetLimit(parallelTokens)
 	for i := range targets {
 		t := &targets[i]
 		if t.Tokens == nil || t.Set == nil || reports[i].Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.JoinTokens.Prefix == "" {

@@ -29,15 +29,22 @@ type Batch struct {
 	Key     ScopeKey
 	Scope   *Scope
 	Targets []Desired
+	// Strays says that these are all targets of the account and region, so that what
+	// belongs to others belongs to nobody.
+	Strays bool
 }
 
-// Loop runs passes until its context ends: at once when it is nudged, after a
-// short delay while something moves, and else at every interval. It is the one
-// writer of the process.
+// Loop makes passes over one scope until its context ends: at once when it is
+// nudged, after a short delay while something moves, and else at every interval.
+// Each scope has its own, so that one in which AWS does not answer holds up itself.
+// There is no bound on how many make a pass at once: passes wait for AWS most of the
+// time, a bound would be filled by those that wait longest, and the memory of all of
+// them together grows with the pools, however these are spread over scopes.
 type Loop struct {
-	// Desired says what Git wants now, by scope. A scope that cannot be
-	// reached has an Err in its targets and no Scope.
-	Desired  func(ctx context.Context) ([]Batch, error)
+	// Desired says what Git wants of the scope now, and what holds it. It may wait
+	// until the account is open. A scope that cannot be reached has an Err in its
+	// targets and no Scope.
+	Desired  func(ctx context.Context) (Batch, error)
 	Reporter Reporter
 	Logger   *slog.Logger
 	// Interval is the time between passes with nothing moving, with 10 % of
@@ -51,15 +58,22 @@ type Loop struct {
 
 	once sync.Once
 	bell chan struct{}
+
+	mu sync.Mutex // guards what follows, and the pace
+	// began is when the pass under way began, zero between passes; interrupt ends it.
+	began     time.Time
+	interrupt context.CancelFunc
 }
 
 // Defaults of Loop.
 const (
 	DefaultInterval    = time.Minute
 	DefaultMovingDelay = 5 * time.Second
-	// parallelScopes is how many accounts and regions are worked on at once.
-	parallelScopes = 4
 )
+
+// LastCall is how long a call that may change AWS still has for its answer once the
+// process ends. Then it is a lost answer: the next process sees what came of it.
+const LastCall = 5 * time.Second
 
 func (l *Loop) init() { l.once.Do(func() { l.bell = make(chan struct{}, 1) }) }
 
@@ -73,10 +87,38 @@ func (l *Loop) Nudge() {
 	}
 }
 
+// Interrupt has the pass under way end as soon as the calls in flight are answered,
+// without a new step, and the next one begin then. It does not wait.
+func (l *Loop) Interrupt() {
+	l.mu.Lock()
+	interrupt := l.interrupt
+	l.mu.Unlock()
+	if interrupt != nil {
+		interrupt()
+		l.Nudge()
+	}
+}
+
+// SetPace sets Interval and MovingDelay, from the next pass on.
+func (l *Loop) SetPace(interval, moving time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Interval, l.MovingDelay = interval, moving
+}
+
+// Began is when the pass under way began, zero if none is.
+func (l *Loop) Began() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.began
+}
+
 // Run makes passes until ctx ends. The pass that is under way then finishes the
-// calls in flight and starts no new step.
+// calls in flight, for which it has LastCall, and starts no new step.
 func (l *Loop) Run(ctx context.Context) error {
 	l.init()
+	ctx, done := withLastCall(ctx)
+	defer done()
 	before := resting
 	for {
 		now := l.pass(ctx)
@@ -91,6 +133,35 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// callsKey holds the context of calls that may change AWS.
+type callsKey struct{}
+
+// withLastCall gives the calls below ctx that may change AWS a context that ends
+// LastCall after ctx does.
+func withLastCall(ctx context.Context) (context.Context, context.CancelFunc) {
+	calls, cut := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(LastCall, cut) })
+	return context.WithValue(ctx, callsKey{}, calls), func() {
+		forget()
+		cut()
+	}
+}
+
+// forCall is ctx for a call that may change AWS: it does not end with ctx, because a
+// call that AWS may have taken is not to be left without its answer, but LastCall
+// after the process is told to end.
+func forCall(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if calls, ok := ctx.Value(callsKey{}).(context.Context); ok {
+		forget := context.AfterFunc(calls, cancel)
+		return own, func() {
+			forget()
+			cancel()
+		}
+	}
+	return own, cancel
 }
 
 // pace is what a pass found.
@@ -108,8 +179,9 @@ const soonerBy = 5
 // wait is the time to the next pass. One that acts each time does not hurry: it may
 // be at odds with somebody else.
 func (l *Loop) wait(before, now pace) time.Duration {
-	wait := jitter(orDefault(l.Interval, DefaultInterval))
-	delay := orDefault(l.MovingDelay, DefaultMovingDelay)
+	l.mu.Lock()
+	wait, delay := jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay)
+	l.mu.Unlock()
 	switch {
 	case now == resting:
 		return wait
@@ -141,41 +213,38 @@ func jitter(d time.Duration) time.Duration {
 	return d + time.Duration((rand.Float64()*0.2-0.1)*float64(d)) //nolint:gosec // spreading load needs no secrecy
 }
 
-// pass works through all scopes once and says what it found.
+// pass works through the scope once and says what it found.
 func (l *Loop) pass(ctx context.Context) (found pace) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.note(time.Now(), cancel)
+	defer l.note(time.Time{}, nil)
 	if l.Tracer != nil {
 		var s trace.Span
 		ctx, s = l.Tracer.Start(ctx, "pass")
 		defer s.End()
 	}
-	batches, err := l.Desired(ctx)
+	batch, err := l.Desired(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.Logger.Error("pass failed", "error", err)
 		}
 		return resting
 	}
-	reporter := &lockedReporter{r: l.Reporter}
-	slots := make(chan struct{}, parallelScopes)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	for _, b := range batches {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			for _, r := range RunBatch(ctx, b, Apply) {
-				if ctx.Err() != nil && cutShort(r) {
-					continue
-				}
-				reporter.Report(context.WithoutCancel(ctx), r)
-				mu.Lock()
-				found = max(found, paceOf(r))
-				mu.Unlock()
-			}
-		})
+	for _, r := range RunBatch(ctx, batch, Apply) {
+		if ctx.Err() != nil && cutShort(r) {
+			continue
+		}
+		l.Reporter.Report(context.WithoutCancel(ctx), r)
+		found = max(found, paceOf(r))
 	}
-	wg.Wait()
 	return found
+}
+
+func (l *Loop) note(began time.Time, interrupt context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.began, l.interrupt = began, interrupt
 }
 
 // cutShort reports whether a pass found and did nothing because its context ended:
@@ -200,7 +269,7 @@ func RunBatch(ctx context.Context, b Batch, mode Mode) []*plan.Report {
 		return reports
 	}
 	ctx, sp := span.Start(ctx, "scope", "account", b.Key.Account, "region", b.Key.Region)
-	reports, err := b.Scope.Pass(ctx, b.Targets, mode)
+	reports, err := b.Scope.pass(ctx, b, mode)
 	span.End(sp, err)
 	if err != nil {
 		for _, r := range reports {

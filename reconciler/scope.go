@@ -38,21 +38,19 @@ type Scope struct {
 	// come to, because AWS takes only so many calls a second, is left to the next
 	// one, which knows newer commits. 0 is no bound.
 	StepsFor time.Duration
-	// Strays has resources of targets that are not in the pass reported: the
-	// daemon knows all of its targets, a single apply does not.
-	Strays bool
 	// Slices spreads the descriptions of resting nodegroups over that many
 	// passes; 0 or 1 describes all of them in each.
 	Slices int
 
-	// passing has one pass at a time: what is remembered between passes, here and in
-	// the resolver, is not made for two.
-	passing sync.Mutex
+	// busy is full while a pass is under way. There is one at a time: what is
+	// remembered between passes, here and in the resolver, is not made for two.
+	busy chan struct{}
+	once sync.Once
 
 	mu     sync.Mutex
 	memory plan.Memory
 	parked map[string]parking
-	pass   int
+	passes int
 	// clusters are the EKS clusters in which this process has wanted nodegroups.
 	clusters map[string]bool
 	// sent counts how often a client token was answered.
@@ -66,6 +64,13 @@ type Scope struct {
 	left map[string]bool
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
+}
+
+// SetSlices sets Slices from the next pass on.
+func (s *Scope) SetSlices(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Slices = n
 }
 
 // Retry has parked pools ("namespace/name") tried again in the next pass.
@@ -90,12 +95,22 @@ func (s *Scope) Retry(pools []string) {
 // whole only where AWS could not be read.
 // Passes over one scope wait for each other.
 func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan.Report, error) {
-	s.passing.Lock()
-	defer s.passing.Unlock()
+	return s.pass(ctx, Batch{Targets: targets}, mode)
+}
+
+func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, error) {
+	targets := b.Targets
 	started := s.now()
 	reports := make([]*plan.Report, len(targets))
 	for i, t := range targets {
 		reports[i] = newReport(t, started)
+	}
+	s.once.Do(func() { s.busy = make(chan struct{}, 1) })
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+	case <-ctx.Done():
+		return reports, fmt.Errorf("wait for the pass before: %w", ctx.Err())
 	}
 	read := nodes(ctx, targets)
 	inputs, err := s.prepare(ctx, targets)
@@ -127,7 +142,9 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 	}
 	s.keepInService(inService, &state)
 	s.keepSettled(settled)
-	s.strays(targets, reports, &state)
+	if b.Strays {
+		strays(targets, reports, &state)
+	}
 	if mode == Apply {
 		s.joinTokens(ctx, targets, inputs, reports)
 		begin(ctx, targets, reports)
@@ -141,10 +158,7 @@ func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan
 
 // strays reports what belongs to targets that nobody configures any more, with
 // the first target of the pass that has a plan.
-func (s *Scope) strays(targets []Desired, reports []*plan.Report, state *plan.State) {
-	if !s.Strays {
-		return
-	}
+func strays(targets []Desired, reports []*plan.Report, state *plan.State) {
 	known := map[string]bool{}
 	for _, t := range targets {
 		known[t.Policy.Target] = true
@@ -374,7 +388,7 @@ func (s *Scope) query(targets []Desired) plan.Query {
 		q.EKSClusters = append(q.EKSClusters, c)
 	}
 	slices.Sort(q.EKSClusters)
-	q.Slice = s.pass % q.Slices
-	s.pass++
+	q.Slice = s.passes % q.Slices
+	s.passes++
 	return q
 }

@@ -53,8 +53,8 @@ func TestAStopIsNoFailure(t *testing.T) {
 			w.scope.Cloud = stopping{w.scope.Cloud, on(tt.observing), on(tt.executing)}
 			var got reports
 			loop := &reconciler.Loop{
-				Desired: func(context.Context) ([]reconciler.Batch, error) {
-					return []reconciler.Batch{{Scope: w.scope, Targets: []reconciler.Desired{target("blue", groupPool("web", "m5.large", 2))}}}, nil
+				Desired: func(context.Context) (reconciler.Batch, error) {
+					return reconciler.Batch{Scope: w.scope, Targets: []reconciler.Desired{target("blue", groupPool("web", "m5.large", 2))}}, nil
 				},
 				Reporter: &got, Logger: slog.New(slog.DiscardHandler), Interval: time.Hour,
 			}

@@ -68,6 +68,8 @@ var holdKinds = map[plan.Hold]string{
 	plan.HeldWave:       "wave-awaited",
 	// Which pool's turn it is changes often, and says little.
 	plan.HeldRolloutLimit: "",
+	// It is over in a moment, or told otherwise.
+	plan.HeldWaiting: "",
 }
 
 // findingKinds are the events of diagnostics, by code.

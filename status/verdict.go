@@ -194,6 +194,8 @@ func held(r *plan.Report) (CommitState, string) {
 		return Pending, because(r, plan.HeldWindow, "waiting for the next window: "+count(by[plan.HeldWindow], "step"))
 	case by[plan.HeldRolloutLimit] > 0:
 		return Pending, because(r, plan.HeldRolloutLimit, "waiting for other rollouts: "+count(by[plan.HeldRolloutLimit], "step"))
+	case by[plan.HeldWaiting] > 0:
+		return Pending, because(r, plan.HeldWaiting, count(by[plan.HeldWaiting], "step")+" held")
 	}
 	return "", ""
 }

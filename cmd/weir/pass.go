@@ -203,6 +203,7 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 	if err != nil {
 		return nil, err
 	}
+	scopes.Attach(ctx, composition.Batches)
 	w.batches = composition.Batches
 	if w.gating, err = newGating(ctx, s, c, composition, p.writes); err != nil {
 		return nil, err

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Holds that come from people, the clock and other targets.
+// Holds that come from people, the clock, other targets and weir itself.
 const (
 	HeldWave         Hold = "wave"
 	HeldRolloutLimit Hold = "rollout-limit"
+	HeldWaiting      Hold = "waiting"
 )
 
 // Gates say what keeps a target's steps from running though AWS and Git differ:
@@ -35,6 +36,9 @@ type Gates struct {
 	// Deletions says how deletions are agreed to, where nobody can be asked: none
 	// runs.
 	Deletions string
+	// Waits says what of weir's own must end before anything of the target is written,
+	// such as the render of a newer commit: no step runs.
+	Waits string
 }
 
 // Grant is an approval at work. It covers the plan with its digest and, once that
@@ -145,6 +149,8 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 			s.Held, s.HeldReason = HeldWave, gates.Wave
 		case gates.Window != "" && s.disrupts():
 			s.Held, s.HeldReason = HeldWindow, gates.Window
+		case gates.Waits != "":
+			s.Held, s.HeldReason = HeldWaiting, gates.Waits
 		}
 	}
 	return p, needs

@@ -67,6 +67,7 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 		"review, another plan":     {gates: Gates{AsReviewed: true, Grant: &other}, want: all(HeldApproval)},
 		"review, begun":            {gates: Gates{AsReviewed: true, Grant: &begun}, want: none},
 		"review, one pool of it":   {gates: Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
+		"weir itself":              {gates: Gates{Waits: "a render", Window: "x"}, want: []string{"update:waiting", "create:waiting", "create:waiting", "update:waiting", "rollout:window"}, reason: "a render"},
 		"a suspended pool":         {gates: Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
 		"a suspended target":       {gates: Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(HeldSuspended), reason: "by ann"},
 		"agreed to":                {gates: Gates{Agreed: &agreed}, want: none},

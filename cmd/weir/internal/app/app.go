@@ -6,7 +6,8 @@
 // all of it around one context. The goroutines are
 //
 //	source NAME     one for each source: polls it, keeps its view, rings the loop
-//	loop            the one writer: composes, passes, reports
+//	conductor       puts together what Git wants, and nudges the passes
+//	passes          one for each scope: passes over an account and region, reports
 //	statuses        posts commit statuses
 //	pull requests   one for each source with a forge: plans them
 //	page            serves the page, the API, the metrics and webhooks
@@ -17,8 +18,9 @@
 //	history         writes events and passes to the state directory
 //	service manager tells it that weir is ready and alive, only where one listens
 //
-// On a reload the loop stops between two calls, however long AWS takes to answer the
-// one in flight; then what changed is swapped, and the loop starts again.
+// On a reload the conductor stops, what changed is swapped, and it starts again. The
+// passes under way end without a new step, each as soon as AWS has answered the calls
+// in flight, and none begins with what was wanted before.
 package app
 
 import (
@@ -45,6 +47,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/forge"
@@ -58,7 +61,8 @@ import (
 const (
 	stopWithin      = 25 * time.Second
 	reloadShare     = 2 * time.Second
-	loopShare       = 6 * time.Second
+	conductorShare  = time.Second
+	passesShare     = reconciler.LastCall + time.Second
 	sourcesShare    = 1500 * time.Millisecond
 	statusesShare   = 5 * time.Second
 	pullsShare      = 3 * time.Second
@@ -71,8 +75,6 @@ const (
 	// reloadHurry is what a reload may still take once weir stops: less than
 	// reloadShare, so that Stop finds it done.
 	reloadHurry = time.Second
-	// reloadQuiet is how long a reload waits for AWS before it says so.
-	reloadQuiet = time.Second
 )
 
 // Options of a daemon.
@@ -117,14 +119,21 @@ type App struct {
 	// posting are the statuses of the current configuration, nil without a forge.
 	posting atomic.Pointer[status.Commits]
 
-	// gen is what the configuration decides; changed between two loops only, by a
-	// reload that holds swapping. The loop reads it freely, Stop by ofGeneration.
+	// gen is what the configuration decides; changed between two conductors only, by a
+	// reload that holds swapping and handing. The conductor reads it freely, passes
+	// hold handing, and Stop goes by ofGeneration.
 	gen      *generation
 	swapping chan struct{}
+	// handing is held while a pass takes what is wanted, while it hands a report on,
+	// and while a reload swaps the generation; taken before mu.
+	handing sync.Mutex
 
 	cleanups []cleanup
 	fatal    chan error
 	bell     chan struct{}
+	// rung wakes the conductor, all has it nudge every scope.
+	rung chan struct{}
+	all  atomic.Bool
 	// look says that somebody wants the sources to look at Git.
 	look atomic.Bool
 	// word is rung by each source that says something.
@@ -136,10 +145,11 @@ type App struct {
 	certificate *access.Certificate
 	notices     *status.Notices
 
+	reporter *reporter
+
 	mu     sync.Mutex // guards what follows
 	memory memory
-	// nudge rings the loop that runs now.
-	nudge func()
+	loops  loops
 }
 
 // cleanup is a named step of Stop.
@@ -156,7 +166,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Secrets = &redact.Registry{}
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
-	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), swapping: make(chan struct{}, 1), nudge: func() {}}
+	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), swapping: make(chan struct{}, 1), rung: make(chan struct{}, 1)}
+	a.reporter = &reporter{app: a, log: newPassLog(a.log)}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Stop(ctx))
 	}

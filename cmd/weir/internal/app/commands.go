@@ -15,11 +15,13 @@ import (
 // memory is what passes leave for the next one, and for commands. It outlives
 // reloads of the configuration.
 type memory struct {
-	before     control.Before
+	before control.Before
+	// conditions are those of the targets that there are.
 	conditions map[string]fleet.Conditions
-	// awaited are the targets that others wait for.
-	awaited map[string]bool
-	batches []reconciler.Batch
+	// batches are what was composed last; nil while a reload is under way.
+	batches map[reconciler.ScopeKey]reconciler.Batch
+	// waiting are the scopes with targets that wait for a target, by its name.
+	waiting map[string][]reconciler.ScopeKey
 	// unused says why approvals could not be used by the last pass, so that it is
 	// said once.
 	unused map[string]bool
@@ -27,21 +29,69 @@ type memory struct {
 	busy map[string]bool
 }
 
-// gate has what people asked for, windows and waves hold the steps of a pass.
-func (a *App) gate(c *fleet.Composition) {
+// take takes in what was composed.
+func (m *memory) take(c *fleet.Composition) {
+	m.conditions, m.batches, m.waiting = c.Conditions, map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{}
+	for _, b := range c.Batches {
+		m.batches[b.Key] = b
+		for i := range b.Targets {
+			for _, name := range c.Conditions[b.Targets[i].Policy.Target].DependsOn {
+				m.waiting[name] = append(m.waiting[name], b.Key)
+			}
+		}
+	}
+	m.before.Keep(c.Conditions)
+}
+
+// gated is what is wanted of a scope, with the account that it is in, guarded, and
+// with what people asked for, windows and waves holding the steps. The caller holds
+// handing.
+func (a *App) gated(l *loop, access fleet.Access) reconciler.Batch {
 	records := a.book.Read()
 	a.tellLoss(records.Lost)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m := &a.memory
-	m.conditions, m.batches = c.Conditions, c.Batches
-	m.awaited = map[string]bool{}
-	for _, conditions := range c.Conditions {
-		for _, name := range conditions.DependsOn {
-			m.awaited[name] = true
+	l.scope = access.Scope
+	b, wanted := a.memory.batches[l.key]
+	if !wanted {
+		return reconciler.Batch{} // a new composition is on its way
+	}
+	b.Targets = slices.Clone(b.Targets)
+	access.Attach(&b)
+	var others []reconciler.Batch
+	for key, other := range a.memory.batches {
+		if key != l.key {
+			others = append(others, other)
 		}
 	}
-	m.before.Keep(c.Conditions)
+	a.scopes.Guard(&b, others)
+	batches := []reconciler.Batch{b}
+	control.Gate(batches, a.memory.conditions, records, a.memory.before, a.pending(records), time.Now())
+	b = batches[0]
+	for i := range b.Targets {
+		d := &b.Targets[i]
+		l.in = append(l.in, d.Policy.Target)
+		if a.elsewhere(l, d.Policy.Target) {
+			d.Policy.Gates.Waits = "waits for the end of a pass that reaches it by another role, region or endpoint"
+		}
+	}
+	return b
+}
+
+// elsewhere reports whether a target is in the pass that another loop makes now: it
+// has come over from there. The caller holds mu.
+func (a *App) elsewhere(l *loop, target string) bool {
+	for other := range a.loops.run {
+		if other != l && !other.Began().IsZero() && slices.Contains(other.in, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// pending is what approvals that are not used yet let run. The caller holds mu.
+func (a *App) pending(records control.Records) control.Pending {
+	m := &a.memory
 	m.busy = map[string]bool{}
 	pending := control.Pending{Ready: map[string]control.Grant{}, Begin: a.book.Begin}
 	unused := map[string]bool{}
@@ -69,7 +119,7 @@ func (a *App) gate(c *fleet.Composition) {
 	for _, o := range records.Overrides {
 		m.busy[o.Target] = true
 	}
-	control.Gate(c.Batches, c.Conditions, records, m.before, pending, time.Now())
+	return pending
 }
 
 // tellLoss has everybody know that all writes are held, or that they are no more.
@@ -83,22 +133,31 @@ func (a *App) tellLoss(lost *state.Loss) {
 }
 
 // noted takes in a report: for targets that wait for this one, and for what holds
-// until it has converged.
-func (a *App) noted(r *plan.Report) {
+// until it has converged. It reports false where there is no such target any more.
+func (a *App) noted(r *plan.Report) bool {
 	a.mu.Lock()
-	reached := a.memory.before.Standings[r.Target].Reached
-	a.memory.before.Note(r)
-	awaited := r.Converged() && reached != r.Revision && a.memory.awaited[r.Target]
-	done := a.memory.busy[r.Target] && r.Converged()
+	m := &a.memory
+	if _, known := m.conditions[r.Target]; !known {
+		a.mu.Unlock()
+		return false
+	}
+	reached := m.before.Standings[r.Target].Reached
+	m.before.Note(r)
+	if r.Converged() && reached != r.Revision {
+		for _, key := range m.waiting[r.Target] {
+			if l := a.loops.of[key]; l != nil {
+				l.Nudge()
+			}
+		}
+	}
+	done := m.busy[r.Target] && r.Converged()
 	a.mu.Unlock()
 	if done {
 		if err := a.book.Done(r.Target); err != nil {
 			a.log.Error("state cannot be written", "error", err)
 		}
 	}
-	if awaited {
-		a.ring()
-	}
+	return true
 }
 
 // daemon is the app as commands see it.
@@ -137,9 +196,6 @@ func (d daemon) Approved(approval control.Approval) []string {
 func (d daemon) Reconcile(targets []string, retry bool) []string {
 	all := d.app.board.Targets()
 	all = slices.DeleteFunc(all, func(t status.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
-	d.app.mu.Lock()
-	batches := d.app.memory.batches
-	d.app.mu.Unlock()
 	var out []string
 	for _, t := range all {
 		out = append(out, t.Name)
@@ -150,13 +206,20 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 		for _, p := range t.Pools {
 			pools = append(pools, p.Namespace+"/"+p.Name)
 		}
-		for _, b := range batches {
-			if b.Scope != nil && slices.ContainsFunc(b.Targets, func(w reconciler.Desired) bool { return w.Policy.Target == t.Name }) {
-				b.Scope.Retry(pools)
-			}
-		}
+		d.app.retry(t.Name, pools)
 	}
 	d.app.look.Store(true)
 	d.app.ring()
 	return out
+}
+
+// retry has what AWS refused of a target's pools tried again by the next pass.
+func (a *App) retry(target string, pools []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, b := range a.memory.batches {
+		if l := a.loops.of[key]; l != nil && l.scope != nil && slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
+			l.scope.Retry(pools)
+		}
+	}
 }

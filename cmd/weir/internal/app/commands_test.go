@@ -40,9 +40,14 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 		c.Conditions[target] = fleet.Conditions{Rendered: "w"}
 		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: plan.Policy{Target: target}})
 	}
-	a.gate(c)
+	a.memory.take(c)
+	a.scopes = fleet.NewScopes(fleet.ScopesOptions{})
+	batch := a.gated(&loop{}, fleet.Access{})
+	if len(batch.Targets) != 2 {
+		t.Fatalf("no target is reconciled: %+v", batch)
+	}
 	var failed []error
-	for _, d := range c.Batches[0].Targets {
+	for _, d := range batch.Targets {
 		if d.Policy.Gates.Grant == nil || !d.Policy.Gates.Grant.Exact || d.Begin == nil {
 			t.Fatalf("not approved: %+v", d.Policy.Gates)
 		}

@@ -171,7 +171,7 @@ func (f *follower) hear(a *App, s source.Snapshot, err error) {
 	case a.word <- struct{}{}:
 	default:
 	}
-	a.ring()
+	a.wake()
 }
 
 // firstWord bounds how long the first pass waits for the first source, company

@@ -43,10 +43,11 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
 	a.onStop("sources", sourcesShare, a.ofGeneration((*generation).stopSources))
 	a.gen.startSources(ctx, a)
-	loop := &running{}
-	a.onStop("loop", loopShare, loop.end)
-	a.startLoop(ctx, loop)
-	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, loop) }))
+	a.openLoops(ctx)
+	conductor := &running{}
+	a.onStop("conductor", conductorShare, conductor.end)
+	a.startConductor(ctx, conductor)
+	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, conductor) }))
 	if a.manager.Listens() {
 		a.onStop("service manager", 0, a.spawn(ctx, "service manager", a.supervise))
 	}

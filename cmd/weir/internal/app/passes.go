@@ -2,6 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -10,18 +13,17 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/span"
-	"github.com/weir-gitops/weir/status"
 )
 
-// running is the loop that runs now, replaced on a reload.
+// running is the conductor that runs now, replaced on a reload.
 type running struct {
 	mu   sync.Mutex
 	stop func(context.Context) error
-	// over says that no loop starts any more.
+	// over says that none starts any more.
 	over bool
 }
 
-// halt has the loop end and waits for that until ctx ends. A reload and Stop may
+// halt has the conductor end and waits for that until ctx ends. A reload and Stop may
 // both do so, also at one time.
 func (r *running) halt(ctx context.Context) error {
 	r.mu.Lock()
@@ -33,7 +35,7 @@ func (r *running) halt(ctx context.Context) error {
 	return stop(ctx)
 }
 
-// end halts the loop for good: a reload that is under way starts none.
+// end halts the conductor for good: a reload that is under way starts none.
 func (r *running) end(ctx context.Context) error {
 	r.mu.Lock()
 	r.over = true
@@ -41,110 +43,161 @@ func (r *running) end(ctx context.Context) error {
 	return r.halt(ctx)
 }
 
+// startConductor starts a conductor over the current generation, unless they are over.
+func (a *App) startConductor(ctx context.Context, r *running) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.stop = a.spawn(span.Watch(ctx, a.metrics.Stage), "conductor", a.conduct)
+	}
+}
+
+// loops are those of the scopes. Each lives as long as somebody wants something of
+// its scope, also over reloads.
+type loops struct {
+	ctx  context.Context // of all of them
+	stop context.CancelFunc
+	of   map[reconciler.ScopeKey]*loop
+	// run are those that have not ended, wanted or not.
+	run map[*loop]bool
+}
+
+// loop is that of one scope.
+type loop struct {
+	*reconciler.Loop
+	key reconciler.ScopeKey
+	// leave has it end, and wait waits for that.
+	leave context.CancelFunc
+	wait  func(context.Context) error
+	// scope is nil before it was opened; in names the targets of the pass under way.
+	// Both are guarded by App.mu.
+	scope *reconciler.Scope
+	in    []string
+}
+
+// openLoops makes room for loops. They live until the step of Stop that it adds.
+func (a *App) openLoops(ctx context.Context) {
+	ctx, stop := context.WithCancel(span.Watch(ctx, a.metrics.Stage))
+	a.loops = loops{ctx: ctx, stop: stop, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}
+	a.onStop("passes", passesShare, a.closeLoops)
+}
+
+// closeLoops ends all loops at once, and waits for them. The conductor has ended.
+func (a *App) closeLoops(ctx context.Context) error {
+	a.loops.stop()
+	a.mu.Lock()
+	all := maps.Clone(a.loops.run)
+	a.mu.Unlock()
+	var errs []error
+	for l := range all {
+		errs = append(errs, l.wait(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// pass has loops make passes over what was composed: over all scopes, or over those
+// of which something else is wanted than before.
+func (a *App) pass(c *fleet.Composition, all bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.memory.batches
+	a.memory.take(c)
+	for key, b := range a.memory.batches {
+		l := a.loops.of[key]
+		switch old, known := before[key]; {
+		case l == nil:
+			a.startLoop(key)
+		case all || !known || !same(old, b):
+			l.Nudge()
+		}
+	}
+	for key, l := range a.loops.of {
+		if _, wanted := a.memory.batches[key]; !wanted && l.Began().IsZero() {
+			delete(a.loops.of, key)
+			l.leave()
+		}
+	}
+}
+
 // quickDelay is the time to the next look while something moves at an endpoint
 // that is not AWS itself: emulators are quick and have no rate limits.
 const quickDelay = 250 * time.Millisecond
 
-// startLoop starts a loop over the current generation, unless loops are over.
-func (a *App) startLoop(ctx context.Context, r *running) {
-	loop := &reconciler.Loop{
-		Desired: a.desired, Logger: a.log, Interval: time.Duration(a.gen.config.Interval), Tracer: a.tracing.Tracer(),
-		Reporter: status.Sinks{a.board, a.metrics, &reporter{app: a, log: newPassLog(a.log)}},
+// startLoop starts the loop of a scope. The caller holds mu.
+func (a *App) startLoop(key reconciler.ScopeKey) {
+	l := &loop{key: key}
+	l.Loop = &reconciler.Loop{
+		Desired: func(ctx context.Context) (reconciler.Batch, error) { return a.batch(ctx, l) },
+		Logger:  a.log, Tracer: a.tracing.Tracer(), Reporter: a.reporter,
 	}
-	if quick(a.gen.config) {
-		loop.MovingDelay = quickDelay
-	}
-	ctx = span.Watch(ctx, a.metrics.Stage)
-	a.mu.Lock()
-	a.nudge = loop.Nudge
-	a.mu.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.stop = a.spawn(ctx, "loop", loop.Run)
-	}
+	a.pace(l)
+	ctx, leave := context.WithCancel(a.loops.ctx)
+	l.leave = leave
+	a.loops.of[key], a.loops.run[l] = l, true
+	l.wait = a.spawn(ctx, "passes", func(ctx context.Context) error {
+		defer a.ended(l)
+		return l.Run(ctx)
+	})
 }
 
-// ring has the next pass start now.
-func (a *App) ring() {
+// ended forgets a loop.
+func (a *App) ended(l *loop) {
 	a.mu.Lock()
-	nudge := a.nudge
-	a.mu.Unlock()
-	nudge()
+	defer a.mu.Unlock()
+	delete(a.loops.run, l)
+}
+
+// pace has the loop go as often as the configuration says.
+func (a *App) pace(l *loop) {
+	moving := time.Duration(0)
+	if quick(a.gen.config) {
+		moving = quickDelay
+	}
+	l.SetPace(time.Duration(a.gen.config.Interval), moving)
 }
 
 func quick(c *config.Config) bool {
 	return !slices.ContainsFunc(c.Targets, func(t config.Target) bool { return t.EndpointURL == "" && c.AWS.Endpoint == "" })
 }
 
-// desired is what Git wants now. It is called by the loop alone.
-func (a *App) desired(ctx context.Context) ([]reconciler.Batch, error) {
-	a.board.Beat(3 * time.Duration(a.gen.config.Interval))
-	a.hideCredentials()
-	if a.look.Swap(false) {
-		a.gen.look()
+// batch is what is wanted of a scope now, with what holds it. The loop of the scope
+// calls it as a pass begins, and waits here until the account is open.
+func (a *App) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
+	a.mu.Lock()
+	l.in = nil
+	a.mu.Unlock()
+	access := a.scopes.Open(ctx, l.key)
+	if err := ctx.Err(); err != nil {
+		return reconciler.Batch{}, err
 	}
-	views, err := a.gen.views(ctx, a.word)
-	if err != nil {
-		return nil, err
-	}
-	c, err := a.gen.fleet.Compose(ctx, views)
-	if err != nil {
-		return nil, err
-	}
-	a.gen.compose(a, views)
-	a.announce(c)
-	for name, v := range views {
-		a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
-	}
-	a.gate(c)
-	return c.Batches, nil
+	a.handing.Lock()
+	defer a.handing.Unlock()
+	return a.gated(l, access), nil
 }
 
-// announce tells the board and the forges what the pass is about, before it.
-func (a *App) announce(c *fleet.Composition) {
-	g := a.gen
-	if !slices.Equal(g.targets, c.Targets) {
-		a.configure(g, c.Targets)
-	}
-	if g.commits == nil {
-		return
-	}
-	refused := g.announceRefused()
-	for _, r := range c.Revisions {
-		if refused[r.Source] || g.begun[r.Source] == r.SHA {
-			continue
-		}
-		g.begun[r.Source] = r.SHA
-		g.commits.Begin(status.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched, Removed: r.Removed})
+// interrupt has the passes under way end without a new step, and no pass begin before
+// there is a new composition.
+func (a *App) interrupt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.memory.batches = nil
+	for _, l := range a.loops.of {
+		l.Interrupt()
 	}
 }
 
-// configure shows which sources and targets there are, and forgets the rest.
-func (a *App) configure(g *generation, targets []fleet.Target) {
-	for _, old := range g.targets {
-		if !slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == old.Name }) {
-			a.metrics.RemoveTarget(old.Name)
-			if g.commits != nil {
-				g.commits.Forget(old.Name)
-			}
-		}
+// same reports whether two batches want the same.
+func same(a, b reconciler.Batch) bool {
+	return a.Strays == b.Strays && slices.EqualFunc(a.Targets, b.Targets, func(x, y reconciler.Desired) bool {
+		return x.Set == y.Set && x.Whole == y.Whole && errText(x.Err) == errText(y.Err) && x.Commit == y.Commit && x.Touched == y.Touched &&
+			x.Workload == y.Workload && x.Tokens == y.Tokens &&
+			reflect.DeepEqual(x.Policy, y.Policy) && reflect.DeepEqual(x.Network, y.Network) && reflect.DeepEqual(x.Diagnostics, y.Diagnostics)
+	})
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
 	}
-	var sources []status.Source
-	for _, s := range g.config.Sources {
-		shown := status.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
-		for _, f := range g.config.Forges {
-			if f.Source == s.Name && f.Type != config.Generic {
-				shown.WebURL, shown.Forge = f.URL, f.Type
-			}
-		}
-		sources = append(sources, shown)
-	}
-	shown := make([]status.Target, len(targets))
-	for i, t := range targets {
-		shown[i] = status.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
-	}
-	a.board.Configure(sources, shown)
-	a.know(sources, shown)
-	g.targets = targets
+	return err.Error()
 }

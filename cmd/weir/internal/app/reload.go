@@ -13,7 +13,7 @@ import (
 
 // reloader reads the configuration again when it is told to or the file changes,
 // and acts on changes of the files that it names, until ctx ends.
-func (a *App) reloader(ctx context.Context, loop *running) error {
+func (a *App) reloader(ctx context.Context, conductor *running) error {
 	named := a.watchNamed(ctx)
 	defer func() { named() }()
 	if a.o.Load == nil {
@@ -29,7 +29,7 @@ func (a *App) reloader(ctx context.Context, loop *running) error {
 		case <-a.o.Reload:
 		case <-a.bell:
 		}
-		a.reload(ctx, loop)
+		a.reload(ctx, conductor)
 		named()
 		named = a.watchNamed(ctx)
 	}
@@ -45,7 +45,7 @@ func (a *App) configChanged() {
 
 // reload puts a new configuration in the place of the old one. One that has a
 // fault, or that changes what only a restart can change, is refused as a whole.
-func (a *App) reload(ctx context.Context, loop *running) {
+func (a *App) reload(ctx context.Context, conductor *running) {
 	a.tellManager(systemd.Reloading)
 	defer func() {
 		if ctx.Err() == nil { // else it was told that weir stops
@@ -54,7 +54,7 @@ func (a *App) reload(ctx context.Context, loop *running) {
 	}()
 	c, err := a.o.Load()
 	if err == nil {
-		err = a.swap(ctx, c, loop)
+		err = a.swap(ctx, c, conductor)
 	}
 	if err != nil && ctx.Err() != nil {
 		a.log.Info("the configuration is not reloaded: weir stops")
@@ -90,9 +90,10 @@ func fixed(old, c *config.Config) string {
 	}
 }
 
-// swap stops the loop, replaces the generation, and starts the loop again. Where ctx
-// ends before the loop has stopped, it changes nothing.
-func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
+// swap stops the conductor, replaces the generation, and starts the conductor again.
+// It waits for no pass: one that is under way ends by itself, and finds then what is
+// wanted anew. Where ctx ends before the conductor has stopped, it changes nothing.
+func (a *App) swap(ctx context.Context, c *config.Config, conductor *running) error {
 	old := a.gen
 	if key := fixed(old.config, c); key != "" {
 		return fmt.Errorf("%s cannot change while weir runs: restart it", key)
@@ -107,8 +108,8 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	if err := next.openNotifier(a, old); err != nil {
 		return err
 	}
-	if err := a.haltLoop(ctx, loop); err != nil {
-		return fmt.Errorf("stop loop: %w", err)
+	if err := conductor.halt(ctx); err != nil {
+		return fmt.Errorf("stop conductor: %w", err)
 	}
 	// Stop ends ctx before it asks for the generation: either it waits for this one
 	// to be in its place, or nothing is begun here.
@@ -120,19 +121,11 @@ func (a *App) swap(ctx context.Context, c *config.Config, loop *running) error {
 	bound, cancel := hurried(ctx, stopWithin, reloadHurry)
 	defer cancel()
 	ctx = context.WithoutCancel(ctx)
-	defer a.startLoop(ctx, loop)
+	defer a.startConductor(ctx, conductor)
+	a.interrupt()
+	a.handing.Lock()
+	defer a.handing.Unlock()
 	return a.replace(ctx, bound, old, next)
-}
-
-// haltLoop waits until the loop has stopped. It finishes the calls in flight first,
-// and AWS may take minutes to answer: a reload waits as long as it takes, because
-// to give up would leave no loop at all.
-func (a *App) haltLoop(ctx context.Context, loop *running) error {
-	told := time.AfterFunc(reloadQuiet, func() {
-		a.log.Info("the configuration is reloaded once AWS has answered the calls in flight")
-	})
-	defer told.Stop()
-	return loop.halt(ctx)
 }
 
 // hurried is a context that ends after a time, or shortly after ctx has ended.
@@ -190,6 +183,11 @@ func (a *App) replace(ctx, bound context.Context, old, next *generation) error {
 	}
 	next.startNotifier(ctx, a)
 	a.scopes.SetSlices(rounds(next.config))
+	a.mu.Lock()
+	for _, l := range a.loops.of {
+		a.pace(l)
+	}
+	a.mu.Unlock()
 	if next.commits != nil {
 		next.commits.Retry()
 	}

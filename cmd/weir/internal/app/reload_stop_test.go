@@ -1,10 +1,9 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,51 +13,17 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
-// TestAReloadWaitsForTheCallsInFlight, as long as AWS takes: a daemon that gave up
-// over a slow answer would manage nothing. Only a stop ends the waiting.
-func TestAReloadWaitsForTheCallsInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		a := &App{log: slog.New(slog.NewTextHandler(&out, nil)), fatal: make(chan error, 1)}
-		loop, answered := &running{}, make(chan struct{})
-		loop.stop = a.spawn(t.Context(), "loop", func(context.Context) error { <-answered; return nil })
-		stopped, stop := context.WithCancel(t.Context())
-		waits := func(ctx context.Context) <-chan error {
-			done := make(chan error, 1)
-			go func() { done <- a.haltLoop(ctx, loop) }()
-			time.Sleep(time.Hour)
-			synctest.Wait()
-			if len(done) > 0 {
-				t.Fatalf("the reload did not wait: %v", <-done)
-			}
-			return done
-		}
-		first, second := waits(t.Context()), waits(stopped)
-		if n := strings.Count(out.String(), "level=INFO"); n != 2 || strings.Count(out.String(), "\n") != 2 {
-			t.Errorf("each waiting is to be logged once:\n%s", &out)
-		}
-		stop()
-		if err := <-second; !errors.Is(err, context.Canceled) {
-			t.Errorf("the stopped one: %v", err)
-		}
-		close(answered)
-		if err := errors.Join(<-first, loop.end(t.Context())); err != nil || len(a.fatal) > 0 {
-			t.Errorf("once AWS had answered: %v, %d fatal", err, len(a.fatal))
-		}
-	})
-}
-
-// TestNoLoopStartsAfterTheEnd of loops, though a reload is about to start one.
-func TestNoLoopStartsAfterTheEnd(t *testing.T) {
+// TestNoConductorStartsAfterTheEnd of conductors, though a reload is about to start one.
+func TestNoConductorStartsAfterTheEnd(t *testing.T) {
 	w := newWorld(t, quickAWS())
 	a := w.open(w.config(), nil)
-	loop := &running{}
-	if err := loop.end(t.Context()); err != nil {
+	conductor := &running{}
+	if err := conductor.end(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	a.startLoop(t.Context(), loop)
-	if loop.stop != nil {
-		t.Error("a loop runs that nobody stops")
+	a.startConductor(t.Context(), conductor)
+	if conductor.stop != nil {
+		t.Error("a conductor runs that nobody stops")
 	}
 	if err := a.Stop(t.Context()); err != nil {
 		t.Error(err)
@@ -111,9 +76,8 @@ func TestAReloadHurriesOnceWeirStops(t *testing.T) {
 	}
 }
 
-// TestAStopDuringAReload: the reload that waits for AWS gives up at once, and the
-// call in flight has the loop's own time.
-func TestAStopDuringAReload(t *testing.T) {
+// TestAStopAfterAReload that went by a call in flight: the call is finished.
+func TestAStopAfterAReload(t *testing.T) {
 	w := newWorld(t, quickAWS())
 	called, answer := make(chan struct{}, 1), make(chan struct{})
 	w.before = func(body string) {
@@ -127,24 +91,25 @@ func TestAStopDuringAReload(t *testing.T) {
 	}
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	w.repo.Commit("first")
-	next, loading := w.config(), make(chan struct{})
+	next := w.config()
 	next.Interval *= 2
-	a := w.open(w.config(), func() (*config.Config, error) { close(loading); return next, nil })
-	old := a.gen
+	a := w.open(w.config(), func() (*config.Config, error) { return next, nil })
 	a.Start(t.Context())
 	<-called
 	a.configChanged()
-	<-loading
-	// What Stop does after the configuration, whose time it is not to use up.
-	i := slices.IndexFunc(a.cleanups, func(c cleanup) bool { return c.name == "configuration" })
-	a.cleanups = slices.Insert(a.cleanups, i, cleanup{name: "answer", run: func(context.Context) error { close(answer); return nil }})
+	eventually(t, "the reload", func() string {
+		if got := reloadsOf(t, a, "success"); got != 1 {
+			return fmt.Sprint(got)
+		}
+		return ""
+	})
+	// What Stop does before it ends the passes.
+	i := slices.IndexFunc(a.cleanups, func(c cleanup) bool { return c.name == "passes" })
+	a.cleanups = slices.Insert(a.cleanups, i+1, cleanup{name: "answer", run: func(context.Context) error { close(answer); return nil }})
 	stop, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := a.Stop(stop); err != nil {
 		t.Error(err)
-	}
-	if a.gen != old {
-		t.Error("the reload went on")
 	}
 	if got := w.writes(); !slices.Contains(got, "CreateAutoScalingGroup") {
 		t.Errorf("the call in flight was not finished: %v", got)

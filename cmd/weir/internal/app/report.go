@@ -12,16 +12,24 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// reporter hands reports to the current generation's statuses and to the log.
+// reporter hands reports to the board, the metrics, the current generation's statuses
+// and the log: one at a time, and none while a reload is under way.
 type reporter struct {
 	app *App
 	log *passLog
 }
 
-// Report hands r on.
+// Report hands r on, if there still is such a target.
 func (r *reporter) Report(ctx context.Context, report *plan.Report) {
-	g := r.app.gen
-	r.app.noted(report)
+	a := r.app
+	a.handing.Lock()
+	defer a.handing.Unlock()
+	if !a.noted(report) {
+		return
+	}
+	a.board.Report(ctx, report)
+	a.metrics.Report(ctx, report)
+	g := a.gen
 	if g.commits != nil {
 		g.commits.Report(ctx, report)
 	}
@@ -30,7 +38,7 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	if reconciler.Moving(report) {
 		wait = min(wait, reconciler.DefaultMovingDelay)
 	}
-	r.app.board.Due(report.Target, time.Now().Add(wait))
+	a.board.Due(report.Target, time.Now().Add(wait))
 	r.log.report(report)
 }
 

@@ -66,7 +66,7 @@ func TestSpansOfACommit(t *testing.T) {
 		paths[path] = true
 	}
 	for _, want := range []string{
-		"fetch", "pass", "pass/render", "pass/scope/resolve", "pass/scope/observe", "pass/scope/plan", "pass/scope/fill",
+		"fetch", "compose/render", "pass", "pass/scope/resolve", "pass/scope/observe", "pass/scope/plan", "pass/scope/fill",
 		"pass/scope/apply/apply CreateLaunchTemplate", "pass/scope/apply/apply CreateGroup", "status write",
 	} {
 		if !paths[want] {

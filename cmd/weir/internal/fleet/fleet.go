@@ -164,8 +164,8 @@ type item struct {
 // renderWorkers is how many targets are rendered at once.
 const renderWorkers = 2
 
-// Compose makes what one pass takes of the sources' views, by name. It fails
-// only if ctx ends.
+// Compose makes what one pass takes of the sources' views, by name. It opens no
+// account, and fails only if ctx ends.
 func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Composition, error) {
 	items := f.expand(views)
 	if err := f.renderAll(ctx, items); err != nil {
@@ -182,13 +182,11 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	f.callRolls(views, items)
 	c := &Composition{Revisions: f.revised(views, items)}
 	f.revisions = c.Revisions
-	c.Batches = f.batches(ctx, items)
-	if f.review == nil { // reviews share their scopes, and what nobody wants is not theirs
-		reportStrays(c.Batches, items)
-	}
+	c.Batches = f.batches(items)
 	for _, b := range c.Batches {
+		account := f.o.Scopes.account(b.Key)
 		for _, d := range b.Targets {
-			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: d.Policy.Account, Region: d.Policy.Region})
+			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: account, Region: d.Policy.Region})
 		}
 	}
 	from := map[string]*item{}
@@ -414,9 +412,8 @@ func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 	return out
 }
 
-// batches groups the items by scope, opens the scopes and tells the targets
-// their account.
-func (f *Fleet) batches(ctx context.Context, items []*item) []reconciler.Batch {
+// batches groups the items by scope.
+func (f *Fleet) batches(items []*item) []reconciler.Batch {
 	index := map[reconciler.ScopeKey]int{}
 	var out []reconciler.Batch
 	for _, it := range items {
@@ -424,10 +421,10 @@ func (f *Fleet) batches(ctx context.Context, items []*item) []reconciler.Batch {
 		if !known {
 			n = len(out)
 			index[it.key] = n
-			out = append(out, reconciler.Batch{Key: it.key})
+			// What nobody wants is not a proposal's.
+			out = append(out, reconciler.Batch{Key: it.key, Strays: f.review == nil && allKnown(items)})
 		}
 		out[n].Targets = append(out[n].Targets, it.desired)
 	}
-	f.o.Scopes.Attach(ctx, f.openable(out))
 	return out
 }

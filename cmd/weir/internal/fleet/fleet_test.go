@@ -90,6 +90,7 @@ func (h *harness) compose(v View) (*Composition, map[string]reconciler.Desired) 
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.scopes.Attach(h.t.Context(), c.Batches)
 	out := map[string]reconciler.Desired{}
 	for _, b := range c.Batches {
 		for _, d := range b.Targets {
@@ -319,5 +320,35 @@ func TestAllowedPrunes(t *testing.T) {
 		if diff := cmp.Diff(want, AllowedPrunes(message)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", message, diff)
 		}
+	}
+}
+
+// Nothing is deleted where targets may share an account and region by different roles,
+// though one of the ways in does not answer: a role's name says whose it is.
+func TestASharedAccountIsGuardedThoughOneWayInIsShut(t *testing.T) {
+	const own, other = "arn:aws:iam::000000000000:role/", "arn:aws:iam::999999999999:role/"
+	for name, tc := range map[string]struct {
+		key   reconciler.ScopeKey
+		whole bool
+		told  int
+	}{
+		"another account":    {reconciler.ScopeKey{Region: "eu-west-1", RoleARN: other + "b"}, true, 0},
+		"another region":     {reconciler.ScopeKey{Region: "eu-west-2", RoleARN: own + "b"}, true, 0},
+		"the same account":   {reconciler.ScopeKey{Region: "eu-west-1", RoleARN: own + "b"}, false, 1},
+		"configured so":      {reconciler.ScopeKey{Account: "000000000000", Region: "eu-west-1"}, false, 1},
+		"nobody knows whose": {reconciler.ScopeKey{Region: "eu-west-1", RoleARN: "unheard-of"}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, globbed)
+			batch := reconciler.Batch{
+				Key: reconciler.ScopeKey{Region: "eu-west-1", Endpoint: h.url}, Targets: []reconciler.Desired{{Whole: true}}, Strays: true,
+			}
+			tc.key.Endpoint = h.url
+			h.scopes.Open(t.Context(), batch.Key).Attach(&batch)
+			h.scopes.Guard(&batch, []reconciler.Batch{{Key: tc.key}})
+			if d := batch.Targets[0]; d.Whole != tc.whole || len(d.Diagnostics) != tc.told || batch.Strays != tc.whole {
+				t.Errorf("whole %t, strays %t, %v", d.Whole, batch.Strays, d.Diagnostics)
+			}
+		})
 	}
 }

@@ -113,6 +113,18 @@ type Review struct {
 	// reads is what the renders of the touched targets looked up; nil where they may
 	// turn out otherwise though nothing was committed.
 	reads *build.ReadSet
+	// openable counts the batches, the first ones, whose accounts may be opened, and
+	// others are those that the proposal does not touch.
+	openable int
+	others   []reconciler.Batch
+}
+
+// Open opens the accounts of the scopes with touched targets, and of no others: what
+// is not asked cannot be waited for. Where one cannot be opened, the targets say why.
+// Scopes are apart from those in which plans are applied: what one remembers is of no
+// concern to the other.
+func (r *Review) Open(ctx context.Context, scopes *Scopes) {
+	scopes.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
 }
 
 // Same reports whether the touched targets would be rendered from t to the same,
@@ -127,7 +139,7 @@ func (r *Review) Same(t tree.Tree) bool {
 
 // Planned drops what only planning needs. A review is kept for as long as its
 // proposal is open, and so little more than what it read.
-func (r *Review) Planned() { r.Batches = nil }
+func (r *Review) Planned() { r.Batches, r.others, r.openable = nil, nil, 0 }
 
 // read notes what the renders of the touched targets looked up.
 func (r *Review) read(renders map[string]*rendered) {
@@ -143,9 +155,8 @@ func (r *Review) read(renders map[string]*rendered) {
 	r.reads = &all
 }
 
-// Review finds what a proposal changes. Scopes opens accounts, apart from those in
-// which plans are applied: what one remembers is of no concern to the other. It
-// fails only if ctx ends.
+// Review finds what a proposal changes. It asks AWS nothing but for keys of encrypted
+// files, through scopes, and fails only if ctx ends.
 func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
 	f.o.Scopes, f.review = scopes, &p
@@ -184,8 +195,11 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 		}
 		if touched {
 			out.Batches = append(out.Batches, batch)
+		} else {
+			out.others = append(out.others, batch)
 		}
 	}
+	out.openable = f.openable(out.Batches)
 	return out, nil
 }
 
@@ -216,20 +230,20 @@ func (f *Fleet) valuesOwner(target string) string {
 }
 
 // openable orders the batches so that those come first whose accounts may be
-// opened, and gives these. For who is not trusted no account is opened of which no
+// opened, and counts these. For who is not trusted no account is opened of which no
 // target has a role for plans, not even to ask whose it is.
-func (f *Fleet) openable(batches []reconciler.Batch) []reconciler.Batch {
-	if f.review == nil || !f.review.Untrusted {
-		return batches
+func (f *Fleet) openable(batches []reconciler.Batch) int {
+	if !f.review.Untrusted {
+		return len(batches)
 	}
 	writable := func(b reconciler.Batch) bool {
 		return !slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return !f.roleless[d.Policy.Target] })
 	}
 	slices.SortStableFunc(batches, func(a, b reconciler.Batch) int { return compareBool(writable(a), writable(b)) })
 	if i := slices.IndexFunc(batches, writable); i >= 0 {
-		return batches[:i]
+		return i
 	}
-	return batches
+	return len(batches)
 }
 
 // compareBool orders false before true.

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
@@ -60,15 +59,9 @@ func (f *Fleet) callRolls(views map[string]View, items []*item) {
 	f.rosters = next
 }
 
-// reportStrays has each scope report what belongs to targets that there are not
-// any more, where all that there are are known.
-func reportStrays(batches []reconciler.Batch, items []*item) {
-	known := !slices.ContainsFunc(items, func(it *item) bool { return it.unknown && (it.err != nil || it.crowded) })
-	for _, list := range byPlace(batches) {
-		for _, i := range list {
-			batches[i].Scope.Strays = known && len(list) == 1
-		}
-	}
+// allKnown reports whether all targets that there are are known.
+func allKnown(items []*item) bool {
+	return !slices.ContainsFunc(items, func(it *item) bool { return it.unknown && (it.err != nil || it.crowded) })
 }
 
 // expandedName bounds what wildcards may make of a name: it becomes the value of

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,16 +45,21 @@ type Scopes struct {
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
+	// spread is over how many passes the descriptions of nodegroups are spread.
+	spread int
 }
 
+// opened is a scope, or one that is being opened by who holds its turn.
 type opened struct {
+	turn chan struct{}
+	// scope is nil, and account empty, until it has been opened.
 	scope   *reconciler.Scope
 	account string
 }
 
 // NewScopes opens nothing yet.
 func NewScopes(o ScopesOptions) *Scopes {
-	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}}
+	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, spread: o.Slices}
 }
 
 // ForPlans are scopes of their own, which share only the limits of the accounts.
@@ -62,110 +69,147 @@ func (s *Scopes) ForPlans() *Scopes {
 	return &Scopes{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}}
 }
 
-// SetSlices spreads the descriptions of resting nodegroups over n passes from the
-// next pass on. No pass may be under way.
+// SetSlices spreads the descriptions of resting nodegroups over n passes, from the
+// next pass over each scope on.
 func (s *Scopes) SetSlices(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.o.Slices = n
-	for _, o := range s.open {
-		o.scope.Slices = n
-	}
+	s.spread = n
 }
 
 // Slices is over how many passes the descriptions of nodegroups are spread.
 func (s *Scopes) Slices() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.o.Slices
+	return s.spread
 }
 
-// Attach gives each batch its scope and its targets their account. Where a scope
-// cannot be opened, the targets' errors say why.
-func (s *Scopes) Attach(ctx context.Context, batches []reconciler.Batch) {
-	if s.o.Offline {
-		return
-	}
+// Attach opens the accounts of the batches, one beside the other, and guards what
+// they share with each other and with others, which stay as they are.
+func (s *Scopes) Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch) {
 	var wg sync.WaitGroup
 	for i := range batches {
-		b := &batches[i]
-		wg.Go(func() {
-			got, err := s.get(ctx, b.Key)
-			for j := range b.Targets {
-				d := &b.Targets[j]
-				if err != nil {
-					if d.Err == nil {
-						d.Err = fmt.Errorf("open account: %w", err)
-					}
-					d.Whole = false
-					continue
-				}
-				d.Policy.Account = got.account
-			}
-			if err == nil {
-				b.Scope, b.Key.Account = got.scope, got.account
-			}
-		})
+		wg.Go(func() { s.Open(ctx, batches[i].Key).Attach(&batches[i]) })
 	}
 	wg.Wait()
-	guardShared(batches)
-}
-
-// place is an account and region, however it is reached.
-type place struct{ account, region, endpoint string }
-
-// byPlace groups the positions of the batches that have a scope.
-func byPlace(batches []reconciler.Batch) map[place][]int {
-	out := map[place][]int{}
-	for i, b := range batches {
-		if b.Scope != nil {
-			p := place{b.Key.Account, b.Key.Region, b.Key.Endpoint}
-			out[p] = append(out[p], i)
-		}
+	for i := range batches {
+		s.Guard(&batches[i], slices.Concat(batches[:i], batches[i+1:], others))
 	}
-	return out
 }
 
-// guardShared keeps anything from being deleted where targets of one account and
-// region use different roles: each scope sees only its own targets' wishes.
-func guardShared(batches []reconciler.Batch) {
-	for p, list := range byPlace(batches) {
-		if len(list) < 2 {
+// Access is a way into an account and region, or why there is none.
+type Access struct {
+	Scope   *reconciler.Scope
+	Account string
+	Err     error
+}
+
+// Attach gives a batch its scope and its targets their account. Where there is none,
+// the targets' errors say why.
+func (x Access) Attach(b *reconciler.Batch) {
+	for i := range b.Targets {
+		d := &b.Targets[i]
+		if x.Err != nil {
+			if d.Err == nil {
+				d.Err = fmt.Errorf("open account: %w", x.Err)
+			}
+			d.Whole = false
 			continue
 		}
-		for _, i := range list {
-			for j := range batches[i].Targets {
-				d := &batches[i].Targets[j]
-				d.Whole = false
-				d.Diagnostics = append(d.Diagnostics, diag.Diagnostic{
-					Severity: diag.Warning, Code: "roles-differ",
-					Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so nothing is deleted there", p.account, p.region),
-					Detail:  "Give all targets of an account and region the same roleARN.",
-				})
+		d.Policy.Account = x.Account
+	}
+	if x.Scope != nil {
+		b.Scope, b.Key.Account = x.Scope, x.Account
+	}
+}
+
+// Guard keeps anything from being deleted where targets of one account and region
+// use different roles: each scope sees only its own targets' wishes. Others are the
+// other batches of the composition, open or not.
+func (s *Scopes) Guard(b *reconciler.Batch, others []reconciler.Batch) {
+	own := s.place(b.Key)
+	for i := range others {
+		other := s.place(others[i].Key)
+		unknown := own.account == "" || other.account == "" // is told once both are open
+		if !unknown && own.account != other.account || own.region != other.region || own.endpoint != other.endpoint {
+			continue
+		}
+		b.Strays = false
+		for j := range b.Targets {
+			d := &b.Targets[j]
+			d.Whole = false
+			if unknown {
+				continue
 			}
+			d.Diagnostics = append(slices.Clone(d.Diagnostics), diag.Diagnostic{
+				Severity: diag.Warning, Code: "roles-differ",
+				Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so nothing is deleted there", own.account, own.region),
+				Detail:  "Give all targets of an account and region the same roleARN.",
+			})
+		}
+		if !unknown {
+			return
 		}
 	}
 }
 
-func (s *Scopes) get(ctx context.Context, key reconciler.ScopeKey) (*opened, error) {
-	s.mu.Lock()
-	have := s.open[key]
-	s.mu.Unlock()
-	if have != nil {
-		return have, nil
+// place is an account and region, however it is reached. The account is empty where
+// it is not known.
+type place struct{ account, region, endpoint string }
+
+// place is where a scope is: as AWS said, as it is configured, or as the role's name
+// says.
+func (s *Scopes) place(key reconciler.ScopeKey) place {
+	account := s.account(key)
+	if role := strings.Split(key.RoleARN, ":"); account == "" && len(role) > 4 {
+		account = role[4] // arn:aws:iam::ACCOUNT:role/NAME
 	}
-	cloud, err := awscloud.Open(ctx, s.cloudOptions(key))
-	if err != nil {
-		return nil, err
-	}
-	have = &opened{account: cloud.Account(), scope: &reconciler.Scope{
-		Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor,
-	}}
+	return place{account, key.Region, key.Endpoint}
+}
+
+// account is that of a scope, empty before it was opened where none is configured.
+func (s *Scopes) account(key reconciler.ScopeKey) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	have.scope.Slices = s.o.Slices
-	s.open[key] = have
-	return have, nil
+	if have := s.open[key]; have != nil && have.scope != nil {
+		return have.account
+	}
+	return key.Account
+}
+
+// Open opens a scope, or gives the one that is open. It asks AWS whose account it is,
+// and so may take as long as ctx lets it.
+func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
+	if s.o.Offline {
+		return Access{}
+	}
+	s.mu.Lock()
+	have := s.open[key]
+	if have == nil {
+		have = &opened{turn: make(chan struct{}, 1)}
+		s.open[key] = have
+	}
+	s.mu.Unlock()
+	select {
+	case have.turn <- struct{}{}:
+		defer func() { <-have.turn }()
+	case <-ctx.Done():
+		return Access{Err: ctx.Err()}
+	}
+	if have.scope == nil {
+		cloud, err := awscloud.Open(ctx, s.cloudOptions(key))
+		if err != nil {
+			return Access{Err: err}
+		}
+		scope := &reconciler.Scope{
+			Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor,
+		}
+		s.mu.Lock()
+		have.scope, have.account = scope, cloud.Account()
+		s.mu.Unlock()
+	}
+	have.scope.SetSlices(s.Slices())
+	return Access{Scope: have.scope, Account: have.account}
 }
 
 // loopbackOnly reports whether an endpoint is on this machine while no

@@ -266,6 +266,7 @@ func (b *bench) compose() []reconciler.Batch {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.scopes.Attach(b.t.Context(), c.Batches)
 	b.base = b.fleet.Base(views)
 	b.w.Moved()
 	return c.Batches

@@ -188,6 +188,7 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 		out.Reason = "pull requests from forks are planned with a role of their own: set planRoleARN of " + strings.Join(review.Roleless, ", ") + " in weir's configuration"
 		return out
 	}
+	review.Open(ctx, w.o.Scopes)
 	out.Reports = w.pass(ctx, review, &out.AsReviewed)
 	review.Planned()
 	var plans []*plan.Plan

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/status"
+)
+
+// conduct composes what Git wants, again and again, and has the scopes' loops make
+// passes over it. It waits for neither AWS nor a forge: that it turns is what health
+// means.
+func (a *App) conduct(ctx context.Context) error {
+	for {
+		if err := a.compose(ctx); err != nil && ctx.Err() == nil {
+			a.log.Error("what Git wants cannot be put together", "error", err)
+		}
+		timer := time.NewTimer(time.Duration(a.gen.config.Interval))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-a.rung:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// ring has every scope passed over now.
+func (a *App) ring() {
+	a.all.Store(true)
+	a.wake()
+}
+
+// wake has what Git wants composed now, and those scopes passed over of which
+// something else is wanted than before. It never blocks.
+func (a *App) wake() {
+	select {
+	case a.rung <- struct{}{}:
+	default:
+	}
+}
+
+// compose puts together what Git wants now. The conductor alone calls it.
+func (a *App) compose(ctx context.Context) error {
+	g := a.gen
+	all := a.all.Swap(false)
+	a.board.Beat(3 * time.Duration(g.config.Interval))
+	a.hideCredentials()
+	if a.look.Swap(false) {
+		g.look()
+	}
+	views, err := g.views(ctx, a.word)
+	if err != nil {
+		return err
+	}
+	ctx, s := a.tracing.Tracer().Start(ctx, "compose")
+	defer s.End()
+	c, err := g.fleet.Compose(ctx, views)
+	if err != nil {
+		return err
+	}
+	g.compose(a, views)
+	a.announce(c)
+	for name, v := range views {
+		a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+	}
+	a.tellLoss(a.book.Read().Lost) // also where every pass waits for AWS
+	a.pass(c, all)
+	return nil
+}
+
+// announce tells the board and the forges what the passes are about, before them.
+func (a *App) announce(c *fleet.Composition) {
+	g := a.gen
+	if !slices.Equal(g.targets, c.Targets) {
+		a.configure(g, c.Targets)
+	}
+	if g.commits == nil {
+		return
+	}
+	refused := g.announceRefused()
+	for _, r := range c.Revisions {
+		if refused[r.Source] || g.begun[r.Source] == r.SHA {
+			continue
+		}
+		g.begun[r.Source] = r.SHA
+		g.commits.Begin(status.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched, Removed: r.Removed})
+	}
+}
+
+// configure shows which sources and targets there are, and forgets the rest.
+func (a *App) configure(g *generation, targets []fleet.Target) {
+	for _, old := range g.targets {
+		if !slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == old.Name }) {
+			a.metrics.RemoveTarget(old.Name)
+			if g.commits != nil {
+				g.commits.Forget(old.Name)
+			}
+		}
+	}
+	var sources []status.Source
+	for _, s := range g.config.Sources {
+		shown := status.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
+		for _, f := range g.config.Forges {
+			if f.Source == s.Name && f.Type != config.Generic {
+				shown.WebURL, shown.Forge = f.URL, f.Type
+			}
+		}
+		sources = append(sources, shown)
+	}
+	shown := make([]status.Target, len(targets))
+	for i, t := range targets {
+		shown[i] = status.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
+	}
+	a.board.Configure(sources, shown)
+	a.know(sources, shown)
+	g.targets = targets
+}
