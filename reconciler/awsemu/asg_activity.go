@@ -60,7 +60,7 @@ func (r *region) newActivity(g *asgGroup, description, cause string) *activity {
 func (r *region) recordFailedLaunch(g *asgGroup, message string) {
 	a := r.newActivity(g, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity.")
 	a.Status, a.Progress, a.End = "Failed", 100, r.now()
-	a.Message = message + " Launching EC2 instance failed."
+	a.Message = strings.TrimSuffix(message, ".") + ". Launching EC2 instance failed."
 }
 
 // openActivity finds a member's unfinished activity by the start of its

@@ -9,6 +9,8 @@ type ec2State struct {
 	Subnets         table[*subnet]
 	SecurityGroups  table[*securityGroup]
 	Images          table[*image]
+
+	MetadataDefaults metadataDefaults
 }
 
 // ec2Service is EC2: launch templates, instances, and what they are made from.
@@ -35,6 +37,8 @@ func ec2Service() *service {
 		queryOp("DescribeTags", reads, parseDescribeTags, describeTags),
 		queryOp("DescribeInstances", reads, parseDescribeInstances, describeInstances),
 		queryOp("TerminateInstances", writes, parseTerminateInstances, terminateInstances),
+		queryOp("ModifyInstanceMetadataDefaults", writes, parseModifyMetadataDefaults, modifyInstanceMetadataDefaults),
+		queryOp("GetInstanceMetadataDefaults", reads, func(*params) struct{} { return struct{}{} }, getInstanceMetadataDefaults),
 		queryOp("DescribeImages", reads, parseDescribeImages, describeImages),
 		queryOp("DescribeVpcs", reads, parseDescribeVpcs, describeVpcs),
 		queryOp("DescribeSubnets", reads, parseDescribeSubnets, describeSubnets),

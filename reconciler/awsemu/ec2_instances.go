@@ -95,6 +95,10 @@ func (r *region) launchInstance(spec launchSpec) (*instance, *apiError) {
 		r.EC2.Subnets.get(in.SubnetID).release(in.PrivateIP)
 		return nil, err
 	}
+	if err := r.checkMetadataTags(spec.Data, in.Tags); err != nil {
+		r.EC2.Subnets.get(in.SubnetID).release(in.PrivateIP)
+		return nil, err
+	}
 	in.ID = r.newID("i")
 	r.EC2.Instances.put(in.ID, in)
 	r.after(r.timings().InstancePending, timerInstanceRunning, in.ID)

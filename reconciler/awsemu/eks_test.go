@@ -274,7 +274,7 @@ func TestCreateNodegroupRefuses(t *testing.T) {
 		}, "InvalidParameterException", "instance profile"},
 		"types twice": {func(in *eks.CreateNodegroupInput) {
 			in.LaunchTemplate, in.InstanceTypes = lt(func(d *ec2types.RequestLaunchTemplateData) { d.InstanceType = "m5.large" }), []string{"m5.large"}
-		}, "InvalidParameterException", "Instance types"},
+		}, "InvalidRequestException", "Cannot specify instance types in launch template and API Request"},
 		"image and ami type": {func(in *eks.CreateNodegroupInput) {
 			in.LaunchTemplate, in.AmiType = lt(func(d *ec2types.RequestLaunchTemplateData) { d.ImageId = aws.String(e.image("x86_64")) }), "AL2023_x86_64_STANDARD"
 		}, "InvalidParameterException", "CUSTOM"},

@@ -129,13 +129,16 @@ func (in *createNodegroupInput) checkTemplate(r *region, _ *eksCluster) *apiErro
 	if err := checkUserTemplate(data); err != nil {
 		return err
 	}
+	if err := r.checkMetadataTags(data, data.tagsFor("instance")); err != nil {
+		return eksRefused("%s", err.Message)
+	}
 	switch {
 	case in.DiskGiB != nil:
 		return eksInvalid("Disk size must be specified within the launch template.")
 	case in.RemoteAccess != nil:
 		return eksInvalid("Remote access configuration cannot be specified with a launch template.")
 	case data.has("InstanceType") && len(in.InstanceTypes) > 0:
-		return eksInvalid("Instance types cannot be specified both in the launch template and in the request.")
+		return eksRefused("Cannot specify instance types in launch template and API Request")
 	case !in.custom():
 		return nil
 	case in.AMIType != "" && in.AMIType != "CUSTOM":

@@ -34,6 +34,13 @@ func (r *region) hiddenData(c *eksCluster, ng *nodegroup, user ltData, imageID s
 		data["UserData"] = base64.StdEncoding.EncodeToString(mergedUserData(c, ng, user.text("UserData")))
 	}
 	data["TagSpecifications"] = ng.instanceTags(user)
+	// EKS gives instances tags with a slash, and does not carry this member over.
+	metadata := map[string]any{}
+	for name, v := range data.sub("MetadataOptions") {
+		metadata[name] = v
+	}
+	metadata["InstanceMetadataTags"] = "disabled"
+	data["MetadataOptions"] = metadata
 	return data
 }
 

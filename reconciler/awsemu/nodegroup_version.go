@@ -80,7 +80,7 @@ func (r *region) targetOf(c *eksCluster, ng *nodegroup, in *updateVersionInput) 
 	types := ng.InstanceTypes
 	if t := data.text("InstanceType"); t != "" {
 		if len(ng.InstanceTypes) > 0 {
-			return nil, eksInvalid("Instance types cannot be specified both in the launch template and in the nodegroup.")
+			return nil, eksRefused("Cannot specify instance types in launch template and API Request")
 		}
 		types = []string{t}
 	}
@@ -124,6 +124,9 @@ func (r *region) targetTemplate(ng *nodegroup, in *ngTemplate) (*ngTemplate, ltD
 	}
 	if err := checkUserTemplate(data); err != nil {
 		return nil, nil, err
+	}
+	if err := r.checkMetadataTags(data, data.tagsFor("instance")); err != nil {
+		return nil, nil, eksRefused("%s", err.Message)
 	}
 	if data.has("ImageId") != ng.CustomImage {
 		return nil, nil, eksInvalid("A nodegroup cannot change between a launch template with an image id and one without.")

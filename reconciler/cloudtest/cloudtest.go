@@ -43,6 +43,7 @@ const (
 	InstanceDetails    Capability = "instance-details"      // instances say which type and template version they run
 	MissingResources   Capability = "missing-resources"     // every operation refuses what is not there in AWS's own form
 	KMSRefusals        Capability = "kms-refusals"          // KMS refuses keys that are disabled or others than a blob's
+	LaunchChecks       Capability = "launch-checks"         // launches that EC2 refuses fail, and say why
 	ReadBackOfTemplate Capability = "read-back-of-template" // a template's data comes back as it was sent
 )
 
@@ -102,7 +103,7 @@ func Capabilities() []Capability {
 	out := []Capability{
 		ClientTokens, TemplatePages, TemplateNames, TemplateTags, DeleteVersions, GroupChecks, GroupSettings, GroupOptions, GroupPageLimits, GroupDeletion,
 		InstanceRefresh, NodegroupStates, NodegroupGroups, NodegroupUpdates, NodegroupTags, EKSParameters, DefaultRoles, Refusals, ImageFilters,
-		PricedPolicies, InlineHooks, InstanceDetails, MissingResources, ReadBackOfTemplate, KMSRefusals,
+		PricedPolicies, InlineHooks, InstanceDetails, MissingResources, ReadBackOfTemplate, KMSRefusals, LaunchChecks,
 	}
 	slices.Sort(out)
 	return out
@@ -133,6 +134,7 @@ func Moto() map[Capability]string {
 		PricedPolicies:     "policies are given back as they were sent",
 		InstanceDetails:    "instances do not say all that they run",
 		MissingResources:   "several operations answer with an HTML page",
+		LaunchChecks:       "instances start whatever the template says",
 		KMSRefusals:        "disabled keys decrypt, and the wrong key is denied",
 		ReadBackOfTemplate: "some members are given back in other places",
 	}

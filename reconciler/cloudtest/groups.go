@@ -7,12 +7,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
 func groupContracts() []contract {
 	return []contract{
 		{"a group comes back with its template and tags", nil, groupComesBack},
 		{"instances say what they run", []Capability{InstanceDetails}, instanceDetails},
+		{"a launch that EC2 refuses says why", []Capability{LaunchChecks}, refusedLaunch},
 		{"all settings of a group come back", []Capability{GroupSettings}, groupSettings},
 		{"names that are not there are left out", nil, missingGroups},
 		{"groups are found by tag, tag key and tag value", nil, groupFilters},
@@ -57,6 +59,35 @@ func instanceDetails(e *env) {
 			e.Errorf("instance %+v", in)
 		}
 	}
+}
+
+// refusedLaunch: instance metadata cannot show the keys of all tags, and EC2 says so
+// when an instance is launched, not when the template is made.
+func refusedLaunch(e *env) {
+	data := e.data("m5.large")
+	data.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateEnabled}
+	data.TagSpecifications = []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: ec2types.ResourceTypeInstance, Tags: e.tags("kubernetes.io/cluster/c", "owned")}}
+	t := e.templateWith("lt", data)
+	name, err := e.tryGroup("a", func(in *createGroup) { in.LaunchTemplate, in.DesiredCapacity = spec(t, 1), aws.Int32(1) })
+	if err != nil { // which would be sooner than the emulator does it
+		e.refused(err, "ValidationError")
+		return
+	}
+	var why string
+	e.eventually("a launch to fail", func() bool {
+		out, err := e.asg.DescribeScalingActivities(e.ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(name)})
+		e.must(err)
+		for _, a := range out.Activities {
+			if a.StatusCode == types.ScalingActivityStatusCodeFailed {
+				why = aws.ToString(a.StatusMessage)
+			}
+		}
+		return why != ""
+	})
+	if !strings.Contains(why, "'kubernetes.io/cluster/c' is not a valid tag key") {
+		e.Errorf("it says %q", why)
+	}
+	e.equal("instances", 0, len(e.describe(name).Instances))
 }
 
 func groupSettings(e *env) {
