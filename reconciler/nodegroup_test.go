@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/weir-gitops/weir/reconciler"
@@ -331,4 +332,23 @@ func TestAVersionUpdateStoppedAtAnyCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where the account has instance metadata show tags, EKS refuses a nodegroup whose
+// template says nothing of it: the pool says what the cause is and the way out, and
+// the way out is one.
+func TestTheAccountsMetadataDefaultIsExplained(t *testing.T) {
+	w := newWorld(t)
+	modified, err := w.ec2().ModifyInstanceMetadataDefaults(t.Context(), &ec2.ModifyInstanceMetadataDefaultsInput{InstanceMetadataTags: "enabled"})
+	w.check(modified, err)
+	pool := nodegroupPool("ng", 1)
+	pool.LaunchTemplate.Data.TagSpecifications = []intent.TemplateTagSpecification{{ResourceType: "instance", Tags: []intent.Tag{{Key: "kubernetes.io/cluster/demo", Value: "owned"}}}}
+	for range 2 {
+		w.must(reconciler.Apply, target("blue", pool))
+	}
+	if f := w.must(reconciler.Apply, target("blue", pool))[0].Failures(); len(f) != 1 || f[0].Err.Kind != plan.Invalid || !strings.Contains(f[0].Err.Message, "by the account's default in the region") {
+		t.Errorf("failures: %v", f)
+	}
+	pool.LaunchTemplate.Data.MetadataOptions = &intent.MetadataOptions{InstanceMetadataTags: "disabled"}
+	w.settle(target("blue", pool))
 }

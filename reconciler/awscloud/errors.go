@@ -167,6 +167,8 @@ func classify(service, operation string, err error) *plan.Error {
 		switch {
 		case out.Kind == plan.Denied:
 			out.Message = denied(service, operation, out.Message)
+		case plan.LaunchHint(out.Message) != "":
+			out.Message += ": " + plan.LaunchHint(out.Message)
 		case out.Code == "AuthFailure":
 			out.Message = strings.TrimSpace(out.Message + ` (the credentials are not valid, or the account has not enabled the region)`)
 		}

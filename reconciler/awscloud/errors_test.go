@@ -137,6 +137,16 @@ func TestDeniedNamesTheAction(t *testing.T) {
 	}
 }
 
+// A launch that EKS or Auto Scaling tried is refused in EC2's words, which do not say
+// who asked for tags in the metadata.
+func TestARefusedTagIsExplained(t *testing.T) {
+	e := classify("eks", "CreateNodegroup", &smithy.GenericAPIError{Code: "InvalidRequestException",
+		Message: `'alpha.eksctl.io/nodegroup-name' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\-_+=,.@:]{1,255}), and must not be a reserved name ('.', '..', '_index')`})
+	if e.Kind != plan.Invalid || !strings.Contains(e.Message, "by the account's default in the region") || !strings.HasPrefix(e.Message, "'alpha.eksctl.io/nodegroup-name' is not") {
+		t.Errorf("%s: %s", e.Kind, e.Message)
+	}
+}
+
 // What AWS encoded is the only way to the statement that denied the call, so it is
 // kept whole, where a blob in any other message is cut out.
 func TestDeniedKeepsTheEncodedMessage(t *testing.T) {

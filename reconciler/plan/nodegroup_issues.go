@@ -1,5 +1,7 @@
 package plan
 
+import "strings"
+
 // issueHints say what to do about the codes that EKS has for a nodegroup's health
 // and for a failed update: Issue and ErrorDetail in its API reference, and
 // "Troubleshoot problems with Amazon EKS clusters and nodes" in its user guide.
@@ -52,15 +54,26 @@ var issueHints = map[string]string{
 	"VpcIdNotFound":                            "the cluster's VPC is gone",
 }
 
-// issueHint is "" for a code that is unknown, EKS's own code Unknown among them.
-func issueHint(code string) string { return issueHints[code] }
+// hint is "" for a code that is unknown, EKS's own code Unknown among them.
+func (i HealthIssue) hint() string { return cmpOr(LaunchHint(i.Message), issueHints[i.Code]) }
 
 // healthHint is the hint for the first issue that has one.
 func healthHint(issues []HealthIssue) string {
 	for _, i := range issues {
-		if hint := issueHint(i.Code); hint != "" {
+		if hint := i.hint(); hint != "" {
 			return hint
 		}
+	}
+	return ""
+}
+
+// LaunchHint says what to do about a launch that EC2 refused, where its own words,
+// in a failed scaling activity or in what EKS makes of it, say less than is known.
+func LaunchHint(message string) string {
+	if strings.Contains(message, "is not a valid tag key. Tag keys must match pattern") {
+		return "instance metadata is to show tags, by the launch template or by the account's default in the region " +
+			"(aws ec2 get-instance-metadata-defaults), and cannot show the machines' own: write instanceMetadataOptions: {instanceMetadataTags: disabled} " +
+			"in the pool's awsLaunchTemplate, which wins over the account"
 	}
 	return ""
 }

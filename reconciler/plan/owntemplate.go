@@ -23,6 +23,7 @@ func (c *computation) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w 
 		c.usableByGroup(pool, f, t)
 	} else {
 		c.usableByNodegroup(pool, t)
+		c.launchable(pool, f, t)
 	}
 	w = wantedVersion{
 		ref: TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.Version)}, number: t.Version, found: true, foreign: true, hasImage: t.Image != nil,
@@ -152,6 +153,7 @@ func (c *computation) notUsable(pool *intent.Pool, t *ForeignTemplate, path inte
 // CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
 func (c *computation) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
 	policy := pool.Group.MixedInstancesPolicy
+	c.launchable(pool, f, t)
 	if t.Image == nil {
 		c.notUsable(pool, t, f.NameField, "it names no image, which an Auto Scaling group needs", "")
 	}
@@ -164,6 +166,14 @@ func (c *computation) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate
 	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
 		c.notUsable(pool, t, f.NameField, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy",
 			"make a version without instance market options")
+	}
+}
+
+// launchable applies what EC2 asks when it launches.
+func (c *computation) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
+	if keys := t.Data.HiddenTags(); len(keys) > 0 {
+		c.notUsable(pool, t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+join(keys)+": EC2 refuses each launch",
+			"make a version with InstanceMetadataTags disabled, or without these tags")
 	}
 }
 

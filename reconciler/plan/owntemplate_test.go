@@ -185,6 +185,12 @@ func TestForeignTemplatesThatCannotBeUsed(t *testing.T) {
 	as := func(*intent.Group) {}
 	like := func(*intent.Nodegroup) {}
 	image := func(v *ForeignTemplate) { v.Image, v.Data.ImageID = nil, "" }
+	shows := func(state string) func(v *ForeignTemplate) {
+		return func(v *ForeignTemplate) {
+			v.Data.MetadataOptions = &intent.MetadataOptions{InstanceMetadataTags: state}
+			v.Data.TagSpecifications = []intent.TemplateTagSpecification{{ResourceType: "instance", Tags: []intent.Tag{{Key: "Name"}, {Key: "kubernetes.io/cluster/c"}}}}
+		}
+	}
 	tests := map[string]struct {
 		pool   intent.Pool
 		change func(*ForeignTemplate)
@@ -202,6 +208,9 @@ func TestForeignTemplatesThatCannotBeUsed(t *testing.T) {
 		"spot beside a policy":                {pool: group(func(g *intent.Group) { g.MixedInstancesPolicy = &intent.MixedInstances{} }), change: func(v *ForeignTemplate) { v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"} }, want: "spot instances"},
 		"a rollback to a parameter":           {pool: group(func(g *intent.Group) { g.Refresh.AutoRollback = &yes }), change: func(v *ForeignTemplate) { v.Data.ImageID = "resolve:ssm:/x" }, want: "an SSM parameter"},
 		"a rollback to an image":              {pool: group(func(g *intent.Group) { g.Refresh.AutoRollback = &yes })},
+		"tags that metadata cannot show":      {pool: group(as), change: shows("enabled"), want: "kubernetes.io/cluster/c"},
+		"tags that it does not show":          {pool: group(as), change: shows("disabled")},
+		"a nodegroup and such tags":           {pool: nodegroup(like), change: shows("enabled"), want: "kubernetes.io/cluster/c"},
 		"a nodegroup":                         {pool: nodegroup(like)},
 		"a nodegroup with an image of EKS":    {pool: nodegroup(like), change: image},
 		"a nodegroup and an instance profile": {pool: nodegroup(like), change: func(v *ForeignTemplate) { v.Data.IamInstanceProfile = &intent.InstanceProfile{Name: "p"} }, want: "an instance profile"},

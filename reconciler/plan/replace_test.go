@@ -61,7 +61,7 @@ func TestEveryIssueHasAHint(t *testing.T) {
 	known := map[string]bool{}
 	for _, code := range codes {
 		known[code] = true
-		if issueHint(code) == "" && code != "Unknown" {
+		if (HealthIssue{Code: code}).hint() == "" && code != "Unknown" {
 			t.Errorf("%s has no hint", code)
 		}
 	}

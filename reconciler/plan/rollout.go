@@ -159,7 +159,7 @@ func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set 
 	switch {
 	case latest.Failed():
 		c.note(diag.Error, pool, nil, "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmpOr(latest.Reason, "AWS gives no reason"),
-			"change the pool's launch configuration in Git")
+			cmpOr(LaunchHint(latest.Reason), "change the pool's launch configuration in Git"))
 		return true
 	case latest.Status == "Cancelled" && c.in.Memory.Cancelled[latest.ID]:
 		return false // weir did that, for something that is no longer wanted

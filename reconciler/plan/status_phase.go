@@ -126,7 +126,7 @@ func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []Nodeg
 		c.Status, c.Severity, c.Reason = "False", "Error", "EKSNodegroupReconciliationFailed"
 		if len(n.HealthIssues) > 0 {
 			c.Message = n.HealthIssues[0].Code + ": " + n.HealthIssues[0].Message
-			if hint := issueHint(n.HealthIssues[0].Code); hint != "" {
+			if hint := n.HealthIssues[0].hint(); hint != "" {
 				c.Message += "; " + hint
 			}
 		} else if failure != nil {

@@ -12,6 +12,7 @@ var awsRules = []rule{
 	{"edge-zone", "w", "a zone is a local or wavelength zone, where pools are not placed by zone", "Write the subnets themselves."},
 	{"empty-filter", "w", "a filter has no values", "Write what it must match, or remove the filter."},
 	{"empty-policy", "w", "a mixed instances policy says nothing", "Write overrides or instancesDistribution, or remove the policy."},
+	{"metadata-tags", "e", "instance metadata is to show the tags of machines, some of which it cannot show", "Write instanceMetadataTags: disabled: EC2 launches no machine otherwise, because the tags of a cluster have a slash in their keys."},
 	{"mixed-architectures", "e", "the instance types of a pool have several architectures", "Make a pool for each architecture."},
 	{"not-launched", "i", "the launch template's instance type is not among the overrides that take its place", "Add it to the overrides if it is meant to be one of them."},
 	{"older-field", "i", "a managed pool writes a field that its launch template has too", "Write it in spec.awsLaunchTemplate, as the message says; the older field works on."},

@@ -57,6 +57,7 @@ func (b *builder) crossCheck(d *draft) {
 		return
 	}
 	d.checkTagLengths()
+	d.checkMetadataTags()
 	switch d.Kind {
 	case intent.GroupPool:
 		o, ok := b.index.pools[keyOf(d.Infrastructure)]

@@ -132,3 +132,35 @@ func TestImagesThatEKSChooses(t *testing.T) {
 		})
 	}
 }
+
+// Instance metadata that is to show the tags of a cluster's machines is refused where
+// it is written, whichever kind of pool it is of and wherever the template stands.
+func TestMetadataCannotShowTheTagsOfACluster(t *testing.T) {
+	shows := func(state string) string {
+		return "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, instanceMetadataOptions: {instanceMetadataTags: " + state + "}}"
+	}
+	at := "metadata-tags spec.awsLaunchTemplate.instanceMetadataOptions.instanceMetadataTags"
+	for name, tt := range map[string]struct {
+		docs []string
+		want []string
+	}{
+		"shown":                {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool(shows("enabled")), eksCluster}, []string{at}},
+		"not shown":            {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool(shows("disabled")), eksCluster}, nil},
+		"not said":             {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, instanceMetadataOptions: {httpTokens: required}}"), eksCluster}, nil},
+		"shown in a nodegroup": {[]string{machinePool("AWSManagedMachinePool", "", noBootstrap), managedPool("amiType: CUSTOM\n" + shows("enabled")), eksCluster}, []string{at}},
+		"shown by a template of several pools": {[]string{configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-1}, instanceMetadataOptions: {instanceMetadataTags: enabled}"),
+			user("web", "AWSMachinePool", "AWSLaunchConfigTemplate", ""), eksCluster}, []string{"metadata-tags spec.template.spec.instanceMetadataOptions.instanceMetadataTags"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, faults := manifest.Intents(objects(t, stream(tt.docs...)), manifest.Options{})
+			if d := cmp.Diff(tt.want, briefly(faults, diag.Error)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			for _, f := range faults {
+				if f.Code == "metadata-tags" && (!strings.Contains(f.Summary, "kubernetes.io/cluster/default_cp, sigs.k8s.io/") || !strings.Contains(f.Detail, "write disabled")) {
+					t.Errorf("it says %s; %s", f.Summary, f.Detail)
+				}
+			}
+		})
+	}
+}
