@@ -48,22 +48,27 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := make([]diag.Position, len(asked))
-	var built *build.Result
+	var unknown []int
 	for i, q := range asked {
-		id := questionID(q)
-		at, known := k.told[id]
-		if !known {
-			if built == nil {
-				var err error
-				if built, err = build.Build(ctx, t, path, o.build()); err != nil {
-					return out
-				}
-			}
-			at = origin(built, q)
-			k.remember(id, at)
+		at, known := k.told[questionID(q)]
+		if out[i] = at; !known {
+			unknown = append(unknown, i)
 		}
-		out[i] = at
 	}
+	if len(unknown) == 0 {
+		return out
+	}
+	_ = inTurn(ctx, func(small bool) error { // what cannot be told stays unknown, and is asked again
+		built, err := build.Build(ctx, t, path, o.build(small))
+		if err != nil {
+			return err
+		}
+		for _, i := range unknown {
+			out[i] = origin(built, asked[i])
+			k.remember(questionID(asked[i]), out[i])
+		}
+		return nil
+	})
 	return out
 }
 

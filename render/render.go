@@ -8,6 +8,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,8 +36,8 @@ type Options struct {
 	Limits build.Limits
 }
 
-func (o Options) build() build.Options {
-	return build.Options{Vars: o.Vars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits}
+func (o Options) build(small bool) build.Options {
+	return build.Options{Vars: o.Vars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
 }
 
 // Result is what a render gave. It is immutable and safe for concurrent use.
@@ -64,9 +65,30 @@ type Result struct {
 
 // Render renders path, which is a kustomization directory, a directory of
 // manifests or one manifest file. Its error is non-nil only if the tree cannot
-// be read or ctx ends.
-func Render(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
-	built, err := build.Build(ctx, t, path, o.build())
+// be read or ctx ends. A process makes so many renders at a time; one that is
+// one too many waits.
+func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result, err error) {
+	err = inTurn(ctx, func(small bool) error {
+		r, err = render(ctx, t, path, o, small)
+		return err
+	})
+	return r, err
+}
+
+// Keep renders path and keeps of it what is worth keeping.
+func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (k *Kept, err error) {
+	err = inTurn(ctx, func(small bool) error {
+		r, err := render(ctx, t, path, o, small)
+		if err == nil {
+			k = r.Keep(s)
+		}
+		return err
+	})
+	return k, err
+}
+
+func render(ctx context.Context, t tree.Tree, path string, o Options, small bool) (*Result, error) {
+	built, err := build.Build(ctx, t, path, o.build(small))
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
@@ -102,12 +124,26 @@ func (r *Result) guarded(path string, stage func()) {
 func (r *Result) decode(intents func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault)) {
 	set, faults := intents(r.Objects, manifest.Options{Renamed: r.built.Renamed})
 	r.Set = set
-	faults = append(faults, r.guard()...)
+	r.find(append(faults, r.guard()...))
+	r.placeBlocked()
+	r.Diags = r.Diags.Hinted().Sorted()
+}
+
+// maxFindings is how many findings about objects a render may have: more are of use
+// to nobody, and each is looked up and kept.
+const maxFindings = 500
+
+// find adds faults to the findings, errors first where they are too many.
+func (r *Result) find(faults []manifest.Fault) {
+	if more := len(faults) - maxFindings; more > 0 {
+		slices.SortStableFunc(faults, func(a, b manifest.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
+		hidden := min(faults[maxFindings].Severity, diag.Warning)
+		faults = faults[:maxFindings]
+		r.Diags = append(r.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("there are %d findings more than the %d that are shown", more, maxFindings), Detail: "Mend those that are shown."})
+	}
 	for _, f := range faults {
 		r.Diags = append(r.Diags, r.position(f))
 	}
-	r.placeBlocked()
-	r.Diags = r.Diags.Hinted().Sorted()
 }
 
 // position turns a fault into a diagnostic that knows its place.

@@ -19,6 +19,7 @@ var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-
 // value. Fields that hold a variable are passed over, and nothing is made of
 // the objects.
 func (r *Result) checkUnset(built *build.Result) {
+	var faults []manifest.Fault
 	for _, o := range built.Objects {
 		decoded, ok := manifest.Decode(o)
 		if !ok {
@@ -26,10 +27,11 @@ func (r *Result) checkUnset(built *build.Result) {
 		}
 		for _, f := range decoded.Faults {
 			if f.Severity == diag.Error && slices.Contains(despiteUnset, f.Code) && !holdsVariable(o.Node, f.Path) {
-				r.Diags = append(r.Diags, r.position(f))
+				faults = append(faults, f)
 			}
 		}
 	}
+	r.find(faults)
 	r.Diags = r.Diags.Hinted().Sorted()
 }
 

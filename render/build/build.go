@@ -13,6 +13,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -42,6 +43,9 @@ type Options struct {
 	Decrypter *sops.Decrypter
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
+	// Small has a build end with ErrLarge, before it takes much of anything, where it
+	// is not one of those that can go on beside each other.
+	Small bool
 }
 
 // Limits bound what one build may take. What exceeds one is a diagnostic.
@@ -63,6 +67,9 @@ type Limits struct {
 	// grows with the square of their number, so that a build of more than some
 	// 2,000 is refused for that.
 	Objects int
+	// Nodes is how many YAML nodes the build may hold: bases as often as they are
+	// included, patches as often as they may apply; default 300,000.
+	Nodes int
 	// Duration of the build; default 30 s.
 	Duration time.Duration
 }
@@ -86,8 +93,22 @@ func (l Limits) withDefaults() Limits {
 	def(&l.AliasNodes, 10_000)
 	def(&l.Depth, 100)
 	def(&l.Objects, 5_000)
+	def(&l.Nodes, DefaultNodes)
 	return l
 }
+
+// DefaultNodes is the default of Limits.Nodes: 2,000 pools of 150 nodes each.
+const DefaultNodes = 300_000
+
+// ErrLarge says that a build is not small.
+var ErrLarge = errors.New("the build is not small")
+
+// What a small build takes at most: some 30 MiB of memory and a second.
+const (
+	smallNodes = 30_000
+	smallBytes = 2 << 20
+	smallSteps = 3_000_000
+)
 
 // Result is what a build gave. It is immutable and safe for concurrent use.
 type Result struct {
@@ -142,8 +163,12 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	v := newView(limited, t, lim)
 	v.decryption.by = o.Decrypter
 	w := newWalker(v)
+	w.small = o.Small
 	r := &Result{vars: maps.Clone(o.Vars), tree: t, path: path, limits: lim}
 	r.attempt(limited, w, o)
+	if w.large {
+		return nil, ErrLarge
+	}
 	if err := v.failure(); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
@@ -182,7 +207,7 @@ func (r *Result) attempt(ctx context.Context, w *walker, o Options) {
 			w.add("build-failed", diag.Position{File: r.path}, "weir itself failed at this build", "Report it, with the files if they may be shown.")
 		}
 	}()
-	if p := w.walk(r.path); p != nil && !w.diags.HasErrors() {
+	if p := w.walk(r.path); p != nil && !w.diags.HasErrors() && !w.large {
 		r.plan = p
 		r.finish(ctx, p, w, o)
 	}

@@ -14,12 +14,8 @@ import (
 // file of a megabyte can ask for hours. The sums here are rough, but they grow
 // as kustomize does, so that what they let pass ends within the time of a build
 // and below 256 MiB, and what they refuse is refused at once. Measured with
-// kustomize's api v0.21.
+// kustomize's api v0.21: a node takes some 700 bytes, from the walk to the result.
 const (
-	// maxNodes is how many YAML nodes a build may hold: bases as often as they
-	// are included, patches as often as they may apply. A node takes some 700
-	// bytes, from the walk to the result.
-	maxNodes = 250_000
 	// maxSteps is how much work a build may be, in steps of some 0.3 µs: less than
 	// the default time of a build.
 	maxSteps = 60_000_000
@@ -123,19 +119,23 @@ func (w *walker) bound(top *kust) {
 	at := diag.Position{File: top.file}
 	t := &top.work
 	t.spend(times(t.all.refs, times(t.all.count, 20)))
+	if w.small && (t.all.nodes > smallNodes || t.all.bytes > smallBytes || t.steps > smallSteps) {
+		w.large = true
+		return
+	}
 	if t.visits > lim.Files {
 		w.report(tooLarge(at, fmt.Sprintf("the build reads more than %d files, bases counted as often as they are included", lim.Files)))
 	}
 	if t.all.count > lim.Objects {
 		w.report(tooLarge(at, fmt.Sprintf("the build holds more than %d objects", lim.Objects)))
 	}
-	if t.all.nodes > maxNodes {
-		w.report(tooLarge(at, fmt.Sprintf("the build holds more than %d YAML nodes, patches counted as often as they may apply", maxNodes)))
+	if t.all.nodes > lim.Nodes {
+		w.report(tooManyNodes(at, fmt.Sprintf("the build holds %d YAML nodes, patches counted as often as they may apply", t.all.nodes), lim.Nodes))
 	}
 	if int64(t.all.bytes) > lim.TotalBytes {
 		w.report(tooLarge(at, fmt.Sprintf("the build holds more than %d bytes, patches counted as often as they may apply", lim.TotalBytes)))
 	}
-	if t.steps > maxSteps && t.all.count <= lim.Objects && t.all.nodes <= maxNodes {
+	if t.steps > maxSteps && t.all.count <= lim.Objects && t.all.nodes <= lim.Nodes {
 		w.report(tooLarge(at, fmt.Sprintf("kustomize would need too long for %d objects of %d YAML nodes with these patches and generators", t.all.count, t.all.nodes)))
 	}
 	w.boundReplacements(top)

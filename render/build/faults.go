@@ -52,6 +52,10 @@ func tooLarge(at diag.Position, summary string) diag.Diagnostic {
 	return faultAt("too-large", at, summary, "Split the target, or take out what is large.")
 }
 
+func tooManyNodes(at diag.Position, summary string, limit int) diag.Diagnostic {
+	return faultAt("too-large", at, fmt.Sprintf("%s; limits.nodes allows %d", summary, limit), "Split the target, take out what is large, or raise limits.nodes in weir's configuration.")
+}
+
 func timeoutDiagnostic(limit time.Duration, err error) diag.Diagnostic {
 	if errors.Is(err, errCrowded) {
 		return faultAt("timeout", diag.Position{}, fmt.Sprintf("the build could not start within %s, for %d others that took too long still run", limit, maxAbandoned),

@@ -105,7 +105,7 @@ func hostileYAML() []hostile {
 		{"a hundred thousand objects", made(func() tree.Map { return files(8, configMaps(13_000)) }), "too-large", "f1.yaml"},
 		{"megabytes of commas", made(func() tree.Map { return files(16, configMap+"x: ["+strings.Repeat("x,", 500_000)+"]\n") }), "too-large", "f0.yaml"},
 		{"megabytes of dashes", made(func() tree.Map { return files(16, configMap+"x:\n"+strings.Repeat("-\n", 500_000)) }), "too-large", "f0.yaml"},
-		{"megabytes of keys", made(func() tree.Map { return files(16, configMap+"data:\n"+numbered(70_000, "  k%d: x\n")) }), "too-large", "f1.yaml"},
+		{"megabytes of keys", made(func() tree.Map { return files(16, configMap+"data:\n"+numbered(70_000, "  k%d: x\n")) }), "too-large", "f2.yaml"},
 		{"megabytes of comments", made(func() tree.Map { return files(40, configMap+strings.Repeat("# x\n", 250_000)) }), "too-large", "kustomization.yaml:27:3"},
 		{"a hidden document separator", one("a\n---# b\nc\n"), "yaml-syntax", "a.yaml:2:1"},
 		{"keys given twice", one("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: b\n"), "duplicate-key", "a.yaml:5:3"},
@@ -158,7 +158,7 @@ func hostileSizes() []hostile {
 		{"very many objects", made(func() tree.Map { return overlayOf("", configMaps(4500)) }), "too-large", "kustomization.yaml"},
 		{"objects with very many annotations", made(func() tree.Map {
 			return files(40, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a%d\n  annotations:\n"+numberedKeys(20_000))
-		}), "too-large", "f6.yaml"},
+		}), "too-large", "f7.yaml"},
 		{"very many labels for very many objects", made(func() tree.Map {
 			return overlayOf("labels:\n- pairs:\n"+numbered(2000, "    l%d: x\n"), configMaps(1000))
 		}), "too-large", "kustomization.yaml"},

@@ -79,7 +79,7 @@ func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
-		if w.nodes > maxNodes {
+		if w.nodes > w.most() {
 			w.full(p.file)
 			return nil, false
 		}
@@ -129,11 +129,14 @@ func undecodableByte(text []byte) int {
 
 // full reports, once, that the files hold more than a build may.
 func (w *walker) full(file string) {
-	if w.stuffed {
+	if w.most() < w.view.lim.Nodes {
+		w.large = true
+	}
+	if w.stuffed || w.large {
 		return
 	}
 	w.stuffed = true
-	w.report(tooLarge(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", maxNodes)))
+	w.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", w.view.lim.Nodes), w.view.lim.Nodes))
 }
 
 // maxFaultsPerFile keeps a hostile file from filling a report.
@@ -222,7 +225,7 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 	if s.stopped {
 		return extent{}
 	}
-	if s.plain++; s.w.nodes+s.plain > maxNodes {
+	if s.plain++; s.w.nodes+s.plain > s.w.most() {
 		s.stopped = true
 		s.w.full(s.p.file)
 		return extent{}

@@ -28,6 +28,9 @@ type walker struct {
 	sizes map[string]load  // of the largest field of each name; made when asked
 	// stuffed says that these are too many: nothing more is parsed.
 	stuffed bool
+	// small says that the build is given up where it is not small, which is large.
+	small, large bool
+	bytes        int // of the files
 }
 
 // file is a file that was read for a build.
@@ -89,6 +92,14 @@ func (p patch) text() []byte {
 
 func newWalker(v *view) *walker {
 	return &walker{view: v, files: map[string]*file{}, dirs: map[string]*kust{}}
+}
+
+// most is how many nodes may be parsed.
+func (w *walker) most() int {
+	if w.small {
+		return min(w.view.lim.Nodes, smallNodes)
+	}
+	return w.view.lim.Nodes
 }
 
 // walk reads what a build of p needs. The plan is nil if nothing can be built.
@@ -322,6 +333,9 @@ func (w *walker) dataFile(p string, at diag.Position) *file {
 	if f, ok := w.files[p]; ok {
 		return f
 	}
+	if w.large {
+		return nil
+	}
 	content, err := w.view.read(p)
 	if err != nil {
 		if !at.Known() {
@@ -333,6 +347,10 @@ func (w *walker) dataFile(p string, at diag.Position) *file {
 	if bytes.HasPrefix(content, []byte(lfsPointer)) {
 		w.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
 			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
+		return nil
+	}
+	if w.bytes += len(content); w.small && w.bytes > smallBytes {
+		w.large = true
 		return nil
 	}
 	f := &file{path: p, content: content}

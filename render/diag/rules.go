@@ -40,7 +40,7 @@ var fileRules = []rule{
 	{"sops-no-key", "e", "a file is encrypted for keys that are not given", "List one of the keys in ageKeyFiles or kmsKeyARNs of the target, or give it with --age-key-file."},
 	{"symlink-escape", "e", "a symlink leads out of the repository", "Replace the symlink by the file."},
 	{"timeout", "e", "the build took too long, or waited too long for others that did", "Look for bases that are included very often, or for very many objects with replacements."},
-	{"too-large", "e", "a file, the build or what variables make of it is larger than is allowed", "Split the target, or take out what is large."},
+	{"too-large", "ew", "a file, the build, what variables make of it or the list of findings is larger than is allowed", "Split the target, or take out what is large; for more YAML nodes, raise limits.nodes in weir's configuration."},
 	{"unsupported-field", "e", "a kustomization has a field that weir does not run", "Use what the message names in its place."},
 	{"yaml-alias", "e", "the aliases of a file refer to themselves, or stand for too much", "Write the values out."},
 	{"yaml-syntax", "e", "a file is no YAML", "Mend the syntax at the line and column; tabs and missing quotes are frequent causes."},

@@ -189,7 +189,7 @@ func (b *builder) common(c *cluster, r reporter, lookup ImageLookup, tags map[st
 	if lookup.ImageLookupFormat != "" {
 		checkImageFormat(r, path("spec", "imageLookupFormat"), lookup.ImageLookupFormat)
 	}
-	c.lookup, c.tags, c.network, c.region = lookup, tags, n, region
+	c.lookup, c.tags, c.network, c.region = lookup, fewTags(tags), n, region
 	if c.endpoint.Host == "" {
 		c.endpoint = e
 	}

@@ -20,7 +20,7 @@ type Options struct {
 // with an error is left out of the set; the others are complete. The faults are
 // in a fixed order and hold all that was found.
 func Intents(objects []Object, o Options) (intent.Set, []Fault) {
-	b := &builder{options: o, faults: &faults{}, clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}}
+	b := &builder{options: o, faults: &faults{}, clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}, userDatas: map[intent.UserData]userData{}}
 	b.index = newIndex(objects, b.faults)
 	b.launchConfigs = newLaunchConfigs(b)
 	b.checkAll()
@@ -52,6 +52,9 @@ type builder struct {
 	// are the namespaces with one of which that cannot be told.
 	poolOptions  map[poolID]*object[PoolOptionsSpec]
 	strayOptions map[string]bool
+	// userDatas are those of the pools, each once; their texts have textBytes.
+	userDatas map[intent.UserData]userData
+	textBytes int
 	// launchConfigs are the launch templates that pools share; nil knows of none.
 	launchConfigs *launchConfigs
 	set           intent.Set

@@ -18,6 +18,21 @@ const (
 // owner, target, source, pool and the record of which keys are weir's.
 const ownTags = 5
 
+// mostTags is how many tags of a cluster are given to its pools: four times what AWS
+// takes, so that each pool is refused for them, and not a million of copies.
+const mostTags = 200
+
+func fewTags(tags map[string]string) map[string]string {
+	if len(tags) <= mostTags {
+		return tags
+	}
+	out := make(map[string]string, mostTags)
+	for _, k := range slices.Sorted(maps.Keys(tags))[:mostTags] {
+		out[k] = tags[k]
+	}
+	return out
+}
+
 // additionalTags merges a pool's tags over its cluster's.
 func additionalTags(c *cluster, pool map[string]string) map[string]string {
 	out := maps.Clone(c.tags)

@@ -28,11 +28,40 @@ func (b *builder) userData(d *draft) {
 		data = b.configData(d, boot.ConfigRef)
 	}
 	data.Merged = data.Text != "" && d.Nodegroup != nil && d.Nodegroup.AMIType != ""
-	if _, tooLarge := data.Encode(data.Text); tooLarge != "" {
-		b.userDataTooLarge(d, tooLarge)
+	one := b.oneOf(data)
+	if one.tooLarge != "" {
+		b.userDataTooLarge(d, one.tooLarge)
 	}
-	d.checkReader(data)
-	d.LaunchTemplate.UserData = data
+	d.checkReader(one.UserData)
+	d.LaunchTemplate.UserData = one.UserData
+}
+
+// userData is user data with what keeps EC2 from taking it, if anything does.
+type userData struct {
+	intent.UserData
+	tooLarge string
+}
+
+// maxTexts is how many bytes the user data of one render may have, each counted once:
+// 2,000 pools with all that EC2 takes, twice. A bootstrap configuration is written
+// out for each of its pools, and may compress to a hundredth.
+const maxTexts = 64 << 20
+
+// oneOf gives for equal user data the same text, looked at once, however many pools
+// have it.
+func (b *builder) oneOf(data intent.UserData) userData {
+	one, known := b.userDatas[data]
+	if known {
+		return one
+	}
+	one.UserData = data
+	if b.textBytes += len(data.Text); b.textBytes > maxTexts {
+		one.Text, one.tooLarge = "", fmt.Sprintf("the pools' user data has more than %d MiB together", maxTexts>>20)
+		return one
+	}
+	_, one.tooLarge = data.Encode(data.Text)
+	b.userDatas[data] = one
+	return one
 }
 
 // block adds a reason why the pool cannot be planned although it is valid. It

@@ -109,13 +109,13 @@ func (it *item) draw(ctx context.Context) error {
 		}
 	}
 	ctx, sp := span.Start(ctx, "render", "target", it.name, "revision", snap.Revision)
-	result, err := render.Render(ctx, snap.Tree, it.path, it.options())
+	result, err := render.Keep(ctx, snap.Tree, it.path, it.options(), it.shared)
 	span.End(sp, err)
 	if err != nil {
 		it.err = unreadable(err)
 		return ctx.Err()
 	}
-	r.result, r.path, r.vars, r.source, r.fault = result.Keep(it.shared), it.path, it.vars, it.view.ID, ""
+	r.result, r.path, r.vars, r.source, r.fault = result, it.path, it.vars, it.view.ID, ""
 	r.secrets, r.keys, r.verify = it.secrets, it.keys.id, it.view.Verify
 	it.move(snap.Revision)
 	return it.allow(ctx)
@@ -183,7 +183,7 @@ func (it *item) allow(ctx context.Context) error {
 	if err != nil {
 		return note("%v", err)
 	}
-	before, err := render.Render(ctx, parent.Tree, it.path, it.options())
+	before, err := render.Keep(ctx, parent.Tree, it.path, it.options(), render.NewShared(it.shared))
 	if err != nil {
 		return note("%v", err)
 	}

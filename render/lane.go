@@ -1,0 +1,42 @@
+package render
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-gitops/weir/render/build"
+)
+
+// The memory of a process that renders is bounded by how many renders it makes at a
+// time, whoever asks for them: a few small ones, and beside them a single large one.
+// Which it is shows when its files are read, before kustomize runs; a large one is
+// then dropped and begun anew in its turn, so that those that wait hold nothing.
+var (
+	smallLane = make(lane, 2)
+	largeLane = make(lane, 1)
+)
+
+// lane lets as many in as it has places.
+type lane chan struct{}
+
+// run waits for a place, or for the end of ctx, and does something in it.
+func (l lane) run(ctx context.Context, do func() error) error {
+	select {
+	case l <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-l }()
+	return do()
+}
+
+// inTurn runs a build and what is done with it, which must hold nothing of it
+// afterwards that is worth counting. do is called again where a build turned out not
+// to be small. It must not make another.
+func inTurn(ctx context.Context, do func(small bool) error) error {
+	err := smallLane.run(ctx, func() error { return do(true) })
+	if errors.Is(err, build.ErrLarge) {
+		err = largeLane.run(ctx, func() error { return do(false) })
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// objects is a kustomization of n objects of some forty nodes.
+func objects(n int) tree.Map {
+	m, names := tree.Map{}, "resources:\n"
+	for from := 0; from < n; from += 100 {
+		var b strings.Builder
+		for i := from; i < min(n, from+100); i++ {
+			fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\ndata:\n", i)
+			for j := range 14 {
+				fmt.Fprintf(&b, "  k%d: v\n", j)
+			}
+		}
+		m[fmt.Sprintf("f%d.yaml", from)] = b.String()
+		names += fmt.Sprintf("- f%d.yaml\n", from)
+	}
+	m["kustomization.yaml"] = names
+	return m
+}
+
+// One large render is made at a time. It holds up no small one, and waits no longer
+// than it is asked to.
+func TestLargeRendersTakeTurns(t *testing.T) {
+	ctx := t.Context()
+	small, large := objects(2), objects(900)
+	begun, end, done := make(chan bool), make(chan bool), make(chan error)
+	go func() {
+		done <- inTurn(ctx, func(small bool) error {
+			if _, err := render(ctx, large, ".", Options{}, small); err != nil {
+				return err
+			}
+			begun <- true
+			<-end
+			return nil
+		})
+	}()
+	<-begun
+	for range 3 {
+		if r, err := Render(ctx, small, ".", Options{}); err != nil || len(r.Objects) != 2 {
+			t.Errorf("a small render beside a large one: %v", err)
+		}
+	}
+	hurried, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	if _, err := Render(hurried, large, ".", Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second large render beside the first one: %v", err)
+	}
+	close(end)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Render(ctx, large, ".", Options{}); err != nil || len(r.Objects) != 900 {
+		t.Errorf("a large render after another: %v", err)
+	}
+}
+
+// Findings are counted where they are too many; the errors come first.
+func TestAsManyFindingsAsAreOfUse(t *testing.T) {
+	var unknown strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&unknown, "  k%d: v\n", i)
+	}
+	m := tree.Map{"a.yaml": "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool\nmetadata: {name: a, annotations: {weir.dev/adopt: maybe}}\nspec:\n  minSize: 1\n  maxSize: 2\n" + unknown.String()}
+	r, err := Render(t.Context(), m, "a.yaml", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for i, d := range r.Diags {
+		if d.Code == "too-large" {
+			last = i
+		}
+		if d.Severity != diag.Error {
+			t.Errorf("not the gravest: %s", d)
+		}
+	}
+	if len(r.Diags) != maxFindings+1 || !strings.HasSuffix(r.Diags[last].Summary, "findings more than the 500 that are shown") || !strings.HasPrefix(r.Diags[last].Summary, "there are 250") {
+		t.Errorf("%d findings; %s", len(r.Diags), r.Diags[last])
+	}
+}
