@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // Holds that come from people, the clock, other targets and weir itself.
 const (
@@ -117,16 +114,12 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 	}
 	granted := grant.covers(p)
 	if granted && len(grant.Deletes) > 0 {
-		in.Policy.Prune.Allowed = maps.Clone(in.Policy.Prune.Allowed)
-		if in.Policy.Prune.Allowed == nil {
-			in.Policy.Prune.Allowed = map[string]bool{}
-		}
-		maps.Copy(in.Policy.Prune.Allowed, grant.Deletes)
+		in.Policy.Prune.Granted = grant.Deletes
 		p, needs = compute(in)
 	}
 	p.Granted = granted
 	approve := "it was planned without the target's secrets and cannot be approved"
-	if limited := slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Held == HeldPruneLimit }); limited || gates.AsReviewed {
+	if limited := slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Held == HeldPruneLimit || s.Held == HeldWaiting }); limited || gates.AsReviewed {
 		if digest := p.Digest(); digest != "" {
 			approve = "weir approve " + digest
 		}
@@ -138,6 +131,8 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 			s.HeldReason = gates.suspended(in.Policy, s.Pool)
 		case s.Held == HeldPruneLimit:
 			s.HeldReason = approve
+		case s.Held == HeldWaiting:
+			s.HeldReason = in.Policy.Prune.Waits + "; " + approve
 		case s.Held != "":
 		case !gates.Agreed.lets(p, *s):
 			s.Held, s.HeldReason = HeldApproval, "it is not what was shown and agreed to: apply again"

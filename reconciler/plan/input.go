@@ -95,9 +95,12 @@ type Prune struct {
 	// least 1; or Count where Percent is 0.
 	Percent int
 	Count   int
-	// Allowed are pools ("namespace/name") whose deletion was allowed
-	// whatever the limit says.
-	Allowed map[string]bool
+	// Allowed are pools ("namespace/name") that the commit's trailer lets go whatever
+	// the limit says, Granted those that an approval does.
+	Allowed, Granted map[string]bool
+	// Waits says what has to be known before the trailer counts: what is beyond the
+	// limit waits for that. Empty where nothing has.
+	Waits string
 }
 
 // DefaultKeepVersions is how many earlier versions of a launch template are kept

@@ -47,7 +47,13 @@ func (c *computation) orphans() {
 	}
 	limit := c.in.Policy.Prune.limit(len(c.ownedPools()))
 	refused := len(pools) > limit || emptied && len(pools) > 0
-	if refused {
+	limited := HeldPruneLimit
+	switch {
+	case refused && c.in.Policy.Prune.Waits != "":
+		limited = HeldWaiting
+		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Info, Code: "prune-waits",
+			Summary: itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
+	case refused:
 		why := itoa(int64(len(pools))) + " of " + itoa(int64(len(c.ownedPools()))) + " pools would be deleted, more than the limit of " + itoa(int64(limit))
 		if emptied {
 			why = "the target renders no pool at all, and " + itoa(int64(len(pools))) + " would be deleted"
@@ -58,7 +64,12 @@ func (c *computation) orphans() {
 	}
 	for _, o := range found {
 		s := o.step
-		s.Held = c.holdOrphan(o, refused)
+		if s.Held = c.holdOrphan(o, refused); s.Held == HeldPruneLimit {
+			s.Held = limited
+		}
+		if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
+			s.Reason += "; the commit's trailer lets it go beyond the limit"
+		}
 		s.Later = s.Later || c.inPlace(o)
 		if s.Held == "" && !s.Later && (!c.confirmed(o) || !c.drain(o, &s)) {
 			continue
@@ -142,7 +153,7 @@ func (c *computation) holdOrphan(o orphan, refused bool) Hold {
 		return HeldPaused
 	case refused && (c.counts(o) || o.config != ""):
 		return HeldPruneLimit
-	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed) == 0:
+	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed)+len(c.in.Policy.Prune.Granted) == 0:
 		c.orphanNote(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
 		return HeldPruneLimit
 	}
@@ -153,7 +164,7 @@ func (c *computation) holdOrphan(o orphan, refused bool) Hold {
 // allowed does not, nor does one that is replaced rather than pruned, nor a
 // template that pools shared, which is no pool.
 func (c *computation) counts(o orphan) bool {
-	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && c.poolOf(o) == nil
+	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.poolOf(o) == nil
 }
 
 // clusterOf asks test about the clusters of the render whose tag the orphan has.

@@ -76,6 +76,8 @@ type Step struct {
 	// Later steps are part of the plan and wait for a later pass: AWS takes one
 	// update of a nodegroup at a time, and a template outlives its group.
 	Later bool `json:"-"`
+	// Allowed deletions go beyond the limit because of the commit's trailer.
+	Allowed bool `json:"-"`
 	// Seen is what must still be there, and whose, right before the step ends it.
 	Seen *Seen `json:"-"`
 	// Fingerprint identifies the intent behind a nodegroup update.

@@ -29,6 +29,7 @@ type fakePull struct {
 	number  int64
 	title   string
 	closed  bool
+	merged  bool
 	updated time.Time
 	labels  []string
 }
@@ -115,7 +116,7 @@ func (f *fakeForge) fill(n int) {
 // open is what a list should say, as number and title.
 func (f *fakeForge) open() []string {
 	var out []string
-	for _, p := range f.sorted() {
+	for _, p := range f.sorted("open") {
 		out = append(out, fmt.Sprint(p.number, " ", p.title, " ", p.labels))
 	}
 	return out
@@ -130,11 +131,22 @@ func shown(list []PullRequest) []string {
 }
 
 // sorted has the open ones, those that changed last first.
-func (f *fakeForge) sorted() []*fakePull {
+func (f *fakeForge) sorted(state string) []*fakePull {
 	var out []*fakePull
 	for _, p := range f.pulls {
-		if !p.closed {
-			out = append(out, p)
+		switch state {
+		case "closed":
+			if p.closed || p.merged {
+				out = append(out, p)
+			}
+		case "merged":
+			if p.merged {
+				out = append(out, p)
+			}
+		default:
+			if !p.closed && !p.merged {
+				out = append(out, p)
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b *fakePull) int {
@@ -263,9 +275,9 @@ func (f *fakeForge) hub(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodPost:
 		w.WriteHeader(http.StatusCreated)
-	case path == "/pulls" && q.Get("state") == "open" && (q.Get("sort")+q.Get("direction") == "updateddesc" || q.Get("sort") == "recentupdate"):
+	case path == "/pulls" && q.Get("state") != "" && (q.Get("sort")+q.Get("direction") == "updateddesc" || q.Get("sort") == "recentupdate"):
 		out := []map[string]any{}
-		for _, p := range page(f, w, r, f.sorted()) {
+		for _, p := range page(f, w, r, f.sorted(q.Get("state"))) {
 			out = append(out, f.hubPull(p))
 		}
 		f.say(w, r, out)
@@ -299,16 +311,19 @@ func (f *fakeForge) hubPull(p *fakePull) map[string]any {
 	for _, l := range p.labels {
 		labels = append(labels, map[string]any{"name": l})
 	}
-	state := "open"
-	if p.closed {
+	state, mergedAt := "open", any(nil)
+	if p.closed || p.merged {
 		state = "closed"
+	}
+	if p.merged {
+		mergedAt = stamp(p.updated)
 	}
 	side := func(ref, sha string) map[string]any {
 		return map[string]any{"label": ref, "ref": ref, "sha": sha, "repo_id": 1, "repo": map[string]any{"id": 1}}
 	}
 	return map[string]any{
 		"number": p.number, "title": p.title, "state": state, "updated_at": stamp(p.updated), "labels": labels, "user": map[string]any{"login": "ada"},
-		"head": side("topic", sha1b), "base": side("main", sha1a), "merged_at": nil,
+		"head": side("topic", sha1b), "base": side("main", sha1a), "merged_at": mergedAt, "merge_commit_sha": sha1a,
 	}
 }
 

@@ -37,8 +37,8 @@ func (f *fakeForge) lab(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodPost:
 		w.WriteHeader(http.StatusCreated)
-	case path == "/merge_requests" && q.Get("state") == "opened" && q.Get("order_by") == "updated_at" && q.Get("sort") == "desc":
-		list := slices.DeleteFunc(f.sorted(), func(p *fakePull) bool { return p.updated.Before(moment(q.Get("updated_after"))) })
+	case path == "/merge_requests" && q.Get("state") != "" && q.Get("order_by") == "updated_at" && q.Get("sort") == "desc":
+		list := slices.DeleteFunc(f.sorted(q.Get("state")), func(p *fakePull) bool { return p.updated.Before(moment(q.Get("updated_after"))) })
 		out := []map[string]any{}
 		for _, p := range page(f, w, r, list) {
 			out = append(out, f.labPull(p))
@@ -77,12 +77,15 @@ func (f *fakeForge) lab(w *httptest.ResponseRecorder, r *http.Request, own bool,
 
 func (f *fakeForge) labPull(p *fakePull) map[string]any {
 	state := "opened"
-	if p.closed {
+	switch {
+	case p.merged:
+		state = "merged"
+	case p.closed:
 		state = "closed"
 	}
 	return map[string]any{
 		"iid": p.number, "title": p.title, "state": state, "updated_at": stamp(p.updated), "labels": append([]string{}, p.labels...),
 		"author": map[string]any{"username": "ada"}, "sha": sha1b, "source_branch": "topic", "target_branch": "main",
-		"source_project_id": 5, "target_project_id": 5,
+		"source_project_id": 5, "target_project_id": 5, "merge_commit_sha": sha1a,
 	}
 }

@@ -131,11 +131,11 @@ func (l *lab) thePull(does, grant string, number int64) need {
 	return need{does: does, grant: grant, thing: fmt.Sprintf("merge request %d of %s", number, l.name)}
 }
 
-func (l *lab) list(ctx context.Context, query string, page int, etag string) ([]PullRequest, answer, error) {
+func (l *lab) list(ctx context.Context, state, query string, page int, etag string) ([]PullRequest, answer, error) {
 	var in []labPull
 	a, err := l.do(ctx, ask{
 		method: http.MethodGet, etag: etag, need: l.theProject("list merge requests", labRead),
-		path: fmt.Sprintf("%s/merge_requests?state=opened&order_by=updated_at&sort=desc%s&per_page=%d&page=%d", l.project, query, l.size, page),
+		path: fmt.Sprintf("%s/merge_requests?state=%s&order_by=updated_at&sort=desc%s&per_page=%d&page=%d", l.project, state, query, l.size, page),
 	}, each(&in))
 	var out []PullRequest
 	for _, m := range in {
@@ -145,7 +145,7 @@ func (l *lab) list(ctx context.Context, query string, page int, etag string) ([]
 }
 
 func (l *lab) pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error) {
-	return l.list(ctx, "", page, etag)
+	return l.list(ctx, "opened", "", page, etag)
 }
 
 // Pulls lists the open merge requests.
@@ -163,6 +163,13 @@ func (l *lab) Pull(ctx context.Context, number int64) (PullRequest, error) {
 		return PullRequest{}, err
 	}
 	return l.pull(in), nil
+}
+
+// MergedSince lists what was merged.
+func (l *lab) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
+	return mergedSince(l.size, from, func(page int) ([]PullRequest, answer, error) {
+		return l.list(ctx, "merged", "&updated_after="+url.QueryEscape(from.UTC().Truncate(time.Second).Format(time.RFC3339)), page, "")
+	})
 }
 
 // Permission is a user's role in the project, inherited ones and those by invited

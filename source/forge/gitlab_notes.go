@@ -72,7 +72,7 @@ func (l *lab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, err
 		if page == 1 {
 			etag = was.etag
 		}
-		list, a, err := l.list(ctx, query, page, etag)
+		list, a, err := l.list(ctx, "opened", query, page, etag)
 		if err != nil {
 			return nil, err
 		}

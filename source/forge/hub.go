@@ -208,6 +208,21 @@ func (h *hub) Pull(ctx context.Context, number int64) (PullRequest, error) {
 	return h.pull(in), nil
 }
 
+// MergedSince reads what was closed: neither lists those alone that were merged.
+func (h *hub) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
+	return mergedSince(h.size, from, func(page int) ([]PullRequest, answer, error) {
+		var in []hubPull
+		a, err := h.do(ctx, ask{
+			method: http.MethodGet, path: h.paged("/pulls", "state=closed&"+h.order, page), need: h.theRepository("list pull requests", h.canRead),
+		}, each(&in))
+		var out []PullRequest
+		for _, p := range in {
+			out = append(out, h.pull(p))
+		}
+		return out, a, err
+	})
+}
+
 type hubComment struct {
 	ID      int64    `json:"id"`
 	Body    string   `json:"body"`

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxItems bounds what is read of one list.
@@ -109,6 +110,27 @@ func listPulls(ctx context.Context, p pullPager, after Cursor) (list []PullReque
 		}
 	}
 	return list[:min(len(list), maxItems)], now.cursor(), false, nil
+}
+
+// mergedSince reads pages of pull requests that are open no more, those that changed
+// last first, until they are older than a time.
+func mergedSince(size int, from time.Time, read func(page int) ([]PullRequest, answer, error)) (list []PullRequest, whole bool, err error) {
+	from = from.Truncate(time.Second) // forges count whole ones
+	for page := 1; page <= (maxItems+size-1)/size; page++ {
+		got, a, err := read(page)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, p := range got {
+			if p.State == Merged && !p.UpdatedAt.Before(from) {
+				list = append(list, p)
+			}
+		}
+		if !a.more || len(got) == 0 || got[len(got)-1].UpdatedAt.Before(from) {
+			return list, true, nil
+		}
+	}
+	return list, false, nil
 }
 
 type pullPage struct {

@@ -63,6 +63,40 @@ func TestPollingCosts(t *testing.T) {
 	})
 }
 
+// What was merged since a time costs the pages that changed since then, and is cut off
+// after a thousand.
+func TestMergedSince(t *testing.T) {
+	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
+		size := map[Kind]int{GitHub: 100, GitLab: 100, Gitea: 50}[f.kind]
+		f.fill(130)
+		from := f.now.Add(time.Second)
+		for n := int64(1); n <= 130; n++ {
+			f.touch(n, func(p *fakePull) { p.merged, p.closed = n%2 == 0, n%3 == 0 })
+		}
+		list, whole, err := c.MergedSince(t.Context(), from.Add(500*time.Millisecond))
+		if err != nil || !whole || len(list) != 65 || list[0].Number != 130 || list[0].MergeSHA != sha1a || list[0].State != Merged {
+			t.Errorf("%d in the list, whole %t, %v: %+v", len(list), whole, err, list)
+		}
+		f.took()
+		list, whole, err = c.MergedSince(t.Context(), f.now)
+		if got := f.took(); err != nil || !whole || len(list) != 1 || len(got) != 1 {
+			t.Errorf("the last one: %d in the list, whole %t, %v, %v", len(list), whole, err, got)
+		}
+		f.pulls = map[int64]*fakePull{}
+		for n := range int64(1001) {
+			f.touch(n+1, func(p *fakePull) { p.merged = true })
+		}
+		list, whole, err = c.MergedSince(t.Context(), from)
+		if got := f.took(); err != nil || whole || len(list) != 1000 || len(got) != 1000/size {
+			t.Errorf("too many: %d in the list, whole %t, %v, %d requests", len(list), whole, err, len(got))
+		}
+		f.answer = func(*http.Request) (int, http.Header, string) { return http.StatusForbidden, nil, "{}" }
+		if _, whole, err := c.MergedSince(t.Context(), from); err == nil || whole {
+			t.Errorf("refused: whole %t, %v", whole, err)
+		}
+	})
+}
+
 // TestPullsFollowsEveryChange edits pull requests at random: a list that is said to
 // be unchanged is, and every other one is whole.
 func TestPullsFollowsEveryChange(t *testing.T) {

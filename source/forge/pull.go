@@ -102,6 +102,10 @@ type Client interface {
 	Pulls(ctx context.Context, after Cursor) (list []PullRequest, next Cursor, unchanged bool, err error)
 	// Pull reads one pull request, open or not.
 	Pull(ctx context.Context, number int64) (PullRequest, error)
+	// MergedSince lists the pull requests that were merged and changed at or after a
+	// time. whole says that these are all: a list that goes on after 1,000 closed ones
+	// is cut off.
+	MergedSince(ctx context.Context, since time.Time) (list []PullRequest, whole bool, err error)
 	// Comments lists the comments of a pull request that were made or edited at or
 	// after a time, the oldest first. The zero time asks for all, of which at most
 	// 1,000 come.

@@ -65,6 +65,7 @@ func (a *App) compose(ctx context.Context) error {
 		return err
 	}
 	g.compose(a, views)
+	g.rule(c.Batches, views)
 	a.announce(c)
 	for name, v := range views {
 		a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)

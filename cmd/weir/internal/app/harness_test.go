@@ -38,6 +38,8 @@ type world struct {
 	// daemons log to; nil for nowhere. Both are set before a daemon starts.
 	before func(body string)
 	log    *slog.Logger
+	// message is that of the commits of pull requests.
+	message string
 	// env is the daemon's environment beside HOME.
 	env map[string]string
 }

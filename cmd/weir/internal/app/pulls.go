@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
@@ -153,6 +154,19 @@ func (g *generation) compose(a *App, views map[string]fleet.View) {
 	if a.base.Swap(base) != base {
 		for _, w := range g.review.watchers {
 			w.Moved()
+		}
+	}
+}
+
+// rule has the trailers of commits that merge pull requests count for what these
+// showed.
+func (g *generation) rule(batches []reconciler.Batch, views map[string]fleet.View) {
+	for i := range batches {
+		for j := range batches[i].Targets {
+			d := &batches[i].Targets[j]
+			if w := g.watcher(d.Source); w != nil {
+				w.Rule(d, views[d.Source].Snapshot)
+			}
 		}
 	}
 }

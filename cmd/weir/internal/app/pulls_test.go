@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ func (w *world) propose(number int, files map[string]string, edit ...func(*fakeP
 	}
 	w.repo.Switch(branch)
 	w.repo.Write(files)
-	head := w.repo.Commit("proposal")
+	head := w.repo.Commit(cmp.Or(w.message, "proposal"))
 	w.repo.Git("update-ref", fmt.Sprintf("refs/pull/%d/head", number), head)
 	w.repo.Switch("main")
 	w.forge.change(number, func(p *fakePull) {
@@ -121,6 +122,71 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 			t.Errorf("weir's own comment is the command %+v", c)
 		}
 	}
+}
+
+// A trailer that the forge, or whoever merged, put into the message of a squash lifts no
+// limit that the plan on the pull request showed; one that the plan showed does.
+func TestATrailerThatFirstAppearsInASquash(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	pools := map[string]string{}
+	for i := range 3 {
+		pools[fmt.Sprintf("pool%d", i)] = pool(fmt.Sprintf("pool%d", i), "m5.large", 3)
+	}
+	w.repo.Write(overlay(pools))
+	a, stop := w.start()
+	defer stop()
+	converged(t, a, w.repo.Commit("first"), 3)
+	none := map[string]string{"overlays/prod/kustomization.yaml": "resources: []\n"}
+	squash := func(number int, head string) string {
+		tree := w.repo.Git("merge-tree", "--write-tree", w.repo.Tip("main"), head)
+		sha := w.repo.Git("commit-tree", tree, "-p", w.repo.Tip("main"), "-m", "squashed\n\nWeir-Allow-Prune: prod\n")
+		w.repo.Branch("main", sha)
+		w.forge.change(number, func(p *fakePull) { p.state, p.merged = "closed", sha })
+		return sha
+	}
+	shown := func(head, want string) {
+		eventually(t, "the plan", func() string {
+			if state, text := w.forge.last(head, "fleet/plan"); state != want {
+				return state + " " + text
+			}
+			return ""
+		})
+	}
+
+	head := w.propose(1, none)
+	shown(head, "failure")
+	merge := squash(1, head)
+	eventually(t, "the refusal", func() string {
+		if state, text := w.forge.last(merge, "fleet/apply/prod"); state != "failure" || !strings.Contains(text, "the target renders no pool at all") {
+			return state + " " + text
+		}
+		return ""
+	})
+	if got := w.deletes(); len(got) > 0 {
+		t.Errorf("deleted: %v", got)
+	}
+
+	// Back, and again with the trailer where reviewers see it.
+	w.repo.Write(overlay(pools))
+	converged(t, a, w.repo.Commit("back"), 3)
+	w.message = "none\n\nWeir-Allow-Prune: prod\n"
+	head = w.propose(2, none)
+	shown(head, "success")
+	converged(t, a, squash(2, head), 0)
+	eventually(t, "everything is gone", func() string {
+		if got := w.aws.CallCounts()["ec2:DeleteLaunchTemplate"]; got != 3 {
+			return fmt.Sprintf("%d templates deleted", got)
+		}
+		return ""
+	})
+	eventually(t, "the end", func() string {
+		for _, p := range a.board.Pulls() {
+			if p.State != status.PullMerged || len(p.Differs) > 0 {
+				return fmt.Sprintf("%d is %s: %v", p.Number, p.State, p.Differs)
+			}
+		}
+		return ""
+	})
 }
 
 // approveNow approves what waits, as the command does.

@@ -148,6 +148,8 @@ type item struct {
 	plain   map[string]string
 	keyless *sops.Decrypter
 	hidden  bool
+	// proposed says that the item is of a commit that is not followed yet.
+	proposed bool
 	// unknown says that the item stands for targets whose names are not known:
 	// those of a path with wildcards that matches nothing or could not be read;
 	// crowded that they are too many.
@@ -223,6 +225,7 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		room[t.Source] -= len(expanded)
 		for _, it := range expanded {
 			it.vars, it.secrets, it.keys, it.shared = vars, secrets, keys, f.shared
+			it.proposed = f.review != nil
 			if f.review != nil && f.review.Untrusted {
 				it.withhold()
 			}

@@ -157,9 +157,9 @@ func missing(t tree.Tree, p string) (bool, error) {
 	return true, nil
 }
 
-// allow works out which pools the commit's trailer lets go: those that the first
-// parent's render still held. Where that cannot be told, it says so and is asked
-// again by the next pass.
+// allow works out which pools the commit's trailer lets go: those that its render
+// holds no more and its first parent's did. Where that cannot be told, it says so and
+// is asked again by the next pass.
 func (it *item) allow(ctx context.Context) error {
 	snap := it.view.Snapshot
 	if it.render.allowedBy == snap.Revision {
@@ -193,6 +193,15 @@ func (it *item) allow(ctx context.Context) error {
 	it.render.allowed, it.render.allowedBy = map[string]bool{}, snap.Revision
 	for _, p := range before.Set.Pools {
 		it.render.allowed[p.Key.String()] = true
+	}
+	for _, p := range it.render.result.Set.Pools {
+		delete(it.render.allowed, p.Key.String())
+	}
+	if it.proposed {
+		it.diags = append(it.diags, diag.Diagnostic{
+			Severity: diag.Info, Code: "trailer-counts", Summary: "the head commit has the trailer " + pruneTrailer + ": what it removes may be deleted beyond the limit",
+			Detail: diag.Hint("trailer-counts"),
+		})
 	}
 	return nil
 }

@@ -163,7 +163,6 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 	views := maps.Clone(b.views)
 	v := views[p.Source]
 	v.Snapshot, v.Err = p.Snapshot, nil
-	v.Snapshot.Message = "" // the trailers that count are those of the merge
 	views[p.Source] = v
 	c, err := f.Compose(ctx, views)
 	if err != nil {

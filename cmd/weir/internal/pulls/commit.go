@@ -24,6 +24,7 @@ type commit struct {
 type applied struct {
 	digest  string
 	summary plan.Summary
+	holding plan.Holding
 	fault   string
 }
 
@@ -32,8 +33,10 @@ type applied struct {
 func (c *commit) take(r *plan.Report) bool {
 	a := applied{}
 	switch {
+	case r.Plan != nil && r.Plan.Waits():
+		return false
 	case r.Plan != nil:
-		a = applied{digest: r.Plan.Digest(), summary: r.Plan.Summary}
+		a = applied{digest: r.Plan.Digest(), summary: r.Plan.Summary, holding: r.Plan.Holding()}
 	case r.Err == nil && r.Diagnostics.HasErrors():
 		a.fault = firstFault(r)
 	default:
@@ -126,8 +129,44 @@ func difference(r record, at commit) []string {
 		case a.digest != reviewed:
 			say(target, "the plan is not the reviewed one; it %s", words(a.summary))
 		}
+		if before := r.Held[target]; planned && shown && a.fault == "" && before.Sum != a.holding.Sum {
+			say(target, "%s", heldOtherwise(before, a.holding))
+		}
 	}
 	return out
+}
+
+// heldOtherwise says that other steps are held than were shown so.
+func heldOtherwise(before, now plan.Holding) string {
+	shown, is := held(before), held(now)
+	switch {
+	case shown == "":
+		return "the review showed no step as held, and " + is + " held"
+	case is == "":
+		return "the review showed that " + shown + " held, and none is"
+	case shown == is:
+		return "the review showed that " + shown + " held, and now these are others"
+	default:
+		return "the review showed that " + shown + " held, and now " + is
+	}
+}
+
+// held counts held steps.
+func held(h plan.Holding) string {
+	n := 0
+	var why []string
+	for _, hold := range slices.Sorted(maps.Keys(h.Counts)) {
+		n += h.Counts[hold]
+		why = append(why, string(hold))
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 step (" + why[0] + ") is"
+	default:
+		return fmt.Sprintf("%d steps (%s) are", n, strings.Join(why, ", "))
+	}
 }
 
 // words say what a plan does.

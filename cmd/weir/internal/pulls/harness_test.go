@@ -47,6 +47,8 @@ type memForge struct {
 	deaf    error
 	unknown map[string]bool
 	now     func() time.Time
+	// cut says that its list of what was merged is not whole.
+	cut bool
 }
 
 func (f *memForge) ask(what string) error {
@@ -81,6 +83,19 @@ func (f *memForge) Pull(_ context.Context, number int64) (forge.PullRequest, err
 		return *p, nil
 	}
 	return forge.PullRequest{}, &forgehttp.Error{Status: http.StatusNotFound, Fault: forgehttp.FaultMissing, Message: "not found"}
+}
+
+func (f *memForge) MergedSince(_ context.Context, since time.Time) ([]forge.PullRequest, bool, error) {
+	if err := f.ask("merged"); err != nil {
+		return nil, false, err
+	}
+	var out []forge.PullRequest
+	for _, p := range f.pulls {
+		if p.State == forge.Merged && !p.UpdatedAt.Before(since) {
+			out = append(out, *p)
+		}
+	}
+	return out, !f.cut, nil
 }
 
 func (f *memForge) Comments(_ context.Context, number int64, since time.Time) ([]forge.Comment, error) {
@@ -163,8 +178,8 @@ type bench struct {
 	bells    int
 	// free lets run what waits for an approval.
 	free bool
-	// message is that of merges.
-	message string
+	// message is that of merges, proposal that of the commits of pull requests.
+	message, proposal string
 }
 
 const targets = "- {name: '{1}', path: 'o/*', region: eu-west-1, prune: {enabled: true}EXTRA}\n"
@@ -239,7 +254,7 @@ func (b *bench) propose(number int64, files map[string]string, edit ...func(*for
 	}
 	b.repo.Switch(branch)
 	b.repo.Write(files)
-	head := b.repo.Commit("a proposal")
+	head := b.repo.Commit(cmp.Or(b.proposal, "a proposal"))
 	b.repo.Git("update-ref", fmt.Sprintf("refs/pull/%d/head", number), head)
 	p := b.forge.pulls[number]
 	if p == nil {
@@ -269,6 +284,11 @@ func (b *bench) compose() []reconciler.Batch {
 	b.scopes.Attach(b.t.Context(), c.Batches)
 	b.base = b.fleet.Base(views)
 	b.w.Moved()
+	for _, batch := range c.Batches {
+		for i := range batch.Targets {
+			b.w.Rule(&batch.Targets[i], snap)
+		}
+	}
 	return c.Batches
 }
 
@@ -335,8 +355,20 @@ func (b *bench) merge(number int64, head string, other ...map[string]string) {
 		sha = b.repo.Commit("by hand")
 	}
 	p := b.forge.pulls[number]
-	p.State, p.MergeSHA = forge.Merged, sha
+	p.State, p.MergeSHA, p.UpdatedAt = forge.Merged, sha, b.now()
 	b.forge.version++
+}
+
+// squash merges a pull request as one commit.
+func (b *bench) squash(number int64, head string) string {
+	b.t.Helper()
+	tree := b.repo.Git("merge-tree", "--write-tree", b.repo.Tip("main"), head)
+	sha := b.repo.Git("commit-tree", tree, "-p", b.repo.Tip("main"), "-m", cmp.Or(b.message, "squashed"))
+	b.repo.Branch("main", sha)
+	p := b.forge.pulls[number]
+	p.State, p.MergeSHA, p.UpdatedAt = forge.Merged, sha, b.now()
+	b.forge.version++
+	return sha
 }
 
 // drift changes a group in AWS past weir.

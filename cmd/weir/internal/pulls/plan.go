@@ -293,15 +293,28 @@ func (k *work) note(p status.Pull) {
 	}
 	k.State, k.Stale = p.State, p.Stale
 	k.Head, k.Base, k.Digest, k.Digests = p.HeadSHA, p.BaseSHA, p.Digest, nil
-	k.Undigested = nil
+	k.Undigested, k.Held, k.Prunes = nil, nil, nil
 	for _, r := range p.Reports {
+		if r.Plan != nil {
+			held, allowed := r.Plan.Holding(), prunes(r.Plan)
+			put(&k.Held, r.Target, held, held.Sum != "")
+			put(&k.Prunes, r.Target, allowed, len(allowed) > 0)
+		}
 		if r.Plan == nil || r.Plan.Digest() == "" {
 			k.Undigested = append(k.Undigested, r.Target)
 			continue
 		}
-		if k.Digests == nil {
-			k.Digests = map[string]string{}
-		}
-		k.Digests[r.Target] = r.Plan.Digest()
+		put(&k.Digests, r.Target, r.Plan.Digest(), true)
 	}
+}
+
+// put sets m[key] where that says something.
+func put[V any](m *map[string]V, key string, v V, says bool) {
+	if !says {
+		return
+	}
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
 }

@@ -33,6 +33,8 @@ import (
 type Git interface {
 	Pull(ctx context.Context, p source.PullRef) (source.Merge, error)
 	Forget(head string) error
+	// Descends reports whether a commit is another one, or descends from it.
+	Descends(ctx context.Context, revision, from string) (bool, error)
 }
 
 // Teller tells what became of pull requests. Its methods do not block.
@@ -68,7 +70,8 @@ type Options struct {
 	Policy   config.PullRequests
 	Teller   Teller
 	Approver Approver
-	// Approved is told of approvals, so that a pass may use them.
+	// Approved is told of approvals and of trailers that count, so that a pass may use
+	// them.
 	Approved func()
 	DB       *state.DB
 	// PageURL is the address of weir's page, empty for none.
@@ -125,6 +128,10 @@ type Watcher struct {
 	// of the first one that this process sees say nothing: they may be the rest.
 	commits map[string]*commit
 	order   []string
+	// ruling is about the trailers of the last commit of which that was asked, inquiry
+	// asks about another one.
+	ruling  ruling
+	inquiry *inquiry
 }
 
 // work is an open pull request.
@@ -159,6 +166,9 @@ func New(o Options) (*Watcher, error) {
 	}
 	records, err := w.records()
 	if err != nil {
+		return nil, err
+	}
+	if err := o.DB.View(func(tx *state.Tx) (err error) { w.ruling, _, err = rulings.Get(tx, o.Source); return err }); err != nil {
 		return nil, err
 	}
 	for _, r := range records {
@@ -223,10 +233,17 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	}
 	w.follow(base)
 	w.configured(base.Config())
-	if err := w.look(ctx); err != nil && ctx.Err() == nil {
+	inquiry, due := w.asked()
+	err := w.look(ctx)
+	if err != nil && ctx.Err() == nil {
 		w.log.Warn("pull requests cannot be read", "error", err)
 	}
 	next, began := w.o.Interval, w.o.Now()
+	if inquiry != nil {
+		if next = min(next, asking); due && err == nil {
+			w.rule(ctx, inquiry)
+		}
+	}
 	for _, number := range w.oldestFirst() {
 		if ctx.Err() != nil {
 			return next

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -40,6 +41,10 @@ type record struct {
 	Digests    map[string]string `json:"digests,omitempty"`
 	Undigested []string          `json:"undigested,omitempty"`
 	Approved   string            `json:"approved,omitempty"`
+	// Held says of each target with held steps which they were, Prunes which pools'
+	// deletion was shown as allowed by the head's trailer.
+	Held   map[string]plan.Holding `json:"held,omitempty"`
+	Prunes map[string][]string     `json:"prunes,omitempty"`
 	// Comment is the newest comment that was read.
 	Comment int64 `json:"comment,omitempty"`
 	// MergeSHA is the commit that merged it, MergedAt when that was seen.

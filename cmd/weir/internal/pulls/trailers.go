@@ -1,0 +1,223 @@
+package pulls
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/source"
+)
+
+// A trailer that lifts the limit of deletions is a line in a commit message, and the
+// message of a merge is the forge's, or of whoever pressed the button: no reader of
+// the pull request has seen it. So on a commit that merges one, the trailer counts for
+// the pools alone whose deletion the plan on the pull request showed as allowed, by
+// the trailer of its head commit. On any other commit it counts as it stands. Which of
+// the two a commit is, the forge knows, maybe a moment after Git does.
+
+const (
+	// late is how long after a commit was seen first a forge is not believed that
+	// says that it merges nothing.
+	late = 10 * time.Second
+	// asking is the time between two questions about a commit.
+	asking = 5 * time.Second
+	// merging is how far before a commit the pull request that it merges may have
+	// changed last, by clocks that are not one.
+	merging = 24 * time.Hour
+)
+
+// ruling is what was found out about a followed commit with a trailer. It is kept for
+// as long as the commit is followed: what it lets go may take several passes.
+type ruling struct {
+	Revision string `json:"revision"`
+	// Pull is the pull request that the commit merges, 0 if it merges none. Why says
+	// why the trailer counts for nothing but Prunes: by target, the pools whose
+	// deletion was shown as allowed. Without a reason it counts as it stands.
+	Pull   int64               `json:"pull,omitempty"`
+	Why    string              `json:"why,omitempty"`
+	Prunes map[string][]string `json:"prunes,omitempty"`
+}
+
+// rulings are by source.
+var rulings = state.Bucket[ruling]{Name: "trailers"}
+
+// inquiry is a commit of which that is to be found out.
+type inquiry struct {
+	revision, parent string
+	committed        time.Time
+	// since is when the commit was asked about first, next when the forge is asked again.
+	since, next time.Time
+	warned      bool
+}
+
+// Rule has the trailer of a target's commit count for what it may count for. It is
+// called for each pass; where nothing is known yet, what the trailer would let go
+// waits, and the loop is rung once it is.
+func (w *Watcher) Rule(d *reconciler.Desired, commit source.Snapshot) {
+	prune := &d.Policy.Prune
+	if len(prune.Allowed) == 0 {
+		return
+	}
+	r, known := w.ruled(commit)
+	switch {
+	case !known:
+		prune.Allowed = nil
+		prune.Waits = "whether the commit " + short(commit.Revision) + " merges a pull request, whose plan then had to show that, is not known yet"
+		return
+	case r.Why == "":
+		return
+	}
+	counts := map[string]bool{}
+	for pool := range prune.Allowed {
+		if slices.Contains(r.Prunes[d.Policy.Target], pool) {
+			counts[pool] = true
+		}
+	}
+	if left := len(prune.Allowed) - len(counts); left > 0 {
+		// A pass has diagnostics of its own.
+		d.Diagnostics = append(slices.Clone(d.Diagnostics), diag.Diagnostic{Severity: diag.Warning, Code: "trailer-ignored",
+			Summary: fmt.Sprintf("the trailer Weir-Allow-Prune has no effect for %d of %d pools: %s", left, len(prune.Allowed), r.Why),
+			Detail:  diag.Hint("trailer-ignored")}).Sorted()
+	}
+	prune.Allowed = counts
+}
+
+// ruled is what is known of a commit. Of one that nothing is known of, it has the
+// watcher find out.
+func (w *Watcher) ruled(commit source.Snapshot) (ruling, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ruling.Revision == commit.Revision {
+		return w.ruling, true
+	}
+	if w.inquiry == nil || w.inquiry.revision != commit.Revision {
+		w.inquiry = &inquiry{revision: commit.Revision, parent: commit.Parent, committed: commit.CommittedAt, since: w.o.Now()}
+		w.heard = true // so that what was merged meanwhile is known
+		w.ring()
+	}
+	return ruling{}, false
+}
+
+// asked is the commit to be asked about, and whether now is the time.
+func (w *Watcher) asked() (*inquiry, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.inquiry
+	if q == nil || w.o.Now().Before(q.next) {
+		return q, false
+	}
+	now := w.o.Now()
+	if q.next = now.Add(asking); now.After(q.since.Add(2 * late)) {
+		q.next = now.Add(max(asking, w.o.Interval)) // a forge that cannot say is not asked in a hurry
+	}
+	w.heard = true
+	return q, true
+}
+
+// rule finds out about the commit that is asked about, if it can by now.
+func (w *Watcher) rule(ctx context.Context, q *inquiry) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	r, known, err := w.origin(ctx, q)
+	if err != nil && ctx.Err() == nil && !q.warned {
+		w.log.Warn("whether a commit with a trailer merges a pull request cannot be found out yet; its deletions beyond the limit wait", "revision", q.revision, "error", err)
+		q.warned = true
+	}
+	if !known && w.o.Now().Before(q.since.Add(waiting)) {
+		return
+	}
+	if !known {
+		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
+	}
+	w.log.Info("trailer", "revision", q.revision, "pull", r.Pull, "why", r.Why)
+	if err := w.o.DB.Update(func(tx *state.Tx) error { return rulings.Put(tx, w.o.Source, r) }); err != nil {
+		w.log.Error("state cannot be written", "error", err)
+	}
+	w.mu.Lock()
+	if w.ruling = r; w.inquiry == q {
+		w.inquiry = nil
+	}
+	w.mu.Unlock()
+	w.o.Approved()
+}
+
+// origin says which pull request a commit merges, and what its plan showed. known is
+// false as long as the forge may say otherwise in a moment.
+func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool, err error) {
+	for _, number := range w.numbers() {
+		k := w.open[number]
+		is := k.MergeSHA == q.revision
+		if !is && k.Seen != "" { // merged by hand
+			if is, err = w.brought(ctx, q, k.Seen); err != nil {
+				return r, false, err
+			}
+		}
+		if is {
+			return k.ruling(q.revision), true, nil
+		}
+	}
+	from := q.committed
+	if now := w.o.Now(); from.IsZero() || from.After(now) {
+		from = now
+	}
+	merged, whole, err := w.o.Forge.MergedSince(ctx, from.Add(-merging))
+	if err != nil {
+		return r, false, err
+	}
+	for _, pr := range merged {
+		is := pr.MergeSHA == q.revision
+		if !is && pr.HeadSHA != "" {
+			if is, err = w.brought(ctx, q, pr.HeadSHA); err != nil {
+				return r, false, err
+			}
+		}
+		if is { // it came and went between two looks, or long ago
+			return ruling{Revision: q.revision, Pull: pr.Number, Why: merges(pr.Number) + "no plan of it was shown"}, true, nil
+		}
+	}
+	if !whole {
+		return r, false, fmt.Errorf("more pull requests were merged since %s than the forge lists", from.Add(-merging).Format(time.RFC3339))
+	}
+	return ruling{Revision: q.revision}, !w.o.Now().Before(q.since.Add(late)), nil
+}
+
+// brought reports whether a commit brought a pull request's head into its branch.
+func (w *Watcher) brought(ctx context.Context, q *inquiry, head string) (bool, error) {
+	in, err := w.o.Git.Descends(ctx, q.revision, head)
+	if err != nil || !in || q.parent == "" {
+		return in, err
+	}
+	before, err := w.o.Git.Descends(ctx, q.parent, head)
+	return !before, err
+}
+
+// ruling is what the plan that was shown lets the trailer of the merge count for.
+func (k *work) ruling(revision string) ruling {
+	r := ruling{Revision: revision, Pull: k.Number, Why: merges(k.Number) + "its plan did not show their deletion as allowed"}
+	if !k.Told || k.Head == "" || k.Head != k.Seen {
+		r.Why = merges(k.Number) + "no plan of its commit " + short(k.Seen) + " was shown"
+		return r
+	}
+	r.Prunes = k.Prunes
+	return r
+}
+
+func merges(number int64) string {
+	return fmt.Sprintf("the commit merges pull request %d, and ", number)
+}
+
+// prunes are the pools of a plan whose deletion a trailer allows.
+func prunes(p *plan.Plan) []string {
+	var out []string
+	for _, s := range p.Steps {
+		if s.Allowed && s.Pool != "" && !slices.Contains(out, s.Pool) {
+			out = append(out, s.Pool)
+		}
+	}
+	return out
+}
