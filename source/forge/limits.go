@@ -2,7 +2,7 @@ package forge
 
 import (
 	"container/list"
-	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -70,17 +70,18 @@ func newVisitors() *visitors {
 	return &visitors{order: list.New(), items: map[netip.Prefix]*list.Element{}}
 }
 
+// peer is the address of a request's connection; what cannot be read has none.
+func peer(req *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(req.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr()
+}
+
 // addressOf is what counts as one address: a /64 with IPv6, of which each machine
-// may use all. What cannot be read is one address together.
-func addressOf(remote string) netip.Prefix {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Prefix{}
-	}
+// may use all. Those without any are one together.
+func addressOf(ip netip.Addr) netip.Prefix {
 	ip = ip.Unmap().WithZone("")
 	bits := 64
 	if ip.Is4() {
@@ -108,16 +109,16 @@ func (v *visitors) of(from netip.Prefix) *visitor {
 }
 
 // admit reports whether an address may send something.
-func (v *visitors) admit(remote string, now time.Time) bool {
+func (v *visitors) admit(origin netip.Addr, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	from := v.of(addressOf(remote))
+	from := v.of(addressOf(origin))
 	return from.failures.TokensAt(now) >= 1 && from.requests.AllowN(now, 1)
 }
 
 // failed takes note of a delivery that was not signed.
-func (v *visitors) failed(remote string, now time.Time) {
+func (v *visitors) failed(origin netip.Addr, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.of(addressOf(remote)).failures.AllowN(now, 1)
+	v.of(addressOf(origin)).failures.AllowN(now, 1)
 }

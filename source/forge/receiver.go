@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -76,6 +77,8 @@ type Options struct {
 	// Received is told what became of each delivery, for metrics; nil if nobody asks.
 	// The kind is empty where the path names no source that takes deliveries.
 	Received func(kind Kind, result Result)
+	// Origin is whom a delivery counts against; nil for the address of its connection.
+	Origin func(*http.Request) netip.Addr
 }
 
 const (
@@ -97,6 +100,7 @@ const (
 type Receiver struct {
 	log      *slog.Logger
 	received func(Kind, Result)
+	origin   func(*http.Request) netip.Addr
 	visitors *visitors
 	turns    chan struct{}
 	queue    chan accepted
@@ -126,11 +130,14 @@ type accepted struct {
 // NewReceiver returns a Receiver without hooks.
 func NewReceiver(o Options) *Receiver {
 	r := &Receiver{
-		log: o.Logger, received: o.Received, visitors: newVisitors(), turns: make(chan struct{}, reading), queue: make(chan accepted, waiting),
+		log: o.Logger, received: o.Received, origin: o.Origin, visitors: newVisitors(), turns: make(chan struct{}, reading), queue: make(chan accepted, waiting),
 		warn: map[Result]*rate.Sometimes{}, hooks: map[string]Hook{}, deliveries: newSeen(remembered), refs: map[string]map[string]told{},
 	}
 	if r.received == nil {
 		r.received = func(Kind, Result) {}
+	}
+	if r.origin == nil {
+		r.origin = peer
 	}
 	for result := range codes {
 		r.warn[result] = &rate.Sometimes{First: 3, Interval: time.Minute}
@@ -181,12 +188,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // take reads, checks and queues a delivery. The error is for the log alone.
 func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, hook Hook) (Result, Hint, error) {
-	if !r.visitors.admit(req.RemoteAddr, time.Now()) {
+	from := r.origin(req)
+	if !r.visitors.admit(from, time.Now()) {
 		return Limited, Hint{}, nil
 	}
 	if hook.Source == nil {
 		// As an unsigned one, so that nobody can find out which sources there are.
-		r.visitors.failed(req.RemoteAddr, time.Now())
+		r.visitors.failed(from, time.Now())
 		return Unsigned, Hint{}, errors.New("no source of this name takes webhooks")
 	}
 	body, result, err := r.read(w, req)
@@ -198,7 +206,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, h
 		return Misconfigured, Hint{}, err
 	}
 	if err := secrets.Verify(hook.Kind, req.Header, body); err != nil {
-		r.visitors.failed(req.RemoteAddr, time.Now())
+		r.visitors.failed(from, time.Now())
 		return Unsigned, Hint{}, err
 	}
 	hint, err := Decode(hook.Kind, req.Header, body)
@@ -294,7 +302,7 @@ func (r *Receiver) known(name string, hook Hook, hint Hint) bool {
 
 // note logs what became of a delivery, what anybody can cause not each time.
 func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result, hint Hint, err error) {
-	args := []any{"source", clip(name), "forge", string(hook.Kind), "result", string(result), "from", req.RemoteAddr}
+	args := []any{"source", clip(name), "forge", string(hook.Kind), "result", string(result), "from", r.origin(req).String()}
 	for _, a := range []struct{ key, value string }{
 		{"event", hint.Event}, {"delivery", hint.Delivery}, {"repository", hint.Repository}, {"ref", hint.Ref}, {"commit", hint.Commit},
 	} {

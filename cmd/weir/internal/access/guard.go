@@ -92,6 +92,10 @@ func isAsset(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/assets/") && r.URL.RawPath == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
+// Origin is where a request comes from, for those who count: the address of its
+// connection, or what a proxy of the configuration says of its own.
+func (g *Guard) Origin(r *http.Request) netip.Addr { return g.policy.Load().origin(r) }
+
 func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	p := g.policy.Load()
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {

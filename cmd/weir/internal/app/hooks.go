@@ -10,7 +10,7 @@ import (
 
 // openHooks makes what takes webhooks.
 func (a *App) openHooks() {
-	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Received: func(kind forge.Kind, result forge.Result) {
+	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.guard.Origin, Received: func(kind forge.Kind, result forge.Result) {
 		a.metrics.Webhook(string(kind), string(result))
 	}})
 }

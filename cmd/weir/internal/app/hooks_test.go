@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,8 +37,8 @@ func (w *world) hooked() *config.Config {
 	return c
 }
 
-// deliver sends a push as Gitea does and returns the status.
-func deliver(a *App, delivery, commit, secret string) (int, error) {
+// deliver sends a push as Gitea does and returns the status. It may say for whom.
+func deliver(a *App, delivery, commit, secret string, from ...string) (int, error) {
 	body := fmt.Sprintf(`{"ref":"refs/heads/main","after":"%s","repository":{"full_name":"platform/fleet"}}`, commit)
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(body))
@@ -48,6 +49,9 @@ func deliver(a *App, delivery, commit, secret string) (int, error) {
 	req.Header.Set("X-Gitea-Event", "push")
 	req.Header.Set("X-Gitea-Delivery", delivery)
 	req.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
+	for _, at := range from {
+		req.Header.Add("X-Forwarded-For", at)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, err
@@ -175,6 +179,48 @@ func TestWebhookStorm(t *testing.T) {
 		t.Errorf("%d looks in %s, want at most %d", after-before, time.Since(began), most)
 	}
 	t.Logf("1,000 deliveries in %s: %d looks, %d fetch", lasted.Round(time.Millisecond), after-before, fetched-fetchedBefore)
+}
+
+// TestWebhooksCountAgainstTheirOrigin: behind a proxy that the configuration names,
+// a stranger who guesses holds up nobody else; what anybody else says of where a
+// delivery comes from is not believed.
+func TestWebhooksCountAgainstTheirOrigin(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
+	commit := w.repo.Commit("first")
+	send := func(a *App, secret string, from ...string) (codes map[int]int) {
+		codes = map[int]int{}
+		for i, at := range from {
+			code, err := deliver(a, fmt.Sprint(i), commit, secret, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes[code]++
+		}
+		return codes
+	}
+	stranger := slices.Repeat([]string{"198.51.100.7, 203.0.113.9"}, 60) // the first is what the stranger sent
+	c := w.hooked()
+	c.Access.Proxy = config.AccessProxy{Addresses: []string{"127.0.0.1"}, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups"}
+	c.Access.Rules = []config.AccessRule{{Users: []string{"*"}, Role: config.RoleRead}}
+	a, stop := w.startConfig(c, nil)
+	if codes := send(a, "no-such-secret-is-known", stranger...); codes[http.StatusTooManyRequests] < 20 {
+		t.Errorf("a stranger behind the proxy: %v", codes)
+	}
+	if codes := send(a, hookSecret, "198.51.100.7"); codes[http.StatusTooManyRequests] > 0 {
+		t.Errorf("the forge behind the same proxy: %v", codes)
+	}
+	stop()
+
+	a, stop = w.startConfig(w.hooked(), nil)
+	defer stop()
+	var invented []string
+	for i := range 60 {
+		invented = append(invented, fmt.Sprintf("203.0.113.%d", i))
+	}
+	if codes := send(a, "no-such-secret-is-known", invented...); codes[http.StatusTooManyRequests] < 20 {
+		t.Errorf("a stranger who invents addresses: %v", codes)
+	}
 }
 
 func TestGenericWebhookWithoutStatuses(t *testing.T) {
