@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +38,11 @@ func (f *serverFlags) add(c *cobra.Command) {
 // daemonClient asks one daemon.
 type daemonClient struct {
 	address string
-	token   string
-	http    *http.Client
+	// token is shown to daemons that TLS has proven, proof to those on this machine;
+	// neither where nobody asks for one.
+	token string
+	proof *access.Proof
+	http  *http.Client
 }
 
 // daemonOf finds the daemon that flags, a configuration or the environment name.
@@ -86,15 +88,23 @@ func (s surroundings) daemonOf(f serverFlags, c *config.Config) (daemonClient, e
 	}
 	switch {
 	case file != "":
-		if d.token, err = access.ReadToken(file); err != nil {
+		token, err := access.ReadToken(file)
+		switch {
+		case err != nil:
 			return d, hinted(fmt.Errorf("read token: %w", err), "name a file with one of access.tokens in the daemon's configuration")
-		}
-		if u.Scheme == "http" && !here {
+		case u.Scheme == "https":
+			d.token = token
+		case here:
+			proof := access.TokenProof(token)
+			d.proof = &proof
+		default:
 			return d, usage("write https://", "the token would go to %s unencrypted", withoutUser(d.address))
 		}
-	case c != nil && f.address == "" && c.Access.Named():
+	case c != nil && f.address == "":
 		// Who can read the state directory has what the daemon has.
-		d.token = access.LocalToken(c.StateDir, localUser(), time.Now())
+		if proof, ok := access.LocalProof(c.StateDir, localUser()); ok {
+			d.proof = &proof
+		}
 	}
 	return d, nil
 }
@@ -160,16 +170,43 @@ func (d daemonClient) post(ctx context.Context, path string, r control.Request) 
 	if body, err = d.do(ctx, http.MethodPost, path, body, 1<<20); err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(body, &out); err != nil {
+	if err := json.Unmarshal(body, &out); err != nil || path == control.SuspendPath && out.Suspension == nil ||
+		path == control.ApprovePath && out.Approval == nil || r.AcceptLostState && out.Accepted == nil {
 		return out, notWeir(d.address)
 	}
 	return out, nil
 }
 
-// do asks once. What the daemon says is wrong becomes the error.
+// do asks once. Before a daemon on this machine learns anything it has to prove that
+// it is the one that was meant: any user may listen there.
 func (d daemonClient) do(ctx context.Context, method, path string, body []byte, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
+	defer d.http.CloseIdleConnections()
+	switch {
+	case d.token != "":
+		return d.send(ctx, method, path, body, most, "Bearer "+d.token)
+	case d.proof == nil:
+		return d.send(ctx, method, path, body, most, "")
+	}
+	nonce, hello := d.proof.Hello()
+	welcome, err := d.send(ctx, http.MethodGet, access.ProofPath, nil, 1<<10, hello)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(strings.TrimRight(d.address, "/") + path)
+	if err != nil {
+		return nil, usage("write it like https://weir.example.com", "--server is no URL")
+	}
+	signed, err := d.proof.Sign(nonce, welcome, method, u.RequestURI(), body)
+	if err != nil {
+		return nil, hinted(fmt.Errorf("ask daemon at %s: %w", withoutUser(d.address), err), "another program may listen there: look who does, and whether weir run does with this configuration")
+	}
+	return d.send(ctx, method, path, body, most, signed)
+}
+
+// send asks. What the daemon says is wrong becomes the error.
+func (d daemonClient) send(ctx context.Context, method, path string, body []byte, most int64, authorization string) ([]byte, error) {
 	shown := withoutUser(d.address)
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(d.address, "/")+path, bytes.NewReader(body))
 	if err != nil {
@@ -179,10 +216,9 @@ func (d daemonClient) do(ctx context.Context, method, path string, body []byte, 
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set(control.Header, "1")
 	}
-	if d.token != "" {
-		req.Header.Set("Authorization", "Bearer "+d.token)
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
 	}
-	defer d.http.CloseIdleConnections()
 	res, err := d.http.Do(req)
 	if err != nil {
 		return nil, unreached(shown, err)

@@ -32,8 +32,12 @@ func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error
 			return Caller{Name: user, Means: ByProxy, Role: p.roleOf(user, groups), bound: "proxy\x00" + user}, 0, nil
 		}
 	}
-	if kind, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(kind, "Bearer") {
+	switch kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); {
+	case strings.EqualFold(kind, "Bearer"):
 		return g.byToken(p, r, strings.TrimSpace(token))
+	case kind == proofScheme:
+		c, err := g.byProof(p, r, token)
+		return c, 0, err
 	}
 	if c, ok := g.bySession(p, r); ok {
 		return c, 0, nil
@@ -46,12 +50,8 @@ func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error
 }
 
 // byToken finds whose token it is. An address that was wrong too often has to wait,
-// whatever it shows then; but nobody guesses a signature, so who can read the state
-// directory is not kept out by others on the machine.
+// whatever it shows then.
 func (g *Guard) byToken(p *Policy, r *http.Request, token string) (Caller, time.Duration, error) {
-	if user, ok := g.seals.local(token); ok {
-		return Caller{Name: user, Means: ByState, Role: Operate}, 0, nil
-	}
 	from := place(p.origin(r))
 	if wait := g.failed.left(from); wait > 0 {
 		return Caller{}, wait, errTooMany

@@ -45,6 +45,7 @@ type Guard struct {
 	failed  *limiter
 	actions *limiter
 	places  *limiter
+	proofs  proofs
 }
 
 // Options of a Guard.
@@ -105,6 +106,10 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 	if p.ownHost && !ownName(r.Host) {
 		g.refuse(rw, r, http.StatusMisdirectedRequest, "weir is not served under this name",
 			"name it by its address, or write access: {anonymous: read} where everybody who reaches weir may read")
+		return
+	}
+	if r.URL.Path == ProofPath && r.Method == http.MethodGet {
+		g.prove(p, rw, r)
 		return
 	}
 	c, wait, err := g.caller(p, r)

@@ -204,56 +204,6 @@ func TestWithoutTLSOnLoopbackCookiesHaveAnotherName(t *testing.T) {
 	}
 }
 
-func TestLocalToken(t *testing.T) {
-	s := newSite(t, nil)
-	dir := t.TempDir()
-	if LocalToken(dir, "ann", s.clock.now()) != "" {
-		t.Error("there is a token without a key")
-	}
-	key, err := Key(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Key(dir); err != nil || string(again) != string(key) {
-		t.Errorf("the key changes: %v", err)
-	}
-	s.guard.seals.key = key
-	ask := func(token string) (int, string) {
-		rec := s.ask("POST", "/api/v1/suspend", "192.0.2.7", "", "Authorization: Bearer "+token, "X-Weir-Command: 1")
-		return rec.Code, rec.Body.String()
-	}
-	token := LocalToken(dir, "ann", s.clock.now())
-	if code, text := ask(token); code != 200 || !strings.Contains(text, "ann/state directory/operate") {
-		t.Errorf("%d %s", code, text)
-	}
-	for range failedLimit.burst {
-		_, _ = ask(strings.Repeat("x", LeastToken))
-	}
-	if code, _ := ask(opsToken); code != 429 {
-		t.Errorf("too many wrong tokens before a right one: %d", code)
-	}
-	if code, text := ask(token); code != 200 {
-		t.Errorf("somebody else at the address keeps the owner of the state out: %d %s", code, text)
-	}
-	s.guard.failed = newLimiter(failedLimit, s.clock.now)
-	if code, _ := ask(s.guard.seals.seal("session", local{"ann", s.clock.now().Unix() + 10})); code != 401 {
-		t.Errorf("a seal for something else counts: %d", code)
-	}
-	if code, _ := ask(LocalToken(dir, "a\nb", s.clock.now())); code != 401 {
-		t.Errorf("a user that is no name: %d", code)
-	}
-	s.clock.move(localFor)
-	if code, _ := ask(token); code != 401 {
-		t.Errorf("after its time: %d", code)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "session.key"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Key(dir); err == nil || !strings.Contains(err.Error(), "remove it") {
-		t.Errorf("%v", err)
-	}
-}
-
 // FuzzIdentity holds the reader of a proxy's headers to what it promises.
 func FuzzIdentity(f *testing.F) {
 	for _, seed := range [][3]string{{"ann", "sre, dev", ""}, {"a\x00b", ",,", "x"}, {" ", "\u202e", ""}, {strings.Repeat("a", 300), strings.Repeat("g,", 2000), ""}, {"é", "\xff", ""}} {

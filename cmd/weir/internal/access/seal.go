@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -98,33 +97,3 @@ func (s seals) checkForm(bound, token string) bool {
 
 // random is a text that nobody guesses.
 func random() string { return rand.Text() }
-
-// localFor is how long a token of this machine may be on its way.
-const localFor = time.Minute
-
-// local is a user of weir's own machine who can read its state directory.
-type local struct {
-	User  string `json:"user"`
-	Until int64  `json:"until"` // Unix seconds
-}
-
-// LocalToken is a token for the daemon of a state directory, as its owner makes it:
-// whoever can read the directory holds all that the daemon holds. It is empty where
-// the directory cannot be read.
-func LocalToken(stateDir, user string, now time.Time) string {
-	key, err := keyfile.Read(keyOf(stateDir))
-	if err != nil {
-		return ""
-	}
-	return seals{key: key}.seal("local", local{user, now.Add(localFor).Unix()})
-}
-
-// local reads a LocalToken.
-func (s seals) local(token string) (user string, ok bool) {
-	var l local
-	now := s.now().Unix()
-	if !s.open("local", token, &l) || now >= l.Until || l.Until > now+2*int64(localFor/time.Second) || !isName(l.User, maxUser) {
-		return "", false
-	}
-	return cmp.Or(l.User, "somebody"), true
-}

@@ -76,6 +76,18 @@ func (p *Policy) find(token []byte) (found config.AccessToken, ok bool, faulty [
 	return found, ok, faulty
 }
 
+// all returns every token. Faulty are the files that cannot be used.
+func (p *Policy) all() (tokens [][]byte, faulty []error) {
+	for _, t := range p.tokens {
+		have, err := secretsOf(t.File)
+		if err != nil {
+			faulty = append(faulty, err)
+		}
+		tokens = append(tokens, have...)
+	}
+	return tokens, faulty
+}
+
 // holds returns the token of a name if it is still the one, by its mark.
 func (p *Policy) holds(name string, mark func(token []byte) []byte, want []byte) (config.AccessToken, bool) {
 	for _, t := range p.tokens {

@@ -1,0 +1,214 @@
+package access
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
+)
+
+// Where there is no TLS, whoever listens at an address of this machine may be any of
+// its users. So no token is sent there. Client and daemon show each other that both
+// have a key: the one of the state directory, or a token. The client says hello with
+// a nonce and a mark of it, the daemon answers with a session and a mark of both, and
+// the client marks its request, for that session alone. Who stands between the two
+// learns no key, and can pass on what was asked for, once, or not.
+
+// ProofPath is where a daemon is said hello to.
+const ProofPath = "/api/v1/proof"
+
+const (
+	proofScheme = "Weir"
+	// proofFor is how long a request may come after its hello, mostProofs bounds
+	// those that are awaited of one key.
+	proofFor   = time.Minute
+	mostProofs = 100
+)
+
+// ErrUnproven says that a daemon did not show that it has the key.
+var ErrUnproven = errors.New("it does not prove that it is the daemon that was meant, so it was sent nothing")
+
+// Proof shows a daemon who asks, without showing the key.
+type Proof struct {
+	key  seals
+	user string
+}
+
+// LocalProof is by the key of a state directory, as its owner makes it: whoever can
+// read the directory holds all that the daemon holds. It is not ok where the
+// directory cannot be read.
+func LocalProof(stateDir, user string) (p Proof, ok bool) {
+	key, err := keyfile.Read(keyOf(stateDir))
+	return Proof{seals{key: key}, user}, err == nil
+}
+
+// TokenProof is by a token.
+func TokenProof(token string) Proof { return Proof{key: seals{key: []byte(token)}} }
+
+// Hello is the header Authorization of a question to ProofPath.
+func (p Proof) Hello() (nonce, header string) {
+	nonce = random()
+	return nonce, proofScheme + " " + nonce + "." + text(p.key.mac("hello", []byte(nonce)))
+}
+
+// welcome is the daemon's answer.
+type welcome struct {
+	Session string `json:"session"`
+	Proof   string `json:"proof"`
+}
+
+// Sign checks the answer to a hello and returns the header Authorization of the
+// request that was meant.
+func (p Proof) Sign(nonce string, answer []byte, method, uri string, body []byte) (header string, err error) {
+	var w welcome
+	if json.Unmarshal(answer, &w) != nil || !p.key.marks("welcome", nonce+"\x00"+w.Session, w.Proof) {
+		return "", ErrUnproven
+	}
+	user := text([]byte(p.user))
+	return proofScheme + " " + w.Session + "." + user + "." + text(p.key.mac("request", asked(w.Session, user, method, uri, body))), nil
+}
+
+// asked is what a request is marked by.
+func asked(session, user, method, uri string, body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return []byte(strings.Join([]string{session, user, method, uri, text(sum[:])}, "\x00"))
+}
+
+func text(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
+
+// marks reports whether a mark is that of a value.
+func (s seals) marks(purpose, value, mark string) bool {
+	sum, err := base64.RawURLEncoding.DecodeString(mark)
+	return err == nil && hmac.Equal(sum, s.mac(purpose, []byte(value)))
+}
+
+// proofs are the sessions whose request is awaited.
+type proofs struct {
+	mu  sync.Mutex
+	all map[string]proof
+}
+
+type proof struct {
+	key   []byte
+	until time.Time
+}
+
+func (p *proofs) begin(key []byte, now time.Time) (session string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for s, one := range p.all {
+		switch {
+		case !now.Before(one.until):
+			delete(p.all, s)
+		case bytes.Equal(one.key, key):
+			n++
+		}
+	}
+	if n >= mostProofs {
+		return "", false
+	}
+	if p.all == nil {
+		p.all = map[string]proof{}
+	}
+	session = random()
+	p.all[session] = proof{key, now.Add(proofFor)}
+	return session, true
+}
+
+// end takes a session out: it is good for one request.
+func (p *proofs) end(session string, now time.Time) (key []byte, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, ok := p.all[session]
+	delete(p.all, session)
+	return one.key, ok && now.Before(one.until)
+}
+
+// prove answers a hello. It tells those alone that it has a key who have it, so
+// nobody learns from it which there are.
+func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
+	nonce, mark, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), proofScheme+" "), ".")
+	key, wait := g.keyOf(p, r, func(k seals) bool { return len(nonce) <= maxUser && k.marks("hello", nonce, mark) })
+	if wait > 0 {
+		g.wait(rw, r, wait)
+		return
+	}
+	if key == nil {
+		g.unknown(rw, r, p, "the token is not known", "give one that the configuration names under access.tokens")
+		return
+	}
+	session, ok := g.proofs.begin(key, g.now())
+	if !ok {
+		g.wait(rw, r, proofFor)
+		return
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(rw).Encode(welcome{session, text(seals{key: key}.mac("welcome", []byte(nonce+"\x00"+session)))}) // the reader may be gone
+}
+
+// keyOf finds the key that fits: that of the state directory, which nobody guesses,
+// or a token. An address that was wrong too often has to wait before tokens are
+// looked at.
+func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []byte, wait time.Duration) {
+	if fits(g.seals) {
+		return g.seals.key, 0
+	}
+	from := place(p.origin(r))
+	if wait := g.failed.left(from); wait > 0 {
+		return nil, wait
+	}
+	all, faulty := p.all()
+	for _, err := range faulty {
+		g.log.Error("a token cannot be used", "error", err)
+	}
+	for _, t := range all {
+		if fits(seals{key: t}) {
+			key = t
+		}
+	}
+	if key == nil {
+		g.failed.count(from)
+		g.log.Warn("a token was refused", "address", from)
+	}
+	return key, 0
+}
+
+// byProof finds who signed a request. The role is that of the configuration now.
+func (g *Guard) byProof(p *Policy, r *http.Request, header string) (Caller, error) {
+	parts := strings.Split(header, ".")
+	if len(parts) != 3 {
+		return Caller{}, errBadToken
+	}
+	key, ok := g.proofs.end(parts[0], g.now())
+	if !ok {
+		return Caller{}, errBadToken
+	}
+	body, err := io.ReadAll(r.Body) // Handler has bounded it
+	if err != nil {
+		return Caller{}, errBadToken
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	user, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if !(seals{key: key}).marks("request", string(asked(parts[0], parts[1], r.Method, r.URL.RequestURI(), body)), parts[2]) || err != nil || !isName(string(user), maxUser) {
+		return Caller{}, errBadToken
+	}
+	if bytes.Equal(key, g.seals.key) {
+		return Caller{Name: cmp.Or(string(user), "somebody"), Means: ByState, Role: Operate}, nil
+	}
+	t, ok, _ := p.find(key)
+	if !ok {
+		return Caller{}, errBadToken // it was taken back in between
+	}
+	return Caller{Name: t.Name, Means: ByToken, Role: roleOf(t.Role)}, nil
+}
