@@ -28,12 +28,25 @@ type Kept struct {
 }
 
 // Keep takes from a render what is worth keeping. It is shared with what s holds.
-func (r *Result) Keep(s *Shared) *Kept {
+// Where that is more than s may hold, what the render read is kept alone, which has
+// the FullError.
+func (r *Result) Keep(s *Shared) (*Kept, error) {
 	defer s.lock()()
-	return &Kept{
-		Set: share(s, r.Set), Diags: share(s, r.Diags), Reads: r.Reads.With(s.text),
-		Hidden: s.set(r.Hidden), Secretless: r.Secretless, Retry: r.Retry,
+	k := &Kept{Hidden: s.set(r.Hidden), Secretless: r.Secretless, Retry: r.Retry}
+	all := func() {
+		k.Set, k.Diags, k.Reads = share(s, r.Set), share(s, r.Diags), r.Reads.With(s.text)
 	}
+	err := s.attempt(all)
+	if err != nil && s.live != nil {
+		if held := s.live(); held != nil {
+			s.sweep(held)
+			err = s.attempt(all)
+		}
+	}
+	if err != nil {
+		return &Kept{Reads: r.Reads, Retry: r.Retry}, err
+	}
+	return k, nil
 }
 
 // mostTold is how many origins are remembered. A steady pass asks for the same few;

@@ -75,12 +75,12 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result
 	return r, err
 }
 
-// Keep renders path and keeps of it what is worth keeping.
+// Keep renders path and keeps of it what is worth keeping, as Result.Keep does.
 func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (k *Kept, err error) {
 	err = inTurn(ctx, func(small bool) error {
 		r, err := render(ctx, t, path, o, small)
 		if err == nil {
-			k = r.Keep(s)
+			k, err = r.Keep(s)
 		}
 		return err
 	})

@@ -3,6 +3,7 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 	"maps"
 	"math"
@@ -27,6 +28,16 @@ type Shared struct {
 	// hidden are sets of secret values, by their length.
 	hidden map[int][]*secret.Set
 	bytes  int
+	// limit bounds bytes, if not 0, and live tells which renders are held, where some
+	// that were are not any more.
+	limit int
+	live  func() []*Kept
+	// fresh is what the attempt under way has added.
+	fresh struct {
+		texts  []string
+		values []valueID
+		bytes  int
+	}
 }
 
 // valueID stands for the content of a list, a map, or what is pointed to.
@@ -44,6 +55,51 @@ const entryBytes = 48
 // for as long as the new one is used; nil is nothing.
 func NewShared(under *Shared) *Shared {
 	return &Shared{under: under, texts: map[string]string{}, values: map[valueID]sharedValue{}, hidden: map[int][]*secret.Set{}}
+}
+
+// Limit has a Keep that would hold more than so many bytes fail, after what nobody
+// holds was swept out. Live tells of all that is held; nil where nothing is ever
+// dropped.
+func (s *Shared) Limit(bytes int, live func() []*Kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit, s.live = bytes, live
+}
+
+// FullError says that a render is more than may be kept beside the others.
+type FullError struct {
+	// Bytes are those that it adds, Held those of the others, of which there may be
+	// Limit.
+	Bytes, Held, Limit int
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("the render takes %d bytes, beside %d of others; the limit is %d", e.Bytes, e.Held, e.Limit)
+}
+
+// attempt adds what do shares; if that is too much, nothing. The lock is held.
+func (s *Shared) attempt(do func()) error {
+	s.fresh.bytes = 0
+	do()
+	fresh := s.fresh
+	s.fresh.texts, s.fresh.values = nil, nil
+	if s.limit == 0 || s.bytes <= s.limit {
+		return nil
+	}
+	for _, t := range fresh.texts {
+		delete(s.texts, t)
+	}
+	for _, id := range fresh.values {
+		delete(s.values, id)
+	}
+	s.bytes -= fresh.bytes
+	return &FullError{Bytes: fresh.bytes, Held: s.bytes, Limit: s.limit}
+}
+
+// count counts what was added.
+func (s *Shared) count(bytes int) {
+	s.bytes += bytes
+	s.fresh.bytes += bytes
 }
 
 // Bytes is about how much memory is held, without what is under it.
@@ -80,7 +136,8 @@ func (s *Shared) text(t string) string {
 	if !known {
 		one = strings.Clone(t) // a part of a larger text would keep all of it
 		s.texts[one] = one
-		s.bytes += len(one) + entryBytes
+		s.fresh.texts = append(s.fresh.texts, one)
+		s.count(len(one) + entryBytes)
 	}
 	return one
 }
@@ -178,7 +235,8 @@ func (s *Shared) one(fresh reflect.Value, bytes int, content ...reflect.Value) r
 	}
 	bytes += len(id) + entryBytes
 	s.values[id] = sharedValue{fresh, bytes}
-	s.bytes += bytes
+	s.fresh.values = append(s.fresh.values, id)
+	s.count(bytes)
 	return fresh
 }
 
@@ -221,6 +279,10 @@ func identify(h hash.Hash, v reflect.Value) {
 // Sweep forgets all that none of the renders holds.
 func (s *Shared) Sweep(kept []*Kept) {
 	defer s.lock()()
+	s.sweep(kept)
+}
+
+func (s *Shared) sweep(kept []*Kept) {
 	live := marks{texts: map[string]bool{}, values: map[uintptr]bool{}}
 	clear(s.hidden)
 	for _, k := range kept {

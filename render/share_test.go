@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -89,7 +90,11 @@ func keepOverlays(t testing.TB, m tree.Map, overlays int, s *render.Shared) []*r
 		if len(r.Diags) > 0 || len(r.Set.Pools) == 0 {
 			t.Fatalf("%d pools, %v", len(r.Set.Pools), r.Diags)
 		}
-		out = append(out, r.Keep(s))
+		k, err := r.Keep(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, k)
 	}
 	return out
 }
@@ -168,7 +173,10 @@ func goldenResults(t *testing.T) []*render.Result {
 func TestSharedIsEqual(t *testing.T) {
 	s := render.NewShared(nil)
 	for _, r := range goldenResults(t) {
-		k := r.Keep(s)
+		k, err := r.Keep(s)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(r.Set, k.Set); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -178,7 +186,11 @@ func TestSharedIsEqual(t *testing.T) {
 		if r.Reads.Digest() != k.Reads.Digest() {
 			t.Error("it has read something else")
 		}
-		again, before := r.Keep(render.NewShared(s)), s.Bytes()
+		before := s.Bytes()
+		again, err := r.Keep(render.NewShared(s))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(k.Set.Pools) > 0 && &k.Set.Pools[0] != &again.Set.Pools[0] || s.Bytes() != before {
 			t.Error("an equal render shares nothing with it")
 		}
@@ -290,7 +302,10 @@ func TestOriginsOfAKeptRender(t *testing.T) {
 	if want[0].File != "base/pools.yaml" || want[4].File != "overlays/c000/kustomization.yaml" || want[2].Known() || want[3].File != "base/pools.yaml" {
 		t.Fatalf("origins of the render: %v", want)
 	}
-	k := r.Keep(render.NewShared(nil))
+	k, err := r.Keep(render.NewShared(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
 	disk := &counting{Tree: m, broken: true}
 	if got := k.Origins(ctx, disk, "overlays/c000", render.Options{}, asked); slicesKnown(got) > 0 {
 		t.Errorf("origins of what cannot be read: %v", got)
@@ -346,5 +361,35 @@ func TestUnionOfReadSets(t *testing.T) {
 		if same, err := u.Same(next); err != nil || same != want {
 			t.Errorf("after a change of %s: %t, want %t, %v", changed, same, want, err)
 		}
+	}
+}
+
+// What is more than may be held leaves nothing behind, but what tells whether it
+// would be the same again; what nobody holds makes room for it.
+func TestAFullTable(t *testing.T) {
+	m := fleetTree(3, 5, true)
+	s := render.NewShared(nil)
+	kept := keepOverlays(t, m, 2, s)
+	held := s.Bytes()
+	r, err := render.Render(context.Background(), m, "overlays/c002", render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var live []*render.Kept
+	s.Limit(held+1000, func() []*render.Kept { return live })
+	k, err := r.Keep(s)
+	var full *render.FullError
+	if !errors.As(err, &full) || full.Held != held || full.Limit != held+1000 || full.Bytes < 5000 {
+		t.Fatalf("%v of %d", err, held)
+	}
+	if len(k.Set.Pools) > 0 || k.Reads.Digest() != r.Reads.Digest() || s.Bytes() != held {
+		t.Errorf("%d pools are kept, %d bytes of %d", len(k.Set.Pools), s.Bytes(), held)
+	}
+	live = kept[:1]
+	if k, err = r.Keep(s); err != nil || len(k.Set.Pools) != 5 {
+		t.Errorf("with room for it: %v", err)
+	}
+	if again, err := r.Keep(s); err != nil || &again.Set.Pools[0] != &k.Set.Pools[0] {
+		t.Errorf("what is held takes no room: %v", err)
 	}
 }

@@ -89,6 +89,7 @@ var configRules = []rule{
 	{"roles-differ", "w", "targets reach one account and region by different roles, so nothing is deleted there", "Give all targets of an account and region the same roleARN."},
 	{"several-documents", "e", "the configuration has more than one YAML document", "Keep one."},
 	{"several-roles", "e", "the clusters of one target name different roles", "Make a target for each role."},
+	{"too-many-pools", "e", "all targets together have more pools than the configuration allows", "Take pools away, or raise limits.pools. Nothing of the targets that are one too many is changed or deleted meanwhile."},
 	{"too-many-targets", "e", "the paths of a source stand for more targets than the configuration allows", "Take directories away, write more of targets.path out, or raise limits.targets. Nothing of the path's targets is changed or deleted meanwhile."},
 	{"trailer-counts", "i", "the trailer of a pull request's head commit lets deletions go beyond the limit", "Keep it in the message of the merge: there it counts for what this plan shows, and for nothing else."},
 	{"trailer-ignored", "w", "a trailer of the commit has no effect", "Correct it as the message says."},

@@ -25,7 +25,7 @@ access: {anonymous: read, withoutTLS: insecure}
 interval: 2m
 aws: {endpoint: embedded}
 keepVersions: 3
-limits: {targets: 50}
+limits: {targets: 50, pools: 600, nodes: 70000}
 sources:
 - name: pools
   url: ./repo
@@ -63,7 +63,7 @@ func TestParseWhole(t *testing.T) {
 	}
 	want := &Config{
 		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", Access: Access{Anonymous: AnonymousRead, WithoutTLS: Insecure},
-		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: Limits{Targets: 50}, File: "/etc/weir/weir.yaml",
+		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: Duration(10 * time.Second)},
 			{
@@ -104,7 +104,7 @@ targets: [{name: t, region: us-gov-west-1}]
 	if c.KeepVersions != DefaultKeepVersions {
 		t.Errorf("kept versions: got %d", c.KeepVersions)
 	}
-	if want := (Limits{Targets: 4_000}); c.Limits != want {
+	if want := (Limits{Targets: 4_000, Pools: 10_000, Nodes: 300_000}); c.Limits != want {
 		t.Errorf("limits: got %+v", c.Limits)
 	}
 	want := Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: Correct, Apply: Always, Prune: Prune{Limit: Limit{Percent: 20}}}
@@ -145,8 +145,8 @@ func TestParseFaults(t *testing.T) {
 		"unknown keys":    {target("  secret: x\n  prun: {}\n"), []string{"w.yaml:8:3: error: targets[0].secret: unknown key", "w.yaml:9:3: error: targets[0].prun: unknown key"}},
 		"later keys":      {target("") + "windows: 3\n", []string{"windows: unknown key"}},
 		"no version kept": {target("") + "keepVersions: 0\n", []string{`w.yaml:8:15: error: keepVersions: "0" is no number of versions`}},
-		"limit of none":   {target("") + "limits: {targets: 0}\n", []string{`w.yaml:8:19: error: limits.targets: "0" is no limit; write a whole number from 1`}},
-		"limit in words":  {target("") + "limits: {targets: all}\n", []string{`limits.targets: "all" is no limit`}},
+		"limit of none":   {target("") + "limits: {pools: 0}\n", []string{`w.yaml:8:17: error: limits.pools: "0" is no limit; write a whole number from 1`}},
+		"limit in words":  {target("") + "limits: {nodes: all}\n", []string{`limits.nodes: "all" is no limit`}},
 		"limit too high":  {target("") + "limits: {targets: 1000000001}\n", []string{`limits.targets: "1000000001" is no limit`}},
 		"unknown limit":   {target("") + "limits: {clusters: 3}\n", []string{`limits.clusters: unknown key`}},
 		"above the quota": {target("") + "keepVersions: 10000\n", []string{"from 1 to 9998"}},

@@ -10,10 +10,20 @@ import (
 type Limits struct {
 	// Targets is how many targets the paths of one source may stand for.
 	Targets Count `yaml:"targets"`
+	// Pools is how many pools all targets may have together.
+	Pools Count `yaml:"pools"`
+	// Nodes is how many YAML nodes one render may hold. What is kept of all renders
+	// may come to ten times as many, and what one pull request changes of it to three
+	// times, 64 bytes counting as a node.
+	Nodes Count `yaml:"nodes"`
 }
 
-// DefaultTargets is how many targets a source may have where nothing is written.
-const DefaultTargets = 4_000
+// Defaults of Limits.
+const (
+	DefaultTargets = 4_000
+	DefaultPools   = 10_000
+	DefaultNodes   = 300_000
+)
 
 // maxCount is the largest Count: far more than any machine holds.
 const maxCount = 1_000_000_000
@@ -32,8 +42,13 @@ func (c *Count) parse(text string) error {
 
 // WithDefaults fills in what is not written.
 func (l Limits) WithDefaults() Limits {
-	if l.Targets == 0 {
-		l.Targets = DefaultTargets
+	for _, d := range []struct {
+		at       *Count
+		fallback Count
+	}{{&l.Targets, DefaultTargets}, {&l.Pools, DefaultPools}, {&l.Nodes, DefaultNodes}} {
+		if *d.at == 0 {
+			*d.at = d.fallback
+		}
 	}
 	return l
 }

@@ -41,7 +41,7 @@ var forms = map[string]*regexp.Regexp{
 
 // defaults are the values of keys that are left out.
 var defaults = map[string]any{
-	"listen": DefaultListen, "limits.targets": DefaultTargets, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
+	"listen": DefaultListen, "limits.nodes": DefaultNodes, "limits.pools": DefaultPools, "limits.targets": DefaultTargets, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
 	"targets[].apply": Always, "targets[].windows[].kind": Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
 	"forges[].pullRequests.plan": Always, "forges[].pullRequests.drafts": Plan, "forges[].pullRequests.forks.label": DefaultForkLabel,
 	"access.proxy.userHeader": DefaultUserHeader, "access.proxy.groupsHeader": DefaultGroupsHeader, "access.proxy.secretHeader": DefaultSecretHeader,

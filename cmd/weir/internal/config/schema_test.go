@@ -62,7 +62,7 @@ sources:
 - name: pinned
   url: https://git.example.com/platform/fourth.git
   ref: {commit: 0123456789abcdef0123456789abcdef01234567}
-limits: {targets: 4000}
+limits: {targets: 4000, pools: 10000, nodes: 300000}
 forges:
 - type: gitea
   url: https://git.example.com/platform/fleet
@@ -196,9 +196,9 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"another day":                   {from: "[mon, fri]", to: "[monday]"},
 		"a time of day":                 {from: `"09:00"`, to: `"9"`},
 		"a time beyond the day":         {from: `"24:00"`, to: `"24:01"`},
-		"a limit of none":               {from: "targets: 4000", to: "targets: 0"},
-		"a limit in words":              {from: "targets: 4000", to: "targets: many"},
-		"an unknown limit":              {from: "targets: 4000", to: "clusters: 3"},
+		"a limit of none":               {from: "pools: 10000", to: "pools: 0"},
+		"a limit in words":              {from: "pools: 10000", to: "pools: many"},
+		"an unknown limit":              {from: "pools: 10000", to: "clusters: 3"},
 		"rollouts of none":              {from: "Rollouts: 2", to: "Rollouts: 0"},
 		"rollouts in words":             {from: "Rollouts: 2", to: "Rollouts: two"},
 		"a dependency's name":           {from: `"{1}-*"`, to: `"-"`},

@@ -69,8 +69,7 @@ type Options struct {
 type Fleet struct {
 	o       Options
 	renders map[string]*rendered // by target
-	shared  *render.Shared       // what several of them hold
-	swept   int                  // how much that was after the last sweep
+	room    *room                // what there may be of them
 	rosters map[string]*roster   // by source
 	// decrypters are by what they decrypt with.
 	decrypters map[string]*sops.Decrypter
@@ -87,13 +86,16 @@ type Fleet struct {
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
-	return &Fleet{o: o, renders: map[string]*rendered{}, shared: render.NewShared(nil), rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}}
+	f := &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}}
+	f.room = newRoom(f.limits(), render.NewShared(nil))
+	return f
 }
 
 // Adopt takes over the renders of a fleet with an earlier configuration, so that
 // a reload renders only what it changed.
 func (f *Fleet) Adopt(earlier *Fleet) {
-	f.renders, f.shared, f.swept, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.shared, earlier.swept, earlier.rosters, earlier.decrypters, earlier.clusters
+	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
+	f.room = newRoom(f.limits(), earlier.room.shared)
 }
 
 // Target is one target, its path's wildcards expanded.
@@ -158,7 +160,7 @@ type item struct {
 	err     error
 	diags   diag.List
 	render  *rendered
-	shared  *render.Shared
+	room    *room
 	desired reconciler.Desired
 	key     reconciler.ScopeKey
 }
@@ -224,7 +226,7 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
 		room[t.Source] -= len(expanded)
 		for _, it := range expanded {
-			it.vars, it.secrets, it.keys, it.shared = vars, secrets, keys, f.shared
+			it.vars, it.secrets, it.keys = vars, secrets, keys
 			it.proposed = f.review != nil
 			if f.review != nil && f.review.Untrusted {
 				it.withhold()
@@ -303,37 +305,27 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item) error {
 	g.SetLimit(renderWorkers)
 	kept := make(map[string]*rendered, len(items))
 	for _, it := range items {
-		it.render = f.renders[it.name]
+		it.room, it.render = f.room, f.renders[it.name]
 		if it.render == nil {
 			it.render = &rendered{}
 		}
 		kept[it.name] = it.render
+	}
+	f.room.hold(kept)
+	for _, it := range items {
 		g.Go(func() error { return it.draw(ctx) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	f.renders = kept
-	f.sweep()
-	return nil
-}
-
-// idle is how much of what renders share may be held by none of them any more.
-const idle = 4 << 20
-
-// sweep forgets what no render holds any more, once that may be half of it.
-func (f *Fleet) sweep() {
-	if f.shared.Bytes() < 2*f.swept+idle {
-		return
-	}
-	var live []*render.Kept
-	for _, r := range f.renders {
-		if r.result != nil {
-			live = append(live, r.result)
+	f.room.sweep()
+	for _, it := range items {
+		if over := it.render.over; over != nil {
+			it.diags = append(it.diags, over.diagnostic(f.review != nil))
 		}
 	}
-	f.shared.Sweep(live)
-	f.swept = f.shared.Bytes()
+	return nil
 }
 
 func (f *Fleet) sourceIDs(views map[string]View) []string {
@@ -367,7 +359,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 	}
 	// A render that is kept while something cannot be read stands for this very
 	// path, repository and values only: after a reload the target may be another.
-	if r := it.render.result; r != nil && !it.diags.HasErrors() && it.render.of(it) {
+	if r := it.render.result; r != nil && it.render.over == nil && !it.diags.HasErrors() && it.render.of(it) {
 		fill(&d, r, &it.key, t.AllowedRoleARNs)
 		d.Origins = it.origins()
 		d.Policy.Secretless = d.Policy.Secretless || it.hidden

@@ -2,8 +2,11 @@ package fleet
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -23,4 +26,161 @@ func tooManyTargets(t *config.Target, limits config.Limits, found, room int) dia
 		Summary: fmt.Sprintf("path %s %s%s and limits.targets allows %d for each source", t.Path, stands, others, limits.Targets),
 		Detail:  "None of them is changed or deleted while this is so. Take directories away, write more of targets.path out, or raise limits.targets in weir's configuration.",
 	}
+}
+
+// What counts as a node of what is kept, in bytes, and how many times limits.nodes
+// that may be: for all renders, and for what a review adds to them.
+const (
+	nodeBytes    = 64
+	fleetShares  = 10
+	reviewShares = 3
+)
+
+// idle is how much of what renders share may be held by none of them any more.
+const idle = 4 << 20
+
+// room is what there may be of renders, and what there is.
+type room struct {
+	limits config.Limits
+	// shared is what several renders hold.
+	shared *render.Shared
+	// review says that it is what a review adds to a fleet.
+	review bool
+
+	mu      sync.Mutex
+	renders map[string]*rendered
+	pools   int
+	// swept is how many bytes were shared after the last sweep, and dropped says that
+	// a render is not held any more that was then.
+	swept   int
+	dropped bool
+}
+
+// newRoom makes room for a fleet.
+func newRoom(limits config.Limits, shared *render.Shared) *room {
+	o := &room{limits: limits, shared: shared}
+	shared.Limit(o.bytes(fleetShares), o.live)
+	return o
+}
+
+// forReview makes room for what a review adds to a fleet.
+func (o *room) forReview() *room {
+	r := &room{limits: o.limits, shared: render.NewShared(o.shared), review: true}
+	r.shared.Limit(r.bytes(reviewShares), nil)
+	return r
+}
+
+func (o *room) bytes(shares int) int { return int(o.limits.Nodes) * shares * nodeBytes }
+
+// build are the limits of one build.
+func (o *room) build() build.Limits { return build.Limits{Nodes: int(o.limits.Nodes)} }
+
+// hold counts the renders that there are.
+func (o *room) hold(renders map[string]*rendered) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name := range o.renders {
+		o.dropped = o.dropped || renders[name] == nil
+	}
+	o.renders, o.pools = renders, 0
+	for _, r := range renders {
+		o.pools += r.pools()
+	}
+}
+
+// pools is how many pools the render wants.
+func (r *rendered) pools() int {
+	if r.result == nil {
+		return 0
+	}
+	return len(r.result.Set.Pools)
+}
+
+// live are the renders that are held, nil if all are that were.
+func (o *room) live() []*render.Kept {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.dropped {
+		return nil
+	}
+	out := []*render.Kept{}
+	for _, r := range o.renders {
+		if r.result != nil {
+			out = append(out, r.result)
+		}
+	}
+	return out
+}
+
+// take puts a new result into a render, or where there is no room for it what tells
+// whether it would be another one by now. full says why nothing else was kept.
+func (o *room) take(r *rendered, k *render.Kept, full *render.FullError) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pools -= r.pools()
+	o.dropped = o.dropped || r.result != nil
+	r.result, r.over = k, nil
+	switch n := r.pools(); {
+	case full != nil:
+		r.over = &excess{limits: o.limits, full: full}
+	case o.pools+n > int(o.limits.Pools):
+		r.over = &excess{limits: o.limits, pools: n, others: o.pools}
+		r.result = &render.Kept{Reads: k.Reads, Retry: k.Retry}
+	}
+	o.pools += r.pools()
+}
+
+// fits reports whether there is room by now for what was too much. What it was before
+// is of no interest to a review, unless it changes that.
+func (o *room) fits(e *excess) bool {
+	if o.review {
+		return false
+	}
+	o.mu.Lock()
+	pools := o.pools
+	o.mu.Unlock()
+	if e.full != nil {
+		return o.shared.Bytes()+e.full.Bytes <= e.full.Limit || e.limits != o.limits
+	}
+	return pools+e.pools <= int(o.limits.Pools)
+}
+
+// sweep forgets what no render holds any more, once that may be half of it, or takes
+// the room of what was refused. Nothing is rendered meanwhile.
+func (o *room) sweep() {
+	crowded := false
+	for _, r := range o.renders {
+		crowded = crowded || r.over != nil && r.over.full != nil
+	}
+	if bytes := o.shared.Bytes(); o.dropped && (crowded || bytes >= 2*o.swept+idle) {
+		o.shared.Sweep(o.live())
+		o.swept, o.dropped = o.shared.Bytes(), false
+	}
+}
+
+// excess is by how much a render is more than there may be.
+type excess struct {
+	limits        config.Limits
+	pools, others int
+	full          *render.FullError
+}
+
+// diagnostic says what there is too much of, in all targets or in what a review
+// changes.
+func (e *excess) diagnostic(review bool) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, Code: "too-many-pools"}
+	setting := "limits.pools"
+	if e.full == nil {
+		d.Summary = fmt.Sprintf("the target has %d pools, beside %d of other targets, and limits.pools allows %d", e.pools, e.others, e.limits.Pools)
+	} else {
+		d.Code, setting = "too-large", "limits.nodes"
+		beside, shares := "of other targets", fleetShares
+		if review {
+			beside, shares = "of other targets that the proposal changes", reviewShares
+		}
+		d.Summary = fmt.Sprintf("what is kept of the target comes to %d nodes, beside %d %s, and limits.nodes allows %d times %d",
+			e.full.Bytes/nodeBytes, e.full.Held/nodeBytes, beside, shares, e.limits.Nodes)
+	}
+	d.Detail = "Nothing of the target is changed or deleted while this is so. Take something away, or raise " + setting + " in weir's configuration."
+	return d
 }

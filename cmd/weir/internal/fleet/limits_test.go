@@ -9,6 +9,8 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -79,5 +81,126 @@ func TestMoreNamesThanCanBeCounted(t *testing.T) {
 	}
 	if !got["first"].Whole {
 		t.Errorf("another path's target: %+v", got["first"])
+	}
+}
+
+// boots are targets below o whose pools have user data of their own, of so many bytes.
+func boots(bytes int, names ...string) tree.Map {
+	m := tree.Map{}
+	for _, name := range names {
+		m["o/"+name+"/pool.yaml"] = fleettest.Pool("pool-"+name, `dataSecretName: ""`, "dataSecretName: boot") +
+			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: boot}\nstringData: {value: \"#cloud-config " + strings.Repeat(name, bytes/len(name)) + "\"}\n"
+	}
+	return m
+}
+
+// A target that is more than there may be of all is refused by itself, and stays so
+// without being rendered again until there is room. Nothing of it may be deleted.
+func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limits       config.Limits
+		before, more tree.Map
+		code         string
+		summary      string
+	}{
+		"pools": {config.Limits{Pools: 2}, pools("o/a", "o/b"), pools("o/c"), "too-many-pools",
+			"the target has 1 pools, beside 2 of other targets, and limits.pools allows 2"},
+		"nodes": {config.Limits{Nodes: 200}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 10 times 200"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, globbed)
+			h.fleet.o.Config.Limits = tc.limits
+			h.fleet.room = newRoom(h.fleet.limits(), render.NewShared(nil))
+			if _, got := h.compose(View{Snapshot: snapshot("r1", tc.before)}); len(got) != 2 || !got["a"].Whole || !got["b"].Whole {
+				t.Fatalf("as much as there may be: %+v", got)
+			}
+			more := with(tc.before, tc.more)
+			disk := &counted{Tree: more}
+			var reads []int
+			for i := range 3 {
+				snap := snapshot("r2", more)
+				snap.Tree = disk
+				_, got := h.compose(View{Snapshot: snap})
+				reads = append(reads, disk.reads)
+				if c := got["c"]; c.Set != nil || c.Whole || !c.Touched || len(c.Diagnostics) != 1 || c.Diagnostics[0].Code != tc.code || !strings.Contains(c.Diagnostics[0].Summary, tc.summary) {
+					t.Fatalf("pass %d: %+v", i, c)
+				}
+				if !got["a"].Whole || !got["b"].Whole || got["a"].Set == nil {
+					t.Errorf("pass %d: the others: %+v", i, got)
+				}
+			}
+			if reads[0] == 0 || reads[2] != reads[0] {
+				t.Errorf("reads after each pass: %v", reads)
+			}
+			less := with(more, map[string]string{"o/b/pool.yaml": ""})
+			_, _ = h.compose(View{Snapshot: snapshot("r3", less)})
+			if _, got := h.compose(View{Snapshot: snapshot("r3", less)}); len(got) != 2 || !got["c"].Whole || got["c"].Set == nil {
+				t.Errorf("with room for it: %+v", got)
+			}
+		})
+	}
+}
+
+// counted counts the files that were read.
+type counted struct {
+	tree.Tree
+	reads int
+}
+
+func (c *counted) ReadFile(p string) ([]byte, error) {
+	c.reads++
+	return c.Tree.ReadFile(p)
+}
+
+// A proposal may add less than a fleet may hold, and is told what it is.
+func TestMoreThanAProposalMayAdd(t *testing.T) {
+	h := newHarness(t, globbed)
+	h.fleet.o.Config.Limits = config.Limits{Nodes: 400}
+	h.fleet.room = newRoom(h.fleet.limits(), render.NewShared(nil))
+	m := boots(30_000, "a", "b", "c")
+	base := View{Snapshot: snapshot("base", m)}
+	h.compose(base)
+	held := h.fleet.room.shared.Bytes()
+	if held < 90_000 {
+		t.Fatalf("%d bytes are held", held)
+	}
+	say := func(m tree.Map) (touched []string, refused string) {
+		r := h.review(base, Proposal{Snapshot: snapshot("head", m), Owner: "pull 1"})
+		for _, b := range r.Batches {
+			for _, d := range b.Targets {
+				for _, found := range d.Diagnostics {
+					refused += d.Policy.Target + ": " + found.Summary + "\n"
+				}
+			}
+		}
+		return r.Touched, refused
+	}
+	if touched, refused := say(with(m, boots(31_000, "a", "b"))); len(touched) != 2 || refused != "" {
+		t.Errorf("two changed targets: %v, %s", touched, refused)
+	}
+	touched, refused := say(with(m, boots(31_000, "a", "b", "c")))
+	if len(touched) != 3 || strings.Count(refused, "\n") != 1 || !strings.Contains(refused, "of other targets that the proposal changes, and limits.nodes allows 3 times 400") {
+		t.Errorf("three changed targets: %v, %s", touched, refused)
+	}
+	if got := h.fleet.room.shared.Bytes(); got != held {
+		t.Errorf("reviews left %d bytes behind", got-held)
+	}
+	if touched, refused := say(with(m, map[string]string{"README.md": "x"})); len(touched) != 0 || refused != "" {
+		t.Errorf("a proposal of something else: %v, %s", touched, refused)
+	}
+}
+
+// The limits that hold by default admit what they are meant to.
+func TestDefaultLimits(t *testing.T) {
+	l := config.Limits{}.WithDefaults()
+	if int(l.Nodes) != build.DefaultNodes {
+		t.Errorf("limits.nodes is %d, and a build's own limit %d", l.Nodes, build.DefaultNodes)
+	}
+	if l.Targets < 4_000 || l.Pools < 10_000 || l.Nodes < 2_000*150 {
+		t.Errorf("%+v", l)
+	}
+	// A pool takes some 4 kB, and at most 16 more for user data of its own.
+	if all := l.Pools * 20_000; newRoom(l, render.NewShared(nil)).bytes(fleetShares) < int(all)*9/10 {
+		t.Errorf("%d pools are more than limits.nodes lets be kept", l.Pools)
 	}
 }

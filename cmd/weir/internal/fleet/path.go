@@ -77,7 +77,11 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 		Touched: true,
 	}
 	key := reconciler.ScopeKey{Region: o.Region, Endpoint: o.Endpoint}
-	fill(&d, result.Keep(render.NewShared(nil)), &key, nil)
+	kept, err := result.Keep(render.NewShared(nil))
+	if err != nil {
+		return reconciler.Batch{}, err
+	}
+	fill(&d, kept, &key, nil)
 	d.Origins = result.Origins
 	placeDesired(&d, Placer(root))
 	batches := []reconciler.Batch{{Key: key, Targets: []reconciler.Desired{d}}}

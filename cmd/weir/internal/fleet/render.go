@@ -34,6 +34,9 @@ type rendered struct {
 	revision, touchedBy string
 	// fault is what in the commit leaves nothing to render, empty if all is well.
 	fault string
+	// over says by how much the render is more than there may be, and then nothing is
+	// known of what is wanted; nil if all is well.
+	over *excess
 	// allowed are the pools whose deletion the trailer of the revision
 	// allowedBy allows.
 	allowed   map[string]bool
@@ -52,9 +55,9 @@ func (r *rendered) of(it *item) bool {
 // options are what the item is rendered with.
 func (it *item) options() render.Options {
 	if it.keyless != nil {
-		return render.Options{Vars: it.plain, Decrypter: it.keyless}
+		return render.Options{Vars: it.plain, Decrypter: it.keyless, Limits: it.room.build()}
 	}
-	return render.Options{Vars: it.vars, Secrets: it.secrets, Decrypter: it.keys.decrypter}
+	return render.Options{Vars: it.vars, Secrets: it.secrets, Decrypter: it.keys.decrypter, Limits: it.room.build()}
 }
 
 // origins answers where fields of the item's render were set. Where the render is not
@@ -82,7 +85,7 @@ func (it *item) draw(ctx context.Context) error {
 		return ctx.Err()
 	}
 	// What may turn out otherwise though nothing was committed is done again.
-	same := r.result != nil && !r.result.Retry && r.of(it)
+	same := r.result != nil && !r.result.Retry && r.of(it) && !(r.over != nil && it.room.fits(r.over))
 	if same && r.revision == snap.Revision {
 		return it.allow(ctx)
 	}
@@ -109,13 +112,18 @@ func (it *item) draw(ctx context.Context) error {
 		}
 	}
 	ctx, sp := span.Start(ctx, "render", "target", it.name, "revision", snap.Revision)
-	result, err := render.Keep(ctx, snap.Tree, it.path, it.options(), it.shared)
+	result, err := render.Keep(ctx, snap.Tree, it.path, it.options(), it.room.shared)
+	var full *render.FullError
+	if errors.As(err, &full) {
+		err = nil
+	}
 	span.End(sp, err)
 	if err != nil {
 		it.err = unreadable(err)
 		return ctx.Err()
 	}
-	r.result, r.path, r.vars, r.source, r.fault = result, it.path, it.vars, it.view.ID, ""
+	it.room.take(r, result, full)
+	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
 	r.secrets, r.keys, r.verify = it.secrets, it.keys.id, it.view.Verify
 	it.move(snap.Revision)
 	return it.allow(ctx)
@@ -130,7 +138,8 @@ func (it *item) blame(revision string) {
 		r.revision = revision
 		return
 	}
-	r.result, r.fault = nil, fault
+	it.room.take(r, nil, nil)
+	r.fault = fault
 	it.move(revision)
 }
 
@@ -183,7 +192,7 @@ func (it *item) allow(ctx context.Context) error {
 	if err != nil {
 		return note("%v", err)
 	}
-	before, err := render.Keep(ctx, parent.Tree, it.path, it.options(), render.NewShared(it.shared))
+	before, err := render.Keep(ctx, parent.Tree, it.path, it.options(), render.NewShared(it.room.shared))
 	if err != nil {
 		return note("%v", err)
 	}

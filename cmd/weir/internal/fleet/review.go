@@ -8,7 +8,6 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
@@ -54,7 +53,7 @@ func (b *Base) still(f *Fleet, views map[string]View) bool {
 // copied is a fleet that knows what f does, for one composition.
 func (f *Fleet) copied() *Fleet {
 	c := New(f.o)
-	c.shared = render.NewShared(f.shared)
+	c.room = f.room.forReview()
 	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {
 		// Whether a render holds for another tree is told by what it read, and
