@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -29,6 +30,9 @@ const (
 	Unverified Reason = "unverified"
 	// Storage says that the mirror could not be written.
 	Storage Reason = "storage"
+	// Exhausted says that the process or the machine had no file descriptors or no
+	// memory left, so that nothing is known of what was to be read.
+	Exhausted Reason = "exhausted"
 )
 
 // UnavailableError says that a source gives no snapshot now, why, and what to
@@ -75,6 +79,8 @@ func (r Reason) advice() string {
 		return "what was applied last stays; sign the commit or tag with an allowed key and push it, or add the signer to verify"
 	case Storage:
 		return "check space and permissions of the state directory"
+	case Exhausted:
+		return "raise the limit of open files (LimitNOFILE of the service, ulimit -n); nothing was changed, and it is tried again at each interval"
 	default:
 		return ""
 	}
@@ -95,6 +101,34 @@ func faultf(r Reason, format string, args ...any) *fault {
 	return &fault{reason: r, text: fmt.Sprintf(format, args...)}
 }
 
+// unread is the fault of what could not be read: a damage of it, unless the error
+// says that the machine had no means to read it.
+func unread(err error, format string, args ...any) *fault {
+	f := faultf(Corrupt, format+": %v", append(args, err)...)
+	if exhausted(err) {
+		f.reason = Exhausted
+	}
+	return f
+}
+
+// exhausted tells whether err will pass by itself and says nothing of a file.
+func exhausted(err error) bool {
+	for _, scarce := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOBUFS} {
+		if errors.Is(err, scarce) {
+			return true
+		}
+	}
+	return false
+}
+
+// objectFault is the error of an object that could not be read because of err.
+func objectFault(h plumbing.Hash, text string, err error) error {
+	if exhausted(err) {
+		return unread(err, "read object %s", h)
+	}
+	return &objectError{hash: h, text: fmt.Sprintf("%s: %v", text, err)}
+}
+
 // unavailable gives err the form that leaves the package.
 func unavailable(source string, err error) *UnavailableError {
 	u := &UnavailableError{Source: source, Reason: reasonOf(err), Err: err}
@@ -105,7 +139,8 @@ func unavailable(source string, err error) *UnavailableError {
 	return u
 }
 
-// reasonOf reads the reason off err. What carries none comes from writing files.
+// reasonOf reads the reason off err. What carries none comes from writing files, or
+// from being unable to.
 func reasonOf(err error) Reason {
 	var f *fault
 	var oe *objectError
@@ -114,6 +149,8 @@ func reasonOf(err error) Reason {
 		return f.reason
 	case errors.As(err, &oe):
 		return Corrupt
+	case exhausted(err):
+		return Exhausted
 	default:
 		return Storage
 	}

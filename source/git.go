@@ -112,9 +112,11 @@ func (g *Git) Last() (Snapshot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.loaded {
-		g.loaded = true
 		s, err := g.backend.load()
+		g.loaded = reasonOf(err) != Exhausted // else the next look reads it
 		switch {
+		case !g.loaded:
+			g.log.Warn("the last good commit cannot be read now", slog.Any("error", err))
 		case err != nil:
 			g.log.Warn("mirror is damaged and will be made again", slog.Any("error", err))
 		case s.Tree != nil:

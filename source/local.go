@@ -217,7 +217,7 @@ func (b *localBackend) resolve(dirs gitDirs) (target, error) {
 	if name == "" {
 		head, err := refs.Reference(plumbing.HEAD)
 		if err != nil {
-			return target{}, faultf(Corrupt, "%s: read HEAD: %v", b.path, err)
+			return target{}, unread(err, "%s: read HEAD", b.path)
 		}
 		if name = plumbing.HEAD; head.Type() == plumbing.SymbolicReference {
 			name = head.Target()
@@ -228,7 +228,7 @@ func (b *localBackend) resolve(dirs gitDirs) (target, error) {
 		return target{}, b.unborn(refs, name)
 	}
 	if err != nil {
-		return target{}, faultf(Corrupt, "%s: read %s: %v", b.path, name, err)
+		return target{}, unread(err, "%s: read %s", b.path, name)
 	}
 	if ref.Hash().IsZero() {
 		return target{}, faultf(Corrupt, "%s: %s holds no object name", b.path, name)
@@ -252,7 +252,7 @@ func (b *localBackend) unborn(refs storer.ReferenceStorer, name plumbing.Referen
 func (b *localBackend) hashRefs(refs storer.ReferenceStorer) (map[string]plumbing.Hash, error) {
 	iter, err := refs.IterReferences()
 	if err != nil {
-		return nil, faultf(Corrupt, "%s: list refs: %v", b.path, err)
+		return nil, unread(err, "%s: list refs", b.path)
 	}
 	defer iter.Close()
 	out := map[string]plumbing.Hash{}
@@ -263,7 +263,7 @@ func (b *localBackend) hashRefs(refs storer.ReferenceStorer) (map[string]plumbin
 		return nil
 	})
 	if err != nil {
-		return nil, faultf(Corrupt, "%s: list refs: %v", b.path, err)
+		return nil, unread(err, "%s: list refs", b.path)
 	}
 	return out, nil
 }

@@ -157,7 +157,7 @@ func readRef(file string) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, nil
 	}
 	if err != nil {
-		return plumbing.ZeroHash, faultf(Corrupt, "read the mirror's ref: %v", err)
+		return plumbing.ZeroHash, unread(err, "read the mirror's ref")
 	}
 	text := strings.TrimSpace(string(data))
 	if !isHash(text) {

@@ -329,18 +329,18 @@ func readLoose(file string, t plumbing.ObjectType, h plumbing.Hash, limit int64)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, os.ErrNotExist
 		}
-		return nil, &objectError{hash: h, text: err.Error()}
+		return nil, objectFault(h, "the loose object", err)
 	}
 	defer func() { _ = f.Close() }() // Opened for reading only.
 	r, err := objfile.NewReader(f)
 	if err != nil {
-		return nil, &objectError{hash: h, text: fmt.Sprintf("the loose object is damaged: %v", err)}
+		return nil, objectFault(h, "the loose object is damaged", err)
 	}
 	defer func() { _ = r.Close() }() // Returns a buffer to a pool.
 	got, size, err := r.Header()
 	switch {
 	case err != nil:
-		return nil, &objectError{hash: h, text: fmt.Sprintf("the loose object is damaged: %v", err)}
+		return nil, objectFault(h, "the loose object is damaged", err)
 	case got != t:
 		return nil, &objectError{hash: h, text: fmt.Sprintf("it is a %s, not a %s", got, t), wrongType: true}
 	case size > limit:

@@ -34,7 +34,7 @@ func listPacks(objects string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, faultf(Corrupt, "list packs: %v", err)
+		return nil, unread(err, "list packs")
 	}
 	packs := map[string]int{}
 	for _, e := range entries {
@@ -56,12 +56,12 @@ func listPacks(objects string) ([]string, error) {
 func openPack(base string) (*pack, error) {
 	f, err := os.Open(base + ".idx")
 	if err != nil {
-		return nil, faultf(Corrupt, "open pack index: %v", err)
+		return nil, unread(err, "open pack index")
 	}
 	defer func() { _ = f.Close() }() // Opened for reading only.
 	index := idxfile.NewMemoryIndex()
 	if err := idxfile.NewDecoder(f).Decode(index); err != nil {
-		return nil, faultf(Corrupt, "read pack index %s: %v", filepath.Base(base), err)
+		return nil, unread(err, "read pack index %s", filepath.Base(base))
 	}
 	return &pack{base: base, index: index}, nil
 }
@@ -72,6 +72,9 @@ func (p *pack) open(bases cache.Object) error {
 	}
 	f, err := osfs.New(filepath.Dir(p.base)).Open(filepath.Base(p.base) + ".pack")
 	if err != nil {
+		if exhausted(err) {
+			return fmt.Errorf("open pack: %w", err)
+		}
 		return fmt.Errorf("open pack: %v", err) //nolint:errorlint // A missing pack must not look like a missing path.
 	}
 	// Without a file system the library reads objects into memory at once,
@@ -96,7 +99,7 @@ func (p *pack) read(t plumbing.ObjectType, h plumbing.Hash, limit int64, bases c
 		}
 	}()
 	if err := p.open(bases); err != nil {
-		return nil, &objectError{hash: h, text: err.Error()}
+		return nil, objectFault(h, "the pack", err)
 	}
 	offset, err := p.index.FindOffset(h)
 	if err != nil {
@@ -104,14 +107,14 @@ func (p *pack) read(t plumbing.ObjectType, h plumbing.Hash, limit int64, bases c
 	}
 	size, err := p.file.GetSizeByOffset(offset)
 	if err != nil {
-		return nil, &objectError{hash: h, text: fmt.Sprintf("the pack is damaged: %v", err)}
+		return nil, objectFault(h, "the pack is damaged", err)
 	}
 	if size > limit {
 		return nil, &TooLargeError{Size: size, Limit: limit}
 	}
 	obj, err := p.file.Get(h)
 	if err != nil {
-		return nil, &objectError{hash: h, text: fmt.Sprintf("the pack is damaged: %v", err)}
+		return nil, objectFault(h, "the pack is damaged", err)
 	}
 	if obj.Type() != t {
 		return nil, &objectError{hash: h, text: fmt.Sprintf("it is a %s, not a %s", obj.Type(), t), wrongType: true}

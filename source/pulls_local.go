@@ -77,7 +77,7 @@ func (b *localBackend) named(refs storer.ReferenceStorer, name string) (plumbing
 		return plumbing.ZeroHash, nil
 	}
 	if err != nil {
-		return plumbing.ZeroHash, faultf(Corrupt, "%s: read %s: %v", b.path, plain(name), err)
+		return plumbing.ZeroHash, unread(err, "%s: read %s", b.path, plain(name))
 	}
 	return ref.Hash(), nil
 }
