@@ -45,6 +45,10 @@ type apiTarget struct {
 	// PoolsAt is when the pools were last seen: before LastPass where that could
 	// not tell.
 	PoolsAt time.Time `json:"poolsAt,omitzero"`
+	// Rendering is the commit that is still being rendered, UnansweredSince since when
+	// AWS has not answered the pass under way.
+	Rendering       Rendering `json:"rendering,omitzero"`
+	UnansweredSince time.Time `json:"unansweredSince,omitzero"`
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
@@ -58,7 +62,7 @@ func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
 func apiTargetOf(t TargetState) apiTarget {
 	a := apiTarget{
 		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools), PoolsAt: t.PoolsAt,
-		Diagnostics: diag.List{}, Outcomes: []plan.Outcome{},
+		Diagnostics: diag.List{}, Outcomes: []plan.Outcome{}, Rendering: t.Rendering, UnansweredSince: t.Unanswered,
 	}
 	r := t.Last
 	if r == nil {

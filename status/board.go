@@ -77,6 +77,16 @@ type TargetState struct {
 	ConvergedSince map[string]time.Time
 	// NextDue is when the next pass is due, zero if unknown.
 	NextDue time.Time
+	// Rendering is the commit that is still being rendered, since a while; Unanswered
+	// is since when AWS has not answered the pass under way. Both are zero mostly.
+	Rendering  Rendering
+	Unanswered time.Time
+}
+
+// Rendering is a commit that is being rendered.
+type Rendering struct {
+	Revision string    `json:"revision,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
 }
 
 // Board is the current state of a daemon, for the page and the API. It is safe
@@ -199,8 +209,12 @@ func (b *Board) missing() []string {
 	}
 	var out []string
 	for _, name := range sortedKeys(b.targets) {
-		if b.targets[name].Last == nil {
-			out = append(out, "the first pass over "+name)
+		if t := b.targets[name]; t.Last == nil {
+			text := "the first pass over " + name
+			for _, w := range slowViews(&t) {
+				text += " (" + w.Words + ")"
+			}
+			out = append(out, text)
 		}
 	}
 	return out
@@ -245,7 +259,6 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 	at := r.StartedAt.Add(r.Duration)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.beat = b.now()
 	old := b.targets[r.Target]
 	next := old
 	next.Name, next.Source = r.Target, cmp.Or(r.Source, old.Source)
@@ -301,6 +314,40 @@ func (b *Board) Due(target string, at time.Time) {
 	}
 }
 
+// Renders says which targets are behind their source, because its newest commit is
+// still being rendered for them: these and no others.
+func (b *Board) Renders(of map[string]Rendering) {
+	b.edit(func(t *TargetState) bool {
+		is := of[t.Name]
+		changed := t.Rendering != is
+		t.Rendering = is
+		return changed
+	})
+}
+
+// Unanswered says which targets' passes wait for AWS since when, without an answer:
+// these and no others.
+func (b *Board) Unanswered(since map[string]time.Time) {
+	b.edit(func(t *TargetState) bool {
+		is := since[t.Name]
+		changed := !t.Unanswered.Equal(is)
+		t.Unanswered = is
+		return changed
+	})
+}
+
+// edit changes targets, and has those watched that say that they have changed.
+func (b *Board) edit(change func(*TargetState) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, t := range b.targets {
+		if change(&t) {
+			b.targets[name] = t
+			b.watchers.changed(name)
+		}
+	}
+}
+
 // Remove forgets a target.
 func (b *Board) Remove(target string) {
 	b.mu.Lock()
@@ -309,8 +356,9 @@ func (b *Board) Remove(target string) {
 	b.watchers.changed("")
 }
 
-// Beat says that the reconciler's loop is alive, and that the next sign of life
-// may take as long as within; every report says that it is alive, too.
+// Beat says that the reconciler's loop turns, and that the next sign of life may take
+// as long as within. That something is slow is no sign of the contrary: reports say
+// nothing of it.
 func (b *Board) Beat(within time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

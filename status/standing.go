@@ -137,6 +137,18 @@ func holdViews(r *plan.Report, target string) []holdView {
 	return out
 }
 
+// slowViews say what of weir's own a target waits for.
+func slowViews(t *TargetState) (out []holdView) {
+	const clock = "15:04:05 MST"
+	if r := t.Rendering; !r.Since.IsZero() {
+		out = append(out, holdView{Words: "commit " + short(r.Revision) + " is being rendered since " + r.Since.UTC().Format(clock)})
+	}
+	if !t.Unanswered.IsZero() {
+		out = append(out, holdView{Words: "AWS has not answered since " + t.Unanswered.UTC().Format(clock)})
+	}
+	return out
+}
+
 // awaitsApproval reports whether somebody has to approve a target's plan.
 func awaitsApproval(t *TargetState) bool {
 	return t.Last != nil && t.Last.Plan != nil && slices.ContainsFunc(t.Last.Plan.Steps, func(s plan.Step) bool {

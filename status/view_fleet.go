@@ -354,7 +354,7 @@ type targetView struct {
 func (w *web) targetView(t TargetState) targetView {
 	v := targetView{
 		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
-		Place: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools),
+		Place: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t),
 	}
 	r := t.Last
 	if r == nil {
@@ -377,7 +377,7 @@ func (w *web) targetView(t TargetState) targetView {
 		v.PoolsAt = w.moment(t.PoolsAt)
 	}
 	if r.Plan != nil {
-		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), holdViews(r, t.Name)
+		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), append(v.Holds, holdViews(r, t.Name)...)
 	}
 	return v
 }

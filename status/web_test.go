@@ -228,6 +228,35 @@ func TestReadiness(t *testing.T) {
 	check(b, 200, "ready")
 }
 
+// What is slow is told as that, on the page, by the API and to who waits for readiness.
+func TestWhatIsSlowIsTold(t *testing.T) {
+	b := NewBoard(BoardOptions{Now: func() time.Time { return noon }})
+	b.Configure(nil, []Target{{Name: "prod"}, {Name: "dev"}})
+	b.Renders(map[string]Rendering{"prod": {Revision: "0123456789abcdef", Since: noon}})
+	b.Unanswered(map[string]time.Time{"dev": noon.Add(time.Minute)})
+	h := b.Handler(HandlerOptions{})
+	get := func(path string) string {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
+		return rec.Body.String()
+	}
+	rendering, silent := "commit 0123456 is being rendered since 12:00:00 UTC", "AWS has not answered since 12:01:00 UTC"
+	for path, want := range map[string][]string{
+		"/": {rendering, silent}, "/readyz": {rendering, silent}, "/api/v1/targets": {`"unansweredSince"`, `"rendering"`},
+	} {
+		for _, text := range want {
+			if got := get(path); !strings.Contains(got, text) {
+				t.Errorf("%s does not say %q: %s", path, text, got)
+			}
+		}
+	}
+	b.Renders(nil)
+	b.Unanswered(nil)
+	if got := get("/") + get("/api/v1/targets"); strings.Contains(got, "since 12:") || strings.Contains(got, "rendering\"") {
+		t.Error("it is still told")
+	}
+}
+
 func TestHealth(t *testing.T) {
 	now := noon
 	b := NewBoard(BoardOptions{Now: func() time.Time { return now }})
@@ -246,7 +275,7 @@ func TestHealth(t *testing.T) {
 		{func() { b.Beat(0) }, 200},
 		{func() { now = now.Add(59 * time.Second) }, 200},
 		{func() { now = now.Add(2 * time.Second) }, 503},
-		{func() { b.Report(t.Context(), report("prod")) }, 200},
+		{func() { b.Report(t.Context(), report("prod")) }, 503},              // a pass is no sign that the loop turns
 		{func() { b.Beat(time.Hour); now = now.Add(59 * time.Minute) }, 200}, // as its interval says
 		{func() { now = now.Add(2 * time.Minute) }, 503},
 		{func() { b.Beat(time.Second); now = now.Add(50 * time.Second) }, 200},

@@ -146,6 +146,9 @@ type App struct {
 	notices     *status.Notices
 
 	reporter *reporter
+	// renders are the commits that targets were last said to be rendered at. The
+	// conductor alone uses it.
+	renders map[string]string
 
 	mu     sync.Mutex // guards what follows
 	memory memory

@@ -18,6 +18,8 @@ type memory struct {
 	before control.Before
 	// conditions are those of the targets that there are.
 	conditions map[string]fleet.Conditions
+	// blank are the targets of which nothing is rendered yet.
+	blank map[string]bool
 	// batches are what was composed last; nil while a reload is under way.
 	batches map[reconciler.ScopeKey]reconciler.Batch
 	// waiting are the scopes with targets that wait for a target, by its name.
@@ -32,6 +34,10 @@ type memory struct {
 // take takes in what was composed.
 func (m *memory) take(c *fleet.Composition) {
 	m.conditions, m.batches, m.waiting = c.Conditions, map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{}
+	m.blank = map[string]bool{}
+	for _, r := range c.Rendering {
+		m.blank[r.Target] = r.Blank
+	}
 	for _, b := range c.Batches {
 		m.batches[b.Key] = b
 		for i := range b.Targets {
@@ -133,11 +139,12 @@ func (a *App) tellLoss(lost *state.Loss) {
 }
 
 // noted takes in a report: for targets that wait for this one, and for what holds
-// until it has converged. It reports false where there is no such target any more.
+// until it has converged. It reports false where there is no such target any more,
+// or nothing to tell of it yet.
 func (a *App) noted(r *plan.Report) bool {
 	a.mu.Lock()
 	m := &a.memory
-	if _, known := m.conditions[r.Target]; !known {
+	if _, known := m.conditions[r.Target]; !known || m.blank[r.Target] && r.Plan == nil {
 		a.mu.Unlock()
 		return false
 	}

@@ -14,20 +14,66 @@ import (
 // passes over it. It waits for neither AWS nor a forge: that it turns is what health
 // means.
 func (a *App) conduct(ctx context.Context) error {
+	defer a.gen.fleet.Wait()
+	look := time.NewTicker(silenceLook)
+	defer look.Stop()
 	for {
 		if err := a.compose(ctx); err != nil && ctx.Err() == nil {
 			a.log.Error("what Git wants cannot be put together", "error", err)
 		}
 		timer := time.NewTimer(time.Duration(a.gen.config.Interval))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-a.rung:
-			timer.Stop()
-		case <-timer.C:
+		for due := false; !due; {
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return nil
+			case <-look.C:
+				a.tellSilence(time.Now())
+				continue
+			case <-a.rung:
+			case <-a.gen.fleet.Ended():
+			case <-timer.C:
+			}
+			due = true
+		}
+		timer.Stop()
+	}
+}
+
+// silence is after what time AWS is said not to answer, silenceLook how often that is
+// looked at.
+const (
+	silence     = 15 * time.Second
+	silenceLook = 5 * time.Second
+)
+
+// tellSilence has everybody know which passes AWS does not answer.
+func (a *App) tellSilence(now time.Time) {
+	since := map[string]time.Time{}
+	a.mu.Lock()
+	for key, l := range a.loops.of {
+		began := l.Began()
+		if answered := a.scopes.Answered(key); answered.After(began) && !began.IsZero() {
+			began = answered
+		}
+		silent := !began.IsZero() && now.Sub(began) > silence
+		if silent {
+			for _, d := range a.memory.batches[key].Targets {
+				since[d.Policy.Target] = began
+			}
+		}
+		if silent != l.silent {
+			l.silent = silent
+			log := a.log.With("account", key.Account, "region", key.Region, "role", key.RoleARN, "endpoint", key.Endpoint)
+			if silent {
+				log.Warn("AWS does not answer: this account and region wait, and no others", "since", began)
+			} else {
+				log.Info("AWS answers again, or the pass has ended")
+			}
 		}
 	}
+	a.mu.Unlock()
+	a.board.Unanswered(since)
 }
 
 // ring has every scope passed over now.
@@ -45,6 +91,29 @@ func (a *App) wake() {
 	}
 }
 
+// renderPatience is how long a composition waits for renders that are quick.
+const renderPatience = time.Second
+
+// tellRenders has everybody know which targets' newest commits are still rendered: in
+// the log where that takes long.
+func (a *App) tellRenders(now []fleet.Rendering) {
+	shown := map[string]status.Rendering{}
+	said := map[string]string{}
+	for _, r := range now {
+		shown[r.Target] = status.Rendering{Revision: r.Revision, Since: r.Since}
+		if said[r.Target] = r.Revision; a.renders[r.Target] != r.Revision {
+			a.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
+		}
+	}
+	for target := range a.renders {
+		if said[target] == "" {
+			a.log.Info("a render that took long is done", "target", target)
+		}
+	}
+	a.renders = said
+	a.board.Renders(shown)
+}
+
 // compose puts together what Git wants now. The conductor alone calls it.
 func (a *App) compose(ctx context.Context) error {
 	g := a.gen
@@ -60,15 +129,18 @@ func (a *App) compose(ctx context.Context) error {
 	}
 	ctx, s := a.tracing.Tracer().Start(ctx, "compose")
 	defer s.End()
-	c, err := g.fleet.Compose(ctx, views)
+	c, err := g.fleet.Advance(ctx, views, renderPatience)
 	if err != nil {
 		return err
 	}
 	g.compose(a, views)
 	g.rule(c.Batches, views)
 	a.announce(c)
+	a.tellRenders(c.Rendering)
 	for name, v := range views {
-		a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+		if !slices.ContainsFunc(c.Rendering, func(r fleet.Rendering) bool { return r.Source == name }) {
+			a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+		}
 	}
 	a.tellLoss(a.book.Read().Lost) // also where every pass waits for AWS
 	a.pass(c, all)

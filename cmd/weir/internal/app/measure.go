@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"slices"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/status"
@@ -22,6 +23,13 @@ func (a *App) measure() {
 		}
 		return 0
 	})
+	count := func(is func(status.TargetState) bool) func() int {
+		return func() int {
+			return len(slices.DeleteFunc(a.board.Targets(), func(t status.TargetState) bool { return !is(t) }))
+		}
+	}
+	a.metrics.Queue("renders", count(func(t status.TargetState) bool { return !t.Rendering.Since.IsZero() }))
+	a.metrics.Queue("passes", count(func(t status.TargetState) bool { return !t.Unanswered.IsZero() }))
 	a.metrics.HistorySize(func() int64 {
 		info, err := os.Stat(a.state.path(state.File))
 		if err != nil {

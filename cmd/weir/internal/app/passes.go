@@ -73,6 +73,8 @@ type loop struct {
 	// Both are guarded by App.mu.
 	scope *reconciler.Scope
 	in    []string
+	// silent says that AWS did not answer when that was last looked at.
+	silent bool
 }
 
 // openLoops makes room for loops. They live until the step of Stop that it adds.

@@ -100,7 +100,7 @@ func LossText(lost state.Loss) string {
 
 func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, now time.Time) {
 	g := &d.Policy.Gates
-	*g = plan.Gates{AsReviewed: g.AsReviewed}
+	*g = plan.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {
 		switch {
 		case s.Target != d.Policy.Target:

@@ -18,8 +18,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -82,11 +82,21 @@ type Fleet struct {
 	// base is what Base gave last, revisions are those of the last composition.
 	base      *Base
 	revisions []Revision
+	// sources are those of the targets, and behind those of which some are behind.
+	sources map[string]string
+	behind  map[string]bool
+	// jobs are the renders under way, and those that are not taken over yet.
+	jobs    map[string]*job
+	running sync.WaitGroup
+	ended   chan struct{}
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
-	f := &Fleet{o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}}
+	f := &Fleet{
+		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{},
+		jobs: map[string]*job{}, ended: make(chan struct{}, 1),
+	}
 	f.room = newRoom(f.limits(), render.NewShared(nil))
 	return f
 }
@@ -120,6 +130,8 @@ type Composition struct {
 	Revisions []Revision
 	// Conditions are what must be so before a target is changed, by its name.
 	Conditions map[string]Conditions
+	// Rendering are the targets that are behind.
+	Rendering []Rendering
 }
 
 // Conditions are what the configuration demands before a target is changed.
@@ -163,20 +175,36 @@ type item struct {
 	room    *room
 	desired reconciler.Desired
 	key     reconciler.ScopeKey
+	// kept says that the last render holds, since from when on a newer one is made.
+	kept  bool
+	since time.Time
 }
 
-// renderWorkers is how many targets are rendered at once.
-const renderWorkers = 2
-
-// Compose makes what one pass takes of the sources' views, by name. It opens no
-// account, and fails only if ctx ends.
+// Compose makes what passes take of the sources' views, by name. It waits for all
+// renders, opens no account, and fails only if ctx ends.
 func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Composition, error) {
+	return f.Advance(ctx, views, -1)
+}
+
+// Advance is Compose with the renders that are there once patience is over. The others
+// go on until ctx ends, and a later composition has them.
+func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
 	items := f.expand(views)
-	if err := f.renderAll(ctx, items); err != nil {
+	if err := f.renderAll(ctx, items, patience); err != nil {
 		return nil, err
 	}
+	behind := map[string]bool{}
+	for _, it := range items {
+		behind[it.target.Source] = behind[it.target.Source] || !it.since.IsZero()
+	}
+	f.sources = map[string]string{}
 	sources := f.sourceIDs(views)
 	for _, it := range items {
+		f.sources[it.name] = it.target.Source
+		if behind[it.target.Source] {
+			// It may name a secret that the render will tell.
+			it.view.Snapshot.Subject = ""
+		}
 		it.desired = f.desired(it, sources)
 		// What a proposal leaves as it is was hidden when it was followed.
 		if r := it.render.result; r != nil && (f.review == nil || it.desired.Touched) {
@@ -185,7 +213,12 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	}
 	f.callRolls(views, items)
 	c := &Composition{Revisions: f.revised(views, items)}
-	f.revisions = c.Revisions
+	f.revisions, f.behind = c.Revisions, behind
+	for _, it := range items {
+		if !it.since.IsZero() {
+			c.Rendering = append(c.Rendering, Rendering{it.name, it.target.Source, it.view.Snapshot.Revision, it.since, it.desired.Set == nil})
+		}
+	}
 	c.Batches = f.batches(items)
 	for _, b := range c.Batches {
 		account := f.o.Scopes.account(b.Key)
@@ -300,34 +333,6 @@ func expandTarget(t *config.Target, v View, limits config.Limits, room int) []*i
 	return items
 }
 
-func (f *Fleet) renderAll(ctx context.Context, items []*item) error {
-	var g errgroup.Group
-	g.SetLimit(renderWorkers)
-	kept := make(map[string]*rendered, len(items))
-	for _, it := range items {
-		it.room, it.render = f.room, f.renders[it.name]
-		if it.render == nil {
-			it.render = &rendered{}
-		}
-		kept[it.name] = it.render
-	}
-	f.room.hold(kept)
-	for _, it := range items {
-		g.Go(func() error { return it.draw(ctx) })
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	f.renders = kept
-	f.room.sweep()
-	for _, it := range items {
-		if over := it.render.over; over != nil {
-			it.diags = append(it.diags, over.diagnostic(f.review != nil))
-		}
-	}
-	return nil
-}
-
 func (f *Fleet) sourceIDs(views map[string]View) []string {
 	var ids []string
 	for _, s := range f.o.Config.Sources {
@@ -364,12 +369,30 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		d.Origins = it.origins()
 		d.Policy.Secretless = d.Policy.Secretless || it.hidden
 	}
+	if !it.since.IsZero() {
+		it.behind(&d)
+	}
 	d.Whole = d.Whole && d.Err == nil
 	it.key.RoleARN = f.planRole(t, it.key.RoleARN)
 	f.roleless[it.name] = t.PlanRoleARN == "" && it.key.Endpoint == ""
 	f.attachWorkload(&d, t, it.match)
 	return d
 }
+
+// behind has a target whose newest commit is still being rendered told by the one that
+// was rendered last, under its name. It is observed and planned, and nothing of it is
+// written: what it wants is about to be something else. Only where commits come
+// faster than they are rendered, for long, is what was rendered last applied.
+func (it *item) behind(d *reconciler.Desired) {
+	r := it.render
+	d.Whole, d.Policy.Prune.Allowed = false, nil
+	d.Ref, d.Commit, d.Touched = r.ref, plan.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision
+	if time.Since(r.behind) < forLong {
+		d.Policy.Gates.Waits = "commit " + short(it.view.Snapshot.Revision) + " is being rendered since " + it.since.UTC().Format("15:04:05 MST")
+	}
+}
+
+func short(revision string) string { return revision[:min(7, len(revision))] }
 
 // endpoint is where the target's AWS is; empty for AWS itself.
 func (f *Fleet) endpoint(t *config.Target) string {
@@ -394,7 +417,7 @@ func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 		}
 		r := Revision{Source: s.Name, SHA: sha}
 		for _, it := range items {
-			if it.target.Source == s.Name && it.desired.Touched {
+			if it.target.Source == s.Name && (it.desired.Touched || !it.since.IsZero() && it.render.revision != sha) {
 				r.Touched = append(r.Touched, it.name)
 			}
 		}

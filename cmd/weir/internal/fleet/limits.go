@@ -130,6 +130,13 @@ func (o *room) take(r *rendered, k *render.Kept, full *render.FullError) {
 	o.pools += r.pools()
 }
 
+// put puts a render in the place of an earlier one of the same target.
+func (o *room) put(place, r *rendered) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*place = *r
+}
+
 // fits reports whether there is room by now for what was too much. What it was before
 // is of no interest to a review, unless it changes that.
 func (o *room) fits(e *excess) bool {

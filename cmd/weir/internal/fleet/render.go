@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/span"
@@ -32,6 +33,9 @@ type rendered struct {
 	// revision is the last one for which the result is known to hold;
 	// touchedBy the one that changed it.
 	revision, touchedBy string
+	// subject and ref are of that revision, and behind is since when there is a newer one.
+	subject, ref string
+	behind       time.Time
 	// fault is what in the commit leaves nothing to render, empty if all is well.
 	fault string
 	// over says by how much the render is more than there may be, and then nothing is
@@ -76,41 +80,62 @@ func (it *item) origins() func(context.Context, []intent.Question) []diag.Positi
 // be read leaves the last one in place, with the reason in err. It returns an
 // error only if ctx ends.
 func (it *item) draw(ctx context.Context) error {
-	r, snap := it.render, it.view.Snapshot
-	if it.err != nil || snap.Tree == nil {
+	if it.look() {
 		return ctx.Err()
 	}
+	if !it.kept {
+		if err := it.make(ctx); err != nil || it.err != nil {
+			return err
+		}
+	}
+	return it.allow(ctx)
+}
+
+// look finds out whether the item is done without rendering anything.
+func (it *item) look() bool {
+	r, snap := it.render, it.view.Snapshot
+	if it.err != nil || snap.Tree == nil {
+		return true
+	}
 	if it.diags.HasErrors() {
-		it.blame(snap.Revision)
-		return ctx.Err()
+		it.blame()
+		return true
 	}
 	// What may turn out otherwise though nothing was committed is done again.
 	same := r.result != nil && !r.result.Retry && r.of(it) && !(r.over != nil && it.room.fits(r.over))
 	if same && r.revision == snap.Revision {
-		return it.allow(ctx)
+		it.kept = true
+		return !it.allows()
 	}
 	if gone, err := missing(snap.Tree, it.path); err != nil {
 		it.err = unreadable(err)
-		return ctx.Err()
+		return true
 	} else if gone {
 		it.diags = append(it.diags, diag.Diagnostic{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("path %s is not in the commit", it.path),
 			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
 		})
-		it.blame(snap.Revision)
-		return nil
+		it.blame()
+		return true
 	}
 	if same {
 		unchanged, err := r.result.Reads.Same(snap.Tree)
 		if err != nil {
 			it.err = unreadable(err)
-			return ctx.Err()
+			return true
 		}
 		if unchanged {
-			r.revision = snap.Revision
-			return it.allow(ctx)
+			it.at()
+			it.kept = true
+			return !it.allows()
 		}
 	}
+	return false
+}
+
+// make renders the item.
+func (it *item) make(ctx context.Context) error {
+	r, snap := it.render, it.view.Snapshot
 	ctx, sp := span.Start(ctx, "render", "target", it.name, "revision", snap.Revision)
 	result, err := render.Keep(ctx, snap.Tree, it.path, it.options(), it.room.shared)
 	var full *render.FullError
@@ -125,29 +150,36 @@ func (it *item) draw(ctx context.Context) error {
 	it.room.take(r, result, full)
 	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
 	r.secrets, r.keys, r.verify = it.secrets, it.keys.id, it.view.Verify
-	it.move(snap.Revision)
-	return it.allow(ctx)
+	it.move()
+	return nil
 }
 
-// blame notes that a revision leaves nothing to render. The one that brought the
+// at notes that the render holds for the snapshot.
+func (it *item) at() {
+	snap := it.view.Snapshot
+	it.render.revision, it.render.subject, it.render.ref = snap.Revision, snap.Subject, snap.Ref
+}
+
+// blame notes that the commit leaves nothing to render. The one that brought the
 // fault touched the target; one that leaves it as it is did not.
-func (it *item) blame(revision string) {
+func (it *item) blame() {
 	r := it.render
 	fault := it.diags.Sorted()[0].Summary
 	if r.fault == fault {
-		r.revision = revision
+		it.at()
 		return
 	}
 	it.room.take(r, nil, nil)
 	r.fault = fault
-	it.move(revision)
+	it.move()
 }
 
-// move notes that a revision changed the target. A change of the configuration
+// move notes that the commit changed the target. A change of the configuration
 // alone touches nothing.
-func (it *item) move(revision string) {
-	if it.render.revision != revision {
-		it.render.revision, it.render.touchedBy = revision, revision
+func (it *item) move() {
+	if revision := it.view.Snapshot.Revision; it.render.revision != revision {
+		it.at()
+		it.render.touchedBy = revision
 	}
 }
 
@@ -164,6 +196,16 @@ func missing(t tree.Tree, p string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// allows reports whether a trailer of the commit has still to be looked into.
+func (it *item) allows() bool {
+	r, snap := it.render, it.view.Snapshot
+	if r.allowedBy == snap.Revision || slices.Contains(AllowedPrunes(snap.Message), it.name) {
+		return r.allowedBy != snap.Revision
+	}
+	r.allowed, r.allowedBy = nil, snap.Revision
+	return false
 }
 
 // allow works out which pools the commit's trailer lets go: those that its render

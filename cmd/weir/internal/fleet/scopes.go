@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -45,6 +46,8 @@ type Scopes struct {
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
+	// answered is when AWS last answered a call of a scope.
+	answered map[reconciler.ScopeKey]time.Time
 	// spread is over how many passes the descriptions of nodegroups are spread.
 	spread int
 }
@@ -59,14 +62,14 @@ type opened struct {
 
 // NewScopes opens nothing yet.
 func NewScopes(o ScopesOptions) *Scopes {
-	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, spread: o.Slices}
+	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, spread: o.Slices}
 }
 
 // ForPlans are scopes of their own, which share only the limits of the accounts.
 func (s *Scopes) ForPlans() *Scopes {
 	o := s.o
 	o.Slices = 0
-	return &Scopes{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}}
+	return &Scopes{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
 // SetSlices spreads the descriptions of resting nodegroups over n passes, from the
@@ -197,7 +200,14 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		return Access{Err: ctx.Err()}
 	}
 	if have.scope == nil {
-		cloud, err := awscloud.Open(ctx, s.cloudOptions(key))
+		o := s.cloudOptions(key)
+		o.OnCall = func(c awscloud.CallInfo) {
+			s.heard(key, c)
+			if s.o.OnCall != nil {
+				s.o.OnCall(c)
+			}
+		}
+		cloud, err := awscloud.Open(ctx, o)
 		if err != nil {
 			return Access{Err: err}
 		}
@@ -210,6 +220,23 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	}
 	have.scope.SetSlices(s.Slices())
 	return Access{Scope: have.scope, Account: have.account}
+}
+
+// heard notes that AWS has answered, however it did.
+func (s *Scopes) heard(key reconciler.ScopeKey, c awscloud.CallInfo) {
+	if c.Kind == plan.Transient || c.Kind == plan.Cancelled {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered[key] = time.Now()
+}
+
+// Answered is when AWS last answered a call of a scope, zero if it never has.
+func (s *Scopes) Answered(key reconciler.ScopeKey) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered[key]
 }
 
 // loopbackOnly reports whether an endpoint is on this machine while no

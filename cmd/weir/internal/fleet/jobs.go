@@ -1,0 +1,188 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// forLong is how long a target may be behind its source, by one render after the
+// other, before what was rendered last is applied all the same.
+const forLong = 10 * time.Minute
+
+// job makes the render of an item, of which it has a copy.
+type job struct {
+	item  item
+	had   int // findings before it
+	since time.Time
+	err   error
+	done  chan struct{}
+}
+
+func (j *job) ended() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Rendering is a target whose newest commit is still being rendered.
+type Rendering struct {
+	Target, Source, Revision string
+	Since                    time.Time
+	// Blank says that there is no earlier render that it could be told by.
+	Blank bool
+}
+
+// start has an item rendered, beside compositions, so that a render that takes long
+// holds up its own target. How many are made at once, package render bounds: small ones
+// do not wait for large ones.
+func (f *Fleet) start(ctx context.Context, it *item) *job {
+	j := &job{item: *it, had: len(it.diags), since: time.Now(), done: make(chan struct{})}
+	own := *it.render
+	j.item.render, j.item.diags = &own, slices.Clone(it.diags)
+	f.jobs[it.name] = j
+	f.running.Go(func() {
+		defer func() {
+			close(j.done)
+			select {
+			case f.ended <- struct{}{}:
+			default:
+			}
+		}()
+		j.err = j.item.draw(ctx)
+	})
+	return j
+}
+
+// wants reports whether two items are rendered to the same.
+func (it *item) wants(o *item) bool {
+	return it.path == o.path && it.view.ID == o.view.ID && it.view.Verify == o.view.Verify && it.view.Snapshot.Revision == o.view.Snapshot.Revision &&
+		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secrets, o.secrets)
+}
+
+// settle takes over what a job has made for the item, or finds that its last render
+// holds, and else has it rendered. It returns the job that is still under way.
+func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
+	j := f.jobs[it.name]
+	if j != nil && !j.ended() {
+		return j, nil
+	}
+	if j != nil {
+		delete(f.jobs, it.name)
+		if j.err != nil {
+			return nil, j.err
+		}
+		f.room.put(it.render, j.item.render)
+		if it.wants(&j.item) {
+			it.diags = append(it.diags, j.item.diags[j.had:]...)
+			if it.err == nil {
+				it.err = j.item.err
+			}
+			it.render.behind = time.Time{}
+			return nil, nil
+		}
+	}
+	if it.look() {
+		it.render.behind = time.Time{}
+		return nil, ctx.Err()
+	}
+	return f.start(ctx, it), nil
+}
+
+// renderAll has the items rendered, and waits for that as long as patience says, for
+// ever where it is negative.
+func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Duration) error {
+	kept := make(map[string]*rendered, len(items))
+	var late []*item
+	for _, it := range items {
+		if it.room, it.render = f.room, f.renders[it.name]; it.render == nil {
+			it.render = &rendered{}
+		}
+		kept[it.name] = it.render
+	}
+	f.room.hold(kept)
+	for _, it := range items {
+		j, err := f.settle(ctx, it)
+		if err != nil {
+			return err
+		}
+		if j != nil {
+			late = append(late, it)
+		}
+	}
+	var enough <-chan time.Time
+	if patience >= 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		enough = timer.C
+	}
+	waiting := true
+	outstanding := false
+	for _, it := range late {
+		j := f.jobs[it.name]
+		for waiting && !j.ended() {
+			select {
+			case <-j.done:
+			case <-enough:
+				waiting = false
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if !j.ended() {
+			outstanding = true
+			it.await(j)
+		} else if again, err := f.settle(ctx, it); err != nil {
+			return err
+		} else if again != nil { // it was of an earlier commit
+			outstanding = true
+			it.await(again)
+		}
+	}
+	if !outstanding {
+		select {
+		case <-f.ended: // all of them are taken over
+		default:
+		}
+	}
+	for name, j := range f.jobs {
+		if kept[name] == nil && j.ended() {
+			delete(f.jobs, name)
+		}
+	}
+	f.renders = kept
+	f.room.hold(kept) // with what was taken over
+	if len(f.jobs) == 0 {
+		f.room.sweep()
+	}
+	for _, it := range items {
+		if over := it.render.over; over != nil {
+			it.diags = append(it.diags, over.diagnostic(f.review != nil))
+		}
+	}
+	return nil
+}
+
+// await notes that the item's newest commit is still being rendered. A render that is
+// made again though nothing was committed is none of a newer commit.
+func (it *item) await(j *job) {
+	r := it.render
+	if r.revision == it.view.Snapshot.Revision && r.of(it) {
+		return
+	}
+	it.since = j.since
+	if r.behind.IsZero() {
+		r.behind = j.since
+	}
+}
+
+// Ended is rung when a render has ended that a composition did not wait for.
+func (f *Fleet) Ended() <-chan struct{} { return f.ended }
+
+// Wait waits for the renders under way, which end with the context of the composition
+// that began them.
+func (f *Fleet) Wait() { f.running.Wait() }
