@@ -95,15 +95,6 @@ func TestAnEndpointThatDoesNotAnswerHoldsUpItself(t *testing.T) {
 			second := w.repo.Commit("second")
 			converged(t, a, second, 1)
 
-			// Pull requests are planned, that to a target that cannot be reached beside it.
-			w.propose(1, map[string]string{"overlays/stuck-0/pool.yaml": pool("stuck-0-web", "m5.large", 7)})
-			head := w.propose(2, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
-			eventually(t, "the plan", func() string {
-				if state, text := w.forge.last(head, "fleet/plan"); state != "success" || strings.Contains(text, "stuck") {
-					return state + " " + text
-				}
-				return ""
-			})
 			if code, text := w.get(a, "/healthz"); code != http.StatusOK {
 				t.Errorf("health: %d %s", code, text)
 			}

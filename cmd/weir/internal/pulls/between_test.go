@@ -239,6 +239,7 @@ func TestCommandsDoNotWaitForAllPlans(t *testing.T) {
 		b.propose(n, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", fmt.Sprintf("maxSize: 1%d", n))})
 	}
 	b.w.o.Git = meanwhile{b.w.o.Git, func() { b.clock = b.clock.Add(40 * time.Second) }}
+	b.w.beside = 1 // as if there were many more of them
 	for looks := 1; looks <= 4; looks++ {
 		next := b.w.round(t.Context())
 		if b.forge.asked["pulls"] != looks || len(b.teller.shown) != looks || looks < 4 && next > time.Second {
@@ -248,6 +249,56 @@ func TestCommandsDoNotWaitForAllPlans(t *testing.T) {
 	if p := b.teller.last(); p.Number != 4 {
 		t.Errorf("told last: %d", p.Number)
 	}
+}
+
+// hanging is a Git that does not come to one head before its time is over.
+type hanging struct {
+	Git
+	head string
+	came chan struct{}
+}
+
+func (h hanging) Pull(ctx context.Context, p source.PullRef) (source.Merge, error) {
+	if p.HeadSHA == h.head {
+		close(h.came)
+		<-ctx.Done()
+		return source.Merge{}, ctx.Err()
+	}
+	return h.Git.Pull(ctx, p)
+}
+
+// A pull request whose head does not come fails by itself, and the others are planned.
+func TestAPullRequestThatHangsHoldsUpItself(t *testing.T) {
+	b, head := started(t, "", "")
+	for n := int64(2); n <= 4; n++ {
+		b.propose(n, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", fmt.Sprintf("maxSize: 1%d", n))})
+	}
+	came := make(chan struct{})
+	b.w.o.Git = hanging{b.w.o.Git, head, came}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	b.clock = b.clock.Add(31 * time.Second)
+	go func() {
+		defer close(done)
+		b.w.round(ctx)
+	}()
+	<-came
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		b.w.one.Lock()
+		planned := map[int64]bool{}
+		for _, p := range b.teller.shown {
+			planned[p.Number] = p.State == status.PullPlanned
+		}
+		b.w.one.Unlock()
+		if planned[2] && planned[3] && planned[4] {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("planned: %v", planned)
+		}
+	}
+	cancel()
+	<-done
 }
 
 // What could not be approved before a restart cannot be after it.

@@ -18,6 +18,9 @@ import (
 	"github.com/weir-gitops/weir/status"
 )
 
+// errSilent is why a plan that waits for AWS too long is given up.
+var errSilent = fmt.Errorf("AWS did not answer within %s", answering)
+
 // advance does what there is to do for a pull request, and says when to come back.
 func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
 	if k.MergeSHA != "" {
@@ -63,12 +66,6 @@ func (w *Watcher) describe(k *work) {
 
 // plan plans a pull request against the commit that is followed, and tells it.
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
-	select {
-	case w.o.Turns <- struct{}{}:
-		defer func() { <-w.o.Turns }()
-	case <-ctx.Done():
-		return
-	}
 	bound, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	// What an earlier process told of the head stands until there is something newer.
@@ -78,7 +75,9 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	}
 	// What moves from here on may be missing in the plan.
 	head, began, from := k.pr.HeadSHA, time.Now(), w.o.Now()
+	w.one.Unlock()
 	shown, review, err := w.propose(bound, base, at, k, dirty)
+	w.one.Lock()
 	if ctx.Err() != nil {
 		return
 	}
@@ -144,11 +143,22 @@ func (w *Watcher) propose(ctx context.Context, base *fleet.Base, at string, k *w
 	if len(m.Conflicts) > 0 {
 		return status.Pull{State: status.PullConflict, BaseSHA: at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
 	}
-	review, err := base.Review(ctx, w.o.Scopes, w.proposal(k, m))
+	review, err := w.review(ctx, base, k, m)
 	if err != nil {
 		return status.Pull{}, nil, err
 	}
 	return w.judge(ctx, at, k, review), review, nil
+}
+
+// review renders what a merge would change, once it is its turn.
+func (w *Watcher) review(ctx context.Context, base *fleet.Base, k *work, m source.Merge) (*fleet.Review, error) {
+	select {
+	case w.o.Turns <- struct{}{}:
+		defer func() { <-w.o.Turns }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return base.Review(ctx, w.o.Scopes, w.proposal(k, m))
 }
 
 // still reports whether the base moved only in what neither the proposal nor its
@@ -159,7 +169,7 @@ func (w *Watcher) still(ctx context.Context, base *fleet.Base, k *work, ref sour
 	if err != nil || len(m.Conflicts) > 0 || !k.review.Same(m.Snapshot.Tree) {
 		return false // the plan that follows says why
 	}
-	again, err := base.Review(ctx, w.o.Scopes, w.proposal(k, m))
+	again, err := w.review(ctx, base, k, m)
 	return err == nil && slices.Equal(again.Touched, k.review.Touched) && slices.Equal(again.Gone, k.review.Gone) && again.Targets == k.review.Targets
 }
 
@@ -188,8 +198,15 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 		out.Reason = "pull requests from forks are planned with a role of their own: set planRoleARN of " + strings.Join(review.Roleless, ", ") + " in weir's configuration"
 		return out
 	}
-	review.Open(ctx, w.o.Scopes)
-	out.Reports = w.pass(ctx, review, &out.AsReviewed)
+	bound, cancel := context.WithTimeout(ctx, answering)
+	defer cancel()
+	review.Open(bound, w.o.Scopes)
+	out.Reports = w.pass(bound, review, &out.AsReviewed)
+	for _, r := range out.Reports {
+		if r.Err != nil && bound.Err() != nil {
+			r.Err = errSilent
+		}
+	}
 	review.Planned()
 	var plans []*plan.Plan
 	for _, r := range out.Reports {

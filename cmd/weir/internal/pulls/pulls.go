@@ -80,7 +80,7 @@ type Options struct {
 	Marker string
 	// Interval is the time between two looks at the forge.
 	Interval time.Duration
-	// Turns bounds how many are planned at a time; shared by watchers.
+	// Turns bounds how many are rendered at a time; shared by watchers.
 	Turns chan struct{}
 	Event func(status.Event)
 	// Metrics counts; nil for nobody.
@@ -93,6 +93,11 @@ type Options struct {
 const (
 	// within bounds one look at the forge, and one plan.
 	within = 2 * time.Minute
+	// answering bounds how long a plan waits for AWS.
+	answering = time.Minute
+	// beside is how many are planned beside each other, of one source. Most of the
+	// time they wait for others.
+	beside = 32
 	// settling is how long what changes is given to come to rest before it has
 	// pull requests planned again.
 	settling = 5 * time.Second
@@ -117,6 +122,11 @@ type Watcher struct {
 	open map[int64]*work
 	// config is what the last round planned with.
 	config *config.Config
+
+	// beside is how many are planned beside each other.
+	beside int
+	// one is held by whose turn it is in a round, but while a plan is made.
+	one sync.Mutex
 
 	mu sync.Mutex // guards what follows
 	// heard says that the forge told of a change.
@@ -161,7 +171,7 @@ func New(o Options) (*Watcher, error) {
 		o.Now = time.Now
 	}
 	w := &Watcher{
-		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{},
+		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{}, beside: beside,
 		live: map[string]string{}, moved: map[string]time.Time{}, commits: map[string]*commit{},
 	}
 	records, err := w.records()
@@ -238,24 +248,50 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	if err != nil && ctx.Err() == nil {
 		w.log.Warn("pull requests cannot be read", "error", err)
 	}
-	next, began := w.o.Interval, w.o.Now()
+	next := w.o.Interval
 	if inquiry != nil {
 		if next = min(next, asking); due && err == nil {
 			w.rule(ctx, inquiry)
 		}
 	}
-	for _, number := range w.oldestFirst() {
-		if ctx.Err() != nil {
-			return next
-		}
-		if w.o.Now().After(began.Add(w.o.Interval)) {
-			next = 0 // commands do not wait until all is planned; the rest comes first then
-			break
-		}
-		next = min(next, w.advance(ctx, base, w.open[number]))
-	}
+	next = min(next, w.advanceAll(ctx, base))
 	w.count()
 	return max(next, 100*time.Millisecond)
+}
+
+// advanceAll does what there is to do for all pull requests, for one beside the other:
+// one that waits for AWS or for its head holds up itself.
+func (w *Watcher) advanceAll(ctx context.Context, base *fleet.Base) time.Duration {
+	next, began := w.o.Interval, w.o.Now()
+	var open []*work
+	for _, number := range w.oldestFirst() {
+		open = append(open, w.open[number])
+	}
+	var wg sync.WaitGroup
+	places := make(chan struct{}, w.beside)
+	for _, k := range open {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+		}
+		w.one.Lock()
+		late := w.o.Now().After(began.Add(w.o.Interval))
+		if late {
+			next = 0 // commands do not wait until all is planned; the rest comes first then
+		}
+		w.one.Unlock()
+		if late || ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-places }()
+			w.one.Lock()
+			defer w.one.Unlock()
+			next = min(next, w.advance(ctx, base, k))
+		})
+	}
+	wg.Wait()
+	return next
 }
 
 // configured has everything planned anew where the configuration is another than
