@@ -441,3 +441,36 @@ func TestNodegroupFollowsTheClustersVersion(t *testing.T) {
 	}
 	wantStates(t, e.read(*ng.Resources.AutoScalingGroups[0].Name), map[string]int{"InService/2": 3})
 }
+
+// EKS asks with the caller's permissions which policies a node's role has, and takes
+// none without its own.
+func TestANodeRoleNeedsItsPolicies(t *testing.T) {
+	e := start(t, awsemu.Options{})
+	name := aws.String(nodeRole[strings.LastIndex(nodeRole, "/")+1:])
+	attached := func() (names []string) {
+		for _, p := range must(e.iam().ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: name}))(t).AttachedPolicies {
+			names = append(names, aws.ToString(p.PolicyArn))
+		}
+		return names
+	}
+	all := attached()
+	if d := cmp.Diff([]string{"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"}, all); d != "" {
+		t.Errorf("as clusterawsadm makes it (-want +got):\n%s", d)
+	}
+	for _, arn := range all {
+		must(e.iam().DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: name, PolicyArn: aws.String(arn)}))(t)
+	}
+	_, err := e.eks().CreateNodegroup(ctx, e.nodegroupInput("workers"))
+	wantError(t, err, "InvalidParameterException", "The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies [arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy, ")
+	for _, policy := range []string{"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy"} {
+		must(e.iam().AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: name, PolicyArn: aws.String("arn:aws:iam::aws:policy/" + policy)}))(t)
+	}
+	if got := attached(); len(got) != 2 {
+		t.Errorf("attached %v", got)
+	}
+	e.createNodegroup(e.nodegroupInput("workers"))
+	_, err = e.iam().DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: name, PolicyArn: aws.String("arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")})
+	wantCode(t, err, "NoSuchEntity")
+	_, err = e.iam().AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String("none"), PolicyArn: aws.String("arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")})
+	wantCode(t, err, "NoSuchEntity")
+}

@@ -1,6 +1,7 @@
 package awsemu
 
 import (
+	"sort"
 	"strings"
 	"time"
 )
@@ -13,6 +14,8 @@ type role struct {
 	ARN     string
 	Trust   string // the service that may assume it
 	Created time.Time
+	// Policies are the names of AWS's own policies that are attached, sorted.
+	Policies []string
 }
 
 // instanceProfile is an IAM instance profile; its role has the same name.
@@ -25,12 +28,22 @@ type instanceProfile struct {
 	Created time.Time
 }
 
-// addRole adds a role without path, trusted by a service.
+// nodePolicies are the names of AWS's policies that a node's role has, as
+// clusterawsadm attaches them.
+func nodePolicies() []string {
+	return []string{"AmazonEC2ContainerRegistryReadOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy"}
+}
+
+// addRole adds a role without path, trusted by a service. One that machines may have
+// has the policies of nodes.
 func (a *account) addRole(name, trust string, created time.Time) *role {
 	ro := &role{
 		Name: name, Path: "/", Trust: trust, Created: created,
 		ID:  "AROA" + upperHex(hashHex("role|"+a.ID+"|"+name, 17)),
 		ARN: "arn:aws:iam::" + a.ID + ":role/" + name,
+	}
+	if trust == "ec2.amazonaws.com" {
+		ro.Policies = nodePolicies()
 	}
 	a.Roles[name] = ro
 	return ro
@@ -82,6 +95,9 @@ func iamService() *service {
 	}
 	sv.register(
 		queryOp("GetRole", reads, func(p *params) string { return iamName(p, "RoleName", 64) }, getRole),
+		voidOp(queryOp("AttachRolePolicy", writes, parseRolePolicy, attachRolePolicy)),
+		voidOp(queryOp("DetachRolePolicy", writes, parseRolePolicy, detachRolePolicy)),
+		queryOp("ListAttachedRolePolicies", reads, parseListPolicies, listAttachedRolePolicies),
 		queryOp("GetInstanceProfile", reads, func(p *params) string { return iamName(p, "InstanceProfileName", 128) }, getInstanceProfile),
 	)
 	return sv
@@ -104,6 +120,98 @@ func getRole(rq *request, name string) error {
 	rq.xml.writeRole(ro)
 	rq.xml.close("Role")
 	return nil
+}
+
+type rolePolicyInput struct{ role, policy string }
+
+func parseRolePolicy(p *params) rolePolicyInput {
+	return rolePolicyInput{role: iamName(p, "RoleName", 64), policy: p.required("PolicyArn")}
+}
+
+// find returns the role and the name of one of AWS's policies; the emulator has no
+// others.
+func (in rolePolicyInput) find(rq *request) (*role, string, error) {
+	ro := rq.account().Roles[in.role]
+	if ro == nil {
+		return nil, "", fail("NoSuchEntity", "The role with name %s cannot be found.", in.role)
+	}
+	_, name, ok := strings.Cut(in.policy, ":iam::aws:policy/")
+	if !ok || name == "" {
+		return nil, "", fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", in.policy)
+	}
+	return ro, name, nil
+}
+
+func attachRolePolicy(rq *request, in rolePolicyInput) error {
+	ro, name, err := in.find(rq)
+	if err != nil {
+		return err
+	}
+	if !contains(ro.Policies, name) {
+		ro.Policies = append(append([]string(nil), ro.Policies...), name)
+		sort.Strings(ro.Policies)
+	}
+	return nil
+}
+
+func detachRolePolicy(rq *request, in rolePolicyInput) error {
+	ro, name, err := in.find(rq)
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, p := range ro.Policies {
+		if p != name {
+			left = append(left, p)
+		}
+	}
+	if len(left) == len(ro.Policies) {
+		return fail("NoSuchEntity", "Policy %s was not found.", in.policy)
+	}
+	ro.Policies = left
+	return nil
+}
+
+type listPoliciesInput struct {
+	role, token string
+	limit       int
+}
+
+func parseListPolicies(p *params) listPoliciesInput {
+	p.text("PathPrefix") // AWS's policies that the emulator knows have the path /
+	in := listPoliciesInput{role: iamName(p, "RoleName", 64), token: p.text("Marker"), limit: 100}
+	if n := between(p, "MaxItems", 1, 1000); n != nil {
+		in.limit = int(*n)
+	}
+	return in
+}
+
+func listAttachedRolePolicies(rq *request, in listPoliciesInput) error {
+	ro := rq.account().Roles[in.role]
+	if ro == nil {
+		return fail("NoSuchEntity", "The role with name %s cannot be found.", in.role)
+	}
+	w := &rq.xml
+	w.open("AttachedPolicies")
+	next, err := rq.page(ro.Policies, in.token, in.limit, func(name string) bool {
+		w.open("member")
+		w.text("PolicyName", name)
+		w.text("PolicyArn", rq.region.policyARN(name))
+		w.close("member")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.close("AttachedPolicies")
+	w.boolean("IsTruncated", next != "")
+	w.optional("Marker", next)
+	return nil
+}
+
+// policyARN is the ARN of one of AWS's policies.
+func (r *region) policyARN(name string) string {
+	return "arn:" + partition(r.Name) + ":iam::aws:policy/" + name
 }
 
 func getInstanceProfile(rq *request, name string) error {

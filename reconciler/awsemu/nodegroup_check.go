@@ -98,6 +98,15 @@ func (u updateConfig) check() *apiError {
 	return nil
 }
 
+// fits checks the number of nodes that may be away at once against the most that
+// there may be.
+func (u updateConfig) fits(most int64) *apiError {
+	if u.Max != nil && *u.Max > most {
+		return eksInvalid("max-unavailable must be within the range 1 and max size of the node group")
+	}
+	return nil
+}
+
 func (c *repairConfig) check() *apiError {
 	if c == nil {
 		return nil

@@ -90,6 +90,10 @@ func (in *createNodegroupInput) checkPlaces(r *region, c *eksCluster) *apiError 
 	if ro := r.account().Roles[in.NodeRole[strings.LastIndex(in.NodeRole, "/")+1:]]; ro.Trust == "eks.amazonaws.com" {
 		return eksInvalid("Following required service principals [ec2.amazonaws.com] were not found in the trust relationships of nodeRole %s", in.NodeRole)
 	}
+	if ro := r.account().Roles[in.NodeRole[strings.LastIndex(in.NodeRole, "/")+1:]]; !ro.ofNodes() {
+		return eksInvalid("The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies [%s, %s] are attached",
+			r.policyARN("AmazonEKSWorkerNodePolicy"), r.policyARN("AmazonEC2ContainerRegistryReadOnly"))
+	}
 	if len(in.Subnets) == 0 {
 		return eksInvalid("Subnets cannot be empty.")
 	}
@@ -107,6 +111,12 @@ func (in *createNodegroupInput) checkPlaces(r *region, c *eksCluster) *apiError 
 	return nil
 }
 
+// ofNodes says whether the role has the policies that EKS asks of a node's.
+func (ro *role) ofNodes() bool {
+	return contains(ro.Policies, "AmazonEKSWorkerNodePolicy") &&
+		(contains(ro.Policies, "AmazonEC2ContainerRegistryReadOnly") || contains(ro.Policies, "AmazonEC2ContainerRegistryPullOnly"))
+}
+
 func (in *createNodegroupInput) checkSizes(r *region, _ *eksCluster) *apiError {
 	if in.Scaling == nil {
 		one, two := int64(1), int64(2)
@@ -116,7 +126,10 @@ func (in *createNodegroupInput) checkSizes(r *region, _ *eksCluster) *apiError {
 	if s.Min == nil || s.Max == nil || s.Desired == nil {
 		return eksInvalid("A scaling configuration must have minSize, maxSize and desiredSize")
 	}
-	return s.check(r.quota("nodes-per-nodegroup"))
+	if err := s.check(r.quota("nodes-per-nodegroup")); err != nil {
+		return err
+	}
+	return in.UpdateConfig.fits(*s.Max)
 }
 
 // checkTemplate checks the launch template and what must not be given beside it.

@@ -76,8 +76,18 @@ func updateNodegroupConfig(rq *request, in updateConfigInput) (any, error) {
 	return rq.reply, err
 }
 
+// empty says whether a request asks for nothing.
+func (in *updateConfigInput) empty() bool {
+	s := in.Scaling
+	return (s == nil || *s == scaling{}) && len(in.Labels.Set)+len(in.Labels.Remove)+len(in.Taints.Set)+len(in.Taints.Remove) == 0 &&
+		(in.UpdateConfig == nil || *in.UpdateConfig == updateConfig{}) && in.Repair == nil && in.WarmPool == nil
+}
+
 // apply changes a copy of the nodegroup by what was sent.
 func (in *updateConfigInput) apply(r *region, ng *nodegroup) *apiError {
+	if in.empty() {
+		return eksInvalid("You cannot specify an empty request")
+	}
 	if err := in.applyScaling(r, ng); err != nil {
 		return err
 	}
@@ -109,7 +119,7 @@ func (in *updateConfigInput) apply(r *region, ng *nodegroup) *apiError {
 	}
 	for _, err := range []*apiError{
 		checkLabels(in.Labels.Set), checkTaints(in.Taints.Set), checkTaints(ng.Taints),
-		ng.UpdateConfig.check(), in.Repair.check(), in.WarmPool.check(ng.CustomImage),
+		ng.UpdateConfig.check(), ng.UpdateConfig.fits(*ng.Scaling.Max), in.Repair.check(), in.WarmPool.check(ng.CustomImage),
 	} {
 		if err != nil {
 			return err

@@ -85,6 +85,32 @@ func nodegroupTemplateRules(e *env) {
 	e.refused(err, "InvalidParameterException", "InvalidRequestException")
 }
 
+// nodegroupTypesTwice: instance types stand in the template or beside it.
+func nodegroupTypesTwice(e *env) {
+	in := e.withTemplate(e.cluster(), e.templateWith("lt", &ec2types.RequestLaunchTemplateData{InstanceType: ec2types.InstanceTypeM5Large}))
+	_, err := e.eks.CreateNodegroup(e.ctx, in)
+	e.refused(err, "InvalidRequestException")
+}
+
+// nodegroupNothing: a request that asks for nothing is refused, and so is one that
+// would let more nodes be away than there are.
+func nodegroupNothing(e *env) {
+	n := e.active(e.nodegroup(e.nodegroupInput(e.cluster(), "a")))
+	for what, in := range map[string]*eks.UpdateNodegroupConfigInput{
+		"nothing": {}, "labels that are none": {Labels: &types.UpdateLabelsPayload{}},
+		"more than there are": {UpdateConfig: &types.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(4)}},
+	} {
+		in.ClusterName, in.NodegroupName = n.ClusterName, n.NodegroupName
+		if _, err := e.eks.UpdateNodegroupConfig(e.ctx, in); code(err) != "InvalidParameterException" {
+			e.Errorf("%s: got the error %v", what, err)
+		}
+	}
+	many := e.nodegroupInput(*n.ClusterName, "b")
+	many.UpdateConfig = &types.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(4)}
+	_, err := e.eks.CreateNodegroup(e.ctx, many)
+	e.refused(err, "InvalidParameterException")
+}
+
 func nodegroupTokens(e *env) {
 	in := e.nodegroupInput(e.cluster(), "a")
 	in.ClientRequestToken = aws.String(e.mark)

@@ -24,6 +24,8 @@ func nodegroupContracts() []contract {
 		{"a version update moves to a template version", []Capability{NodegroupUpdates, NodegroupStates}, versionUpdate},
 		{"a nodegroup is tagged by ARN", []Capability{NodegroupTags}, nodegroupTags},
 		{"a template excludes what it decides", nil, nodegroupTemplateRules},
+		{"instance types stand in one place", []Capability{NodegroupStates}, nodegroupTypesTwice},
+		{"an update of nothing is refused", []Capability{NodegroupUpdates, NodegroupStates}, nodegroupNothing},
 		{"a repeated token makes one nodegroup", []Capability{ClientTokens}, nodegroupTokens},
 	}
 }

@@ -102,6 +102,10 @@ func (d *draft) scale(n *intent.Nodegroup, s *Scaling) {
 	if s.MaxSize != nil && *s.MaxSize == 0 {
 		d.infra.error(path("spec", "scaling", "maxSize"), "out-of-range", "spec.scaling.maxSize is 0, EKS demands at least 1", "")
 	}
+	if u := n.UpdateConfig.MaxUnavailable; n.MaxSize.Written && u > n.MaxSize.Value && n.MaxSize.Value > 0 {
+		d.infra.error(path("spec", "updateConfig", "maxUnavailable"), "out-of-range", fmt.Sprintf("spec.updateConfig.maxUnavailable is %d, and the nodegroup has %d nodes at most", u, n.MaxSize.Value),
+			"EKS takes no number above spec.scaling.maxSize")
+	}
 	d.bound(n.MinSize.Value, n.MaxSize.Value)
 }
 

@@ -164,3 +164,19 @@ func TestMetadataCannotShowTheTagsOfACluster(t *testing.T) {
 		})
 	}
 }
+
+// EKS takes no more nodes to be away at once than the nodegroup may have. A maximum
+// that Git does not write is EKS's, and may be any.
+func TestNodesThatAreAwayAtOnce(t *testing.T) {
+	for spec, want := range map[string][]string{
+		"scaling: {maxSize: 3}\nupdateConfig: {maxUnavailable: 3}":            nil,
+		"scaling: {maxSize: 3}\nupdateConfig: {maxUnavailable: 4}":            {"out-of-range spec.updateConfig.maxUnavailable"},
+		"scaling: {maxSize: 3}\nupdateConfig: {maxUnavailablePercentage: 90}": nil,
+		"updateConfig: {maxUnavailable: 4}":                                   nil,
+	} {
+		_, faults := manifest.Intents(objects(t, stream(machinePool("AWSManagedMachinePool", "", noBootstrap), managedPool(spec), eksCluster)), manifest.Options{})
+		if d := cmp.Diff(want, briefly(faults, diag.Error)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, d)
+		}
+	}
+}
