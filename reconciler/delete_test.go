@@ -133,6 +133,17 @@ func TestWhatStandsInTheWayOfADeletion(t *testing.T) {
 	warm := func(w *world) {
 		w.check(w.groups().PutWarmPool(ctx, &autoscaling.PutWarmPoolInput{AutoScalingGroupName: aws.String("old"), MinSize: aws.Int32(1)}))
 	}
+	retain := func(w *world) {
+		w.check(w.groups().PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: aws.String("old"), LifecycleHookName: aws.String("h"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_TERMINATING")}))
+		w.check(w.groups().UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("old"),
+			InstanceLifecyclePolicy: &astypes.InstanceLifecyclePolicy{RetentionTriggers: &astypes.RetentionTriggers{TerminateHookAbandon: "retain"}}}))
+		w.srv.Faults().AddHook(awsemu.HookFault{Group: "old"})
+	}
+	end := func(w *world) {
+		for _, in := range w.group("old").Instances {
+			w.check(w.groups().TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: in.InstanceId, ShouldDecrementDesiredCapacity: aws.Bool(false)}))
+		}
+	}
 	untag := func(w *world) {
 		w.check(w.groups().DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: []astypes.Tag{{Key: aws.String(plan.TagDelete), ResourceId: aws.String("old"), ResourceType: aws.String("auto-scaling-group")}}}))
 	}
@@ -151,6 +162,7 @@ func TestWhatStandsInTheWayOfADeletion(t *testing.T) {
 		"a warm pool, drained":               {drain: true, prepare: warm},
 		"protected, drained":                 {drain: true, prepare: protect, waits: "are protected from scale-in", mend: untag},
 		"Terminate suspended, drained":       {drain: true, prepare: suspend, waits: "process Terminate is suspended", mend: resume},
+		"retained, drained":                  {drain: true, prepare: retain, waits: "are retained until somebody ends them", mend: end},
 		"Terminate suspended, tag taken off": {drain: true, prepare: suspend, waits: "process Terminate is suspended", mend: untag},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,7 @@ type asgGroup struct {
 	Warm               *warmPool
 	Suspended          []suspension // by name
 	Members            []*member    // in launch order
+	WarmMembers        []*member    // of the warm pool, in launch order
 	Activities         []*activity  // oldest first
 	Refreshes          []*refresh   // oldest first
 	Deleting           bool
@@ -162,7 +163,9 @@ func (g *asgGroup) removeMember(id string) {
 }
 
 // active says whether a member counts: it is not on its way out.
-func (m *member) active() bool { return m.Lifecycle != memberTerminating }
+func (m *member) active() bool {
+	return m.Lifecycle != memberTerminating && m.Lifecycle != memberRetained
+}
 
 // capacity is the sum of what active members count for.
 func (g *asgGroup) capacity() int64 {

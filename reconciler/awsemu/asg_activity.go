@@ -60,7 +60,12 @@ func (r *region) newActivity(g *asgGroup, description, cause string) *activity {
 func (r *region) recordFailedLaunch(g *asgGroup, message string) {
 	a := r.newActivity(g, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity.")
 	a.Status, a.Progress, a.End = "Failed", 100, r.now()
-	a.Message = strings.TrimSuffix(message, ".") + ". Launching EC2 instance failed."
+	a.Message = launchFailure(message)
+}
+
+// launchFailure is how Auto Scaling tells of what EC2 said.
+func launchFailure(message string) string {
+	return strings.TrimSuffix(message, ".") + ". Launching EC2 instance failed."
 }
 
 // openActivity finds a member's unfinished activity by the start of its
@@ -244,11 +249,11 @@ func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {
 	if m == nil || in.group != "" && in.group != g.Name {
 		return fail("ValidationError", "Instance Id not found - No managed instance found for instance ID %s", in.id)
 	}
-	if !m.active() {
+	if m.Lifecycle == memberTerminating {
 		return fail("ScalingActivityInProgress", "The instance %s is already being terminated", in.id)
 	}
 	cause := "instance " + m.ID + " was taken out of service in response to a user request."
-	if in.shrink {
+	if in.shrink && m.active() { // one that is retained counts no more
 		if g.Desired-m.Units < g.Min {
 			return fail("ValidationError", "Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
 		}

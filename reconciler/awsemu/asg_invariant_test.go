@@ -105,6 +105,45 @@ func (m *asgModel) processes(rt *rapid.T) {
 	tolerate(rt, err)
 }
 
+func (m *asgModel) warm(rt *rapid.T) {
+	name := m.name(rt)
+	var err error
+	if rapid.IntRange(0, 3).Draw(rt, "no pool") == 0 {
+		_, err = m.e.autoscaling().DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: name, ForceDelete: aws.Bool(true)})
+	} else {
+		_, err = m.e.autoscaling().PutWarmPool(ctx, &autoscaling.PutWarmPoolInput{AutoScalingGroupName: name, MinSize: aws.Int32(rapid.Int32Range(0, 2).Draw(rt, "warm")),
+			MaxGroupPreparedCapacity: aws.Int32(rapid.Int32Range(-1, 4).Draw(rt, "prepared")), PoolState: rapid.SampledFrom([]asgtypes.WarmPoolState{"Stopped", "Running", "Hibernated"}).Draw(rt, "state"),
+			InstanceReusePolicy: &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: aws.Bool(rapid.Bool().Draw(rt, "reuse"))}})
+	}
+	tolerate(rt, err)
+}
+
+// checkWarm counts what a group has ready in its warm pool.
+func (m *asgModel) checkWarm(rt *rapid.T, g *asgtypes.AutoScalingGroup, whole bool, members map[string]bool) {
+	out, err := m.e.autoscaling().DescribeWarmPool(ctx, &autoscaling.DescribeWarmPoolInput{AutoScalingGroupName: g.AutoScalingGroupName})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	ready := 0
+	for _, in := range out.Instances {
+		members[aws.ToString(in.InstanceId)] = true
+		if out.WarmPoolConfiguration != nil && string(in.LifecycleState) == "Warmed:"+string(out.WarmPoolConfiguration.PoolState) {
+			ready++
+		}
+	}
+	want := 0
+	if c := out.WarmPoolConfiguration; c != nil {
+		most := aws.ToInt32(g.MaxSize)
+		if c.MaxGroupPreparedCapacity != nil {
+			most = *c.MaxGroupPreparedCapacity
+		}
+		want = int(max(aws.ToInt32(c.MinSize), most-aws.ToInt32(g.DesiredCapacity), 0))
+	}
+	if whole && (ready != want || len(out.Instances) != want) {
+		rt.Fatalf("group %s: %d of %d instances are ready in the warm pool, want %d of %+v", *g.AutoScalingGroupName, ready, len(out.Instances), want, out.WarmPoolConfiguration)
+	}
+}
+
 func (m *asgModel) kill(rt *rapid.T) {
 	instances := m.instances(rt)
 	if len(instances) == 0 {
@@ -143,9 +182,9 @@ func (m *asgModel) reload(rt *rapid.T) {
 	}
 }
 
-// instances are the ids of all instances that are pending or running.
+// instances are the ids of all instances that are pending, running or stopped.
 func (m *asgModel) instances(rt *rapid.T) []string {
-	out, err := m.e.ec2().DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running"}}}})
+	out, err := m.e.ec2().DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopped"}}}})
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -186,6 +225,7 @@ func (m *asgModel) converge(rt *rapid.T) {
 		if launches && len(g.SuspendedProcesses) == 0 && (serving != int(aws.ToInt32(g.DesiredCapacity)) || len(g.Instances) != serving) {
 			rt.Fatalf("group %s: %d of %d in service, desired %d: %v", *g.AutoScalingGroupName, serving, len(g.Instances), *g.DesiredCapacity, m.dump(&g))
 		}
+		m.checkWarm(rt, &g, launches && len(g.SuspendedProcesses) == 0, members)
 		if d := aws.ToInt32(g.DesiredCapacity); d < *g.MinSize || d > *g.MaxSize {
 			rt.Fatalf("group %s: desired %d is outside [%d, %d]", *g.AutoScalingGroupName, d, *g.MinSize, *g.MaxSize)
 		}
@@ -213,7 +253,7 @@ func TestGroupsConverge(t *testing.T) {
 		e.version(m.id, broken())
 		_, err := e.ec2().ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: aws.String(m.id), DefaultVersion: aws.String("2")})
 		tolerate(rt, err)
-		actions := []func(*rapid.T){m.create, m.create, m.update, m.update, m.remove, m.startRefresh, m.startRefresh, m.stopRefresh, m.processes, m.kill, m.fault, m.reload}
+		actions := []func(*rapid.T){m.create, m.create, m.update, m.update, m.remove, m.startRefresh, m.startRefresh, m.stopRefresh, m.processes, m.warm, m.kill, m.fault, m.reload}
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			rapid.SampledFrom(actions).Draw(rt, "action")(rt)
 			e.advance(time.Duration(rapid.Int64Range(0, 6000).Draw(rt, "wait")) * time.Millisecond)

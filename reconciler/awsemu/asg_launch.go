@@ -58,7 +58,7 @@ func (r *region) launchMember(g *asgGroup) bool {
 	choices, err := r.choices(cfg)
 	if err == nil {
 		choices = g.rotate(cfg, choices, spot)
-		err = r.launchSomewhere(g, choices, spot)
+		err = r.launchSomewhere(g, choices, spot, func(ch *choice, in *instance) { r.join(g, ch, in) })
 	}
 	if err == nil {
 		return true
@@ -69,9 +69,9 @@ func (r *region) launchMember(g *asgGroup) bool {
 	return false
 }
 
-// launchSomewhere launches a member at the first place and with the first choice
-// that work; the fault is that of the first attempt.
-func (r *region) launchSomewhere(g *asgGroup, choices []choice, spot bool) *apiError {
+// launchSomewhere launches an instance at the first place and with the first choice
+// that work, and hands it to join; the fault is that of the first attempt.
+func (r *region) launchSomewhere(g *asgGroup, choices []choice, spot bool, join func(*choice, *instance)) *apiError {
 	var firstErr *apiError
 	for _, at := range g.places(r) {
 		elsewhere := false
@@ -83,7 +83,7 @@ func (r *region) launchSomewhere(g *asgGroup, choices []choice, spot bool) *apiE
 				Tags: g.memberTags(), Owner: g.owner(),
 			})
 			if err == nil {
-				r.join(g, ch, in)
+				join(ch, in)
 				return nil
 			}
 			if firstErr == nil {
@@ -109,16 +109,21 @@ func lacksCapacity(code string) bool {
 
 // join makes a launched instance a member.
 func (r *region) join(g *asgGroup, ch *choice, in *instance) {
-	g.Launched++
-	m := &member{
-		ID: in.ID, Type: in.Type, Zone: in.Zone, SubnetID: in.SubnetID, ImageID: in.ImageID, OwnImage: ch.imageID != "",
-		Lifecycle: memberPending, Health: healthy, Template: ch.spec, Override: ch.override, Weight: ch.weight,
-		Units: ch.units(g.CapacityType), Spot: in.Lifecycle == "spot", Protected: g.Protect, Seq: g.Launched,
-	}
+	m := g.newMember(ch, in)
 	n := g.capacity()
 	g.Members = append(g.Members, m)
 	r.beginActivity(g, m, "Launching a new EC2 instance: "+m.ID,
 		fmt.Sprintf("an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.", n, n+m.Units))
+}
+
+// newMember is what the group knows of an instance that was launched for it.
+func (g *asgGroup) newMember(ch *choice, in *instance) *member {
+	g.Launched++
+	return &member{
+		ID: in.ID, Type: in.Type, Zone: in.Zone, SubnetID: in.SubnetID, ImageID: in.ImageID, OwnImage: ch.imageID != "",
+		Lifecycle: memberPending, Health: healthy, Template: ch.spec, Override: ch.override, Weight: ch.weight,
+		Units: ch.units(g.CapacityType), Spot: in.Lifecycle == "spot", Protected: g.Protect, Seq: g.Launched,
+	}
 }
 
 // launchFailed counts a failure and waits longer after each.

@@ -200,7 +200,7 @@ func (w *xmlWriter) writeGroupPolicies(g *asgGroup) {
 	w.optionalBool("CapacityRebalance", g.Rebalance)
 	if g.Warm != nil {
 		w.writeWarmPool(g.Warm)
-		w.integer("WarmPoolSize", 0)
+		w.integer("WarmPoolSize", int64(len(g.WarmMembers)))
 	}
 	w.optional("Context", g.Context)
 	w.optional("DesiredCapacityType", g.CapacityType)

@@ -35,6 +35,7 @@ func (r *region) scale(g *asgGroup) {
 	r.scaleOut(g)
 	r.scaleIn(g)
 	r.moveOne(g)
+	r.fillWarm(g)
 	if g.capacity() == g.Desired {
 		g.Cause = ""
 	}
@@ -77,7 +78,7 @@ func (r *region) scaleOut(g *asgGroup) {
 		return
 	}
 	for g.capacity() < g.Desired+g.Surge {
-		if !r.launchMember(g) {
+		if !r.takeWarm(g) && !r.launchMember(g) {
 			return
 		}
 		g.LastScaled = r.now()
@@ -101,6 +102,9 @@ func (r *region) scaleIn(g *asgGroup) {
 		}
 		n := g.capacity()
 		m := r.victim(g, candidates)
+		if r.returnWarm(g, m) {
+			continue
+		}
 		r.endMember(g, m, fmt.Sprintf("an instance was taken out of service in response to a difference between desired and actual capacity, shrinking the capacity from %d to %d.", n, n-m.Units))
 		g.LastScaled = r.now()
 	}
@@ -200,12 +204,17 @@ func keep(members []*member, test func(*member) bool) []*member {
 
 // endMember starts a member's end.
 func (r *region) endMember(g *asgGroup, m *member, cause string) {
+	again := m.Lifecycle == memberRetained
 	m.Lifecycle = memberTerminating
 	r.failPending(g, m)
 	r.beginActivity(g, m, "Terminating EC2 instance: "+m.ID, cause)
 	in := r.EC2.Instances.get(m.ID)
-	if in == nil || in.State == instanceTerminated {
+	switch {
+	case in == nil || in.State == instanceTerminated:
 		r.forgetMember(g, m)
+		return
+	case !again && in.alive() && r.retains(g):
+		r.retain(g, m)
 		return
 	}
 	r.terminateInstance(m.ID, "User initiated")
@@ -230,6 +239,9 @@ func groupInstanceChanged(r *region, in *instance, _ string) {
 	}
 	m := g.member(in.ID)
 	if m == nil {
+		if m = g.warmMember(in.ID); m != nil {
+			r.warmChanged(g, m, in)
+		}
 		return
 	}
 	switch in.State {

@@ -1,7 +1,6 @@
 package awsemu
 
-// warmPool is a warm pool's configuration. The emulator keeps and shows it; the
-// pool stays empty.
+// warmPool is a warm pool's configuration.
 type warmPool struct {
 	MaxPrepared *int64
 	Min         int64
@@ -57,6 +56,7 @@ func putWarmPool(rq *request, in putWarmPoolInput) error {
 		}
 	}
 	g.Warm = &pool
+	rq.region.touch(g)
 	return nil
 }
 
@@ -91,14 +91,23 @@ func describeWarmPool(rq *request, in describeWarmPoolInput) error {
 	if err != nil {
 		return err
 	}
-	if _, err := rq.page(nil, in.token, in.limit, func(string) bool { return true }); err != nil {
+	w := &rq.xml
+	if g.Warm != nil {
+		w.writeWarmPool(g.Warm)
+	}
+	ids, rows := g.warmRows()
+	w.open("Instances")
+	next, err := rq.page(ids, in.token, in.limit, func(id string) bool {
+		w.open("member")
+		w.writeMember(rq.region, rows[id])
+		w.close("member")
+		return true
+	})
+	if err != nil {
 		return err
 	}
-	if g.Warm != nil {
-		rq.xml.writeWarmPool(g.Warm)
-	}
-	rq.xml.open("Instances")
-	rq.xml.close("Instances")
+	w.close("Instances")
+	w.optional("NextToken", next)
 	return nil
 }
 
@@ -112,16 +121,18 @@ func deleteWarmPool(rq *request, in deleteGroupInput) error {
 		return fail("ValidationError", "No warm pool found for Auto Scaling group %s", in.name)
 	}
 	if !g.Warm.Deleting {
-		pool := *g.Warm
-		pool.Deleting = true
-		g.Warm = &pool
-		r.after(r.timings().InstanceShutdown, timerWarmPool, g.key())
+		r.removeWarm(g)
 	}
 	return nil
 }
 
 func runWarmPoolGone(r *region, key string) {
-	if g := r.groupByKey(key); g != nil && g.Warm != nil && g.Warm.Deleting {
+	g := r.groupByKey(key)
+	switch {
+	case g == nil || g.Warm == nil || !g.Warm.Deleting:
+	case len(g.WarmMembers) > 0:
+		r.after(r.timings().InstanceShutdown, timerWarmPool, key)
+	default:
 		g.Warm = nil
 	}
 }

@@ -203,9 +203,9 @@ func deleteAutoScalingGroup(rq *request, in deleteGroupInput) error {
 		return fail("ValidationError", "The Auto Scaling group %s cannot be deleted because its deletion protection is prevent-all-deletion.", g.Name)
 	case g.DeletionProtection == "prevent-force-deletion" && in.force:
 		return fail("ValidationError", "The Auto Scaling group %s cannot be force deleted because its deletion protection is prevent-force-deletion.", g.Name)
-	case in.force && g.LifecyclePolicy.sub("RetentionTriggers").text("TerminateHookAbandon") == "retain":
+	case in.force && g.keepsAbandoned():
 		return fail("ValidationError", "You can't force delete this Auto Scaling group because the TerminateHookAbandon retention trigger is set to retain. Change the retention trigger to terminate and try again.")
-	case !in.force && g.capacity() > 0:
+	case !in.force && (g.capacity() > 0 || len(keep(g.Members, func(m *member) bool { return m.Lifecycle == memberRetained })) > 0):
 		return fail("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
 	case !in.force && (len(g.Members) > 0 || g.Scheduled && g.Desired > 0):
 		return fail("ScalingActivityInProgress", "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
@@ -220,11 +220,12 @@ func deleteAutoScalingGroup(rq *request, in deleteGroupInput) error {
 func (r *region) deleteGroup(g *asgGroup) {
 	g.Deleting = true
 	g.Min, g.Max, g.Desired, g.Surge, g.Warm = 0, 0, 0, 0, nil
+	r.endAllWarm(g)
 	if f := g.activeRefresh(); f != nil {
 		r.endRefresh(f, refreshCancelled, "The Auto Scaling group was deleted.")
 	}
 	for _, m := range append([]*member(nil), g.Members...) {
-		if m.active() {
+		if m.Lifecycle != memberTerminating {
 			r.endMember(g, m, "a user request force deleted AutoScalingGroup, taking the instance out of service.")
 		}
 	}
@@ -233,7 +234,7 @@ func (r *region) deleteGroup(g *asgGroup) {
 
 // removeEmptyGroup removes a group that is being deleted once its members are gone.
 func (r *region) removeEmptyGroup(g *asgGroup) {
-	if !g.Deleting || len(g.Members) > 0 {
+	if !g.Deleting || len(g.Members)+len(g.WarmMembers) > 0 {
 		return
 	}
 	st := &r.AutoScaling

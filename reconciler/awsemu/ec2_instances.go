@@ -15,6 +15,7 @@ const (
 const (
 	instancePending      = "pending"
 	instanceRunning      = "running"
+	instanceStopped      = "stopped"
 	instanceShuttingDown = "shutting-down"
 	instanceTerminated   = "terminated"
 )
@@ -49,9 +50,9 @@ type instance struct {
 	Owner string // who launched it, in the launcher's words
 }
 
-// alive says whether the instance is pending or running.
+// alive says whether the instance is there and nobody has ended it.
 func (in *instance) alive() bool {
-	return in.State == instancePending || in.State == instanceRunning
+	return in.State == instancePending || in.State == instanceRunning || in.State == instanceStopped
 }
 
 // launchSpec says what to launch.

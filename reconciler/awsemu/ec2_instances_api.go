@@ -10,6 +10,8 @@ func stateCode(state string) int64 {
 	switch state {
 	case instanceRunning:
 		return 16
+	case instanceStopped:
+		return 80
 	case instanceShuttingDown:
 		return 32
 	case instanceTerminated:

@@ -50,6 +50,7 @@ type Faults struct {
 	launch []*LaunchFault
 
 	nodegroups []*NodegroupFault
+	hooks      []*HookFault
 }
 
 type armedFault struct {
@@ -107,14 +108,14 @@ func (f *Faults) AddLaunch(fault LaunchFault) (remove func()) {
 func (f *Faults) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.armed, f.launch, f.nodegroups = nil, nil, nil
+	f.armed, f.launch, f.nodegroups, f.hooks = nil, nil, nil, nil
 }
 
 // Pending returns how many faults are armed.
 func (f *Faults) Pending() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.armed) + len(f.launch) + len(f.nodegroups)
+	return len(f.armed) + len(f.launch) + len(f.nodegroups) + len(f.hooks)
 }
 
 func (f *Faults) drop(armed *armedFault) {

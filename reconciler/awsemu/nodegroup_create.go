@@ -287,6 +287,7 @@ func (r *region) addNodegroupGroup(ng *nodegroup, types []string) error {
 		g.setTag(groupTag{Key: t[0], Value: t[1], Propagate: true})
 	}
 	r.addGroup(g, ng.Group)
+	r.applyWarm(ng)
 	r.touch(g)
 	return nil
 }

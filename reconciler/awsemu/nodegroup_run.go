@@ -50,7 +50,7 @@ func (r *region) stepCreating(ng *nodegroup, g *asgGroup) time.Duration {
 	case g.settled():
 		ng.enter(r, eksActive)
 	case g.FailuresTotal > 1:
-		ng.createFailed(r, "AsgInstanceLaunchFailures", g.LastFailure+" Launching EC2 instance failed.")
+		ng.createFailed(r, "AsgInstanceLaunchFailures", launchFailure(g.LastFailure))
 	case stalled:
 		ng.createFailed(r, "NodeCreationFailure", "Instances failed to join the kubernetes cluster")
 	default:
@@ -158,6 +158,13 @@ func (r *region) finishVersion(ng *nodegroup) {
 	next := ng.Next
 	if hidden := r.EC2.LaunchTemplates.get(ng.Hidden); hidden != nil {
 		hidden.Default = ltData{"v": next.Config.Mixed.Base.Version}.integer("v")
+	}
+	if g := ng.group(r); g != nil {
+		match := r.matcherOf(g.Config)
+		for _, m := range keep(g.staying(), func(m *member) bool { return !match(m) }) {
+			r.endWarm(g, m)
+		}
+		r.touch(g)
 	}
 	ng.Version, ng.Release, ng.Template, ng.Next = next.Version, next.Release, next.Template, nil
 	ng.endUpdate(r, nil)

@@ -68,6 +68,9 @@ func updateNodegroupConfig(rq *request, in updateConfigInput) (any, error) {
 		}
 		*ng = changed
 		r.resize(ng, in.Scaling)
+		if in.WarmPool != nil {
+			r.applyWarm(ng)
+		}
 		u := r.beginUpdate(ng, "ConfigUpdate", in.params())
 		r.tickNodegroup(ng, r.timings().NodegroupUpdate)
 		rq.reply = u.out()

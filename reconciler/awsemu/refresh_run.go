@@ -86,6 +86,10 @@ func (r *region) advanceRefresh(g *asgGroup, f *refresh) time.Duration {
 		return f.ResumeAt.Sub(r.now())
 	}
 	if len(stale) == 0 {
+		if r.refreshWarm(g, f) {
+			f.Progress = r.now()
+			return r.timings().RefreshBatch
+		}
 		return r.completeRefresh(g, f)
 	}
 	if done, wait := f.checkpoint(r.now()); done {
@@ -196,10 +200,15 @@ func (f *refresh) batchSize(n int64) (size int64, surge bool) {
 
 // staleMembers are the members that the refresh, or its rollback, has to replace.
 func (r *region) staleMembers(g *asgGroup, f *refresh) []*member {
+	return r.staleOf(g, f, keep(g.Members, (*member).active))
+}
+
+// staleOf are those of some members.
+func (r *region) staleOf(g *asgGroup, f *refresh, members []*member) []*member {
 	if f.Status == refreshRollingBack {
 		match := r.matcherOf(g.Config)
-		return keep(g.Members, func(m *member) bool {
-			return m.active() && m.Seq > f.FirstSeq && m.Seq <= f.Rollback.LastSeq && !match(m)
+		return keep(members, func(m *member) bool {
+			return m.Seq > f.FirstSeq && m.Seq <= f.Rollback.LastSeq && !match(m)
 		})
 	}
 	match := func(*member) bool { return false }
@@ -209,8 +218,8 @@ func (r *region) staleMembers(g *asgGroup, f *refresh) []*member {
 			match = r.matcherOf(*f.Desired)
 		}
 	}
-	return keep(g.Members, func(m *member) bool {
-		return m.active() && m.Seq <= f.FirstSeq && !match(m) && (!m.Protected || f.Prefs.Protected != "Ignore")
+	return keep(members, func(m *member) bool {
+		return m.Seq <= f.FirstSeq && !match(m) && (!m.Protected || f.Prefs.Protected != "Ignore")
 	})
 }
 

@@ -22,6 +22,7 @@ func groupOptionContracts() []contract {
 		{"traffic sources are attached and detached one by one", needs, trafficSources},
 		{"metrics are enabled and disabled one by one", needs, metrics},
 		{"a warm pool keeps what a call leaves out, and is deleted", needs, warmPool},
+		{"a warm pool fills, is used and is no part of its group", []Capability{GroupOptions, InstanceDetails}, warmInstances},
 		{"an empty list of overrides removes them", needs, clearedOverrides},
 		{"overrides come back with all that they hold", needs, wholeOverrides},
 		{"spot pools go with their strategy", needs, spotPools},
@@ -218,6 +219,32 @@ func warmPool(e *env) {
 	e.eventually("the warm pool to be gone", func() bool { return e.describe(name).WarmPoolConfiguration == nil })
 	_, err = e.asg.DeleteWarmPool(e.ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(true)})
 	e.refused(err, "ValidationError")
+}
+
+// warmInstances: what is kept warm is listed with the pool alone, and a group that
+// grows takes from there first.
+func warmInstances(e *env) {
+	name := e.group("a")
+	_, err := e.asg.PutWarmPool(e.ctx, &autoscaling.PutWarmPoolInput{AutoScalingGroupName: aws.String(name), MaxGroupPreparedCapacity: aws.Int32(1), PoolState: types.WarmPoolStateRunning})
+	e.must(err)
+	var warm []string
+	e.eventually("an instance to be warm", func() bool {
+		out, err := e.asg.DescribeWarmPool(e.ctx, &autoscaling.DescribeWarmPoolInput{AutoScalingGroupName: aws.String(name)})
+		e.must(err)
+		warm = nil
+		for _, in := range out.Instances {
+			if in.LifecycleState == types.LifecycleStateWarmedRunning {
+				warm = append(warm, aws.ToString(in.InstanceId))
+			}
+		}
+		return len(warm) == 1
+	})
+	g := e.describe(name)
+	e.equal("the group's own, and those of the pool", []int32{0, 1}, []int32{int32(len(g.Instances)), aws.ToInt32(g.WarmPoolSize)})
+	e.must(e.update(name, func(in *updateGroup) { in.DesiredCapacity = aws.Int32(1) }))
+	e.equal("who serves", warm, instanceIDs(e.inService(name, 1)))
+	_, err = e.asg.DeleteWarmPool(e.ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(true)})
+	e.must(err)
 }
 
 func clearedOverrides(e *env) {
