@@ -32,8 +32,9 @@ type limits struct {
 	packObjects uint32
 	// unpack is the time that reading a small pack may take on this machine.
 	unpack time.Duration
-	// objectBytes bounds one object: indexing needs it in memory.
-	objectBytes int64
+	// objectBytes bounds one object, deltaBytes those that have to be in memory at a
+	// time to tell what deltas stand for.
+	objectBytes, deltaBytes int64
 	// mirrorBytes is the size at which the mirror is made again, if that can be
 	// expected to halve it.
 	mirrorBytes int64
@@ -45,7 +46,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 20_000_000, unpack: time.Minute, objectBytes: 512 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
+	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 3_000_000, unpack: time.Minute, objectBytes: 512 << 20, deltaBytes: 96 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
 }
 
 // mirror is a bare repository on disk that holds the full history of one ref. It

@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// maxMetaBytes bounds a commit or tag, maxListingBytes a tree object.
+	// maxMetaBytes bounds a commit or tag, maxListingBytes a tree object: one of
+	// 200,000 entries with names of twenty letters, which the cache has room for.
 	maxMetaBytes    = 1 << 20
-	maxListingBytes = 32 << 20
+	maxListingBytes = 10 << 20
 	// deltaCacheBytes, treeCacheBytes and blobCacheBytes bound what one
 	// repository holds in memory.
-	deltaCacheBytes = 32 << 20
-	treeCacheBytes  = 64 << 20
-	blobCacheBytes  = 32 << 20
+	deltaCacheBytes = 16 << 20
+	treeCacheBytes  = 48 << 20
+	blobCacheBytes  = 16 << 20
 )
 
 // objectDB reads the objects of one repository: packs and loose objects of its

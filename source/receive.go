@@ -1,21 +1,15 @@
 package source
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
 // receive streams a pack from the server into the mirror and makes it visible.
@@ -43,23 +37,15 @@ func (m *mirror) receiveWithin(ctx context.Context, max limits, stream func(io.W
 	defer patienceOf(ctx).rest()()
 	work, done := withinReason(ctx, f, max.packBytes-w.left, max.unpack)
 	defer done()
-	count, err := inspectPack(work, max)
-	if err != nil || count == 0 {
-		return cmp.Or(work.over(), err)
-	}
-	index, sum, err := indexPack(work)
-	if err != nil {
+	index, sum, err := indexPack(work, max)
+	if err != nil || index == nil {
 		return cmp.Or(work.over(), err)
 	}
 	base := filepath.Join(m.packDir(), "pack-"+sum.String())
-	var idx bytes.Buffer
-	if _, err := idxfile.NewEncoder(&idx).Encode(index); err != nil {
-		return fmt.Errorf("encode pack index: %w", err)
-	}
 	// A pack counts once both files are there, so the order does not matter to
 	// readers; the index first keeps readers of Git's own rule right as well.
-	if err := writeAtomic(base+".idx", idx.Bytes()); err != nil {
-		return fmt.Errorf("write pack index: %w", err)
+	if err := writeIndex(base+".idx", index); err != nil {
+		return err
 	}
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("write pack: %w", err)
@@ -73,71 +59,6 @@ func (m *mirror) receiveWithin(ctx context.Context, max limits, stream func(io.W
 	}
 	m.db.add(p)
 	return nil
-}
-
-// indexPack reads the pack once more, checks its checksum and resolves deltas.
-func indexPack(f io.ReadSeeker) (index *idxfile.MemoryIndex, sum plumbing.Hash, err error) {
-	defer recoverPack(&err)
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, sum, fmt.Errorf("index pack: %w", err)
-	}
-	w := &idxfile.Writer{}
-	p, err := packfile.NewParser(packfile.NewScanner(f), w)
-	if err != nil {
-		return nil, sum, brokenPack(err)
-	}
-	if sum, err = p.Parse(); err != nil {
-		return nil, sum, brokenPack(err)
-	}
-	if index, err = w.Index(); err != nil {
-		return nil, sum, brokenPack(err)
-	}
-	return index, sum, nil
-}
-
-// reservedType is an object type that means nothing yet.
-const reservedType plumbing.ObjectType = 5
-
-// inspectPack reads the pack through without keeping anything and refuses what
-// would not fit into memory while indexing: a small pack can inflate to any size.
-func inspectPack(f io.ReadSeeker, max limits) (objects uint32, err error) {
-	defer recoverPack(&err)
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, fmt.Errorf("read pack: %w", err)
-	}
-	s := packfile.NewScanner(f)
-	_, count, err := s.Header()
-	switch {
-	case errors.Is(err, packfile.ErrEmptyPackfile):
-		return 0, faultf(Unreachable, "the server sent no pack")
-	case err != nil:
-		return 0, brokenPack(err)
-	case count > max.packObjects:
-		return 0, faultf(Unsupported, "the pack has %d objects, more than the limit of %d", count, max.packObjects)
-	}
-	for range count {
-		h, err := s.NextObjectHeader()
-		if err != nil {
-			return 0, brokenPack(err)
-		}
-		head := &headWriter{}
-		if h.Length > max.objectBytes {
-			return 0, oversized(h.Length, max)
-		}
-		n, _, err := s.NextObject(head)
-		switch {
-		case err != nil:
-			return 0, brokenPack(err)
-		case n != h.Length, !h.Type.Valid(), h.Type == reservedType:
-			return 0, brokenPack(fmt.Errorf("an object of type %d has %d bytes and says %d", h.Type, n, h.Length))
-		}
-		if h.Type.IsDelta() {
-			if size := head.targetSize(); size > max.objectBytes {
-				return 0, oversized(size, max)
-			}
-		}
-	}
-	return count, nil
 }
 
 func oversized(size int64, max limits) error {
