@@ -20,8 +20,8 @@ the two ways to say it. A second apply makes no write. With --wait, passes follo
 one another until every pool has converged: instances are in service, rollouts are
 finished, nothing is left to do.
 
-On a terminal the plan is shown first, and the answer to one question applies just
-that plan; what goes is named, and its number is the answer. --yes asks nothing.
+On a terminal the plan is shown first, and the answer to one question applies
+exactly that plan; what goes is named, and its number is the answer. --yes asks nothing.
 Without a terminal nobody is asked, and nothing is deleted unless --yes is given.
 `
 
