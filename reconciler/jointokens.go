@@ -82,7 +82,7 @@ func (s *Scope) awaitTokens(t *Desired, needs plan.JoinNeeds, kept jointoken.Res
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
 		key := plan.JoinKey(pool)
-		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(s.now()) {
+		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(s.clock()) {
 			lacking[pool.Key.String()] = true
 		}
 	}
@@ -106,7 +106,7 @@ func (s *Scope) tokenKeeper(t *Desired) *jointoken.Keeper {
 		if s.keepers == nil {
 			s.keepers = map[string]tokenKeeper{}
 		}
-		have = tokenKeeper{t.Tokens, &jointoken.Keeper{Parameters: s.Parameters, Cluster: t.Tokens, Now: s.now}}
+		have = tokenKeeper{t.Tokens, &jointoken.Keeper{Parameters: s.Parameters, Cluster: t.Tokens, Now: s.clock}}
 		s.keepers[t.Policy.Target] = have
 	}
 	return have.keeper

@@ -32,6 +32,9 @@ type Scope struct {
 	Parameters jointoken.Parameters
 	Logger     *slog.Logger
 	Now        func() time.Time
+	// Clock tells the time where it is compared with what AWS and others say, or is
+	// said to them; nil for Now, which measures how long things take.
+	Clock func() time.Time
 	// Concurrency is how many pools are applied at once, DefaultConcurrency if 0.
 	Concurrency int
 	// StepsFor bounds the time in which a pass begins with pools: what it does not
@@ -201,6 +204,13 @@ func (s *Scope) retried(inputs []plan.Input) {
 	}
 }
 
+func (s *Scope) clock() time.Time {
+	if s.Clock == nil {
+		return s.now()
+	}
+	return s.Clock()
+}
+
 func (s *Scope) now() time.Time {
 	if s.Now == nil {
 		return time.Now()
@@ -246,7 +256,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	for i, t := range targets {
 		inputs[i] = plan.Input{
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory,
-			Now: s.now(),
+			Now: s.clock(),
 		}
 	}
 	return inputs, nil

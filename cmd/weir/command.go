@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
@@ -74,7 +75,7 @@ func onRecord(cfg *config.Config, r control.Request, alone direct) (out control.
 		return out, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	out, err = alone(control.NewBook(db, time.Now), offline{cfg}, r)
+	out, err = alone(control.NewBook(db, clock.New().Moment), offline{cfg}, r)
 	var wrong *control.Fault
 	if errors.As(err, &wrong) && wrong.Hint != "" {
 		err = hinted(err, wrong.Hint)

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
@@ -20,6 +20,7 @@ import (
 // gating has one command hold the steps that the daemon would hold: what people
 // asked for, windows, and waves.
 type gating struct {
+	clock      *clock.Clock
 	conditions map[string]fleet.Conditions
 	records    control.Records
 	// all are the targets of the configuration, those that are not chosen too:
@@ -34,10 +35,10 @@ type gating struct {
 }
 
 // newGating fails where a command that writes cannot know what people asked for.
-func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition, writes bool) (*gating, error) {
-	g := &gating{conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
+func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition, now *clock.Clock, writes bool) (*gating, error) {
+	g := &gating{clock: now, conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
 	var err error
-	switch g.records, err = readRecords(ctx, s, c); {
+	switch g.records, err = readRecords(ctx, s, c, now); {
 	case err != nil && writes:
 		return nil, hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
 	case err != nil:
@@ -48,7 +49,7 @@ func newGating(ctx context.Context, s surroundings, c *config.Config, composed *
 
 // readRecords reads what people asked for from the state directory, or from the
 // daemon that has it open.
-func readRecords(ctx context.Context, s surroundings, c *config.Config) (out control.Records, err error) {
+func readRecords(ctx context.Context, s surroundings, c *config.Config, now *clock.Clock) (out control.Records, err error) {
 	db, err := state.OpenReadOnly(c.StateDir)
 	var lost *state.UnreadableError
 	switch {
@@ -67,7 +68,7 @@ func readRecords(ctx context.Context, s surroundings, c *config.Config) (out con
 		return out, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return control.NewBook(db, time.Now).Read(), nil
+	return control.NewBook(db, now.Moment).Read(), nil
 }
 
 // held is why nothing is written at all, empty where something may be.
@@ -98,7 +99,7 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 		}
 	}
 	g.passes++
-	control.Gate(batches, g.conditions, g.records, g.known, control.Pending{Ready: g.ready, Begin: g.begin}, time.Now())
+	control.Gate(batches, g.conditions, g.records, g.known, control.Pending{Ready: g.ready, Begin: g.begin}, g.clock.Moment())
 }
 
 // begin has what follows of an approved plan run in the passes after this one.

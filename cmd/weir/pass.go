@@ -205,7 +205,7 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 	}
 	scopes.Attach(ctx, composition.Batches)
 	w.batches = composition.Batches
-	if w.gating, err = newGating(ctx, s, c, composition, p.writes); err != nil {
+	if w.gating, err = newGating(ctx, s, c, composition, scopes.Clock(), p.writes); err != nil {
 		return nil, err
 	}
 	return w, w.choose(args, composition.Targets)

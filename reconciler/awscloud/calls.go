@@ -23,6 +23,8 @@ type CallInfo struct {
 	Throttled int
 	Started   time.Time
 	Duration  time.Duration
+	// Told is the time now by AWS's clock, zero without an answer that has it.
+	Told time.Time
 }
 
 // callCounter counts calls and attempts in every client's middleware stack.
@@ -72,6 +74,10 @@ func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, n
 	c.mu.Unlock()
 	if c.onCall != nil {
 		info := CallInfo{Service: service, Operation: operation, Attempts: tried.made, Throttled: tried.throttled, Started: started, Duration: time.Since(started)}
+		told, ok := awsmiddleware.GetServerTime(meta)
+		if at, known := awsmiddleware.GetResponseAt(meta); ok && known {
+			info.Told = told.Add(time.Since(at))
+		}
 		if err != nil {
 			info.Kind = classify(service, operation, err).Kind
 		}

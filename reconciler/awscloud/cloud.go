@@ -55,6 +55,8 @@ type Options struct {
 	Attempts int
 	Logger   *slog.Logger     // nil: nothing is logged
 	Now      func() time.Time // nil: time.Now
+	// Clock tells AWS's time; nil for Now.
+	Clock func() time.Time
 	// OnCall is told of every call when it has ended; nil for nobody. It is
 	// called from several goroutines.
 	OnCall func(CallInfo)
@@ -66,6 +68,7 @@ type Cloud struct {
 	region  string
 	logger  *slog.Logger
 	now     func() time.Time
+	clock   func() time.Time // compared with times that AWS tells
 
 	ec2         ec2Calls
 	autoscaling autoscalingCalls
@@ -91,7 +94,7 @@ type Cloud struct {
 // is. An account other than the expected one is an error.
 func Open(ctx context.Context, o Options) (*Cloud, error) {
 	c := &Cloud{
-		region: o.Region, logger: o.Logger, now: o.Now,
+		region: o.Region, logger: o.Logger, now: o.Now, clock: o.Clock,
 		calls:      newCallCounter(o.OnCall),
 		versions:   newVersionCache(),
 		hooks:      newHookCache(),
@@ -103,6 +106,9 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 	}
 	if c.now == nil {
 		c.now = time.Now
+	}
+	if c.clock == nil {
+		c.clock = c.now
 	}
 	c.fresh = newFreshNames(c.now)
 	cfg, err := loadConfig(ctx, o, c)
@@ -208,6 +214,7 @@ func loadConfig(ctx context.Context, o Options, c *Cloud) (aws.Config, error) {
 	}
 	c.gate = newGate(limits)
 	cfg.APIOptions = append(cfg.APIOptions, c.calls.install, c.gate.install)
+	own := cfg.Credentials
 	if o.RoleARN != "" {
 		provider := stscreds.NewAssumeRoleProvider(newSTS(cfg, o.EndpointURL), o.RoleARN, func(a *stscreds.AssumeRoleOptions) {
 			a.RoleSessionName = sessionName
@@ -217,6 +224,8 @@ func loadConfig(ctx context.Context, o Options, c *Cloud) (aws.Config, error) {
 		})
 		cfg.Credentials = aws.NewCredentialsCache(provider)
 	}
-	cfg.Credentials = aws.NewCredentialsCache(markedCredentials{inner: cfg.Credentials, role: o.RoleARN})
+	role := cfg.Credentials
+	cfg.Credentials = aws.NewCredentialsCache(markedCredentials{inner: role, role: o.RoleARN})
+	cfg.APIOptions = append(cfg.APIOptions, forgetExpired{own, role, cfg.Credentials}.install)
 	return cfg, nil
 }

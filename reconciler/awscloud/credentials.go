@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
 // credentialsError marks a failure to get credentials at all, which the SDK
@@ -35,4 +38,25 @@ func (m markedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error
 		return v, &credentialsError{role: m.role, err: err}
 	}
 	return v, nil
+}
+
+// forgetExpired are caches of credentials, which AWS may refuse though by this
+// machine's clock they have not expired: where that is behind, they would be used
+// until it has come to their end.
+type forgetExpired []aws.CredentialsProvider
+
+func (f forgetExpired) install(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("weir:forget-expired-credentials", f.call), middleware.Before)
+}
+
+func (f forgetExpired) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	out, meta, err := next.HandleInitialize(ctx, in)
+	if service, operation := names(ctx); err != nil && classify(service, operation, err).Kind == plan.Credentials {
+		for _, provider := range f {
+			if cache, ok := provider.(*aws.CredentialsCache); ok {
+				cache.Invalidate() // the next call gets new ones
+			}
+		}
+	}
+	return out, meta, err
 }

@@ -86,7 +86,7 @@ func (c *Cloud) createVersion(ctx context.Context, a plan.CreateLaunchTemplateVe
 	if err != nil {
 		return plan.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
 	}
-	if made := aws.ToTime(out.LaunchTemplateVersion.CreateTime); a.Token != "" && c.now().Sub(made) > replayAge {
+	if made := aws.ToTime(out.LaunchTemplateVersion.CreateTime); a.Token != "" && c.clock().Sub(made) > replayAge {
 		_, e := c.describeVersions(ctx, aws.ToString(out.LaunchTemplateVersion.LaunchTemplateId), []int64{aws.ToInt64(out.LaunchTemplateVersion.VersionNumber)})
 		if e != nil && e.Code == "InvalidLaunchTemplateId.VersionNotFound" {
 			in.ClientToken = aws.String(a.Token + "-" + strconv.FormatInt(made.Unix(), 10))

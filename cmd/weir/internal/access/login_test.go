@@ -55,6 +55,7 @@ func TestLoginAndLogout(t *testing.T) {
 func TestSessionsEnd(t *testing.T) {
 	for name, end := range map[string]func(*site){
 		"after half a day":      func(s *site) { s.clock.move(SessionFor) },
+		"with a clock set back": func(s *site) { s.clock.move(-time.Hour) },
 		"with another token":    func(s *site) { s.file("ops", readerToken[:LeastToken-1]+"x") },
 		"with the file":         func(s *site) { _ = os.Remove(filepath.Join(s.dir, "ops")) },
 		"with a name":           func(s *site) { s.cfg.Access.Tokens[0].Name = "others"; s.guard.Set(NewPolicy(s.cfg)) },

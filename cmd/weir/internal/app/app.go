@@ -38,6 +38,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
@@ -96,20 +97,23 @@ type Options struct {
 
 // App is a daemon.
 type App struct {
-	o        Options
-	log      *slog.Logger
-	state    *State
-	db       *state.DB
-	key      []byte
-	tracing  *telemetry.Tracing
-	manager  systemd.Manager
-	listener net.Listener
-	emulator *embedded.Server
-	board    *status.Board
-	registry *prometheus.Registry
-	metrics  *status.Metrics
-	scopes   *fleet.Scopes
-	hooks    *forge.Receiver
+	o     Options
+	log   *slog.Logger
+	state *State
+	db    *state.DB
+	clock *clock.Clock
+	// clockWrong says that it was told that this machine's differs from it.
+	clockWrong atomic.Bool
+	key        []byte
+	tracing    *telemetry.Tracing
+	manager    systemd.Manager
+	listener   net.Listener
+	emulator   *embedded.Server
+	board      *status.Board
+	registry   *prometheus.Registry
+	metrics    *status.Metrics
+	scopes     *fleet.Scopes
+	hooks      *forge.Receiver
 	// planScopes are those in which pull requests are planned, base is what they
 	// are compared with.
 	planScopes *fleet.Scopes
@@ -201,7 +205,8 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.manager, err = systemd.Open(o.Getenv); err != nil {
 		return err
 	}
-	a.book = control.NewBook(a.db, time.Now)
+	a.clock = clock.New()
+	a.book = control.NewBook(a.db, a.clock.Moment)
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
 	}
@@ -226,7 +231,9 @@ func (a *App) open(ctx context.Context) (err error) {
 	a.openHooks()
 	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
 		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Slices: rounds(o.Config), StepsFor: stepsFor,
+		Clock: a.clock,
 		OnCall: func(c awscloud.CallInfo) {
+			a.checkClock()
 			a.metrics.AWSCall(status.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
 	})
@@ -270,7 +277,7 @@ func (a *App) telemetry() {
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics = status.NewMetrics(a.registry, a.o.Version)
 	a.board = status.NewBoard(status.BoardOptions{
-		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{}), Notify: a.notify,
+		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{Now: a.sinceWhen}), Notify: a.notify,
 	})
 	a.measure()
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"slices"
-	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
@@ -72,7 +71,7 @@ func (a *App) gated(l *loop, access fleet.Access) reconciler.Batch {
 	}
 	a.scopes.Guard(&b, others)
 	batches := []reconciler.Batch{b}
-	control.Gate(batches, a.memory.conditions, records, a.memory.before, a.pending(records), time.Now())
+	control.Gate(batches, a.memory.conditions, records, a.memory.before, a.pending(records), a.clock.Moment())
 	b = batches[0]
 	for i := range b.Targets {
 		d := &b.Targets[i]

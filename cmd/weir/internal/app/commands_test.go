@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
@@ -26,7 +27,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	a := &App{
-		log: slog.New(slog.DiscardHandler), book: control.NewBook(db, time.Now),
+		log: slog.New(slog.DiscardHandler), clock: clock.New(), book: control.NewBook(db, clock.At(time.Now)),
 		board: status.NewBoard(status.BoardOptions{}), metrics: status.NewMetrics(prometheus.NewRegistry(), ""),
 	}
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this

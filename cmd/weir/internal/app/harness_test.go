@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ type world struct {
 	log    *slog.Logger
 	// message is that of the commits of pull requests.
 	message string
+	// ahead is by how much AWS's clock is ahead of this machine's.
+	ahead atomic.Int64
 	// env is the daemon's environment beside HOME.
 	env map[string]string
 }
@@ -60,6 +63,7 @@ func newWorld(t testing.TB, o awsemu.Options) *world {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			w.before(string(body))
 		}
+		rw.Header().Set("Date", time.Now().Add(time.Duration(w.ahead.Load())).UTC().Format(http.TimeFormat))
 		emu.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(server.Close)

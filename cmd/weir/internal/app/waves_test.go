@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
@@ -291,7 +292,7 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		book := control.NewBook(db, time.Now)
+		book := control.NewBook(db, clock.At(time.Now))
 		if !begun {
 			_, err = book.Approve(p.Digest(), "ann")
 		} else {

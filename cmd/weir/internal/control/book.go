@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
@@ -78,11 +79,11 @@ var (
 // Book is the record of all of it.
 type Book struct {
 	db  *state.DB
-	now func() time.Time
+	now func() clock.Moment
 }
 
 // NewBook keeps its record in db.
-func NewBook(db *state.DB, now func() time.Time) *Book { return &Book{db: db, now: now} }
+func NewBook(db *state.DB, now func() clock.Moment) *Book { return &Book{db: db, now: now} }
 
 // Records is what holds at one moment, sorted.
 type Records struct {
@@ -104,10 +105,10 @@ func (b *Book) Read() Records {
 		r.Lost, err = state.LossOf(tx)
 		return errors.Join(
 			err,
-			suspensions.ForEach(tx, "", func(_ string, s Suspension) error { return keep(&r.Suspensions, s, s.Until, now) }),
-			approvals.ForEach(tx, "", func(_ string, a Approval) error { return keep(&r.Approvals, a, a.Until, now) }),
-			overrides.ForEach(tx, "", func(_ string, o Override) error { return keep(&r.Overrides, o, o.Until, now) }),
-			grants.ForEach(tx, "", func(_ string, g Grant) error { return keep(&r.Grants, g, g.Until, now) }),
+			suspensions.ForEach(tx, "", func(_ string, s Suspension) error { return keep(&r.Suspensions, s, now.Earliest.Before(s.Until)) }),
+			approvals.ForEach(tx, "", func(_ string, a Approval) error { return keep(&r.Approvals, a, allows(now, a.Since, a.Until)) }),
+			overrides.ForEach(tx, "", func(_ string, o Override) error { return keep(&r.Overrides, o, allows(now, o.Since, o.Until)) }),
+			grants.ForEach(tx, "", func(_ string, g Grant) error { return keep(&r.Grants, g, allows(now, g.Since, g.Until)) }),
 		)
 	})
 	if err != nil {
@@ -133,11 +134,20 @@ func drop[T any](tx *state.Tx, b state.Bucket[T]) error {
 	return b.Remove(tx, func(_ T, err error) bool { return err != nil })
 }
 
-func keep[T any](list *[]T, v T, until, now time.Time) error {
-	if now.Before(until) {
+func keep[T any](list *[]T, v T, holds bool) error {
+	if holds {
 		*list = append(*list, v)
 	}
 	return nil
+}
+
+// early is how far clocks may differ that wrote and read a record.
+const early = 5 * time.Minute
+
+// allows tells whether what somebody allowed is so still, and already: what is from
+// a time to come was written by a clock that was wrong, and would hold too long.
+func allows(now clock.Moment, since, until time.Time) bool {
+	return now.Latest.Before(until) && !now.Earliest.Add(early).Before(since)
 }
 
 // key of a suspension. Neither name holds a zero byte.
@@ -145,8 +155,8 @@ func (s Suspension) key() string { return s.Target + "\x00" + s.Pool }
 
 // Suspend suspends for a time; an earlier suspension of the same is replaced.
 func (b *Book) Suspend(s Suspension, length time.Duration) (Suspension, error) {
-	s.Since = b.now()
-	s.Until = s.Since.Add(length)
+	now := b.now()
+	s.Since, s.Until = now.Latest, now.Latest.Add(length)
 	return s, b.db.Update(func(tx *state.Tx) error {
 		if err := b.tidy(tx); err != nil {
 			return err
@@ -183,7 +193,7 @@ func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err er
 
 // Approve lets plans with the digest run.
 func (b *Book) Approve(digest, by string) (Approval, error) {
-	a := Approval{Digest: digest, By: by, Since: b.now()}
+	a := Approval{Digest: digest, By: by, Since: b.now().Earliest}
 	a.Until = a.Since.Add(ApprovalFor)
 	return a, b.db.Update(func(tx *state.Tx) error {
 		if err := b.tidy(tx); err != nil {
@@ -195,7 +205,7 @@ func (b *Book) Approve(digest, by string) (Approval, error) {
 
 // Override opens the windows of a target.
 func (b *Book) Override(target, by string) (Override, error) {
-	o := Override{Target: target, By: by, Since: b.now()}
+	o := Override{Target: target, By: by, Since: b.now().Earliest}
 	o.Until = o.Since.Add(OverrideFor)
 	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
 }
@@ -231,9 +241,12 @@ func (b *Book) Done(target string) error {
 	})
 }
 
-// tidy removes what has ended.
+// tidy removes what has ended by AWS's clock: what a wrong one removes is gone.
 func (b *Book) tidy(tx *state.Tx) error {
-	now := b.now()
+	if !b.now().Heard {
+		return nil
+	}
+	now := b.now().Earliest
 	return errors.Join(
 		expire(tx, suspensions, func(s Suspension) time.Time { return s.Until }, now),
 		expire(tx, approvals, func(a Approval) time.Time { return a.Until }, now),

@@ -16,18 +16,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// clock is moved by hand.
-type clock struct{ at time.Time }
+// hand moves a clock.
+type hand struct{ at time.Time }
 
-func (c *clock) now() time.Time { return c.at }
+func (c *hand) now() time.Time { return c.at }
 
-func newBook(t *testing.T) (*Book, *clock) {
+func newBook(t *testing.T) (*Book, *hand) {
 	t.Helper()
 	db, err := state.Open(t.TempDir())
 	if err != nil {
@@ -38,8 +39,8 @@ func newBook(t *testing.T) (*Book, *clock) {
 			t.Error(err)
 		}
 	})
-	c := &clock{time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
-	return NewBook(db, c.now), c
+	c := &hand{time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
+	return NewBook(db, clock.At(c.now)), c
 }
 
 func read(t *testing.T, b *Book) Records {
@@ -252,13 +253,13 @@ func TestGatesOfATarget(t *testing.T) {
 	} {
 		d := reconciler.Desired{Source: "s", Commit: plan.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod", Gates: plan.Gates{AsReviewed: true, Window: "of the pass before"}}}
 		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
-		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, now)
+		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
 		got := batches[0].Targets[0].Policy
 		if diff := cmp.Diff(tc.want, got.Gates); diff != "" || got.Suspended != tc.suspended {
 			t.Errorf("%s: suspended %v (-want +got):\n%s", name, got.Suspended, diff)
 		}
 		// Made again of the same render, it is said once.
-		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, now)
+		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
 		told := batches[0].Targets[0].Diagnostics
 		if suspended := tc.want.Suspended != "" || tc.want.Pools != nil; (len(told) == 1) != suspended || suspended && told[0].Code != "suspended" {
 			t.Errorf("%s: it is said %v", name, told)
@@ -333,7 +334,7 @@ func TestALossHoldsEverything(t *testing.T) {
 			}
 			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: plan.Policy{Target: "prod"}}}}}
 			pending := Pending{Ready: map[string]Grant{"prod": {Approval: Approval{Digest: "d"}, Target: "prod"}}, Begin: func(Grant) error { return nil }}
-			Gate(batches, nil, r, Before{}, pending, time.Now())
+			Gate(batches, nil, r, Before{}, pending, clock.At(time.Now)())
 			d := batches[0].Targets[0]
 			if !d.Policy.Suspended || d.Policy.Gates.Grant != nil || d.Begin != nil || !strings.Contains(d.Policy.Gates.Suspended, "weir reconcile --accept-lost-state") ||
 				len(d.Diagnostics) != 1 || d.Diagnostics[0].Code != "state-lost" {

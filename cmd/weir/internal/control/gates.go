@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler"
@@ -46,7 +47,7 @@ type Pending struct {
 // Gate tells every target of a pass what holds its steps. What is pending lets run
 // the plan with its digest alone, and only once it is on record as begun; then the
 // grant on record lets run what follows, as long as the target wants the same.
-func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r Records, before Before, pending Pending, now time.Time) {
+func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r Records, before Before, pending Pending, now clock.Moment) {
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
@@ -98,7 +99,7 @@ func LossText(lost state.Loss) string {
 	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay, then weir reconcile --accept-lost-state"
 }
 
-func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, now time.Time) {
+func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, now clock.Moment) {
 	g := &d.Policy.Gates
 	*g = plan.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {
@@ -144,8 +145,16 @@ func overridden(r Records, target string) bool {
 	return false
 }
 
-// windowText says when the next window opens, empty while one is open.
-func windowText(windows []calendar.Window, now time.Time) string {
+// windowText says when the next window opens, empty while one is open. One that may
+// be closed is, while it is not known what time it is.
+func windowText(windows []calendar.Window, now clock.Moment) string {
+	if text := closedText(windows, now.Earliest); text != "" {
+		return text
+	}
+	return closedText(windows, now.Latest)
+}
+
+func closedText(windows []calendar.Window, now time.Time) string {
 	next, ok := calendar.Next(windows, now)
 	switch {
 	case !ok:

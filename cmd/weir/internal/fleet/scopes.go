@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -26,6 +27,8 @@ type ScopesOptions struct {
 	Getenv func(string) string
 	// OnCall is told of each call to AWS; nil for nobody.
 	OnCall func(awscloud.CallInfo)
+	// Clock is told the time by each answer; nil makes one.
+	Clock *clock.Clock
 	// Embedded is the address of an AWS that takes any credentials; empty for none.
 	Embedded string
 	// Offline opens no account and decrypts nothing with AWS: what is composed is
@@ -62,8 +65,14 @@ type opened struct {
 
 // NewScopes opens nothing yet.
 func NewScopes(o ScopesOptions) *Scopes {
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
 	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, spread: o.Slices}
 }
+
+// Clock is what the answers of all accounts have told of the time.
+func (s *Scopes) Clock() *clock.Clock { return s.o.Clock }
 
 // ForPlans are scopes of their own, which share only the limits of the accounts.
 func (s *Scopes) ForPlans() *Scopes {
@@ -213,6 +222,7 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		}
 		scope := &reconciler.Scope{
 			Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor,
+			Clock: s.o.Clock.Earliest,
 		}
 		s.mu.Lock()
 		have.scope, have.account = scope, cloud.Account()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	moments "github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
@@ -215,7 +216,7 @@ func newBench(t *testing.T, pullRequests, extra string) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.db.Close() })
-	b.book = control.NewBook(b.db, b.now)
+	b.book = control.NewBook(b.db, moments.At(b.now))
 	b.restart()
 	return b
 }

@@ -1,0 +1,117 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/history"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status"
+)
+
+// TestAWSClockCounts runs daemons on a machine whose clock is two days ahead.
+func TestAWSClockCounts(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	day := func(ago int) string { return strings.ToLower(time.Now().UTC().AddDate(0, 0, -ago).Format("Mon")) }
+	w.extra = "  windows: [{days: [" + day(2) + ", " + day(1) + "], duration: 24h}]\n"
+	w.repo.Write(fleetOf("m5.large", "prod"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	targetConverged(t, a, "prod", first)
+	w.repo.Write(fleetOf("m6i.large", "prod"))
+	second := w.repo.Commit("second")
+	heldBy(t, a, "prod", second, plan.HeldWindow, "the next window opens on ")
+
+	// AWS's clock is set in the middle of it. Until it is known which of the two is
+	// right, both must be in the window.
+	w.ahead.Store(int64(-48 * time.Hour))
+	eventually(t, "the other clock is heard", func() string {
+		if m := a.clock.Moment(); m.Latest.Sub(m.Earliest) < time.Hour {
+			return "not yet"
+		}
+		return ""
+	})
+	time.Sleep(time.Second)
+	heldBy(t, a, "prod", second, plan.HeldWindow, "the next window opens on ")
+	if got := w.writes(); slices.Contains(got, "StartInstanceRefresh") {
+		t.Errorf("it rolls outside of a window: %v", got)
+	}
+	stop()
+
+	var log lockedLog
+	w.log = slog.New(slog.NewTextHandler(&log, nil))
+	a, stop = w.start()
+	defer stop()
+	targetConverged(t, a, "prod", second)
+	if text := log.String(); strings.Count(text, "differs from AWS's") != 1 || !strings.Contains(text, "ahead=48h0m") {
+		t.Errorf("it is not said once that the clock is wrong: %s", text)
+	}
+	s := command(t, a, control.SuspendPath, control.Request{Target: "prod", Reason: "incident", For: "1h"}).Suspension
+	if left := time.Until(s.Until); left > -46*time.Hour {
+		t.Errorf("suspended until %s, by this machine's clock", s.Until)
+	}
+	w.repo.Write(fleetOf("m7i.large", "prod"))
+	heldBy(t, a, "prod", w.repo.Commit("third"), plan.HeldSuspended, "incident")
+}
+
+// TestHistoryOutlivesAWrongClock has nothing removed before the time is known.
+func TestHistoryOutlivesAWrongClock(t *testing.T) {
+	t.Parallel()
+	db, err := state.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	a := &App{clock: clock.New()}
+	h := history.New(db, history.Options{Now: a.sinceWhen, MaxAge: time.Hour})
+	add := func(ago time.Duration) int {
+		t.Helper()
+		if err := h.Append(status.Record{Events: []status.Event{{Time: time.Now().Add(-ago), Kind: "x"}}}); err != nil {
+			t.Fatal(err)
+		}
+		list, err := h.Events(status.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	const year = 365 * 24 * time.Hour
+	if n := add(year) + add(0); n != 3 {
+		t.Errorf("%d events before the time is known", n)
+	}
+	a.clock.Hear(time.Now().Add(-year)) // it is a year ago
+	if n := add(0); n != 3 {
+		t.Errorf("%d events with a clock that is a year ahead", n)
+	}
+	a.clock = clock.New()
+	a.clock.Hear(time.Now())
+	if n := add(0); n != 3 {
+		t.Errorf("%d events, want those of the last hour", n)
+	}
+}
+
+// lockedLog is written and read at the same time.
+type lockedLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,123 @@
+// Package clock tells what time it is by AWS's clock, which each answer has, carried
+// on by this machine's. This machine's own may be set at any moment, by days and in
+// either direction: then suspensions would end early, approvals go on, and windows
+// open in the middle of the day. Nothing is written before AWS has answered, so its
+// clock is known where it counts.
+package clock
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// jump is how far two clocks may be apart before that means anything. AWS tells
+	// whole seconds, and an answer may have been on its way for a while.
+	jump = time.Minute
+	// doubt is how long a clock counts beside another one that differs from it.
+	doubt = 10 * time.Minute
+)
+
+// Moment is the time as far as it is known: both are the same unless clocks were set,
+// or this machine has slept, since AWS was heard last. What somebody asked to hold
+// holds until Earliest is behind its end; what somebody allowed ends with Latest.
+type Moment struct {
+	Earliest, Latest time.Time
+	// Heard says that AWS has told the time to this process.
+	Heard bool
+}
+
+// At makes moments of a clock that is right.
+func At(now func() time.Time) func() Moment {
+	return func() Moment {
+		t := now()
+		return Moment{Earliest: t, Latest: t, Heard: true}
+	}
+}
+
+// sample is what AWS said, and what this machine's clocks showed then.
+type sample struct {
+	told, wall time.Time
+	ticks      time.Duration
+}
+
+// Clock is safe for concurrent use.
+type Clock struct {
+	wall  func() time.Time
+	ticks func() time.Duration // since some moment; not while the machine sleeps
+
+	mu sync.Mutex
+	// last is what was heard last, other what was heard before it from another clock.
+	last, other sample
+}
+
+// New makes a clock that goes as this machine's until it hears of AWS's.
+func New() *Clock {
+	start := time.Now()
+	return &Clock{wall: time.Now, ticks: func() time.Duration { return time.Since(start) }}
+}
+
+// Hear takes in what time it is by AWS.
+func (c *Clock) Hear(told time.Time) {
+	if told.IsZero() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := sample{told, c.wall().Round(0), c.ticks()}
+	// Two endpoints may have two clocks, where they are not AWS's.
+	if byTicks, byWall := c.last.carriedTo(now); !c.last.told.IsZero() && apart(byTicks, told) && apart(byWall, told) {
+		c.other = c.last
+	}
+	c.last = now
+}
+
+// carriedTo is a sample's time now, by the ticks and by the wall clock since then.
+func (s sample) carriedTo(now sample) (byTicks, byWall time.Time) {
+	return s.told.Add(now.ticks - s.ticks), s.told.Add(now.wall.Sub(s.wall))
+}
+
+func apart(a, b time.Time) bool { return a.Sub(b).Abs() > jump }
+
+// Earliest is that of the moment: for who waits until something has lasted.
+func (c *Clock) Earliest() time.Time { return c.Moment().Earliest }
+
+// Moment is the time, and how sure that is.
+func (c *Clock) Moment() Moment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := sample{time.Time{}, c.wall().Round(0), c.ticks()}
+	if c.last.told.IsZero() {
+		return Moment{Earliest: now.wall, Latest: now.wall}
+	}
+	byTicks, byWall := c.last.carriedTo(now)
+	m := Moment{Earliest: byTicks, Latest: byTicks, Heard: true}
+	if apart(byTicks, byWall) {
+		m.include(byWall)
+	}
+	if !c.other.told.IsZero() && now.ticks-c.other.ticks < doubt {
+		byTicks, _ = c.other.carriedTo(now)
+		m.include(byTicks)
+	}
+	return m
+}
+
+func (m *Moment) include(t time.Time) {
+	if t.Before(m.Earliest) {
+		m.Earliest = t
+	}
+	if t.After(m.Latest) {
+		m.Latest = t
+	}
+}
+
+// Ahead is by how much this machine's clock was ahead of AWS's when that was heard
+// last: negative where it was behind, 0 where they agreed.
+func (c *Clock) Ahead() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last.told.IsZero() || !apart(c.last.wall, c.last.told) {
+		return 0
+	}
+	return c.last.wall.Sub(c.last.told).Round(time.Second)
+}

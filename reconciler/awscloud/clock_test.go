@@ -1,0 +1,50 @@
+package awscloud_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// TestCredentialsThatExpireEarly uses a role on a machine whose clock is behind AWS's,
+// so that credentials end there before they do here.
+func TestCredentialsThatExpireEarly(t *testing.T) {
+	e := start(t, func(o *awscloud.Options) { o.RoleARN = "arn:aws:iam::123456789012:role/weir" })
+	query := plan.Query{Owner: "fleet", Groups: true}
+	e.observe(query)
+	e.clock.Advance(2 * time.Hour)
+	var refused *plan.Error
+	if _, err := e.cloud.Observe(context.Background(), query); !errors.As(err, &refused) || refused.Kind != plan.Credentials {
+		t.Fatalf("credentials that have ended are taken: %v", err)
+	}
+	e.observe(query)
+}
+
+// TestTold passes on what time it is by AWS.
+func TestTold(t *testing.T) {
+	var mu sync.Mutex
+	var told []time.Time
+	e := start(t, func(o *awscloud.Options) {
+		o.OnCall = func(c awscloud.CallInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, c.Told)
+		}
+	})
+	e.observe(plan.Query{Owner: "fleet", Groups: true})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(told) < 2 {
+		t.Fatalf("%d calls", len(told))
+	}
+	for _, at := range told {
+		if time.Since(at).Abs() > time.Minute {
+			t.Errorf("AWS says that it is %s", at)
+		}
+	}
+}
