@@ -76,7 +76,7 @@ func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 		if j.err != nil {
 			return nil, j.err
 		}
-		f.room.put(it.render, j.item.render)
+		f.room.put(it.name, it.render, j.item.render)
 		if it.wants(&j.item) {
 			it.diags = append(it.diags, j.item.diags[j.had:]...)
 			if it.err == nil {
@@ -156,9 +156,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	}
 	f.renders = kept
 	f.room.hold(kept) // with what was taken over
-	if len(f.jobs) == 0 {
-		f.room.sweep()
-	}
+	f.room.sweep()
 	for _, it := range items {
 		if over := it.render.over; over != nil {
 			it.diags = append(it.diags, over.diagnostic(f.review != nil))

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -47,9 +48,11 @@ type room struct {
 	// review says that it is what a review adds to a fleet.
 	review bool
 
-	mu      sync.Mutex
-	renders map[string]*rendered
-	pools   int
+	mu sync.Mutex
+	// renders are those of the last composition, by target, and made those that will
+	// take the place of some: beside compositions, others are made.
+	renders, made map[string]*rendered
+	pools         int
 	// swept is how many bytes were shared after the last sweep, and dropped says that
 	// a render is not held any more that was then.
 	swept   int
@@ -58,14 +61,14 @@ type room struct {
 
 // newRoom makes room for a fleet.
 func newRoom(limits config.Limits, shared *render.Shared) *room {
-	o := &room{limits: limits, shared: shared}
+	o := &room{limits: limits, shared: shared, made: map[string]*rendered{}}
 	shared.Limit(o.bytes(fleetShares), o.live)
 	return o
 }
 
 // forReview makes room for what a review adds to a fleet.
 func (o *room) forReview() *room {
-	r := &room{limits: o.limits, shared: render.NewShared(o.shared), review: true}
+	r := &room{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, review: true}
 	r.shared.Limit(r.bytes(reviewShares), nil)
 	return r
 }
@@ -75,17 +78,26 @@ func (o *room) bytes(shares int) int { return int(o.limits.Nodes) * shares * nod
 // build are the limits of one build.
 func (o *room) build() build.Limits { return build.Limits{Nodes: int(o.limits.Nodes)} }
 
-// hold counts the renders that there are.
+// hold says which targets there are, with their renders.
 func (o *room) hold(renders map[string]*rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name := range o.renders {
 		o.dropped = o.dropped || renders[name] == nil
 	}
+	maps.DeleteFunc(o.made, func(name string, _ *rendered) bool { return renders[name] == nil })
 	o.renders, o.pools = renders, 0
-	for _, r := range renders {
-		o.pools += r.pools()
+	for name := range renders {
+		o.pools += o.newest(name).pools()
 	}
+}
+
+// newest is what a target's render will be, as far as it is known.
+func (o *room) newest(name string) *rendered {
+	if r := o.made[name]; r != nil {
+		return r
+	}
+	return o.renders[name]
 }
 
 // pools is how many pools the render wants.
@@ -104,19 +116,22 @@ func (o *room) live() []*render.Kept {
 		return nil
 	}
 	out := []*render.Kept{}
-	for _, r := range o.renders {
-		if r.result != nil {
+	for name := range o.renders {
+		if r := o.newest(name); r.result != nil {
 			out = append(out, r.result)
 		}
 	}
 	return out
 }
 
-// take puts a new result into a render, or where there is no room for it what tells
-// whether it would be another one by now. full says why nothing else was kept.
-func (o *room) take(r *rendered, k *render.Kept, full *render.FullError) {
+// take puts a new result into a target's render, or where there is no room for it what
+// tells whether it would be another one by now. full says why nothing else was kept.
+func (o *room) take(name string, r *rendered, k *render.Kept, full *render.FullError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.renders[name] != r {
+		o.made[name] = r
+	}
 	o.pools -= r.pools()
 	o.dropped = o.dropped || r.result != nil
 	r.result, r.over = k, nil
@@ -130,11 +145,12 @@ func (o *room) take(r *rendered, k *render.Kept, full *render.FullError) {
 	o.pools += r.pools()
 }
 
-// put puts a render in the place of an earlier one of the same target.
-func (o *room) put(place, r *rendered) {
+// put puts a target's render in the place of an earlier one.
+func (o *room) put(name string, place, r *rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	*place = *r
+	delete(o.made, name)
 }
 
 // fits reports whether there is room by now for what was too much. What it was before
@@ -153,7 +169,7 @@ func (o *room) fits(e *excess) bool {
 }
 
 // sweep forgets what no render holds any more, once that may be half of it, or takes
-// the room of what was refused. Nothing is rendered meanwhile.
+// the room of what was refused.
 func (o *room) sweep() {
 	crowded := false
 	for _, r := range o.renders {

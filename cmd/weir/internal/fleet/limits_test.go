@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -202,5 +203,34 @@ func TestDefaultLimits(t *testing.T) {
 	// A pool takes some 4 kB, and at most 16 more for user data of its own.
 	if all := l.Pools * 20_000; newRoom(l, render.NewShared(nil)).bytes(fleetShares) < int(all)*9/10 {
 		t.Errorf("%d pools are more than limits.nodes lets be kept", l.Pools)
+	}
+}
+
+// What was made and has not taken the place of its target's last render yet counts in
+// place of that one.
+func TestRoomCountsWhatWillBe(t *testing.T) {
+	kept := func(pools int) *render.Kept { return &render.Kept{Set: intent.Set{Pools: make([]intent.Pool, pools)}} }
+	o := newRoom(config.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
+	a, b := &rendered{}, &rendered{}
+	o.hold(map[string]*rendered{"a": a, "b": b})
+	o.take("a", a, kept(4), nil)
+	o.take("b", b, kept(4), nil)
+	next := *a
+	o.take("a", &next, kept(6), nil)
+	o.hold(o.renders) // a composition that does not wait for it
+	if o.pools != 10 || len(o.live()) != 2 || len(o.live()[0].Set.Pools)+len(o.live()[1].Set.Pools) != 10 {
+		t.Errorf("%d pools are counted", o.pools)
+	}
+	more := *b
+	if o.take("b", &more, kept(5), nil); more.over == nil || more.over.others != 6 || more.pools() != 0 {
+		t.Errorf("one more than there may be: %+v", more.over)
+	}
+	o.put("a", a, &next)
+	o.put("b", b, &more)
+	if o.hold(o.renders); o.pools != 6 || len(o.made) != 0 || b.over == nil {
+		t.Errorf("%d pools are left, %d in the making", o.pools, len(o.made))
+	}
+	if o.hold(map[string]*rendered{"b": b}); o.pools != 0 || o.fits(b.over) != true {
+		t.Errorf("%d pools are left", o.pools)
 	}
 }

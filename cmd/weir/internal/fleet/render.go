@@ -147,7 +147,7 @@ func (it *item) make(ctx context.Context) error {
 		it.err = unreadable(err)
 		return ctx.Err()
 	}
-	it.room.take(r, result, full)
+	it.room.take(it.name, r, result, full)
 	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
 	r.secrets, r.keys, r.verify = it.secrets, it.keys.id, it.view.Verify
 	it.move()
@@ -169,7 +169,7 @@ func (it *item) blame() {
 		it.at()
 		return
 	}
-	it.room.take(r, nil, nil)
+	it.room.take(it.name, r, nil, nil)
 	r.fault = fault
 	it.move()
 }
