@@ -218,7 +218,7 @@ func TestRoomCountsWhatWillBe(t *testing.T) {
 	next := *a
 	o.take("a", &next, kept(6), nil)
 	o.hold(o.renders) // a composition that does not wait for it
-	if o.pools != 10 || len(o.live()) != 2 || len(o.live()[0].Set.Pools)+len(o.live()[1].Set.Pools) != 10 {
+	if live := o.live(); o.pools != 10 || len(live) != 2 || len(live[0].Set.Pools)+len(live[1].Set.Pools) != 10 {
 		t.Errorf("%d pools are counted", o.pools)
 	}
 	more := *b
