@@ -92,7 +92,7 @@ const (
 	// Texts are clipped to these, in characters.
 	longestHeadline = 600
 	longestText     = 600
-	longestName     = 200
+	longestName     = 256 // AWS's own longest is 255
 )
 
 // PullComment is the comment of a pull request: the marker, a line that says in words

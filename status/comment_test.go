@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 var updateGoldens = flag.Bool("update", false, "write the goldens")
@@ -132,6 +133,23 @@ func TestPullComment(t *testing.T) {
 				t.Errorf("%s for %s (-want +got):\n%s", name, dialect, diff)
 			}
 		}
+	}
+}
+
+// TestPeopleSeeWholeARNs: in the comment and on the page alike, as these are approved.
+func TestPeopleSeeWholeARNs(t *testing.T) {
+	p := planned()
+	role := "arn:aws:iam::123456789012:instance-profile/" + strings.Repeat("team-one/", 60)
+	p.Reports[0].Plan.Steps[0].Changes = []plan.Change{{Field: "awsLaunchTemplate.iamInstanceProfile", From: role + "reader", To: role + "admin"}}
+	comment := PullComment(p, CommentOptions{Instance: "production", Dialect: DialectGitHub})
+	if !strings.Contains(comment, role+"reader") || !strings.Contains(comment, role+"admin") {
+		t.Error("the comment cuts it")
+	}
+	b := testBoard()
+	b.Report(t.Context(), p.Reports[0])
+	page := get(t, b, "/targets/"+p.Reports[0].Target+"/plan").Body.String()
+	if !strings.Contains(page, role+"reader") || !strings.Contains(page, role+"admin") {
+		t.Errorf("the page cuts it:\n%s", page)
 	}
 }
 
@@ -256,6 +274,10 @@ func nothingBreaksOut(t *rapid.T) {
 	for i, line := range strings.Split(got, "\n") {
 		if !shape.MatchString(line) {
 			t.Fatalf("line %d: %q", i, line)
+		}
+		// The blank without width is weir's own: it takes references apart.
+		if strings.ContainsFunc(strings.ReplaceAll(line, "\u200b", ""), visible.Hidden) {
+			t.Fatalf("line %d hides something: %q", i, line)
 		}
 		if (i == 0) != strings.HasPrefix(line, "<!--") {
 			t.Fatalf("line %d: a marker out of place: %q", i, line)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // SignIn is the page that takes a token.
@@ -55,7 +57,7 @@ func (n *Notices) write(rw http.ResponseWriter, code int, name string, v any) {
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 	rw.WriteHeader(code)
-	_, _ = rw.Write(page.Bytes()) // the reader is gone; nobody is left to tell
+	_, _ = rw.Write([]byte(visible.HTML(page.String()))) // the reader is gone; nobody is left to tell
 }
 
 // Secured sets the headers that keep an answer from being framed, sniffed, kept, or

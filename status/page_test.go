@@ -22,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // hostile is a board on which every text that comes from Git, AWS, a forge or the
@@ -130,7 +131,7 @@ func foreignMarkup(page []byte) (out []string) {
 // Whatever comes from outside, every page can be rendered and lets no markup through.
 func TestNoTextBreaksAPage(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		evil := rapid.String().Draw(rt, "text")
+		evil := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("ab \u202e\u2066\u2069\u200b\u200f\u061c\ufeff\u00ad\u0085")))).Draw(rt, "text")
 		h := hostile(t, evil).Handler(HandlerOptions{})
 		for _, path := range hostilePages(evil) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -141,6 +142,9 @@ func TestNoTextBreaksAPage(t *testing.T) {
 			r.URL = u
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, r)
+			if strings.ContainsFunc(rec.Body.String(), func(r rune) bool { return !strings.ContainsRune("\n\r\t", r) && visible.Hidden(r) }) {
+				rt.Fatalf("%s hides something of %q", path, evil)
+			}
 			if rec.Code >= 500 || foreignMarkup(rec.Body.Bytes()) != nil {
 				rt.Fatalf("%s gives %d and %v", path, rec.Code, foreignMarkup(rec.Body.Bytes()))
 			}

@@ -6,28 +6,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// oneLine makes a text fit for a single line: valid UTF-8, no control or
-// direction-changing characters, blanks collapsed.
-func oneLine(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		default:
-			return r
-		}
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
-}
+// oneLine makes a text fit for a single line: valid UTF-8 of characters that a reader
+// sees, blanks collapsed.
+func oneLine(s string) string { return strings.Join(strings.Fields(wording.Clean(s)), " ") }
 
 // clip cuts s to at most limit UTF-16 units, at the end of a character, marked
 // with an ellipsis. No forge counts more than that for a character.

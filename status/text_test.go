@@ -22,7 +22,7 @@ func TestClip(t *testing.T) {
 			t.Errorf("clip(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
 		}
 	}
-	if got := oneLine("a\n\tb\x00\u202e c\xff"); got != "a b c\uFFFD" {
+	if got := oneLine("a\n\tb\x00\u202e c\xff"); got != "a b<U+0000><U+202E> c\uFFFD" {
 		t.Errorf("oneLine gives %q", got)
 	}
 }

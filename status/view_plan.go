@@ -108,7 +108,7 @@ func summaryFigures(s plan.Summary) []figure {
 	return out
 }
 
-// shownValue bounds a value on the page, in characters.
+// shownValue bounds a value on the page that holds no ARN, in characters.
 const shownValue = 400
 
 // shown prints a JSON value as a person reads it; empty stands for absent.
@@ -120,13 +120,13 @@ func shown(v any) string {
 		if v == "" {
 			return `""`
 		}
-		return clip(v, shownValue)
+		return wording.Shorten(v, shownValue)
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return clip(fmt.Sprint(v), shownValue)
+		return wording.Shorten(fmt.Sprint(v), shownValue)
 	}
-	return clip(string(raw), shownValue)
+	return wording.Shorten(string(raw), shownValue)
 }
 
 // planPage is the whole plan of a target.

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 //go:embed page
@@ -205,7 +207,7 @@ func (w *web) missing(rw http.ResponseWriter, r *http.Request, headline, hint st
 	w.render(rw, r, http.StatusNotFound, "missing", missingView{layout: w.layout("", "Not found"), Headline: headline, Hint: hint, Back: back})
 }
 
-// render writes a whole page or none.
+// render writes a whole page or none. Nothing on it is hidden from its reader.
 func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name string, view any) {
 	if v, ok := view.(interface{ readBy(Viewer) }); ok && w.o.Viewer != nil {
 		v.readBy(w.o.Viewer(r))
@@ -217,7 +219,7 @@ func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name s
 		return
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-	send(rw, r, status, page.Bytes())
+	send(rw, r, status, []byte(visible.HTML(page.String())))
 }
 
 func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {

@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, s surroundings) int {
 		}
 	}
 	if hint != "" {
-		fmt.Fprintf(s.stderr, "hint: %s\n", hint)
+		fmt.Fprintf(s.stderr, "hint: %s\n", show.CleanText(s.secrets.Redact(hint)))
 	}
 	return code
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -42,7 +43,7 @@ func newGating(ctx context.Context, s surroundings, c *config.Config, composed *
 	case err != nil && writes:
 		return nil, hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
 	case err != nil:
-		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %v\n", err)
+		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %s\n", show.Clean(err.Error()))
 	}
 	return g, nil
 }

@@ -30,9 +30,10 @@ type importRule struct {
 }
 
 var importRules = []importRule{
-	{of: []string{"render/diag", "render/tree", "render/secret"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
+	{of: []string{"render/diag", "render/tree", "render/visible"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
+	{of: []string{"render/secret"}, only: []string{"render/visible"}, std: true, reason: "everyone may import it, so it imports nobody else"},
 	{of: []string{"render/intent"}, only: []string{"render/diag"}, std: true, reason: "the words of the domain stand by themselves"},
-	{of: []string{"reconciler/plan"}, only: []string{"render/intent", "render/diag"}, std: true, also: []string{"go.yaml.in/yaml"}, never: []string{"context", "log/slog", "log", "os", "net"}, reason: "planning is pure; user data that AWS holds is told apart as text"},
+	{of: []string{"reconciler/plan"}, only: []string{"render/intent", "render/diag", "render/visible"}, std: true, also: []string{"go.yaml.in/yaml"}, never: []string{"context", "log/slog", "log", "os", "net"}, reason: "planning is pure; user data that AWS holds is told apart as text"},
 	{of: []string{"reconciler/awsemu"}, only: []string{}, std: true, reason: "it imitates AWS, not our idea of AWS"},
 	{of: []string{"render/..."}, never: []string{module + "source", module + "reconciler", module + "status", module + "cmd", "net/http"}, reason: "rendering is offline and knows neither Git nor AWS"},
 	{of: []string{"source/signature", "source/githubapp"}, only: []string{}, reason: "who may sign and which token opens a repository are questions of their own"},
@@ -45,8 +46,8 @@ var importRules = []importRule{
 	{of: []string{"reconciler/awscloud"}, only: []string{"reconciler/awscloud/...", "reconciler/jointoken", "reconciler/plan", "reconciler/resolve", "render/intent", "render/diag"}, reason: "the adapter knows what it adapts to"},
 	{of: []string{"status/forgehttp"}, only: []string{}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
 	{of: []string{"status/browsertest"}, only: []string{}, std: true, reason: "a browser shows whatever page a test has"},
-	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag"}, std: true, reason: "words are the same wherever they are shown"},
-	{of: []string{"status"}, only: []string{"status/forgehttp", "status/wording", "reconciler/plan", "render/intent", "render/diag"}, reason: "status tells what happened, whoever made it happen"},
+	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag", "render/visible"}, std: true, reason: "words are the same wherever they are shown"},
+	{of: []string{"status"}, only: []string{"status/forgehttp", "status/wording", "reconciler/plan", "render/intent", "render/diag", "render/visible"}, reason: "status tells what happened, whoever made it happen"},
 	{of: []string{"cmd/weir/internal/access"}, only: []string{"status", "cmd/weir/internal/config", "cmd/weir/internal/atomicfile", "cmd/weir/internal/keyfile"}, reason: "who may do what is decided without knowing what it is"},
 	{except: []string{"reconciler/awscloud", "reconciler/cloudtest"}, never: []string{"github.com/aws/"}, reason: "SDK types do not leak past the adapter"},
 	{except: []string{"source/..."}, never: []string{"github.com/go-git/"}, reason: "only source knows Git"},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // The forms of output.
@@ -70,6 +71,8 @@ func (s surroundings) value(form string, v any) error {
 		if text, err = show.YAML(text); err != nil {
 			return err
 		}
+	} else {
+		text = []byte(visible.JSON(string(text)))
 	}
 	if _, err := s.stdout.Write(text); err != nil {
 		return fmt.Errorf("print result: %w", err)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // descriptionLimit is EC2's limit for a version description, in the characters that
@@ -111,7 +112,7 @@ func head(text string, units int) string {
 
 func printable(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError
+		return unicode.IsSpace(r) || visible.Hidden(r) || r == utf8.RuneError
 	}), " ")
 }
 

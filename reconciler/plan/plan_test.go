@@ -537,6 +537,9 @@ func TestDescriptionsFitAndReadBack(t *testing.T) {
 	if n := len([]rune(d)); n > 255 {
 		t.Errorf("length: got %d", n)
 	}
+	if odd := Description("0123456789abcdef", "fedcba9876543210", Commit{Subject: "say\u202eesaercni\x1b\u200b more"}); !strings.HasSuffix(odd, " say esaercni more") {
+		t.Errorf("the console is given %q", odd)
+	}
 	rockets := Description("0123456789abcdef", "fedcba9876543210", Commit{Revision: "abcdef0123", Subject: strings.Repeat("🚀", 255)})
 	if n := len(utf16.Encode([]rune(rockets))); n < 254 || n > 255 || !utf8.ValidString(rockets) {
 		t.Errorf("UTF-16 units: got %d of %q", n, rockets)

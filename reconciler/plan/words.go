@@ -26,7 +26,7 @@ func changeWords(changes []Change) string {
 		case len(out) == wordsChanges:
 			left++
 		default:
-			out = append(out, strings.TrimPrefix(ch.Field, "awsLaunchTemplate.")+" "+valueWords(ch.From)+" → "+valueWords(ch.To))
+			out = append(out, strings.TrimPrefix(ch.Field, "awsLaunchTemplate.")+" "+transitionWords(ch))
 		}
 	}
 	if left > 0 {
@@ -41,6 +41,18 @@ func changeWords(changes []Change) string {
 		out = append(out, userDataField)
 	}
 	return strings.Join(out, "; ")
+}
+
+// transitionWords leaves out what would be cut inside of an ARN, which then reads like
+// another one.
+func transitionWords(ch Change) string {
+	from, to := valueWords(ch.From), valueWords(ch.To)
+	for _, words := range []string{from, to} {
+		if strings.Contains(words, "arn:") && strings.HasSuffix(words, "…") {
+			return "changes"
+		}
+	}
+	return from + " → " + to
 }
 
 func valueWords(v any) string {

@@ -1,6 +1,6 @@
 // Package secret finds secret values in texts: to refuse a field that holds one,
-// and to keep them out of whatever is shown. It imports the standard library
-// only, and everyone may import it.
+// and to keep them out of whatever is shown. It imports nothing but
+// what stands by itself, and everyone may import it.
 //
 // What counts. A value is looked for without the white space around it, and only
 // if it has at least 6 bytes and is neither a boolean nor null: anything shorter
@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // Mask is shown in the place of a secret value.
@@ -200,7 +202,8 @@ func encoded(v string) []string {
 	return out
 }
 
-// escaped are the forms of a value in URLs, JSON, HTML and Go's quotes.
+// escaped are the forms of a value in URLs, JSON, HTML and Go's quotes, also with what
+// a reader does not see written out.
 func escaped(v string) []string {
 	out := []string{v, url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v)}
 	quoted := strconv.Quote(v)
@@ -214,6 +217,11 @@ func escaped(v string) []string {
 	if enc.Encode(v) == nil {
 		js := strings.TrimSuffix(plain.String(), "\n")
 		out = append(out, js[1:len(js)-1])
+	}
+	if strings.ContainsFunc(v, visible.Hidden) {
+		for _, form := range slices.Clone(out) {
+			out = append(out, visible.Text(form), visible.HTML(form), visible.JSON(form), visible.YAML(form))
+		}
 	}
 	return out
 }

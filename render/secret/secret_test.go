@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/render/visible"
 	"pgregory.net/rapid"
 )
 
@@ -37,7 +38,7 @@ func TestRedact(t *testing.T) {
 // TestRedactEveryForm holds for any value in any of the forms that outputs have.
 func TestRedactEveryForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := strings.TrimSpace(rapid.StringMatching(`[ -~äöü€]{9,60}`).Draw(t, "value"))
+		v := strings.TrimSpace(rapid.StringMatching(`[ -~äöü€\x{200b}\x{202e}]{9,60}`).Draw(t, "value"))
 		if len(v) < 9 || strings.Contains(Mask, v) {
 			t.Skip("too short")
 		}
@@ -47,6 +48,7 @@ func TestRedactEveryForm(t *testing.T) {
 		for name, text := range map[string]string{
 			"raw": before + v + after, "query": url.QueryEscape(before + v), "path": url.PathEscape(v + after), "html": html.EscapeString(before + v + after),
 			"json": string(js), "go": fmt.Sprintf("%q", before+v+after), "base64": base64.StdEncoding.EncodeToString([]byte(before + v + after)),
+			"text that is shown": visible.Text(before + v + after), "page": visible.HTML(html.EscapeString(before + v + after)), "json that is shown": visible.JSON(string(js)),
 			"base64url": base64.RawURLEncoding.EncodeToString([]byte(before + v + after)),
 		} {
 			got := s.Redact(text)

@@ -12,24 +12,22 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/visible"
 )
 
-// Clean makes text from outside fit for one line: valid UTF-8 of printable
-// characters.
+// Clean makes text from outside fit for one line: valid UTF-8 of characters that a
+// reader sees.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
+	if strings.ContainsFunc(s, unicode.IsSpace) {
+		s = strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) {
+				return ' '
+			}
+			return r
+		}, s)
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
+	return visible.Text(s)
 }
 
 // Count is a number with its noun: "1 pool", "2 pools".
@@ -106,7 +104,7 @@ func Place(pos diag.Position) string {
 }
 
 // Transition is a change in words: from → to, or the value alone where something
-// is made. Long values are shortened.
+// is made. Long values are shortened, those with an ARN are not.
 func Transition(verb plan.Verb, c plan.Change) string { return transition(verb, c, Value) }
 
 // Whole is Transition with nothing shortened.
@@ -127,21 +125,36 @@ func transition(verb plan.Verb, c plan.Change, value func(any) string) string {
 	}
 }
 
-// Value is a JSON value on one line, of at most 100 characters: plain texts
-// without quotes.
-func Value(v any) string {
-	const longest = 100
-	text := whole(v)
-	if r := []rune(text); len(r) > longest {
-		return string(r[:longest-1]) + "…"
+// Value is a JSON value on one line, of at most 100 characters where it holds no ARN:
+// plain texts without quotes.
+func Value(v any) string { return Shorten(whole(v), 100) }
+
+// longestWhole bounds what is shown whole, in characters: fifty ARNs of target groups,
+// the most that a group takes, have less.
+const longestWhole = 8000
+
+// Shorten cuts a text to a number of characters, but none with an ARN in it: who
+// approves a role has to see which one.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	if HasARN(text) {
+		most = longestWhole
+	}
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
 	}
 	return text
 }
 
+// HasARN reports whether a text holds an ARN, of any partition.
+func HasARN(text string) bool { return strings.Contains(text, "arn:aws") }
+
 // whole is Value of any length.
 func whole(v any) string {
 	text, isText := v.(string)
-	if !isText || text == "" || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' }) {
+	if !isText || text == "" || strings.ContainsFunc(text, func(r rune) bool { return visible.Hidden(r) || unicode.IsSpace(r) && r != ' ' || r == '"' }) {
 		b, err := json.Marshal(v)
 		if err != nil {
 			return strconv.Quote(fmt.Sprint(v))

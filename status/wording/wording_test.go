@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"pgregory.net/rapid"
 )
 
@@ -24,7 +25,9 @@ func TestEscapeTakesReferencesApart(t *testing.T) {
 		"[x](y)":                  "\\[x\\](y)",
 		"[issue:1] [bad]":         "\\[issue:|1\\] \\[bad\\]",
 		"$Latest":                 "\\$|Latest",
-		"two\nlines\x1b":          "two lines\uFFFD",
+		"two\nlines\x1b":          "two lines\\<U+001B\\>",
+		"live\u202egnp.exe":       "live\\<U+202E\\>gnp.exe",
+		"a\u200bdmin":             "a\\<U+200B\\>dmin",
 		"arn:aws:iam::1:role/r":   "arn:aws:iam::1:role/r",
 		"\xff":                    "\uFFFD",
 	} {
@@ -62,6 +65,28 @@ func TestNothingActsInEscapedText(t *testing.T) {
 			t.Fatalf("%q gives %q in HTML", in, inside)
 		}
 	})
+}
+
+// TestARNsAreWhole: what somebody approves is not cut where two of them are still alike.
+func TestARNsAreWhole(t *testing.T) {
+	path := "arn:aws:iam::123456789012:role/" + strings.Repeat("very-long-path/", 30)
+	group := "arn:aws-us-gov:elasticloadbalancing:us-gov-west-1:123456789012:targetgroup/" + strings.Repeat("x", 32) + "/0123456789abcdef"
+	var groups []string
+	for i := range 50 {
+		groups = append(groups, strings.ReplaceAll(group, "x", string(rune('a'+i%26))))
+	}
+	for _, c := range []plan.Change{{From: path + "one", To: path + "two"}, {From: groups[:49], To: groups}} {
+		text := Transition(plan.Update, c)
+		if text != Whole(plan.Update, c) || strings.Contains(text, "…") {
+			t.Errorf("cut: %s", text)
+		}
+	}
+	if text := Value(strings.Repeat("long ", 100)); len([]rune(text)) != 100 || !strings.HasSuffix(text, "…") {
+		t.Errorf("a text without one has %d characters", len([]rune(text)))
+	}
+	if text := Value("arn:aws:" + strings.Repeat("y", 1<<20)); len([]rune(text)) != longestWhole {
+		t.Errorf("what only looks like one has %d characters", len([]rune(text)))
+	}
 }
 
 func TestCodeCannotBeLeft(t *testing.T) {

@@ -16,7 +16,7 @@ func GitHub(w io.Writer, findings []diag.Finding) error {
 		command := map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning", diag.Info: "notice"}[f.Severity]
 		at := placeOf(f)
 		var params []string
-		add := func(name, value string) { params = append(params, name+"="+parameter.Replace(value)) }
+		add := func(name, value string) { params = append(params, name+"="+parameter.Replace(Clean(value))) }
 		if at.Known() {
 			add("file", at.File)
 		}
@@ -38,7 +38,8 @@ func GitHub(w io.Writer, findings []diag.Finding) error {
 	return nil
 }
 
-// The runner decodes these, and in parameters a colon and a comma as well.
+// The runner decodes these, and in parameters a colon and a comma as well. What else a
+// reader does not see is written out before.
 var (
 	data      = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	parameter = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -82,7 +82,9 @@ func (p Printer) changes(s plan.Step) {
 		room[i] = widest
 		if p.Width > 0 && !p.Full {
 			room[i] = max(narrowest, p.Width-fieldWidth-len("       ")-placeWidth(c))
-			rows[i][1] = Cut(rows[i][1], room[i])
+			if !wording.HasARN(rows[i][1]) { // who approves one sees all of it
+				rows[i][1] = Cut(rows[i][1], room[i])
+			}
 		}
 		// What has no origin moves no origin away.
 		if n := utf8.RuneCountInString(rows[i][1]); n <= widest && placeWidth(c) > 0 {

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // someFindings have all that a finding can have, and what is hard to write out.
@@ -190,11 +193,36 @@ func TestSARIF(t *testing.T) {
 		{URI: "overlays/a", Text: "unregistered.", Paths: "overlays/a"},
 		{URI: "file:///tmp/x%20y.yaml", Text: "elsewhere.", Paths: "overlays/b"},
 		{URI: "base/pool%20100%25,a:b.yaml", Related: "./c:1.yaml the other", Text: "spec.maxSize must be a number.\n\nwrite 3\nnot \"3\"", Paths: "overlays/a overlays/b"},
-		{URI: "%C3%BC/%C3%9F.yaml", Text: "bell � and 50%.", Paths: "overlays/a"},
+		{URI: "%C3%BC/%C3%9F.yaml", Text: "bell <U+0007> and 50%.", Paths: "overlays/a"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("%s\n%s", d, &out)
 	}
+}
+
+// TestGitHubTakesNoOtherCommand: no name of a file and no message makes a line of its
+// own, ends a parameter, or hides something.
+func TestGitHubTakesNoOtherCommand(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune(":,%\r\n\x1b\u0085\u2028\u202e\u200bset-output name=x")))).Draw(t, "text")
+		var out bytes.Buffer
+		if err := show.GitHub(&out, []diag.Finding{{Diagnostic: diag.Diagnostic{
+			Severity: diag.Error, Code: "bad", Summary: text, Detail: text, Object: text, Position: diag.Position{File: text, Line: 3},
+			Related: []diag.Related{{Position: diag.Position{File: text}, Message: text}},
+		}}}); err != nil {
+			t.Fatal(err)
+		}
+		line, rest, _ := strings.Cut(out.String(), "\n")
+		head, _, ok := strings.Cut(strings.TrimPrefix(line, "::error "), "::")
+		if rest != "" || !ok || !strings.HasPrefix(line, "::error ") || strings.ContainsFunc(line, visible.Hidden) {
+			t.Fatalf("%q gives %q", text, out.String())
+		}
+		for _, p := range strings.Split(head, ",") {
+			if name, value, _ := strings.Cut(p, "="); !slices.Contains([]string{"file", "line", "title"}, name) || strings.Contains(value, ":") {
+				t.Fatalf("%q gives the parameter %q", text, p)
+			}
+		}
+	})
 }
 
 func TestGitHub(t *testing.T) {
@@ -205,7 +233,7 @@ func TestGitHub(t *testing.T) {
 	want := `::notice file=overlays/a,title=weir%3A no-such-code::unregistered.
 ::error file=/tmp/x y.yaml,title=weir%3A wrong-type::elsewhere.
 ::error file=base/pool 100%25%2Ca%3Ab.yaml,line=12,col=3,title=weir%3A wrong-type::spec.maxSize must be a number.%0A%0Awrite 3%0Anot "3"%0Ac:1.yaml:1: the other%0Aplaceless
-::warning file=ü/ß.yaml,line=2,title=weir%3A default-network::bell � and 50%25.
+::warning file=ü/ß.yaml,line=2,title=weir%3A default-network::bell <U+0007> and 50%25.
 `
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)

@@ -47,7 +47,17 @@ func (p Printer) paint(color, s string) string {
 // line prints one line. An error of the writer is that of a closed pipe or a
 // full disk, which the caller learns when it closes standard output.
 func (p Printer) line(parts ...string) {
-	_, _ = fmt.Fprintln(p.W, strings.TrimRight(strings.Join(parts, ""), " "))
+	_, _ = fmt.Fprintln(p.W, harmless(strings.TrimRight(strings.Join(parts, ""), " ")))
+}
+
+// harmless keeps a line from being a command to GitHub Actions, which reads them from
+// the output of every step: "::" where a line begins, blanks apart, or "##[" anywhere.
+func harmless(line string) string {
+	blanks := line[:len(line)-len(strings.TrimLeft(line, " "))]
+	if text, ok := strings.CutPrefix(line[len(blanks):], "::"); ok {
+		line = blanks + ": :" + text
+	}
+	return strings.ReplaceAll(line, "##[", "## [")
 }
 
 // Clean makes text from outside fit for one line of a terminal.

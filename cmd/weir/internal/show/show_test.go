@@ -106,6 +106,47 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
+// TestNoLineIsACommand: a text that others wrote is none to GitHub Actions, which
+// looks for commands in the output of every step.
+func TestNoLineIsACommand(t *testing.T) {
+	var b bytes.Buffer
+	evil := "::set-output name=x::y"
+	Printer{W: &b}.Diagnostics(diag.List{{
+		Severity: diag.Error, Code: "bad", Summary: evil + " ##[add-path]/tmp", Detail: evil + "\n  " + evil + "\n\u2028" + evil,
+		Position: *at("::stop-commands::z/x.yaml", 1), Related: []diag.Related{{Position: *at(evil, 1), Message: evil}},
+	}})
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+			t.Errorf("a command: %q", line)
+		}
+	}
+	if !strings.Contains(b.String(), "set-output name=x::y") {
+		t.Errorf("it is not shown: %s", &b)
+	}
+}
+
+// TestPlanShowsARNsWhole: however narrow the terminal is.
+func TestPlanShowsARNsWhole(t *testing.T) {
+	var b bytes.Buffer
+	role := "arn:aws:iam::123456789012:role/" + strings.Repeat("a-long-path/", 20)
+	r := changing()
+	r.Plan.Steps[0].Changes = []plan.Change{
+		{Field: "awsLaunchTemplate.iamInstanceProfile", From: role + "reader", To: role + "admin", Origin: at("overlays/prod/web.yaml", 12)},
+		{Field: "other", To: strings.Repeat("text ", 50), Origin: at("overlays/prod/web.yaml", 13)},
+	}
+	Printer{W: &b, Width: 60}.Plan(r)
+	if !strings.Contains(b.String(), role+"reader") || !strings.Contains(b.String(), role+"admin") || strings.Contains(b.String(), strings.Repeat("text ", 49)) {
+		t.Errorf("got\n%s", &b)
+	}
+	b.Reset()
+	if err := PlansMarkdown(&b, []*plan.Report{r}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), role+"admin") {
+		t.Errorf("got\n%s", &b)
+	}
+}
+
 func TestPlanJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := JSON(&b, Plans([]*plan.Report{changing()})); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // YAML writes a JSON text as YAML: the same members in the same order, so that the
@@ -32,7 +34,7 @@ func YAML(text []byte) ([]byte, error) {
 	if err := enc.Encode(root); err != nil {
 		return nil, fmt.Errorf("print YAML: %w", err)
 	}
-	return b.Bytes(), nil
+	return []byte(visible.YAML(b.String())), nil
 }
 
 // taken are texts that the encoder leaves plain and YAML 1.1 takes for truth
@@ -74,8 +76,8 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v)}, nil
 	case string:
 		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
-		// On one line, as in JSON; and what an older YAML takes for something else.
-		if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' }) || slices.Contains(taken, strings.ToLower(v)) {
+		// On one line, as in JSON; what a reader does not see escaped; and what an older YAML takes for something else.
+		if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || visible.Hidden(r) }) || slices.Contains(taken, strings.ToLower(v)) {
 			n.Style = yaml.DoubleQuotedStyle
 		}
 		return n, nil
