@@ -22,6 +22,19 @@ import (
 // in Galois/Counter Mode with a nonce of 32 bytes and a tag of 16.
 var sealed = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`)
 
+// unsealed are the parts of an encrypted value: data, iv, tag and type, as sealed has
+// them, but for the characters of base64, which decoding looks at.
+func unsealed(text string) (parts [4]string, ok bool) {
+	rest, ok := strings.CutPrefix(text, Marker+"data:")
+	for i, mark := range []string{",iv:", ",tag:", ",type:", "]"} {
+		if !ok {
+			return parts, false
+		}
+		parts[i], rest, ok = strings.Cut(rest, mark)
+	}
+	return parts, ok && rest == "" && parts[1] != "" && parts[2] != "" && parts[3] != "" && !strings.ContainsAny(text, "\r\n")
+}
+
 // remark is the text of an encrypted comment.
 type remark string
 
@@ -33,14 +46,14 @@ func unseal(text string, key []byte, aad string) (any, error) {
 	if text == "" {
 		return "", nil
 	}
-	m := sealed.FindStringSubmatch(text)
-	if m == nil {
+	parts, ok := unsealed(text)
+	if !ok {
 		return nil, errors.New("is not encrypted, and should be")
 	}
 	var raw [3][]byte
 	for i := range raw {
 		var err error
-		if raw[i], err = base64.StdEncoding.DecodeString(m[i+1]); err != nil {
+		if raw[i], err = base64.StdEncoding.DecodeString(parts[i]); err != nil {
 			return nil, errors.New("is damaged: it is no base64")
 		}
 	}
@@ -59,7 +72,7 @@ func unseal(text string, key []byte, aad string) (any, error) {
 	if err != nil {
 		return nil, errors.New("does not decrypt: it, its path or the data key were changed")
 	}
-	return typed(string(plain), m[4])
+	return typed(string(plain), parts[3])
 }
 
 // typed reads a decrypted text as the type it had. Its error quotes nothing.

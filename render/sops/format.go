@@ -77,6 +77,7 @@ type dotenvLine struct {
 	comment string
 	line    int
 	gone    bool
+	sealed  bool // the value was encrypted
 }
 
 // prefix begins the names of metadata, whose path is flattened into the name.
@@ -201,7 +202,7 @@ func (d *dotenvDocument) walk(visit func(path []string, v *value) error) error {
 		if err := visit([]string{l.key}, v); err != nil {
 			return err
 		}
-		l.value = v.typed
+		l.value, l.sealed = v.typed, l.sealed || v.typed != l.value
 	}
 	return nil
 }

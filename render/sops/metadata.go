@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // metadata is what an encrypted file says about itself.
@@ -25,6 +26,32 @@ type metadata struct {
 	unencryptedSuffix, encryptedSuffix string
 	unencrypted, encrypted             *regexp.Regexp
 	byComment                          bool
+}
+
+// rules are the compiled regular expressions of files: most files have the same.
+var rules struct {
+	sync.Mutex
+	by map[string]*regexp.Regexp
+}
+
+// keptRules bounds them.
+const keptRules = 100
+
+func rule(text string) (*regexp.Regexp, error) {
+	rules.Lock()
+	defer rules.Unlock()
+	if r := rules.by[text]; r != nil {
+		return r, nil
+	}
+	r, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(rules.by) >= keptRules || rules.by == nil {
+		rules.by = map[string]*regexp.Regexp{}
+	}
+	rules.by[text] = r
+	return r, nil
 }
 
 // masterKey is a key that the data key was encrypted with.
@@ -53,7 +80,7 @@ func readMetadata(raw map[string]any) (*metadata, error) {
 	var err error
 	for name, to := range map[string]**regexp.Regexp{"unencrypted_regex": &m.unencrypted, "encrypted_regex": &m.encrypted} {
 		if text := str(raw[name]); text != "" {
-			if *to, err = regexp.Compile(text); err != nil {
+			if *to, err = rule(text); err != nil {
 				return nil, fmt.Errorf("sops.%s is no regular expression", name)
 			}
 		}

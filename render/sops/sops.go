@@ -106,6 +106,17 @@ type File struct {
 	Placeholders bool
 	// Retry says that a later try may succeed though nothing changes in the file.
 	Retry bool
+
+	doc document // of which Content was made
+}
+
+// Decoy is Content with other texts in the place of what was encrypted: what other
+// makes of each. It is nil if nothing was decrypted.
+func (f *File) Decoy(other func(text string) string) ([]byte, error) {
+	if f.doc == nil {
+		return nil, nil
+	}
+	return f.doc.decoy(other)
 }
 
 // Marker is in every file that SOPS has encrypted.
@@ -155,6 +166,8 @@ type document interface {
 	walk(visit func(path []string, v *value) error) error
 	// plain writes the file without its metadata.
 	plain(comment func(text string) (string, bool)) ([]byte, error)
+	// decoy is plain with other texts in the place of secret ones.
+	decoy(other func(text string) string) ([]byte, error)
 }
 
 // value is a value of a document.
@@ -286,7 +299,9 @@ func decrypt(doc document, key []byte, at diag.Position) File {
 	if err != nil {
 		f.Faults = diag.List{fault(at, "sops-invalid", "the decrypted file cannot be written: "+err.Error(), "")}
 		f.Content, f.Placeholders = nil, true
+		return f
 	}
+	f.doc = doc
 	return f
 }
 

@@ -30,6 +30,7 @@ type yamlDocument struct {
 	cuts  []cut        // what goes
 	meta  *metadata
 	edits map[*yaml.Node]any
+	open  map[*yaml.Node]bool // what is no secret of it
 }
 
 // cut is a range of the text to leave out.
@@ -42,7 +43,7 @@ const (
 )
 
 func loadYAML(text []byte) (*yamlDocument, error) {
-	d := &yamlDocument{text: text, json: bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")), edits: map[*yaml.Node]any{}}
+	d := &yamlDocument{text: text, json: bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")), edits: map[*yaml.Node]any{}, open: map[*yaml.Node]bool{}}
 	d.lines = []int{0}
 	for i, c := range text {
 		if c == '\n' {
@@ -127,7 +128,19 @@ func size(n *yaml.Node, level int) (nodes, depth int) {
 	return nodes, depth
 }
 
-var documentEnd = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r]|$)`)
+// documentEnd is where a line of a text ends a document; -1 if none does.
+func documentEnd(text []byte) int {
+	at := 0
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("...")) {
+			if len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0 {
+				return at
+			}
+		}
+		at += len(line)
+	}
+	return -1
+}
 
 // extent is the part of the text that the i-th member of a mapping takes.
 func (d *yamlDocument) extent(root *yaml.Node, i int) (cut, error) {
@@ -139,8 +152,8 @@ func (d *yamlDocument) extent(root *yaml.Node, i int) (cut, error) {
 	if i+2 < len(root.Content) {
 		to = d.offset(root.Content[i+2].Line, 1)
 	}
-	if end := documentEnd.FindIndex(d.text[from:to]); end != nil {
-		to = from + end[0]
+	if end := documentEnd(d.text[from:to]); end >= 0 {
+		to = from + end
 	}
 	return cut{from, to}, nil
 }
@@ -251,7 +264,7 @@ func (w *walker) scalar(n *yaml.Node, path []string) error {
 		return err
 	}
 	if v.typed != before {
-		w.document.edits[n] = v.typed
+		w.document.edits[n], w.document.open[n] = v.typed, v.open
 	}
 	return nil
 }
@@ -283,6 +296,15 @@ var (
 
 // plain replaces the encrypted values in the text and leaves the metadata out.
 func (d *yamlDocument) plain(comment func(string) (string, bool)) ([]byte, error) {
+	text, err := d.write(comment)
+	if err != nil {
+		return nil, err
+	}
+	return text, d.same(text)
+}
+
+// write is plain without a check of what it has made.
+func (d *yamlDocument) write(comment func(string) (string, bool)) ([]byte, error) {
 	type edit struct {
 		cut
 		text string
@@ -342,7 +364,7 @@ func (d *yamlDocument) plain(comment func(string) (string, bool)) ([]byte, error
 		at = e.to
 	}
 	out.Write(d.text[at:])
-	return out.Bytes(), d.same(out.Bytes())
+	return out.Bytes(), nil
 }
 
 // same verifies that the text that was put together says what was decrypted.
@@ -432,6 +454,8 @@ func literalOf(v any) (string, error) {
 		return strconv.FormatBool(v), nil
 	case time.Time:
 		return v.Format(time.RFC3339Nano), nil
+	case literal:
+		return string(v), nil
 	case remark:
 		return "#" + strings.ReplaceAll(string(v), "\n", " "), nil
 	}

@@ -4,6 +4,7 @@ package sopstest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,9 +79,14 @@ func (k Key) IdentityFile(t testing.TB) string {
 
 // Field is a value at a path. One that is Plain is not encrypted.
 type Field struct {
-	Path  string // elements with dots between
+	// Path has dots between its elements; an element [] is an item of a list, a new one
+	// for each field.
+	Path  string
 	Value string
 	Plain bool
+	// Type is what SOPS calls the value's type: int, float, or bool, which is True or
+	// False; empty for a text.
+	Type string
 }
 
 // file is one file that is being encrypted.
@@ -95,7 +102,7 @@ func newFile(t testing.TB) *file {
 	return f
 }
 
-func (f *file) seal(text, aad string) string {
+func (f *file) seal(text, kind, aad string) string {
 	block, err := aes.NewCipher(f.key)
 	if err != nil {
 		f.t.Fatal(err)
@@ -109,7 +116,7 @@ func (f *file) seal(text, aad string) string {
 	out := gcm.Seal(nil, nonce, []byte(text), []byte(aad))
 	at := len(out) - aes.BlockSize
 	enc := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:str]", enc(out[:at]), enc(nonce), enc(out[at:]))
+	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", enc(out[:at]), enc(nonce), enc(out[at:]), cmp.Or(kind, "str"))
 }
 
 // value adds a value to the MAC and returns it as it stands in the file.
@@ -118,11 +125,12 @@ func (f *file) value(path []string, v Field) string {
 	if v.Plain {
 		return v.Value
 	}
-	return f.seal(v.Value, strings.Join(path, ":")+":")
+	named := slices.DeleteFunc(slices.Clone(path), func(elem string) bool { return elem == "[]" })
+	return f.seal(v.Value, v.Type, strings.Join(named, ":")+":")
 }
 
 func (f *file) mac() string {
-	return f.seal(fmt.Sprintf("%X", sha512.Sum512([]byte(f.sums.String()))), modified)
+	return f.seal(fmt.Sprintf("%X", sha512.Sum512([]byte(f.sums.String()))), "", modified)
 }
 
 // YAML encrypts a YAML file of texts. Fields with a common first element must
@@ -140,11 +148,25 @@ func YAML(t testing.TB, k Key, fields ...Field) string {
 		for same < len(path)-1 && same < len(open) && path[same] == open[same] {
 			same++
 		}
-		for i := same; i < len(path)-1; i++ {
-			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("    ", i), path[i])
+		item := ""
+		for i := same; i < len(path); i++ {
+			switch indent := strings.Repeat("    ", i); {
+			case path[i] == "[]":
+				item = indent[4:] + "  - "
+				continue
+			case item != "":
+				b.WriteString(item + path[i] + ":")
+			default:
+				b.WriteString(indent + path[i] + ":")
+			}
+			if item = ""; i < len(path)-1 {
+				b.WriteByte('\n')
+			}
 		}
-		open = path[:len(path)-1]
-		fmt.Fprintf(&b, "%s%s: %q\n", strings.Repeat("    ", len(path)-1), path[len(path)-1], f.value(path, v))
+		if open = path[:len(path)-1]; item != "" {
+			b.WriteString(item)
+		}
+		fmt.Fprintf(&b, " %q\n", f.value(path, v))
 		if v.Plain {
 			plain[path[0]] = true
 		}
@@ -168,7 +190,7 @@ func YAML(t testing.TB, k Key, fields ...Field) string {
 // Secret encrypts a Kubernetes Secret with one text.
 func Secret(t testing.TB, k Key, name, key, value string) string {
 	t.Helper()
-	return YAML(t, k, Field{"apiVersion", "v1", true}, Field{"kind", "Secret", true}, Field{"metadata.name", name, true}, Field{"stringData." + key, value, false})
+	return YAML(t, k, Field{Path: "apiVersion", Value: "v1", Plain: true}, Field{Path: "kind", Value: "Secret", Plain: true}, Field{Path: "metadata.name", Value: name, Plain: true}, Field{Path: "stringData." + key, Value: value})
 }
 
 // Dotenv encrypts a file of lines KEY=VALUE.
