@@ -79,7 +79,7 @@ func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
 }
 
 func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
-	f := Field{Path: path, Value: r.Hidden.Redact(value), Source: Default, candidates: r.manifestFields(p, path)}
+	f := Field{Path: path, Value: r.hide(value), Source: Default, candidates: r.manifestFields(p, path)}
 	for _, c := range f.candidates {
 		if at, ok := r.Origin(c.ref, c.path); ok {
 			f.Object, f.Manifest, f.Origin, f.Source = c.ref, c.path, at, Written
@@ -152,7 +152,7 @@ func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Pa
 		if taken[path.String()] {
 			return
 		}
-		f := Field{Value: r.Hidden.Redact(n.Value), Source: Unknown, Object: ref, Manifest: path}
+		f := Field{Value: r.hide(n.Value), Source: Unknown, Object: ref, Manifest: path}
 		if at, ok := r.Origin(ref, path); ok {
 			f.Origin, f.Source = at, Written
 		}
@@ -175,11 +175,17 @@ func (r *Result) Chain(f Field) []build.Step {
 		case hidden:
 			steps[i].Value = nil
 		case v != nil:
-			text := r.Hidden.Redact(*v)
+			text := r.hide(*v)
 			steps[i].Value = &text
 		}
 	}
 	return steps
+}
+
+// hide takes secrets out of a text.
+func (r *Result) hide(text string) string {
+	r.finding.Do(func() { r.finder = r.Hidden.Finder() })
+	return r.finder.Redact(text)
 }
 
 // Names are the names that Select knows for fields: of manifests as plans name

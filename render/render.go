@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
@@ -61,6 +62,9 @@ type Result struct {
 	Objects []manifest.Object
 
 	built *build.Result
+
+	finding sync.Once
+	finder  *secret.Finder
 }
 
 // Render renders path, which is a kustomization directory, a directory of

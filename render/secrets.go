@@ -12,7 +12,7 @@ import (
 // guard takes out the pools that would show a secret, or give encrypted text to
 // their nodes, and says why.
 func (r *Result) guard() []manifest.Fault {
-	plain, sealed := manifest.PlainSecrets(r.Objects, r.Secrets), manifest.Ciphertext(&r.Set)
+	plain, sealed := manifest.PlainSecrets(r.Objects, r.Secrets.Finder()), manifest.Ciphertext(&r.Set)
 	if len(plain)+len(sealed) == 0 {
 		return nil
 	}
@@ -38,19 +38,20 @@ func (r *Result) redact() {
 	if r.Hidden.Len() == 0 {
 		return
 	}
+	hidden := r.Hidden.Finder()
 	for i := range r.Diags {
-		r.Diags[i] = redacted(r.Diags[i], r.Hidden)
+		r.Diags[i] = redacted(r.Diags[i], hidden)
 	}
 	for i := range r.Set.Pools {
 		p := &r.Set.Pools[i]
 		p.Blocked = slices.Clone(p.Blocked)
 		for j := range p.Blocked {
-			p.Blocked[j] = redacted(p.Blocked[j], r.Hidden)
+			p.Blocked[j] = redacted(p.Blocked[j], hidden)
 		}
 	}
 }
 
-func redacted(d diag.Diagnostic, s *secret.Set) diag.Diagnostic {
+func redacted(d diag.Diagnostic, s *secret.Finder) diag.Diagnostic {
 	d.Summary, d.Detail, d.Object, d.Field = s.Redact(d.Summary), s.Redact(d.Detail), s.Redact(d.Object), s.Redact(d.Field)
 	d.Related = slices.Clone(d.Related)
 	for i := range d.Related {
@@ -62,10 +63,11 @@ func redacted(d diag.Diagnostic, s *secret.Set) diag.Diagnostic {
 // ShownYAML is YAML for who looks on: without the values of Secrets, and without
 // what is secret elsewhere.
 func (r *Result) ShownYAML() []byte {
+	hidden := r.Hidden.Finder()
 	return r.built.Shown(func(ref intent.ObjectRef, p intent.Path, value string) string {
 		if ref.Kind == "Secret" && len(p) == 2 && (p[0] == "data" || p[0] == "stringData") {
 			return secret.Mask
 		}
-		return r.Hidden.Redact(value)
+		return hidden.Redact(value)
 	})
 }

@@ -111,7 +111,7 @@ func TestEncryptedFiles(t *testing.T) {
 			if !strings.Contains(text, "canary-boot-text") {
 				t.Errorf("user data %q", text)
 			}
-			if shown := r.Secrets.Redact(text); strings.Contains(shown, "canary") {
+			if shown := r.Secrets.Finder().Redact(text); strings.Contains(shown, "canary") {
 				t.Errorf("what was decrypted is not hidden: %q", shown)
 			}
 			none := rendered(t, files, Options{})

@@ -236,7 +236,7 @@ type scrubbed struct {
 
 // Error implements error.
 func (s scrubbed) Error() string {
-	return secret.New(s.t.secret, s.t.id+"."+s.t.secret).Redact(s.err.Error())
+	return secret.New(s.t.secret, s.t.id+"."+s.t.secret).Finder().Redact(s.err.Error())
 }
 
 // leftovers keeps what machines may still fetch, and lets go of the rest: tokens

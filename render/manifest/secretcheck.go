@@ -20,7 +20,7 @@ var mayHoldSecrets = []string{"KubeadmConfig", "EKSConfig", "NodeadmConfig", "Se
 // tags, names, labels and the like can be read by whoever may look at AWS, and
 // are shown in plans. The faults do not hold the values, but the path of a key
 // that is one does.
-func PlainSecrets(objects []Object, secrets *secret.Set) []Fault {
+func PlainSecrets(objects []Object, secrets *secret.Finder) []Fault {
 	if secrets.Len() == 0 {
 		return nil
 	}

@@ -39,7 +39,6 @@ const (
 // Set is a set of secret values. It is immutable; nil is the empty set.
 type Set struct {
 	values []string // as they were given, trimmed, sorted
-	forms  finder
 }
 
 // New returns the set of those values that count.
@@ -54,24 +53,28 @@ func New(values ...string) *Set {
 		return nil
 	}
 	slices.Sort(kept)
-	s := &Set{values: slices.Compact(kept)}
-	s.forms = s.finder()
-	return s
+	return &Set{values: slices.Compact(kept)}
 }
 
-// Union returns the set of all values of the sets.
+// Union returns the set of all values of the sets; it is one of them where that has
+// all values.
 func Union(sets ...*Set) *Set {
 	var all []string
-	var last *Set
 	for _, s := range sets {
 		if s != nil {
-			all, last = append(all, s.values...), s
+			all = append(all, s.values...)
 		}
 	}
-	if last != nil && len(all) == len(last.values) {
-		return last
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) == 0 {
+		return nil
 	}
-	return New(all...)
+	for _, s := range sets {
+		if s.Len() == len(all) {
+			return s
+		}
+	}
+	return &Set{values: all}
 }
 
 func counts(v string) bool {
@@ -98,14 +101,6 @@ func (s *Set) Len() int {
 	return len(s.values)
 }
 
-// Redact returns the text with Mask in the place of every value.
-func (s *Set) Redact(text string) string {
-	if s == nil || text == "" {
-		return text
-	}
-	return s.forms.replace(text)
-}
-
 // Word reports whether a value is a word, a name, a version or a small number: so
 // likely to be in other texts by chance that it says nothing.
 func Word(v string) bool { return len(v) < longestWord && word.MatchString(v) }
@@ -117,47 +112,14 @@ var word = regexp.MustCompile(`^([a-z]+([._/-][a-z]+)*|[A-Z][a-z]+|v?[0-9]{1,7}|
 // longestWord is the size from which no value is taken for a word.
 const longestWord = 20
 
-// In reports whether a field's text gives a value away. One that looks like a
-// word or a number, such as the user name in an encrypted file, counts only where
-// it is the whole text; every other one wherever it stands, also in base64.
-func (s *Set) In(text string) bool {
-	if s == nil || len(text) < leastValue || !s.forms.finds(text) {
-		return false
+// formsOf are all forms of a value and of its parts.
+func formsOf(v string) []string {
+	var out []string
+	for _, part := range parts(v) {
+		out = append(append(out, encoded(part)...), escaped(part)...)
 	}
-	text = strings.TrimSpace(text)
-	for _, v := range s.values {
-		if text == v {
-			return true
-		}
-		if Word(v) {
-			continue
-		}
-		if strings.Contains(text, v) {
-			return true
-		}
-		for _, form := range encoded(v) {
-			if strings.Contains(text, form) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// finder knows every form of every value.
-func (s *Set) finder() finder {
-	seen := map[string]bool{}
-	for _, v := range s.values {
-		for _, part := range parts(v) {
-			for _, form := range encoded(part) {
-				seen[form] = true
-			}
-			for _, form := range escaped(part) {
-				seen[form] = true
-			}
-		}
-	}
-	return newFinder(seen)
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(form string) bool { return len(form) < leastValue })
 }
 
 // parts are a value and what of it may be quoted alone.
@@ -202,9 +164,15 @@ func encoded(v string) []string {
 	return out
 }
 
+// unescaped matches what is the same in all of them.
+var unescaped = regexp.MustCompile(`^[A-Za-z0-9._~-]*$`)
+
 // escaped are the forms of a value in URLs, JSON, HTML and Go's quotes, also with what
 // a reader does not see written out.
 func escaped(v string) []string {
+	if unescaped.MatchString(v) {
+		return []string{v}
+	}
 	out := []string{v, url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v)}
 	quoted := strconv.Quote(v)
 	out = append(out, quoted[1:len(quoted)-1])

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 )
 
 func TestRedact(t *testing.T) {
-	s := New("hunter2!", "short", "true", "  padded-value\n", "line one of a key\nuser: Xy7-zq!9w0\n-----BEGIN RSA PRIVATE KEY-----\n")
+	s := New("hunter2!", "short", "true", "  padded-value\n", "line one of a key\nuser: Xy7-zq!9w0\n-----BEGIN RSA PRIVATE KEY-----\n").Finder()
 	for in, want := range map[string]string{
 		"":                         "",
 		"nothing here":             "nothing here",
@@ -30,7 +31,7 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}
-	if got := (*Set)(nil).Redact("hunter2!"); got != "hunter2!" {
+	if got := (*Set)(nil).Finder().Redact("hunter2!"); got != "hunter2!" {
 		t.Errorf("the empty set made %q", got)
 	}
 }
@@ -44,7 +45,7 @@ func TestRedactEveryForm(t *testing.T) {
 		}
 		before, after := rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "before"), rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "after")
 		js, _ := json.Marshal(before + v + after)
-		s := New(v)
+		s := New(v).Finder()
 		for name, text := range map[string]string{
 			"raw": before + v + after, "query": url.QueryEscape(before + v), "path": url.PathEscape(v + after), "html": html.EscapeString(before + v + after),
 			"json": string(js), "go": fmt.Sprintf("%q", before+v+after), "base64": base64.StdEncoding.EncodeToString([]byte(before + v + after)),
@@ -66,7 +67,7 @@ func TestRedactEveryForm(t *testing.T) {
 }
 
 func TestIn(t *testing.T) {
-	s := New("kubernetes", "S3cr3tPw", "a-rather-long-lower-case-name")
+	s := New("kubernetes", "S3cr3tPw", "a-rather-long-lower-case-name").Finder()
 	for text, want := range map[string]bool{
 		"kubernetes":                            true,
 		"kubernetes.io/cluster/prod":            false,
@@ -80,7 +81,7 @@ func TestIn(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
-	if (*Set)(nil).In("anything at all") {
+	if (*Set)(nil).Finder().In("anything at all") {
 		t.Error("the empty set found something")
 	}
 }
@@ -90,7 +91,39 @@ func TestUnion(t *testing.T) {
 		t.Error("a union of nothing is something")
 	}
 	u := Union(New("value-one"), nil, New("value-two", "value-one"))
-	if u.Len() != 2 || u.Redact("value-one value-two") != "(redacted) (redacted)" {
-		t.Errorf("union of %d: %s", u.Len(), u.Redact("value-one value-two"))
+	if u.Len() != 2 || u.Finder().Redact("value-one value-two") != "(redacted) (redacted)" {
+		t.Errorf("union of %d: %s", u.Len(), u.Finder().Redact("value-one value-two"))
 	}
+}
+
+// What sets have in common stays found until the last of them is taken out, and
+// nothing is left then.
+func TestFinderForgets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringMatching(`[ab]{5,8}(\n[ab=]{20}|)`)
+		f := &Finder{}
+		var in []*Set
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			if len(in) > 0 && rapid.Bool().Draw(t, "remove") {
+				i := rapid.IntRange(0, len(in)-1).Draw(t, "which")
+				f.Remove(in[i])
+				in = slices.Delete(in, i, i+1)
+			} else {
+				s := New(rapid.SliceOfN(value, 0, 3).Draw(t, "values")...)
+				f.Add(s)
+				in = append(in, s)
+			}
+			whole := Union(in...)
+			text := rapid.StringMatching(`[ab=]{0,60}`).Draw(t, "text")
+			if got, want := f.Redact(text), whole.Finder().Redact(text); got != want || f.Len() != whole.Len() {
+				t.Fatalf("%q became %q with %d values, want %q with %d", text, got, f.Len(), want, whole.Len())
+			}
+		}
+		for _, s := range in {
+			f.Remove(s)
+		}
+		if f.Len() != 0 || len(f.forms)+len(f.lengths) != 0 {
+			t.Errorf("%d values and %d forms are left", f.Len(), len(f.forms))
+		}
+	})
 }

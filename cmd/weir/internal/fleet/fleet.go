@@ -79,6 +79,8 @@ type Fleet struct {
 	// roleless are then the targets of AWS itself without a role for plans.
 	review   *Proposal
 	roleless map[string]bool
+	// hiding are those whose values the composition has hidden.
+	hiding map[string]bool
 	// base is what Base gave last, revisions are those of the last composition.
 	base      *Base
 	revisions []Revision
@@ -189,6 +191,7 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 // Advance is Compose with the renders that are there once patience is over. The others
 // go on until ctx ends, and a later composition has them.
 func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
+	f.hiding = map[string]bool{}
 	items := f.expand(views)
 	if err := f.renderAll(ctx, items, patience); err != nil {
 		return nil, err
@@ -210,7 +213,9 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 		if r := it.render.result; r != nil && (f.review == nil || it.desired.Touched) {
 			f.hide(f.owner("target "+it.name), r.Hidden)
 		}
+		f.hiding[fleetOwner+"target "+it.name] = true // whether it could be rendered or not
 	}
+	f.forget(items)
 	f.callRolls(views, items)
 	c := &Composition{Revisions: f.revised(views, items)}
 	f.revisions, f.behind = c.Revisions, behind
@@ -289,8 +294,21 @@ func (f *Fleet) hide(owner string, values *secret.Set) {
 	case f.review != nil:
 		f.o.Secrets.SetPassing(owner, values)
 	default:
-		f.o.Secrets.Set(owner, values)
+		f.hiding[fleetOwner+owner] = true
+		f.o.Secrets.Set(fleetOwner+owner, values)
 	}
+}
+
+// fleetOwner begins the names of who has values that a fleet hides.
+const fleetOwner = "fleet: "
+
+// forget has the values of targets that there are not any more shown again, where all
+// that there are are known.
+func (f *Fleet) forget(items []*item) {
+	if f.o.Secrets == nil || f.review != nil || slices.ContainsFunc(items, func(it *item) bool { return it.unknown || it.crowded }) {
+		return
+	}
+	f.o.Secrets.Only(fleetOwner, f.hiding)
 }
 
 // limits bound what sources may ask for.

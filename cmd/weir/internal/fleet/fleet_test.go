@@ -56,14 +56,14 @@ func snapshot(revision string, m tree.Map) source.Snapshot {
 
 // harness is a fleet over an embedded AWS.
 type harness struct {
-	t      *testing.T
+	t      testing.TB
 	fleet  *Fleet
 	url    string
 	scopes *Scopes
 	dir    string
 }
 
-func newHarness(t *testing.T, targets string) *harness {
+func newHarness(t testing.TB, targets string) *harness {
 	t.Helper()
 	emu, err := awsemu.New(awsemu.Options{})
 	if err != nil {

@@ -43,6 +43,7 @@ func (f *Fleet) attachWorkload(d *reconciler.Desired, t *config.Target, m config
 // cluster is the client of a kubeconfig file. It stays the same while what it is
 // made of does.
 func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
+	f.hiding[fleetOwner+"kubeconfig "+file] = true // also while it cannot be read
 	k, err := workload.Load(file)
 	if err != nil {
 		return nil, err

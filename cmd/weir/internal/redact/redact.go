@@ -9,19 +9,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Registry holds the secret values of a process, by what they belong to. It is
-// safe for concurrent use; nil knows no values.
+// Registry holds the secret values of a process, by what they belong to: one union
+// of them all, to which a change costs what it changes. It is safe for concurrent
+// use; nil knows no values.
 type Registry struct {
-	all atomic.Pointer[secret.Set]
+	all secret.Finder
 
 	mu   sync.Mutex
 	sets map[string][2]*secret.Set // by owner: the values that hold now, and those before
@@ -44,13 +44,10 @@ func (r *Registry) SetPassing(owner string, values *secret.Set) {
 		return
 	}
 	r.passing = append(slices.DeleteFunc(r.passing, func(o string) bool { return o == owner }), owner)
-	gone := len(r.passing) > cmp.Or(r.bound, mostPassing)
-	if gone {
-		delete(r.sets, r.passing[0])
-		r.passing = r.passing[1:]
-	}
-	if r.set(owner, values) || gone {
-		r.unite()
+	r.set(owner, values)
+	if len(r.passing) > cmp.Or(r.bound, mostPassing) {
+		r.forget(r.passing[0])
+		r.passing = slices.Delete(r.passing, 0, 1)
 	}
 }
 
@@ -60,32 +57,44 @@ func (r *Registry) SetPassing(owner string, values *secret.Set) {
 func (r *Registry) Set(owner string, values *secret.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.set(owner, values) {
-		r.unite()
+	r.set(owner, values)
+}
+
+// Only says which owners there still are of those whose names begin with a prefix.
+// The values of one that has gone stay hidden for as long as values that were
+// replaced: until this is said once more.
+func (r *Registry) Only(prefix string, owners map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for owner, have := range r.sets {
+		switch {
+		case owners[owner] || !strings.HasPrefix(owner, prefix):
+		case have[0] == nil:
+			r.forget(owner)
+		default:
+			r.set(owner, nil)
+		}
 	}
 }
 
-// set reports whether the owner's values are others than before.
-func (r *Registry) set(owner string, values *secret.Set) bool {
+func (r *Registry) set(owner string, values *secret.Set) {
 	have := r.sets[owner]
 	if have[0] == values || have[0].Equal(values) {
-		return false
+		return
 	}
 	if r.sets == nil {
 		r.sets = map[string][2]*secret.Set{}
 	}
+	r.all.Add(values) // first, so that what both have is never shown
+	r.all.Remove(have[1])
 	r.sets[owner] = [2]*secret.Set{values, have[0]}
-	return true
 }
 
-// unite makes the one set of all values.
-func (r *Registry) unite() {
-	var sets []*secret.Set
-	for _, owner := range slices.Sorted(maps.Keys(r.sets)) {
-		both := r.sets[owner]
-		sets = append(sets, both[:]...)
+func (r *Registry) forget(owner string) {
+	for _, values := range r.sets[owner] {
+		r.all.Remove(values)
 	}
-	r.all.Store(secret.Union(sets...))
+	delete(r.sets, owner)
 }
 
 // encoded matches base64 that is too long to be a name or a hash. AWS repeats
@@ -120,14 +129,14 @@ func (r *Registry) Redact(text string) string {
 	if r == nil {
 		return text
 	}
-	if text = r.all.Load().Redact(text); mayHoldEncoded(text) {
+	if text = r.all.Redact(text); mayHoldEncoded(text) {
 		text = encoded.ReplaceAllLiteralString(text, secret.Mask)
 	}
 	return text
 }
 
 // values is Redact for what may hold long base64 of its own, such as manifests.
-func (r *Registry) values(text string) string { return r.all.Load().Redact(text) }
+func (r *Registry) values(text string) string { return r.all.Redact(text) }
 
 // Writer returns a writer that passes on what is written to it without the
 // values. Each write is looked at by itself, so a value must be written at once.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -105,5 +106,74 @@ func TestPassingOwnersAreBounded(t *testing.T) {
 	}
 	if got := r.Redact(value(1)); got != value(1) {
 		t.Errorf("hidden for ever: %s", got)
+	}
+}
+
+// What belongs to targets that have gone is forgotten, and a change costs no more than
+// what it changes, however many others there are.
+func TestOwnersThatHaveGoneAreForgotten(t *testing.T) {
+	var r Registry
+	r.Set("credentials", secret.New("of-the-process"))
+	fleet := func(from, to int) {
+		owners := map[string]bool{}
+		for i := from; i < to; i++ {
+			owner := fmt.Sprint("target ", i)
+			owners[owner] = true
+			r.Set(owner, secret.New(fmt.Sprintf("%03d-value-of-target", i), fmt.Sprintf("%03d-other-of-target", i), "which-all-have"))
+		}
+		r.Only("target ", owners)
+	}
+	fleet(0, 100)
+	if n := r.all.Len(); n != 202 || len(r.sets) != 101 {
+		t.Fatalf("%d values of %d owners", n, len(r.sets))
+	}
+	fleet(0, 10)
+	if got := r.Redact("050-value-of-target"); got != "(redacted)" {
+		t.Errorf("shown while what was written down with it may be: %s", got)
+	}
+	fleet(0, 10)
+	if n := r.all.Len(); n != 22 || len(r.sets) != 11 {
+		t.Errorf("%d values of %d owners are left", n, len(r.sets))
+	}
+	if got := r.Redact("050-value-of-target 007-value-of-target which-all-have of-the-process"); got != "050-value-of-target (redacted) (redacted) (redacted)" {
+		t.Error(got)
+	}
+}
+
+// The same fleet takes the same memory, however often others came and went.
+func TestMemoryReturns(t *testing.T) {
+	var r Registry
+	cycle := func(n int) uint64 {
+		owners := map[string]bool{}
+		for i := range n {
+			owner := fmt.Sprint("target ", i)
+			owners[owner] = true
+			var values []string
+			for j := range 40 {
+				values = append(values, fmt.Sprintf("secret-%d-of-target-%d-in-a-fleet-of-%d", j, i, n))
+			}
+			r.Set(owner, secret.New(values...))
+		}
+		r.Only("target ", owners)
+		r.Only("target ", owners)
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	cycle(10)
+	before := cycle(10)
+	most := uint64(0)
+	for range 5 {
+		most = max(most, cycle(200))
+		cycle(10)
+	}
+	after := cycle(10)
+	if most < before+2<<20 {
+		t.Fatalf("200 targets take no more than 10: %d and %d bytes", most, before)
+	}
+	if after > before+256<<10 {
+		t.Errorf("%d bytes before, %d afterwards, %d between", before, after, most)
 	}
 }

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/render/sops/sopstest"
+	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source"
+)
+
+func secretsAt(revision string, t tree.Tree) View {
+	return View{Snapshot: source.Snapshot{Source: "s", Revision: revision, Tree: t}}
+}
+
+// What targets that have gone had to hide is forgotten, and the memory is what it was.
+func TestSecretsOfGoneTargetsAreForgotten(t *testing.T) {
+	key := sopstest.Age(t)
+	h := newHarness(t, fmt.Sprintf("- {name: '{1}', path: 'o/*', region: eu-west-1, ageKeyFiles: [%q]}\n", key.IdentityFile(t)))
+	hidden := &redact.Registry{}
+	h.fleet.o.Secrets = hidden
+	few, many := secretOverlays(t, key, 3, 10, true), secretOverlays(t, key, 60, 10, true)
+	n := 0
+	compose := func(files tree.Tree) {
+		n++
+		h.compose(secretsAt(fmt.Sprint("r", n), files))
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const first, last = "s3cr3t-1-of-overlay-1", "s3cr3t-1-of-overlay-50"
+	compose(few)
+	compose(many)
+	if got := hidden.Redact(first + " " + last); strings.Contains(got, "s3cr3t") {
+		t.Errorf("shown: %s", got)
+	}
+	compose(few)
+	if got := hidden.Redact(last); got == last {
+		t.Error("shown as soon as its target has gone")
+	}
+	compose(few)
+	before := heap()
+	if got := hidden.Redact(first + " " + last); got != "(redacted) "+last {
+		t.Errorf("after its target has gone: %s", got)
+	}
+	for range 4 {
+		compose(many)
+		compose(few)
+		compose(few)
+	}
+	if after := heap(); after > before+512<<10 {
+		t.Errorf("%d bytes before targets came and went, %d afterwards", before, after)
+	}
+	// A source that cannot be read says nothing about which targets there are.
+	for range 3 {
+		h.compose(View{Err: fmt.Errorf("away")})
+	}
+	if got := hidden.Redact(first); got == first {
+		t.Error("forgotten while the source was away")
+	}
+}
