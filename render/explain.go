@@ -172,9 +172,11 @@ func (r *Result) Chain(f Field) []build.Step {
 	hidden := f.Object.Kind == "Secret" || f.Object.Group() == "bootstrap.cluster.x-k8s.io"
 	for i := range steps {
 		switch v := steps[i].Value; {
-		case hidden:
+		case v == nil:
+		case hidden, r.secretive && i < len(steps)-1 && !r.built.Written(*v):
+			// What a field held on the way may be what was cut off a secret.
 			steps[i].Value = nil
-		case v != nil:
+		default:
 			text := r.hide(*v)
 			steps[i].Value = &text
 		}

@@ -19,7 +19,7 @@ func TestAPanicIsAFinding(t *testing.T) {
 		t.Fatalf("render: %v, %v", err, r.Diags)
 	}
 	r.guarded("pools", func() {
-		r.decode(func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault) { panic("hunter2") })
+		r.decode(func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault) { panic("hunter2") }, nil)
 	})
 	if r.Whole() || len(r.Set.Pools) > 0 {
 		t.Errorf("the render counts as whole: %v", r.Diags)

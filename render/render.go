@@ -21,6 +21,7 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
+	"go.yaml.in/yaml/v3"
 )
 
 // Options of a render. The zero value has no variables and the default limits.
@@ -28,8 +29,8 @@ type Options struct {
 	// Vars holds the values for ${VAR}. In objects that weir reads, a variable
 	// without value and default is an error; elsewhere it stays as it is.
 	Vars map[string]string
-	// Secrets are the values of variables that are marked as secret.
-	Secrets []string
+	// SecretVars names the variables of Vars that are marked as secret.
+	SecretVars []string
 	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
 	// is then an error.
 	Decrypter *sops.Decrypter
@@ -38,7 +39,7 @@ type Options struct {
 }
 
 func (o Options) build(small bool) build.Options {
-	return build.Options{Vars: o.Vars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
+	return build.Options{Vars: o.Vars, SecretVars: o.SecretVars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
 }
 
 // Result is what a render gave. It is immutable and safe for concurrent use.
@@ -51,8 +52,9 @@ type Result struct {
 	// another tree, so is the result.
 	Reads build.ReadSet
 	// Secrets are the secret variables and what was decrypted: they must not be
-	// shown anywhere. Hidden are they and the values of all Secrets in the build:
-	// they are shown only to who asks for the manifests themselves.
+	// shown anywhere. Hidden are they, what of them reached a plain field, and the
+	// values of all Secrets in the build: they are shown only to who asks for the
+	// manifests themselves.
 	Secrets, Hidden *secret.Set
 	// Secretless says that an encrypted file was read with placeholders, so that
 	// nothing may be applied; Retry that the same render may find more keys later.
@@ -62,6 +64,11 @@ type Result struct {
 	Objects []manifest.Object
 
 	built *build.Result
+	path  string
+	// dependent are the keys and values of Objects that depend on a secret; unsure
+	// says that it cannot be told which do. secretive says that some might.
+	dependent         map[*yaml.Node]bool
+	unsure, secretive bool
 
 	finding sync.Once
 	finder  *secret.Finder
@@ -92,22 +99,44 @@ func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (
 }
 
 func render(ctx context.Context, t tree.Tree, path string, o Options, small bool) (*Result, error) {
-	built, err := build.Build(ctx, t, path, o.build(small))
+	how := o.build(small)
+	how.Again = true
+	built, err := build.Build(ctx, t, path, how)
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
-	r := &Result{Diags: built.Diags.Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
-	r.Secrets = secret.New(append(slices.Clone(o.Secrets), built.Secrets...)...)
+	r := &Result{path: path, Diags: veiled(built.Diags, built.Again).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
+	secrets := slices.Clone(built.Secrets)
+	for _, name := range o.SecretVars {
+		secrets = append(secrets, o.Vars[name])
+	}
+	r.Secrets = secret.New(secrets...)
 	r.Hidden = secret.Union(r.Secrets, secret.New(manifest.SecretValues(built.Objects)...))
+	r.secretive = built.Again != nil
+	r.unsure = r.secretive
 	defer r.redact()
 	switch {
 	case built.Unset:
 		r.Objects = nil
-		r.guarded(path, func() { r.checkUnset(built) })
+		r.guarded(path, func() { r.checkUnset(built, r.compare()) })
 	case !built.Diags.HasErrors():
-		r.guarded(path, func() { r.decode(manifest.Intents) })
+		r.guarded(path, func() { r.decode(manifest.Intents, r.compare()) })
 	}
+	built.Again = nil
 	return r, nil
+}
+
+// compare finds what depends on a secret.
+func (r *Result) compare() *dependence {
+	again := r.built.Again
+	if again == nil {
+		return nil
+	}
+	d := compared(r.built.Objects, again.Objects)
+	r.dependent, r.unsure = d.nodes, again.Objects == nil
+	r.Hidden = secret.Union(r.Hidden, secret.New(d.pieces...))
+	d.failed(again, r.built.Diags)
+	return d
 }
 
 // guarded runs one stage. A panic is a finding and leaves no set: one target
@@ -125,10 +154,16 @@ func (r *Result) guarded(path string, stage func()) {
 }
 
 // decode fills the set and the findings with what intents makes of the objects.
-func (r *Result) decode(intents func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault)) {
-	set, faults := intents(r.Objects, manifest.Options{Renamed: r.built.Renamed})
+func (r *Result) decode(intents func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault), d *dependence) {
+	o := manifest.Options{Renamed: d.renamed(r.built.Renamed)}
+	set, faults := intents(r.Objects, o)
+	if d != nil && d.told(&set, faults) {
+		again, others := intents(d.again, o)
+		faults = d.veilFaults(faults, others)
+		d.compareSets(&set, again)
+	}
 	r.Set = set
-	r.find(append(faults, r.guard()...))
+	r.find(append(faults, r.guard(d)...), d)
 	r.placeBlocked()
 	r.Diags = r.Diags.Hinted().Sorted()
 }
@@ -138,7 +173,7 @@ func (r *Result) decode(intents func([]manifest.Object, manifest.Options) (inten
 const maxFindings = 500
 
 // find adds faults to the findings, errors first where they are too many.
-func (r *Result) find(faults []manifest.Fault) {
+func (r *Result) find(faults []manifest.Fault, d *dependence) {
 	if more := len(faults) - maxFindings; more > 0 {
 		slices.SortStableFunc(faults, func(a, b manifest.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
 		hidden := min(faults[maxFindings].Severity, diag.Warning)
@@ -146,13 +181,20 @@ func (r *Result) find(faults []manifest.Fault) {
 		r.Diags = append(r.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("there are %d findings more than the %d that are shown", more, maxFindings), Detail: "Mend those that are shown."})
 	}
 	for _, f := range faults {
-		r.Diags = append(r.Diags, r.position(f))
+		r.Diags = append(r.Diags, r.position(f, d))
 	}
 }
 
 // position turns a fault into a diagnostic that knows its place.
-func (r *Result) position(f manifest.Fault) diag.Diagnostic {
+func (r *Result) position(f manifest.Fault, dep *dependence) diag.Diagnostic {
 	d := f.Diagnostic()
+	if f.Ref == (intent.ObjectRef{}) { // about the build as a whole
+		if d.Object, d.Position = "", dep.at; !d.Known() {
+			d.File = r.path
+		}
+		return d
+	}
+	d.Object, d.Field = dep.shownRef(f.Ref).String(), dep.shownPath(f.Ref, f.Path).String()
 	if f.Key {
 		if at, ok := r.built.KeyOrigin(f.Ref, f.Path); ok {
 			d.Position = at

@@ -2,17 +2,25 @@ package render
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/secret"
+	"go.yaml.in/yaml/v3"
 )
 
 // guard takes out the pools that would show a secret, or give encrypted text to
 // their nodes, and says why.
-func (r *Result) guard() []manifest.Fault {
+func (r *Result) guard(d *dependence) []manifest.Fault {
 	plain, sealed := manifest.PlainSecrets(r.Objects, r.Secrets.Finder()), manifest.Ciphertext(&r.Set)
+	if d != nil {
+		for i, f := range plain {
+			plain[i].Summary = strings.Replace(f.Summary, f.Path.String(), d.shownPath(f.Ref, f.Path).String(), 1)
+		}
+		plain = append(plain, d.faultsBut(plain)...)
+	}
 	if len(plain)+len(sealed) == 0 {
 		return nil
 	}
@@ -26,6 +34,9 @@ func (r *Result) guard() []manifest.Fault {
 	for _, f := range sealed {
 		bad[f.Ref] = true
 	}
+	if all {
+		r.Set.Clusters = nil
+	}
 	r.Set.Pools = slices.DeleteFunc(slices.Clone(r.Set.Pools), func(p intent.Pool) bool {
 		return all || bad[p.MachinePool] || bad[p.Infrastructure] || bad[p.Bootstrap]
 	})
@@ -35,7 +46,8 @@ func (r *Result) guard() []manifest.Fault {
 // redact keeps secret values out of the findings: a bad value is named in many
 // of them, and it may come from a variable.
 func (r *Result) redact() {
-	if r.Hidden.Len() == 0 {
+	pools := slices.ContainsFunc(r.Set.Pools, func(p intent.Pool) bool { return len(p.Blocked) > 0 })
+	if r.Hidden.Len() == 0 || len(r.Diags) == 0 && !pools {
 		return
 	}
 	hidden := r.Hidden.Finder()
@@ -61,13 +73,16 @@ func redacted(d diag.Diagnostic, s *secret.Finder) diag.Diagnostic {
 }
 
 // ShownYAML is YAML for who looks on: without the values of Secrets, and without
-// what is secret elsewhere.
-func (r *Result) ShownYAML() []byte {
+// what is secret elsewhere or depends on it. ok is false where that cannot be told.
+func (r *Result) ShownYAML() (text []byte, ok bool) {
+	if r.unsure {
+		return nil, false
+	}
 	hidden := r.Hidden.Finder()
-	return r.built.Shown(func(ref intent.ObjectRef, p intent.Path, value string) string {
-		if ref.Kind == "Secret" && len(p) == 2 && (p[0] == "data" || p[0] == "stringData") {
+	return r.built.Shown(func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string {
+		if r.dependent[n] || ref.Kind == "Secret" && len(p) == 2 && (p[0] == "data" || p[0] == "stringData") {
 			return secret.Mask
 		}
-		return hidden.Redact(value)
-	})
+		return hidden.Redact(n.Value)
+	}), true
 }

@@ -89,11 +89,11 @@ func encryptedTrees(t *testing.T, k sopstest.Key) map[string]map[string]string {
 			"patch.yaml": sopstest.Secret(t, k, "boot", "value", bootText),
 		},
 		"a generator's file": {
-			"kustomization.yaml": "resources: [pool.yaml]\nconfigurations: [names.yaml]\nsecretGenerator: [{name: boot, files: [value=boot.sh]}]\n", "pool.yaml": secretPool,
+			"kustomization.yaml": "resources: [pool.yaml]\nconfigurations: [names.yaml]\nsecretGenerator: [{name: boot, files: [value=boot.sh], options: {disableNameSuffixHash: true}}]\n", "pool.yaml": secretPool,
 			"names.yaml": nameReference, "boot.sh": sopstest.Binary(t, k, bootText),
 		},
 		"a generator's variables": {
-			"kustomization.yaml": "resources: [pool.yaml]\nconfigurations: [names.yaml]\nsecretGenerator: [{name: boot, envs: [boot.env]}]\n", "pool.yaml": secretPool,
+			"kustomization.yaml": "resources: [pool.yaml]\nconfigurations: [names.yaml]\nsecretGenerator: [{name: boot, envs: [boot.env], options: {disableNameSuffixHash: true}}]\n", "pool.yaml": secretPool,
 			"names.yaml": nameReference, "boot.env": sopstest.Dotenv(t, k, sopstest.Field{Path: "value", Value: "#cloud-config canary-boot-text"}),
 		},
 	}
@@ -159,18 +159,23 @@ func TestSecretInPlainField(t *testing.T) {
 	files := map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\n", "pool.yaml": secretPool,
 		"boot.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: boot}\nstringData: {value: \"token ${TOKEN:-x}\"}\n"}
 	for name, tc := range map[string]struct {
-		vars map[string]string
-		code string
+		vars    map[string]string
+		secrets []string
+		code    string
 	}{
-		"in user data":      {map[string]string{"TOKEN": value}, ""},
-		"in a tag":          {map[string]string{"TEAM": value}, "secret-in-plain-field"},
-		"in a part of one":  {map[string]string{"TEAM": "a " + value + " b"}, "secret-in-plain-field"},
-		"in base64 in one":  {map[string]string{"TEAM": base64.StdEncoding.EncodeToString([]byte(value))}, "secret-in-plain-field"},
-		"another text":      {map[string]string{"TEAM": "canary"}, ""},
-		"too short to tell": {map[string]string{"TEAM": "x"}, ""},
+		"in user data":            {map[string]string{"TOKEN": value}, []string{"TOKEN"}, ""},
+		"in a tag":                {map[string]string{"TEAM": value}, []string{"TEAM"}, "secret-in-plain-field"},
+		"written by chance":       {map[string]string{"TEAM": value, "TOKEN": value}, []string{"TOKEN"}, "secret-in-plain-field"},
+		"in a part of one":        {map[string]string{"TEAM": "a " + value + " b", "TOKEN": value}, []string{"TOKEN"}, "secret-in-plain-field"},
+		"in base64 in one":        {map[string]string{"TEAM": base64.StdEncoding.EncodeToString([]byte(value)), "TOKEN": value}, []string{"TOKEN"}, "secret-in-plain-field"},
+		"another text":            {map[string]string{"TEAM": "canary", "TOKEN": value}, []string{"TOKEN"}, ""},
+		"too short to tell":       {map[string]string{"TEAM": "x", "TOKEN": "x"}, []string{"TOKEN"}, ""},
+		"short, and the variable": {map[string]string{"TEAM": "x"}, []string{"TEAM"}, "secret-in-plain-field"},
+		"a boolean":               {map[string]string{"TEAM": "true"}, []string{"TEAM"}, "secret-in-plain-field"},
+		"empty":                   {map[string]string{"TEAM": ""}, []string{"TEAM"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := rendered(t, files, Options{Vars: tc.vars, Secrets: []string{value, "x"}})
+			r := rendered(t, files, Options{Vars: tc.vars, SecretVars: tc.secrets})
 			if codes(r.Diags) != tc.code || len(r.Set.Pools) == 0 != (tc.code != "") {
 				t.Fatalf("%v, %d pools", r.Diags, len(r.Set.Pools))
 			}
@@ -179,50 +184,6 @@ func TestSecretInPlainField(t *testing.T) {
 			}
 			if strings.Contains(fmt.Sprint(r.Diags), value) {
 				t.Errorf("the value is shown: %v", r.Diags)
-			}
-		})
-	}
-}
-
-// A piece of a secret is not known to be one: nothing may take one apart.
-func TestASecretIsNotTakenApart(t *testing.T) {
-	k := sopstest.Age(t)
-	const splits = `
-source: {kind: Secret, name: boot, fieldPath: data.value, options: {delimiter: "x", index: 0}}
-targets: [{select: {kind: AWSMachinePool}, fieldPaths: [spec.additionalTags.team]}]
-`
-	whole := strings.Replace(splits, `, options: {delimiter: "x", index: 0}`, "", 1)
-	inline := func(text string) string {
-		return "replacements:\n- " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n"
-	}
-	for name, tc := range map[string]struct {
-		files map[string]string
-		want  string
-	}{
-		"inline":               {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\n" + inline(splits)}, "kustomization.yaml:3:"},
-		"in a file":            {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\nreplacements: [{path: r.yaml}]\n", "r.yaml": splits}, "r.yaml:2:"},
-		"a whole field":        {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\n" + inline(whole)}, ""},
-		"nothing is encrypted": {map[string]string{"kustomization.yaml": "resources: [pool.yaml, boot.yaml]\n" + inline(splits), "boot.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: boot}\ndata: {value: YXhi}\n"}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tc.files["pool.yaml"] = strings.Replace(secretPool, "${TEAM:-none}", "none", 1)
-			if tc.files["boot.yaml"] == "" {
-				tc.files["boot.yaml"] = sopstest.Secret(t, k, "boot", "value", bootText)
-			}
-			r := rendered(t, tc.files, Options{Decrypter: decrypter(t, k)})
-			found := ""
-			for _, d := range r.Diags {
-				if d.Code == "secret-split" {
-					found = fmt.Sprintf("%s:%d:", d.File, d.Line)
-				}
-			}
-			if found != tc.want {
-				t.Errorf("found at %q, want %q: %v", found, tc.want, r.Diags)
-			}
-			for _, p := range r.Set.Pools {
-				if tc.want != "" {
-					t.Errorf("pool %s is rendered", p.Key)
-				}
 			}
 		})
 	}
@@ -240,7 +201,7 @@ spec:
   format: ${BAD}
   files: [{path: /a, content: x, encoding: "${BAD}"}]
 `
-	r := rendered(t, map[string]string{"pool.yaml": pool}, Options{Vars: map[string]string{"BAD": value}, Secrets: []string{value}})
+	r := rendered(t, map[string]string{"pool.yaml": pool}, Options{Vars: map[string]string{"BAD": value}, SecretVars: []string{"BAD"}})
 	if !r.Diags.HasErrors() || strings.Contains(fmt.Sprintf("%+v", r.Diags), value) {
 		t.Errorf("%v", r.Diags)
 	}

@@ -18,21 +18,29 @@ var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-
 // checkUnset looks for such findings in objects some of whose variables have no
 // value. Fields that hold a variable are passed over, and nothing is made of
 // the objects.
-func (r *Result) checkUnset(built *build.Result) {
-	var faults []manifest.Fault
-	for _, o := range built.Objects {
+func (r *Result) checkUnset(built *build.Result, d *dependence) {
+	faults := unsetFaults(built.Objects)
+	if d != nil {
+		faults = d.veilFaults(faults, unsetFaults(d.again))
+	}
+	r.find(faults, d)
+	r.Diags = r.Diags.Hinted().Sorted()
+}
+
+func unsetFaults(objects []manifest.Object) []manifest.Fault {
+	var out []manifest.Fault
+	for _, o := range objects {
 		decoded, ok := manifest.Decode(o)
 		if !ok {
 			continue
 		}
 		for _, f := range decoded.Faults {
 			if f.Severity == diag.Error && slices.Contains(despiteUnset, f.Code) && !holdsVariable(o.Node, f.Path) {
-				faults = append(faults, f)
+				out = append(out, f)
 			}
 		}
 	}
-	r.find(faults)
-	r.Diags = r.Diags.Hinted().Sorted()
+	return out
 }
 
 // holdsVariable reports whether a variable stands in the field at p or, if that

@@ -164,7 +164,7 @@ func (w *canaryWorld) tree(t *testing.T, maxTag string, broken bool) map[string]
 	}
 	return map[string]string{
 		"overlays/prod/kustomization.yaml": "resources: [pools.yaml, sops.yaml, plain.yaml]\nconfigurations: [names.yaml]\n" +
-			"secretGenerator: [{name: gen, files: [value=boot.sh]}, {name: env, envs: [boot.env]}]\n",
+			"secretGenerator: [{name: gen, files: [value=boot.sh]}, {name: env, envs: [boot.env]}]\ngeneratorOptions: {disableNameSuffixHash: true}\n",
 		"overlays/prod/names.yaml": "nameReference: [{kind: Secret, version: v1, fieldSpecs: [{kind: MachinePool, path: spec/template/spec/bootstrap/dataSecretName}]}]\n",
 		"overlays/prod/pools.yaml": pools,
 		"overlays/prod/sops.yaml":  sopstest.Secret(t, w.key, "sops", "value", "#!/bin/bash\npassword: "+canarySOPS+"\n"),

@@ -60,7 +60,12 @@ func renderCommand(s surroundings) *cobra.Command {
 				_, err = s.open.Write(r.YAML())
 				return err
 			}
-			out = r.ShownYAML()
+			shown, ok := r.ShownYAML()
+			if !ok {
+				s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
+				return failed("render "+args[0], r.Diags)
+			}
+			out = shown
 		}
 		if err != nil {
 			return err

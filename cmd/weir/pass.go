@@ -162,7 +162,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 	// Only what changes nothing may look at placeholders.
 	o := in.options(!p.writes)
 	batch, err := fleet.Path(ctx, scopes, fleet.PathOptions{
-		Path: path, Region: region, Target: target, Instance: p.instance, Vars: o.Vars, Secrets: o.Secrets, Decrypter: o.Decrypter, Hide: s.secrets,
+		Path: path, Region: region, Target: target, Instance: p.instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: s.secrets,
 		Prune: p.prune, Endpoint: p.endpoint,
 	})
 	if err != nil {

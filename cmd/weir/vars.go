@@ -35,7 +35,7 @@ func (v *varFlags) add(c *cobra.Command) {
 // inputs are what a PATH is rendered with.
 type inputs struct {
 	vars       map[string]string
-	secrets    []string
+	secretVars []string
 	identities []age.Identity
 	kms        sops.KMS
 	kmsKeys    []string
@@ -45,6 +45,7 @@ type inputs struct {
 // and the keys. The secret ones are kept out of all output from then on.
 func (v *varFlags) read(s surroundings) (inputs, error) {
 	in := inputs{vars: map[string]string{}}
+	var hidden []string
 	for _, file := range []string{v.file, v.secretFile} {
 		if file == "" {
 			continue
@@ -55,16 +56,17 @@ func (v *varFlags) read(s surroundings) (inputs, error) {
 		}
 		maps.Copy(in.vars, vars)
 		if file == v.secretFile {
-			in.secrets = slices.Sorted(maps.Values(vars))
+			in.secretVars, hidden = slices.Sorted(maps.Keys(vars)), slices.Collect(maps.Values(vars))
 		}
 	}
-	s.secrets.Set("variables", secret.New(in.secrets...))
+	s.secrets.Set("variables", secret.New(hidden...))
 	for _, assignment := range v.values {
 		name, value, ok := strings.Cut(assignment, "=")
 		if !ok || !config.ValidVar(name) {
 			return inputs{}, usage("write it like --var REPLICAS=3", "a --var is not KEY=VALUE")
 		}
 		in.vars[name] = value
+		in.secretVars = slices.DeleteFunc(in.secretVars, func(of string) bool { return of == name })
 	}
 	err := v.readKeys(s, &in)
 	return in, err
@@ -112,7 +114,7 @@ func (v *varFlags) readKeys(s surroundings, in *inputs) error {
 // options are the options of a render. Where lenient, and with no key at all,
 // encrypted files are read with placeholders; else they are errors.
 func (in inputs) options(lenient bool) render.Options {
-	return render.Options{Vars: in.vars, Secrets: in.secrets, Decrypter: sops.New(sops.Options{
+	return render.Options{Vars: in.vars, SecretVars: in.secretVars, Decrypter: sops.New(sops.Options{
 		Identities: in.identities, KMS: in.kms, KMSKeyARNs: in.kmsKeys,
 		Placeholders: lenient && len(in.identities)+len(in.kmsKeys) == 0,
 	})}

@@ -31,8 +31,10 @@ import (
 // Options of a build. The zero value builds with no variables and the default
 // limits, and demands no variable.
 type Options struct {
-	// Vars holds the values for ${VAR}.
-	Vars map[string]string
+	// Vars holds the values for ${VAR}; SecretVars names those of them that are
+	// secret.
+	Vars       map[string]string
+	SecretVars []string
 	// Strict says for which objects every variable must have a value or a
 	// default. Elsewhere a variable without either is left as it stands,
 	// because a repository also holds texts that are not meant for weir.
@@ -41,6 +43,8 @@ type Options struct {
 	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
 	// is then an error.
 	Decrypter *sops.Decrypter
+	// Again says that what depends on a secret is to be found.
+	Again bool
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
 	// Small has a build end with ErrLarge, before it takes much of anything, where it
@@ -127,6 +131,9 @@ type Result struct {
 	// Retry that the same build may find more keys later.
 	Secrets           []string
 	Secretless, Retry bool
+	// Again is the build with other texts in the place of all secret ones; nil if it
+	// holds none that are known, or was not asked for.
+	Again *Again
 
 	decrypter *sops.Decrypter
 	raw       []*yaml.Node // before substitution, parallel to Objects
@@ -169,6 +176,9 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	if w.large {
 		return nil, ErrLarge
 	}
+	if o.Again && v.failure() == nil {
+		r.Again = r.again(ctx, w, o)
+	}
 	if err := v.failure(); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
@@ -176,9 +186,16 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 		if !isTooSlow(err) {
 			return nil, fmt.Errorf("build %s: read tree: %w", path, err)
 		}
-		w.report(timeoutDiagnostic(lim.Duration, err))
+		d := timeoutDiagnostic(lim.Duration, err)
+		w.report(d)
+		if o.Again {
+			r.Again = &Again{Diags: diag.List{d}}
+		}
 	}
 	r.decrypted(v, w)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
+	}
 	r.Diags = w.diags.Sorted()
 	r.Unset = r.onlyUnset()
 	if r.Diags.HasErrors() && !r.Unset {
@@ -207,7 +224,9 @@ func (r *Result) attempt(ctx context.Context, w *walker, o Options) {
 			w.add("build-failed", diag.Position{File: r.path}, "weir itself failed at this build", "Report it, with the files if they may be shown.")
 		}
 	}()
-	if p := w.walk(r.path); p != nil && !w.diags.HasErrors() && !w.large {
+	p := w.walk(r.path)
+	w.walked = w.diags[:len(w.diags):len(w.diags)]
+	if p != nil && !w.diags.HasErrors() && !w.large {
 		r.plan = p
 		r.finish(ctx, p, w, o)
 	}

@@ -182,3 +182,30 @@ func atNode(n *yaml.Node, p intent.Path) *yaml.Node {
 	}
 	return n
 }
+
+// Written reports whether a file that is not encrypted holds a text as a scalar: then
+// it is no secret that the text is in the build.
+func (r *Result) Written(text string) bool {
+	r.trace()
+	if r.plan == nil {
+		return false
+	}
+	var holds func(n *yaml.Node) bool
+	holds = func(n *yaml.Node) bool {
+		return n.Kind == yaml.ScalarNode && n.Value == text || slices.ContainsFunc(n.Content, holds)
+	}
+	encrypted := r.plan.view.decryption.files
+	for p, f := range r.plan.files {
+		if _, sealed := encrypted[p]; !sealed && slices.ContainsFunc(f.docs, holds) {
+			return true
+		}
+	}
+	for _, k := range r.plan.kusts {
+		for _, p := range k.patches {
+			if _, sealed := encrypted[k.file]; !sealed && p.inline != nil && slices.ContainsFunc(p.docs, holds) {
+				return true
+			}
+		}
+	}
+	return false
+}

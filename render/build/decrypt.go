@@ -18,6 +18,8 @@ type decryption struct {
 	// secretless says that some content is made of placeholders, retry that a
 	// later try may open what was not opened now.
 	secretless, retry bool
+	// files are those that were opened, by physical path.
+	files map[string]sops.File
 }
 
 // open returns the plain text of a file. Files are opened where they are read, so
@@ -36,6 +38,12 @@ func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	d.secrets = append(d.secrets, f.Secrets...)
 	d.secretless = d.secretless || f.Placeholders
 	d.retry = d.retry || f.Retry
+	if !f.Placeholders {
+		if d.files == nil {
+			d.files = map[string]sops.File{}
+		}
+		d.files[p] = f
+	}
 	return f.Content
 }
 
@@ -47,78 +55,39 @@ func (r *Result) decrypted(v *view, w *walker) {
 	for _, f := range d.faults {
 		w.report(f)
 	}
-	if len(d.secrets) > 0 {
-		w.refuseSplitting()
+	if r.Again != nil {
+		r.Again.Diags = append(r.Again.Diags, d.faults...)
 	}
 	slices.Sort(d.secrets)
 	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry
 	r.decrypter = d.by
 }
 
-// refuseSplitting refuses replacements that read a part of a field, in a build that
-// holds decrypted values: a piece of one is not known to be secret any more, in
-// whatever field it ends. Which field a piece comes from cannot be told, because one
-// replacement may read what another has written.
-func (w *walker) refuseSplitting() {
-	for _, k := range w.order {
-		for _, doc := range k.growth {
-			file := k.file
-			for name, f := range w.files {
-				if slices.Contains(f.docs, doc) {
-					file = name
-				}
-			}
-			for _, at := range splittingIn(doc) {
-				w.report(faultAt("secret-split", diag.Position{File: file, Line: at.Line, Column: at.Column},
-					"a replacement reads a part of a field, and the build holds values that were encrypted",
-					"Have it read a whole field: without options.delimiter of the source."))
-			}
-		}
-	}
-}
-
-// splittingIn are the delimiters of all sources of replacements below n.
-func splittingIn(n *yaml.Node) []*yaml.Node {
-	var out []*yaml.Node
-	if _, source := foldedField(n, "source"); source != nil {
-		if _, targets := foldedField(n, "targets"); targets != nil {
-			_, options := foldedField(source, "options")
-			if _, delimiter := foldedField(options, "delimiter"); delimiter != nil {
-				out = append(out, delimiter)
-			}
-		}
-	}
-	for _, c := range n.Content {
-		out = append(out, splittingIn(c)...)
-	}
-	return out
-}
-
-// Shown is YAML with each value as show has it.
-func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, value string) string) []byte {
+// Shown is YAML with each key and value as show has it: a scalar node at or, for a
+// key, below a path.
+func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string) []byte {
 	nodes := make([]*yaml.Node, len(r.Objects))
 	for i, o := range r.Objects {
 		nodes[i] = copyNode(o.Node)
-		change(nodes[i], nil, func(p intent.Path, value string) string { return show(o.Ref, p, value) })
+		change(o.Node, nodes[i], nil, func(p intent.Path, n *yaml.Node) string { return show(o.Ref, p, n) })
 	}
 	return printObjects(nodes)
 }
 
-func change(n *yaml.Node, p intent.Path, show func(p intent.Path, value string) string) {
+func change(n, c *yaml.Node, p intent.Path, show func(p intent.Path, n *yaml.Node) string) {
 	switch n.Kind {
 	case yaml.ScalarNode:
-		if shown := show(p, n.Value); shown != n.Value {
-			n.Value, n.Tag, n.Style = shown, "!!str", yaml.DoubleQuotedStyle
+		if shown := show(p, n); shown != n.Value {
+			c.Value, c.Tag, c.Style = shown, "!!str", yaml.DoubleQuotedStyle
 		}
 	case yaml.SequenceNode:
-		for i, c := range n.Content {
-			change(c, p.Join(intent.Index(i)), show)
+		for i := range n.Content {
+			change(n.Content[i], c.Content[i], p.Join(intent.Index(i)), show)
 		}
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			at := p.Join(n.Content[i].Value)
-			n.Content[i].Value = show(p, n.Content[i].Value)
-			change(n.Content[i+1], at, show)
+			c.Content[i].Value = show(p, n.Content[i])
+			change(n.Content[i+1], c.Content[i+1], p.Join(n.Content[i].Value), show)
 		}
 	}
 }

@@ -16,50 +16,21 @@ import (
 
 // substitute fills r.Objects from r.raw.
 func (r *Result) substitute(o Options, w *walker) {
-	r.Objects = make([]manifest.Object, 0, len(r.raw))
-	first := make(map[intent.ObjectRef]bool, len(r.raw))
-	type fault struct {
-		ref  intent.ObjectRef
-		path intent.Path
-		// key says that two keys have become one, inKey that a key holds the variable.
-		key, inKey bool
-		misuse
-	}
-	var faults []fault
-	var twice []intent.ObjectRef
-	if grown := grownBy(r.raw, o.Vars); grown > substitutionLimit {
-		r.Objects = nil
-		w.report(faultAt("too-large", diag.Position{}, fmt.Sprintf("the variables would grow the objects by up to %d bytes, the limit is %d", grown, substitutionLimit),
-			"Use long values less often, or put them into files."))
+	style := func(i int) func(*yaml.Node, intent.Path) yaml.Style { return r.styleOf(i) }
+	objects, faults, large := substituteAll(r.raw, o, style)
+	if large != nil {
+		w.report(*large)
 		return
 	}
-	for i, n := range r.raw {
-		s := &substitution{vars: o.Vars, style: r.styleOf(i)}
-		if n = s.object(n); n == nil {
-			n = r.raw[i]
-		}
-		ref := refOf(n)
-		r.Objects = append(r.Objects, manifest.Object{Ref: ref, Node: n})
-		if first[ref] {
-			twice = append(twice, ref)
-		}
-		first[ref] = true
-		for _, p := range s.twice {
-			faults = append(faults, fault{ref: ref, path: p, key: true})
-		}
-		if len(s.bad) > 0 && o.Strict != nil && o.Strict(ref) {
-			for _, b := range s.bad {
-				faults = append(faults, fault{ref: ref, path: b.path, inKey: b.inKey, misuse: b.misuse})
-			}
-		}
-	}
+	r.Objects = objects
 	for _, f := range faults {
-		d := misuseDiagnostic(f.misuse)
-		if f.key {
-			d = faultAt("duplicate-key", diag.Position{}, "two keys are the same once variables are substituted", "Give the variables different values.")
+		d := f.diagnostic()
+		switch {
+		case f.twice:
+			d.Position, _ = r.Near(f.ref, intent.Path{"metadata", "name"})
+		default:
+			d.Position = r.within(f.ref, f.path, f.offset)
 		}
-		d.Object, d.Field = f.ref.String(), f.path.String()
-		d.Position = r.within(f.ref, f.path, f.offset)
 		if f.inKey {
 			if at, ok := r.KeyOrigin(f.ref, f.path); ok {
 				d.Position = at
@@ -67,12 +38,67 @@ func (r *Result) substitute(o Options, w *walker) {
 		}
 		w.report(d)
 	}
-	for _, ref := range twice {
-		at, _ := r.Near(ref, intent.Path{"metadata", "name"})
-		d := faultAt("duplicate-object", at, fmt.Sprintf("%s is given twice", ref), "Give the two different names, or remove one.")
-		d.Object = ref.String()
-		w.report(d)
+}
+
+// substitutionFault is a finding about an object once variables are substituted.
+type substitutionFault struct {
+	ref  intent.ObjectRef
+	path intent.Path
+	// twice says that the object is there twice, key that two keys have become one,
+	// inKey that a key holds the variable.
+	twice, key, inKey bool
+	misuse
+}
+
+// diagnostic is the fault without its position.
+func (f substitutionFault) diagnostic() diag.Diagnostic {
+	d := misuseDiagnostic(f.misuse)
+	switch {
+	case f.twice:
+		d = faultAt("duplicate-object", diag.Position{}, fmt.Sprintf("%s is given twice", f.ref), "Give the two different names, or remove one.")
+		d.Object = f.ref.String()
+		return d
+	case f.key:
+		d = faultAt("duplicate-key", diag.Position{}, "two keys are the same once variables are substituted", "Give the variables different values.")
 	}
+	d.Object, d.Field = f.ref.String(), f.path.String()
+	return d
+}
+
+// substituteAll puts the values of variables into objects. style tells how a scalar
+// of the object at an index was written. Where the values are too much, it gives a
+// finding in place of objects.
+func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Node, intent.Path) yaml.Style) (objects []manifest.Object, faults []substitutionFault, large *diag.Diagnostic) {
+	if grown := grownBy(raw, o.Vars); grown > substitutionLimit {
+		d := faultAt("too-large", diag.Position{}, fmt.Sprintf("the variables would grow the objects by up to %d bytes, the limit is %d", grown, substitutionLimit),
+			"Use long values less often, or put them into files.")
+		return nil, nil, &d
+	}
+	objects = make([]manifest.Object, 0, len(raw))
+	first := make(map[intent.ObjectRef]bool, len(raw))
+	var twice []substitutionFault
+	for i := range raw {
+		s := &substitution{vars: o.Vars, style: style(i)}
+		n := s.object(raw[i])
+		if n == nil {
+			n = raw[i]
+		}
+		ref := refOf(n)
+		objects = append(objects, manifest.Object{Ref: ref, Node: n})
+		if first[ref] {
+			twice = append(twice, substitutionFault{ref: ref, twice: true})
+		}
+		first[ref] = true
+		for _, p := range s.twice {
+			faults = append(faults, substitutionFault{ref: ref, path: p, key: true})
+		}
+		if o.Strict != nil && len(s.bad) > 0 && o.Strict(ref) {
+			for _, b := range s.bad {
+				faults = append(faults, substitutionFault{ref: ref, path: b.path, inKey: b.inKey, misuse: b.misuse})
+			}
+		}
+	}
+	return objects, append(faults, twice...), nil
 }
 
 // substitutionLimit bounds what variables may add to the objects of one build, in

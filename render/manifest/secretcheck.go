@@ -16,9 +16,14 @@ import (
 // there, and nothing of them is shown.
 var mayHoldSecrets = []string{"KubeadmConfig", "EKSConfig", "NodeadmConfig", "Secret", "ConfigMap"}
 
-// PlainSecrets reports every field outside user data that gives a secret away:
-// tags, names, labels and the like can be read by whoever may look at AWS, and
-// are shown in plans. The faults do not hold the values, but the path of a key
+// Plain reports whether weir reads an object and no user data is made of it: what is
+// in its fields can be read by whoever may look at AWS, and is shown in plans.
+func Plain(ref intent.ObjectRef) bool {
+	return !slices.Contains(mayHoldSecrets, ref.Kind) && Reads(ref)
+}
+
+// PlainSecrets reports every plain field that gives a secret away: tags, names,
+// labels and the like. The faults do not hold the values, but the path of a key
 // that is one does.
 func PlainSecrets(objects []Object, secrets *secret.Finder) []Fault {
 	if secrets.Len() == 0 {
@@ -26,7 +31,7 @@ func PlainSecrets(objects []Object, secrets *secret.Finder) []Fault {
 	}
 	var out []Fault
 	for _, o := range objects {
-		if !Reads(o.Ref) || slices.Contains(mayHoldSecrets, o.Ref.Kind) {
+		if !Plain(o.Ref) {
 			continue
 		}
 		eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {

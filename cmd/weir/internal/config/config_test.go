@@ -287,7 +287,8 @@ func TestValuesOrder(t *testing.T) {
 		VarsFrom: []VarsFrom{{File: filepath.Join(dir, "a")}, {File: filepath.Join(dir, "b")}},
 		Vars:     map[string]string{"C": "3"},
 	}
-	got, _, err := target.Values()
+	v, err := target.Values()
+	got := v.Vars
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestValuesOrder(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	target.VarsFrom = append(target.VarsFrom, VarsFrom{File: filepath.Join(dir, "gone")})
-	if _, _, err := target.Values(); err == nil {
+	if _, err := target.Values(); err == nil {
 		t.Error("a missing file must be an error")
 	}
 }

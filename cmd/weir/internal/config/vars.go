@@ -108,21 +108,39 @@ func parseYAMLVars(content []byte) (map[string]string, error) {
 	return out, nil
 }
 
+// Values are a target's values for variables.
+type Values struct {
+	Vars map[string]string
+	// Secret are the names, sorted, of those that are secret.
+	Secret []string
+	// Hidden are all values of the files that are marked as secret.
+	Hidden []string
+}
+
 // Values are the target's values for variables: those of its files, the later
-// over the earlier, and over them those of the configuration itself. secrets are
-// all values of the files that are marked as secret.
-func (t *Target) Values() (values map[string]string, secrets []string, err error) {
-	values = map[string]string{}
+// over the earlier, and over them those of the configuration itself.
+func (t *Target) Values() (Values, error) {
+	v := Values{Vars: map[string]string{}}
+	secret := map[string]bool{}
 	for _, from := range t.VarsFrom {
 		vars, err := ReadVars(from.File)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w; mend the file, or correct its name in varsFrom", from.At, err)
+			return Values{}, fmt.Errorf("%s: %w; mend the file, or correct its name in varsFrom", from.At, err)
 		}
-		maps.Copy(values, vars)
-		if from.Secret {
-			secrets = append(secrets, slices.Sorted(maps.Values(vars))...)
+		for name, value := range vars {
+			v.Vars[name], secret[name] = value, from.Secret
+			if from.Secret {
+				v.Hidden = append(v.Hidden, value)
+			}
 		}
 	}
-	maps.Copy(values, t.Vars)
-	return values, secrets, nil
+	for name, value := range t.Vars {
+		v.Vars[name], secret[name] = value, false
+	}
+	for _, name := range slices.Sorted(maps.Keys(secret)) {
+		if secret[name] {
+			v.Secret = append(v.Secret, name)
+		}
+	}
+	return v, nil
 }

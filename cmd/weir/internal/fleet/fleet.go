@@ -155,10 +155,10 @@ type item struct {
 	match  config.Match
 	view   View
 	vars   map[string]string
-	// secrets are the values that are marked as secret, keys what encrypted files
-	// are opened with.
-	secrets []string
-	keys    keyring
+	// secretVars names the variables that are marked as secret, keys are what encrypted
+	// files are opened with.
+	secretVars []string
+	keys       keyring
 	// plain are the variables, and keyless opens what is encrypted, as an untrusted
 	// proposal sees them; hidden says that plain lacks something.
 	plain   map[string]string
@@ -255,8 +255,8 @@ func (f *Fleet) expand(views map[string]View) []*item {
 	}
 	for i := range f.o.Config.Targets {
 		t := &f.o.Config.Targets[i]
-		vars, secrets, err := t.Values()
-		f.hide(f.valuesOwner(t.Name), secret.New(secrets...))
+		values, err := t.Values()
+		f.hide(f.valuesOwner(t.Name), secret.New(values.Hidden...))
 		keys, keyErr := f.keysOf(t)
 		if err == nil {
 			err = keyErr
@@ -264,7 +264,7 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
 		room[t.Source] -= len(expanded)
 		for _, it := range expanded {
-			it.vars, it.secrets, it.keys = vars, secrets, keys
+			it.vars, it.secretVars, it.keys = values.Vars, values.Secret, keys
 			it.proposed = f.review != nil
 			if f.review != nil && f.review.Untrusted {
 				it.withhold()
@@ -305,7 +305,7 @@ const fleetOwner = "fleet: "
 // forget has the values of targets that there are not any more shown again, where all
 // that there are are known.
 func (f *Fleet) forget(items []*item) {
-	if f.o.Secrets == nil || f.review != nil || slices.ContainsFunc(items, func(it *item) bool { return it.unknown || it.crowded }) {
+	if f.o.Secrets == nil || f.review != nil || slices.ContainsFunc(items, func(it *item) bool { return it.unknown }) {
 		return
 	}
 	f.o.Secrets.Only(fleetOwner, f.hiding)

@@ -27,10 +27,10 @@ type PathOptions struct {
 	Target   string
 	Instance string
 	Vars     map[string]string
-	// Secrets are the values that are marked as secret, Decrypter opens encrypted
-	// files.
-	Secrets   []string
-	Decrypter *sops.Decrypter
+	// SecretVars names the variables that are marked as secret, Decrypter opens
+	// encrypted files.
+	SecretVars []string
+	Decrypter  *sops.Decrypter
 	// Hide is told of all secret values; nil tells nobody.
 	Hide *redact.Registry
 	// Prune deletes what the directory no longer wants.
@@ -62,7 +62,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	if err != nil {
 		return reconciler.Batch{}, err
 	}
-	result, err := render.Render(ctx, tree, rel, render.Options{Vars: o.Vars, Secrets: o.Secrets, Decrypter: o.Decrypter})
+	result, err := render.Render(ctx, tree, rel, render.Options{Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter})
 	if err != nil {
 		return reconciler.Batch{}, err
 	}

@@ -23,13 +23,13 @@ import (
 // rendered is a target's last render, and what it came from.
 type rendered struct {
 	// result is nil before the first render.
-	result  *render.Kept
-	path    string
-	vars    map[string]string
-	secrets []string
-	keys    string // id of the keyring
-	source  string // identity of the repository
-	verify  string // what its commit had to be signed with
+	result     *render.Kept
+	path       string
+	vars       map[string]string
+	secretVars []string
+	keys       string // id of the keyring
+	source     string // identity of the repository
+	verify     string // what its commit had to be signed with
 	// revision is the last one for which the result is known to hold;
 	// touchedBy the one that changed it.
 	revision, touchedBy string
@@ -53,7 +53,7 @@ type rendered struct {
 // of reports whether the render was made of the item's path, repository and values,
 // of a commit that was signed as the configuration asks.
 func (r *rendered) of(it *item) bool {
-	return r.path == it.path && r.source == it.view.ID && r.verify == it.view.Verify && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secrets, it.secrets)
+	return r.path == it.path && r.source == it.view.ID && r.verify == it.view.Verify && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secretVars, it.secretVars)
 }
 
 // options are what the item is rendered with.
@@ -61,7 +61,7 @@ func (it *item) options() render.Options {
 	if it.keyless != nil {
 		return render.Options{Vars: it.plain, Decrypter: it.keyless, Limits: it.room.build()}
 	}
-	return render.Options{Vars: it.vars, Secrets: it.secrets, Decrypter: it.keys.decrypter, Limits: it.room.build()}
+	return render.Options{Vars: it.vars, SecretVars: it.secretVars, Decrypter: it.keys.decrypter, Limits: it.room.build()}
 }
 
 // origins answers where fields of the item's render were set. Where the render is not
@@ -149,7 +149,7 @@ func (it *item) make(ctx context.Context) error {
 	}
 	it.room.take(it.name, r, result, full)
 	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
-	r.secrets, r.keys, r.verify = it.secrets, it.keys.id, it.view.Verify
+	r.secretVars, r.keys, r.verify = it.secretVars, it.keys.id, it.view.Verify
 	it.move()
 	return nil
 }

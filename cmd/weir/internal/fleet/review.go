@@ -296,11 +296,9 @@ const withheld = "weir-withheld-secret"
 // item that it was for what is rendered already.
 func (it *item) withhold() {
 	it.plain = maps.Clone(it.vars)
-	for name, value := range it.plain {
-		if slices.Contains(it.secrets, value) {
-			it.plain[name] = withheld
-			it.hidden = true
-		}
+	for _, name := range it.secretVars {
+		it.plain[name] = withheld
+		it.hidden = true
 	}
 	it.keyless = sops.New(sops.Options{Placeholders: true})
 }

@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,6 +16,45 @@ import (
 
 func secretsAt(revision string, t tree.Tree) View {
 	return View{Snapshot: source.Snapshot{Source: "s", Revision: revision, Tree: t}}
+}
+
+// What is encrypted costs one more build, without a second walk over the files, and
+// only where it is. Allocations are counted: time says nothing on a busy machine.
+func TestSecretsCostOneMoreBuild(t *testing.T) {
+	key := sopstest.Age(t)
+	file := filepath.Join(t.TempDir(), "vars.yaml")
+	if err := os.WriteFile(file, []byte("UNUSED: s3cr3t-of-nobody\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func(values int, encrypted bool, more string) float64 {
+		files := secretOverlays(t, key, 30, values, encrypted)
+		count := func() float64 {
+			h := newHarness(t, fmt.Sprintf("- {name: '{1}', path: 'o/*', region: eu-west-1, ageKeyFiles: [%q]%s}\n", key.IdentityFile(t), more))
+			h.fleet.o.Secrets = &redact.Registry{}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			h.compose(secretsAt("r1", files))
+			runtime.ReadMemStats(&after)
+			return float64(after.Mallocs - before.Mallocs)
+		}
+		count() // what is made once for a process
+		return count()
+	}
+	for _, tc := range []struct {
+		values int
+		most   float64
+	}{{3, 2.2}, {40, 3}} {
+		plain, encrypted := start(tc.values, false, ""), start(tc.values, true, "")
+		times := encrypted / plain
+		t.Logf("%d values: %.2f ×", tc.values, times)
+		if times > tc.most || times < 1.2 {
+			t.Errorf("%d encrypted values take %.2f × the allocations of plain ones; at most %.1f are allowed", tc.values, times, tc.most)
+		}
+	}
+	plain, unused := start(3, false, ""), start(3, false, fmt.Sprintf(", varsFrom: [{file: %q, secret: true}]", file))
+	if unused > 1.1*plain {
+		t.Errorf("a secret that no overlay uses takes %.2f × the allocations", unused/plain)
+	}
 }
 
 // What targets that have gone had to hide is forgotten, and the memory is what it was.

@@ -1,0 +1,167 @@
+package render
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/secret"
+)
+
+// What is found in a build is told in words that may hold a piece of a secret. What is
+// not found in the same words in the build once more is told in those of its code.
+
+// veiled are the findings of a build as they may be shown.
+func veiled(list diag.List, again *build.Again) diag.List {
+	if again == nil {
+		return list
+	}
+	return veil(list, again.Diags)
+}
+
+func veil(list, again diag.List) diag.List {
+	known := map[string]bool{}
+	for _, d := range again {
+		known[wording(d)] = true
+	}
+	out := slices.Clone(list)
+	for i, d := range out {
+		if !known[wording(d)] {
+			out[i] = generic(d)
+			out[i].Object, out[i].Field = "", ""
+		}
+	}
+	return out
+}
+
+// wording is all that a finding says but for its place.
+func wording(d diag.Diagnostic) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %q %q %q %q %q", d.Severity, d.Code, d.Summary, d.Detail, d.Object, d.Field)
+	for _, r := range d.Related {
+		fmt.Fprintf(&b, " %q", r.Message)
+	}
+	return b.String()
+}
+
+// generic is a finding in the words of its code.
+func generic(d diag.Diagnostic) diag.Diagnostic {
+	rule, _ := diag.RuleOf(d.Code)
+	d.Summary, d.Related = rule.Short, nil
+	d.Detail = strings.TrimSpace(rule.Help + " The message would say something that depends on a secret value, so it is left out.")
+	return d
+}
+
+// veilFaults is veil for the findings about objects, whose objects and fields can be
+// shown in part.
+func (d *dependence) veilFaults(list, again []manifest.Fault) []manifest.Fault {
+	known := map[string]bool{}
+	for _, f := range again {
+		known[wordingOf(f)] = true
+	}
+	out := slices.Clone(list)
+	for i, f := range out {
+		if !known[wordingOf(f)] {
+			g := generic(f.Diagnostic())
+			out[i].Summary, out[i].Detail, out[i].Related = g.Summary, g.Detail, nil
+		}
+	}
+	return out
+}
+
+func wordingOf(f manifest.Fault) string {
+	var b strings.Builder
+	b.WriteString(wording(f.Diagnostic()))
+	for _, r := range f.Related {
+		fmt.Fprintf(&b, " %q %q %q", r.Ref, r.Path, r.Message)
+	}
+	return b.String()
+}
+
+// faultsBut are the faults about other fields than those that some are about already.
+func (d *dependence) faultsBut(some []manifest.Fault) []manifest.Fault {
+	told := map[string]bool{}
+	for _, f := range some {
+		told[fieldID(f.Ref, f.Path)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(d.faults), func(f manifest.Fault) bool { return told[fieldID(f.Ref, f.Path)] })
+}
+
+// renamed is Renamed of a build, without names that depend on a secret.
+func (d *dependence) renamed(renamed func(kind, oldName string) (string, bool)) func(kind, oldName string) (string, bool) {
+	return func(kind, oldName string) (string, bool) {
+		name, ok := renamed(kind, oldName)
+		if d == nil {
+			return name, ok
+		}
+		for ref := range d.refs {
+			if ok && ref.Kind == kind && ref.Name == name {
+				name = secret.Mask
+			}
+		}
+		return name, ok
+	}
+}
+
+// told reports whether there is anything in words, or any object that weir passes by.
+// Else all that it shows is made of plain fields alone, and they are compared already.
+func (d *dependence) told(set *intent.Set, faults []manifest.Fault) bool {
+	return len(faults)+len(d.faults)+len(set.Ignored) > 0 || slices.ContainsFunc(set.Pools, func(p intent.Pool) bool { return len(p.Blocked) > 0 })
+}
+
+// compareSets finds what weir itself has made of user data outside of it, and keeps
+// what may not be shown out of the set. None of today's fields is made so, to which
+// TestUserDataDecidesNothingElse holds them.
+func (d *dependence) compareSets(set *intent.Set, again intent.Set) {
+	named := map[intent.ObjectRef]bool{}
+	for _, f := range d.faults {
+		named[f.Ref] = true
+	}
+	for _, p := range set.Pools {
+		other, ok := again.Pool(p.Key)
+		if ok && !named[p.MachinePool] && !named[p.Infrastructure] && !reflect.DeepEqual(bare(p), bare(other)) {
+			d.faults = append(d.faults, manifest.Fault{Severity: diag.Error, Code: plainField, Ref: p.MachinePool, Path: intent.Path{"spec"},
+				Summary: fmt.Sprintf("what weir makes of %s outside its user data depends on a secret value", p.MachinePool), Detail: outOfField})
+		}
+	}
+	if len(d.faults) == 0 && !reflect.DeepEqual(set.Clusters, again.Clusters) {
+		d.faults = append(d.faults, manifest.Fault{Severity: diag.Error, Code: plainField, Summary: "what the objects say of a cluster depends on a secret value", Detail: outOfField})
+	}
+	set.Ignored = slices.Clone(set.Ignored)
+	for i, kind := range set.Ignored {
+		if !slices.ContainsFunc(again.Ignored, func(k intent.Ignored) bool { return k.APIVersion == kind.APIVersion && k.Kind == kind.Kind }) {
+			set.Ignored[i].APIVersion, set.Ignored[i].Kind = secret.Mask, secret.Mask
+		}
+	}
+	known := map[string]bool{}
+	for _, p := range again.Pools {
+		for _, b := range p.Blocked {
+			known[wording(b)] = true
+		}
+	}
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		p.Blocked = slices.Clone(p.Blocked)
+		for j, b := range p.Blocked {
+			if !known[wording(b)] {
+				p.Blocked[j] = generic(b)
+			}
+		}
+	}
+}
+
+// bare is a pool without its user data.
+func bare(p intent.Pool) intent.Pool {
+	p.Blocked = nil
+	if p.LaunchTemplate != nil {
+		template := *p.LaunchTemplate
+		template.UserData = intent.UserData{}
+		p.LaunchTemplate = &template
+	}
+	return p
+}
