@@ -124,8 +124,7 @@ func TestRelayChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pass := httputil.NewSingleHostReverseProxy(to)
-	pass.Rewrite, pass.Director = nil, func(r *http.Request) { r.URL.Scheme, r.URL.Host, r.Host = to.Scheme, to.Host, to.Host }
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	var kept []*http.Request
 	relay := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -24,6 +24,7 @@ const (
 	longestPage   = 32 << 20  // of those calls that answer with machines or templates
 	longestList   = 256 << 20 // of a list with all its pages
 	mostPages     = 1000      // of a list
+	mostNamed     = 5000      // names in a list of which each costs a call
 	longestText   = 64 << 10  // of one value: user data, the longest, has 22 KiB
 	longestSaid   = 4 << 10   // of what AWS says to people
 	longestCode   = 128       // of an error's code and a request's id
@@ -205,6 +206,14 @@ func eachPage(ctx context.Context, service, operation string, page func(ctx cont
 		}
 		seen[mark], token = true, next
 	}
+}
+
+// tooMany ends a list of names of which each costs a call.
+func tooMany(n int) error {
+	if n <= mostNamed {
+		return nil
+	}
+	return &boundError{"ListTooLong", fmt.Sprintf("the list has more than %d names", mostNamed)}
 }
 
 func endless(service, operation, text string) error {

@@ -238,6 +238,24 @@ func TestEndlessAnswers(t *testing.T) {
 	}
 }
 
+// TestManyNames: a list of which each name costs a call ends before it costs them.
+func TestManyNames(t *testing.T) {
+	names := `"n-0"`
+	for i := range 6000 {
+		names += fmt.Sprintf(`,"n-%d"`, i+1)
+	}
+	h, c, _ := attack(t, func(h *hostile, w http.ResponseWriter, _ string) {
+		_ = h.write(w, `{"nodegroups":[`+names+`],"updateIds":[`+names+`],"clusters":[`+names+`]}`)
+	})
+	for _, name := range []string{"eks:ListNodegroups", "eks:ListUpdates"} {
+		before := h.calls.Load()
+		wantBound(t, name, lists(c)[name](context.Background()), "ListTooLong")
+		if n := h.calls.Load() - before; n != 1 {
+			t.Errorf("%s: %d calls", name, n)
+		}
+	}
+}
+
 // TestCredentialsAreBounded: a token service that floods, asked by the SDK's own
 // chain and for a role that is assumed.
 func TestCredentialsAreBounded(t *testing.T) {
@@ -292,10 +310,10 @@ func TestLongErrorTexts(t *testing.T) {
 			w.Header().Set("X-Amzn-Errortype", "ValidationException")
 			w.Header().Set("X-Amzn-Requestid", strings.Repeat("r", 4000))
 			w.WriteHeader(http.StatusBadRequest)
-			switch {
-			case operation == "eks", operation == "DescribeParameters":
+			switch operation {
+			case "eks", "DescribeParameters":
 				_ = h.write(w, `{"__type":"ValidationException","message":"`+text+`"}`)
-			case operation == "DescribeAutoScalingGroups":
+			case "DescribeAutoScalingGroups":
 				_ = h.write(w, "<ErrorResponse><Error><Code>ValidationException</Code><Message>"+text+"</Message></Error></ErrorResponse>")
 			default:
 				_ = h.write(w, "<Response><Errors><Error><Code>ValidationException</Code><Message>"+text+"</Message></Error></Errors></Response>")

@@ -282,11 +282,15 @@ func (c *Cloud) fillUpdates(ctx context.Context, s *plan.State, names []plan.Nod
 func (c *Cloud) newestUpdate(ctx context.Context, name plan.NodegroupName) (plan.NodegroupUpdate, error) {
 	var newest plan.NodegroupUpdate
 	in := &eks.ListUpdatesInput{Name: aws.String(name.Cluster), NodegroupName: aws.String(name.Name), MaxResults: aws.Int32(100)}
+	n := 0
 	err := eachPage(ctx, "eks", "ListUpdates", func(ctx context.Context, token *string) (*string, error) {
 		in.NextToken = token
 		out, err := c.eks.ListUpdates(ctx, in)
 		if err != nil {
 			return nil, err
+		}
+		if n += len(out.UpdateIds); tooMany(n) != nil {
+			return nil, tooMany(n)
 		}
 		for _, id := range out.UpdateIds {
 			u, err := c.update(ctx, name, id)

@@ -243,11 +243,15 @@ func (c *Cloud) nodegroupUsers(ctx context.Context, s *plan.State, u *versionUse
 	}
 	var others []plan.NodegroupName
 	in := &eks.ListClustersInput{MaxResults: aws.Int32(100)}
+	n := 0
 	err := eachPage(ctx, "eks", "ListClusters", func(ctx context.Context, token *string) (*string, error) {
 		in.NextToken = token
 		out, err := c.eks.ListClusters(ctx, in)
 		if err != nil {
 			return nil, err
+		}
+		if n += len(out.Clusters); tooMany(n) != nil {
+			return nil, tooMany(n)
 		}
 		for _, cluster := range out.Clusters {
 			if _, observed := s.Clusters[cluster]; observed {

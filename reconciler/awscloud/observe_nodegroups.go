@@ -87,7 +87,7 @@ func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []pla
 		for _, n := range out.Nodegroups {
 			found = append(found, plan.NodegroupName{Cluster: cluster, Name: n})
 		}
-		return out.NextToken, nil
+		return out.NextToken, tooMany(len(found))
 	})
 	if e := classify("eks", "ListNodegroups", err); e != nil {
 		if e.Kind == plan.NotFound {

@@ -78,9 +78,9 @@ func Ends(s plan.Step) string {
 // Held says what holds a step, and where known until when or for what.
 func Held(s plan.Step) string {
 	if s.HeldReason == "" {
-		return string(s.Held)
+		return Clean(string(s.Held))
 	}
-	return string(s.Held) + ", " + Clean(s.HeldReason)
+	return Clean(string(s.Held) + ", " + s.HeldReason)
 }
 
 // Distinct leaves out changes of a step that read like an earlier one: a tag is set

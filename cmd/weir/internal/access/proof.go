@@ -100,10 +100,13 @@ type proofs struct {
 
 type proof struct {
 	key   []byte
+	nonce string
 	until time.Time
 }
 
-func (p *proofs) begin(key []byte, now time.Time) (session string, ok bool) {
+// begin is the same session for the same hello: one that somebody else repeats takes
+// no room.
+func (p *proofs) begin(key []byte, nonce string, now time.Time) (session string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
@@ -111,6 +114,8 @@ func (p *proofs) begin(key []byte, now time.Time) (session string, ok bool) {
 		switch {
 		case !now.Before(one.until):
 			delete(p.all, s)
+		case bytes.Equal(one.key, key) && one.nonce == nonce:
+			return s, true
 		case bytes.Equal(one.key, key):
 			n++
 		}
@@ -122,7 +127,7 @@ func (p *proofs) begin(key []byte, now time.Time) (session string, ok bool) {
 		p.all = map[string]proof{}
 	}
 	session = random()
-	p.all[session] = proof{key, now.Add(proofFor)}
+	p.all[session] = proof{key, nonce, now.Add(proofFor)}
 	return session, true
 }
 
@@ -148,7 +153,7 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 		g.unknown(rw, r, p, "the token is not known", "give one that the configuration names under access.tokens")
 		return
 	}
-	session, ok := g.proofs.begin(key, g.now())
+	session, ok := g.proofs.begin(key, nonce, g.now())
 	if !ok {
 		g.wait(rw, r, proofFor)
 		return

@@ -154,7 +154,15 @@ func TestHelloGuessesNothing(t *testing.T) {
 		t.Errorf("another key: %v", err)
 	}
 	s.clock.move(proofFor)
-	s.mustSign(local)
+	_, hello := local.Hello()
+	for range 3 * mostProofs { // heard by somebody, who says it again and again
+		if rec := s.ask("GET", ProofPath, "192.0.2.9", "", "Authorization: "+hello); rec.Code != 200 {
+			t.Fatalf("%d %s", rec.Code, rec.Body)
+		}
+	}
+	if rec := s.signed(s.mustSign(local)); rec.Code != 200 {
+		t.Errorf("who repeats a hello keeps others out: %d %s", rec.Code, rec.Body)
+	}
 	if n := len(s.guard.proofs.all); n != 1 {
 		t.Errorf("%d sessions are kept", n)
 	}

@@ -98,7 +98,7 @@ func PoolState(s plan.PoolStatus) string {
 	if s.FailureMessage != "" {
 		text += ": " + Clean(s.FailureMessage)
 	}
-	return text
+	return Clean(text)
 }
 
 func rollout(r plan.RolloutStatus) string {

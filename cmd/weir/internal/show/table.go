@@ -25,6 +25,11 @@ const narrowest = 10
 // table prints rows in columns. On a terminal it fits its width: columns are left
 // out, then the widest texts are cut. Elsewhere nothing is cut.
 func (p Printer) table(columns []column, rows [][]tableCell) {
+	for _, r := range rows {
+		for i := range r {
+			r[i].text = Clean(r[i].text) // whoever answered with it
+		}
+	}
 	shown := make([]int, len(columns))
 	widths := make([]int, len(columns))
 	for i, c := range columns {

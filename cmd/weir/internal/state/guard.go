@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -56,6 +57,10 @@ func panicsInLibrary() bool {
 	}
 }
 
+// renewPause is the least time between two tries to begin a new file: where the disk
+// is full, each leaves one behind.
+const renewPause = 10 * time.Second
+
 // run does a transaction while no other is under way: one that ends in a fault
 // leaves the library's own locks as they were, and whoever waits for those waits for
 // ever. A damaged file is then moved aside and a new one begun, as Open does it.
@@ -77,9 +82,10 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 		db.broken = d
 	}
 	why := &UnreadableError{File: db.file.Name(), Why: db.broken}
-	if db.readOnly {
+	if db.readOnly || time.Since(db.tried) < renewPause {
 		return why
 	}
+	db.tried = time.Now()
 	db.giveUp()
 	fresh, err := begin(db.dir, why)
 	if err != nil {

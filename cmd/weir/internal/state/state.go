@@ -72,9 +72,10 @@ type DB struct {
 
 	mu     sync.Mutex // held during a transaction
 	bolt   *bolt.DB
-	file   *os.File // the library's
-	size   int64    // what it had before the last transaction
-	broken error    // why the file cannot be used any more
+	file   *os.File  // the library's
+	size   int64     // what it had before the last transaction
+	broken error     // why the file cannot be used any more
+	tried  time.Time // when a new one was last begun in its place
 	closed bool
 }
 
@@ -235,8 +236,11 @@ func (db *DB) fill(tx *bolt.Tx) error {
 	return err
 }
 
-// setAside moves the file out of the way, if it is there.
+// setAside moves the file out of the way, if it is there and holds anything.
 func setAside(of *UnreadableError) error {
+	if info, err := os.Stat(of.File); err == nil && info.Size() == 0 {
+		return os.Remove(of.File)
+	}
 	aside := of.File + ".unreadable-" + time.Now().UTC().Format("20060102T150405.000000000Z")
 	switch err := os.Rename(of.File, aside); {
 	case errors.Is(err, fs.ErrNotExist):
