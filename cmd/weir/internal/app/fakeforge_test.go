@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ type fakePull struct {
 	state        string
 	draft, fork  bool
 	merged       string // the merge's commit
+	updated      time.Time
 }
 
 // fakeComment is a comment of a fakeForge.
@@ -97,7 +99,7 @@ func (p *fakePull) json(url string) map[string]any {
 	}
 	out := map[string]any{
 		"number": p.number, "title": p.title, "state": p.state, "draft": p.draft, "html_url": fmt.Sprintf("%s/platform/fleet/pulls/%d", url, p.number),
-		"user": map[string]any{"login": p.author}, "updated_at": "2026-01-01T00:00:00Z", "merged": p.merged != "",
+		"user": map[string]any{"login": p.author}, "updated_at": p.updated.UTC().Format(time.RFC3339), "merged": p.merged != "",
 		"head": map[string]any{"label": "change", "ref": "change", "sha": p.head, "repo": map[string]any{"id": id}},
 		"base": map[string]any{"label": p.base, "ref": p.base, "sha": "", "repo": map[string]any{"id": 1}},
 	}
@@ -113,7 +115,7 @@ func (f *fakeForge) servePulls(mux *http.ServeMux) {
 		defer f.mu.Unlock()
 		out := []any{}
 		for _, p := range f.pulls {
-			if p.state == "open" && r.URL.Query().Get("page") <= "1" {
+			if p.state == cmp.Or(r.URL.Query().Get("state"), "open") && r.URL.Query().Get("page") <= "1" {
 				out = append(out, p.json(f.url))
 			}
 		}
@@ -231,6 +233,7 @@ func (f *fakeForge) change(number int, edit func(*fakePull)) {
 		i = len(f.pulls) - 1
 	}
 	edit(f.pulls[i])
+	f.pulls[i].updated = time.Now()
 }
 
 // states are the states that a context of a commit went through, without

@@ -24,7 +24,7 @@ var errSilent = fmt.Errorf("AWS did not answer within %s", answering)
 // advance does what there is to do for a pull request, and says when to come back.
 func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
 	if k.MergeSHA != "" {
-		return w.settle(base, k)
+		return w.settle(ctx, base, k)
 	}
 	if k.pr.HeadSHA == "" || k.pr.BaseRef == "" {
 		return w.o.Interval // of an earlier process, and not read yet

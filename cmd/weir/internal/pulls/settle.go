@@ -102,14 +102,18 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 
 // settle compares what was applied with what was reviewed, once it is known, and
 // ends a merged pull request.
-func (w *Watcher) settle(base *fleet.Base, k *work) time.Duration {
+func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Duration {
 	at, first := w.at(k.MergeSHA)
 	view := base.View(w.o.Source)
 	now := view.Snapshot.Revision
 	complete, over := at.complete(), w.o.Now().After(k.MergedAt.Add(waiting))
-	// A source that could have come to the merge for long was there and went on, or
-	// came to a later commit at once.
+	// The source was at the merge and went on, or came to a later commit at once. One
+	// that has not come to the merge yet is waited for: the forge may tell first.
 	passed := now != k.MergeSHA && view.Err == nil && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval)) && w.passed(now)
+	if passed && !over {
+		follows, err := w.o.Git.Descends(ctx, now, k.MergeSHA)
+		passed = follows && err == nil
+	}
 	if !complete && !over && !passed {
 		if k.shown.State != status.PullMerged && k.Told {
 			w.show(k, w.merged(k, nil, false))
