@@ -210,11 +210,10 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	}
 	if have.scope == nil {
 		o := s.cloudOptions(key)
+		told := o.OnCall
 		o.OnCall = func(c awscloud.CallInfo) {
 			s.heard(key, c)
-			if s.o.OnCall != nil {
-				s.o.OnCall(c)
-			}
+			told(c)
 		}
 		cloud, err := awscloud.Open(ctx, o)
 		if err != nil {
