@@ -64,7 +64,7 @@ func (t *commitTree) lookup(op, p string) (tree.Entry, plumbing.Hash, error) {
 }
 
 // ReadFile gives a file's content or a symlink's text. A file above
-// MaxFileBytes is a *TooLargeError, one kept in Git LFS an *LFSPointerError.
+// MaxFileBytes is a *tree.TooLargeError, one kept in Git LFS a *tree.LFSPointerError.
 func (t *commitTree) ReadFile(p string) ([]byte, error) {
 	e, h, err := t.lookup("read", p)
 	if err != nil {
@@ -80,15 +80,15 @@ func (t *commitTree) ReadFile(p string) ([]byte, error) {
 		limit = maxLinkBytes
 	}
 	data, err := t.db.blob(h, limit, t.epoch)
-	var tooLarge *TooLargeError
+	var tooLarge *tree.TooLargeError
 	if errors.As(err, &tooLarge) {
-		return nil, &TooLargeError{Path: p, Size: tooLarge.Size, Limit: limit}
+		return nil, &tree.TooLargeError{Path: p, Size: tooLarge.Size, Limit: limit}
 	}
 	if err != nil {
 		return nil, pathError("read", p, err)
 	}
 	if e.Mode.IsFile() && isLFSPointer(data) {
-		return nil, &LFSPointerError{Path: p}
+		return nil, &tree.LFSPointerError{Path: p}
 	}
 	// The cache keeps data, and a caller may write into what it was given.
 	return bytes.Clone(data), nil

@@ -172,27 +172,6 @@ func (e *objectError) Error() string {
 	return fmt.Sprintf("read object %s: %s", e.hash, e.text)
 }
 
-// TooLargeError says that a file is above what a manifest may be.
-type TooLargeError struct {
-	Path string
-	// Size is -1 where it is not known. Both are in bytes.
-	Size, Limit int64
-}
-
-// Error names the file and the limit.
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("read %s: the file has %d bytes, more than the limit of %d", e.Path, e.Size, e.Limit)
-}
-
-// LFSPointerError says that a file is stored in Git LFS, so that the repository
-// holds a pointer to it only.
-type LFSPointerError struct{ Path string }
-
-// Error names the file and says what to do.
-func (e *LFSPointerError) Error() string {
-	return fmt.Sprintf("read %s: the file is a Git LFS pointer, and its content is not in the repository; store manifests in Git itself (git lfs migrate export)", e.Path)
-}
-
 // plain makes text from outside fit for a log line: printable, one line, short.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {

@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+
+	"github.com/weir-gitops/weir/render/tree"
 )
 
 const (
@@ -201,7 +203,7 @@ func (db *objectDB) read(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([
 // refused: of each pull request's head several things are kept.
 func (db *objectDB) meta(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	data, err := db.read(t, h, maxMetaBytes)
-	var tooLarge *TooLargeError
+	var tooLarge *tree.TooLargeError
 	if errors.As(err, &tooLarge) {
 		return nil, faultf(Unsupported, "%s has %d bytes, and a commit or tag at most %d", h, tooLarge.Size, maxMetaBytes)
 	}
@@ -277,7 +279,7 @@ func (db *objectDB) blob(h plumbing.Hash, limit, epoch int64) ([]byte, error) {
 	}
 	if data, ok := db.blobs.get(h); ok {
 		if int64(len(data)) > limit {
-			return nil, &TooLargeError{Size: int64(len(data)), Limit: limit}
+			return nil, &tree.TooLargeError{Size: int64(len(data)), Limit: limit}
 		}
 		return data, nil
 	}
@@ -303,7 +305,7 @@ func (db *objectDB) treeIn(h plumbing.Hash, epoch int64) (*treeNode, error) {
 		return n, nil
 	}
 	data, err := db.readLocked(plumbing.TreeObject, h, maxListingBytes)
-	var tooLarge *TooLargeError
+	var tooLarge *tree.TooLargeError
 	if errors.As(err, &tooLarge) {
 		return nil, faultf(Unsupported, "the directory %s has a listing of %d bytes; split it", h, tooLarge.Size)
 	}
@@ -345,7 +347,7 @@ func readLoose(file string, t plumbing.ObjectType, h plumbing.Hash, limit int64)
 	case got != t:
 		return nil, &objectError{hash: h, text: fmt.Sprintf("it is a %s, not a %s", got, t), wrongType: true}
 	case size > limit:
-		return nil, &TooLargeError{Size: size, Limit: limit}
+		return nil, &tree.TooLargeError{Size: size, Limit: limit}
 	}
 	data, err := io.ReadAll(io.LimitReader(r, size+1))
 	if err != nil || int64(len(data)) != size || plumbing.ComputeHash(t, data) != h {

@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/weir-gitops/weir/render/tree"
 )
 
 // pack is one pack file with its index in memory. The file is opened at the
@@ -110,7 +112,7 @@ func (p *pack) read(t plumbing.ObjectType, h plumbing.Hash, limit int64, bases c
 		return nil, objectFault(h, "the pack is damaged", err)
 	}
 	if size > limit {
-		return nil, &TooLargeError{Size: size, Limit: limit}
+		return nil, &tree.TooLargeError{Size: size, Limit: limit}
 	}
 	obj, err := p.file.Get(h)
 	if err != nil {

@@ -131,7 +131,7 @@ func (t *diskTree) Lookup(p string) (tree.Entry, error) {
 }
 
 // ReadFile gives a file's content or a symlink's text. A file above
-// MaxFileBytes is a *TooLargeError, one kept in Git LFS an *LFSPointerError.
+// MaxFileBytes is a *tree.TooLargeError, one kept in Git LFS a *tree.LFSPointerError.
 func (t *diskTree) ReadFile(p string) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func (t *diskTree) ReadFile(p string) ([]byte, error) {
 		}
 	}
 	if d.entry.Mode.IsFile() && isLFSPointer(data) {
-		return nil, &LFSPointerError{Path: p}
+		return nil, &tree.LFSPointerError{Path: p}
 	}
 	return bytes.Clone(data), nil
 }
@@ -278,7 +278,7 @@ func (d *diskEntry) set(p string, data []byte, err error) {
 	switch e := err.(type) { //nolint:errorlint // Made one call above, never wrapped.
 	case nil:
 		d.data, d.entry.Size, d.entry.Hash = data, int64(len(data)), tree.BlobHash(data)
-	case *TooLargeError:
+	case *tree.TooLargeError:
 		d.entry.Size, d.dataErr = e.Size, e
 	default:
 		d.dataErr = pathError("read", p, notAbsence(err))
@@ -289,7 +289,7 @@ func (d *diskEntry) set(p string, data []byte, err error) {
 // place meanwhile, which could be a symlink to anywhere.
 func readRegular(file, p string, info fs.FileInfo) ([]byte, error) {
 	if info.Size() > MaxFileBytes {
-		return nil, &TooLargeError{Path: p, Size: info.Size(), Limit: MaxFileBytes}
+		return nil, &tree.TooLargeError{Path: p, Size: info.Size(), Limit: MaxFileBytes}
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -305,7 +305,7 @@ func readRegular(file, p string, info fs.FileInfo) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
 	if err == nil && len(data) > MaxFileBytes {
-		return nil, &TooLargeError{Path: p, Size: int64(len(data)), Limit: MaxFileBytes}
+		return nil, &tree.TooLargeError{Path: p, Size: int64(len(data)), Limit: MaxFileBytes}
 	}
 	return data, err
 }

@@ -88,11 +88,11 @@ func TestOpenPathInWorkTree(t *testing.T) {
 			t.Errorf("ReadFile(%q) gave %v, want fs.ErrNotExist", p, err)
 		}
 	}
-	var tooLarge *source.TooLargeError
+	var tooLarge *tree.TooLargeError
 	if _, err := tr.ReadFile("big"); !errors.As(err, &tooLarge) || tooLarge.Path != "big" {
 		t.Errorf("big file: %v", err)
 	}
-	var lfs *source.LFSPointerError
+	var lfs *tree.LFSPointerError
 	if _, err := tr.ReadFile("lfs"); !errors.As(err, &lfs) || lfs.Path != "lfs" {
 		t.Errorf("LFS pointer: %v", err)
 	}

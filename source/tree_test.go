@@ -67,11 +67,11 @@ func TestTreeContract(t *testing.T) {
 			t.Errorf("Lookup(%q) gave %v, want fs.ErrNotExist", p, err)
 		}
 	}
-	var tooLarge *source.TooLargeError
+	var tooLarge *tree.TooLargeError
 	if _, err := tr.ReadFile("big.bin"); !errors.As(err, &tooLarge) || tooLarge.Path != "big.bin" || tooLarge.Size != source.MaxFileBytes+1 {
 		t.Errorf("big file: %v", err)
 	}
-	var lfs *source.LFSPointerError
+	var lfs *tree.LFSPointerError
 	if _, err := tr.ReadFile("lfs.yaml"); !errors.As(err, &lfs) || lfs.Path != "lfs.yaml" {
 		t.Errorf("LFS pointer: %v", err)
 	}

@@ -23,6 +23,7 @@ var (
 	errLinkEscape = errors.New("the symlink leads out of the repository")
 	errLinkLoop   = errors.New("too many symlinks")
 	errSubmodule  = errors.New("the path is in a submodule")
+	errPointer    = errors.New("the file is a Git LFS pointer")
 )
 
 func isTooSlow(err error) bool { return errors.Is(err, errTooSlow) }
@@ -208,7 +209,15 @@ func (v *view) read(p string) ([]byte, error) {
 		if v.ctx.Err() != nil {
 			return nil, v.fail(context.Cause(v.ctx))
 		}
-		if data, err = v.tree.ReadFile(p); err != nil {
+		var large *tree.TooLargeError
+		var pointer *tree.LFSPointerError
+		data, err = v.tree.ReadFile(p)
+		switch {
+		case errors.As(err, &large):
+			return nil, fmt.Errorf("%w: %s has %d bytes, and a file at most %d", errLimit, p, large.Size, min(large.Limit, v.lim.FileBytes))
+		case errors.As(err, &pointer):
+			return nil, errPointer
+		case err != nil:
 			// The tree said that the file exists, so this is no absence.
 			return nil, v.fail(fmt.Errorf("read %s: %w", p, err))
 		}

@@ -339,14 +339,14 @@ func (w *walker) dataFile(p string, at diag.Position) *file {
 		return nil
 	}
 	content, err := w.view.read(p)
-	if err != nil {
+	if err != nil && !errors.Is(err, errPointer) {
 		if !at.Known() {
 			at.File = p
 		}
 		w.pathFault(p, at, err)
 		return nil
 	}
-	if bytes.HasPrefix(content, []byte(lfsPointer)) {
+	if err != nil || bytes.HasPrefix(content, []byte(lfsPointer)) {
 		w.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
 			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
 		return nil

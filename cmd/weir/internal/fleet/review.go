@@ -2,12 +2,14 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
@@ -188,7 +190,7 @@ func (r *Review) read(renders map[string]*rendered) {
 }
 
 // Review finds what a proposal changes. It asks AWS nothing but for keys of encrypted
-// files, through scopes, and fails only if ctx ends.
+// files, through scopes, and fails only if ctx ends or the proposal cannot be read.
 func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
 	f.o.Scopes, f.review = scopes, &p
@@ -217,6 +219,9 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 		for i := range batch.Targets {
 			d := &batch.Targets[i]
 			if !slices.Contains(out.Touched, d.Policy.Target) {
+				if d.Source == p.Source && errors.Is(d.Err, plan.ErrSource) {
+					return nil, d.Err // nobody knows whether it is touched
+				}
 				continue
 			}
 			touched = true

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -263,4 +264,42 @@ func TestReviewsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// unreadable is a tree one of whose files cannot be read.
+type unreadableTree struct {
+	tree.Map
+	file string
+	err  error
+}
+
+func (u unreadableTree) ReadFile(p string) ([]byte, error) {
+	if p == u.file {
+		return nil, u.err
+	}
+	return u.Map.ReadFile(p)
+}
+
+// A proposal with a file that is too large touches its target, with a fault; one that
+// cannot be read is none that touches nothing.
+func TestAProposalThatCannotBeRead(t *testing.T) {
+	h := newHarness(t, globbed)
+	m := pools("o/one", "o/two")
+	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	h.compose(base)
+	changed := with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# changed\n"})
+	review := func(err error) (*Review, error) {
+		s := snapshot("head", changed)
+		s.Tree = unreadableTree{changed, "o/one/pool.yaml", err}
+		return h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), h.scopes, Proposal{Source: "s", Snapshot: s, Owner: "pull 1"})
+	}
+	r, err := review(&tree.TooLargeError{Path: "o/one/pool.yaml", Size: 500 << 20, Limit: 1 << 20})
+	if err != nil || !slices.Equal(r.Touched, []string{"one"}) {
+		t.Errorf("a file that is too large: touched %v, %v", r.Touched, err)
+	} else if d := r.Batches[0].Targets[0]; len(d.Diagnostics) != 1 || d.Diagnostics[0].Code != "too-large" {
+		t.Errorf("a file that is too large: %v", d.Diagnostics)
+	}
+	if _, err := review(errors.New("the disk is gone")); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+		t.Errorf("a file that cannot be read: %v", err)
+	}
 }

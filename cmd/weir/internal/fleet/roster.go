@@ -3,14 +3,12 @@ package fleet
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/source"
 )
 
 // roster is which targets a source's commit stood for.
@@ -94,13 +92,10 @@ type sourceError struct{ error }
 // Unwrap gives the cause, and what tells that it is the source's.
 func (e sourceError) Unwrap() []error { return []error{e.error, plan.ErrSource} }
 
-// unreadable marks an error of reading a source; nil stays nil. What a commit
-// holds too much of, or not at all, is its own fault.
+// unreadable marks an error of reading a source; nil stays nil.
 func unreadable(err error) error {
-	var large *source.TooLargeError
-	var pointer *source.LFSPointerError
-	if err == nil || errors.As(err, &large) || errors.As(err, &pointer) {
-		return err
+	if err == nil {
+		return nil
 	}
 	return sourceError{err}
 }
