@@ -29,7 +29,7 @@ func (d drip) ReadFile(path string) ([]byte, error) {
 	return d.Tree.ReadFile(path)
 }
 
-func advance(t *testing.T, h *harness, ctx context.Context, v View, patience time.Duration) (*Composition, map[string]reconciler.Desired) { //nolint:revive // The test's own comes first.
+func advance(t *testing.T, h *harness, ctx context.Context, v View, patience time.Duration) (*Composition, map[string]reconciler.Desired) {
 	t.Helper()
 	v.ID = "id"
 	c, err := h.fleet.Advance(ctx, map[string]View{"s": v}, patience)

@@ -102,7 +102,7 @@ func (it *item) look() bool {
 		return true
 	}
 	// What may turn out otherwise though nothing was committed is done again.
-	same := r.result != nil && !r.result.Retry && r.of(it) && !(r.over != nil && it.room.fits(r.over))
+	same := r.result != nil && !r.result.Retry && r.of(it) && (r.over == nil || !it.room.fits(r.over))
 	if same && r.revision == snap.Revision {
 		it.kept = true
 		return !it.allows()
