@@ -98,7 +98,7 @@ func TestIndexHoldsLittle(t *testing.T) {
 	r := manyVersions(t)
 	out := filepath.Join(t.TempDir(), "p")
 	r.Git("pack-objects", "--no-reuse-delta", "--all", "--quiet", "--delta-base-offset", "--window=250", "--depth=250", out)
-	packs, _ := filepath.Glob(out + "-*.pack") //nolint:errcheck // the pattern is sound
+	packs, _ := filepath.Glob(out + "-*.pack")
 	f, err := os.Open(packs[0])
 	if err != nil {
 		t.Fatal(err)

@@ -94,13 +94,6 @@ func (b *besieged) stop() int {
 	return peak
 }
 
-// kill ends the daemon as the kernel does where memory is short.
-func (b *besieged) kill() {
-	b.t.Helper()
-	_ = b.command.Process.Kill()
-	_ = b.command.Wait() // it says that it was killed
-}
-
 // peak is the most memory that the daemon has taken.
 func (b *besieged) peak() int { return b.memory("VmHWM") }
 

@@ -136,7 +136,7 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 		case s.Held != "":
 		case !gates.Agreed.lets(p, *s):
 			s.Held, s.HeldReason = HeldApproval, "it is not what was shown and agreed to: apply again"
-		case gates.Deletions != "" && s.Verb == Delete && !(granted && grant.allows(*s)):
+		case gates.Deletions != "" && s.Verb == Delete && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, gates.Deletions
 		case gates.AsReviewed && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, approve
