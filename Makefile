@@ -31,7 +31,7 @@ build: ## build bin/weir
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/weir
 
 test: ## all tests: no network, no credentials
-	$(GO) test ./...
+	$(GO) test -ldflags=-w ./...
 
 soak: ## the tests that take minutes: large fleets, EC2's own quotas and limits
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak' ./reconciler/
