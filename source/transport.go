@@ -22,6 +22,8 @@ const (
 	// maxErrorBody is how much of a refusal's body is read.
 	maxErrorBody = 4 << 10
 	maxRedirects = 5
+	// maxHeaderBytes bounds the head of an answer.
+	maxHeaderBytes = 64 << 10
 	// maxCAFileBytes is several times what a system's whole list of authorities has.
 	maxCAFileBytes = 4 << 20
 )
@@ -38,7 +40,9 @@ func NewTransport(cfg Config) (*http.Transport, error) {
 		MaxIdleConns:          4,
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+		// A forge's links between pages are the longest there are.
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if cfg.CAFile != "" {
 		if info, err := os.Stat(cfg.CAFile); err == nil && info.Size() > maxCAFileBytes {

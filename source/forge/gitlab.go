@@ -116,7 +116,7 @@ func (l *lab) pull(in labPull) PullRequest {
 	default: // opened; locked, while it is merged
 		out.MergeRef = strings.TrimSuffix(l.HeadRef(in.IID), "head") + "merge"
 	}
-	return out
+	return out.bounded()
 }
 
 func (l *lab) of() string { return l.api + l.project }

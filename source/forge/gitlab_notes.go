@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
+
+// sweepTimeout bounds the reading of the notes of all merge requests.
+const sweepTimeout = 5 * time.Minute
 
 type labNote struct {
 	ID      int64    `json:"id"`
@@ -36,7 +40,7 @@ func (l *lab) Comments(ctx context.Context, number int64, from time.Time) ([]Com
 			old = old || moment(n.Updated).Before(from.Truncate(time.Second))
 			if !n.System {
 				out = append(out, Comment{
-					ID: n.ID, Number: number, Author: n.Author.login(), Body: clipBody(n.Body),
+					ID: n.ID, Number: number, Author: word(n.Author.login()), Body: clipBody(n.Body),
 					WebURL: l.note(number, n.ID), CreatedAt: moment(n.Created), UpdatedAt: moment(n.Updated),
 				})
 			}
@@ -88,9 +92,14 @@ func (l *lab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, err
 			break
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
 	var out []Comment
-	notes := map[int64]labNotes{}
+	notes, kept := map[int64]labNotes{}, 0
 	for _, p := range now.value {
+		if _, twice := notes[p.Number]; twice {
+			continue
+		}
 		l.mu.Lock()
 		had, ok := l.notes[p.Number]
 		l.mu.Unlock()
@@ -99,13 +108,24 @@ func (l *lab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, err
 			if err != nil {
 				return nil, err
 			}
+			for i := range list {
+				list[i] = brief(list[i])
+			}
 			had = labNotes{at: p.UpdatedAt, from: from, list: list}
 		}
-		notes[p.Number] = had
 		out = append(out, had.list...)
+		if len(out) > 2*maxItems {
+			out = inOrder(out, from)
+			out = slices.Clone(out[:min(len(out), maxItems)])
+		}
+		if kept += len(had.list); kept > 2*maxItems {
+			had = labNotes{} // it is read again
+		}
+		notes[p.Number] = had
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.moved, l.notes = now, notes
-	return inOrder(out, from), nil
+	out = inOrder(out, from)
+	return out[:min(len(out), maxItems)], nil
 }

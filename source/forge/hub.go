@@ -146,7 +146,7 @@ func (h *hub) pull(in hubPull) PullRequest {
 	case h.merges:
 		out.MergeRef = strings.TrimSuffix(h.HeadRef(in.Number), "head") + "merge"
 	}
-	return out
+	return out.bounded()
 }
 
 // fork reports whether the head may be from somebody who may not push. Who may only
@@ -250,7 +250,7 @@ func (c hubComment) number() int64 {
 }
 
 func (c hubComment) comment(number int64) Comment {
-	return Comment{ID: c.ID, Number: number, Author: c.User.login(), Body: clipBody(c.Body), WebURL: c.WebURL, CreatedAt: moment(c.Created), UpdatedAt: moment(c.Updated)}
+	return Comment{ID: c.ID, Number: number, Author: word(c.User.login()), Body: clipBody(c.Body), WebURL: word(c.WebURL), CreatedAt: moment(c.Created), UpdatedAt: moment(c.Updated)}
 }
 
 func since(t time.Time) string {
@@ -310,7 +310,7 @@ func (h *hub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, err
 		}
 		for _, c := range in {
 			if n := c.number(); n != 0 {
-				now.value = append(now.value, c.comment(n))
+				now.value = append(now.value, brief(c.comment(n)))
 			}
 		}
 		if !a.more || len(in) == 0 {

@@ -65,18 +65,30 @@ func New(o ClientOptions) (Client, error) {
 	}
 }
 
-// maxCommentBody bounds what is kept of a comment, in bytes: a command is in its first line.
-const maxCommentBody = 64 << 10
+// maxCommentBody bounds what is kept of a comment, in bytes, and maxSaid where those
+// of all pull requests are: a command is in the first line.
+const (
+	maxCommentBody = 64 << 10
+	maxSaid        = 2 << 10
+)
 
-func clipBody(s string) string {
-	if len(s) <= maxCommentBody {
+func clipBody(s string) string { return cut(s, maxCommentBody) }
+
+// cut is the beginning of s, of its own memory.
+func cut(s string, end int) string {
+	if len(s) <= end {
 		return s
 	}
-	end := maxCommentBody
 	for !utf8.RuneStart(s[end]) {
 		end--
 	}
 	return strings.Clone(s[:end])
+}
+
+// brief is what is kept of a comment among those on all pull requests.
+func brief(c Comment) Comment {
+	c.Body = cut(c.Body, maxSaid)
+	return c
 }
 
 // inOrder sorts comments, the oldest first, and leaves out what came twice or was

@@ -2,6 +2,8 @@ package forge
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -41,6 +43,35 @@ type PullRequest struct {
 	MergeSHA  string
 	Labels    []string
 	UpdatedAt time.Time
+}
+
+const (
+	// maxTitle bounds a title, in bytes; the forges allow some 255 characters.
+	maxTitle = 1 << 10
+	// maxLabels bounds the labels of a pull request.
+	maxLabels = 100
+)
+
+// bounded is p with texts that a thousand of them can be kept of. What names
+// something is not cut, as it would name something else.
+func (p PullRequest) bounded() PullRequest {
+	if len(p.Title) > maxTitle {
+		p.Title = strings.ToValidUTF8(p.Title[:maxTitle], "") + "…"
+	}
+	for _, name := range []*string{&p.Author, &p.WebURL, &p.HeadSHA, &p.HeadRef, &p.BaseRef, &p.BaseSHA, &p.MergeSHA} {
+		*name = word(*name)
+	}
+	p.Labels = slices.DeleteFunc(p.Labels, func(l string) bool { return len(l) > maxWord })
+	p.Labels = p.Labels[:min(len(p.Labels), maxLabels)]
+	return p
+}
+
+// word is s, or nothing where that is too long to be a name.
+func word(s string) string {
+	if len(s) > maxWord {
+		return ""
+	}
+	return s
 }
 
 // Comment is a comment on a pull request's conversation.

@@ -149,7 +149,7 @@ func (r *rest) try(ctx context.Context, q ask, decode func(io.Reader) error) (an
 			return answer{}, r.fault(q, resp, nil, errors.New("the answer is not whole, or not that of the API of "+string(r.kind)+"; is the forge's address right?"))
 		}
 	}
-	return answer{etag: resp.Header.Get("ETag"), more: more(resp.Header), total: total(resp.Header)}, nil
+	return answer{etag: word(resp.Header.Get("ETag")), more: more(resp.Header), total: total(resp.Header)}, nil
 }
 
 func (r *rest) request(ctx context.Context, q ask) (*http.Request, error) {

@@ -127,8 +127,10 @@ func HostileTLS(t testing.TB) map[string]*TLSServer {
 	older := of(nil)
 	older.MinVersion, older.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 //nolint:gosec // It is to be bad.
 	out := map[string]*TLSServer{
-		"expired":                 serveTLS(t, ca, of(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })),
-		"not yet valid":           serveTLS(t, ca, of(func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })),
+		"expired": serveTLS(t, ca, of(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })),
+		"not yet valid": serveTLS(t, ca, of(func(c *x509.Certificate) {
+			c.NotBefore, c.NotAfter = time.Now().Add(24*time.Hour), time.Now().Add(48*time.Hour)
+		})),
 		"of another host":         serveTLS(t, ca, of(func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"else.example.com"} })),
 		"with a name alone":       serveTLS(t, ca, of(func(c *x509.Certificate) { c.Subject.CommonName, c.IPAddresses, c.DNSNames = "127.0.0.1", nil, nil })),
 		"for clients":             serveTLS(t, ca, of(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })),

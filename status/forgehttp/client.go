@@ -96,7 +96,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(resp.Body, t.limit), resp.Body}
+	}{&counted{r: io.LimitReader(resp.Body, t.limit)}, resp.Body}
 	return resp, nil
 }
 

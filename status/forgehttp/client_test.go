@@ -126,6 +126,31 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// TestValuesAreCounted lets a forge answer with lists that are small on the wire.
+func TestValuesAreCounted(t *testing.T) {
+	var say string
+	base := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, say) })
+	c := client(t, Options{Base: base})
+	for name, tt := range map[string]struct {
+		say string
+		ok  bool
+	}{
+		"a page":              {"[" + strings.Repeat(`{"a":1,"b":[2,3]},`, maxValues/6) + "{}]", true},
+		"signs in a text":     {`[{"body":"` + strings.Repeat(`{\",[`, maxValues) + `"}]`, true},
+		"backslashes":         {`["` + strings.Repeat(`\\`, maxValues) + `",` + strings.Repeat("{},", maxValues) + "1]", false},
+		"empty objects":       {"[" + strings.Repeat("{},", maxValues) + "{}]", false},
+		"lists":               {strings.Repeat("[", maxValues+1), false},
+		"numbers":             {"[" + strings.Repeat("1,", maxValues+1) + "1]", false},
+		"a page for a person": {"<html>" + strings.Repeat("words, words and \"more\" ", 1000), true},
+	} {
+		say = tt.say
+		got, err := get(t, c, base.String())
+		if tt.ok != (err == nil) || tt.ok && got != say || !tt.ok && !strings.Contains(err.Error(), "more than 300000 values") {
+			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(say), err)
+		}
+	}
+}
+
 func TestParseURL(t *testing.T) {
 	for raw, good := range map[string]bool{
 		"https://git.example.com":               true,
