@@ -193,7 +193,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		}
 		*out = s.do(ctx, r, st, made)
 		if out.Status != plan.Done && !optional(st, out.Err) {
-			stopped, parked = true, s.park(key, digest, out.Err)
+			stopped, parked = true, out.Err != nil && s.park(key, digest, out.Err)
 			out.Parked = parked
 		}
 	}
@@ -232,6 +232,10 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	span.End(sp, err)
 	out := plan.Outcome{Step: st, Status: plan.Done, Result: res, Duration: s.now().Sub(began)}
 	log := s.logger().With("target", r.Target, "pool", st.Owner(), "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
+	if errors.Is(err, plan.ErrLater) {
+		out.Status = plan.Skipped
+		return out
+	}
 	if err != nil {
 		out.Err = asError(err)
 		out.Status = plan.Failed
@@ -251,14 +255,21 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	return out
 }
 
-// execute does what a step asks for, after another look at what it ends.
+// execute does what a step asks for, after another look at what it ends and at what
+// it goes by.
 func (s *Scope) execute(ctx context.Context, st plan.Step, made map[string]plan.TemplateRef) (plan.Result, error) {
 	if st.Seen != nil {
 		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {
 			return plan.Result{}, err
 		}
 	}
-	return s.Cloud.Execute(ctx, s.freshToken(plan.WithTemplate(st.Do, made)))
+	do := s.unhurried(s.freshToken(plan.WithTemplate(st.Do, made)))
+	if err := s.confirmRefresh(ctx, do); err != nil {
+		return plan.Result{}, err
+	}
+	res, err := s.Cloud.Execute(ctx, do)
+	s.noteRefresh(do, st.Instances, res, err)
+	return res, err
 }
 
 func asError(err error) *plan.Error {
@@ -294,6 +305,16 @@ func (s *Scope) freshToken(a plan.Action) plan.Action {
 		v.Token = fmt.Sprintf("%s-%d", v.Token, n)
 	}
 	return v
+}
+
+// unhurried has what no machine waits for give way to what others ask of AWS, where
+// there are passes to come.
+func (s *Scope) unhurried(a plan.Action) plan.Action {
+	if d, ok := a.(plan.SetDefaultVersion); ok && s.StepsFor > 0 {
+		d.Patient = true
+		return d
+	}
+	return a
 }
 
 // answered is how often AWS answered to a client token.

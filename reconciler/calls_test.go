@@ -127,16 +127,21 @@ func TestReadsThatAreCountedApart(t *testing.T) {
 	}
 	expect("cold process", cold, map[string]int{"ec2:DescribeLaunchTemplateVersions": 1})
 
-	// The newest refresh of the groups that are moving, and of no other.
+	// The newest refresh of the groups that begin to roll, and of no other; while they
+	// do, their machines tell how far they are.
 	moving := fleet(n)
 	for i := range 7 {
 		moving.Set.Pools[i].LaunchTemplate.Data.KeyName = "another"
 	}
+	w.srv.ResetCalls()
 	w.must(reconciler.Apply, moving)
+	if got := w.srv.CallCounts()[polls]; got != 7 {
+		t.Errorf("%d questions about refreshes before seven rollouts", got)
+	}
 	w.must(reconciler.Apply, moving) // reads the versions that were made
 	w.srv.ResetCalls()
 	w.must(reconciler.Apply, moving)
-	expect("refreshes under way", w.srv.CallCounts(), map[string]int{"autoscaling:DescribeInstanceRefreshes": 7})
+	expect("refreshes under way", w.srv.CallCounts(), nil)
 	w.settle(moving)
 
 	// Names in conflict are read in one batch, since the owner's reads lack them.

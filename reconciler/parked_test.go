@@ -31,7 +31,13 @@ func (w *world) paced(d time.Duration, targets ...reconciler.Desired) (passes in
 
 // changed is the pool with another instance type, and what else f does to it.
 func changed(p intent.Pool, f func(*intent.Pool)) reconciler.Desired {
-	p.LaunchTemplate.Data.InstanceType = "m5.xlarge"
+	template := *p.LaunchTemplate
+	template.Data.InstanceType = "m5.xlarge"
+	p.LaunchTemplate = &template
+	if p.Group != nil {
+		group := *p.Group
+		p.Group = &group
+	}
 	if f != nil {
 		f(&p)
 	}
@@ -81,6 +87,9 @@ func TestAParkedPoolIsAtRest(t *testing.T) {
 			}
 			if n > 60 {
 				t.Errorf("%d passes in an hour, want 60: %v\n%v", n, w.srv.CallCounts(), last[0].Diagnostics)
+			}
+			if asked := w.srv.CallCounts()[polls]; asked > 14 {
+				t.Errorf("%d questions about instance refreshes in an hour", asked)
 			}
 			// Each kind of refusal is tried again after a while, at most each ten minutes.
 			if _, writes := w.calls(); writes > 7 {

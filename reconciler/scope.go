@@ -16,10 +16,6 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// planRounds bounds how often planning may ask for more of the state: by name,
-// then versions, then refreshes.
-const planRounds = 6
-
 // DefaultConcurrency is how many pools are applied at once.
 const DefaultConcurrency = 8
 
@@ -41,6 +37,9 @@ type Scope struct {
 	// come to, because AWS takes only so many calls a second, is left to the next
 	// one, which knows newer commits. 0 is no bound.
 	StepsFor time.Duration
+	// AskEvery is for how long AWS is not asked about an instance refresh whose
+	// machines show nothing new, plan.DefaultAskEvery if 0.
+	AskEvery time.Duration
 	// Slices spreads the descriptions of resting nodegroups over that many
 	// passes; 0 or 1 describes all of them in each.
 	Slices int
@@ -65,6 +64,8 @@ type Scope struct {
 	// left are the turns that the last pass did not come to, by poolKey. Passes alone
 	// use it.
 	left map[string]bool
+	// unsure are the refreshes that the plans of this pass know from an earlier one.
+	unsure map[string]plan.Refresh
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }
@@ -115,6 +116,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	case <-ctx.Done():
 		return reports, fmt.Errorf("wait for the pass before: %w", ctx.Err())
 	}
+	began := s.now()
 	read := nodes(ctx, targets)
 	inputs, err := s.prepare(ctx, targets)
 	for i, n := range read() {
@@ -127,6 +129,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	if err != nil {
 		return reports, err
 	}
+	s.keepRefreshes(plans, targets, &state, began)
 	s.retried(inputs)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)
 	for i := range targets {
@@ -256,7 +259,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	for i, t := range targets {
 		inputs[i] = plan.Input{
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory,
-			Now: s.clock(),
+			Now: s.clock(), AskEvery: s.AskEvery,
 		}
 	}
 	return inputs, nil
@@ -327,78 +330,4 @@ func clustersOf(set *intent.Set) func(*intent.Pool) intent.Cluster {
 		}
 		return c
 	}
-}
-
-// plan observes and plans until no plan lacks anything.
-func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input) ([]*plan.Plan, plan.State, error) {
-	plans := make([]*plan.Plan, len(targets))
-	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
-		return plans, plan.State{}, nil
-	}
-	observing, sp := span.Start(ctx, "observe")
-	state, err := s.Cloud.Observe(observing, s.query(targets))
-	span.End(sp, err)
-	if err != nil {
-		return nil, plan.State{}, fmt.Errorf("observe: %w", err)
-	}
-	for range planRounds {
-		var needs plan.Needs
-		_, sp := span.Start(ctx, "plan")
-		index := plan.NewIndex(&state)
-		for i := range targets {
-			if targets[i].Set == nil {
-				continue
-			}
-			inputs[i].State, inputs[i].Index = &state, index
-			p, n := plan.Compute(inputs[i])
-			plans[i] = p
-			needs.Add(n)
-		}
-		sp.End()
-		if needs.Empty() {
-			s.limitRollouts(plans, targets, &state)
-			return plans, state, nil
-		}
-		filling, sp := span.Start(ctx, "fill")
-		state, err = s.Cloud.Fill(filling, state, needs)
-		span.End(sp, err)
-		if err != nil {
-			return nil, plan.State{}, fmt.Errorf("observe: %w", err)
-		}
-	}
-	return nil, plan.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
-}
-
-func (s *Scope) query(targets []Desired) plan.Query {
-	clusters := map[string]bool{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.clusters == nil {
-		s.clusters = map[string]bool{}
-	}
-	q := plan.Query{Groups: true, Templates: true, Slices: max(1, s.Slices)}
-	for _, t := range targets {
-		q.Owner = t.Policy.Instance
-		if t.Set == nil {
-			continue
-		}
-		for i := range t.Set.Pools {
-			if n := t.Set.Pools[i].Nodegroup; n != nil {
-				clusters[n.ClusterName] = true
-				s.clusters[n.ClusterName] = true
-			}
-		}
-	}
-	// A cluster whose last pool has left Git is listed on, so that a nodegroup
-	// which was being made when that happened is seen.
-	for c := range s.clusters {
-		clusters[c] = true
-	}
-	for c := range clusters {
-		q.EKSClusters = append(q.EKSClusters, c)
-	}
-	slices.Sort(q.EKSClusters)
-	q.Slice = s.passes % q.Slices
-	s.passes++
-	return q
 }

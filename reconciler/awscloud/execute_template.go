@@ -114,6 +114,13 @@ func (c *Cloud) warn(operation, name string, w *types.ValidationWarning) {
 }
 
 func (c *Cloud) setDefault(ctx context.Context, a plan.SetDefaultVersion) error {
+	if a.Patient {
+		paid, spare := c.gate.spare(ctx, "ec2", "ModifyLaunchTemplate")
+		if !spare {
+			return &plan.Error{Kind: plan.Busy, Service: "ec2", Operation: "ModifyLaunchTemplate", Code: "NotCalled", Message: plan.ErrLater.Error(), Err: plan.ErrLater}
+		}
+		ctx = paid
+	}
 	id, name := templateSelector(a.Template)
 	_, err := c.ec2.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{
 		LaunchTemplateId: id, LaunchTemplateName: name, DefaultVersion: aws.String(a.Template.Version), ClientToken: stringOrNil(a.Token),

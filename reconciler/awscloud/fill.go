@@ -35,7 +35,7 @@ func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.Stat
 	if err := c.fillVersions(ctx, &s, n.Versions); err != nil {
 		return plan.State{}, err
 	}
-	if err := c.fillRefreshes(ctx, &s, n.Refreshes); err != nil {
+	if err := c.fillRefreshes(ctx, &s, n.Refreshes, n.Polls); err != nil {
 		return plan.State{}, err
 	}
 	c.fillActivities(ctx, &s, n.Activities)
@@ -77,7 +77,7 @@ func cloneFor(s plan.State, n plan.Needs) plan.State {
 	if len(n.Nodegroups) > 0 {
 		s.Nodegroups, s.Absent.Nodegroups = cloned(s.Nodegroups), cloned(s.Absent.Nodegroups)
 	}
-	if len(n.Refreshes) > 0 {
+	if len(n.Refreshes)+len(n.Polls) > 0 {
 		s.Refreshes = cloned(s.Refreshes)
 	}
 	if len(n.Activities) > 0 {
@@ -192,67 +192,6 @@ func (c *Cloud) fillTemplateUsers(ctx context.Context, s *plan.State) error {
 	}
 	s.TemplateUsers = users
 	return nil
-}
-
-// fillRefreshes reads the newest instance refresh of each group: AWS lists them
-// newest first. A group that was read before its refresh ended looks as if that
-// had never been: it is read again, or the refresh would be started twice.
-func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups []string) error {
-	if err := c.newestRefreshes(ctx, s, groups); err != nil {
-		return err
-	}
-	var late []string
-	for _, name := range groups {
-		g, known := s.Groups[name]
-		if r := s.Refreshes[name]; known && r.Status == "Successful" && r.Template != (plan.TemplateRef{}) && !sameTemplate(r.Template, g.Template) {
-			late = append(late, name)
-		}
-	}
-	if len(late) == 0 {
-		return nil
-	}
-	s.Groups, s.Absent.Groups = cloned(s.Groups), cloned(s.Absent.Groups)
-	for _, name := range late {
-		delete(s.Groups, name)
-	}
-	return c.fillGroups(ctx, s, late)
-}
-
-func (c *Cloud) newestRefreshes(ctx context.Context, s *plan.State, groups []string) error {
-	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
-	for _, name := range groups {
-		g.Go(func() error {
-			r, err := c.newestRefresh(gctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			if e := refused(err); e != nil {
-				s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
-				return nil
-			}
-			s.Refreshes[name] = r
-			return err
-		})
-	}
-	return g.Wait()
-}
-
-// newestRefresh is zero where the group never had a refresh or is gone.
-func (c *Cloud) newestRefresh(ctx context.Context, name string) (plan.Refresh, error) {
-	out, err := c.autoscaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
-		AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(1),
-	})
-	if e := classify("autoscaling", "DescribeInstanceRefreshes", err); e != nil {
-		if e.Kind == plan.NotFound {
-			return plan.Refresh{}, nil
-		}
-		return plan.Refresh{}, e
-	}
-	if len(out.InstanceRefreshes) == 0 {
-		return plan.Refresh{}, nil
-	}
-	return refresh(out.InstanceRefreshes[0]), nil
 }
 
 // fillUpdates reads the newest update of each nodegroup.

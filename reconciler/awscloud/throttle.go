@@ -221,6 +221,16 @@ func (t *throttle) take(ctx context.Context, b *bucket) (halvings int, err error
 	return b.halvings, err
 }
 
+// spare takes a token that nobody else may want soon, and reports whether there is
+// one: above half of what the bucket can hold.
+func (t *throttle) spare(b *bucket) (halvings int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.o.Now()
+	kept := float64(b.limiter.Burst() / 2)
+	return b.halvings, b.full == rate.Inf || b.limiter.TokensAt(now) >= kept+1 && b.limiter.AllowN(now, 1)
+}
+
 // slower halves the flow and takes what the bucket still holds: AWS's own is
 // empty. What was sent before the last halving is no news and halves nothing.
 func (t *throttle) slower(b *bucket, sentAt int) {
@@ -265,7 +275,7 @@ func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next mid
 	service, operation := names(ctx)
 	t := g.buckets.Load()
 	b := t.bucket(service, operation)
-	sentAt, err := t.take(ctx, b)
+	sentAt, err := t.pay(ctx, b)
 	if err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, &waitError{err}
 	}
@@ -277,6 +287,33 @@ func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next mid
 		t.slower(b, sentAt)
 	}
 	return out, meta, err
+}
+
+// paidKey holds the payment for a call's first attempt.
+type paidKey struct{}
+
+// payment is a token that was taken before the call. Attempts follow one another, so
+// nothing guards it.
+type payment struct {
+	spent    bool
+	halvings int
+}
+
+// pay takes a token, unless the call brings one.
+func (t *throttle) pay(ctx context.Context, b *bucket) (halvings int, err error) {
+	if p, ok := ctx.Value(paidKey{}).(*payment); ok && !p.spent {
+		p.spent = true
+		return p.halvings, ctx.Err()
+	}
+	return t.take(ctx, b)
+}
+
+// spare pays for one attempt at a call that can wait for another pass, where there
+// is a token to spare. The call is to be made with the context that is returned.
+func (g *gate) spare(ctx context.Context, service, operation string) (paid context.Context, ok bool) {
+	t := g.buckets.Load()
+	halvings, ok := t.spare(t.bucket(service, operation))
+	return context.WithValue(ctx, paidKey{}, &payment{halvings: halvings}), ok
 }
 
 // waitError says that a call was never sent, because its turn would have come

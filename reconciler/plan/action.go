@@ -27,6 +27,10 @@ type CreateLaunchTemplateVersion struct {
 type SetDefaultVersion struct {
 	Template TemplateRef
 	Token    string
+	// Patient has it done only where AWS's limits leave a call to spare: nothing
+	// launches from the default version of weir's templates, and other changes wait
+	// behind it. The error is ErrLater otherwise.
+	Patient bool
 }
 
 // DeleteLaunchTemplateVersions deletes versions of a template, 200 at most. One

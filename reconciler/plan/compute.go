@@ -21,7 +21,7 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 
 // compute plans without regard to the gates.
 func compute(in Input) (plan *Plan, needs Needs) {
-	c := &computation{in: in, stuck: map[string]bool{}, images: map[intent.Lookup][]byte{}, homes: map[string]NodegroupName{}}
+	c := &computation{in: in, stuck: map[string]bool{}, images: map[intent.Lookup][]byte{}, homes: map[string]NodegroupName{}, watched: map[string]Watched{}}
 	c.launchConfigs()
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
@@ -38,7 +38,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
 		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
-	p.homes, p.Summary = c.homes, c.summary()
+	p.homes, p.watched, p.Summary = c.homes, c.watched, c.summary()
 	return p, c.needs
 }
 
@@ -64,6 +64,8 @@ type computation struct {
 	moved map[string]string
 	// images are the canonical forms of images that pools name.
 	images map[intent.Lookup][]byte
+	// watched are the refreshes that pools wait for, by group.
+	watched map[string]Watched
 	// adopts says that the current pool takes something over.
 	adopts bool
 }
@@ -212,7 +214,7 @@ func (c *computation) summary() Summary {
 func (n *Needs) sort() {
 	n.TemplateNames = sortedUnique(n.TemplateNames)
 	n.GroupNames = sortedUnique(n.GroupNames)
-	n.Refreshes = sortedUnique(n.Refreshes)
+	n.Refreshes, n.Polls = sortedUnique(n.Refreshes), sortedUnique(n.Polls)
 	n.Hooks = sortedUnique(n.Hooks)
 	n.Numbers, n.VersionUsers, n.Launched = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers), sortedUnique(n.Launched)
 	byName := func(a, b NodegroupName) int {
@@ -244,6 +246,7 @@ func (n *Needs) Add(o Needs) {
 	n.Nodegroups = append(n.Nodegroups, o.Nodegroups...)
 	n.Versions = append(n.Versions, o.Versions...)
 	n.Refreshes = append(n.Refreshes, o.Refreshes...)
+	n.Polls = append(n.Polls, o.Polls...)
 	n.Hooks = append(n.Hooks, o.Hooks...)
 	n.Activities = append(n.Activities, o.Activities...)
 	n.Updates = append(n.Updates, o.Updates...)

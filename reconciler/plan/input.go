@@ -20,6 +20,9 @@ type Input struct {
 	Memory Memory
 	// Now is when the pass began.
 	Now time.Time
+	// AskEvery is for how long AWS is not asked about an instance refresh whose
+	// machines show nothing new; DefaultAskEvery if 0.
+	AskEvery time.Duration
 	// Nodes is what the workload cluster says of its nodes, nil where nobody
 	// asked it.
 	Nodes *Nodes
@@ -192,6 +195,8 @@ type Memory struct {
 	Started map[NodegroupName]StartedUpdate
 	// Cancelled holds the ids of instance refreshes that weir cancelled.
 	Cancelled map[string]bool
+	// Refreshes holds the instance refreshes that pools wait for, by group name.
+	Refreshes map[string]Watched
 	// Settled holds what pools wanted when they last had converged, by SettledKey.
 	// It is replaced as a whole and never changed.
 	Settled map[string]Settled
@@ -211,5 +216,6 @@ type StartedUpdate struct {
 
 // Clone returns a memory that shares no map with m.
 func (m Memory) Clone() Memory {
-	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Retry: maps.Clone(m.Retry), Settled: m.Settled, InService: maps.Clone(m.InService)}
+	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Retry: maps.Clone(m.Retry),
+		Settled: m.Settled, InService: maps.Clone(m.InService)}
 }

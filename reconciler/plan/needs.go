@@ -25,6 +25,10 @@ type Needs struct {
 	Versions []TemplateRef
 	// Refreshes are groups whose newest instance refresh is needed.
 	Refreshes []string
+	// Polls are groups whose newest instance refresh is known and may have gone on.
+	// No step waits for the answer: what AWS's limits do not leave a call for is
+	// left out, and asked for by a later pass.
+	Polls []string
 	// Hooks are groups whose lifecycle hooks are needed.
 	Hooks []string
 	// Activities are groups of which it is asked why sizes or machines differ.
@@ -45,5 +49,5 @@ type Needs struct {
 
 // Empty reports whether nothing is needed.
 func (n Needs) Empty() bool {
-	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
 }

@@ -61,6 +61,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // commit that the report is about is not at fault.
 var ErrSource = errors.New("source cannot be read")
 
+// ErrLater says that a step was not asked of AWS: there was no call to spare for what
+// is Patient, or what it goes by has changed since it was planned.
+var ErrLater = errors.New("left to a later pass")
+
 // Result says what an executed step made.
 type Result struct {
 	// Template is the template version that the step made, with its number.

@@ -114,6 +114,8 @@ type Plan struct {
 	Granted bool
 	// homes are the nodegroups that are what Git wants, by pool.
 	homes map[string]NodegroupName
+	// watched are the instance refreshes that its pools wait for, by group.
+	watched map[string]Watched
 }
 
 // Summary counts pools by their gravest verb.

@@ -76,22 +76,33 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 	set := c.runsWanted(pool, have, version)
 	versions, types := c.stale(pool, have, version)
 	left := versions + types
+	latest, read := c.in.State.Refreshes[have.Name]
+	same := latest.ID != "" && version.resolves(latest.Template) && samePolicy(latest.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 	if set && (left == 0 || pool.Group.Refresh.Disable) {
-		c.planDefault(pool, version)
+		switch {
+		case latest.Moving() && !same && left == 0:
+			// It was started for what is no longer wanted, and has replaced nothing yet.
+			c.watch(have, latest, progress{set: true})
+			c.supersede(pool, have, latest, version, true)
+		case latest.Active():
+			// The group says that the refresh is done; how it ended, AWS has yet to say.
+			c.watch(have, latest, progress{set: true, left: left, measured: same, ends: true})
+		default:
+			c.planDefault(pool, version)
+		}
 		return
 	}
 	if c.updatesDirectly(pool, have, version) {
 		return
 	}
-	latest, read := c.in.State.Refreshes[have.Name]
+	if c.unread(pool, "the instance refreshes of the group "+have.Name, c.in.State.Unread.Refreshes[have.Name]) {
+		return
+	}
 	if !read {
-		if c.unread(pool, "the instance refreshes of the group "+have.Name, c.in.State.Unread.Refreshes[have.Name]) {
-			return
-		}
 		c.needs.Refreshes = append(c.needs.Refreshes, have.Name)
 		return
 	}
-	same := latest.ID != "" && version.resolves(latest.Template) && samePolicy(latest.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	c.watch(have, latest, c.progressOf(pool, have, latest, version, progress{set: set, left: left, measured: same}))
 	switch {
 	case same && latest.Moving():
 		return // nothing to do

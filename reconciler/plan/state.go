@@ -19,7 +19,8 @@ type State struct {
 	Nodegroups map[NodegroupName]Nodegroup
 	Absent     Absent
 	// Refreshes holds the newest instance refresh of the groups for which it
-	// was read, by group name. A group without any has a zero Refresh.
+	// was read, in this pass or in an earlier one of the process, by group name. A
+	// group without any has a zero ID.
 	Refreshes map[string]Refresh
 	// Hooks holds the lifecycle hooks of the groups for which they were read.
 	Hooks map[string]GroupHooks
@@ -167,6 +168,8 @@ type Refresh struct {
 	Preferences          intent.Refresh
 	StartedAt            time.Time
 	EndedAt              time.Time
+	// ReadAt is when AWS said so, or took what made it so.
+	ReadAt time.Time
 }
 
 // Active reports whether the refresh still moves. The states are those of

@@ -13,7 +13,7 @@ import (
 func Statuses(in Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
-	f.homes = p.homes
+	f.homes, f.watched = p.homes, p.watched
 	if in.Index == nil {
 		in.Index = NewIndex(in.State)
 	}
@@ -31,6 +31,7 @@ type findings struct {
 	errors  map[string]*diag.Diagnostic // the first error of an object
 	drifts  map[string]*diag.Diagnostic // the first drift of an object
 	homes   map[string]NodegroupName    // the nodegroup that is what Git wants, by pool
+	watched map[string]Watched          // the refreshes that pools wait for, by group
 }
 
 func findingsOf(p *Plan) findings {
@@ -77,7 +78,7 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 		// What has the name is somebody else's: its machines are not the pool's.
 		s.LaunchTemplateID = ""
 	case pool.Group != nil:
-		moving = s.fromGroup(in, pool)
+		moving = s.fromGroup(in, pool, f.watched[pool.Group.Name])
 	case pool.Nodegroup != nil:
 		moving = s.fromNodegroup(in, pool, nodegroups)
 	}
@@ -104,7 +105,7 @@ func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	return nil
 }
 
-func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
+func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool, watched Watched) (moving bool) {
 	g, ok := in.State.Groups[pool.Group.Name]
 	if !ok || g.Deleting {
 		return ok
@@ -117,6 +118,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool) (moving bool) {
 	}
 	s.count(in, pool, g.Instances)
 	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
+		r = watched.shown(r)
 		s.LastRollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason,
 			StartedAt: r.StartedAt, MinHealthy: r.Preferences.MinHealthyPercentage, MaxHealthy: r.Preferences.MaxHealthyPercentage}
 		if r.Active() {

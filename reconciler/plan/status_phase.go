@@ -147,6 +147,9 @@ func (s *PoolStatus) refreshConditions(in Input, pool *intent.Pool) []Condition 
 		return nil
 	}
 	r := in.State.Refreshes[pool.Group.Name]
+	if s.Rollout != nil {
+		r.Status = s.Rollout.Status
+	}
 	switch {
 	case r.ID == "":
 		return nil

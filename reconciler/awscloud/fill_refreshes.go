@@ -1,0 +1,138 @@
+package awscloud
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// pollsFor is how long a pass begins with polls: steps wait behind them.
+	pollsFor = time.Second
+	// pollLate is how long a poll is put off at most for other calls. Then one a pass
+	// is read like all else, however little AWS leaves, so that none waits for ever.
+	pollLate = 3 * time.Minute
+)
+
+// fillRefreshes reads the newest instance refresh of each group: AWS lists them
+// newest first, of one group in a call. A group that was read before its refresh
+// ended looks as if that had never been: it is read again, or the refresh would be
+// started twice.
+func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups, polls []string) error {
+	polls = slices.DeleteFunc(slices.Clone(polls), func(name string) bool { return slices.Contains(groups, name) })
+	slices.SortStableFunc(polls, func(a, b string) int { return s.Refreshes[a].ReadAt.Compare(s.Refreshes[b].ReadAt) })
+	if len(polls) > 0 && c.now().Sub(s.Refreshes[polls[0]].ReadAt) >= pollLate {
+		groups, polls = append(slices.Clone(groups), polls[0]), polls[1:]
+	}
+	if err := c.newestRefreshes(ctx, s, groups); err != nil {
+		return err
+	}
+	polled, err := c.pollRefreshes(ctx, s, polls)
+	if err != nil {
+		return err
+	}
+	var late []string
+	for _, name := range append(polled, groups...) {
+		g, known := s.Groups[name]
+		if r := s.Refreshes[name]; known && r.Status == "Successful" && r.Template != (plan.TemplateRef{}) && !sameTemplate(r.Template, g.Template) {
+			late = append(late, name)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	s.Groups, s.Absent.Groups = cloned(s.Groups), cloned(s.Absent.Groups)
+	for _, name := range late {
+		delete(s.Groups, name)
+	}
+	return c.fillGroups(ctx, s, late)
+}
+
+func (c *Cloud) newestRefreshes(ctx context.Context, s *plan.State, groups []string) error {
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, name := range groups {
+		g.Go(func() error {
+			r, err := c.newestRefresh(gctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
+				return nil
+			}
+			s.Refreshes[name] = r
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// pollRefreshes reads the refreshes of as many groups, in their order, as there are
+// calls to spare for, each tried once, and says which. It waits for none and fails
+// for none: what is not read stays as it is known, and is asked for again.
+func (c *Cloud) pollRefreshes(ctx context.Context, s *plan.State, groups []string) (polled []string, err error) {
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	began := c.now()
+	for _, name := range groups {
+		if c.now().Sub(began) >= pollsFor || ctx.Err() != nil {
+			break
+		}
+		paid, spare := c.gate.spare(ctx, "autoscaling", "DescribeInstanceRefreshes")
+		if !spare {
+			break
+		}
+		g.Go(func() error {
+			r, err := c.newestRefresh(paid, name, once)
+			mu.Lock()
+			defer mu.Unlock()
+			if e := refused(err); e != nil {
+				s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
+				return nil
+			}
+			var e *plan.Error
+			if errors.As(err, &e) && (e.Kind == plan.Credentials || e.Kind == plan.Cancelled) {
+				return err
+			}
+			if err == nil {
+				s.Refreshes[name] = r
+				polled = append(polled, name)
+			}
+			return nil
+		})
+	}
+	err = g.Wait()
+	return polled, err
+}
+
+// once has a call tried once.
+func once(o *autoscaling.Options) { o.RetryMaxAttempts = 1 }
+
+// newestRefresh has no ID where the group never had a refresh or is gone.
+func (c *Cloud) newestRefresh(ctx context.Context, name string, options ...func(*autoscaling.Options)) (plan.Refresh, error) {
+	out, err := c.autoscaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
+		AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(1),
+	}, options...)
+	none := plan.Refresh{ReadAt: c.now()}
+	if e := classify("autoscaling", "DescribeInstanceRefreshes", err); e != nil {
+		if e.Kind == plan.NotFound {
+			return none, nil
+		}
+		return plan.Refresh{}, e
+	}
+	if len(out.InstanceRefreshes) == 0 {
+		return none, nil
+	}
+	r := refresh(out.InstanceRefreshes[0])
+	r.ReadAt = none.ReadAt
+	return r, nil
+}

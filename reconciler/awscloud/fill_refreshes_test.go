@@ -1,0 +1,88 @@
+package awscloud_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+const refreshes = "autoscaling:DescribeInstanceRefreshes"
+
+// limited is connected within weir's limits: who waits for a token moves the clock.
+func limited(t *testing.T) *env {
+	e := start(t)
+	e.cloud = e.open(func(o *awscloud.Options) {
+		o.Limits = awscloud.NewLimits(awscloud.LimitOptions{Now: e.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+			e.clock.Advance(d)
+			return nil
+		}})
+	})
+	return e
+}
+
+// known is a state with n refreshes that move, the last of which was asked about the
+// longest ago: each a second before the one before it.
+func (e *env) known(n int, since time.Duration) (plan.State, plan.Needs) {
+	s, needs := plan.State{Refreshes: map[string]plan.Refresh{}}, plan.Needs{}
+	for i := range n {
+		name := fmt.Sprintf("g%03d", i)
+		needs.Polls = append(needs.Polls, name)
+		s.Refreshes[name] = plan.Refresh{ID: name, Status: "InProgress", ReadAt: e.clock.Now().Add(-since - time.Duration(i)*time.Second)}
+	}
+	return s, needs
+}
+
+// Polls take what is to spare of the limit on reads, the oldest first, and leave the
+// rest for what a step needs; none of them waits.
+func TestPollsLeaveCallsForOthers(t *testing.T) {
+	e := limited(t)
+	s, needs := e.known(100, time.Minute)
+	began := e.clock.Now()
+	got := e.counted(func() { s = e.fill(s, needs) })
+	if got[refreshes] != 30 || !e.clock.Now().Equal(began) {
+		t.Errorf("%d of 100 were asked about in %v, want the half of 60 at once", got[refreshes], e.clock.Now().Sub(began))
+	}
+	for i, name := range needs.Polls {
+		if r := s.Refreshes[name]; r.ReadAt.Equal(began) != (i >= 70) || r.ReadAt.IsZero() {
+			t.Errorf("%s was asked about %v", name, r.ReadAt)
+		}
+	}
+	// What a step needs is read at once all the same.
+	must := plan.Needs{Polls: needs.Polls}
+	for i := range 25 {
+		must.Refreshes = append(must.Refreshes, fmt.Sprintf("new%d", i))
+	}
+	got = e.counted(func() { s = e.fill(s, must) })
+	if got[refreshes] != 25 || !e.clock.Now().Equal(began) {
+		t.Errorf("%d questions in %v, want the 25 that a step needs, at once", got[refreshes], e.clock.Now().Sub(began))
+	}
+	// A flow of six a second is to spare again.
+	e.clock.Advance(10 * time.Second)
+	if got = e.counted(func() { s = e.fill(s, needs) }); got[refreshes] < 30 {
+		t.Errorf("%d questions after ten seconds", got[refreshes])
+	}
+}
+
+// However little AWS leaves, each pass asks about one refresh that nobody has been
+// told of for long.
+func TestAPollThatIsLateIsARead(t *testing.T) {
+	e := limited(t)
+	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Throttled, Operation: "DescribeAutoScalingGroups", Times: 2})
+	e.observe(query()) // AWS says "too fast": the bucket is empty, and flows at a quarter
+	s, needs := e.known(20, time.Minute)
+	if got := e.counted(func() { s = e.fill(s, needs) }); got[refreshes] != 0 {
+		t.Errorf("%d questions with nothing to spare", got[refreshes])
+	}
+	e.clock.Advance(2 * time.Second)
+	s, needs = e.known(20, 3*time.Minute)
+	for n := range 3 {
+		if got := e.counted(func() { s = e.fill(s, needs) }); got[refreshes] != 1 || s.Refreshes[needs.Polls[19-n]].ID != "" {
+			t.Errorf("pass %d: %d questions, want one about the oldest", n, got[refreshes])
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/span"
+)
+
+// planRounds bounds how often planning may ask for more of the state: by name,
+// then versions, then refreshes.
+const planRounds = 6
+
+// plan observes and plans until no plan lacks anything.
+func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input) ([]*plan.Plan, plan.State, error) {
+	plans := make([]*plan.Plan, len(targets))
+	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
+		return plans, plan.State{}, nil
+	}
+	observing, sp := span.Start(ctx, "observe")
+	state, err := s.Cloud.Observe(observing, s.query(targets))
+	span.End(sp, err)
+	if err != nil {
+		return nil, plan.State{}, fmt.Errorf("observe: %w", err)
+	}
+	state.Refreshes = s.knownRefreshes(&state)
+	polled := false
+	for range planRounds {
+		var needs plan.Needs
+		_, sp := span.Start(ctx, "plan")
+		index := plan.NewIndex(&state)
+		for i := range targets {
+			if targets[i].Set == nil {
+				continue
+			}
+			inputs[i].State, inputs[i].Index = &state, index
+			p, n := plan.Compute(inputs[i])
+			plans[i] = p
+			needs.Add(n)
+		}
+		sp.End()
+		if polled {
+			needs.Polls = nil // a later pass asks for what this one did not get
+		}
+		if needs.Empty() {
+			s.limitRollouts(plans, targets, &state)
+			return plans, state, nil
+		}
+		polled = polled || len(needs.Polls) > 0
+		filling, sp := span.Start(ctx, "fill")
+		state, err = s.Cloud.Fill(filling, state, needs)
+		span.End(sp, err)
+		if err != nil {
+			return nil, plan.State{}, fmt.Errorf("observe: %w", err)
+		}
+	}
+	return nil, plan.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
+}
+
+func (s *Scope) query(targets []Desired) plan.Query {
+	clusters := map[string]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clusters == nil {
+		s.clusters = map[string]bool{}
+	}
+	q := plan.Query{Groups: true, Templates: true, Slices: max(1, s.Slices)}
+	for _, t := range targets {
+		q.Owner = t.Policy.Instance
+		if t.Set == nil {
+			continue
+		}
+		for i := range t.Set.Pools {
+			if n := t.Set.Pools[i].Nodegroup; n != nil {
+				clusters[n.ClusterName] = true
+				s.clusters[n.ClusterName] = true
+			}
+		}
+	}
+	// A cluster whose last pool has left Git is listed on, so that a nodegroup
+	// which was being made when that happened is seen.
+	for c := range s.clusters {
+		clusters[c] = true
+	}
+	for c := range clusters {
+		q.EKSClusters = append(q.EKSClusters, c)
+	}
+	slices.Sort(q.EKSClusters)
+	q.Slice = s.passes % q.Slices
+	s.passes++
+	return q
+}

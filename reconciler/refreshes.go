@@ -1,0 +1,103 @@
+package reconciler
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// knownRefreshes are the instance refreshes that earlier passes have seen, of the
+// groups that there are. One that began before its group was made was another
+// group's.
+func (s *Scope) knownRefreshes(state *plan.State) map[string]plan.Refresh {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]plan.Refresh, len(s.memory.Refreshes))
+	for name, w := range s.memory.Refreshes {
+		g, there := state.Groups[name]
+		if there && (w.Refresh.ID == "" || !w.Refresh.StartedAt.Before(g.CreatedAt)) {
+			out[name] = w.Refresh
+		}
+	}
+	return out
+}
+
+// keepRefreshes remembers the refreshes that pools wait for. What a target waited for
+// that was not planned in this pass is kept while the group is there.
+func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *plan.State, began time.Time) {
+	next, planned, unsure := map[string]plan.Watched{}, map[string]bool{}, map[string]plan.Refresh{}
+	for i, p := range plans {
+		if p != nil {
+			planned[targets[i].Policy.Target] = true
+			maps.Copy(next, p.Watched())
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, w := range s.memory.Refreshes {
+		if g, there := state.Groups[name]; there && !planned[g.Tags[plan.TagTarget].Value] {
+			next[name] = w
+		}
+	}
+	for name, r := range state.Refreshes {
+		if r.ReadAt.Before(began) {
+			unsure[name] = r
+		}
+	}
+	s.memory.Refreshes, s.unsure = next, unsure
+}
+
+// confirmRefresh fails unless a group's newest refresh, where an action goes by it,
+// is as it was planned with: what an earlier pass was told is asked for again right
+// before it is acted on. If it has gone on, the next pass plans anew.
+func (s *Scope) confirmRefresh(ctx context.Context, do plan.Action) error {
+	group := plan.RefreshOf(do)
+	was, unsure := s.unsure[group]
+	if !unsure {
+		return nil
+	}
+	got, err := s.Cloud.Fill(ctx, plan.State{}, plan.Needs{Refreshes: []string{group}})
+	if err != nil {
+		return err
+	}
+	now, read := got.Refreshes[group]
+	if read && now.ID == was.ID && now.Status == was.Status {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.memory.Refreshes, group)
+	return plan.ErrLater
+}
+
+// noteRefresh remembers what a step made of a group's refreshes. Where that is not
+// known, because it failed or its answer was lost, the next pass asks.
+func (s *Scope) noteRefresh(do plan.Action, instances int, res plan.Result, err error) {
+	group := plan.RefreshOf(do)
+	if group == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	w, known := s.memory.Refreshes[group]
+	switch a := do.(type) {
+	case plan.StartRefresh:
+		known = true
+		w = plan.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: plan.Refresh{
+			ID: res.RefreshID, Status: "Pending", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy, Preferences: a.Preferences,
+			StartedAt: now, ReadAt: now,
+		}}
+	case plan.CancelRefresh:
+		w.Refresh.Status, w.Refresh.ReadAt = "Cancelling", now
+	default:
+		known = false
+	}
+	if err != nil || !known {
+		delete(s.memory.Refreshes, group)
+		return
+	}
+	s.memory.Refreshes[group] = w
+}
