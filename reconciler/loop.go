@@ -60,6 +60,8 @@ type Loop struct {
 	bell chan struct{}
 
 	mu sync.Mutex // guards what follows, and the pace
+	// breather is what the scope said after the last pass.
+	breather time.Duration
 	// began is when the pass under way began, zero between passes; interrupt ends it.
 	began     time.Time
 	interrupt context.CancelFunc
@@ -177,10 +179,10 @@ const (
 const soonerBy = 5
 
 // wait is the time to the next pass. One that acts each time does not hurry: it may
-// be at odds with somebody else.
+// be at odds with somebody else. None hurries that would use up what a commit needs.
 func (l *Loop) wait(before, now pace) time.Duration {
 	l.mu.Lock()
-	wait, delay := jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay)
+	wait, delay, breather := jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.breather
 	l.mu.Unlock()
 	switch {
 	case now == resting:
@@ -188,7 +190,7 @@ func (l *Loop) wait(before, now pace) time.Duration {
 	case now == acted && before != acted:
 		delay /= soonerBy
 	}
-	return min(wait, delay)
+	return min(wait, max(delay, breather))
 }
 
 func paceOf(r *plan.Report) pace {
@@ -237,6 +239,11 @@ func (l *Loop) pass(ctx context.Context) (found pace) {
 		}
 		l.Reporter.Report(context.WithoutCancel(ctx), r)
 		found = max(found, paceOf(r))
+	}
+	if batch.Scope != nil {
+		l.mu.Lock()
+		l.breather = batch.Scope.Cloud.Breather()
+		l.mu.Unlock()
 	}
 	return found
 }

@@ -30,6 +30,14 @@ func TestWait(t *testing.T) {
 			t.Fatalf("nothing moves: %s", got)
 		}
 	}
+	tired := &Loop{Interval: time.Minute, MovingDelay: 5 * time.Second, breather: 8 * time.Second}
+	if got := tired.wait(resting, moving); got != 8*time.Second {
+		t.Errorf("AWS's limits leave nothing for 8 s: %s", got)
+	}
+	tired.breather = time.Hour
+	if got := tired.wait(moving, moving); got > 66*time.Second {
+		t.Errorf("AWS's limits leave nothing for an hour: %s", got)
+	}
 	short := &Loop{Interval: time.Millisecond}
 	if got := short.wait(resting, moving); got > 2*time.Millisecond {
 		t.Errorf("an interval shorter than the delay: %s", got)

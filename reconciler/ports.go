@@ -7,6 +7,7 @@ package reconciler
 
 import (
 	"context"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -27,6 +28,9 @@ type Cloud interface {
 	Confirm(ctx context.Context, seen plan.Seen) error
 	// Execute does one step. Its error is a *plan.Error.
 	Execute(ctx context.Context, a plan.Action) (plan.Result, error)
+	// Breather is how long it takes until AWS's limits on reads leave calls to spare
+	// again: a pass that nobody asked for waits so long.
+	Breather() time.Duration
 }
 
 // Resolver answers what only AWS can answer, one answer for each request.

@@ -51,6 +51,9 @@ type Options struct {
 	// Limits are shared with others that reach the same account; nil: they are
 	// this Cloud's own, with DefaultShare.
 	Limits *Limits
+	// Yields has reads wait for what the others who share the Limits leave: half of
+	// what may be read at once stays theirs.
+	Yields bool
 	// Attempts is how often a call is tried, maxAttempts if 0.
 	Attempts int
 	Logger   *slog.Logger     // nil: nothing is logged
@@ -167,6 +170,15 @@ func newSTS(cfg aws.Config, endpoint string) *sts.Client {
 // Close lets go of idle connections. The Cloud must not be used afterwards.
 func (c *Cloud) Close() { c.transport.CloseIdleConnections() }
 
+// Breather is how long it takes until three quarters of the groups' and templates'
+// pages that may be read at once may be read again: then there is something for polls
+// and for those that yield, and enough for a pass that a commit asks for.
+func (c *Cloud) Breather() time.Duration {
+	t := c.gate.buckets.Load()
+	groups, templates := t.bucket("autoscaling", "DescribeAutoScalingGroups"), t.bucket("ec2", "DescribeLaunchTemplates")
+	return max(t.until(groups, float64(groups.limiter.Burst())*3/4), t.until(templates, float64(templates.limiter.Burst())*3/4))
+}
+
 // Account returns the account's twelve digits, as AWS said them at Open.
 func (c *Cloud) Account() string { return c.account }
 
@@ -213,6 +225,7 @@ func loadConfig(ctx context.Context, o Options, c *Cloud) (aws.Config, error) {
 		limits = NewLimits(LimitOptions{})
 	}
 	c.gate = newGate(limits)
+	c.gate.yields = o.Yields
 	cfg.APIOptions = append(cfg.APIOptions, c.calls.install, c.gate.install)
 	own := cfg.Credentials
 	if o.RoleARN != "" {

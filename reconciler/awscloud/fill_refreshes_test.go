@@ -13,15 +13,18 @@ import (
 
 const refreshes = "autoscaling:DescribeInstanceRefreshes"
 
-// limited is connected within weir's limits: who waits for a token moves the clock.
+// limits are weir's: who waits for a token moves the clock.
+func (e *env) limits() *awscloud.Limits {
+	return awscloud.NewLimits(awscloud.LimitOptions{Now: e.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+		e.clock.Advance(d)
+		return nil
+	}})
+}
+
+// limited is connected within weir's limits.
 func limited(t *testing.T) *env {
 	e := start(t)
-	e.cloud = e.open(func(o *awscloud.Options) {
-		o.Limits = awscloud.NewLimits(awscloud.LimitOptions{Now: e.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
-			e.clock.Advance(d)
-			return nil
-		}})
-	})
+	e.cloud = e.open(func(o *awscloud.Options) { o.Limits = e.limits() })
 	return e
 }
 
@@ -84,5 +87,39 @@ func TestAPollThatIsLateIsARead(t *testing.T) {
 		if got := e.counted(func() { s = e.fill(s, needs) }); got[refreshes] != 1 || s.Refreshes[needs.Polls[19-n]].ID != "" {
 			t.Errorf("pass %d: %d questions, want one about the oldest", n, got[refreshes])
 		}
+	}
+}
+
+// A plan that is only looked at reads as much as those leave who write, and comes to
+// its end all the same; a pass that nobody asked for lets the limits recover first.
+func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
+	e := start(t)
+	limits := e.limits()
+	e.cloud = e.open(func(o *awscloud.Options) { o.Limits = limits })
+	review := e.open(func(o *awscloud.Options) { o.Limits, o.Yields = limits, true })
+	needs := plan.Needs{}
+	for i := range 100 {
+		needs.Refreshes = append(needs.Refreshes, fmt.Sprintf("g%03d", i))
+	}
+	if d := e.cloud.Breather(); d != 0 {
+		t.Errorf("at rest, a pass waits for %v", d)
+	}
+	began := e.clock.Now()
+	if _, err := review.Fill(t.Context(), plan.State{}, needs); err != nil {
+		t.Fatal(err)
+	}
+	// 30 at once, the others as they flow: six a second.
+	if took := e.clock.Now().Sub(began); took < 11*time.Second || took > 13*time.Second {
+		t.Errorf("100 reads of a plan took %v", took)
+	}
+	if d := e.cloud.Breather(); d < 2*time.Second || d > 3*time.Second {
+		t.Errorf("with half of the reads left, a pass waits for %v", d)
+	}
+	began = e.clock.Now()
+	for range 15 {
+		e.observe(query())
+	}
+	if !e.clock.Now().Equal(began) {
+		t.Errorf("reads of a pass waited for %v behind a plan's", e.clock.Now().Sub(began))
 	}
 }

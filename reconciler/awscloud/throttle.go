@@ -231,6 +231,29 @@ func (t *throttle) spare(b *bucket) (halvings int, ok bool) {
 	return b.halvings, b.full == rate.Inf || b.limiter.TokensAt(now) >= kept+1 && b.limiter.AllowN(now, 1)
 }
 
+// takeSpare waits for a token to spare.
+func (t *throttle) takeSpare(ctx context.Context, b *bucket) (halvings int, err error) {
+	for {
+		halvings, ok := t.spare(b)
+		if ok {
+			return halvings, nil
+		}
+		if err := t.o.Sleep(ctx, max(t.until(b, 1+float64(b.limiter.Burst()/2)), time.Millisecond)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// until is how long it takes until a bucket holds so many tokens, if nobody takes any.
+func (t *throttle) until(b *bucket, tokens float64) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if missing := tokens - b.limiter.TokensAt(t.o.Now()); missing > 0 && b.full != rate.Inf {
+		return time.Duration(missing / float64(b.limiter.Limit()) * float64(time.Second))
+	}
+	return 0
+}
+
 // slower halves the flow and takes what the bucket still holds: AWS's own is
 // empty. What was sent before the last halving is no news and halves nothing.
 func (t *throttle) slower(b *bucket, sentAt int) {
@@ -258,7 +281,11 @@ func (t *throttle) faster(b *bucket) {
 
 // gate stands before every call of a Cloud. Its buckets are the Cloud's own until
 // it is known whose account that is.
-type gate struct{ buckets atomic.Pointer[throttle] }
+type gate struct {
+	buckets atomic.Pointer[throttle]
+	// yields has reads wait for tokens to spare.
+	yields bool
+}
 
 func newGate(l *Limits) *gate {
 	g := &gate{}
@@ -275,7 +302,7 @@ func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next mid
 	service, operation := names(ctx)
 	t := g.buckets.Load()
 	b := t.bucket(service, operation)
-	sentAt, err := t.pay(ctx, b)
+	sentAt, err := g.pay(ctx, t, b, operation)
 	if err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, &waitError{err}
 	}
@@ -300,10 +327,13 @@ type payment struct {
 }
 
 // pay takes a token, unless the call brings one.
-func (t *throttle) pay(ctx context.Context, b *bucket) (halvings int, err error) {
+func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string) (halvings int, err error) {
 	if p, ok := ctx.Value(paidKey{}).(*payment); ok && !p.spent {
 		p.spent = true
 		return p.halvings, ctx.Err()
+	}
+	if g.yields && isRead(operation) {
+		return t.takeSpare(ctx, b)
 	}
 	return t.take(ctx, b)
 }

@@ -69,7 +69,7 @@ func (s *Scopes) cloudOptions(key reconciler.ScopeKey) awscloud.Options {
 	o := awscloud.Options{
 		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
 		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
-		Logger:   s.o.Logger, Clock: s.o.Clock.Earliest,
+		Logger:   s.o.Logger, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
 		OnCall: func(c awscloud.CallInfo) {
 			s.o.Clock.Hear(c.Told)
 			if s.o.OnCall != nil {

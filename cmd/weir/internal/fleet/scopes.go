@@ -31,6 +31,8 @@ type ScopesOptions struct {
 	Clock *clock.Clock
 	// Embedded is the address of an AWS that takes any credentials; empty for none.
 	Embedded string
+	// Yields has what is read wait for what others leave of the account's limits.
+	Yields bool
 	// Offline opens no account and decrypts nothing with AWS: what is composed is
 	// for looking at what Git wants.
 	Offline bool
@@ -63,6 +65,10 @@ type opened struct {
 	account string
 }
 
+// askEmulator is for how long an endpoint that is not AWS itself is not asked about a
+// rollout whose machines show nothing new: emulators roll in seconds.
+const askEmulator = 3 * time.Second
+
 // NewScopes opens nothing yet.
 func NewScopes(o ScopesOptions) *Scopes {
 	if o.Clock == nil {
@@ -74,10 +80,11 @@ func NewScopes(o ScopesOptions) *Scopes {
 // Clock is what the answers of all accounts have told of the time.
 func (s *Scopes) Clock() *clock.Clock { return s.o.Clock }
 
-// ForPlans are scopes of their own, which share only the limits of the accounts.
+// ForPlans are scopes of their own, which share only the limits of the accounts, of
+// which they take what is left.
 func (s *Scopes) ForPlans() *Scopes {
 	o := s.o
-	o.Slices = 0
+	o.Slices, o.Yields = 0, true
 	return &Scopes{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
@@ -222,6 +229,9 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		scope := &reconciler.Scope{
 			Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor,
 			Clock: s.o.Clock.Earliest,
+		}
+		if key.Endpoint != "" {
+			scope.AskEvery = askEmulator
 		}
 		s.mu.Lock()
 		have.scope, have.account = scope, cloud.Account()
