@@ -182,7 +182,7 @@ func TestAPoolUnderANewNameKeepsItsMachinesUntilTheNewOnesAreUp(t *testing.T) {
 
 func TestARememberedNodegroupIsLookedAtBeforeItIsWritten(t *testing.T) {
 	w := newWorld(t)
-	w.scope.Slices = 1000
+	w.scope.Round = 1000 * time.Hour
 	blue := target("blue", groupPool("web", "m5.large", 1), nodegroupPool("ng", 2), nodegroupPool("other", 1))
 	w.settle(blue)
 	// Another weir takes the nodegroup over.

@@ -268,7 +268,7 @@ func TestTokenGoesAfterTheGroup(t *testing.T) {
 
 func (w *tokenWorld) group(name string) bool {
 	w.t.Helper()
-	s, err := w.scope.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, Groups: true, Slices: 1})
+	s, err := w.scope.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, Groups: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package reconciler_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -25,6 +26,31 @@ func TestANodegroupWaitsForItsRoleToPropagate(t *testing.T) {
 	w.settle(blue)
 	if n := w.srv.CallCounts()["eks:CreateNodegroup"]; n != 13 {
 		t.Errorf("CreateNodegroup was called %d times, want the 12 that failed and one", n)
+	}
+}
+
+// A nodegroup whose update waits for a window is not described for that in each pass;
+// it is before the update begins.
+func TestANodegroupThatWaitsForAWindow(t *testing.T) {
+	w := newWorld(t)
+	w.scope.Round = time.Hour
+	w.settle(target("blue", nodegroupPool("ng", 1)))
+	next := changed(nodegroupPool("ng", 1), nil)
+	next.Policy.Gates.Window = "the window opens tomorrow"
+	w.must(reconciler.Apply, next) // the version is made
+	w.srv.ResetCalls()
+	for range 12 {
+		w.must(reconciler.Apply, next)
+		w.clock.Advance(5 * time.Second)
+	}
+	if n := w.srv.CallCounts()["eks:DescribeNodegroup"]; n > 1 {
+		t.Errorf("described %d times in a minute", n)
+	}
+	w.srv.ResetCalls()
+	next.Policy.Gates.Window = ""
+	w.must(reconciler.Apply, next)
+	if n := w.srv.CallCounts(); n["eks:DescribeNodegroup"] != 1 || n["eks:UpdateNodegroupVersion"] != 1 {
+		t.Errorf("once the window is open: %v", n)
 	}
 }
 

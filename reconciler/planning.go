@@ -66,7 +66,7 @@ func (s *Scope) query(targets []Desired) plan.Query {
 	if s.clusters == nil {
 		s.clusters = map[string]bool{}
 	}
-	q := plan.Query{Groups: true, Templates: true, Slices: max(1, s.Slices)}
+	q := plan.Query{Groups: true, Templates: true, Round: s.Round, AskEvery: s.AskEvery}
 	for _, t := range targets {
 		q.Owner = t.Policy.Instance
 		if t.Set == nil {
@@ -88,7 +88,5 @@ func (s *Scope) query(targets []Desired) plan.Query {
 		q.EKSClusters = append(q.EKSClusters, c)
 	}
 	slices.Sort(q.EKSClusters)
-	q.Slice = s.passes % q.Slices
-	s.passes++
 	return q
 }

@@ -26,8 +26,9 @@ const (
 // it, reached within weir's own limits: who waits for a token moves the clock.
 func realWorld(t testing.TB, throttle bool) *world {
 	t.Helper()
+	const many = 20000
 	clock := awsemu.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	srv, err := awsemu.New(awsemu.Options{Clock: clock, Timings: awsemu.Realistic(), Throttle: throttle, Quotas: map[string]int{"auto-scaling-groups": 20000, "launch-templates": 20000}})
+	srv, err := awsemu.New(awsemu.Options{Clock: clock, Timings: awsemu.Realistic(), Throttle: throttle, Quotas: map[string]int{"auto-scaling-groups": many, "launch-templates": many, "nodegroups-per-cluster": many}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func realWorld(t testing.TB, throttle bool) *world {
 		clock.Advance(d)
 		return nil
 	}}))
-	w.scope.StepsFor = 30 * time.Second // the daemon's
+	w.scope.StepsFor, w.scope.Round = 30*time.Second, 5*time.Minute // the daemon's
 	return w
 }
 
@@ -366,5 +367,65 @@ func TestQuestionsThatFail(t *testing.T) {
 	w.paced(30*time.Minute, next)
 	if !converged(w.must(reconciler.Apply, next)) {
 		t.Error("not converged")
+	}
+}
+
+// Of many nodegroups that are updated, and more that rest, EKS is asked about one at a
+// time: a commit does not wait behind that either.
+func TestAPushWhileManyNodegroupsUpdate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of passes")
+	}
+	const n, updated = 150, 100
+	w := realWorld(t, true)
+	wish := func(kind string) reconciler.Desired {
+		var pools []intent.Pool
+		for i := range n {
+			p := nodegroupPool(fmt.Sprintf("ng%03d", i), 1)
+			if i < updated {
+				p.LaunchTemplate.Data.InstanceType = kind
+			}
+			pools = append(pools, p)
+		}
+		return target("blue", pools...)
+	}
+	w.paced(40*time.Minute, wish("m5.large"))
+	if r := w.must(reconciler.Apply, wish("m5.large")); !converged(r) {
+		t.Fatalf("not converged: %v", r[0].Diagnostics)
+	}
+	next := wish("m5.xlarge")
+	w.srv.ResetCalls()
+	for range 200 {
+		w.paced(reconciler.DefaultMovingDelay, next)
+		if w.srv.CallCounts()["eks:UpdateNodegroupVersion"] == updated {
+			break
+		}
+	}
+	w.srv.ResetCalls()
+	began, longest := w.clock.Now(), time.Duration(0)
+	for i := 0; w.clock.Now().Sub(began) < 3*time.Minute; i++ {
+		if i%6 == 5 {
+			next = target("blue", append(next.Set.Pools, groupPool(fmt.Sprintf("new%03d", i), "m5.large", 1))...)
+		}
+		at := w.clock.Now()
+		w.must(reconciler.Apply, next)
+		longest = max(longest, w.clock.Now().Sub(at))
+		w.clock.Advance(reconciler.DefaultMovingDelay)
+	}
+	got := w.srv.CallCounts()
+	each := float64(got["eks:DescribeNodegroup"]) / w.clock.Now().Sub(began).Minutes()
+	t.Logf("the longest pass took %v; %.0f descriptions a minute of %d nodegroups", longest, each, n)
+	if longest >= time.Second {
+		t.Errorf("a pass took %v", longest)
+	}
+	if most := updated + n/5 + 40; each > float64(most) {
+		t.Errorf("%.0f descriptions a minute, want %d at most: %v", each, most, got)
+	}
+	if got["autoscaling:CreateAutoScalingGroup"] < 4 {
+		t.Errorf("pushes did not reach AWS: %v", got)
+	}
+	w.paced(40*time.Minute, next)
+	if r := w.must(reconciler.Apply, next); !converged(r) {
+		t.Errorf("not converged: %v", r[0].Diagnostics)
 	}
 }

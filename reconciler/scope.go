@@ -40,9 +40,9 @@ type Scope struct {
 	// AskEvery is for how long AWS is not asked about an instance refresh whose
 	// machines show nothing new, plan.DefaultAskEvery if 0.
 	AskEvery time.Duration
-	// Slices spreads the descriptions of resting nodegroups over that many
-	// passes; 0 or 1 describes all of them in each.
-	Slices int
+	// Round is the time in which each nodegroup at rest is described once; 0 describes
+	// all of them in each pass.
+	Round time.Duration
 
 	// busy is full while a pass is under way. There is one at a time: what is
 	// remembered between passes, here and in the resolver, is not made for two.
@@ -52,7 +52,6 @@ type Scope struct {
 	mu     sync.Mutex
 	memory plan.Memory
 	parked map[string]parking
-	passes int
 	// clusters are the EKS clusters in which this process has wanted nodegroups.
 	clusters map[string]bool
 	// sent counts how often a client token was answered.
@@ -68,13 +67,6 @@ type Scope struct {
 	unsure map[string]plan.Refresh
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
-}
-
-// SetSlices sets Slices from the next pass on.
-func (s *Scope) SetSlices(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Slices = n
 }
 
 // Retry has parked pools ("namespace/name") tried again in the next pass.

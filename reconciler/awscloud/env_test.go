@@ -144,7 +144,7 @@ func groupTags(pool string) map[string]plan.GroupTag {
 
 // query observes everything that the owner of tags has.
 func query() plan.Query {
-	return plan.Query{Owner: "prod", Groups: true, Templates: true, Slices: 1}
+	return plan.Query{Owner: "prod", Groups: true, Templates: true}
 }
 
 // data is a template body that launches.

@@ -2,23 +2,13 @@ package awscloud
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"golang.org/x/sync/errgroup"
-)
-
-const (
-	// pollsFor is how long a pass begins with polls: steps wait behind them.
-	pollsFor = time.Second
-	// pollLate is how long a poll is put off at most for other calls. Then one a pass
-	// is read like all else, however little AWS leaves, so that none waits for ever.
-	pollLate = 3 * time.Minute
 )
 
 // fillRefreshes reads the newest instance refresh of each group: AWS lists them
@@ -75,42 +65,24 @@ func (c *Cloud) newestRefreshes(ctx context.Context, s *plan.State, groups []str
 	return g.Wait()
 }
 
-// pollRefreshes reads the refreshes of as many groups, in their order, as there are
-// calls to spare for, each tried once, and says which. It waits for none and fails
-// for none: what is not read stays as it is known, and is asked for again.
+// pollRefreshes reads the refreshes of as many groups as there are calls to spare
+// for, and says which.
 func (c *Cloud) pollRefreshes(ctx context.Context, s *plan.State, groups []string) (polled []string, err error) {
 	var mu sync.Mutex
-	var g errgroup.Group
-	g.SetLimit(parallel)
-	began := c.now()
-	for _, name := range groups {
-		if c.now().Sub(began) >= pollsFor || ctx.Err() != nil {
-			break
-		}
-		paid, spare := c.gate.spare(ctx, "autoscaling", "DescribeInstanceRefreshes")
-		if !spare {
-			break
-		}
-		g.Go(func() error {
-			r, err := c.newestRefresh(paid, name, once)
-			mu.Lock()
-			defer mu.Unlock()
-			if e := refused(err); e != nil {
-				s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
-				return nil
-			}
-			var e *plan.Error
-			if errors.As(err, &e) && (e.Kind == plan.Credentials || e.Kind == plan.Cancelled) {
-				return err
-			}
-			if err == nil {
-				s.Refreshes[name] = r
-				polled = append(polled, name)
-			}
+	err = poll(ctx, c, "autoscaling", "DescribeInstanceRefreshes", groups, func(ctx context.Context, name string) error {
+		r, err := c.newestRefresh(ctx, name, once)
+		mu.Lock()
+		defer mu.Unlock()
+		if e := refused(err); e != nil {
+			s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
 			return nil
-		})
-	}
-	err = g.Wait()
+		}
+		if err == nil {
+			s.Refreshes[name] = r
+			polled = append(polled, name)
+		}
+		return err
+	})
 	return polled, err
 }
 

@@ -34,19 +34,30 @@ type knownHooks struct {
 
 func newHookCache() *hookCache { return &hookCache{known: map[string]knownHooks{}} }
 
-// of returns what is remembered of these groups, and forgets all else.
-func (h *hookCache) of(groups map[string]plan.Group, now time.Time) map[string]plan.GroupHooks {
+// of returns what is remembered of these groups, and forgets all else. Due are those
+// that were read too long ago, the oldest first; since says when.
+func (h *hookCache) of(groups map[string]plan.Group, now time.Time) (out map[string]plan.GroupHooks, due []string, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := map[string]plan.GroupHooks{}
+	out = map[string]plan.GroupHooks{}
 	for name, k := range h.known {
-		if g, ok := groups[name]; !ok || g.ARN != k.arn || now.Sub(k.at) >= hooksFor {
+		g, ok := groups[name]
+		_, declares := g.Tags[plan.TagHooks]
+		old := now.Sub(k.at) >= hooksFor
+		if !ok || g.ARN != k.arn || old && !declares {
 			delete(h.known, name)
 			continue
 		}
 		out[name] = plan.GroupHooks{Hooks: k.hooks}
+		if old {
+			due = append(due, name)
+		}
 	}
-	return out
+	slices.SortFunc(due, func(a, b string) int { return h.known[a].at.Compare(h.known[b].at) })
+	if len(due) > 0 {
+		since = h.known[due[0]].at
+	}
+	return out, due, since
 }
 
 func (h *hookCache) put(name string, k knownHooks) {
@@ -63,27 +74,48 @@ func (h *hookCache) drop(name string) {
 
 // fillHooks reads the lifecycle hooks of each group.
 func (c *Cloud) fillHooks(ctx context.Context, s *plan.State, groups []string) error {
-	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
+	read := c.hooksReader(s)
 	for _, name := range groups {
-		g.Go(func() error {
-			hooks, err := c.groupHooks(gctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			if e := refused(err); e != nil {
-				s.Unread.Hooks = note(s.Unread.Hooks, name, e)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			s.Hooks[name] = plan.GroupHooks{Hooks: hooks, ReadAtPass: true}
-			c.hooks.put(name, knownHooks{arn: s.Groups[name].ARN, hooks: hooks, at: c.now()})
-			return nil
-		})
+		g.Go(func() error { return read(gctx, name) })
 	}
 	return g.Wait()
+}
+
+// recallHooks takes hooks from memory, and reads what is due of them as far as there
+// are calls to spare: those of many groups are due at one time.
+func (c *Cloud) recallHooks(ctx context.Context, s *plan.State) error {
+	var due []string
+	var since time.Time
+	s.Hooks, due, since = c.hooks.of(s.Groups, c.now())
+	if len(due) > 0 && c.now().Sub(since) >= hooksFor+pollLate {
+		if err := c.fillHooks(ctx, s, due[:1]); err != nil {
+			return err
+		}
+		due = due[1:]
+	}
+	return poll(ctx, c, "autoscaling", "DescribeLifecycleHooks", due, c.hooksReader(s))
+}
+
+// hooksReader reads a group's hooks into s, beside others.
+func (c *Cloud) hooksReader(s *plan.State) func(context.Context, string) error {
+	var mu sync.Mutex
+	return func(ctx context.Context, name string) error {
+		hooks, err := c.groupHooks(ctx, name)
+		mu.Lock()
+		defer mu.Unlock()
+		if e := refused(err); e != nil {
+			s.Unread.Hooks = note(s.Unread.Hooks, name, e)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.Hooks[name] = plan.GroupHooks{Hooks: hooks, ReadAtPass: true}
+		c.hooks.put(name, knownHooks{arn: s.Groups[name].ARN, hooks: hooks, at: c.now()})
+		return nil
+	}
 }
 
 // groupHooks reads a group's lifecycle hooks, sorted by name. AWS answers all of

@@ -165,16 +165,16 @@ func TestLostAnswersOfNodegroups(t *testing.T) {
 	}
 }
 
-// TestNodegroupsAreDescribedInSlices checks which nodegroups of resting ones a
+// TestNodegroupsAreDescribedInRounds checks which nodegroups of resting ones a
 // daemon's pass describes.
-func TestNodegroupsAreDescribedInSlices(t *testing.T) {
-	const count, slices = 12, 4
+func TestNodegroupsAreDescribedInRounds(t *testing.T) {
+	const count, round = 12, 5 * time.Minute
 	e := start(t)
 	for i := range count {
 		e.do(createNodegroup(e, fmt.Sprintf("ng-%02d", i)))
 	}
 	q := query()
-	q.EKSClusters, q.Slices = []string{eksCluster}, slices
+	q.EKSClusters, q.Round = []string{eksCluster}, round
 	described := func() map[plan.NodegroupName]bool {
 		out := map[plan.NodegroupName]bool{}
 		for name, n := range e.observe(q).Nodegroups {
@@ -189,31 +189,31 @@ func TestNodegroupsAreDescribedInSlices(t *testing.T) {
 		var got map[plan.NodegroupName]bool
 		n := e.counted(func() { got = described() })
 		if len(got) != want || n["eks:DescribeNodegroup"] != want || n["eks:ListNodegroups"] != 1 {
-			t.Errorf("slice %d described %d with the calls %v, want %d", q.Slice, len(got), n, want)
+			t.Errorf("described %d with the calls %v, want %d", len(got), n, want)
 		}
 	}
 	calls(count) // none is known
 	calls(count) // none is ACTIVE
 	e.clock.Advance(time.Minute)
 	calls(count)
-	seen := map[plan.NodegroupName]bool{}
-	for q.Slice = range slices {
+	seen, most := map[plan.NodegroupName]int{}, 0
+	for range 20 {
+		e.clock.Advance(round / 20)
 		n := described()
-		if len(n) == count {
-			t.Errorf("slice %d describes all", q.Slice)
-		}
+		most = max(most, len(n))
 		for name := range n {
-			if seen[name] {
-				t.Errorf("%s is in two slices", name)
-			}
-			seen[name] = true
+			seen[name]++
 		}
 	}
-	if len(seen) != count {
-		t.Errorf("all slices together describe %d of %d", len(seen), count)
+	for name, n := range seen {
+		if n != 1 {
+			t.Errorf("%s is described %d times in a round", name, n)
+		}
 	}
-
-	var resting plan.NodegroupName // one that is not due in this slice
+	if len(seen) != count || most > count/2 {
+		t.Errorf("in a round %d of %d are described, up to %d at a time", len(seen), count, most)
+	}
+	var resting plan.NodegroupName // one that is not due now
 	due := described()
 	for name := range seen {
 		if !due[name] {
@@ -221,15 +221,11 @@ func TestNodegroupsAreDescribedInSlices(t *testing.T) {
 			break
 		}
 	}
-	q.Describe = []plan.NodegroupName{resting}
-	if !described()[resting] {
-		t.Error("a nodegroup that was asked for is not described")
-	}
-	q.Describe = nil
 	e.do(plan.UpdateNodegroupConfig{NodegroupName: resting, MaxSize: ptr[int32](9)})
 	if !described()[resting] {
 		t.Error("a nodegroup that was changed is not described")
 	}
+	q.Round = 1000 * time.Hour
 	e.clock.Advance(time.Minute)
 	described()
 	s := e.observe(q)
@@ -247,5 +243,38 @@ func TestNodegroupsAreDescribedInSlices(t *testing.T) {
 	e.do(plan.UpdateGroup{Name: group, DesiredCapacity: ptr[int32](3)}) // as an autoscaler does
 	if !described()[resting] {
 		t.Error("a nodegroup whose group changed is not described")
+	}
+}
+
+// One that is on its way is described as often as it may be done: often in its first
+// seconds, once a minute while it takes many of them.
+func TestNodegroupsOnTheirWayAreDescribedLessAndLess(t *testing.T) {
+	e := limited(t)
+	e.do(createNodegroup(e, "ng"))
+	name := plan.NodegroupName{Cluster: eksCluster, Name: "ng"}
+	q := query()
+	q.EKSClusters, q.Round = []string{eksCluster}, 5*time.Minute
+	e.observe(q)
+	e.clock.Advance(time.Minute)
+	if s := e.observe(q).Nodegroups[name]; s.Status != "ACTIVE" {
+		t.Fatalf("it is %s", s.Status)
+	}
+	remove := e.srv.Faults().AddNodegroup(awsemu.NodegroupFault{Issue: "InsufficientFreeAddresses"})
+	e.clock.Advance(5 * time.Minute) // once in a round, it is found out
+	e.observe(q)
+	minutes := make([]int, 5)
+	for i := range minutes {
+		for range 12 {
+			e.clock.Advance(5 * time.Second)
+			minutes[i] += e.counted(func() { e.observe(q) })["eks:DescribeNodegroup"]
+		}
+	}
+	if minutes[0] < 3 || minutes[0] > 5 || minutes[3] != 1 || minutes[4] != 1 {
+		t.Errorf("it is described %v times, minute by minute", minutes)
+	}
+	remove()
+	e.clock.Advance(time.Minute)
+	if s := e.observe(q).Nodegroups[name]; s.Status != "ACTIVE" {
+		t.Errorf("it is %s", s.Status)
 	}
 }

@@ -50,7 +50,9 @@ func (c *Cloud) Observe(ctx context.Context, q plan.Query) (plan.State, error) {
 		return plan.State{}, err
 	}
 	c.versions.fill(s.Templates, c.now())
-	s.Hooks = c.hooks.of(s.Groups, c.now())
+	if err := c.recallHooks(ctx, &s); err != nil {
+		return plan.State{}, err
+	}
 	if err := c.observeNodegroups(ctx, q, &s); err != nil {
 		return plan.State{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -19,6 +20,8 @@ type remembered struct {
 	nodegroup plan.Nodegroup
 	// groups is how the groups behind it looked then, by name.
 	groups map[string]groupMark
+	// at is when it was described, and since when it has been found in its status.
+	at, since time.Time
 }
 
 // groupMark is what of a group tells that its nodegroup may have changed.
@@ -98,18 +101,27 @@ func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []pla
 	return found, true, nil
 }
 
-// describeDue describes what is due and takes the rest from memory.
+// describeDue describes what is due, as far as there are calls to spare, and takes
+// the rest from memory. What nothing is known of it always describes.
 func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.NodegroupName, s *plan.State) error {
-	var due []plan.NodegroupName
+	var unknown, due []plan.NodegroupName
+	last, now := map[plan.NodegroupName]time.Time{}, c.now()
 	c.mu.Lock()
 	for _, n := range listed {
 		known, ok := c.nodegroups[n]
-		if !ok || c.due(q, known, s) {
-			due = append(due, n)
+		if !ok || q.Round == 0 {
+			unknown = append(unknown, n)
 			continue
 		}
 		known.nodegroup.DescribedAtPass = false
 		s.Nodegroups[n] = known.nodegroup
+		if known.due(q, s, now) {
+			due = append(due, n)
+			last[n] = known.at
+			if known.nodegroup.Status == "ACTIVE" {
+				last[n] = known.at.Add(q.Round) // what is on its way comes first
+			}
+		}
 	}
 	kept := make(map[plan.NodegroupName]bool, len(listed))
 	for _, n := range listed {
@@ -120,32 +132,56 @@ func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.Nod
 		return read && !kept[n]
 	})
 	c.mu.Unlock()
-	described, err := c.describeNodegroups(ctx, due, s)
+	slices.SortFunc(due, func(a, b plan.NodegroupName) int { return last[a].Compare(last[b]) })
+	if len(due) > 0 && now.Sub(last[due[0]]) >= pollLate {
+		unknown, due = append(unknown, due[0]), due[1:]
+	}
+	described, err := c.describeNodegroups(ctx, unknown, s)
 	if err != nil {
 		return err
 	}
+	var mu sync.Mutex
+	err = poll(ctx, c, "eks", "DescribeNodegroup", due, func(ctx context.Context, name plan.NodegroupName) error {
+		n, err := c.describeNodegroup(ctx, name)
+		mu.Lock()
+		defer mu.Unlock()
+		if e := refused(err); e != nil {
+			s.Unread.Nodegroups = note(s.Unread.Nodegroups, name, e)
+			delete(s.Nodegroups, name)
+			return nil
+		}
+		if err == nil {
+			described[name] = n
+		}
+		return err
+	})
 	for name, n := range described {
 		if n == nil {
-			continue // it went away between the list and the description
+			delete(s.Nodegroups, name) // it went away between the list and the description
+			continue
 		}
 		s.Nodegroups[name] = *n
 		c.remember(*n, s)
 	}
-	return nil
+	return err
 }
 
-// due decides whether a nodegroup that is known has to be described anew.
-func (c *Cloud) due(q plan.Query, known remembered, s *plan.State) bool {
-	n := known.nodegroup
-	if n.Status != "ACTIVE" || q.Slices <= 1 || slices.Contains(q.Describe, n.NodegroupName) {
-		return true
+// due decides whether a nodegroup that is known is to be described anew.
+func (r remembered) due(q plan.Query, s *plan.State, now time.Time) bool {
+	n := r.nodegroup
+	if n.Status != "ACTIVE" {
+		every := q.AskEvery
+		if every == 0 {
+			every = plan.DefaultAskEvery
+		}
+		return now.Sub(r.at) >= min(every, r.at.Sub(r.since))
 	}
-	if sliceOf(n.NodegroupName, q.Slices) == q.Slice {
+	if r.at.Before(turn(n.NodegroupName, q.Round, now)) {
 		return true
 	}
 	for _, name := range n.GroupNames {
 		g, found := s.Groups[name]
-		seen, marked := known.groups[name]
+		seen, marked := r.groups[name]
 		if found != marked || (found && mark(g) != seen) {
 			return true
 		}
@@ -153,16 +189,20 @@ func (c *Cloud) due(q plan.Query, known remembered, s *plan.State) bool {
 	return false
 }
 
-// sliceOf spreads nodegroups evenly over slices, each always in the same one.
-func sliceOf(n plan.NodegroupName, slices int) int {
-	h := fnv.New32a()
+// turn is when a nodegroup was to be described last: each has its own moment of a
+// round, so that a round's calls are spread evenly over it, however many passes there
+// are in one.
+func turn(n plan.NodegroupName, round time.Duration, now time.Time) time.Time {
+	h := fnv.New64a()
 	// A hash's Write returns no error.
 	_, _ = h.Write([]byte(n.String()))
-	return int(h.Sum32() % uint32(slices)) //nolint:gosec // slices is a small positive number
+	moment := time.Duration(h.Sum64() % uint64(round)) //nolint:gosec // less than round, which is positive
+	return now.Add(-moment).Truncate(round).Add(moment)
 }
 
 func (c *Cloud) remember(n plan.Nodegroup, s *plan.State) {
-	r := remembered{nodegroup: n, groups: map[string]groupMark{}}
+	now := c.now()
+	r := remembered{nodegroup: n, groups: map[string]groupMark{}, at: now, since: now}
 	for _, name := range n.GroupNames {
 		if g, ok := s.Groups[name]; ok {
 			r.groups[name] = mark(g)
@@ -170,6 +210,9 @@ func (c *Cloud) remember(n plan.Nodegroup, s *plan.State) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if before, known := c.nodegroups[n.NodegroupName]; known && before.nodegroup.Status == n.Status {
+		r.since = before.since
+	}
 	c.nodegroups[n.NodegroupName] = r
 }
 

@@ -67,7 +67,7 @@ func (e *env) groupAction(owner, suffix string, ref plan.TemplateRef, size int32
 
 func (e *env) observe(c *awscloud.Cloud, owner string) plan.State {
 	e.Helper()
-	s, err := c.Observe(e.ctx, plan.Query{Owner: owner, Groups: true, Templates: true, Slices: 1})
+	s, err := c.Observe(e.ctx, plan.Query{Owner: owner, Groups: true, Templates: true})
 	e.must(err)
 	return s
 }

@@ -151,6 +151,13 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 	return p, needs
 }
 
+// mayRun reports whether a step of the current pool is held neither by what holds the
+// pool nor by a gate.
+func (c *computation) mayRun(s Step) bool {
+	g := c.in.Policy.Gates
+	return s.Held == "" && c.hold == "" && g.Wave == "" && (g.Window == "" || !s.disrupts()) && (!g.AsReviewed || g.Grant != nil)
+}
+
 func (g Gates) suspended(p Policy, pool string) string {
 	switch {
 	case p.ReportOnly:

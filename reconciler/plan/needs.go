@@ -1,5 +1,7 @@
 package plan
 
+import "time"
+
 // Query says what to observe in one account and region.
 type Query struct {
 	// Owner is the value of the tag weir.dev/owner.
@@ -10,10 +12,11 @@ type Query struct {
 	// Groups and Templates say whether the service is used at all: an unused
 	// service is not read.
 	Groups, Templates bool
-	// Slice of Slices says which nodegroups to describe anew: 0 of 1 is all.
-	// One that is not ACTIVE, not yet known or named in Describe is always described.
-	Slice, Slices int
-	Describe      []NodegroupName
+	// Round is the time in which each nodegroup at rest is described once, evenly
+	// spread; 0 describes all of them. One that is on its way is described more often:
+	// after as long as it has been, AskEvery at most, DefaultAskEvery if 0.
+	Round    time.Duration
+	AskEvery time.Duration
 }
 
 // Needs is what planning found missing from a State.

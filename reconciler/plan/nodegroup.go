@@ -63,7 +63,7 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	before := len(c.steps)
 	c.existingNodegroups(w, standing)
 	for _, n := range standing {
-		if len(c.steps) > before && !n.DescribedAtPass {
+		if !n.DescribedAtPass && slices.ContainsFunc(c.steps[before:], c.mayRun) {
 			// What is remembered may be out of date, its owner included.
 			c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
 		}

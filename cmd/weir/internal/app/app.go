@@ -230,7 +230,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	a.telemetry()
 	a.openHooks()
 	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
-		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Slices: rounds(o.Config), StepsFor: stepsFor,
+		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
 		OnCall: func(c awscloud.CallInfo) {
 			a.checkClock()
@@ -266,11 +266,6 @@ const stepsFor = 30 * time.Second
 
 // nodegroupRound is the time in which each resting nodegroup is described once.
 const nodegroupRound = 5 * time.Minute
-
-// rounds is how many passes make a round over the nodegroups.
-func rounds(c *config.Config) int {
-	return max(1, int(nodegroupRound/time.Duration(c.Interval)))
-}
 
 func (a *App) telemetry() {
 	a.registry = prometheus.NewRegistry()

@@ -182,7 +182,6 @@ func (a *App) replace(ctx, bound context.Context, old, next *generation) error {
 		}
 	}
 	next.startNotifier(ctx, a)
-	a.scopes.SetSlices(rounds(next.config))
 	a.mu.Lock()
 	for _, l := range a.loops.of {
 		a.pace(l)

@@ -36,8 +36,9 @@ type ScopesOptions struct {
 	// Offline opens no account and decrypts nothing with AWS: what is composed is
 	// for looking at what Git wants.
 	Offline bool
-	// Slices spreads the descriptions of resting nodegroups over that many passes.
-	Slices int
+	// Round is the time in which each nodegroup at rest is described once; 0 describes
+	// all of them in each pass.
+	Round time.Duration
 	// StepsFor bounds the time in which a pass begins with pools; 0 is no bound.
 	StepsFor time.Duration
 }
@@ -53,8 +54,6 @@ type Scopes struct {
 	open map[reconciler.ScopeKey]*opened
 	// answered is when AWS last answered a call of a scope.
 	answered map[reconciler.ScopeKey]time.Time
-	// spread is over how many passes the descriptions of nodegroups are spread.
-	spread int
 }
 
 // opened is a scope, or one that is being opened by who holds its turn.
@@ -74,7 +73,7 @@ func NewScopes(o ScopesOptions) *Scopes {
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, spread: o.Slices}
+	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
 // Clock is what the answers of all accounts have told of the time.
@@ -84,23 +83,8 @@ func (s *Scopes) Clock() *clock.Clock { return s.o.Clock }
 // which they take what is left.
 func (s *Scopes) ForPlans() *Scopes {
 	o := s.o
-	o.Slices, o.Yields = 0, true
+	o.Round, o.Yields = 0, true
 	return &Scopes{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
-}
-
-// SetSlices spreads the descriptions of resting nodegroups over n passes, from the
-// next pass over each scope on.
-func (s *Scopes) SetSlices(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spread = n
-}
-
-// Slices is over how many passes the descriptions of nodegroups are spread.
-func (s *Scopes) Slices() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.spread
 }
 
 // Attach opens the accounts of the batches, one beside the other, and guards what
@@ -227,7 +211,7 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 			return Access{Err: err}
 		}
 		scope := &reconciler.Scope{
-			Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor,
+			Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
 			Clock: s.o.Clock.Earliest,
 		}
 		if key.Endpoint != "" {
@@ -237,7 +221,6 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		have.scope, have.account = scope, cloud.Account()
 		s.mu.Unlock()
 	}
-	have.scope.SetSlices(s.Slices())
 	return Access{Scope: have.scope, Account: have.account}
 }
 

@@ -123,3 +123,38 @@ func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
 		t.Errorf("reads of a pass waited for %v behind a plan's", e.clock.Now().Sub(began))
 	}
 }
+
+// The hooks of many groups are read anew when they are due as far as there are calls
+// to spare, and those that were not read first in the next pass.
+func TestHooksThatAreDueWaitForNobody(t *testing.T) {
+	const n = 50
+	e := limited(t)
+	tmpl := e.do(plan.CreateLaunchTemplate{Name: "shared", Data: e.data(), Tags: tags("web")}).Template
+	needs := plan.Needs{}
+	for i := range n {
+		name := fmt.Sprintf("g%02d", i)
+		g := plan.Group{Name: name, MaxSize: 1, SubnetIDs: e.subnets()[:1], Template: tmpl, Tags: groupTags(name)}
+		g.Tags[plan.TagHooks] = plan.GroupTag{Value: "drain"}
+		e.do(plan.CreateGroup{Group: g})
+		needs.Hooks = append(needs.Hooks, name)
+	}
+	e.fill(e.observe(query()), needs)
+	const reads = "autoscaling:DescribeLifecycleHooks"
+	e.clock.Advance(11 * time.Minute)
+	began, seen := e.clock.Now(), 0
+	for pass := range 4 {
+		var s plan.State
+		got := e.counted(func() { s = e.observe(query()) })[reads]
+		if seen += got; len(s.Hooks) != n || !e.clock.Now().Equal(began) {
+			t.Errorf("pass %d knows %d hooks after %v", pass, len(s.Hooks), e.clock.Now().Sub(began))
+		}
+		if want := []int{29, 21, 0, 0}[pass]; got != want {
+			t.Errorf("pass %d read %d, want %d", pass, got, want)
+		}
+		e.clock.Advance(4 * time.Second)
+		began = e.clock.Now()
+	}
+	if seen != n {
+		t.Errorf("%d of %d were read", seen, n)
+	}
+}

@@ -1,0 +1,46 @@
+package awscloud
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// pollsFor is how long a pass begins with polls of one kind: steps wait behind
+	// them.
+	pollsFor = time.Second
+	// pollLate is how long a poll is put off at most for other calls. Then one a pass
+	// is read like all else, however little AWS leaves, so that none waits for ever.
+	pollLate = 3 * time.Minute
+)
+
+// poll asks about as many things, in their order, as there are calls to spare for.
+// It waits for none and fails for none that AWS cannot answer now: what is not read
+// stays as it is known, and is asked for by a later pass.
+func poll[T any](ctx context.Context, c *Cloud, service, operation string, about []T, ask func(context.Context, T) error) error {
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	began := c.now()
+	for _, one := range about {
+		if c.now().Sub(began) >= pollsFor || ctx.Err() != nil {
+			break
+		}
+		paid, spare := c.gate.spare(ctx, service, operation)
+		if !spare {
+			break
+		}
+		g.Go(func() error {
+			err := ask(paid, one)
+			var e *plan.Error
+			if errors.As(err, &e) && e.Kind != plan.Credentials && e.Kind != plan.Cancelled {
+				return nil
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
