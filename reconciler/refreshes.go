@@ -88,7 +88,7 @@ func (s *Scope) noteRefresh(do plan.Action, instances int, res plan.Result, err 
 		known = true
 		w = plan.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: plan.Refresh{
 			ID: res.RefreshID, Status: "Pending", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy, Preferences: a.Preferences,
-			StartedAt: now, ReadAt: now,
+			StartedAt: s.clock(), ReadAt: now,
 		}}
 	case plan.CancelRefresh:
 		w.Refresh.Status, w.Refresh.ReadAt = "Cancelling", now

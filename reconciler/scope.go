@@ -251,7 +251,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	for i, t := range targets {
 		inputs[i] = plan.Input{
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory,
-			Now: s.clock(), AskEvery: s.AskEvery,
+			Now: s.clock(), Began: s.now(), AskEvery: s.AskEvery,
 		}
 	}
 	return inputs, nil

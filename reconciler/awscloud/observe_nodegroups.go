@@ -176,7 +176,7 @@ func (r remembered) due(q plan.Query, s *plan.State, now time.Time) bool {
 		}
 		return now.Sub(r.at) >= min(every, r.at.Sub(r.since))
 	}
-	if r.at.Before(turn(n.NodegroupName, q.Round, now)) {
+	if now.Sub(r.at) > sinceTurn(n.NodegroupName, q.Round, now) {
 		return true
 	}
 	for _, name := range n.GroupNames {
@@ -189,15 +189,15 @@ func (r remembered) due(q plan.Query, s *plan.State, now time.Time) bool {
 	return false
 }
 
-// turn is when a nodegroup was to be described last: each has its own moment of a
-// round, so that a round's calls are spread evenly over it, however many passes there
-// are in one.
-func turn(n plan.NodegroupName, round time.Duration, now time.Time) time.Time {
+// sinceTurn is how long ago a nodegroup was to be described last: each has its own
+// moment of a round, so that a round's calls are spread evenly over it, however many
+// passes there are in one.
+func sinceTurn(n plan.NodegroupName, round time.Duration, now time.Time) time.Duration {
 	h := fnv.New64a()
 	// A hash's Write returns no error.
 	_, _ = h.Write([]byte(n.String()))
 	moment := time.Duration(h.Sum64() % uint64(round)) //nolint:gosec // less than round, which is positive
-	return now.Add(-moment).Truncate(round).Add(moment)
+	return now.Sub(now.Add(-moment).Truncate(round).Add(moment))
 }
 
 func (c *Cloud) remember(n plan.Nodegroup, s *plan.State) {

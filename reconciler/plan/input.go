@@ -20,6 +20,9 @@ type Input struct {
 	Memory Memory
 	// Now is when the pass began.
 	Now time.Time
+	// Began is when the pass began by the process's own clock, as ReadAt of what was
+	// read is: nobody sets that one.
+	Began time.Time
 	// AskEvery is for how long AWS is not asked about an instance refresh whose
 	// machines show nothing new; DefaultAskEvery if 0.
 	AskEvery time.Duration

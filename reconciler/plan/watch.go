@@ -97,7 +97,7 @@ func (c *computation) progressOf(pool *intent.Pool, have Group, r Refresh, versi
 
 // watch remembers how a refresh stands, and asks AWS about it where that is due.
 func (c *computation) watch(have Group, r Refresh, p progress) {
-	before, now := c.in.Memory.Refreshes[have.Name], c.in.Now
+	before, now := c.in.Memory.Refreshes[have.Name], c.in.Began
 	if before.Refresh.ID != r.ID {
 		before = Watched{Left: int32(p.left), Total: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: now}
 		if r.Percentage < 100 { // it may have come some way already

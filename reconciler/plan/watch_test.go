@@ -58,7 +58,7 @@ type watcher struct {
 // pass plans after d, and returns whether AWS is to be asked, and how far it is.
 func (w *watcher) pass(d time.Duration) (asks bool, shown RolloutStatus) {
 	w.t.Helper()
-	w.in.Now = w.in.Now.Add(d)
+	w.in.Began = w.in.Began.Add(d)
 	w.in.State, w.in.Index = &w.state, nil
 	p, needs := Compute(w.in)
 	w.in.Memory.Refreshes = p.Watched()
@@ -86,8 +86,8 @@ func refreshing(t *testing.T, status string) *watcher {
 	in := testInput(groupPool("web", "m5.xlarge", 2))
 	p, _ := m.pass(t, in)
 	m.do(p.Steps[0].Do, map[string]TemplateRef{})
-	in.Now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: status, InstancesLeft: 2, Template: TemplateRef{ID: m.state.Templates["web"].ID, Version: "2"}, ReadAt: in.Now}
+	in.Began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: status, InstancesLeft: 2, Template: TemplateRef{ID: m.state.Templates["web"].ID, Version: "2"}, ReadAt: in.Began}
 	_, full := m.pass(t, in)
 	w := &watcher{t: t, in: full, state: *full.State}
 	w.machines("1InService", "1InService")
@@ -135,7 +135,7 @@ func TestMachinesTellHowFarARefreshIs(t *testing.T) {
 		t.Errorf("before AWS has said it: %v", verbs(p))
 	}
 	r := w.state.Refreshes["web"]
-	r.Status, r.ReadAt = "Successful", w.in.Now
+	r.Status, r.ReadAt = "Successful", w.in.Began
 	w.state.Refreshes["web"] = r
 	p, needs := Compute(w.in)
 	if len(p.Steps) != 1 || len(needs.Polls) != 0 || len(p.Watched()) != 0 {
@@ -171,7 +171,7 @@ func TestARefreshThatIsBeingEnded(t *testing.T) {
 		w.machines(steps[0]...)
 		w.pass(10 * time.Second) // machines other than when AWS was asked
 		r := w.state.Refreshes["web"]
-		r.ReadAt = w.in.Now
+		r.ReadAt = w.in.Began
 		w.state.Refreshes["web"] = r
 		for i, machines := range steps {
 			w.machines(machines...)
