@@ -280,8 +280,8 @@ func (a *App) telemetry() {
 // Addr is the address of the page.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
-// PageURL is the page's address for a browser: on this machine where the daemon
-// listens on the loopback interface, else by the host's name.
+// PageURL is the page's address for a browser on this machine, or by the host's name
+// where the daemon listens on others too. What others are told has publicURL.
 func (a *App) PageURL() string {
 	host, port, err := net.SplitHostPort(a.Addr())
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

@@ -54,6 +54,9 @@ func TestAPushEndsAsAStatus(t *testing.T) {
 		}
 		return ""
 	})
+	if got := w.forge.links(second); got != nil {
+		t.Errorf("without publicURL, the statuses link to %v", got)
+	}
 	if got := w.forge.states(third, "fleet/apply/prod"); got != "" {
 		t.Errorf("an untouched target got statuses: %s", got)
 	}

@@ -266,6 +266,18 @@ func (f *fakeForge) last(sha, name string) (state, description string) {
 	return state, description
 }
 
+// links are the addresses that the statuses of a commit have.
+func (f *fakeForge) links(sha string) (out []any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.statuses[sha] {
+		if link := s["target_url"]; link != nil && link != "" {
+			out = append(out, link)
+		}
+	}
+	return out
+}
+
 // pending lists the contexts of all commits that are pending.
 func (f *fakeForge) pending() []string {
 	f.mu.Lock()

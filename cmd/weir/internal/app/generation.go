@@ -266,7 +266,7 @@ func (g *generation) openStatuses(a *App) error {
 	}
 	var err error
 	g.commits, err = status.NewCommits(status.CommitsOptions{
-		Instance: g.config.Instance, PageURL: a.PageURL(), Forges: forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
+		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
 	})
 	return err
 }

@@ -58,6 +58,7 @@ func (g *giteaWorld) config() *config.Config {
 	c := g.world.config()
 	c.Sources[0].URL, c.Sources[0].Interval = g.repo.URL()+".git", config.Duration(time.Hour)
 	c.Sources[0].Auth.TokenFile = filepath.Join(g.dir, "source-token")
+	c.PublicURL = "https://weir.example.com/"
 	c.Forges[0].URL, c.Forges[0].WebhookSecretFile = g.repo.URL(), filepath.Join(g.dir, "webhook-secret")
 	return c
 }
@@ -161,7 +162,7 @@ func testGiteaPush(t *testing.T, s *giteatest.Server) {
 			t.Errorf("%s went through %q", context, got)
 		}
 	}
-	if last := g.repo.Last(second, "fleet/apply/prod"); last.TargetURL != a.PageURL()+"/targets/prod" {
+	if last := g.repo.Last(second, "fleet/apply/prod"); last.TargetURL != "https://weir.example.com/targets/prod" {
 		t.Errorf("the status links to %q", last.TargetURL)
 	}
 

@@ -52,7 +52,7 @@ func (g *generation) openPulls(a *App) error {
 	}
 	var err error
 	r.teller, err = status.NewPulls(status.PullsOptions{
-		Instance: g.config.Instance, PageURL: a.PageURL(), Forges: commenters, StateDir: a.state.Dir,
+		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: commenters, StateDir: a.state.Dir,
 		Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite, WroteComment: a.metrics.CommentWrite,
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (g *generation) openPulls(a *App) error {
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
 			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: a.base.Load, Scopes: a.planScopes,
 			Policy: f.PullRequests, Teller: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
-			PageURL: a.PageURL(), Marker: status.PullMarker(g.config.Instance, f.Source), Interval: time.Duration(follower.config.Interval), Turns: turns,
+			PageURL: g.config.PublicURL, Marker: status.PullMarker(g.config.Instance, f.Source), Interval: time.Duration(follower.config.Interval), Turns: turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 		})
 		if err != nil {

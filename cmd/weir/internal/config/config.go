@@ -41,8 +41,12 @@ type Config struct {
 	StateDir string `yaml:"stateDir"`
 	// Listen is the address of the page, the API and the metrics.
 	Listen string `yaml:"listen"`
-	TLS    TLS    `yaml:"tls"`
-	Access Access `yaml:"access"`
+	// PublicURL is the page's address as people reach it, such as
+	// https://weir.example.com: commit statuses and comments link to it. Without one
+	// they have no links, as nobody but this machine may know the address in listen.
+	PublicURL string `yaml:"publicURL"`
+	TLS       TLS    `yaml:"tls"`
+	Access    Access `yaml:"access"`
 	// Interval is the time between passes while nothing moves.
 	Interval Duration `yaml:"interval"`
 	AWS      AWS      `yaml:"aws"`

@@ -21,6 +21,7 @@ kind: Config
 instance: fleet
 stateDir: state
 listen: 0.0.0.0:80
+publicURL: https://weir.example.com
 access: {anonymous: read, withoutTLS: insecure}
 interval: 2m
 aws: {endpoint: embedded}
@@ -62,7 +63,7 @@ func TestParseWhole(t *testing.T) {
 		t.Fatalf("faults: %v", faults)
 	}
 	want := &Config{
-		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", Access: Access{Anonymous: AnonymousRead, WithoutTLS: Insecure},
+		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", PublicURL: "https://weir.example.com", Access: Access{Anonymous: AnonymousRead, WithoutTLS: Insecure},
 		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: Duration(10 * time.Second)},
@@ -159,6 +160,9 @@ func TestParseFaults(t *testing.T) {
 		"negative":        {target("") + "interval: -5s\n", []string{"interval: must be positive"}},
 		"instance":        {strings.Replace(target(""), "instance: a", "instance: A_b", 1), []string{"does not match"}},
 		"listen":          {target("") + "listen: here\n", []string{"is no address"}},
+		"public path":     {target("") + "publicURL: https://weir.example.com/weir\n", []string{"publicURL"}},
+		"public user":     {target("") + "publicURL: https://u:p@weir.example.com\n", []string{"is no such address"}},
+		"public scheme":   {target("") + "publicURL: weir.example.com\n", []string{"is no such address"}},
 		"port":            {target("") + "listen: 127.0.0.1:99999\n", []string{"is no port"}},
 		"endpoint":        {target("  endpointURL: ftp://x\n") + "aws: {endpoint: here}\n", []string{"endpointURL", "aws.endpoint"}},
 		"secret in url":   {target("  endpointURL: http://u:hunter2@h\n"), []string{`"…@h" is no http(s) URL`}},

@@ -23,6 +23,7 @@ kind: Config
 instance: prod
 stateDir: /var/lib/weir
 listen: 127.0.0.1:8344
+publicURL: https://weir.example.com
 tls: {certFile: cert.pem, keyFile: key.pem}
 access:
   anonymous: none

@@ -90,6 +90,7 @@ func (v *validator) run() {
 	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		v.fault("listen", "bad-value", "", "%q is no port", port)
 	}
+	v.publicURL(c.PublicURL)
 	v.access()
 	if c.Interval < 0 {
 		v.fault("interval", "bad-value", "", "must be positive")
@@ -101,6 +102,14 @@ func (v *validator) run() {
 	v.forges()
 	v.notify()
 	v.targets()
+}
+
+// publicURL has no path, as the page's own links have none before them.
+func (v *validator) publicURL(raw string) {
+	u, err := url.Parse(raw)
+	if raw != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "") {
+		v.fault("publicURL", "bad-value", "write the page's address without a path, such as https://weir.example.com", "%q is no such address", redact(raw))
+	}
 }
 
 // endpoint checks the URL of an AWS endpoint; empty is fine.
