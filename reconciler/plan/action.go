@@ -1,9 +1,13 @@
 package plan
 
-import "github.com/weir-gitops/weir/render/intent"
+import (
+	"maps"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
 
 // Action is the request of a step, one of the types below. An executor does it
-// with one call to AWS (tags on several resources aside).
+// with one call to AWS (tags that are set and removed aside).
 type Action interface{ action() }
 
 // CreateLaunchTemplate makes a template with version 1.
@@ -129,6 +133,19 @@ type TagGroup struct {
 	Group  string
 	Put    map[string]GroupTag
 	Remove []string // sorted
+}
+
+// tags are a group's once it is done.
+func (t TagGroup) tags(have map[string]GroupTag) map[string]GroupTag {
+	out := maps.Clone(have)
+	if out == nil {
+		out = map[string]GroupTag{}
+	}
+	maps.Copy(out, t.Put)
+	for _, k := range t.Remove {
+		delete(out, k)
+	}
+	return out
 }
 
 // DeleteGroup deletes a group. Force ends the machines that it has, without their

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -151,23 +150,13 @@ func (c *computation) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool
 	if g.Deleting || !c.mayAdopt(pool, a.have, want, o) {
 		return false
 	}
-	if hooks := pool.Group.LifecycleHooks; len(hooks) > 0 {
-		want[TagHooks] = hookMarks(hookNames(hooks))
-	}
-	a.put, a.remove = missingTags(want, a.have)
+	a.put, a.remove = missingTags(recordingHooks(want, a.have, pool.Group.LifecycleHooks), a.have)
 	t := TagGroup{Group: g.Name, Put: map[string]GroupTag{}, Remove: a.remove}
 	for k, v := range a.put {
 		t.Put[k] = GroupTag{Value: v}
 	}
 	c.adopt(pool, a, t)
-	g.Tags = maps.Clone(g.Tags)
-	if g.Tags == nil {
-		g.Tags = map[string]GroupTag{}
-	}
-	maps.Copy(g.Tags, t.Put)
-	for _, k := range t.Remove {
-		delete(g.Tags, k)
-	}
+	g.Tags = t.tags(g.Tags)
 	return true
 }
 

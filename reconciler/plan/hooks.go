@@ -80,7 +80,7 @@ func (c *computation) updateHooks(pool *intent.Pool, g Group, declared []intent.
 		return
 	}
 	have, read := c.in.State.Hooks[g.Name]
-	steps := c.hookSteps(pool, g.Name, tag.Value, declared, have.Hooks)
+	steps := hookSteps(pool, g.Name, tag.Value, declared, have.Hooks)
 	if !read || len(steps) > 0 && !have.ReadAtPass {
 		c.needs.Hooks = append(c.needs.Hooks, g.Name)
 		return
@@ -92,7 +92,7 @@ func (c *computation) updateHooks(pool *intent.Pool, g Group, declared []intent.
 
 // hookSteps are in an order that can stop anywhere: a hook is recorded before it
 // is made, and removed before its record is.
-func (c *computation) hookSteps(pool *intent.Pool, group, record string, declared, have []intent.LifecycleHook) []Step {
+func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.LifecycleHook) []Step {
 	names := hookNames(declared)
 	var dropped []intent.LifecycleHook
 	for _, h := range have {
@@ -103,7 +103,7 @@ func (c *computation) hookSteps(pool *intent.Pool, group, record string, declare
 	var steps []Step
 	if slices.ContainsFunc(names, func(n string) bool { return !marked(record, n) }) {
 		both := hookMarks(append(slices.Clone(names), hookNames(dropped)...))
-		steps = append(steps, c.recordHooks(pool, group, record, both))
+		steps = append(steps, recordHooks(pool, group, record, both))
 		record = both
 	}
 	for _, want := range declared {
@@ -133,19 +133,27 @@ func (c *computation) hookSteps(pool *intent.Pool, group, record string, declare
 		final = hookMarks(names)
 	}
 	if record != final {
-		steps = append(steps, c.recordHooks(pool, group, record, final))
+		steps = append(steps, recordHooks(pool, group, record, final))
 	}
 	return steps
 }
 
-func (c *computation) recordHooks(pool *intent.Pool, group, from, to string) Step {
+// recordingHooks is the tags that a group is to get, with the record of the declared
+// hooks where it has none yet: one that is there also says which were dropped.
+func recordingHooks(want, have map[string]string, declared []intent.LifecycleHook) map[string]string {
+	if _, recorded := have[TagHooks]; recorded || len(declared) == 0 {
+		return want
+	}
+	return withTags(want, map[string]string{TagHooks: hookMarks(hookNames(declared))})
+}
+
+func recordHooks(pool *intent.Pool, group, from, to string) Step {
 	t := TagGroup{Group: group, Remove: []string{TagHooks}}
 	if to != "" {
 		t.Put, t.Remove = map[string]GroupTag{TagHooks: {Value: to}}, nil
 	}
 	ch := Change{Field: intent.Path{"tags", TagHooks}.String(), From: orNil(from), To: orNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
-	return Step{Verb: c.tagVerb(), Resource: AutoScalingGroup, Name: group, Reason: "the record of weir's lifecycle hooks differs",
-		Changes: []Change{ch}, Do: t}
+	return hookStep(pool, group, "the record of weir's lifecycle hooks differs", []Change{ch}, t)
 }
 
 func hookStep(pool *intent.Pool, group, why string, changes []Change, do Action) Step {

@@ -237,12 +237,15 @@ func healthText(issues []HealthIssue) string {
 }
 
 // tagGroupsBehind puts weir's and CAPA's tags on the groups that EKS made for
-// the nodegroup, so that the owner read of groups finds them. Nothing else of
-// such a group is ever touched.
+// the nodegroup, so that the owner read of groups finds them, and keeps the
+// lifecycle hooks. Nothing else of such a group is ever touched. The owner's tags
+// come first, in one call with the record of the hooks: who may write only what is
+// theirs may write the rest then.
 func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 	if have.Status == "DELETING" {
 		return
 	}
+	hooks := w.pool.Nodegroup.LifecycleHooks
 	for _, name := range have.GroupNames {
 		g, ok := c.in.State.Groups[name]
 		if !ok {
@@ -251,18 +254,25 @@ func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 			}
 			continue
 		}
-		c.updateHooks(w.pool, g, w.pool.Nodegroup.LifecycleHooks)
-		put, remove := missingTags(w.tags(c.in.Policy), groupTagValues(g.Tags))
-		if len(put)+len(remove) == 0 || g.Deleting {
+		if g.Deleting {
 			continue
 		}
-		t := TagGroup{Group: name, Put: map[string]GroupTag{}, Remove: remove}
-		for k, v := range put {
-			// CAPA propagates the tags of a nodegroup's group at launch;
-			// weir's own mark the group only.
-			t.Put[k] = GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, ownTagPrefix)}
+		values := groupTagValues(g.Tags)
+		want := recordingHooks(w.tags(c.in.Policy), values, hooks)
+		if put, remove := missingTags(want, values); len(put)+len(remove) > 0 {
+			t := TagGroup{Group: name, Put: map[string]GroupTag{}, Remove: remove}
+			for k, v := range put {
+				// CAPA propagates the tags of a nodegroup's group at launch;
+				// weir's own mark the group only.
+				t.Put[k] = GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, ownTagPrefix)}
+			}
+			if a := c.in.Policy.Adoption; a.Asked && a.From != "" && values[TagOwner] == a.From {
+				c.adopts = true // the last attempt ended after the nodegroup
+			}
+			c.step(w.pool, Step{Verb: c.tagVerb(), Resource: AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
+				Changes: tagChanges(w.pool, put, remove, values), Do: t})
+			g.Tags = t.tags(g.Tags)
 		}
-		c.step(w.pool, Step{Verb: c.tagVerb(), Resource: AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
-			Changes: tagChanges(w.pool, put, remove, groupTagValues(g.Tags)), Do: t})
+		c.updateHooks(w.pool, g, hooks)
 	}
 }

@@ -305,8 +305,11 @@ func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 		if v, ok := have[k]; ok {
 			from = v
 		}
-		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: from, To: put[k],
-			Object: pool.Infrastructure, Path: intent.Path{"spec", "additionalTags", k}})
+		path := intent.Path{"spec", "additionalTags", k}
+		if k == TagHooks {
+			path = intent.Path{"spec", "lifecycleHooks"}
+		}
+		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: from, To: put[k], Object: pool.Infrastructure, Path: path})
 	}
 	for _, k := range remove {
 		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: have[k]})
