@@ -169,24 +169,18 @@ func (c *Cloud) setProcesses(ctx context.Context, a plan.SetProcesses) error {
 	return nil
 }
 
-// tagGroup takes two calls where tags are both set and removed, in tagTemplate's order.
 func (c *Cloud) tagGroup(ctx context.Context, a plan.TagGroup) error {
-	if len(a.Remove) > 0 {
+	return retag(a.Put, a.Remove, func(put map[string]plan.GroupTag) error {
+		_, err := c.autoscaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(a.Group, put)})
+		return asError("autoscaling", "CreateOrUpdateTags", err)
+	}, func(keys []string) error {
 		var tags []types.Tag
-		for _, k := range a.Remove {
+		for _, k := range keys {
 			tags = append(tags, types.Tag{Key: aws.String(k), ResourceId: aws.String(a.Group), ResourceType: aws.String(groupResource)})
 		}
-		if _, err := c.autoscaling.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: tags}); err != nil {
-			return classify("autoscaling", "DeleteTags", err)
-		}
-	}
-	if len(a.Put) > 0 {
-		_, err := c.autoscaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(a.Group, a.Put)})
-		if err != nil {
-			return classify("autoscaling", "CreateOrUpdateTags", err)
-		}
-	}
-	return nil
+		_, err := c.autoscaling.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: tags})
+		return asError("autoscaling", "DeleteTags", err)
+	})
 }
 
 func (c *Cloud) deleteGroup(ctx context.Context, a plan.DeleteGroup) error {

@@ -95,20 +95,15 @@ func (c *Cloud) updateNodegroupVersion(ctx context.Context, a plan.UpdateNodegro
 	return plan.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
 }
 
-// tagNodegroup takes two calls where tags are both set and removed, in tagTemplate's order.
 func (c *Cloud) tagNodegroup(ctx context.Context, a plan.TagNodegroup) error {
 	defer c.forgetNodegroup(a.NodegroupName)
-	if len(a.Remove) > 0 {
-		if _, err := c.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(a.ARN), TagKeys: a.Remove}); err != nil {
-			return classify("eks", "UntagResource", err)
-		}
-	}
-	if len(a.Put) > 0 {
-		if _, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(a.ARN), Tags: a.Put}); err != nil {
-			return classify("eks", "TagResource", err)
-		}
-	}
-	return nil
+	return retag(a.Put, a.Remove, func(put map[string]string) error {
+		_, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(a.ARN), Tags: put})
+		return asError("eks", "TagResource", err)
+	}, func(keys []string) error {
+		_, err := c.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(a.ARN), TagKeys: keys})
+		return asError("eks", "UntagResource", err)
+	})
 }
 
 func (c *Cloud) deleteNodegroup(ctx context.Context, a plan.DeleteNodegroup) error {

@@ -138,24 +138,42 @@ func (c *Cloud) deleteTemplate(ctx context.Context, a plan.DeleteLaunchTemplate)
 	return nil
 }
 
-// tagTemplate takes two calls where tags are both set and removed. They are removed
-// first: one of those set may record which tags are weir's to remove.
 func (c *Cloud) tagTemplate(ctx context.Context, a plan.TagLaunchTemplate) error {
 	resources := []string{a.Template.ID}
-	// A call without a list would delete every tag.
-	if len(a.Remove) > 0 {
+	return retag(a.Put, a.Remove, func(put map[string]string) error {
+		_, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(put)})
+		return asError("ec2", "CreateTags", err)
+	}, func(keys []string) error {
 		var tags []types.Tag
-		for _, k := range a.Remove {
+		for _, k := range keys {
 			tags = append(tags, types.Tag{Key: aws.String(k)})
 		}
-		if _, err := c.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags}); err != nil {
-			return classify("ec2", "DeleteTags", err)
+		_, err := c.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags})
+		return asError("ec2", "DeleteTags", err)
+	})
+}
+
+// retag sets and removes tags, each with one call, of which a call without a list is
+// never made: DeleteTags would delete every tag. They are removed first, for one of
+// those set may record which tags are weir's to remove. What gets a new owner gets it
+// before that, with all but the record: IAM lets nobody but the owner remove tags.
+func retag[T any](put map[string]T, remove []string, set func(map[string]T) error, unset func([]string) error) error {
+	last := maps.Clone(put)
+	if _, owner := put[plan.TagOwner]; owner && len(remove) > 0 {
+		first := maps.Clone(put)
+		delete(first, plan.TagKeys)
+		if err := set(first); err != nil {
+			return err
+		}
+		maps.DeleteFunc(last, func(k string, _ T) bool { return k != plan.TagKeys })
+	}
+	if len(remove) > 0 {
+		if err := unset(remove); err != nil {
+			return err
 		}
 	}
-	if len(a.Put) > 0 {
-		if _, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(a.Put)}); err != nil {
-			return classify("ec2", "CreateTags", err)
-		}
+	if len(last) > 0 {
+		return set(last)
 	}
 	return nil
 }
