@@ -196,7 +196,7 @@ func newRolePolicy(a iampolicy.Access, role string, scope iampolicy.Scope, targe
 func (f *policyFlags) ofFlags() (out []rolePolicy) {
 	scope := iampolicy.Scope{
 		Partition: iampolicy.PartitionOf(f.regions[0]), Account: f.account, Regions: f.regions, Instance: f.instance,
-		KMSKeys: f.kmsKeys, SSMPrefixes: f.ssmPrefixes, Adopt: f.adopt, From: f.from,
+		KMSKeys: f.kmsKeys, SSMPrefixes: f.ssmPrefixes, Alarms: true, Adopt: f.adopt, From: f.from,
 	}
 	for _, arn := range f.passRoles {
 		scope.Pass(arn)

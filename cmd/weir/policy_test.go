@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,17 +12,19 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/iampolicy"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
+	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
 // TestPolicyKnowsEveryCall reads from the adapter's source which calls it can make.
@@ -71,133 +75,284 @@ func TestPolicyKnowsEveryCall(t *testing.T) {
 	}
 }
 
-// unused are actions that the run below may not need, with the reason.
+// unused are actions that the runs below do not need, with the reason.
 var unused = map[string]string{
 	"autoscaling:DescribeScalingActivities": "only where instances fail to start",
-	"autoscaling:CancelInstanceRefresh":     "only where the rollout before is still under way",
-	"ec2:DescribeSecurityGroups":            "only where security groups are named by filters",
-	"ec2:DescribeVpcs":                      "only where nothing names a network",
-	"eks:DescribeUpdate":                    "only of updates that failed",
-	"eks:ListUpdates":                       "only where a nodegroup is not as wanted after an update",
 	"kms:Decrypt":                           "asked for by rendering, not by a pass",
-	"ssm:AddTagsToResource":                 "join tokens need a workload cluster",
-	"ssm:DeleteParameter":                   "join tokens need a workload cluster",
-	"ssm:DescribeParameters":                "join tokens need a workload cluster",
-	"ssm:ListTagsForResource":               "join tokens need a workload cluster",
-	"ssm:PutParameter":                      "join tokens need a workload cluster",
-	"sts:AssumeRole":                        "the run has no role",
+}
+
+// policyRun takes pools through what weir does with them, and holds each call, at
+// the time that it is made, against the policies that weir policy prints.
+type policyRun struct {
+	t       *testing.T
+	dir     string
+	aws     *watcher
+	url     string
+	covered map[string]bool
+	// daemon is the policy of who assumes the roles.
+	daemon iampolicy.Document
+}
+
+func newPolicyRun(t *testing.T) *policyRun {
+	t.Helper()
+	emu, err := awsemu.New(awsemu.Options{Timings: quickTimings()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := `{"regions": {"eu-west-1": {
+  "images": [{"id": "ami-0123456789abcdef0", "name": "ours-1", "architecture": "x86_64", "created": "2025-11-01T00:00:00Z"}],
+  "parameters": {"/ours/ami": "ami-0123456789abcdef0"}, "roles": ["weir", "hooks"]}}}`
+	if err := emu.Seed(strings.NewReader(seed)); err != nil {
+		t.Fatal(err)
+	}
+	r := &policyRun{t: t, dir: t.TempDir(), aws: &watcher{t: t, emu: emu}, covered: map[string]bool{}}
+	server := httptest.NewServer(r.aws)
+	t.Cleanup(server.Close)
+	r.url = server.URL
+	return r
+}
+
+func (r *policyRun) run(args ...string) (string, int) {
+	r.t.Helper()
+	var out, errs bytes.Buffer
+	code := run(context.Background(), args, surroundings{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(name string) string {
+		return map[string]string{"HOME": r.dir, "AWS_EC2_METADATA_DISABLED": "true"}[name]
+	}})
+	if code != exitOK {
+		return out.String() + errs.String(), code
+	}
+	return out.String(), code
+}
+
+// weir is a command of an instance, about the directory pools.
+func (r *policyRun) weir(instance string, args ...string) {
+	r.t.Helper()
+	args = append(args, filepath.Join(r.dir, "pools"), "--region", "eu-west-1", "--endpoint-url", r.url, "--target", "pools", "--instance", instance)
+	if out, code := r.run(args...); code != exitOK {
+		r.t.Fatalf("weir %s: exit %d\n%s", strings.Join(args, " "), code, out)
+	}
+}
+
+// policy is what weir policy prints for one access.
+func (r *policyRun) policy(access iampolicy.Access, args ...string) iampolicy.Document {
+	r.t.Helper()
+	args = append([]string{"policy", "-o", "json", "--" + string(access)}, args...)
+	out, code := r.run(args...)
+	var d iampolicy.Document
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != exitOK {
+		r.t.Fatalf("weir %s: exit %d, %v\n%s", strings.Join(args, " "), code, err, out)
+	}
+	return d
+}
+
+// of is the policy of an instance, without looking at Git.
+func (r *policyRun) of(access iampolicy.Access, instance string, more ...string) iampolicy.Document {
+	r.t.Helper()
+	role := "arn:aws:iam::000000000000:role/"
+	return r.policy(access, append([]string{
+		"--account", "000000000000", "--region", "eu-west-1", "--instance", instance,
+		"--pass-role", role + "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io", "--pass-role", role + "nodes.cluster-api-provider-aws.sigs.k8s.io",
+	}, more...)...)
+}
+
+// hold holds the calls since the last time against policies.
+func (r *policyRun) hold(apply, plan iampolicy.Document) []asked {
+	r.t.Helper()
+	calls := r.aws.take()
+	for _, a := range calls {
+		r.covered[a.action] = true
+		if iampolicy.Needless()[a.action] != "" {
+			continue
+		}
+		if a.action == "sts:AssumeRole" {
+			if !allows(r.t, r.daemon, a) {
+				r.t.Errorf("the daemon may not assume %s", a.resource)
+			}
+			continue
+		}
+		if !allows(r.t, apply, a) {
+			r.t.Errorf("to apply, IAM would refuse %s on %s with %v", a.action, a.resource, a.context)
+		}
+		if !a.behalf && allows(r.t, plan, a) == a.write {
+			r.t.Errorf("to plan, IAM would be wrong about %s on %s (a write: %t)", a.action, a.resource, a.write)
+		}
+	}
+	return calls
+}
+
+// write makes the directory pools of a file in testdata/policy, with texts replaced.
+func (r *policyRun) write(file string, values ...string) {
+	r.t.Helper()
+	text, err := os.ReadFile("testdata/policy/" + file)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := 0; i < len(values); i += 2 {
+		if !strings.Contains(string(text), values[i]) {
+			r.t.Fatalf("%s has no %q to replace", file, values[i])
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(r.dir, "pools"), 0o750); err != nil {
+		r.t.Fatal(err)
+	}
+	pools := strings.NewReplacer(values...).Replace(string(text))
+	if err := os.WriteFile(filepath.Join(r.dir, "pools", "pools.yaml"), []byte(pools), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// aws is one call to AWS, past weir.
+func (r *policyRun) past(service, version, action string, values ...string) {
+	r.t.Helper()
+	form := url.Values{"Action": {action}, "Version": {version}}
+	for i := 0; i < len(values); i += 2 {
+		form.Set(values[i], values[i+1])
+	}
+	req, err := http.NewRequest(http.MethodPost, r.url, strings.NewReader(form.Encode()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+	req.Header.Set(pastWeir, "yes")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %s: %v\n%s", action, res.Status, err, body)
+	}
 }
 
 // TestPolicyFitsTheCalls takes two pools through everything that weir does with
 // them, and holds each call against the policies.
 func TestPolicyFitsTheCalls(t *testing.T) {
-	emu, err := awsemu.New(awsemu.Options{Timings: quickTimings()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var calls []asked
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		mu.Lock()
-		defer mu.Unlock()
-		a := watch(t, emu, r, string(body))
-		emu.ServeHTTP(w, r)
-		made := emu.Calls()
-		last := made[len(made)-1]
-		a.action, a.write = last.Service+":"+last.Operation, last.Write
-		calls = append(calls, a)
-	}))
-	defer server.Close()
-	dir := t.TempDir()
-	weir := func(instance string, args ...string) {
-		t.Helper()
-		var out, errs bytes.Buffer
-		args = append(args, dir, "--region", "eu-west-1", "--endpoint-url", server.URL, "--target", "pools", "--instance", instance)
-		code := run(context.Background(), args, surroundings{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(name string) string {
-			return map[string]string{"HOME": dir, "AWS_EC2_METADATA_DISABLED": "true"}[name]
-		}})
-		if code != exitOK {
-			t.Fatalf("weir %s: exit %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
-		}
-	}
-	write := func(values ...string) {
-		t.Helper()
-		text, err := os.ReadFile("testdata/policy/pools.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pools := strings.NewReplacer(values...).Replace(string(text))
-		if err := os.WriteFile(filepath.Join(dir, "pools.yaml"), []byte(pools), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	policy := func(access iampolicy.Access, instance, from string) iampolicy.Document {
-		s := iampolicy.Scope{Partition: "aws", Account: "000000000000", Regions: []string{"eu-west-1"}, Instance: instance, From: from}
-		s.Pass("arn:aws:iam::000000000000:role/eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io")
-		return iampolicy.Make(access, s)
-	}
-	covered := map[string]bool{}
-	hold := func(apply, plan iampolicy.Document) {
-		t.Helper()
-		mu.Lock()
-		defer mu.Unlock()
-		for _, a := range calls {
-			covered[a.action] = true
-			if iampolicy.Needless()[a.action] != "" {
-				continue
-			}
-			if !allows(t, apply, a) {
-				t.Errorf("to apply, IAM would refuse %s on %s with %v", a.action, a.resource, a.context)
-			}
-			if allows(t, plan, a) == a.write {
-				t.Errorf("to plan, IAM would be wrong about %s on %s (a write: %t)", a.action, a.resource, a.write)
-			}
-		}
-		calls = nil
-	}
-	own, plan := policy(iampolicy.Apply, "weir", ""), policy(iampolicy.Plan, "weir", "")
-	write()
-	weir("weir", "plan")
-	weir("weir", "apply", "--wait")
-	hold(own, plan)
-	write("m5.large", "m5.xlarge", "warmPool: {minSize: 1}", "deleteWarmPool: true", "[GroupMinSize]", "[]", "targetgroup/a", "targetgroup/b",
-		"azRebalance: true", "azRebalance: false", "lifecycleHooks:", "#", "- {name: drain", "# {", "maxSize: 3", "maxSize: 4", ", old: \"1\"", "")
-	weir("weir", "apply")
-	write("m5.large", "c5.large", "300s", "400s")
-	weir("weir", "apply", "--wait")
-	write("m5.large", "m6i.large", "onDemand", "spot", "stage: one", "stage: two", "minSize: 1, maxSize: 3", "minSize: 2, maxSize: 3")
-	weir("weir", "apply", "--wait")
-	hold(own, plan)
+	r := newPolicyRun(t)
+	own, plan := r.of(iampolicy.Apply, "weir"), r.of(iampolicy.Plan, "weir")
+	r.write("pools.yaml")
+	r.weir("weir", "plan")
+	r.weir("weir", "apply", "--wait")
+	r.hold(own, plan)
+	r.write("pools.yaml", "m5.large", "m5.xlarge", "warmPool: {minSize: 1}", "deleteWarmPool: true", "[GroupMinSize]", "[]", "{standbyInstances: Ignore}", "{checkpointPercentages: [50], checkpointDelay: 3600}", "targetgroup/a", "targetgroup/b",
+		"azRebalance: true", "azRebalance: false", "lifecycleHooks:", "#", "- {name:", "# {", "maxSize: 3", "maxSize: 4", ", old: \"1\"", "")
+	r.weir("weir", "apply")
+	// The refresh waits half way, and the next one cancels it.
+	r.write("pools.yaml", "m5.large", "c5.large", "300s", "400s")
+	r.weir("weir", "apply", "--wait")
+	r.write("pools.yaml", "m5.large", "m6i.large", "onDemand", "spot", "stage: one", "stage: two", "minSize: 1, maxSize: 3", "minSize: 2, maxSize: 3",
+		"annotations: {", "annotations: {weir.dev/prune: disabled, ")
+	r.weir("weir", "apply", "--wait")
+	r.hold(own, plan)
+
 	// Another weir takes over all of it, which its policy allows only if it says so.
-	weir("other", "adopt", "--from", "weir", "--yes")
-	mu.Lock()
-	taken := slices.Clone(calls)
-	mu.Unlock()
-	stranger := policy(iampolicy.Apply, "other", "")
-	for _, a := range taken {
-		if a.write && allows(t, stranger, a) {
-			t.Errorf("%s on %s: the policy allows to take what another weir owns", a.action, a.resource)
-		}
-	}
-	hold(policy(iampolicy.Apply, "other", "weir"), policy(iampolicy.Plan, "other", "weir"))
+	r.write("pools.yaml")
+	r.weir("other", "adopt", "--from", "weir", "--yes")
+	other, otherPlan := r.of(iampolicy.Apply, "other", "--from", "weir"), r.of(iampolicy.Plan, "other", "--from", "weir")
+	taken := r.hold(other, otherPlan)
+	stranger, owned := r.of(iampolicy.Apply, "other"), map[string]bool{}
 	for _, a := range taken {
 		if a.write && a.context["aws:ResourceTag/weir.dev/owner"] == "" {
 			t.Errorf("%s on %s: the tags of the resource were not found", a.action, a.resource)
 		}
+		if a.write && !owned[a.resource] && allows(t, stranger, a) {
+			t.Errorf("%s on %s: the policy allows to take what another weir owns", a.action, a.resource)
+		}
+		owned[a.resource] = true
 	}
-	write("kind: AWSMachinePool", "kind: Other", "kind: MachinePool # group", "kind: Other", "kind: PoolOptions", "kind: Other")
-	weir("other", "apply", "--prune", "--yes", "--wait")
-	hold(policy(iampolicy.Apply, "other", "weir"), policy(iampolicy.Plan, "other", "weir"))
+	r.weir("other", "apply", "--wait")
+	// With its own policy, without the right to take: the other one is a stranger.
+	r.write("pools.yaml", "kind: AWSMachinePool", "kind: Other", "kind: MachinePool # group", "kind: Other", "kind: PoolOptions", "kind: Other")
+	r.weir("other", "apply", "--prune", "--yes", "--wait")
+	r.hold(stranger, r.of(iampolicy.Plan, "other"))
 
+	r.ofOthers()
+	r.ofConfiguration()
 	for _, action := range iampolicy.Calls() {
 		_, excused := unused[action]
-		if !covered[action] && !excused {
+		if !r.covered[action] && !excused {
 			t.Errorf("no call needed %s: have the run make it, or say why not", action)
 		}
+		if r.covered[action] && excused {
+			t.Errorf("%s is needed after all", action)
+		}
 	}
+	for _, action := range []string{"iam:PassRole", "iam:ListAttachedRolePolicies", "ec2:RunInstances", "cloudwatch:DescribeAlarms"} {
+		if !r.covered[action] {
+			t.Errorf("AWS never asked for %s", action)
+		}
+	}
+}
+
+// ofOthers adopts what nobody owns, and deletes it by annotation.
+func (r *policyRun) ofOthers() {
+	r.t.Helper()
+	r.write("adopted.yaml")
+	r.past("ec2", "2016-11-15", "CreateLaunchTemplate", "LaunchTemplateName", "found", "LaunchTemplateData.ImageId", "ami-0123456789abcdef0", "LaunchTemplateData.InstanceType", "m5.large")
+	r.past("autoscaling", "2011-01-01", "CreateAutoScalingGroup", "AutoScalingGroupName", "found", "MinSize", "1", "MaxSize", "2",
+		"AvailabilityZones.member.1", "eu-west-1a", "LaunchTemplate.LaunchTemplateName", "found", "LaunchTemplate.Version", "1")
+	r.weir("weir", "adopt", "--yes")
+	plan := r.of(iampolicy.Plan, "weir")
+	for _, a := range r.hold(r.of(iampolicy.Apply, "weir", "--adopt"), plan) {
+		if a.write && allows(r.t, r.of(iampolicy.Apply, "weir"), a) {
+			r.t.Errorf("%s on %s: without --adopt the policy allows to take what nobody owns", a.action, a.resource)
+		}
+	}
+	r.weir("weir", "apply", "--wait")
+	r.write("adopted.yaml", "kind: AWSMachinePool # found", "kind: Other", "kind: MachinePool # found", "kind: Other", "kind: PoolOptions", "kind: Other")
+	r.weir("weir", "apply", "--prune", "--yes", "--wait")
+	r.hold(r.of(iampolicy.Apply, "weir"), plan)
+}
+
+// ofConfiguration has a target of a configuration apply a pool, with what only
+// policies that are made of its manifests allow.
+func (r *policyRun) ofConfiguration() {
+	t := r.t
+	t.Helper()
+	repo, cluster := sourcetest.New(t), workloadtest.New(t)
+	file := filepath.Join(r.dir, "weir.yaml")
+	config := fmt.Sprintf(`apiVersion: weir.dev/v1alpha1
+kind: Config
+instance: fleet
+stateDir: state
+aws: {endpoint: %q}
+sources:
+- {name: pools, url: %q}
+targets:
+- {name: prod, source: pools, path: ., region: eu-west-1, accountID: "000000000000", roleARN: "arn:aws:iam::000000000000:role/weir", kubeconfigFile: %q, ssmPrefixes: [/fleet], prune: {enabled: true}}
+`, r.url, repo.URL(), cluster.Kubeconfig(t))
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(values ...string) {
+		t.Helper()
+		r.write("configuration.yaml", values...)
+		text, err := os.ReadFile(filepath.Join(r.dir, "pools", "pools.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		repo.Write(map[string]string{"pools.yaml": string(text)})
+		repo.Commit("pools\n\nWeir-Allow-Prune: prod")
+	}
+	weir := func(args ...string) {
+		t.Helper()
+		if out, code := r.run(append(args, "--config", file)...); code != exitOK {
+			t.Fatalf("weir %s: exit %d\n%s", strings.Join(args, " "), code, out)
+		}
+	}
+	commit()
+	own, plan := r.policy(iampolicy.Apply, "--config", file), r.policy(iampolicy.Plan, "--config", file)
+	r.daemon = r.policy(iampolicy.Daemon, "--config", file)
+	weir("apply")
+	for name := range cluster.Secrets() { // a token that is gone is made anew
+		cluster.RemoveSecret(name)
+	}
+	commit("m5.large", "m5.xlarge")
+	if out, _ := r.run("apply", "--config", file); !strings.Contains(out, "The alarm errors does not exist") { // here
+		t.Errorf("no refresh with alarms was tried:\n%s", out)
+	}
+	r.hold(own, plan)
+	commit("kind: MachinePool # joins", "kind: Other", "kind: KubeadmConfig # joins", "kind: Other", "kind: AWSMachinePool # joins", "kind: Other", "kind: PoolOptions # joins", "kind: Other")
+	weir("apply", "--yes", "--wait", "--timeout", "60s")
+	r.hold(own, plan)
 }

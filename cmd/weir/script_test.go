@@ -67,8 +67,12 @@ func setupScript(t *testing.T, e *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	server := httptest.NewServer(emu)
-	e.Defer(server.Close)
+	watched := &watcher{t: t, emu: emu}
+	server := httptest.NewServer(watched)
+	e.Defer(func() {
+		server.Close()
+		fits(t, filepath.Base(e.WorkDir), watched.take())
+	})
 	e.Values[emulatorKey] = emu
 	repo := sourcetest.New(t)
 	e.Values[repoKey] = repo
@@ -122,6 +126,7 @@ func cmdAWS(ts *testscript.TestScript, neg bool, args []string) {
 	req, err := http.NewRequest(http.MethodPost, ts.Getenv("AWS"), strings.NewReader(form.Encode()))
 	ts.Check(err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set(pastWeir, "yes")
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
 	res, err := http.DefaultClient.Do(req)
 	ts.Check(err)

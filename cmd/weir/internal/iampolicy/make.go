@@ -27,8 +27,10 @@ func Make(access Access, s Scope) Document {
 			add(r, o.action)
 		}
 	}
-	for _, b := range behalf {
-		add(b.rule, b.action)
+	if access == Apply {
+		for _, b := range behalf {
+			add(b.rule, b.action)
+		}
 	}
 	d := Document{Version: Version, Statement: []Statement{}}
 	for _, r := range order {

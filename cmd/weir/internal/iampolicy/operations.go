@@ -33,7 +33,7 @@ var operations = []operation{
 
 	{"ec2:CreateLaunchTemplate", are(makeOwn)},
 	{"ec2:CreateLaunchTemplateVersion", are(ownTemplates)},
-	{"ec2:CreateTags", are(newTemplateTags, ownTemplates, adoptTemplates, takeTemplates)},
+	{"ec2:CreateTags", are(newTags, ownTemplates, adoptTemplates, takeTemplates)},
 	{"ec2:DeleteLaunchTemplate", are(ownTemplates)},
 	{"ec2:DeleteLaunchTemplateVersions", are(ownTemplates)},
 	{"ec2:DeleteTags", are(ownTemplates)},
@@ -76,15 +76,17 @@ var operations = []operation{
 func are(rules ...rule) []rule { return rules }
 
 // behalf are actions that weir never calls: AWS asks for them when another one is
-// called.
+// called, one that writes.
 var behalf = []struct {
 	action string
 	rule   rule
 	why    string
 }{
 	{"ec2:RunInstances", launch, "Auto Scaling and EKS ask whether who gives them a launch template may launch from it"},
-	{"ec2:CreateTags", launchTags, "a launch template that tags what it launches may be used by who may tag at launch"},
+	{"ec2:CreateTags", newTags, "a launch template that tags what it launches may be used by who may tag at launch"},
 	{"iam:PassRole", passRoles, "of instance profiles, node roles and lifecycle hooks"},
+	{"iam:ListAttachedRolePolicies", readRoles, "EKS looks for the policies that a node role must have with the permissions of who makes a nodegroup"},
+	{"cloudwatch:DescribeAlarms", readAlarms, "a refresh that alarms end is refused to who may not look at them"},
 	{"iam:CreateServiceLinkedRole", serviceRoles, "the first group, nodegroup and spot instance of an account make the service's role"},
 }
 

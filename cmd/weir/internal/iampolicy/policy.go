@@ -99,6 +99,8 @@ type Scope struct {
 	SSMPrefixes []string
 	// Parameters are named in manifests as the source of an AMI, beside AWS's own.
 	Parameters []string
+	// Alarms says that refreshes name alarms of CloudWatch.
+	Alarms bool
 	// Adopt allows to put weir's tags on what has no owner yet.
 	Adopt bool
 	// From is the owner from whom resources are taken over, empty for nobody.

@@ -100,9 +100,12 @@ func takes(s Scope) bool  { return s.From != "" }
 // The rules of reading. AWS knows no permissions for single resources for the
 // calls of readAll and listParameters.
 var (
-	readAll        = rule{"ReadWhereAWSKnowsNoResources", reading, everything, inRegions}
-	readClusters   = rule{"ReadClustersAndNodegroups", reading, regional("eks", "cluster/*", "nodegroup/*/*/*"), nil}
-	readRoles      = rule{"ReadNodeRoles", reading, roles, nil}
+	readAll      = rule{"ReadWhereAWSKnowsNoResources", reading, everything, inRegions}
+	readClusters = rule{"ReadClustersAndNodegroups", reading, regional("eks", "cluster/*", "nodegroup/*/*/*"), nil}
+	readRoles    = rule{"ReadNodeRoles", reading, func(s Scope) []string {
+		return append(nodeRoles(s), s.serviceRole("eks-nodegroup.amazonaws.com")+"/*")
+	}, nil}
+	readAlarms     = rule{"ReadAlarmsThatEndRefreshes", writing, where(func(s Scope) bool { return s.Alarms }, regional("cloudwatch", "alarm:*")), nil}
 	readParameters = rule{"ReadImageParameters", reading, func(s Scope) []string {
 		var out []string
 		for _, r := range s.Regions {
@@ -120,13 +123,18 @@ var (
 
 // The rules of what is made and changed.
 var (
-	makeOwn         = rule{"MakeWithOwner", writing, all(templates, groups, clusters), made}
-	newTemplateTags = rule{"TagTemplatesWhenMade", writing, templates, func(Scope) Condition { return equals("ec2:CreateAction", "CreateLaunchTemplate") }}
-	ownTemplates    = rule{"ChangeOwnTemplates", writing, templates, owned}
-	launch          = rule{"LaunchFromTemplatesOnly", writing, everything, func(s Scope) Condition {
-		return Condition{"ArnLike": {"ec2:LaunchTemplate": templates(s)}}
+	makeOwn = rule{"MakeWithOwner", writing, all(templates, groups, clusters), made}
+	newTags = rule{"TagWhatIsMade", writing, all(templates, launched), func(Scope) Condition {
+		return equals("ec2:CreateAction", "CreateLaunchTemplate", "RunInstances")
 	}}
-	launchTags = rule{"TagWhatTemplatesLaunch", writing, launched, func(Scope) Condition { return equals("ec2:CreateAction", "RunInstances") }}
+	ownTemplates = rule{"ChangeOwnTemplates", writing, templates, owned}
+
+	// Whether the key has a value where Auto Scaling and EKS ask is documented
+	// nowhere, so this holds where it has none. It gives away little: who may make
+	// launch templates and groups launches what they like.
+	launch = rule{"LaunchFromTemplates", writing, everything, func(s Scope) Condition {
+		return Condition{"ArnLikeIfExists": {"ec2:LaunchTemplate": templates(s)}}
+	}}
 
 	ownGroups          = rule{"ChangeOwnGroups", writing, groups, owned}
 	groupsOfNodegroups = rule{"TagGroupsBehindNodegroups", writing, groups, func(s Scope) Condition {
@@ -167,9 +175,9 @@ func (s Scope) serviceRole(service string) string {
 	return s.arn("iam", "", "role/aws-service-role/"+service)
 }
 
-// roles are the node roles, and EKS's own, which EKS looks for with the permissions
-// of who makes a nodegroup. Where none is known, any may be looked at.
-func roles(s Scope) (out []string) {
+// nodeRoles are those that nodegroups get. EKS looks at them, and for its own, with
+// the permissions of who makes a nodegroup. Where none is known, it may be any.
+func nodeRoles(s Scope) (out []string) {
 	for _, p := range s.PassRoles {
 		if strings.Contains(p.ARN, ":role/") && slices.Contains(p.Services, EKS) {
 			out = append(out, p.ARN)
@@ -178,7 +186,7 @@ func roles(s Scope) (out []string) {
 	if len(out) == 0 {
 		return []string{s.arn("iam", "", "role/*")}
 	}
-	return append(out, s.serviceRole("eks-nodegroup.amazonaws.com")+"/*")
+	return out
 }
 
 func parameters(s Scope) (out []string) {
