@@ -60,7 +60,7 @@ func TestAdoptGroup(t *testing.T) {
 }
 
 // TestAdoptKubeadmGroup has user data that no two makers write alike: there is one
-// new version, and no machine is replaced for it.
+// new version, to which the group is set, and no machine is replaced for it.
 func TestAdoptKubeadmGroup(t *testing.T) {
 	w := newWorld(t)
 	d := capaGroupTarget(t, kubeadmBootstrap, "", "m5.large")
@@ -73,14 +73,14 @@ func TestAdoptKubeadmGroup(t *testing.T) {
 			later++
 		}
 	}
-	if later != 1 || len(r.Plan.Steps) != 3 {
+	if later != 3 || len(r.Plan.Steps) != 5 {
 		t.Errorf("the plan does not show what follows: %+v %v", r.Plan.Steps, r.Diagnostics)
 	}
 	r = w.must(reconciler.PlanOnly, d)[0]
-	if len(r.Plan.Steps) != 1 {
-		t.Fatalf("want one new version, got %+v\n%v", r.Plan.Steps, r.Diagnostics)
+	if len(r.Plan.Steps) != 3 || r.Plan.Steps[1].Resource != plan.LaunchTemplate {
+		t.Fatalf("want the group pinned, one new version, and the group set to it, got %+v\n%v", r.Plan.Steps, r.Diagnostics)
 	}
-	for _, ch := range r.Plan.Steps[0].Changes {
+	for _, ch := range r.Plan.Steps[1].Changes {
 		if !strings.HasPrefix(ch.Field, "userData") && !strings.Contains(ch.Field, "/bootstrap-data-") {
 			t.Errorf("the new version differs in %s: %v → %v", ch.Field, ch.From, ch.To)
 		}
@@ -97,6 +97,9 @@ func TestAdoptKubeadmGroup(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int64{1, 3, 4}, w.numbers("web")); diff != "" {
 		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if v := w.templateOf("web").Version; v != "4" {
+		t.Errorf("the group launches version %s", v)
 	}
 	w.settle(capaGroupTarget(t, kubeadmBootstrap, "", "m5.xlarge"))
 	for _, i := range w.group("web").Instances {

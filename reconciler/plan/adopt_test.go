@@ -135,11 +135,11 @@ func TestAnAdoptedGroupsReference(t *testing.T) {
 		"equal ones":                 {versions: []string{wanted, wanted}, standard: 1, group: "1", machines: "1"},
 		"equal ones, machines older": {versions: []string{wanted, wanted}, standard: 1, group: "$Latest", machines: "1"},
 		"machines of a deleted one":  {versions: []string{"gone", wanted}, standard: 2, group: "$Latest", machines: "1"},
-		"machines of another kind":   {versions: []string{other, wanted}, standard: 1, group: "$Latest", machines: "1", want: []string{"rollout auto-scaling-group web"}},
+		"machines of another kind":   {versions: []string{other, wanted}, standard: 1, group: "$Latest", machines: "1", want: []string{"update auto-scaling-group web", "rollout auto-scaling-group web"}},
 		"an alias that means another": {versions: []string{other, wanted}, standard: 1, group: "$Default", machines: "1",
-			want: []string{"rollout auto-scaling-group web"}},
+			want: []string{"update auto-scaling-group web", "rollout auto-scaling-group web"}},
 		"nothing of the kind": {versions: []string{other}, standard: 1, group: "$Latest", machines: "1",
-			want: []string{"update launch-template web", "rollout auto-scaling-group web"}},
+			want: []string{"update auto-scaling-group web", "update launch-template web", "rollout auto-scaling-group web"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()

@@ -155,9 +155,3 @@ func (w *wantedVersion) ownBefore() bool {
 func (w wantedVersion) runs(ref TemplateRef) bool {
 	return w.resolves(ref) || w.found && w.spared[versionOf(w.template, ref)]
 }
-
-// follows reports whether a group comes to the wanted version by itself once it
-// is made, because it is set to the newest one and nothing is to be rolled out.
-func (w wantedVersion) follows(ref TemplateRef) bool {
-	return w.handover && w.made() && ref.Version == "$Latest" && versionOf(w.template, ref) != 0
-}

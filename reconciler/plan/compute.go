@@ -119,6 +119,10 @@ func (c *computation) pool(pool *intent.Pool) {
 		if c.steps[i].Held == "" {
 			c.steps[i].Held = c.hold
 		}
+		if pool.LaunchConfig != nil && c.steps[i].Held == "" && Unmade(c.steps[i].Do) {
+			s := c.shared[pool.LaunchConfig.Key.String()]
+			c.steps[i].Held, c.steps[i].HeldReason = s.hold, s.holdReason
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 			c.conflict(pool, AutoScalingGroup, g.Name, o)
 		}
 	}
+	first := len(c.steps)
 	version, ok := c.planTemplate(pool, want, c.inUse(observed))
 	if !ok || c.blocked {
 		return
@@ -41,6 +42,7 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 		c.spare(pool, want, observed, &version)
 		c.updateGroup(pool, observed, version, subnets.Subnets)
 		c.rollGroup(pool, observed, version)
+		c.pin(pool, observed, version, first)
 		c.noteRetained(pool, observed)
 	}
 }

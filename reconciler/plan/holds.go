@@ -127,6 +127,7 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		switch {
+		case s.HeldReason != "": // said where it was planned
 		case s.Held == HeldSuspended:
 			s.HeldReason = gates.suspended(in.Policy, s.Pool)
 		case s.Held == HeldPruneLimit:

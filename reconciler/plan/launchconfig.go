@@ -22,6 +22,9 @@ type sharedTemplate struct {
 	problem string
 	// settled are the pools that run the wanted version and nothing else.
 	settled map[string]bool
+	// hold keeps the version from being made, and the pools' steps that need it.
+	hold       Hold
+	holdReason string
 }
 
 // launchConfigsOf are the AWSLaunchConfigs of a set, in order of their keys.
@@ -107,6 +110,7 @@ func (c *computation) launchConfigs() {
 			s.problem = firstError(c.diags[diags:])
 			c.steps = slices.DeleteFunc(c.steps, func(st Step) bool { return st.Pool == pool.Key.String() && st.Held != HeldConflict })
 		} else {
+			c.awaitPins(s, c.steps[steps:])
 			c.adopted(steps)
 		}
 		c.belong(s, c.steps[steps:], c.diags[diags:])

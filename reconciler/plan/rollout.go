@@ -30,7 +30,7 @@ func (c *computation) updatesDirectly(pool *intent.Pool, have Group, version wan
 
 // runsWanted reports whether the group is set to the wanted launch configuration.
 func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVersion) bool {
-	return (version.resolves(have.Template) || version.follows(have.Template)) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	return version.resolves(have.Template) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 }
 
 // stale counts the instances that a refresh would replace: those that do not run

@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// A group that names a launch template by an alias launches whatever the alias means
+// at that moment: a version that weir makes would go live at the next scale-out, while
+// its rollout is held, and AWS refuses to roll back to an alias. Such groups are
+// adopted ones, and those that somebody set to one by hand.
+
+// alias reports whether a reference follows the newest or the default version.
+func (r TemplateRef) alias() bool {
+	return (r.ID != "" || r.Name != "") && (r.Version == "" || r.Version[0] == '$')
+}
+
+// pin has a group launch the versions that it launches now, before a version is made
+// or a rollout starts. The steps from the given position on are the pool's. An alias
+// that Git writes for an override stays.
+func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, from int) {
+	starts := func(s Step) bool { _, ok := s.Do.(StartRefresh); return ok }
+	if !version.made() && !slices.ContainsFunc(c.steps[from:], starts) {
+		return
+	}
+	u := UpdateGroup{Name: have.Name, Template: &have.Template}
+	var changes []Change
+	number := func(ref TemplateRef, field string) string {
+		if !ref.alias() {
+			return ref.Version
+		}
+		n := c.means(ref, version)
+		if n == 0 {
+			return ref.Version
+		}
+		changes = append(changes, Change{Field: field, From: cmpOr(ref.Version, "$Default"), To: itoa(n)})
+		return itoa(n)
+	}
+	u.Template = &TemplateRef{ID: have.Template.ID, Name: have.Template.Name, Version: number(have.Template, "launchTemplate.version")}
+	if have.MixedInstancesPolicy != nil {
+		policy := *have.MixedInstancesPolicy
+		policy.Overrides = slices.Clone(policy.Overrides)
+		for i, o := range policy.Overrides {
+			if t := o.LaunchTemplate; t != nil && !writes(pool.Group.MixedInstancesPolicy, o) {
+				pinned := *t
+				pinned.Version = number(TemplateRef{ID: t.ID, Name: t.Name, Version: t.Version},
+					"mixedInstancesPolicy.overrides"+intent.Index(i)+".launchTemplateSpecification.version")
+				policy.Overrides[i].LaunchTemplate = &pinned
+			}
+		}
+		u.MixedInstancesPolicy = &policy
+	}
+	if len(changes) == 0 {
+		return
+	}
+	if c.in.State.Refreshes[have.Name].Active() {
+		// AWS lets nobody set a group to a version while a refresh with a
+		// configuration of its own moves: that one ends first.
+		for i := from; i < len(c.steps); i++ {
+			_, cancels := c.steps[i].Do.(CancelRefresh)
+			c.steps[i].Later = !cancels
+		}
+	}
+	later := len(c.steps) > from && c.steps[from].Later
+	c.steps = slices.Insert(c.steps, from, Step{
+		Verb: Update, Resource: AutoScalingGroup, Pool: pool.Key.String(), Name: have.Name, Later: later,
+		Reason: "it follows a version that is about to change; it keeps the one that it launches now", Changes: changes, Do: u,
+	})
+}
+
+// means is the number of the version that an alias stands for, 0 where that cannot be
+// told or has yet to be read.
+func (c *computation) means(ref TemplateRef, version wantedVersion) int64 {
+	if n := versionOf(version.template, ref); version.found && n != 0 {
+		return n
+	}
+	t, known := c.in.State.Templates[ref.Name]
+	if !known && ref.Name != "" && !c.in.State.Absent.Templates[ref.Name] {
+		c.needs.TemplateNames = append(c.needs.TemplateNames, ref.Name)
+	}
+	return versionOf(t, ref)
+}
+
+// writes reports whether Git writes an override's launch template as AWS has it.
+func writes(policy *intent.MixedInstances, have intent.Override) bool {
+	return policy != nil && slices.ContainsFunc(policy.Overrides, func(o intent.Override) bool {
+		return o.InstanceType == have.InstanceType && o.LaunchTemplate != nil && o.LaunchTemplate.Same(*have.LaunchTemplate)
+	})
+}
+
+// awaitPins has a new version of a template that pools share wait until none of their
+// groups follows an alias of it. Each pool pins its own group; where one is held, so
+// is the version, and what waits for it.
+func (c *computation) awaitPins(s *sharedTemplate, steps []Step) {
+	if !s.known || !s.version.found || !s.version.made() {
+		return
+	}
+	for _, u := range s.users {
+		if u.Group == nil || !c.follows(u, s.version.template) {
+			continue
+		}
+		hold := c.holdOf(u)
+		for i := range steps {
+			if _, makes := steps[i].Do.(CreateLaunchTemplateVersion); makes && hold == "" {
+				steps[i].Later = true
+			} else if makes {
+				s.hold, s.holdReason = hold, "the group "+u.Group.Name+" follows the newest version of the template, and its pool "+u.Key.String()+" is "+string(hold)
+				steps[i].Held, steps[i].HeldReason = s.hold, s.holdReason
+			}
+		}
+	}
+}
+
+// follows reports whether the pool's own group launches what an alias of the template
+// means, by itself or by an override that Git does not write.
+func (c *computation) follows(pool *intent.Pool, t Template) bool {
+	g, found := c.in.State.Groups[pool.Group.Name]
+	if !found || g.Deleting || !c.groupOwnership(g, c.in.Fleet.Wanted[Claim{Resource: AutoScalingGroup, Name: g.Name}]).ours {
+		return false
+	}
+	if g.Template.alias() && versionOf(t, g.Template) != 0 {
+		return true
+	}
+	return g.MixedInstancesPolicy != nil && slices.ContainsFunc(g.MixedInstancesPolicy.Overrides, func(o intent.Override) bool {
+		if o.LaunchTemplate == nil || writes(pool.Group.MixedInstancesPolicy, o) {
+			return false
+		}
+		ref := TemplateRef{ID: o.LaunchTemplate.ID, Name: o.LaunchTemplate.Name, Version: o.LaunchTemplate.Version}
+		return ref.alias() && versionOf(t, ref) != 0
+	})
+}
