@@ -89,19 +89,28 @@ func plainIOError(err error) error {
 	return err
 }
 
-// checkFormat refuses repositories that go-git cannot read.
-func checkFormat(dirs gitDirs) error {
-	f, err := os.Open(filepath.Join(dirs.common, "config"))
+// settings are those of the repository's own config.
+func (d gitDirs) settings() (*gitconfig.Config, error) {
+	cfg := gitconfig.New()
+	f, err := os.Open(filepath.Join(d.common, "config"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return cfg, nil
 	}
 	if err != nil {
-		return faultf(Unsupported, "read the repository's config: %v", err)
+		return nil, faultf(Unsupported, "read the repository's config: %v", err)
 	}
 	defer func() { _ = f.Close() }() // Opened for reading only.
-	cfg := gitconfig.New()
 	if err := gitconfig.NewDecoder(f).Decode(cfg); err != nil {
-		return faultf(Unsupported, "read the repository's config: %v", err)
+		return nil, faultf(Unsupported, "read the repository's config: %v", err)
+	}
+	return cfg, nil
+}
+
+// checkFormat refuses repositories that go-git cannot read.
+func checkFormat(dirs gitDirs) error {
+	cfg, err := dirs.settings()
+	if err != nil {
+		return err
 	}
 	for _, o := range cfg.Section("extensions").Options {
 		switch key := strings.ToLower(o.Key); key {
@@ -215,12 +224,9 @@ func (b *localBackend) resolve(dirs gitDirs) (target, error) {
 	}
 	name := plumbing.ReferenceName(b.ref.fullName())
 	if name == "" {
-		head, err := refs.Reference(plumbing.HEAD)
-		if err != nil {
-			return target{}, unread(err, "%s: read HEAD", b.path)
-		}
-		if name = plumbing.HEAD; head.Type() == plumbing.SymbolicReference {
-			name = head.Target()
+		var err error
+		if name, err = b.defaultBranch(dirs, refs); err != nil {
+			return target{}, err
 		}
 	}
 	ref, err := storer.ResolveReference(refs, name)

@@ -46,8 +46,8 @@ func TestLocalFormsOfRepository(t *testing.T) {
 	t.Chdir(dir)
 
 	for url, want := range map[string]string{
-		clone: one, clone + "/.git": one, "clone": one, "./clone/": one, linked: two, shared: one, relative: one,
-		"file://" + linked: two, "file://localhost" + clone: one,
+		clone: one, clone + "/.git": one, "clone": one, "./clone/": one, linked: one, shared: one, relative: one,
+		"file://" + linked: one, "file://localhost" + clone: one,
 	} {
 		t.Run(url, func(t *testing.T) { wantRevision(t, open(t, source.Config{URL: url}, source.Options{}), want) })
 	}
@@ -59,6 +59,40 @@ func TestLocalFormsOfRepository(t *testing.T) {
 	} {
 		wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), reason)
 	}
+}
+
+// TestLocalDefaultBranch: what somebody has checked out is not what is followed.
+func TestLocalDefaultBranch(t *testing.T) {
+	repo := sourcetest.New(t)
+	repo.Write(map[string]string{"f": "1"})
+	one := repo.Commit("one")
+	switched := func(dir string, args ...string) string {
+		repo.GitIn(dir, append([]string{"switch", "--quiet"}, args...)...)
+		repo.GitIn(dir, "commit", "--quiet", "--allow-empty", "--message", "try")
+		return dir
+	}
+	clone := func(args ...string) string {
+		dir := filepath.Join(t.TempDir(), "clone")
+		repo.GitIn(filepath.Dir(dir), append(append([]string{"clone", "--quiet"}, args...), repo.Dir(), dir)...)
+		return dir
+	}
+	unrelated := func(dir string) string { repo.GitIn(dir, "remote", "remove", "origin"); return dir }
+	renamed := unrelated(clone())
+	repo.GitIn(renamed, "branch", "--quiet", "--move", "main", "fleet")
+	linked := filepath.Join(t.TempDir(), "linked")
+	repo.GitIn(repo.Dir(), "worktree", "add", "--quiet", "-b", "side", linked)
+	for what, dir := range map[string]string{
+		"origin's":         switched(clone(), "-c", "work"),
+		"main of two":      switched(unrelated(clone()), "-c", "work"),
+		"detached":         switched(clone(), "--detach"),
+		"the only one":     switched(renamed, "--detach"),
+		"the bare one's":   repo.Dir(),
+		"of a linked tree": switched(linked, "side"),
+	} {
+		t.Run(what, func(t *testing.T) { wantRevision(t, open(t, source.Config{URL: dir}, source.Options{}), one) })
+	}
+	unclear := switched(renamed, "-c", "work")
+	wantUnavailable(t, open(t, source.Config{URL: unclear}, source.Options{}), source.MissingRef)
 }
 
 func TestLocalRepositoryIsOnlyRead(t *testing.T) {

@@ -33,7 +33,8 @@ const (
 )
 
 // Ref says what to follow. At most one field may be set; none follows the
-// branch that the remote's HEAD names.
+// default branch: the one that HEAD names, in a work tree on this machine the one
+// that origin's HEAD names, else its only branch, else main or master.
 type Ref struct {
 	// Branch and Tag are short names, without refs/heads/ or refs/tags/.
 	Branch, Tag string

@@ -76,7 +76,8 @@ func TestWatchSeesLocalCommits(t *testing.T) {
 	nextRevision(t, events, commit(clone))
 
 	repo.GitIn(clone, "checkout", "--quiet", "-b", "topic/deep/name")
-	two := commit(clone) // In directories of refs that are new.
+	repo.GitIn(clone, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/topic/deep/name") // It becomes the default branch.
+	two := commit(clone)                                                                                 // In directories of refs that are new.
 	nextRevision(t, events, two)
 
 	repo.GitIn(clone, "pack-refs", "--all")
@@ -84,7 +85,7 @@ func TestWatchSeesLocalCommits(t *testing.T) {
 
 	// A linked worktree commits to the branch that the main one is not on.
 	repo.GitIn(clone, "worktree", "add", "--quiet", linked, "main")
-	inLinked := watch(t, open(t, source.Config{URL: linked, Interval: time.Hour}, source.Options{}))
+	inLinked := watch(t, open(t, source.Config{URL: linked, Ref: source.Ref{Branch: "main"}, Interval: time.Hour}, source.Options{}))
 	follow := watch(t, open(t, source.Config{URL: clone, Ref: source.Ref{Branch: "main"}, Interval: time.Hour}, source.Options{}))
 	three := commit(linked)
 	nextRevision(t, inLinked, three)

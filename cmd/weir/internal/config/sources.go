@@ -31,8 +31,8 @@ type Source struct {
 	Verify    Verify    `yaml:"verify"`
 }
 
-// Ref is what is followed: at most one field is set, none means the remote's
-// own default branch.
+// Ref is what is followed: at most one field is set, none means the default
+// branch, whatever a work tree on this machine has checked out.
 type Ref struct {
 	Branch string `yaml:"branch"`
 	Tag    string `yaml:"tag"`

@@ -1,0 +1,68 @@
+package source
+
+import (
+	"strings"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// defaultBranch is what is followed where no ref is configured. Of a bare repository
+// it is the branch that HEAD names, as a server would say. HEAD of a work tree names
+// what somebody works on just now, and git switch must not move machines: there it is
+// the default branch of origin, else the only branch, else main or master.
+func (b *localBackend) defaultBranch(dirs gitDirs, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
+	cfg, err := dirs.settings()
+	if err != nil {
+		return "", err
+	}
+	if strings.EqualFold(cfg.Section("core").Option("bare"), "true") {
+		return headBranch(b.path, filesystem.NewStorage(osfs.New(dirs.common), cache.NewObjectLRU(0))) // a linked work tree has a HEAD of its own
+	}
+	all, err := b.hashRefs(refs)
+	if err != nil {
+		return "", err
+	}
+	branch := func(short string) plumbing.ReferenceName { return plumbing.NewBranchReferenceName(short) }
+	if origin, err := refs.Reference(plumbing.NewRemoteHEADReferenceName("origin")); err == nil && origin.Type() == plumbing.SymbolicReference {
+		if short, ok := strings.CutPrefix(origin.Target().String(), "refs/remotes/origin/"); ok {
+			return branch(short), nil
+		}
+	}
+	var branches []string
+	for name := range all {
+		if short, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+			branches = append(branches, short)
+		}
+	}
+	_, hasMain := all[branch("main").String()]
+	_, hasMaster := all[branch("master").String()]
+	switch {
+	case len(all) == 0:
+		return "", faultf(EmptyRepository, "%s has no commit yet", b.path)
+	case len(branches) == 1:
+		return branch(branches[0]), nil
+	case hasMain != hasMaster:
+		if hasMain {
+			return branch("main"), nil
+		}
+		return branch("master"), nil
+	default:
+		return "", faultf(MissingRef, "%s does not tell which of its branches is the default one; set ref.branch", b.path)
+	}
+}
+
+// headBranch is the branch that HEAD names, or HEAD where that names a commit.
+func headBranch(path string, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
+	head, err := refs.Reference(plumbing.HEAD)
+	if err != nil {
+		return "", unread(err, "%s: read HEAD", path)
+	}
+	if head.Type() == plumbing.SymbolicReference {
+		return head.Target(), nil
+	}
+	return plumbing.HEAD, nil
+}
