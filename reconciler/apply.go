@@ -290,6 +290,7 @@ func (s *Scope) logger() *slog.Logger {
 // tokenReplays is how often the same version is asked for with the same token.
 // A read that does not show a version yet asks again, and the token keeps it from
 // being made twice; after that many times the version is gone for good.
+// Assumed of AWS: version-tokens.
 const tokenReplays = 3
 
 // freshToken changes the client token of a version that AWS keeps answering with

@@ -23,6 +23,7 @@ const usualMinHealthy = 90
 // healthy a batch is what the maximum allows on top. How AWS mixes both, and how it
 // rounds the maximum, is not documented.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RefreshPreferences.html
+// Assumed of AWS: refresh-batches.
 func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches int) {
 	low, high := int64(usualMinHealthy), int64(100)
 	if minHealthy != nil {

@@ -74,6 +74,7 @@ func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, n
 	c.mu.Unlock()
 	if c.onCall != nil {
 		info := CallInfo{Service: service, Operation: operation, Attempts: tried.made, Throttled: tried.throttled, Started: started, Duration: time.Since(started)}
+		// Assumed of AWS: answers-tell-the-time.
 		told, ok := awsmiddleware.GetServerTime(meta)
 		if at, known := awsmiddleware.GetResponseAt(meta); ok && known {
 			info.Told = told.Add(time.Since(at))

@@ -167,6 +167,7 @@ func mixedPolicy(m *intent.MixedInstances, ref plan.TemplateRef, change bool) *t
 	if m.SpotAllocationStrategy == defaultSpotStrategy {
 		d.SpotInstancePools = aws.Int32(cmp.Or(m.SpotInstancePools, defaultSpotPools))
 	}
+	// Assumed of AWS: empty-overrides.
 	if change {
 		out.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{} // an absent list would stay as it is
 	}

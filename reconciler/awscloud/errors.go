@@ -276,6 +276,7 @@ func kindOfStatus(err error) plan.ErrorKind {
 
 // kindOf decides by code; by message only where AWS uses one code for several
 // things, which Auto Scaling's ValidationError and two codes of EKS are.
+// Assumed of AWS: codes-told-apart-by-text.
 func kindOf(service, operation, code, message string) plan.ErrorKind {
 	lower := strings.ToLower(message)
 	switch {
@@ -314,6 +315,7 @@ func kindOf(service, operation, code, message string) plan.ErrorKind {
 }
 
 // kindOfEC2 reads the parts that EC2's codes are made of.
+// Assumed of AWS: quota-codes.
 func kindOfEC2(code string) plan.ErrorKind {
 	switch {
 	case strings.HasPrefix(code, "Invalid") && (strings.HasSuffix(code, ".NotFound") || strings.HasSuffix(code, ".NotFoundException")):

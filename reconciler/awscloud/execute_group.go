@@ -106,6 +106,7 @@ func (c *Cloud) updateGroup(ctx context.Context, a plan.UpdateGroup) error {
 // startRefresh asks for the configuration as desired one, so that AWS writes it
 // to the group only when the refresh succeeded, and skips instances that have it
 // already, so that a repeated refresh replaces nothing.
+// Assumed of AWS: desired-configuration-comes-back.
 func (c *Cloud) startRefresh(ctx context.Context, a plan.StartRefresh) (plan.Result, error) {
 	desired := &types.DesiredConfiguration{}
 	if a.MixedInstancesPolicy != nil {

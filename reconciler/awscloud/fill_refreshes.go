@@ -90,6 +90,7 @@ func (c *Cloud) pollRefreshes(ctx context.Context, s *plan.State, groups []strin
 func once(o *autoscaling.Options) { o.RetryMaxAttempts = 1 }
 
 // newestRefresh has no ID where the group never had a refresh or is gone.
+// Assumed of AWS: refreshes-newest-first.
 func (c *Cloud) newestRefresh(ctx context.Context, name string, options ...func(*autoscaling.Options)) (plan.Refresh, error) {
 	out, err := c.autoscaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
 		AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(1),

@@ -127,6 +127,7 @@ func versionNumber(t plan.Template, version string) (int64, error) {
 
 // sweep says which aliases would answer what is wanted, and how many pages the
 // account-wide list of them has at least.
+// Assumed of AWS: aliases-in-one-list.
 func sweep(s *plan.State, want wanted) (aliases []string, pages int) {
 	var newest, defaults bool
 	for name, numbers := range want {

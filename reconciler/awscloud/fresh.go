@@ -7,6 +7,7 @@ import (
 
 // settling is how long AWS may take until what one call made is seen by another
 // service: a new launch template by Auto Scaling, for example.
+// Assumed of AWS: visible-in-two-minutes.
 const settling = 120 * time.Second
 
 // freshNames remembers names and ids of what weir made a moment ago. That such a

@@ -21,7 +21,8 @@ var _ resolve.Cloud = (*Cloud)(nil)
 const (
 	parametersBatch    = 10  // GetParameters: names
 	instanceTypesBatch = 100 // DescribeInstanceTypes: MaxResults
-	lookupPage         = 1000
+	// Assumed of AWS: pages-of-a-thousand.
+	lookupPage = 1000
 )
 
 // Parameters reads SSM parameters by name; missing ones are left out.

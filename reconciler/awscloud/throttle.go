@@ -84,6 +84,7 @@ type limit struct{ burst, refill float64 }
 // it takes its share. EC2 publishes them, a bucket for each action ("Request
 // throttling for the Amazon EC2 API"). Auto Scaling has one allowance over all
 // actions and does not publish its size, nor does EKS: both are estimated low.
+// Assumed of AWS: unpublished-limits.
 var writeLimits = map[string]limit{
 	"ec2:*":                           {50, 5},
 	"ec2:CreateLaunchTemplateVersion": {100, 5},

@@ -139,6 +139,7 @@ func covers(want, found reflect.Value) bool {
 func withDefaults(o intent.GroupOptions) intent.GroupOptions {
 	zero, none, no := int32(0), int32(-1), false
 	fill(&o.DeletionProtection, "none")
+	// Assumed of AWS: unit-of-capacity.
 	fill(&o.DesiredCapacityType, "units")
 	kinds := slices.DeleteFunc(strings.Split(o.HealthCheckType, ","), func(k string) bool { return k == "EC2" || k == "" })
 	slices.Sort(kinds)
@@ -214,6 +215,7 @@ func (c *computation) putWarmPool(pool *intent.Pool, have Group) {
 }
 
 // updateMetrics holds the metrics that are collected to those declared.
+// Assumed of AWS: warm-pool-metrics.
 func (c *computation) updateMetrics(pool *intent.Pool, have Group) {
 	want := pool.Group.Options.MetricsCollection
 	if want == nil {
@@ -278,6 +280,7 @@ func Sources(o intent.GroupOptions) []intent.TrafficSource {
 
 // sourceType is what the identifier of a traffic source names: target groups have an
 // ARN, Classic Load Balancers a name.
+// Assumed of AWS: traffic-source-type.
 func sourceType(identifier string) string {
 	service := strings.SplitN(identifier, ":", 4)
 	switch {

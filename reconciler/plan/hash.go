@@ -17,6 +17,7 @@ import (
 
 // descriptionLimit is EC2's limit for a version description, in the characters that
 // Java counts: UTF-16 units, of which an emoji takes two.
+// Assumed of AWS: description-units.
 const descriptionLimit = 255
 
 const descriptionPrefix = "weir:v1:"

@@ -164,6 +164,7 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 	}
 	c.tagGroupsBehind(w, have)
 	switch have.Status {
+	// Assumed of AWS: degraded-takes-updates.
 	case "ACTIVE", "DEGRADED":
 	case "CREATE_FAILED", "DELETE_FAILED":
 		c.failedNodegroup(w, have)
@@ -241,6 +242,7 @@ func healthText(issues []HealthIssue) string {
 // lifecycle hooks. Nothing else of such a group is ever touched. The owner's tags
 // come first, in one call with the record of the hooks: who may write only what is
 // theirs may write the rest then.
+// Assumed of AWS: groups-behind-nodegroups.
 func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 	if have.Status == "DELETING" {
 		return

@@ -177,6 +177,7 @@ func sameWarmPool(want, have *intent.NodegroupWarmPool) bool {
 // warmPoolChange is what to send for a warm pool: EKS keeps what a request leaves
 // out, so a capacity that is no longer wanted is taken away by name, as Auto Scaling
 // has it.
+// Assumed of AWS: nodegroup-warm-pool-capacity.
 func warmPoolChange(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	if want.MaxGroupPreparedCapacity != nil || have == nil || have.MaxGroupPreparedCapacity == nil || want.Enabled == nil || !*want.Enabled {
 		return want

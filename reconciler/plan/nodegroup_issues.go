@@ -69,6 +69,7 @@ func healthHint(issues []HealthIssue) string {
 
 // LaunchHint says what to do about a launch that EC2 refused, where its own words,
 // in a failed scaling activity or in what EKS makes of it, say less than is known.
+// Assumed of AWS: metadata-tags-text.
 func LaunchHint(message string) string {
 	if strings.Contains(message, "is not a valid tag key. Tag keys must match pattern") {
 		return "instance metadata is to show tags, by the launch template or by the account's default in the region " +

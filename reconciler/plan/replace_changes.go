@@ -66,6 +66,7 @@ func ownRecord(field string) bool {
 
 // What EKS gives a nodegroup where a request says nothing (API reference,
 // CreateNodegroup).
+// Assumed of AWS: nodegroup-defaults.
 const (
 	usualDisk         = 20 // GiB
 	usualWindowsDisk  = 50

@@ -36,6 +36,7 @@ func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVe
 // stale counts the instances that a refresh would replace: those that do not run
 // the wanted version and those of an instance type that is no longer wanted, which
 // skip matching replaces too. What an adopted group had before stays.
+// Assumed of AWS: skip-matching-types.
 func (c *computation) stale(pool *intent.Pool, have Group, version wantedVersion) (versions, types int) {
 	policy := pool.Group.MixedInstancesPolicy
 	wanted := wantedTypes(pool)
@@ -68,6 +69,7 @@ func (i Instance) Leaving() bool {
 // retained reports whether the instance counts no more and stays until somebody
 // ends it: its termination hook was abandoned in a group that then retains
 // instances (InstanceLifecyclePolicy in the API reference).
+// Assumed of AWS: retained-states.
 func (i Instance) retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
 
 // rollGroup decides whether a rollout is due, from what the instances run: so
@@ -144,6 +146,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 // the new one starts once AWS says that the old one has ended. One that AWS rolls
 // back is left to end where that is as good as it gets: the wanted configuration is
 // the one that failed, or the one that the group returns to, which settled says.
+// Assumed of AWS: rollback-is-cancelled.
 func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, version wantedVersion, settled bool) {
 	rollback := running.Status == "RollbackInProgress"
 	if running.Status == "Cancelling" || rollback && settled {

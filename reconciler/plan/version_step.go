@@ -27,6 +27,7 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 			return nil
 		}
 		// EKS goes to the control plane's version where a call names none.
+		// Assumed of AWS: unchanged-version-is-taken.
 		u.Version = have.Version
 		if next != "" {
 			u.Version = next

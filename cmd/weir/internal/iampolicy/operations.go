@@ -85,6 +85,7 @@ var behalf = []struct {
 	{"ec2:RunInstances", launch, "Auto Scaling and EKS ask whether who gives them a launch template may launch from it"},
 	{"ec2:CreateTags", newTags, "a launch template that tags what it launches may be used by who may tag at launch"},
 	{"iam:PassRole", passRoles, "of instance profiles, node roles and lifecycle hooks"},
+	// Assumed of AWS: node-role-policies.
 	{"iam:ListAttachedRolePolicies", readRoles, "EKS looks for the policies that a node role must have with the permissions of who makes a nodegroup"},
 	{"cloudwatch:DescribeAlarms", readAlarms, "a refresh that alarms end is refused to who may not look at them"},
 	{"iam:CreateServiceLinkedRole", serviceRoles, "the first group, nodegroup and spot instance of an account make the service's role"},

@@ -31,6 +31,7 @@ func equals(key string, values ...string) Condition {
 }
 
 // owned is what has the instance's tag already, made what gets it when it is made.
+// Assumed of AWS: tags-of-resources.
 func owned(s Scope) Condition { return equals(ownerTag, s.Instance) }
 func made(s Scope) Condition  { return equals(newOwnerTag, s.Instance) }
 
@@ -105,6 +106,7 @@ var (
 	readRoles    = rule{"ReadNodeRoles", reading, func(s Scope) []string {
 		return append(nodeRoles(s), s.serviceRole("eks-nodegroup.amazonaws.com")+"/*")
 	}, nil}
+	// Assumed of AWS: alarms-asked-for.
 	readAlarms     = rule{"ReadAlarmsThatEndRefreshes", writing, where(func(s Scope) bool { return s.Alarms }, regional("cloudwatch", "alarm:*")), nil}
 	readParameters = rule{"ReadImageParameters", reading, func(s Scope) []string {
 		var out []string
@@ -132,6 +134,7 @@ var (
 	// Whether the key has a value where Auto Scaling and EKS ask is documented
 	// nowhere, so this holds where it has none. It gives away little: who may make
 	// launch templates and groups launches what they like.
+	// Assumed of AWS: launch-template-condition.
 	launch = rule{"LaunchFromTemplates", writing, everything, func(s Scope) Condition {
 		return Condition{"ArnLikeIfExists": {"ec2:LaunchTemplate": templates(s)}}
 	}}
@@ -145,6 +148,7 @@ var (
 
 	// EKS asks for the permission to tag when a nodegroup is made with tags, and
 	// has no condition that tells making from tagging later.
+	// Assumed of AWS: nodegroup-tags-asked-for.
 	newNodegroupTags = rule{"TagNodegroupsWithoutOwner", writing, nodegroups, unowned}
 	ownNodegroups    = rule{"ChangeOwnNodegroups", writing, nodegroups, owned}
 
