@@ -16,9 +16,6 @@ import (
 	"github.com/weir-gitops/weir/status"
 )
 
-// planTurns is how many pull requests are planned at once, of all sources.
-const planTurns = 2
-
 // review is what plans the pull requests of one generation.
 type review struct {
 	teller   *status.Pulls
@@ -58,7 +55,7 @@ func (g *generation) openPulls(a *App) error {
 	if err != nil {
 		return err
 	}
-	turns := make(chan struct{}, planTurns)
+	turns := pulls.NewTurns()
 	for _, f := range g.config.Forges {
 		client := clients[f.Source]
 		if client == nil {

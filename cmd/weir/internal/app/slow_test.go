@@ -202,3 +202,39 @@ func TestAWriteThatIsNotAnswered(t *testing.T) {
 		t.Errorf("written twice: %v", got)
 	}
 }
+
+// TestAPlanThatAWSDoesNotAnswerHoldsUpItself: pull requests of the same source, also
+// those that are opened meanwhile, have their plans before it is given up, and a stop
+// does not wait for it.
+func TestAPlanThatAWSDoesNotAnswerHoldsUpItself(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.repo.Write(w.stuck(1, silent(t)))
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, end := w.start()
+	stop := sync.OnceFunc(end)
+	defer stop()
+	converged(t, a, first, 1)
+	state := func(sha, want string) func() string {
+		return func() string {
+			if got, text := w.forge.last(sha, "fleet/plan"); got != want {
+				return got + " " + text
+			}
+			return ""
+		}
+	}
+	stuck := w.propose(1, map[string]string{"overlays/stuck-0/pool.yaml": pool("stuck-0", "m5.large", 5)})
+	eventually(t, "the plan is begun", state(stuck, "pending"))
+	for n := 2; n <= 4; n++ {
+		head := w.propose(n, overlay(map[string]string{"web": pool("web", "m5.large", 3+n)}))
+		eventually(t, "another plan", state(head, "success"))
+	}
+	if got := state(stuck, "pending")(); got != "" {
+		t.Errorf("the others waited for it: %s", got)
+	}
+	began := time.Now()
+	stop()
+	if took := time.Since(began); took > stopWithin {
+		t.Errorf("the stop took %s", took)
+	}
+}

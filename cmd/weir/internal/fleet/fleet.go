@@ -91,13 +91,15 @@ type Fleet struct {
 	jobs    map[string]*job
 	running sync.WaitGroup
 	ended   chan struct{}
+	// places are those of a proposal's renders.
+	places chan struct{}
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
 	f := &Fleet{
 		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{},
-		jobs: map[string]*job{}, ended: make(chan struct{}, 1),
+		jobs: map[string]*job{}, ended: make(chan struct{}, 1), places: make(chan struct{}, besideReview),
 	}
 	f.room = newRoom(f.limits(), render.NewShared(nil))
 	return f

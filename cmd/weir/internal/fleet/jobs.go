@@ -53,9 +53,35 @@ func (f *Fleet) start(ctx context.Context, it *item) *job {
 			default:
 			}
 		}()
-		j.err = j.item.draw(ctx)
+		if j.err = f.enter(ctx); j.err == nil {
+			defer f.leave()
+			j.err = j.item.draw(ctx)
+		}
 	})
 	return j
+}
+
+// besideReview is how many renders of one proposal are made, or wait to be, at a time:
+// one that changes thousands of targets leaves every other one render in turn.
+const besideReview = 2
+
+// enter waits until a render may ask package render for its turn.
+func (f *Fleet) enter(ctx context.Context) error {
+	if f.review == nil {
+		return nil
+	}
+	select {
+	case f.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *Fleet) leave() {
+	if f.review != nil {
+		<-f.places
+	}
 }
 
 // wants reports whether two items are rendered to the same.

@@ -194,6 +194,7 @@ func (r *Review) read(renders map[string]*rendered) {
 func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
 	f.o.Scopes, f.review = scopes, &p
+	defer f.Wait() // also where ctx ends: nothing of it goes on
 	views := maps.Clone(b.views)
 	v := views[p.Source]
 	v.Snapshot, v.Err = p.Snapshot, nil

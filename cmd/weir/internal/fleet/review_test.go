@@ -2,13 +2,16 @@ package fleet
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -264,6 +267,75 @@ func TestReviewsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// gate is a tree whose files are read once it is open; seen counts the directories.
+type gate struct {
+	tree.Map
+	open, looked chan struct{}
+	once         *sync.Once
+	seen         *sync.Map
+}
+
+func newGate(m tree.Map) gate {
+	return gate{m, make(chan struct{}), make(chan struct{}), &sync.Once{}, &sync.Map{}}
+}
+
+func (g gate) ReadFile(p string) ([]byte, error) {
+	g.once.Do(func() { close(g.looked) })
+	<-g.open
+	g.seen.Store(path.Dir(p), true)
+	time.Sleep(2 * time.Millisecond)
+	return g.Map.ReadFile(p)
+}
+
+func (g gate) targets() (n int) {
+	g.seen.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+// A proposal that changes many targets takes no more of the turns to render than its
+// share: others do not wait behind all of its targets.
+func TestAProposalOfManyTargetsLeavesTurns(t *testing.T) {
+	const many = 60
+	h := newHarness(t, globbed)
+	dirs := []string{"o/other"}
+	for i := range many {
+		dirs = append(dirs, fmt.Sprintf("o/t-%02d", i))
+	}
+	m := pools(dirs...)
+	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	h.compose(base)
+	b := h.fleet.Base(map[string]View{"s": base})
+	review := func(g gate) {
+		snap := snapshot("head", nil)
+		snap.Tree = g
+		if _, err := b.Review(t.Context(), h.scopes.ForPlans(), Proposal{Source: "s", Snapshot: snap, Owner: "pull"}); err != nil {
+			t.Error(err)
+		}
+	}
+	changes := map[string]string{}
+	for _, dir := range dirs[1:] {
+		changes[dir+"/pool.yaml"] = m[dir+"/pool.yaml"] + "# x\n"
+	}
+	large := newGate(with(m, changes))
+	small := newGate(with(m, map[string]string{"o/other/pool.yaml": m["o/other/pool.yaml"] + "# x\n"}))
+	close(small.open)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { review(large) })
+	<-large.looked // it has the turns now
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		review(small)
+	}()
+	time.Sleep(300 * time.Millisecond) // it waits for one
+	close(large.open)
+	<-done
+	if n := large.targets(); n > many/2 {
+		t.Errorf("a small proposal waited for %d targets of a large one", n)
+	}
 }
 
 // unreadable is a tree one of whose files cannot be read.

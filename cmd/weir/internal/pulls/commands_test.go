@@ -19,6 +19,7 @@ func (b *bench) look() {
 	b.w.Heard(1)
 	b.clock = b.clock.Add(time.Second)
 	b.w.round(b.t.Context())
+	b.finish()
 }
 
 // publish is the comment that the teller's forge shows now.

@@ -230,7 +230,7 @@ func (b *bench) restart() {
 	b.w, err = New(Options{
 		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Scopes: b.scopes.ForPlans(),
 		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.config.Forges[0].PullRequests, Teller: b.teller,
-		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: make(chan struct{}, 1),
+		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
 		Event: func(e status.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
 	})
 	if err != nil {
@@ -341,6 +341,15 @@ func (b *bench) round() {
 	b.t.Helper()
 	b.clock = b.clock.Add(31 * time.Second)
 	b.w.round(b.t.Context())
+	b.finish()
+}
+
+// finish waits for the plans under way, and has them told.
+func (b *bench) finish() {
+	b.t.Helper()
+	for b.w.under > 0 {
+		b.w.finish(b.t.Context(), <-b.w.finished)
+	}
 }
 
 // merge merges a pull request as a forge does, with other files on top where the

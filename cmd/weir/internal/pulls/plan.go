@@ -11,15 +11,49 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
-	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status"
 )
 
-// errSilent is why a plan that waits for AWS too long is given up.
-var errSilent = fmt.Errorf("AWS did not answer within %s", answering)
+// errSilent is why a plan that waits for AWS too long is given up, errSlow one whose
+// render takes too long.
+var (
+	errSilent = fmt.Errorf("AWS did not answer within %s", answering)
+	errSlow   = fmt.Errorf("what it changes was not rendered within %s", within)
+)
+
+// planning is a plan under way. It is made beside Run, from a copy, so that it holds up
+// neither the other pull requests nor the next look at this one.
+type planning struct {
+	k *work // whose plan it is; Run alone looks into it
+	// was is the pull request when the plan was begun, against base at commit at.
+	was   work
+	base  *fleet.Base
+	at    string
+	dirty bool
+	// What moves after from may be missing in it. began is by this machine's clock.
+	from, began time.Time
+	stop        context.CancelFunc
+	// dropped says that nobody wants it any more.
+	dropped bool
+
+	// What came of it: no review where the one that is known holds. slow says that
+	// rendering took long.
+	shown  status.Pull
+	review *fleet.Review
+	slow   bool
+	err    error
+}
+
+// drop ends the plan under way, which is of no use any more.
+func (k *work) drop() {
+	if k.planning != nil {
+		k.planning.dropped = true
+		k.planning.stop()
+	}
+}
 
 // advance does what there is to do for a pull request, and says when to come back.
 func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
@@ -30,11 +64,15 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 		return w.o.Interval // of an earlier process, and not read yet
 	}
 	if why := k.wait(w.o.Policy); why != "" {
+		k.drop()
 		k.asked = false
 		if s := k.shown; s.State != status.PullWaiting || s.Reason != why || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
 			w.show(k, status.Pull{State: status.PullWaiting, Reason: why})
 		}
 		return w.o.Interval
+	}
+	if k.planning != nil {
+		return w.o.Interval // its end is heard of
 	}
 	at := base.View(w.o.Source).Snapshot.Revision
 	now := w.o.Now()
@@ -50,9 +88,8 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 		w.describe(k)
 		return w.o.Interval
 	}
-	w.plan(ctx, base, at, k, dirty > 0)
-	if !k.due.IsZero() {
-		return max(0, k.due.Sub(w.o.Now()))
+	if w.under < w.beside { // else once another one ends
+		w.plan(ctx, base, at, k, dirty > 0)
 	}
 	return w.o.Interval
 }
@@ -64,27 +101,36 @@ func (w *Watcher) describe(k *work) {
 	}
 }
 
-// plan plans a pull request against the commit that is followed, and tells it.
+// plan has a pull request planned against the commit that is followed.
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
-	bound, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
 	// What an earlier process told of the head stands until there is something newer.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Told || k.Head != k.pr.HeadSHA) {
 		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
 		k.Told = true // so that its end is told too, whatever becomes of the plan
 	}
-	// What moves from here on may be missing in the plan.
-	head, began, from := k.pr.HeadSHA, time.Now(), w.o.Now()
-	w.one.Unlock()
-	shown, review, err := w.propose(bound, base, at, k, dirty)
-	w.one.Lock()
-	if ctx.Err() != nil {
+	ctx, stop := context.WithCancel(ctx)
+	p := &planning{k: k, was: *k, base: base, at: at, dirty: dirty, from: w.o.Now(), began: time.Now(), stop: stop}
+	k.planning, k.asked = p, false
+	w.under++
+	w.plans.Go(func() {
+		defer stop()
+		p.shown, p.review, p.err = w.propose(ctx, p)
+		w.finished <- p
+	})
+}
+
+// finish tells what a plan came to.
+func (w *Watcher) finish(ctx context.Context, p *planning) {
+	k, head, at, shown, err := p.k, p.was.pr.HeadSHA, p.at, p.shown, p.err
+	w.under--
+	k.planning = nil
+	if ctx.Err() != nil || p.dropped || w.open[k.Number] != k {
 		return
 	}
 	if w.o.Metrics != nil {
-		w.o.Metrics.PullPlan(w.o.Source, time.Since(began))
+		w.o.Metrics.PullPlan(w.o.Source, time.Since(p.began))
 	}
-	k.planned = from
+	k.planned, k.slow = p.from, p.slow
 	var moved *source.MovedError
 	switch {
 	case errors.As(err, &moved):
@@ -103,11 +149,11 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 		w.show(k, shown)
 		return
 	}
-	k.asked, k.base = false, at
-	if review == nil {
+	k.base = at
+	if p.review == nil {
 		return // as it was
 	}
-	k.review = review
+	k.review = p.review
 	if broken(shown.Reports) {
 		w.again(k)
 	} else {
@@ -119,7 +165,6 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 // again has what may pass tried again, each time later.
 func (w *Watcher) again(k *work) {
 	k.tries++
-	k.asked = false
 	k.due = w.o.Now().Add(min(w.o.Interval<<min(k.tries-1, 6), 30*time.Minute))
 }
 
@@ -130,47 +175,54 @@ func broken(reports []*plan.Report) bool {
 }
 
 // propose makes the plan. It gives no review where the one that is known holds.
-func (w *Watcher) propose(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) (status.Pull, *fleet.Review, error) {
-	ref := source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: at}
-	if k.holds(dirty) && w.still(ctx, base, k, ref) {
+func (w *Watcher) propose(ctx context.Context, p *planning) (status.Pull, *fleet.Review, error) {
+	k := &p.was
+	ref := source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
+	if k.holds(p.dirty) && w.still(ctx, p, ref) {
 		return k.shown, nil, nil
 	}
 	ref.MergeRef = k.pr.MergeRef
-	m, err := w.o.Git.Pull(ctx, ref)
+	m, err := w.bring(ctx, ref)
 	if err != nil {
 		return status.Pull{}, nil, err
 	}
 	if len(m.Conflicts) > 0 {
-		return status.Pull{State: status.PullConflict, BaseSHA: at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
+		return status.Pull{State: status.PullConflict, BaseSHA: p.at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
 	}
-	review, err := w.review(ctx, base, k, m)
+	review, err := w.review(ctx, p, m)
 	if err != nil {
 		return status.Pull{}, nil, err
 	}
-	return w.judge(ctx, at, k, review), review, nil
+	return w.judge(ctx, p.at, k, review), review, nil
+}
+
+// bring merges a pull request with what is followed.
+func (w *Watcher) bring(ctx context.Context, ref source.PullRef) (source.Merge, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return w.o.Git.Pull(ctx, ref)
 }
 
 // review renders what a merge would change, once it is its turn.
-func (w *Watcher) review(ctx context.Context, base *fleet.Base, k *work, m source.Merge) (*fleet.Review, error) {
-	select {
-	case w.o.Turns <- struct{}{}:
-		defer func() { <-w.o.Turns }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return base.Review(ctx, w.o.Scopes, w.proposal(k, m))
+func (w *Watcher) review(ctx context.Context, p *planning, m source.Merge) (review *fleet.Review, err error) {
+	p.slow, err = w.o.Turns.render(ctx, p.was.slow, func(ctx context.Context) error {
+		review, err = p.base.Review(ctx, w.o.Scopes, w.proposal(&p.was, m))
+		return err
+	})
+	return review, err
 }
 
 // still reports whether the base moved only in what neither the proposal nor its
 // targets read, and no more targets are touched than before. The head is here, so
 // that nobody is asked, however many pull requests there are.
-func (w *Watcher) still(ctx context.Context, base *fleet.Base, k *work, ref source.PullRef) bool {
-	m, err := w.o.Git.Pull(ctx, ref)
-	if err != nil || len(m.Conflicts) > 0 || !k.review.Same(m.Snapshot.Tree) {
+func (w *Watcher) still(ctx context.Context, p *planning, ref source.PullRef) bool {
+	before := p.was.review
+	m, err := w.bring(ctx, ref)
+	if err != nil || len(m.Conflicts) > 0 || !before.Same(m.Snapshot.Tree) {
 		return false // the plan that follows says why
 	}
-	again, err := w.review(ctx, base, k, m)
-	return err == nil && slices.Equal(again.Touched, k.review.Touched) && slices.Equal(again.Gone, k.review.Gone) && again.Targets == k.review.Targets
+	again, err := w.review(ctx, p, m)
+	return err == nil && slices.Equal(again.Touched, before.Touched) && slices.Equal(again.Gone, before.Gone) && again.Targets == before.Targets
 }
 
 // holds reports whether the plan that is shown may still be the one, though the
@@ -198,15 +250,10 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 		out.Reason = "pull requests from forks are planned with a role of their own: set planRoleARN of " + strings.Join(review.Roleless, ", ") + " in weir's configuration"
 		return out
 	}
-	bound, cancel := context.WithTimeout(ctx, answering)
-	defer cancel()
-	review.Open(bound, w.o.Scopes)
-	out.Reports = w.pass(bound, review, &out.AsReviewed)
-	for _, r := range out.Reports {
-		if r.Err != nil && bound.Err() != nil {
-			r.Err = errSilent
-		}
-	}
+	opening, cancel := context.WithTimeout(ctx, answering)
+	review.Open(opening, w.o.Scopes)
+	cancel()
+	out.Reports = w.pass(ctx, review, &out.AsReviewed)
 	review.Planned()
 	var plans []*plan.Plan
 	for _, r := range out.Reports {
@@ -240,7 +287,7 @@ func (w *Watcher) pass(ctx context.Context, review *fleet.Review, asReviewed *bo
 			p.Gates = plan.Gates{}
 		}
 		wg.Go(func() {
-			reports := reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
+			reports := w.o.Turns.pass(ctx, b)
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range reports {

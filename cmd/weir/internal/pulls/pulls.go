@@ -80,8 +80,8 @@ type Options struct {
 	Marker string
 	// Interval is the time between two looks at the forge.
 	Interval time.Duration
-	// Turns bounds how many are rendered at a time; shared by watchers.
-	Turns chan struct{}
+	// Turns are shared by watchers.
+	Turns *Turns
 	Event func(status.Event)
 	// Metrics counts; nil for nobody.
 	Metrics Metrics
@@ -91,9 +91,10 @@ type Options struct {
 }
 
 const (
-	// within bounds one look at the forge, and one plan.
+	// within bounds one look at the forge, and of a plan how long it takes to bring the
+	// head here, and to render it.
 	within = 2 * time.Minute
-	// answering bounds how long a plan waits for AWS.
+	// answering bounds how long a plan waits for an AWS that does not answer.
 	answering = time.Minute
 	// beside is how many are planned beside each other, of one source. Most of the
 	// time they wait for others.
@@ -118,15 +119,16 @@ type Watcher struct {
 	// cursor is where the list was read to, listed when.
 	cursor forge.Cursor
 	listed time.Time
-	// open are the pull requests into the followed branch.
+	// open are the pull requests into the followed branch. Run alone uses them.
 	open map[int64]*work
 	// config is what the last round planned with.
 	config *config.Config
 
-	// beside is how many are planned beside each other.
-	beside int
-	// one is held by whose turn it is in a round, but while a plan is made.
-	one sync.Mutex
+	// beside is how many are planned beside each other, and under how many are now.
+	// What is made is handed to Run by finished, which has room for all.
+	beside, under int
+	plans         sync.WaitGroup
+	finished      chan *planning
 
 	mu sync.Mutex // guards what follows
 	// heard says that the forge told of a change.
@@ -157,6 +159,10 @@ type work struct {
 	planned time.Time
 	// asked says that somebody wants a plan whatever is known.
 	asked bool
+	// planning is the plan under way, nil for none: there is one at a time.
+	planning *planning
+	// slow says that it took long to render last.
+	slow bool
 	// tries counts plans that failed in a row for what may pass, due is when the
 	// next one is made.
 	tries int
@@ -171,7 +177,7 @@ func New(o Options) (*Watcher, error) {
 		o.Now = time.Now
 	}
 	w := &Watcher{
-		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{}, beside: beside,
+		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{}, beside: beside, finished: make(chan *planning, beside),
 		live: map[string]string{}, moved: map[string]time.Time{}, commits: map[string]*commit{},
 	}
 	records, err := w.records()
@@ -189,6 +195,7 @@ func New(o Options) (*Watcher, error) {
 
 // Run looks and plans until ctx ends.
 func (w *Watcher) Run(ctx context.Context) error {
+	defer w.plans.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -196,6 +203,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-w.bell:
+		case p := <-w.finished:
+			w.finish(ctx, p)
 		case <-timer.C:
 		}
 		next := w.round(ctx)
@@ -235,7 +244,8 @@ func (w *Watcher) ring() {
 	}
 }
 
-// round looks at everything once and returns when to look again.
+// round looks at everything once, has planned what is to be, and returns when to look
+// again. It waits for no plan.
 func (w *Watcher) round(ctx context.Context) time.Duration {
 	base := w.o.Base()
 	if base == nil || base.View(w.o.Source).Snapshot.Revision == "" {
@@ -259,38 +269,15 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	return max(next, 100*time.Millisecond)
 }
 
-// advanceAll does what there is to do for all pull requests, for one beside the other:
-// one that waits for AWS or for its head holds up itself.
+// advanceAll does what there is to do for all pull requests.
 func (w *Watcher) advanceAll(ctx context.Context, base *fleet.Base) time.Duration {
-	next, began := w.o.Interval, w.o.Now()
-	var open []*work
+	next := w.o.Interval
 	for _, number := range w.oldestFirst() {
-		open = append(open, w.open[number])
-	}
-	var wg sync.WaitGroup
-	places := make(chan struct{}, w.beside)
-	for _, k := range open {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-		}
-		w.one.Lock()
-		late := w.o.Now().After(began.Add(w.o.Interval))
-		if late {
-			next = 0 // commands do not wait until all is planned; the rest comes first then
-		}
-		w.one.Unlock()
-		if late || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			break
 		}
-		wg.Go(func() {
-			defer func() { <-places }()
-			w.one.Lock()
-			defer w.one.Unlock()
-			next = min(next, w.advance(ctx, base, k))
-		})
+		next = min(next, w.advance(ctx, base, w.open[number]))
 	}
-	wg.Wait()
 	return next
 }
 
@@ -300,7 +287,7 @@ func (w *Watcher) advanceAll(ctx context.Context, base *fleet.Base) time.Duratio
 func (w *Watcher) configured(c *config.Config) {
 	if w.config != nil && w.config != c {
 		for _, k := range w.open {
-			k.asked = k.asked || k.shown.State != ""
+			k.asked = k.asked || k.shown.State != "" || k.planning != nil
 		}
 	}
 	w.config = c
@@ -385,7 +372,8 @@ func (w *Watcher) take(pr forge.PullRequest) {
 		k.label(w.o.Policy, false)
 		return
 	}
-	k.Seen, k.SeenAt, k.tries, k.due = pr.HeadSHA, pr.UpdatedAt, 0, time.Time{}
+	k.drop()
+	k.Seen, k.SeenAt, k.tries, k.due, k.slow = pr.HeadSHA, pr.UpdatedAt, 0, time.Time{}, false
 	k.label(w.o.Policy, true)
 	w.save(k)
 }

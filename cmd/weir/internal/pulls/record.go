@@ -84,6 +84,7 @@ func (w *Watcher) save(k *work) {
 
 // forget ends a pull request.
 func (w *Watcher) forget(k *work) {
+	k.drop()
 	delete(w.open, k.Number)
 	if err := w.o.Git.Forget(w.o.Forge.HeadRef(k.Number)); err != nil {
 		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)

@@ -84,6 +84,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 	case pr.State == forge.Open && follows:
 		w.take(pr) // the list was of another moment
 	case pr.State == forge.Merged && follows && pr.MergeSHA != "":
+		k.drop()
 		k.pr, k.Seen, k.MergeSHA, k.MergedAt = pr, cmp.Or(pr.HeadSHA, k.Seen), pr.MergeSHA, w.o.Now()
 		w.save(k)
 	default:

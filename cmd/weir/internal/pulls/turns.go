@@ -1,0 +1,164 @@
+package pulls
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+const (
+	// quickTurns are how many reviews are rendered beside each other. One that takes
+	// longer than quickFor gives its turn to the next, as long as there are not slowTurns
+	// such already: quick ones do not wait for slow ones.
+	quickTurns, slowTurns = 2, 6
+	quickFor              = 5 * time.Second
+)
+
+// Turns bound what is done at a time for the pull requests of all sources.
+type Turns struct {
+	quick, slow chan struct{}
+	// How long a review is quick, and how long a plan waits for AWS.
+	quickFor, answering time.Duration
+
+	mu sync.Mutex
+	// lines are before the accounts of which plans are made, or wait to be.
+	lines map[*reconciler.Scope]*line
+}
+
+// NewTurns returns turns that nobody has taken.
+func NewTurns() *Turns {
+	return &Turns{quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
+}
+
+// render does something that renders once it is its turn, within the time that there
+// is for that, and says whether it took long. What is known to be slow does not begin
+// among the quick ones.
+func (t *Turns) render(ctx context.Context, slow bool, do func(context.Context) error) (long bool, err error) {
+	first := t.quick
+	if slow {
+		first = t.slow
+	}
+	select {
+	case first <- struct{}{}:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	began, done := time.Now(), make(chan struct{})
+	var left sync.WaitGroup
+	left.Go(func() {
+		if !slow && t.outgrows(done) {
+			<-t.quick
+			first = t.slow
+		}
+		<-done
+		<-first
+	})
+	bound, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err = do(bound); err != nil && bound.Err() != nil && ctx.Err() == nil {
+		err = errSlow
+	}
+	close(done)
+	left.Wait()
+	return time.Since(began) > t.quickFor, err
+}
+
+// outgrows waits until something is done, or is slow and has a turn as such.
+func (t *Turns) outgrows(done chan struct{}) bool {
+	timer := time.NewTimer(t.quickFor)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return false
+	case <-timer.C:
+	}
+	select {
+	case <-done:
+		return false
+	case t.slow <- struct{}{}:
+		return true
+	}
+}
+
+// line is before an account, of which one plan is made at a time.
+type line struct {
+	turn chan struct{}
+	// Guarded by Turns.mu: how many are in the line, and when a plan last came to an end
+	// that was not given up.
+	users int
+	moved time.Time
+}
+
+// pass plans a batch once nothing else is planned in its account. Each plan has the
+// whole of its time, and waits for its turn as long as others get to their ends.
+func (t *Turns) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
+	if b.Scope == nil {
+		return reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
+	}
+	l := t.enter(b.Scope)
+	turn := t.wait(ctx, l)
+	bound, cancel := context.WithTimeout(ctx, t.answering)
+	defer cancel()
+	if turn {
+		defer func() { <-l.turn }()
+	} else {
+		cancel() // and the reports say that it was too late
+	}
+	reports := reconciler.RunBatch(bound, b, reconciler.PlanOnly)
+	silent := bound.Err() != nil
+	for _, r := range reports {
+		if r.Err != nil && silent {
+			r.Err = errSilent
+		}
+	}
+	t.leave(b.Scope, l, !silent)
+	return reports
+}
+
+func (t *Turns) enter(s *reconciler.Scope) *line {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.lines[s]
+	if l == nil {
+		l = &line{turn: make(chan struct{}, 1)}
+		t.lines[s] = l
+	}
+	l.users++
+	return l
+}
+
+func (t *Turns) leave(s *reconciler.Scope, l *line, moved bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if moved {
+		l.moved = time.Now()
+	}
+	if l.users--; l.users == 0 {
+		delete(t.lines, s)
+	}
+}
+
+// wait reports whether its turn came before ctx ended or nothing moved for too long.
+func (t *Turns) wait(ctx context.Context, l *line) bool {
+	timer := time.NewTimer(t.answering)
+	defer timer.Stop()
+	for {
+		select {
+		case l.turn <- struct{}{}:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+		t.mu.Lock()
+		left := t.answering - time.Since(l.moved)
+		t.mu.Unlock()
+		if left <= 0 {
+			return false
+		}
+		timer.Reset(left)
+	}
+}
