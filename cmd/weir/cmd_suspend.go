@@ -40,8 +40,12 @@ func suspendCommand(s surroundings) *cobra.Command {
 		switch {
 		case reason == "":
 			return usage("say it with --reason", "a reason is required: it is what others will read")
-		case !ok || length <= 0 || length > control.LongestSuspension:
-			return usage("write it like --for 2h or --for 7d", "say for how long: more than nothing, at most 90d")
+		case forFlag == "":
+			return usage("write it like --for 2h or --for 7d", "say for how long with --for")
+		case !ok:
+			return usage("write it like --for 2h or --for 7d", "--for cannot be %q: it is a number and a unit, one of d, h, m and s", forFlag)
+		case length <= 0 || length > control.LongestSuspension:
+			return usage("write it like --for 2h or --for 7d", "--for cannot be %s: it is more than nothing, and at most 90d", forFlag)
 		}
 		r := control.Request{Target: args[0], Reason: reason, For: length.String()}
 		if len(args) > 1 {

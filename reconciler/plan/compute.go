@@ -208,7 +208,9 @@ func (c *computation) summary() Summary {
 		}
 	}
 	for i := range c.in.Set.Pools {
-		if _, ok := gravest[c.in.Set.Pools[i].Key.String()]; !ok {
+		key := c.in.Set.Pools[i].Key.String()
+		// Of a pool with an error it is not known whether it is as wanted.
+		if _, ok := gravest[key]; !ok && !c.stuck[key] {
 			out.Unchanged++
 		}
 	}
