@@ -1,5 +1,7 @@
 package manifest
 
+import "fmt"
+
 // AWSMachinePoolSpec is AWSMachinePool.spec: one Auto Scaling group and one
 // launch template.
 type AWSMachinePoolSpec struct {
@@ -24,10 +26,14 @@ type AWSMachinePoolSpec struct {
 }
 
 func (AWSMachinePoolSpec) unknownHint(name string) string {
-	switch name {
-	case "instanceType", "ami", "rootVolume", "nonRootVolumes", "sshKeyName", "iamInstanceProfile", "spotMarketOptions",
-		"additionalSecurityGroups", "instanceMetadataOptions":
+	if hasField[LaunchTemplate](name) {
 		return "write it under spec.awsLaunchTemplate"
+	}
+	if at, ok := groupOfPool()[name]; ok {
+		return fmt.Sprintf("Auto Scaling's %s is %q here", name, at)
+	}
+	if hasField[GroupOptions](name) {
+		return "write spec.autoScalingGroup." + name + " in a PoolOptions"
 	}
 	return ""
 }

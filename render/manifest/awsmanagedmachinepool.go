@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -40,8 +41,15 @@ func (AWSManagedMachinePoolSpec) unknownHint(name string) string {
 		return "a managed pool takes spec.subnetIDs, a list of subnet ids"
 	case "minSize", "maxSize":
 		return "write it under spec.scaling"
-	case "ami", "rootVolume", "sshKeyName", "iamInstanceProfile", "additionalSecurityGroups":
+	}
+	if hasField[LaunchTemplate](name) {
 		return "write it under spec.awsLaunchTemplate"
+	}
+	if at, ok := nodegroupOfPool()[name]; ok {
+		return fmt.Sprintf("EKS's %s is %q here", name, at)
+	}
+	if hasField[NodegroupOptions](name) {
+		return "write spec.nodegroup." + name + " in a PoolOptions"
 	}
 	return ""
 }

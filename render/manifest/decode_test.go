@@ -118,6 +118,14 @@ func TestHints(t *testing.T) {
 		"the wrong case":         {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {}, minsize: 1}", `did you mean "minSize"?`},
 		"a field of AWSMachine":  {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {publicIP: true}}", "it is a field of AWSMachine; a pool's awsLaunchTemplate does not have it"},
 		"the other pool's field": {"kind: AWSManagedMachinePool\nmetadata: {name: p}\nspec: {minSize: 1}", "write it under spec.scaling"},
+		"EC2's name":             {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {metadataOptions: {}}}", `EC2's metadataOptions is "instanceMetadataOptions" here`},
+		"EC2's name of a part":   {"kind: AWSManagedMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {imageId: ami-1}}", `EC2's imageId is "ami.id" here`},
+		"what PoolOptions says":  {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {cpuOptions: {}}}", "write spec.launchTemplate.cpuOptions in a PoolOptions"},
+		"of the template":        {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {}, marketType: Spot}", "write it under spec.awsLaunchTemplate"},
+		"Auto Scaling's name":    {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {}, vpcZoneIdentifier: a}", `Auto Scaling's vpcZoneIdentifier is "subnets" here`},
+		"options of the group":   {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {}, healthCheckType: ELB}", "write spec.autoScalingGroup.healthCheckType in a PoolOptions"},
+		"EKS's name":             {"kind: AWSManagedMachinePool\nmetadata: {name: p}\nspec: {nodeRole: r}", `EKS's nodeRole is "roleName" here`},
+		"options of the pool":    {"kind: AWSManagedMachinePool\nmetadata: {name: p}\nspec: {warmPoolConfig: {}}", "write spec.nodegroup.warmPoolConfig in a PoolOptions"},
 		"nothing near":           {"kind: AWSMachinePool\nmetadata: {name: p}\nspec: {awsLaunchTemplate: {}, zzzzzz: 1}", ""},
 	}
 	for name, tt := range tests {

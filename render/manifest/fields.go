@@ -44,6 +44,11 @@ func (f field) in(version string) bool {
 // enumerated is a string type that knows its values.
 type enumerated interface{ values(version string) []string }
 
+// hasField says that YAML of the struct type T may have the key.
+func hasField[T any](name string) bool {
+	return slices.ContainsFunc(reflect.VisibleFields(reflect.TypeFor[T]()), func(sf reflect.StructField) bool { return sf.Tag.Get("json") == name })
+}
+
 // fields returns the fields of a struct type, those of embedded structs included.
 func (d *decoder) fields(t reflect.Type) []field {
 	if table, ok := d.tables[t]; ok {

@@ -1,5 +1,10 @@
 package manifest
 
+import (
+	"fmt"
+	"strings"
+)
+
 // LaunchTemplate is awsLaunchTemplate, which both pool kinds share. Fields
 // marked with a version are not in the other one.
 type LaunchTemplate struct {
@@ -25,7 +30,15 @@ type LaunchTemplate struct {
 	CapacityReservationPreference string                 `json:"capacityReservationPreference" in:"v1beta2" enum:"None|CapacityReservationsOnly|Open|"`
 }
 
-func (LaunchTemplate) unknownHint(name string) string { return machineOnly(name) }
+func (LaunchTemplate) unknownHint(name string) string {
+	if at := ofPool()[name]; len(at) > 1 {
+		return fmt.Sprintf("EC2's %s is %q here", name, strings.Join(at[1:], "."))
+	}
+	if hasField[TemplateOptions](name) {
+		return "write spec.launchTemplate." + name + " in a PoolOptions"
+	}
+	return machineOnly(name)
+}
 
 // machineOnly explains fields that CAPA's AWSMachine has and its pools have not.
 func machineOnly(name string) string {

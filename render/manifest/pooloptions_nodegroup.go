@@ -23,18 +23,24 @@ type NodegroupOptions struct {
 }
 
 func (NodegroupOptions) unknownHint(name string) string {
-	at := map[string]string{
-		"amiType": "amiType", "capacityType": "capacityType", "diskSize": "diskSize", "labels": "labels", "launchTemplate": "awsLaunchTemplate",
-		"nodeRole": "roleName", "nodegroupName": "eksNodegroupName", "releaseVersion": "amiVersion", "remoteAccess": "remoteAccess",
-		"scalingConfig": "scaling", "subnets": "subnetIDs", "tags": "additionalTags", "taints": "taints",
-	}[name]
+	at, ofPool := nodegroupOfPool()[name]
 	switch {
-	case at != "":
+	case ofPool:
 		return "write spec." + at + " in the pool"
 	case name == "version":
 		return "write spec.template.spec.version in the MachinePool"
 	}
 	return ""
+}
+
+// nodegroupOfPool are EKS's members that a pool's own manifests set, with the
+// field below spec that does so.
+func nodegroupOfPool() map[string]string {
+	return map[string]string{
+		"amiType": "amiType", "capacityType": "capacityType", "diskSize": "diskSize", "labels": "labels", "launchTemplate": "awsLaunchTemplate",
+		"nodeRole": "roleName", "nodegroupName": "eksNodegroupName", "releaseVersion": "amiVersion", "remoteAccess": "remoteAccess",
+		"scalingConfig": "scaling", "subnets": "subnetIDs", "tags": "additionalTags", "taints": "taints",
+	}
 }
 
 // RepairOptions are EKS's node repair beyond switching it on.
