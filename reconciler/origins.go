@@ -17,7 +17,7 @@ func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
 	refs := map[string]intent.ObjectRef{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
-		for _, r := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap} {
+		for _, r := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options} {
 			refs[r.String()] = r
 		}
 		if pool.LaunchConfig != nil {

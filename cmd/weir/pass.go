@@ -147,7 +147,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 		return nil, err
 	}
 	if !config.ValidName(target) {
-		return nil, usage("give it a name of letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
+		return nil, usage("give it a name of at most 63 letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
 	}
 	in, err := p.vars.read(s)
 	if err != nil {

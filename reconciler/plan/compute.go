@@ -159,17 +159,27 @@ func (c *computation) conflict(pool *intent.Pool, r Resource, name string, o own
 
 // blockf records an error that keeps the pool from being planned.
 func (c *computation) blockf(pool *intent.Pool, path intent.Path, code, summary, detail string) {
+	c.blockAt(pool, pool.Infrastructure, path, code, summary, detail)
+}
+
+// blockAt is blockf about another object of the pool.
+func (c *computation) blockAt(pool *intent.Pool, object intent.ObjectRef, path intent.Path, code, summary, detail string) {
 	c.blocked = true
 	c.stuck[pool.Key.String()] = true
-	c.note(diag.Error, pool, path, code, summary, detail)
+	c.noteAt(diag.Error, object, path, code, summary, detail)
 }
 
 // note records a diagnostic about the pool's infrastructure object. Positions
 // are attached by the caller, who can ask the render.
 func (c *computation) note(sev diag.Severity, pool *intent.Pool, path intent.Path, code, summary, detail string) {
+	c.noteAt(sev, pool.Infrastructure, path, code, summary, detail)
+}
+
+// noteAt is note about another object of the pool.
+func (c *computation) noteAt(sev diag.Severity, object intent.ObjectRef, path intent.Path, code, summary, detail string) {
 	c.diags = append(c.diags, diag.Diagnostic{
 		Severity: sev, Code: code, Summary: summary, Detail: cmpOr(detail, diag.Hint(code)),
-		Object: pool.Infrastructure.String(), Field: path.String(),
+		Object: object.String(), Field: path.String(),
 	})
 }
 

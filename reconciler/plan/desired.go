@@ -34,11 +34,13 @@ func (c *computation) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) 
 		c.blockf(pool, nil, "lookup-unanswered", "the question for "+l.String()+" was not answered", "weir asks again at the next pass")
 		return Answer{}, false
 	case a.Problem != "":
-		c.blockf(pool, lookupPath(pool, l), a.Code, a.Problem, "")
+		object, path := asksFor(pool, l, a.Code)
+		c.blockAt(pool, object, path, a.Code, a.Problem, "")
 		return Answer{}, false
 	}
 	if a.Warning != "" {
-		c.note(diag.Warning, pool, lookupPath(pool, l), cmpOr(a.Code, "lookup"), a.Warning, "")
+		object, path := asksFor(pool, l, a.Code)
+		c.noteAt(diag.Warning, object, path, cmpOr(a.Code, "lookup"), a.Warning, "")
 	}
 	return a, true
 }
@@ -50,7 +52,21 @@ func cmpOr(s, fallback string) string {
 	return s
 }
 
-// lookupPath is the manifest field that asked the lookup.
+// asksFor is the object and the field that ask a lookup, which code says more about.
+func asksFor(pool *intent.Pool, l intent.Lookup, code string) (intent.ObjectRef, intent.Path) {
+	switch {
+	case code == "launch-template-version-not-found":
+		f := foreignTemplate(pool, l)
+		return pool.Infrastructure, f.Field()
+	case l.Kind == intent.Subnets && l.Zones != "" && pool.FailureDomains:
+		return pool.MachinePool, intent.Path{"spec", "failureDomains"}
+	case l.Kind == intent.Subnets && l.Zones != "":
+		return pool.Infrastructure, intent.Path{"spec", "availabilityZones"}
+	}
+	return pool.Infrastructure, lookupPath(pool, l)
+}
+
+// lookupPath is the field of the pool's infrastructure object that asks a lookup.
 func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 	switch l.Kind {
 	case intent.ImageByID:
@@ -67,7 +83,7 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 	case intent.Role:
 		return intent.Path{"spec", "roleName"}
 	case intent.TemplateByName, intent.TemplateByID:
-		return foreignField(pool, l)
+		return foreignTemplate(pool, l).NameField
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ func (c *computation) updateApart(pool *intent.Pool, have Group) {
 	c.updateTraffic(pool, have)
 	switch pond := have.Options.WarmPool; {
 	case o.WarmPool != nil && have.Options.DeleteWarmPool:
-		c.note(diag.Info, pool, intent.Path{"spec", "autoScalingGroup", "warmPool"}, "warm-pool-deleting",
+		c.noteAt(diag.Info, pool.Options, intent.Path{"spec", "autoScalingGroup", "warmPool"}, "warm-pool-deleting",
 			"the warm pool of "+have.Name+" is being deleted; it is made anew once it is gone", "")
 	case o.WarmPool != nil && (pond == nil || *pond != *o.WarmPool):
 		c.putWarmPool(pool, have)

@@ -50,7 +50,7 @@ type Node struct {
 
 // Commit is what a new template version's description says of its cause.
 type Commit struct {
-	Revision string // full hash; "" in path mode
+	Revision string // full hash; "" for a path whose files are no commit's
 	Subject  string
 }
 

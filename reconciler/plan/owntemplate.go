@@ -130,15 +130,14 @@ func (c *computation) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t 
 	c.moved[pool.Key.String()] = is
 }
 
-// foreignField is the manifest field that a question about a foreign template
-// comes from.
-func foreignField(pool *intent.Pool, l intent.Lookup) intent.Path {
+// foreignTemplate is the one of the pool's that asks a question.
+func foreignTemplate(pool *intent.Pool, l intent.Lookup) intent.ForeignTemplate {
 	for _, f := range foreignTemplates(pool) {
 		if f.Lookup == l {
-			return f.NameField
+			return f
 		}
 	}
-	return nil
+	return intent.ForeignTemplate{}
 }
 
 // notUsable blocks a pool whose foreign template holds what does not go with it.

@@ -398,6 +398,39 @@ func TestAnUnansweredLookupBlocksItsPoolOnly(t *testing.T) {
 	}
 }
 
+// A question is blamed on the field that asks it, also where that is one of the
+// MachinePool.
+func TestAProblemIsShownWhereItsQuestionIsWritten(t *testing.T) {
+	pool := groupPool("web", "m5.large", 1)
+	pool.MachinePool = intent.ObjectRef{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "MachinePool", Namespace: "default", Name: "web"}
+	named := pool.Group.Subnets
+	inZones := intent.Lookup{Kind: intent.Subnets, Zones: "eu-west-1z"}
+	for name, tt := range map[string]struct {
+		lookup intent.Lookup
+		domain bool
+		want   string
+	}{
+		"subnets":           {named, false, "AWSMachinePool default/web spec.subnets"},
+		"availabilityZones": {inZones, false, "AWSMachinePool default/web spec.availabilityZones"},
+		"failureDomains":    {inZones, true, "MachinePool default/web spec.failureDomains"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := pool
+			group := *pool.Group
+			group.Subnets, pool.Group, pool.FailureDomains = tt.lookup, &group, tt.domain
+			m, in := newModel(), testInput(pool)
+			in.Answers[tt.lookup] = Answer{Code: "subnets-not-found", Problem: "there is none"}
+			p, state := m.pass(t, in)
+			if d := p.Diagnostics[0]; d.Object+" "+d.Field != tt.want {
+				t.Errorf("got %s %s, want %s", d.Object, d.Field, tt.want)
+			}
+			if s := Statuses(state, p)[0]; s.FailureReason != "subnets-not-found" {
+				t.Errorf("the pool's status: got %q", s.FailureReason)
+			}
+		})
+	}
+}
+
 func TestPausedAndSuspendedPoolsArePlannedAndNotWritten(t *testing.T) {
 	pool := groupPool("web", "m5.large", 2)
 	pool.Paused = true

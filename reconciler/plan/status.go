@@ -96,7 +96,7 @@ func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	if len(f.errors) == 0 {
 		return nil
 	}
-	for _, ref := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap} {
+	for _, ref := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options} {
 		if d := f.errors[ref.String()]; d != nil && ref.Kind != "" {
 			s.FailureReason, s.FailureMessage = d.Code, d.Summary
 			return d

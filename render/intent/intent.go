@@ -192,6 +192,10 @@ type Pool struct {
 	Group     *Group     `json:"group,omitempty"`
 	Nodegroup *Nodegroup `json:"nodegroup,omitempty"`
 
+	// FailureDomains says that the zones of the pool's subnets are written in its
+	// MachinePool's failureDomains.
+	FailureDomains bool `json:"-"`
+
 	// Blocked says why the pool cannot be planned although its manifests are
 	// valid, a missing join token for example. Validation shows these as
 	// warnings, a plan as errors.

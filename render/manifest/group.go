@@ -67,7 +67,7 @@ func (d *draft) groupSubnets(s *AWSMachinePoolSpec) intent.Lookup {
 	}
 	l.IDs, l.Filters = intent.JoinList(ids), intent.JoinFilters(filters)
 	if l.IDs == "" && l.Filters == "" {
-		if l.Zones = zonesOf(s.AvailabilityZones, d.machinePool.Spec.FailureDomains); l.Zones != "" {
+		if l.Zones = d.zones(s.AvailabilityZones); l.Zones != "" {
 			l.SubnetType = s.AvailabilityZoneSubnetType
 		}
 	}

@@ -283,12 +283,13 @@ func (b *builder) claimName(d *draft, kind, name string, at intent.Path) {
 	b.awsNames[id] = claim{d.Infrastructure, at}
 }
 
-// zonesOf is the first of several lists of zones that names any, for a lookup.
-func zonesOf(zones ...[]string) string {
-	for _, z := range zones {
-		if joined := intent.JoinList(slices.Clone(z)); joined != "" {
-			return joined
-		}
+// zones are those that the pool's own object names, else the failure domains of
+// its MachinePool, for a lookup.
+func (d *draft) zones(own []string) string {
+	if joined := intent.JoinList(own); joined != "" {
+		return joined
 	}
-	return ""
+	joined := intent.JoinList(d.machinePool.Spec.FailureDomains)
+	d.FailureDomains = joined != ""
+	return joined
 }

@@ -112,7 +112,7 @@ func (d *draft) scale(n *intent.Nodegroup, s *Scaling) {
 func (d *draft) nodegroupSubnets(n *intent.Nodegroup, s *AWSManagedMachinePoolSpec) {
 	n.Subnets = intent.Lookup{Kind: intent.Subnets, Cluster: d.ClusterKey, IDs: intent.JoinList(s.SubnetIDs)}
 	if n.Subnets.IDs == "" {
-		if n.Subnets.Zones = zonesOf(s.AvailabilityZones, d.machinePool.Spec.FailureDomains); n.Subnets.Zones != "" {
+		if n.Subnets.Zones = d.zones(s.AvailabilityZones); n.Subnets.Zones != "" {
 			n.Subnets.SubnetType = s.AvailabilityZoneSubnetType
 		}
 	}

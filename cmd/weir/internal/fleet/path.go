@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"path/filepath"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source"
 )
@@ -38,8 +41,12 @@ type PathOptions struct {
 	Endpoint string
 }
 
+// longestName is how long a target's name may be.
+const longestName = 63
+
 // TargetOf is the target's name in path mode: the one given, or that of the
-// directory, or of the file without .yaml.
+// directory, or of the file without .yaml. One that is too long for a target ends
+// in a hash of the whole, so that it stays one name for one path.
 func TargetOf(path, given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -51,6 +58,11 @@ func TargetOf(path, given string) (string, error) {
 	name := filepath.Base(abs)
 	if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
 		name = strings.TrimSuffix(name, ext)
+	}
+	if len(name) > longestName {
+		sum := sha256.Sum256([]byte(name))
+		end := "-" + hex.EncodeToString(sum[:4])
+		name = name[:longestName-len(end)] + end
 	}
 	return name, nil
 }
@@ -75,6 +87,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 			OwnTargetOnly: true, Prune: plan.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: plan.DefaultPrunePercent},
 		},
 		Touched: true,
+		Commit:  commitOf(ctx, root, result.Reads),
 	}
 	key := reconciler.ScopeKey{Region: o.Region, Endpoint: o.Endpoint}
 	kept, err := result.Keep(render.NewShared(nil))
@@ -87,4 +100,24 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	batches := []reconciler.Batch{{Key: key, Targets: []reconciler.Desired{d}}}
 	scopes.Attach(ctx, batches)
 	return batches[0], nil
+}
+
+// commitOf is the commit that a work tree stands on, if everything that a render
+// read is as there: what was changed since is no commit's. It is zero outside of a
+// work tree, and where the repository cannot be read: a version of a launch template
+// then tells less of where it comes from, which keeps nobody from making it.
+func commitOf(ctx context.Context, root string, reads build.ReadSet) plan.Commit {
+	git, err := source.New(source.Config{Name: pathSource, URL: root}, source.Options{})
+	if err != nil {
+		return plan.Commit{}
+	}
+	defer git.Close()
+	head, err := git.Latest(ctx)
+	if err != nil {
+		return plan.Commit{}
+	}
+	if same, err := reads.Same(head.Tree); err != nil || !same {
+		return plan.Commit{Subject: "uncommitted changes to " + head.Revision[:7] + " " + head.Subject}
+	}
+	return plan.Commit{Revision: head.Revision, Subject: head.Subject}
 }
