@@ -1,12 +1,308 @@
 package source
 
 import (
+	"container/heap"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
+
+// Standing says how a commit stands to those that are, or were, followed.
+type Standing string
+
+// Standings.
+const (
+	// Behind: it is a commit that is followed, or such a one descends from it.
+	Behind Standing = "behind"
+	// Ahead: it descends from the commit that is followed.
+	Ahead Standing = "ahead"
+	// Aside: it is here, and neither of the two.
+	Aside Standing = "aside"
+	// Unknown: it is not here.
+	Unknown Standing = "unknown"
+)
+
+const (
+	// shortest is how many digits a short name has at least: Git's own default.
+	shortest = 7
+	// maxStandings bounds what is remembered of standings, each about 100 bytes.
+	maxStandings = 10_000
+)
+
+// Standings says of each of the others, which may be short names, how it stands to the
+// first of the heads, which is followed, and to the rest, which were. Nobody is asked.
+// Heads that are not here any more do not count.
+func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string]Standing, error) {
+	out := make(map[string]Standing, len(others))
+	var left []string
+	key := strings.Join(heads, " ")
+	g.mu.Lock()
+	if g.standingTo != key || len(g.standings) >= maxStandings {
+		g.standings, g.standingTo = map[string]Standing{}, key
+	}
+	for _, o := range others {
+		if s, known := g.standings[o]; known {
+			out[o] = s
+		} else {
+			left = append(left, o)
+		}
+	}
+	g.mu.Unlock()
+	if len(left) == 0 {
+		return out, nil
+	}
+	r := g.backend.pulled()
+	r.db.steady.RLock()
+	defer r.db.steady.RUnlock()
+	found, err := r.standings(ctx, heads, left)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
+	case err != nil:
+		return nil, unavailable(g.cfg.Name, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for o, s := range found {
+		out[o] = s
+		if s != Unknown && g.standingTo == key { // what is not here may be fetched
+			g.standings[o] = s
+		}
+	}
+	return out, nil
+}
+
+func (r repository) standings(ctx context.Context, heads, others []string) (map[string]Standing, error) {
+	var from []plumbing.Hash
+	for i, name := range heads {
+		h := plumbing.NewHash(name)
+		have, err := r.db.has(h)
+		switch {
+		case err != nil:
+			return nil, err
+		case have:
+			from = append(from, h)
+		case i == 0:
+			return nil, faultf(MissingRef, "commit %s is not here", plain(name))
+		}
+	}
+	out := make(map[string]Standing, len(others))
+	// What a name may stand for; mostly one commit.
+	meant, sought, fresh := map[string][]plumbing.Hash{}, map[plumbing.Hash]bool{}, !r.db.loose
+	for _, o := range others {
+		hashes, err := r.commits(o)
+		if err == nil && len(hashes) == 0 && !fresh { // somebody else's repository, who packs it
+			if err = r.db.refresh(); err == nil {
+				hashes, err = r.commits(o)
+			}
+			fresh = true
+		}
+		if err != nil {
+			return nil, err
+		}
+		meant[o] = hashes
+		for _, h := range hashes {
+			sought[h] = true
+		}
+	}
+	behind, err := r.history.reached(ctx, from, sought)
+	if err != nil {
+		return nil, err
+	}
+	for o, hashes := range meant {
+		if out[o], err = r.standing(ctx, from[0], hashes, behind); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// standing is how the commits that a name stands for stand to head, the first that
+// counts: a name that may be that of an earlier commit is taken for it.
+func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []plumbing.Hash, behind map[plumbing.Hash]bool) (Standing, error) {
+	out := Unknown
+	for _, h := range hashes {
+		if behind[h] {
+			return Behind, nil
+		}
+		ahead, err := r.descends(ctx, h, head)
+		if err != nil {
+			return "", err
+		}
+		if ahead {
+			out = Ahead
+		} else if out == Unknown {
+			out = Aside
+		}
+	}
+	return out, nil
+}
+
+// commits are those that are here and have a name, in full or short.
+func (r repository) commits(name string) ([]plumbing.Hash, error) {
+	var all []plumbing.Hash
+	if isHash(name) {
+		h := plumbing.NewHash(name)
+		if have, err := r.db.has(h); err != nil || !have {
+			return nil, err
+		}
+		all = append(all, h)
+	} else if len(name) >= shortest && len(name) < 40 && strings.Trim(name, "0123456789abcdef") == "" {
+		var err error
+		if all, err = r.db.named(name); err != nil {
+			return nil, err
+		}
+	}
+	var out []plumbing.Hash
+	for _, h := range all {
+		_, err := r.history.commit(h)
+		var oe *objectError
+		switch {
+		case errors.As(err, &oe) && oe.wrongType:
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// named gives the objects whose names begin so.
+func (db *objectDB) named(prefix string) ([]plumbing.Hash, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if !db.loaded {
+		if err := db.load(); err != nil {
+			return nil, err
+		}
+	}
+	found := map[plumbing.Hash]bool{}
+	for _, p := range db.packs {
+		p.named(prefix, found)
+	}
+	if db.loose {
+		for _, dir := range db.paths {
+			entries, err := os.ReadDir(filepath.Join(dir, prefix[:2]))
+			if err != nil {
+				continue // there is none that begins so
+			}
+			for _, e := range entries {
+				if name := prefix[:2] + e.Name(); isHash(name) && strings.HasPrefix(name, prefix) {
+					found[plumbing.NewHash(name)] = true
+				}
+			}
+		}
+	}
+	out := make([]plumbing.Hash, 0, len(found))
+	for h := range found {
+		out = append(out, h)
+	}
+	plumbing.HashesSort(out)
+	return out, nil
+}
+
+// named adds the objects of the pack whose names begin with prefix, which has at
+// least two digits.
+func (p *pack) named(prefix string, found map[plumbing.Hash]bool) {
+	first := plumbing.NewHash(prefix + strings.Repeat("0", 40-len(prefix)))
+	slot := p.index.FanoutMapping[first[0]]
+	if slot < 0 || slot >= len(p.index.Names) {
+		return
+	}
+	names := p.index.Names[slot]
+	const size = len(plumbing.ZeroHash)
+	low, high := 0, len(names)/size
+	for low < high { // the first that is not before it
+		mid := (low + high) / 2
+		if slices.Compare(names[mid*size:(mid+1)*size], first[:]) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	for ; (low+1)*size <= len(names); low++ {
+		h := plumbing.Hash(names[low*size : (low+1)*size])
+		if !strings.HasPrefix(h.String(), prefix) {
+			return
+		}
+		found[h] = true
+	}
+}
+
+// reached are those of the sought commits that are heads, or that heads descend from.
+// The youngest are looked at first, so that a few old ones cost no more than the way
+// to them; where committers' clocks lie, one that is left is sought by itself.
+func (h *history) reached(ctx context.Context, heads []plumbing.Hash, sought map[plumbing.Hash]bool) (map[plumbing.Hash]bool, error) {
+	found, oldest := map[plumbing.Hash]bool{}, int64(0)
+	for s := range sought {
+		n, err := h.commit(s)
+		if err != nil {
+			return nil, err
+		}
+		if oldest == 0 || n.when < oldest {
+			oldest = n.when
+		}
+	}
+	var queue commitQueue
+	seen := map[plumbing.Hash]bool{}
+	add := func(name plumbing.Hash) error {
+		if seen[name] {
+			return nil
+		}
+		if len(seen) >= maxWalk {
+			return faultf(Unsupported, "more than %d commits lie between those that are compared", maxWalk)
+		}
+		n, err := h.commit(name)
+		if err != nil {
+			return err
+		}
+		seen[name] = true
+		heap.Push(&queue, queuedCommit{name, n})
+		return nil
+	}
+	for _, head := range heads {
+		if err := add(head); err != nil {
+			return nil, err
+		}
+	}
+	for len(queue) > 0 && len(found) < len(sought) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := heap.Pop(&queue).(queuedCommit)
+		if sought[c.name] {
+			found[c.name] = true
+		}
+		if c.when < oldest {
+			break
+		}
+		for _, p := range c.parents {
+			if err := add(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for s := range sought {
+		for _, head := range heads {
+			if found[s] {
+				break
+			}
+			bases, _, err := h.mergeBases(ctx, head, s)
+			if err != nil {
+				return nil, err
+			}
+			found[s] = slices.Contains(bases, s)
+		}
+	}
+	return found, nil
+}
 
 // Descends reports whether a commit is another one, or descends from it. Nobody is
 // asked: a commit that is not here is none that one which is here descends from.

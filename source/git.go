@@ -24,6 +24,9 @@ type Git struct {
 	mu     sync.Mutex // guards what follows
 	last   Snapshot
 	loaded bool
+	// standings are what was found out about commits, compared with the heads standingTo.
+	standings  map[string]Standing
+	standingTo string
 }
 
 // backend is a repository, remote with a mirror or on this machine. latest is
@@ -101,8 +104,11 @@ func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
 		g.log.LogAttrs(ctx, slog.LevelInfo, "source moved", attrs...)
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.last = s
+	g.mu.Unlock()
+	if g.opts.Looked != nil {
+		g.opts.Looked(began, s.Revision)
+	}
 	return s, nil
 }
 

@@ -87,6 +87,9 @@ type Options struct {
 	// Fetched is told how long each look at the repository took and how it
 	// ended. Default: nobody is told.
 	Fetched func(took time.Duration, err error)
+	// Looked is told of each look that worked, after Last knows of it: when it began,
+	// and the revision that it found. Default: nobody is told.
+	Looked func(began time.Time, revision string)
 }
 
 // Snapshot is one commit of a source. It does not change.
