@@ -223,7 +223,7 @@ func TestSymptoms(t *testing.T) {
 	for _, k := range status.EventKinds() {
 		known[k] = true
 	}
-	for _, h := range []plan.Hold{plan.HeldPaused, plan.HeldSuspended, plan.HeldConflict, plan.HeldPruneLimit, plan.HeldApproval, plan.HeldWindow, plan.HeldWave, plan.HeldRolloutLimit, plan.HeldWaiting} {
+	for _, h := range []plan.Hold{plan.HeldPaused, plan.HeldSuspended, plan.HeldConflict, plan.HeldPruneLimit, plan.HeldApproval, plan.HeldWindow, plan.HeldWave, plan.HeldRolloutLimit, plan.HeldWaiting, plan.HeldStopped} {
 		known["held: "+string(h)] = true
 	}
 	symptoms := 0
@@ -312,6 +312,7 @@ func TestAnnotations(t *testing.T) {
 	known := map[string]bool{"weir.dev/delete": true}
 	for _, v := range []string{
 		plan.TagOwner, plan.TagTarget, plan.TagSource, plan.TagPool, plan.TagLaunchConfig, plan.TagPrune, plan.TagKeep, plan.TagKeys, plan.TagCluster, plan.TagDelete, plan.TagHooks,
+		plan.TagRevision, plan.TagSince,
 	} {
 		known[v] = true
 	}

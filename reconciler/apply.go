@@ -251,7 +251,7 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	if res.Template.Name != "" {
 		made[res.Template.Name] = res.Template
 	}
-	s.remember(st, res)
+	s.remember(r, st, res)
 	return out
 }
 
@@ -323,9 +323,12 @@ func (s *Scope) answered(token string) int { return max(s.sent[token], s.sentBef
 
 // remember keeps what AWS cannot tell afterwards: which nodegroup update was
 // started for which intent, which refresh weir cancelled, which token was answered.
-func (s *Scope) remember(st plan.Step, res plan.Result) {
+func (s *Scope) remember(r *plan.Report, st plan.Step, res plan.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if st.Rollout != "" {
+		s.memory.Begun(plan.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
+	}
 	switch a := st.Do.(type) {
 	case plan.CreateLaunchTemplateVersion:
 		s.sent, s.sentBefore = keep(s.sent, s.sentBefore, a.Token, s.answered(a.Token)+1, remembered)

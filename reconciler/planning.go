@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -10,8 +11,8 @@ import (
 )
 
 // planRounds bounds how often planning may ask for more of the state: by name,
-// then versions, then refreshes.
-const planRounds = 6
+// then versions, then refreshes, then commits.
+const planRounds = 8
 
 // plan observes and plans until no plan lacks anything.
 func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input) ([]*plan.Plan, plan.State, error) {
@@ -29,6 +30,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 	polled := false
 	for range planRounds {
 		var needs plan.Needs
+		asked := false
 		_, sp := span.Start(ctx, "plan")
 		index := plan.NewIndex(&state)
 		for i := range targets {
@@ -39,10 +41,17 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 			p, n := plan.Compute(inputs[i])
 			plans[i] = p
 			needs.Add(n)
+			if len(n.Commits) > 0 {
+				asked = true
+				kin(ctx, targets[i], &inputs[i], n.Commits)
+			}
 		}
 		sp.End()
 		if polled {
 			needs.Polls = nil // a later pass asks for what this one did not get
+		}
+		if needs.Empty() && asked {
+			continue
 		}
 		if needs.Empty() {
 			s.limitRollouts(plans, targets, &state)
@@ -57,6 +66,22 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 		}
 	}
 	return nil, plan.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
+}
+
+// kin asks the target's source about commits. What it cannot say is asked again by a
+// later pass.
+func kin(ctx context.Context, t Desired, in *plan.Input, commits []string) {
+	answers, err := t.Kinship.Kin(ctx, t.Commit.Revision, commits)
+	known := maps.Clone(in.Kin)
+	if known == nil {
+		known = map[string]plan.Kin{}
+	}
+	for _, c := range commits {
+		if known[c] = answers[c]; err != nil || known[c] == "" {
+			known[c] = plan.KinAsked
+		}
+	}
+	in.Kin = known
 }
 
 func (s *Scope) query(targets []Desired) plan.Query {

@@ -45,6 +45,12 @@ type Workload interface {
 	Nodes(ctx context.Context) ([]workload.Node, error)
 }
 
+// Kinship says how commits that AWS names stand to one that is followed.
+type Kinship interface {
+	// Kin answers for each of the commits, which may be short names.
+	Kin(ctx context.Context, followed string, commits []string) (map[string]plan.Kin, error)
+}
+
 // Reporter is told what a pass did and found.
 type Reporter interface {
 	Report(ctx context.Context, r *plan.Report)
@@ -63,6 +69,8 @@ type Desired struct {
 	Workload Workload
 	// Tokens is the same cluster where weir keeps join tokens in it, nil else.
 	Tokens jointoken.Cluster
+	// Kinship compares commits of the target's source. Without it nothing is fenced.
+	Kinship Kinship
 	// Touched says that the commit changed what the target renders.
 	Touched bool
 	// Begin records that the grant of the policy's gates has begun. It is called

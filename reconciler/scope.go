@@ -243,6 +243,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 		return inputs, err
 	}
 	s.mu.Lock()
+	s.memory.ForgetRollouts(s.clock())
 	memory := s.memory.Clone()
 	memory.Cancelled = make(map[string]bool, len(s.cancelled)+len(s.cancelledBefore))
 	maps.Copy(memory.Cancelled, s.cancelledBefore)
@@ -250,7 +251,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	s.mu.Unlock()
 	for i, t := range targets {
 		inputs[i] = plan.Input{
-			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory,
+			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory, Fenced: t.Kinship != nil,
 			Now: s.clock(), Began: s.now(), AskEvery: s.AskEvery,
 		}
 	}

@@ -70,11 +70,13 @@ var holdKinds = map[plan.Hold]string{
 	plan.HeldRolloutLimit: "",
 	// It is over in a moment, or told otherwise.
 	plan.HeldWaiting: "",
+	plan.HeldStopped: "",
 }
 
 // findingKinds are the events of diagnostics, by code.
 var findingKinds = map[string]string{
 	"conflict":           "conflict-found",
+	"commit-ahead":       "conflict-found",
 	"contested-name":     "conflict-found",
 	"foreign-version":    "foreign-version-found",
 	"newer-image":        "newer-image-found",

@@ -93,7 +93,7 @@ func once(o *autoscaling.Options) { o.RetryMaxAttempts = 1 }
 // Assumed of AWS: refreshes-newest-first.
 func (c *Cloud) newestRefresh(ctx context.Context, name string, options ...func(*autoscaling.Options)) (plan.Refresh, error) {
 	out, err := c.autoscaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
-		AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(1),
+		AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(refreshesRead),
 	}, options...)
 	none := plan.Refresh{ReadAt: c.now()}
 	if e := classify("autoscaling", "DescribeInstanceRefreshes", err); e != nil {
@@ -107,5 +107,14 @@ func (c *Cloud) newestRefresh(ctx context.Context, name string, options ...func(
 	}
 	r := refresh(out.InstanceRefreshes[0])
 	r.ReadAt = none.ReadAt
+	for _, earlier := range out.InstanceRefreshes[1:] {
+		if c.clock().Sub(aws.ToTime(earlier.StartTime)) < plan.Lately {
+			r.Earlier = append(r.Earlier, refresh(earlier))
+		}
+	}
 	return r, nil
 }
+
+// refreshesRead is how many refreshes are read of a group: the newest, and before it so
+// many that it shows where several weirs roll a group to and fro.
+const refreshesRead = 10

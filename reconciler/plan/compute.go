@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -21,7 +22,7 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 
 // compute plans without regard to the gates.
 func compute(in Input) (plan *Plan, needs Needs) {
-	c := &computation{in: in, stuck: map[string]bool{}, images: map[intent.Lookup][]byte{}, homes: map[string]NodegroupName{}, watched: map[string]Watched{}}
+	c := &computation{in: in, stuck: map[string]bool{}, images: map[intent.Lookup][]byte{}, homes: map[string]NodegroupName{}, watched: map[string]Watched{}, ahead: map[string]bool{}}
 	c.launchConfigs()
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
@@ -32,13 +33,16 @@ func compute(in Input) (plan *Plan, needs Needs) {
 	if !in.Policy.Adoption.Asked {
 		c.orphans()
 	}
+	c.fence()
 	c.drift()
+	c.stamp()
 	c.needs.sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
 		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
 	p.homes, p.watched, p.Summary = c.homes, c.watched, c.summary()
+	p.Ahead = slices.Sorted(maps.Keys(c.ahead))
 	return p, c.needs
 }
 
@@ -68,6 +72,10 @@ type computation struct {
 	watched map[string]Watched
 	// adopts says that the current pool takes something over.
 	adopts bool
+	// ahead are the commits for which steps are stopped, around those behind all that
+	// the target owns, nil before they were asked for.
+	ahead  map[string]bool
+	around []cause
 }
 
 // pool plans one pool: template first, then what uses it.
@@ -229,6 +237,7 @@ func (c *computation) summary() Summary {
 
 func (n *Needs) sort() {
 	n.TemplateNames = sortedUnique(n.TemplateNames)
+	n.Commits = sortedUnique(n.Commits)
 	n.GroupNames = sortedUnique(n.GroupNames)
 	n.Refreshes, n.Polls = sortedUnique(n.Refreshes), sortedUnique(n.Polls)
 	n.Hooks = sortedUnique(n.Hooks)
@@ -255,7 +264,8 @@ func sortedUnique(s []string) []string {
 	return slices.Compact(s)
 }
 
-// Add joins the needs of several targets.
+// Add joins the needs of several targets, apart from commits: each has those of its
+// own source.
 func (n *Needs) Add(o Needs) {
 	n.TemplateNames = append(n.TemplateNames, o.TemplateNames...)
 	n.GroupNames = append(n.GroupNames, o.GroupNames...)

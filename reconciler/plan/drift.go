@@ -93,7 +93,7 @@ func (c *computation) drift() {
 	var order []string
 	for i := range c.steps {
 		s := &c.steps[i]
-		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || !c.drifted(*s, pools) {
+		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || s.Held == HeldStopped || s.Held == HeldWaiting || !c.drifted(*s, pools) {
 			continue
 		}
 		d := c.cause(s)

@@ -112,6 +112,9 @@ func (c *computation) groupTags(pool *intent.Pool) map[string]string {
 
 func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subnets []string) {
 	g := pool.Group
+	if c.lost(pool, "the group "+g.Name) {
+		return
+	}
 	group := Group{
 		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: firstSize(pool),
 		SubnetIDs: subnets, DefaultCooldown: g.DefaultCooldown, DefaultInstanceWarmup: g.DefaultInstanceWarmup,
@@ -140,7 +143,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	changes = append(changes, newOptions(pool)...)
 	c.step(pool, Step{
 		Verb: Create, Resource: AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
-		Instances: int(group.DesiredCapacity), Changes: changes,
+		Instances: int(group.DesiredCapacity), Changes: changes, Rollout: made,
 		Do: CreateGroup{Group: group, LifecycleHooks: g.LifecycleHooks},
 	})
 	if suspend := declaredSuspended(g); len(suspend) > 0 {

@@ -132,7 +132,7 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 			s.HeldReason = gates.suspended(in.Policy, s.Pool)
 		case s.Held == HeldPruneLimit:
 			s.HeldReason = approve
-		case s.Held == HeldWaiting:
+		case s.Held == HeldWaiting && s.HeldReason == "":
 			s.HeldReason = in.Policy.Prune.Waits + "; " + approve
 		case s.Held != "":
 		case !gates.Agreed.lets(p, *s):

@@ -18,6 +18,10 @@ type Input struct {
 	Index  *Index
 	Fleet  Fleet
 	Memory Memory
+	// Fenced asks that pools of which AWS holds a newer commit's work are left alone.
+	// Kin says how such commits, in full or short, stand to Commit.
+	Fenced bool
+	Kin    map[string]Kin
 	// Now is when the pass began.
 	Now time.Time
 	// Began is when the pass began by the process's own clock, as ReadAt of what was
@@ -200,6 +204,8 @@ type Memory struct {
 	Cancelled map[string]bool
 	// Refreshes holds the instance refreshes that pools wait for, by group name.
 	Refreshes map[string]Watched
+	// Rollouts holds when this process started rollouts, by RolloutKey.
+	Rollouts map[string][]time.Time
 	// Settled holds what pools wanted when they last had converged, by SettledKey.
 	// It is replaced as a whole and never changed.
 	Settled map[string]Settled
@@ -219,6 +225,6 @@ type StartedUpdate struct {
 
 // Clone returns a memory that shares no map with m.
 func (m Memory) Clone() Memory {
-	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Retry: maps.Clone(m.Retry),
+	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Retry: maps.Clone(m.Retry), Rollouts: maps.Clone(m.Rollouts),
 		Settled: m.Settled, InService: maps.Clone(m.InService)}
 }

@@ -48,9 +48,12 @@ type Needs struct {
 	VersionUsers []string
 	// Launched are instances of which the launch time is needed.
 	Launched []string
+	// Commits are those of which it is to be known how they stand to the one that is
+	// followed: Input.Kin.
+	Commits []string
 }
 
-// Empty reports whether nothing is needed.
+// Empty reports whether nothing is needed of AWS.
 func (n Needs) Empty() bool {
 	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
 }

@@ -181,7 +181,7 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 		c.planDefault(pool, w.version)
 		return
 	}
-	if c.failedBefore(w, have) {
+	if c.failedBefore(w, have) || c.contestedNodegroup(w, have, version) {
 		return
 	}
 	steps := append(config, version...)

@@ -20,11 +20,11 @@ func (w wantNodegroup) bounds(old *Nodegroup) (minSize, maxSize, desired int32) 
 func (c *computation) createNodegroup(w wantNodegroup) {
 	n := w.pool.Nodegroup
 	ng, ok := c.newNodegroup(w, n.Name, nil)
-	if !ok {
+	if !ok || c.lost(w.pool, "the nodegroup "+n.Name) {
 		return
 	}
 	c.step(w.pool, Step{Verb: Create, Resource: ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
-		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), c.newTags(w.pool, c.usualTags(w.pool, "", ng.Tags), ng.Tags)...), Do: CreateNodegroup{Nodegroup: ng}})
+		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), c.newTags(w.pool, c.usualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: made, Do: CreateNodegroup{Nodegroup: ng}})
 }
 
 // newNodegroup is what to ask EKS for; old is the nodegroup in whose place it

@@ -80,6 +80,8 @@ type Step struct {
 	Allowed bool `json:"-"`
 	// Seen is what must still be there, and whose, right before the step ends it.
 	Seen *Seen `json:"-"`
+	// Rollout identifies what a rollout brings a pool to, whichever version holds it.
+	Rollout string `json:"-"`
 	// Fingerprint identifies the intent behind a nodegroup update.
 	Fingerprint string `json:"-"`
 }
@@ -112,6 +114,8 @@ type Plan struct {
 	Secretless bool
 	// Granted says that an approval let the plan run.
 	Granted bool
+	// Ahead are the commits for which steps are stopped, as AWS names them.
+	Ahead []string
 	// homes are the nodegroups that are what Git wants, by pool.
 	homes map[string]NodegroupName
 	// watched are the instance refreshes that its pools wait for, by group.

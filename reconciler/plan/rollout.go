@@ -108,6 +108,8 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 	switch {
 	case same && latest.Moving():
 		return // nothing to do
+	case c.contested(pool, have, latest, version):
+		return
 	case latest.Active():
 		// Also one to the wanted version that is being cancelled: wanted again
 		// after something else was wanted in between.
@@ -135,7 +137,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 	c.step(pool, Step{
 		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  why,
-		Changes: append(changes, preferenceChanges(pool)...),
+		Changes: append(changes, preferenceChanges(pool)...), Rollout: version.refreshed(pool.Group.MixedInstancesPolicy),
 		Do: StartRefresh{
 			Group: have.Name, Template: version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
 		},

@@ -170,7 +170,13 @@ type Refresh struct {
 	EndedAt              time.Time
 	// ReadAt is when AWS said so, or took what made it so.
 	ReadAt time.Time
+	// Earlier are the refreshes before this one that were started within Lately of
+	// when it was read, as far as they are known.
+	Earlier []Refresh
 }
+
+// Lately is how far back refreshes that are over are of interest.
+const Lately = time.Hour
 
 // Active reports whether the refresh still moves. The states are those of
 // the Auto Scaling API's InstanceRefreshStatus.

@@ -24,6 +24,8 @@ type wantedVersion struct {
 	// and names an image.
 	hasImage bool
 	spared   map[int64]bool
+	// want is what the version holds; nil where somebody else makes the template.
+	want *wantTemplate
 }
 
 func (w wantedVersion) made() bool { return w.ref.Version == "" }
@@ -52,7 +54,9 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 		if c.tooSmall(pool, want) {
 			return w, false
 		}
-		return c.createTemplate(pool, want), true
+		w = c.createTemplate(pool, want)
+		w.want = want
+		return w, true
 	}
 	claim := Claim{Resource: LaunchTemplate, Name: want.name}
 	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptTemplate(pool, want, &t, &o) {
@@ -66,7 +70,7 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 	if !read {
 		return w, false
 	}
-	w = wantedVersion{template: t, found: true}
+	w = wantedVersion{template: t, found: true, want: want}
 	if v, ok := want.among(t, candidates, inUse); ok {
 		w.foreign = !madeByWeir(v)
 		w.number, w.ref = v.Number, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}
@@ -301,6 +305,9 @@ func (w wantedVersion) outlived(ref TemplateRef) bool {
 func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []Change {
 	var out []Change
 	for _, k := range sortedKeys(put) {
+		if k == TagRevision || k == TagSince {
+			continue // nobody wants them: they go along with writes
+		}
 		var from any
 		if v, ok := have[k]; ok {
 			from = v

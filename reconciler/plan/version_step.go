@@ -53,7 +53,7 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 		changes = append(changes, optionsChange(pool, "force", nil, true))
 	}
 	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
-		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u)}}
 }
 
 // nextVersion is the Kubernetes version to go to now, "" to stay. ok is false

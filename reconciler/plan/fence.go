@@ -1,0 +1,350 @@
+package plan
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// A process that fell behind must not undo what another weir of the same instance has
+// made from a newer commit. What weir makes says from which commit it made it: a
+// template version in its description, a resource in a tag that goes along with writes
+// that are made anyway. Before a pool is written, those commits are compared with the
+// one that is followed; which is the newer one, Git says, through the caller.
+
+// Kin says how a commit that AWS names stands to the one that is followed.
+type Kin string
+
+// Kins.
+const (
+	// KinOlder: the followed commit is it or descends from it, or weir followed it
+	// itself before.
+	KinOlder Kin = "older"
+	// KinNewer: it descends from the followed one.
+	KinNewer Kin = "newer"
+	// KinUnknown: the repository, as it was just read, does not have it.
+	KinUnknown Kin = "unknown"
+	// KinAsked: it is not here, and Git is asked for it.
+	KinAsked Kin = "asked"
+)
+
+// HeldStopped steps are not this process's to do: another weir is ahead of it.
+const HeldStopped Hold = "stopped"
+
+const (
+	// TagRevision is the commit that a resource's tags were last written from.
+	TagRevision = "weir.dev/revision"
+	// TagSince is the newest version that a launch template had when it came from
+	// another weir or another repository: of the commits in the descriptions of that
+	// one and those before it, this repository knows nothing.
+	TagSince = "weir.dev/since-version"
+)
+
+// cause is a commit that AWS names, and what names it.
+type cause struct{ commit, what string }
+
+// fence holds the steps of pools that are a newer commit's.
+func (c *computation) fence() {
+	if !c.in.Fenced || c.in.Commit.Revision == "" {
+		return
+	}
+	byOwner := map[string][]cause{}
+	var order []string
+	for _, s := range c.steps {
+		if s.Held != "" {
+			continue
+		}
+		if _, known := byOwner[s.Owner()]; !known {
+			order = append(order, s.Owner())
+		}
+		byOwner[s.Owner()] = append(byOwner[s.Owner()], c.causes(s)...)
+	}
+	for _, owner := range order {
+		worst, found := KinOlder, cause{}
+		for _, cause := range byOwner[owner] {
+			switch kin := c.kin(cause.commit); {
+			case kin == KinNewer || kin == KinUnknown:
+				c.ahead[cause.commit] = true
+				if worst == KinOlder || worst == KinAsked {
+					worst, found = kin, cause
+				}
+			case kin == KinAsked && worst == KinOlder:
+				worst, found = kin, cause
+			}
+		}
+		if worst != KinOlder {
+			c.stop(owner, worst, found)
+		}
+	}
+}
+
+// kin is what is known of a commit. What is not, is asked for, and counts as older
+// until the plan is made anew.
+func (c *computation) kin(commit string) Kin {
+	if strings.HasPrefix(c.in.Commit.Revision, commit) {
+		return KinOlder
+	}
+	kin, known := c.in.Kin[commit]
+	if !known {
+		c.needs.Commits = append(c.needs.Commits, commit)
+		return KinOlder
+	}
+	return kin
+}
+
+// stop holds an owner's steps.
+func (c *computation) stop(owner string, kin Kin, from cause) {
+	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
+	own := short(c.in.Commit.Revision)
+	hold, why := HeldStopped, "another weir is ahead: commit "+short(from.commit)
+	switch kin {
+	case KinNewer:
+		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
+	case KinUnknown:
+		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
+	default:
+		hold, why = HeldWaiting, "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
+		d.Severity, d.Code = diag.Info, "commit-asked"
+		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
+	}
+	d.Detail = diag.Hint(d.Code)
+	c.diags = append(c.diags, d)
+	for i := range c.steps {
+		if s := &c.steps[i]; s.Owner() == owner && s.Held == "" {
+			s.Held, s.HeldReason = hold, why
+		}
+	}
+}
+
+func ownerWords(owner string) string {
+	if config, is := strings.CutPrefix(owner, ownerOfConfig); is {
+		return "the AWSLaunchConfig " + config
+	}
+	return "the pool " + owner
+}
+
+// objectOf is the manifest object of an owner, "" for what Git has no more.
+func (c *computation) objectOf(owner string) string {
+	if config, is := strings.CutPrefix(owner, ownerOfConfig); is {
+		if s := c.shared[config]; s != nil {
+			return s.config.Source.String()
+		}
+		return ""
+	}
+	for i := range c.in.Set.Pools {
+		if p := &c.in.Set.Pools[i]; p.Key.String() == owner {
+			return p.Infrastructure.String()
+		}
+	}
+	return ""
+}
+
+func short(revision string) string { return revision[:min(7, len(revision))] }
+
+// causes are the commits behind what a step is about, and behind the launch templates
+// that it has to do with. Where a step makes or deletes a resource, nothing of which
+// may name a commit, those behind the target's other resources count too.
+func (c *computation) causes(s Step) []cause {
+	var out []cause
+	switch s.Resource {
+	case LaunchTemplate:
+		out = c.templateCauses(out, s.Name)
+	case AutoScalingGroup:
+		g := c.in.State.Groups[s.Name]
+		out = c.tagCauses(out, groupTagValues(g.Tags), "the group "+s.Name)
+		out = c.templateCauses(out, g.Template.Name)
+	case ManagedNodegroup:
+		n := c.in.State.Nodegroups[NodegroupName{Cluster: clusterOf(s.Do), Name: s.Name}]
+		out = c.tagCauses(out, n.Tags, "the nodegroup "+s.Name)
+		out = c.templateCauses(out, n.Template.Name)
+	}
+	if ref := templateIn(s.Do); ref != nil {
+		out = c.templateCauses(out, ref.Name)
+	}
+	if s.Verb == Create || s.Verb == Delete {
+		out = append(out, c.targetCauses()...)
+	}
+	return out
+}
+
+// tagCauses adds the commit in a resource's tags, where they are this source's. What
+// is no commit's name, no weir wrote.
+func (c *computation) tagCauses(out []cause, tags map[string]string, what string) []cause {
+	if commit := tags[TagRevision]; len(commit) >= 40 && hexDigits(commit) && c.fromHere(tags) {
+		out = append(out, cause{commit, what})
+	}
+	return out
+}
+
+// fromHere reports whether tags say that the instance made a resource from the
+// source's commits.
+func (c *computation) fromHere(tags map[string]string) bool {
+	return tags[TagOwner] == c.in.Policy.Instance && tags[TagSource] == c.in.Policy.Source
+}
+
+// templateCauses adds the commits behind a launch template: of its tags, and of its
+// newest version.
+func (c *computation) templateCauses(out []cause, name string) []cause {
+	t, found := c.in.State.Templates[name]
+	if !found || !c.fromHere(t.Tags) {
+		return out
+	}
+	out = c.tagCauses(out, t.Tags, "the launch template "+name)
+	newest, read := t.Versions[t.LatestVersion]
+	if !read {
+		if !t.Missing[t.LatestVersion] && c.in.State.Unread.Versions[name] == nil {
+			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)})
+		}
+		return out
+	}
+	return t.versionCause(out, newest)
+}
+
+// versionCause adds the commit in a version's description, unless it may be another
+// repository's.
+func (t Template) versionCause(out []cause, v TemplateVersion) []cause {
+	if since, err := strconv.ParseInt(t.Tags[TagSince], 10, 64); err == nil && v.Number <= since {
+		return out
+	}
+	if commit := describedCommit(v.Description); commit != "" {
+		out = append(out, cause{commit, "version " + itoa(v.Number) + " of the launch template " + t.Name})
+	}
+	return out
+}
+
+// targetCauses are the commits behind all that the target owns, as far as they were
+// read for its other pools.
+func (c *computation) targetCauses() []cause {
+	if c.around != nil {
+		return c.around
+	}
+	var all []cause
+	mine := c.mine()
+	for _, name := range mine.groups {
+		all = c.tagCauses(all, groupTagValues(c.in.State.Groups[name].Tags), "the group "+name)
+	}
+	for _, name := range mine.nodegroups {
+		all = c.tagCauses(all, c.in.State.Nodegroups[name].Tags, "the nodegroup "+name.Name)
+	}
+	for _, name := range mine.templates {
+		t := c.in.State.Templates[name]
+		all = c.tagCauses(all, t.Tags, "the launch template "+name)
+		if newest, read := t.Versions[t.LatestVersion]; read {
+			all = t.versionCause(all, newest)
+		}
+	}
+	c.around = []cause{}
+	seen := map[string]bool{}
+	for _, one := range all {
+		if !seen[one.commit] {
+			seen[one.commit] = true
+			c.around = append(c.around, one)
+		}
+	}
+	return c.around
+}
+
+// describedCommit is the short name of the commit in a version's description, "" in
+// one that is not weir's or names none.
+func describedCommit(description string) string {
+	if _, ours := descriptionHashes(description); !ours {
+		return ""
+	}
+	_, rest, _ := strings.Cut(description, " ")
+	commit, _, _ := strings.Cut(rest, " ")
+	if len(commit) != 7 || !hexDigits(commit) {
+		return ""
+	}
+	return commit
+}
+
+func hexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// templateIn is the template version that an action has machines launched from.
+func templateIn(a Action) *TemplateRef {
+	switch a := a.(type) {
+	case CreateGroup:
+		return &a.Group.Template
+	case UpdateGroup:
+		return a.Template
+	case StartRefresh:
+		return &a.Template
+	case CreateNodegroup:
+		return &a.Nodegroup.Template
+	case UpdateNodegroupVersion:
+		return a.Template
+	}
+	return nil
+}
+
+// mostTags is how many tags EC2, Auto Scaling and EKS let a resource have, beside AWS's
+// own. A stamp takes no place that somebody needs.
+const mostTags = 50
+
+// roomFor reports whether a resource that has tags, and is given more, can have n
+// besides.
+func roomFor[T any](n int, have map[string]string, more map[string]T) bool {
+	for k := range have {
+		if _, again := more[k]; !again && k != TagRevision && k != TagSince && !strings.HasPrefix(k, "aws:") {
+			n++
+		}
+	}
+	return n+len(more) <= mostTags
+}
+
+// stamp has steps that write tags write from which commit, and with the tags that make
+// a launch template this source's, since which version it is. Neither is worth a write
+// of its own, and so no part of what is planned.
+func (c *computation) stamp() {
+	if c.in.Commit.Revision == "" {
+		return
+	}
+	for i := range c.steps {
+		c.steps[i].Do = c.stamped(c.steps[i].Do)
+	}
+}
+
+func (c *computation) stamped(do Action) Action {
+	stamp := map[string]string{TagRevision: c.in.Commit.Revision}
+	switch a := do.(type) {
+	case CreateLaunchTemplate:
+		if roomFor(1, nil, a.Tags) {
+			a.Tags = withTags(a.Tags, stamp)
+		}
+		return a
+	case TagLaunchTemplate:
+		have := c.in.State.Templates[a.Template.Name]
+		if !c.fromHere(have.Tags) {
+			stamp[TagSince] = itoa(have.LatestVersion)
+		}
+		if len(a.Put) > 0 && roomFor(len(stamp), have.Tags, a.Put) {
+			a.Put = withTags(a.Put, stamp)
+		}
+		return a
+	case CreateGroup:
+		if roomFor(1, nil, a.Group.Tags) {
+			a.Group.Tags = maps.Clone(a.Group.Tags)
+			a.Group.Tags[TagRevision] = GroupTag{Value: c.in.Commit.Revision}
+		}
+		return a
+	case TagGroup:
+		if len(a.Put) > 0 && roomFor(1, groupTagValues(c.in.State.Groups[a.Group].Tags), a.Put) {
+			a.Put = maps.Clone(a.Put)
+			a.Put[TagRevision] = GroupTag{Value: c.in.Commit.Revision}
+		}
+		return a
+	case CreateNodegroup:
+		if roomFor(1, nil, a.Nodegroup.Tags) {
+			a.Nodegroup.Tags = withTags(a.Nodegroup.Tags, stamp)
+		}
+		return a
+	case TagNodegroup:
+		if len(a.Put) > 0 && roomFor(1, c.in.State.Nodegroups[a.NodegroupName].Tags, a.Put) {
+			a.Put = withTags(a.Put, stamp)
+		}
+		return a
+	}
+	return do
+}
