@@ -44,6 +44,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/history"
+	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
@@ -143,7 +144,8 @@ type App struct {
 	// word is rung by each source that says something.
 	word chan struct{}
 
-	book *control.Book
+	book     *control.Book
+	lineages *lineage.Book
 	// guard stands before the page and the API; certificate is nil without TLS.
 	guard       *access.Guard
 	certificate *access.Certificate
@@ -207,6 +209,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.clock = clock.New()
 	a.book = control.NewBook(a.db, a.clock.Moment)
+	a.lineages = lineage.Open(a.db, a.log)
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
 	}

@@ -219,11 +219,23 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 	return out
 }
 
+// lift has the commits for which steps of a target were stopped stop nothing more: who
+// asks for it knows better which weir is the one that fell behind. The caller holds mu.
+func (a *App) lift(b reconciler.Batch, target string) {
+	last := a.memory.before.Reports[target]
+	for i := range b.Targets {
+		if d := &b.Targets[i]; d.Policy.Target == target && d.Kinship != nil && last != nil && last.Plan != nil {
+			a.lineages.Lift(d.Policy.Source, last.Plan.Ahead)
+		}
+	}
+}
+
 // retry has what AWS refused of a target's pools tried again by the next pass.
 func (a *App) retry(target string, pools []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, b := range a.memory.batches {
+		a.lift(b, target)
 		if l := a.loops.of[key]; l != nil && l.scope != nil && slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
 			l.scope.Retry(pools)
 		}

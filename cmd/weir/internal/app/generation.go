@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/status"
@@ -46,6 +47,8 @@ type follower struct {
 	config config.Source
 	route  route
 	git    *source.Git
+	// line compares what AWS names with the commits that the source came to.
+	line *lineage.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
 	app  *githubapp.App
 	stop func(context.Context) error
@@ -99,7 +102,9 @@ func (a *App) newFollower(s config.Source) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
+	var line *lineage.Line
 	git, err := source.New(c, source.Options{
+		Looked: func(began time.Time, revision string) { line.Looked(began, revision) },
 		Logger: a.log, Fetched: func(took time.Duration, err error) {
 			a.metrics.Fetch(s.Name, took, time.Now(), err)
 			a.tracing.Past(context.Background(), "fetch", took, err, "source", s.Name)
@@ -108,7 +113,8 @@ func (a *App) newFollower(s config.Source) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &follower{config: s, route: routeOf(s), git: git, app: app, heard: make(chan struct{}), view: fleet.View{
+	line = a.lineages.Line(git.ID(), s.Name, git, a.ring, time.Now)
+	return &follower{config: s, route: routeOf(s), git: git, line: line, app: app, heard: make(chan struct{}), view: fleet.View{
 		ID: git.ID(), At: git.At, Verify: fmt.Sprintf("%+v", c.Verify),
 	}}, nil
 }
@@ -133,6 +139,11 @@ func refText(r config.Ref) string {
 
 // startSources follows the sources that are not followed yet.
 func (g *generation) startSources(ctx context.Context, a *App) {
+	var lines []*lineage.Line
+	for _, f := range g.followers {
+		lines = append(lines, f.line)
+	}
+	a.lineages.Follow(lines)
 	for name, f := range g.followers {
 		if f.stop != nil {
 			continue

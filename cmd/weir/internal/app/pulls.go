@@ -155,12 +155,15 @@ func (g *generation) compose(a *App, views map[string]fleet.View) {
 	}
 }
 
-// rule has the trailers of commits that merge pull requests count for what these
-// showed.
+// rule gives targets what is known of the commits of their sources: how those stand to
+// each other, and what trailers of commits that merge pull requests count for.
 func (g *generation) rule(batches []reconciler.Batch, views map[string]fleet.View) {
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
+			if f := g.followers[d.Source]; f != nil {
+				d.Kinship = f.line
+			}
 			if w := g.watcher(d.Source); w != nil {
 				w.Rule(d, views[d.Source].Snapshot)
 			}

@@ -1,0 +1,324 @@
+// Package lineage says how commits that AWS names stand to those that weir follows.
+// Which of two commits is the newer one, Git says; what Git cannot say is remembered
+// here: where branches were before they were reset, and which commits somebody has
+// decided to write over.
+package lineage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source"
+)
+
+const (
+	// mostLeft bounds the commits that branches were reset from, mostLifted those that
+	// are written over, mostAsked those that Git is asked for, of each repository.
+	mostLeft   = 100
+	mostLifted = 1000
+	mostAsked  = 1000
+)
+
+// Git is a source's repository.
+type Git interface {
+	Standings(ctx context.Context, heads, others []string) (map[string]source.Standing, error)
+	Descends(ctx context.Context, revision, from string) (bool, error)
+	// Nudge has the source look at its repository soon.
+	Nudge()
+}
+
+// record is what is known of a repository, whichever of its branches are followed.
+type record struct {
+	// Heads are where sources were last, by their names.
+	Heads map[string]string `json:"heads,omitempty"`
+	// Left are commits that sources went away from to such as do not descend from them:
+	// what AWS holds of those was made by this weir, or with its knowledge.
+	Left []string `json:"left,omitempty"`
+	// Lifted are commits, as AWS names them, that somebody has decided to write over.
+	Lifted []string `json:"lifted,omitempty"`
+}
+
+// records are by the repository's id.
+var records = state.Bucket[record]{Name: "lineage"}
+
+// Book keeps the lineages of all repositories.
+type Book struct {
+	db  *state.DB
+	log *slog.Logger
+
+	mu    sync.Mutex
+	known map[string]record
+	lines map[string]map[string]*Line // by repository, then source
+}
+
+// Open reads nothing yet.
+func Open(db *state.DB, log *slog.Logger) *Book {
+	return &Book{db: db, log: log, known: map[string]record{}, lines: map[string]map[string]*Line{}}
+}
+
+// Line is the lineage of one source. It is a reconciler.Kinship.
+type Line struct {
+	book     *Book
+	id, name string
+	git      Git
+	// ring has passes made anew once Git has answered.
+	ring func()
+	now  func() time.Time
+
+	// guarded by book.mu: when the last look that worked began and what it found, since
+	// when Git is asked for commits, and since when passes wait for that, zero if none does.
+	looked  time.Time
+	head    string
+	asked   map[string]time.Time
+	waiting time.Time
+}
+
+// Line returns the lineage of a source of the repository with the id.
+func (b *Book) Line(id, name string, git Git, ring func(), now func() time.Time) *Line {
+	return &Line{book: b, id: id, name: name, git: git, ring: ring, now: now, asked: map[string]time.Time{}}
+}
+
+// Follow says which sources there are, and forgets what nobody names any more:
+// repositories that none of them is of, and for one that is gone where it was. What it
+// had applied is no newer commit of somebody else's: it counts as left.
+func (b *Book) Follow(lines []*Line) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lines = map[string]map[string]*Line{}
+	for _, l := range lines {
+		if b.lines[l.id] == nil {
+			b.lines[l.id] = map[string]*Line{}
+		}
+		b.lines[l.id][l.name] = l
+	}
+	maps.DeleteFunc(b.known, func(id string, _ record) bool { return b.lines[id] == nil })
+	for id, here := range b.lines {
+		r := b.of(id)
+		heads, left := map[string]string{}, slices.Clone(r.Left)
+		for _, name := range slices.Sorted(maps.Keys(r.Heads)) {
+			if head := r.Heads[name]; here[name] != nil {
+				heads[name] = head
+			} else if !slices.Contains(left, head) {
+				left = append(left, head)
+			}
+		}
+		if len(heads) < len(r.Heads) {
+			r.Heads, r.Left = heads, left[max(0, len(left)-mostLeft):]
+			b.set(id, r)
+		}
+	}
+	err := b.db.Update(func(tx *state.Tx) error {
+		var gone []string
+		err := records.ForEach(tx, "", func(id string, _ record) error {
+			if b.lines[id] == nil {
+				gone = append(gone, id)
+			}
+			return nil
+		})
+		for _, id := range gone {
+			err = errors.Join(err, records.Delete(tx, id))
+		}
+		return err
+	})
+	if err != nil {
+		b.log.Error("what is known of repositories that nobody follows stays", "error", err)
+	}
+}
+
+// of is what is known of a repository; mu is held. What cannot be read is nothing: then
+// pools are stopped that need not be.
+func (b *Book) of(id string) record {
+	r, known := b.known[id]
+	if known {
+		return r
+	}
+	err := b.db.View(func(tx *state.Tx) (err error) { r, _, err = records.Get(tx, id); return err })
+	if err != nil {
+		b.log.Error("where sources were before cannot be read", "error", err)
+	}
+	b.known[id] = r
+	return r
+}
+
+// set keeps what is known; mu is held.
+func (b *Book) set(id string, r record) {
+	b.known[id] = r
+	if err := b.db.Update(func(tx *state.Tx) error { return records.Put(tx, id, r) }); err != nil {
+		b.log.Error("state cannot be written", "error", err)
+	}
+}
+
+// Looked takes in that a look at the repository, which began at a time, found a
+// revision. A branch that was reset is seen here, also where that happened while weir
+// was not running.
+func (l *Line) Looked(began time.Time, revision string) {
+	b := l.book
+	b.mu.Lock()
+	l.looked, l.head = began, revision
+	r := b.of(l.id)
+	last := r.Heads[l.name]
+	waited := !l.waiting.IsZero() && began.After(l.waiting)
+	if waited {
+		l.waiting = time.Time{}
+	}
+	b.mu.Unlock()
+	if last != revision {
+		l.came(last, revision)
+	}
+	if waited {
+		l.ring()
+	}
+}
+
+// came notes that the source went from one commit to another.
+func (l *Line) came(last, revision string) {
+	ctx := context.Background() // nobody is asked
+	var left []string
+	for _, from := range append(slices.Clone(l.left()), last) {
+		if from == "" {
+			continue
+		}
+		// One that cannot be compared may as well have been left.
+		if on, err := l.git.Descends(ctx, revision, from); err != nil || !on {
+			left = append(left, from)
+		}
+	}
+	b := l.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.of(l.id)
+	heads := map[string]string{l.name: revision}
+	for name, head := range r.Heads {
+		if name != l.name {
+			heads[name] = head
+		}
+	}
+	left = left[max(0, len(left)-mostLeft):]
+	if last != "" && slices.Contains(left, last) && !slices.Contains(r.Left, last) {
+		b.log.Info("the source went to a commit that does not descend from the one before", "source", l.name, "from", last, "to", revision)
+	}
+	r.Heads, r.Left = heads, left
+	b.set(l.id, r)
+}
+
+func (l *Line) left() []string {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	return l.book.of(l.id).Left
+}
+
+// Lift has commits of a repository, as AWS names them, stop nothing any more.
+func (b *Book) Lift(id string, commits []string) {
+	if len(commits) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.of(id)
+	lifted := slices.Clone(r.Lifted)
+	for _, c := range commits {
+		if !slices.Contains(lifted, c) {
+			lifted = append(lifted, c)
+		}
+	}
+	r.Lifted = lifted[max(0, len(lifted)-mostLifted):]
+	b.set(id, r)
+}
+
+// ID is the repository's.
+func (l *Line) ID() string { return l.id }
+
+// Kin says how commits stand to the one that is followed. One that is newer, or not
+// here, is asked for first: it is believed to be so once a look that began afterwards
+// has worked and found nothing newer to follow.
+func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[string]plan.Kin, error) {
+	l.book.mu.Lock()
+	r := l.book.of(l.id)
+	lines := make([]*Line, 0, len(l.book.lines[l.id]))
+	for _, other := range l.book.lines[l.id] {
+		if other != l {
+			lines = append(lines, other)
+		}
+	}
+	l.book.mu.Unlock()
+	out := make(map[string]plan.Kin, len(commits))
+	var open []string
+	past := append([]string{followed}, r.Left...)
+	for _, c := range commits {
+		if slices.ContainsFunc(r.Lifted, func(lifted string) bool { return alike(lifted, c) }) || slices.ContainsFunc(past, func(p string) bool { return alike(p, c) }) {
+			out[c] = plan.KinOlder
+		} else {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 {
+		return out, nil
+	}
+	standings, err := l.git.Standings(ctx, past, open)
+	if err != nil {
+		return nil, fmt.Errorf("compare commits: %w", err)
+	}
+	for _, c := range open {
+		switch s := standings[c]; {
+		case s == source.Behind || s == source.Aside || l.elsewhere(ctx, lines, r, c):
+			out[c] = plan.KinOlder
+		case l.asking(c, followed):
+			out[c] = plan.KinAsked
+		case s == source.Ahead:
+			out[c] = plan.KinNewer
+		default:
+			out[c] = plan.KinUnknown
+		}
+	}
+	return out, nil
+}
+
+// alike reports whether two names, of which each may be short, are of one commit.
+func alike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
+// elsewhere reports whether another source of the same repository has the commit
+// behind it: this weir is not behind one that it follows.
+func (l *Line) elsewhere(ctx context.Context, lines []*Line, r record, commit string) bool {
+	for _, other := range lines {
+		head := r.Heads[other.name]
+		if head == "" {
+			continue
+		}
+		s, err := other.git.Standings(ctx, []string{head}, []string{commit})
+		if err == nil && s[commit] == source.Behind {
+			return true
+		}
+	}
+	return false
+}
+
+// asking reports whether Git has yet to say whether there is something newer to follow
+// than followed, and asks.
+func (l *Line) asking(commit, followed string) bool {
+	b := l.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since, known := l.asked[commit]
+	if !known {
+		if len(l.asked) >= mostAsked {
+			clear(l.asked)
+		}
+		since = l.now()
+		l.asked[commit] = since
+	}
+	if l.looked.After(since) && l.head == followed {
+		return false
+	}
+	l.waiting = l.now()
+	l.git.Nudge()
+	return true
+}
