@@ -161,6 +161,7 @@ func (m *memTeller) last() status.Pull {
 // are real. Its clock stands still.
 type bench struct {
 	t        *testing.T
+	dir      string // the state directory
 	repo     *sourcetest.Repo
 	git      *source.Git
 	aws      *awsemu.Server
@@ -194,13 +195,21 @@ func newBench(t *testing.T, pullRequests, extra string) *bench {
 	}
 	server := httptest.NewServer(emu)
 	t.Cleanup(server.Close)
-	dir := t.TempDir()
-	b := &bench{t: t, repo: sourcetest.New(t), aws: emu, awsClock: clock, teller: &memTeller{}, clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	b := &bench{t: t, dir: t.TempDir(), repo: sourcetest.New(t), aws: emu, awsClock: clock}
+	b.open(b.repo.URL(), server.URL, pullRequests, extra)
+	return b
+}
+
+// open opens everything around the watcher, with a repository and an AWS that are there.
+func (b *bench) open(repo, aws, pullRequests, extra string) {
+	t := b.t
+	t.Helper()
+	b.teller, b.clock = &memTeller{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b.forge = &memForge{pulls: map[int64]*forge.PullRequest{}, levels: map[string]forge.Level{"writer": forge.Write, "reader": forge.Read}, asked: map[string]int{}, now: b.now}
 	getenv := func(string) string { return "" }
 	text := fmt.Sprintf("apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nstateDir: state\naws: {endpoint: %q}\nsources: [{name: s, url: %q, ref: {branch: main}}]\nforges: [{type: gitea, url: 'https://h/o/r', tokenFile: t, pullRequests: {%s}}]\ntargets:\n%s",
-		server.URL, b.repo.URL(), pullRequests, strings.Replace(targets, "EXTRA", extra, 1))
-	c, faults := config.Parse(filepath.Join(dir, "weir.yaml"), []byte(text), config.Env{Getenv: getenv})
+		aws, repo, pullRequests, strings.Replace(targets, "EXTRA", extra, 1))
+	c, faults := config.Parse(filepath.Join(b.dir, "weir.yaml"), []byte(text), config.Env{Getenv: getenv})
 	if c == nil {
 		t.Fatal(faults)
 	}
@@ -208,17 +217,24 @@ func newBench(t *testing.T, pullRequests, extra string) *bench {
 	log := slog.New(slog.DiscardHandler)
 	b.scopes = fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: getenv})
 	b.fleet = fleet.New(fleet.Options{Config: c, Scopes: b.scopes, Logger: log})
-	if b.git, err = source.New(source.Config{Name: "s", URL: b.repo.URL(), Ref: source.Ref{Branch: "main"}, Dir: dir}, source.Options{}); err != nil {
+	var err error
+	if b.git, err = source.New(source.Config{Name: "s", URL: repo, Ref: source.Ref{Branch: "main"}, Dir: t.TempDir()}, source.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.git.Close)
-	if b.db, err = state.Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	b.openState()
 	t.Cleanup(func() { _ = b.db.Close() })
+}
+
+// openState opens the state directory, and makes the watcher that uses it.
+func (b *bench) openState() {
+	b.t.Helper()
+	var err error
+	if b.db, err = state.Open(b.dir); err != nil {
+		b.t.Fatal(err)
+	}
 	b.book = control.NewBook(b.db, moments.At(b.now))
 	b.restart()
-	return b
 }
 
 func (b *bench) now() time.Time { return b.clock }

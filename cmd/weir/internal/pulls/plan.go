@@ -36,8 +36,9 @@ type planning struct {
 	// What moves after from may be missing in it. began is by this machine's clock.
 	from, began time.Time
 	stop        context.CancelFunc
-	// dropped says that nobody wants it any more.
-	dropped bool
+	// dropped says that nobody wants it any more, noted that the state directory says
+	// that it was begun.
+	dropped, noted bool
 
 	// What came of it: no review where the one that is known holds. slow says that
 	// rendering took long.
@@ -74,6 +75,13 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 	if k.planning != nil {
 		return w.o.Interval // its end is heard of
 	}
+	if k.Killed == k.pr.HeadSHA && !k.asked {
+		if s := k.shown; s.Reason != killedText || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
+			w.log.Error("a pull request is not planned: the process did not outlive its plan", "pull", k.Number, "head", k.pr.HeadSHA)
+			w.show(k, status.Pull{State: status.PullFailing, Reason: killedText})
+		}
+		return w.o.Interval
+	}
 	at := base.View(w.o.Source).Snapshot.Revision
 	now := w.o.Now()
 	dirty := w.dirty(k)
@@ -101,6 +109,9 @@ func (w *Watcher) describe(k *work) {
 	}
 }
 
+// killedText says why a pull request is not planned by itself, and what to do.
+const killedText = "weir was killed while it planned this commit, by that or by chance, and does not try again by itself: push another commit, or comment weir plan to have it tried once more"
+
 // plan has a pull request planned against the commit that is followed.
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
 	// What an earlier process told of the head stands until there is something newer.
@@ -110,7 +121,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	}
 	ctx, stop := context.WithCancel(ctx)
 	p := &planning{k: k, was: *k, base: base, at: at, dirty: dirty, from: w.o.Now(), began: time.Now(), stop: stop}
-	k.planning, k.asked = p, false
+	k.planning, k.asked, k.Killed = p, false, ""
 	w.under++
 	w.plans.Go(func() {
 		defer stop()
@@ -176,6 +187,7 @@ func broken(reports []*plan.Report) bool {
 
 // propose makes the plan. It gives no review where the one that is known holds.
 func (w *Watcher) propose(ctx context.Context, p *planning) (status.Pull, *fleet.Review, error) {
+	defer w.survived(p)
 	k := &p.was
 	ref := source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
 	if k.holds(p.dirty) && w.still(ctx, p, ref) {
@@ -206,6 +218,9 @@ func (w *Watcher) bring(ctx context.Context, ref source.PullRef) (source.Merge, 
 // review renders what a merge would change, once it is its turn.
 func (w *Watcher) review(ctx context.Context, p *planning, m source.Merge) (review *fleet.Review, err error) {
 	p.slow, err = w.o.Turns.render(ctx, p.was.slow, func(ctx context.Context) error {
+		if err := w.attempt(p); err != nil {
+			return err
+		}
 		review, err = p.base.Review(ctx, w.o.Scopes, w.proposal(&p.was, m))
 		return err
 	})

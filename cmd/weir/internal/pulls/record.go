@@ -28,6 +28,8 @@ type record struct {
 	Heeded string `json:"heeded,omitempty"`
 	// Allowed is the head that somebody let be planned.
 	Allowed string `json:"allowed,omitempty"`
+	// Killed is the head whose review this weir did not live to end.
+	Killed string `json:"killed,omitempty"`
 	// Told says that something was told of it.
 	Told bool `json:"told,omitempty"`
 	// State is what was shown last, Stale why it might no longer hold; Head, Base and
@@ -57,21 +59,80 @@ var readTo = state.Bucket[time.Time]{Name: "pull-comments"}
 
 var bucket = state.Bucket[record]{Name: "pulls"}
 
+// reviewing are the heads that are being rendered and planned. One that is there when
+// a process starts may have killed the one before.
+var reviewing = state.Bucket[string]{Name: "pull-reviews"}
+
 func (w *Watcher) key(number int64) string { return fmt.Sprintf("%s\x00%019d", w.o.Source, number) }
 
-// records are those of the source.
+// records are those of the source, with what became of the reviews of the process
+// before.
 func (w *Watcher) records() ([]record, error) {
 	var out []record
-	err := w.o.DB.View(func(tx *state.Tx) error {
-		return bucket.ForEach(tx, w.key(0), func(key string, r record) error {
-			if !strings.HasPrefix(key, w.o.Source+"\x00") {
+	err := w.o.DB.Update(func(tx *state.Tx) error {
+		killed := map[string]string{}
+		err := reviewing.ForEach(tx, w.key(0), func(key, head string) error {
+			if !w.owns(key) {
 				return state.ErrStop
 			}
+			killed[key] = head
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		err = bucket.ForEach(tx, w.key(0), func(key string, r record) error {
+			if !w.owns(key) {
+				return state.ErrStop
+			}
+			r.Killed = cmp.Or(killed[key], r.Killed)
 			out = append(out, r)
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+		for _, r := range out {
+			if key := w.key(r.Number); killed[key] != "" {
+				if err := bucket.Put(tx, key, r); err != nil {
+					return err
+				}
+			}
+		}
+		for key := range killed {
+			if err := reviewing.Delete(tx, key); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return out, err
+}
+
+func (w *Watcher) owns(key string) bool { return strings.HasPrefix(key, w.o.Source+"\x00") }
+
+// attempt notes that a head is about to be rendered and planned, before it is. Without
+// that nothing is begun: it would be begun again and again if it killed the process.
+func (w *Watcher) attempt(p *planning) error {
+	if p.noted {
+		return nil
+	}
+	err := w.o.DB.Update(func(tx *state.Tx) error { return reviewing.Put(tx, w.key(p.was.Number), p.was.pr.HeadSHA) })
+	if err != nil {
+		return fmt.Errorf("state cannot be written: %w", err)
+	}
+	p.noted = true
+	return nil
+}
+
+// survived notes that a head was rendered and planned, or given up.
+func (w *Watcher) survived(p *planning) {
+	if !p.noted {
+		return
+	}
+	if err := w.o.DB.Update(func(tx *state.Tx) error { return reviewing.Delete(tx, w.key(p.was.Number)) }); err != nil {
+		w.log.Error("state cannot be written", "error", err)
+	}
 }
 
 // save writes what is known of a pull request. What cannot be written is known
