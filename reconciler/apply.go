@@ -198,7 +198,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		}
 	}
 	if !stopped {
-		s.forget(key)
+		s.unpark(key)
 	}
 	return made
 }
@@ -374,12 +374,11 @@ func (s *Scope) park(key, digest string, err *plan.Error) bool {
 	if s.parked == nil {
 		s.parked = map[string]parking{}
 	}
-	maps.DeleteFunc(s.parked, func(_ string, p parking) bool { return s.now().After(p.until) })
 	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err}
 	return true
 }
 
-func (s *Scope) forget(key string) {
+func (s *Scope) unpark(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.parked, key)

@@ -33,6 +33,7 @@ func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []plan
 	if s.Parameters == nil {
 		return
 	}
+	s.forgetKeepers(targets)
 	var g errgroup.Group
 	g.SetLimit(parallelTokens)
 	for i := range targets {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/span"
@@ -85,12 +86,12 @@ func kin(ctx context.Context, t Desired, in *plan.Input, commits []string) {
 }
 
 func (s *Scope) query(targets []Desired) plan.Query {
-	clusters := map[string]bool{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clusters == nil {
-		s.clusters = map[string]bool{}
+		s.clusters = map[string]time.Time{}
 	}
+	s.queried = s.now()
 	q := plan.Query{Groups: true, Templates: true, Round: s.Round, AskEvery: s.AskEvery}
 	for _, t := range targets {
 		q.Owner = t.Policy.Instance
@@ -99,19 +100,11 @@ func (s *Scope) query(targets []Desired) plan.Query {
 		}
 		for i := range t.Set.Pools {
 			if n := t.Set.Pools[i].Nodegroup; n != nil {
-				clusters[n.ClusterName] = true
-				s.clusters[n.ClusterName] = true
+				s.clusters[n.ClusterName] = s.queried
 			}
 		}
 	}
-	// A cluster whose last pool has left Git is listed on, so that a nodegroup
-	// which was being made when that happened is seen.
-	for c := range s.clusters {
-		clusters[c] = true
-	}
-	for c := range clusters {
-		q.EKSClusters = append(q.EKSClusters, c)
-	}
-	slices.Sort(q.EKSClusters)
+	// Those that no target names any more are among them until they are forgotten.
+	q.EKSClusters = slices.Sorted(maps.Keys(s.clusters))
 	return q
 }

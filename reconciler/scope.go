@@ -52,8 +52,10 @@ type Scope struct {
 	mu     sync.Mutex
 	memory plan.Memory
 	parked map[string]parking
-	// clusters are the EKS clusters in which this process has wanted nodegroups.
-	clusters map[string]bool
+	// clusters are the EKS clusters in which nodegroups are wanted, or were and may be
+	// still, and when that was last said; queried is when the last pass said it.
+	clusters map[string]time.Time
+	queried  time.Time
 	// sent counts how often a client token was answered.
 	sent, sentBefore map[string]int
 	// cancelled are the refreshes that weir cancelled.
@@ -138,6 +140,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 	}
+	s.forget(targets, &state)
 	s.keepInService(inService, &state)
 	s.keepSettled(settled)
 	if b.Strays {

@@ -261,7 +261,7 @@ func (c *computation) findOrphans() []orphan {
 		// The nodegroup behind a template may be one that nobody listed yet.
 		cluster := t.Tags[TagCluster]
 		_, listed := c.in.State.Clusters[cluster]
-		later := c.in.Index.inUse[t.ID] || c.in.Index.inUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.cluster(cluster))
+		later := c.in.Index.inUse[t.ID] || c.in.Index.inUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.Cluster(cluster))
 		add(claim, t.Tags, Step{Later: later, Seen: SeenTemplate(t), Do: DeleteLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}}})
 	}
 	return out

@@ -32,8 +32,8 @@ func (u Unread) nodegroup(name NodegroupName) *Error {
 	return u.Clusters[name.Cluster]
 }
 
-// cluster reports whether anything of a cluster's nodegroups could not be read.
-func (u Unread) cluster(name string) bool {
+// Cluster reports whether anything of a cluster's nodegroups could not be read.
+func (u Unread) Cluster(name string) bool {
 	for n := range u.Nodegroups {
 		if n.Cluster == name {
 			return true

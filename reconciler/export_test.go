@@ -1,0 +1,12 @@
+package reconciler
+
+// Remembered counts what the scope remembers of things that have names.
+func (s *Scope) Remembered() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return map[string]int{
+		"clusters": len(s.clusters), "keepers": len(s.keepers), "parked": len(s.parked), "left": len(s.left), "unsure": len(s.unsure),
+		"started": len(s.memory.Started), "in service": len(s.memory.InService), "settled": len(s.memory.Settled),
+		"refreshes": len(s.memory.Refreshes), "retry": len(s.memory.Retry), "rollouts": len(s.memory.Rollouts),
+	}
+}

@@ -1,0 +1,58 @@
+package reconciler
+
+import (
+	"maps"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// clusterGrace is how long an EKS cluster is listed on after the last target has named
+// it: a nodegroup that was being made when that happened is not in each answer yet.
+const clusterGrace = time.Minute
+
+// forget lets go of what is remembered of things that no target of the pass names and
+// AWS does not hold: what was named once would else cost memory, and calls, for as long
+// as the process lives.
+func (s *Scope) forget(targets []Desired, state *plan.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, known, owner := s.now(), make(map[string]bool, len(targets)), ""
+	for _, t := range targets {
+		known[t.Policy.Target], owner = true, t.Policy.Instance
+	}
+	maps.DeleteFunc(s.parked, func(key string, p parking) bool {
+		target, _, _ := cutTarget(key)
+		return !known[target] || now.After(p.until)
+	})
+	owned := map[string]bool{}
+	for name, n := range state.Nodegroups {
+		owned[name.Cluster] = owned[name.Cluster] || n.Tags[plan.TagOwner] == owner
+	}
+	maps.DeleteFunc(s.clusters, func(name string, named time.Time) bool {
+		exists, listed := state.Clusters[name]
+		switch {
+		case !listed || owned[name] || state.Unread.Cluster(name):
+			return false
+		case !exists:
+			return named.Before(s.queried)
+		}
+		return now.Sub(named) > clusterGrace
+	})
+	maps.DeleteFunc(s.memory.Started, func(name plan.NodegroupName, _ plan.StartedUpdate) bool {
+		_, there := state.Nodegroups[name]
+		_, listed := state.Clusters[name.Cluster]
+		return listed && !there && !state.Unread.Cluster(name.Cluster)
+	})
+}
+
+// forgetKeepers lets go of the keepers of targets that have gone, or need no tokens.
+func (s *Scope) forgetKeepers(targets []Desired) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	needed := make(map[string]bool, len(targets))
+	for _, t := range targets {
+		needed[t.Policy.Target] = t.Tokens != nil
+	}
+	maps.DeleteFunc(s.keepers, func(target string, _ tokenKeeper) bool { return !needed[target] })
+}
