@@ -150,7 +150,8 @@ func (c *computation) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool
 	if g.Deleting || !c.mayAdopt(pool, a.have, want, o) {
 		return false
 	}
-	a.put, a.remove = missingTags(recordingHooks(want, a.have, pool.Group.LifecycleHooks), a.have)
+	want = takingProcesses(recordingHooks(want, a.have, pool.Group.LifecycleHooks), *g, pool)
+	a.put, a.remove = missingTags(want, a.have)
 	t := TagGroup{Group: g.Name, Put: map[string]GroupTag{}, Remove: a.remove}
 	for k, v := range a.put {
 		t.Put[k] = GroupTag{Value: v}

@@ -20,8 +20,7 @@ func (r TemplateRef) alias() bool {
 // or a rollout starts. The steps from the given position on are the pool's. An alias
 // that Git writes for an override stays.
 func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, from int) {
-	starts := func(s Step) bool { _, ok := s.Do.(StartRefresh); return ok }
-	if !version.made() && !slices.ContainsFunc(c.steps[from:], starts) {
+	if !version.made() && !starts(c.steps[from:]) {
 		return
 	}
 	u := UpdateGroup{Name: have.Name, Template: &have.Template}
@@ -67,6 +66,11 @@ func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, 
 		Verb: Update, Resource: AutoScalingGroup, Pool: pool.Key.String(), Name: have.Name, Later: later,
 		Reason: "it follows a version that is about to change; it keeps the one that it launches now", Changes: changes, Do: u,
 	})
+}
+
+// starts reports whether one of the steps starts an instance refresh.
+func starts(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { _, ok := s.Do.(StartRefresh); return ok })
 }
 
 // means is the number of the version that an alias stands for, 0 where that cannot be

@@ -98,6 +98,10 @@ func (c *computation) drain(o orphan, s *Step) bool {
 		return true
 	case len(g.Instances) == 0 && g.Options.WarmPool == nil:
 		return true
+	case slices.Contains(suspendedByWeir(g), "Terminate"):
+		s.Reason += "; its process Terminate, which weir suspended, is resumed before it"
+		s.Do = SetProcesses{Group: g.Name, Resume: []string{"Terminate"}}
+		return true
 	}
 	if why := drainWaits(g); why != "" {
 		c.orphanNote(diag.Warning, o, "drain-waits", "nothing in Git wants it any more and it is drained, but "+why, "")
@@ -110,7 +114,7 @@ func (c *computation) drain(o orphan, s *Step) bool {
 
 // drainWaits says what keeps the machines of a drained group from going, "" where
 // nothing does. Scale-in spares protected machines and those on standby, and does
-// not happen while the process Terminate is suspended. All of these somebody has
+// not happen while the process Terminate is suspended. All of these somebody else has
 // set up for a reason that weir does not know.
 func drainWaits(g Group) string {
 	var kept, standby, retained []string

@@ -44,6 +44,7 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 		c.rollGroup(pool, observed, version)
 		c.pin(pool, observed, version, first)
 		c.noteRetained(pool, observed)
+		c.nameSuspensions(pool, observed, c.rolls(observed.Name, first))
 	}
 }
 
@@ -129,6 +130,9 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	if len(g.LifecycleHooks) > 0 {
 		group.Tags[TagHooks] = GroupTag{Value: hookMarks(hookNames(g.LifecycleHooks))}
 	}
+	if suspend := declaredSuspended(g); len(suspend) > 0 {
+		group.Tags[TagSuspended] = GroupTag{Value: suspendedMarks(suspend)}
+	}
 	changes := []Change{
 		infraChange(pool, "minSize", nil, g.MinSize),
 		infraChange(pool, "maxSize", nil, g.MaxSize),
@@ -157,16 +161,6 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 		c.putWarmPool(pool, Group{})
 	}
 	c.updateMetrics(pool, Group{})
-}
-
-func declaredSuspended(g *intent.Group) []string {
-	var out []string
-	for _, p := range g.SuspendedProcesses {
-		if p.Suspended {
-			out = append(out, p.Name)
-		}
-	}
-	return out
 }
 
 // updateGroup plans everything of an existing group but its launch
@@ -211,27 +205,6 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 	c.updateHooks(pool, have, g.LifecycleHooks)
 	c.updateProcesses(pool, have)
 	c.updateGroupTags(pool, have)
-}
-
-func (c *computation) updateProcesses(pool *intent.Pool, have Group) {
-	s := SetProcesses{Group: have.Name}
-	var changes []Change
-	for _, p := range pool.Group.SuspendedProcesses {
-		suspended := slices.Contains(have.SuspendedProcesses, p.Name)
-		if suspended == p.Suspended {
-			continue
-		}
-		if p.Suspended {
-			s.Suspend = append(s.Suspend, p.Name)
-		} else {
-			s.Resume = append(s.Resume, p.Name)
-		}
-		changes = append(changes, Change{Field: "suspendProcesses." + p.Name, From: suspended, To: p.Suspended,
-			Object: pool.Infrastructure, Path: intent.Path{"spec", "suspendProcesses"}})
-	}
-	if len(changes) > 0 {
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "suspended processes differ", Changes: changes, Do: s})
-	}
 }
 
 func (c *computation) updateGroupTags(pool *intent.Pool, have Group) {

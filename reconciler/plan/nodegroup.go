@@ -63,6 +63,7 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	before := len(c.steps)
 	c.existingNodegroups(w, standing)
 	for _, n := range standing {
+		c.nameBehind(pool, n)
 		if !n.DescribedAtPass && slices.ContainsFunc(c.steps[before:], c.mayRun) {
 			// What is remembered may be out of date, its owner included.
 			c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)

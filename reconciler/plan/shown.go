@@ -58,7 +58,7 @@ func (c *computation) newTags(pool *intent.Pool, usual, tags map[string]string) 
 func (c *computation) usualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
 	out := map[string]string{
 		TagOwner: c.in.Policy.Instance, TagTarget: c.in.Policy.Target, TagSource: c.in.Policy.Source, TagPool: pool.Key.String(),
-		TagKeys: tags[TagKeys], TagHooks: tags[TagHooks], // these follow from the others and from the hooks
+		TagKeys: tags[TagKeys], TagHooks: tags[TagHooks], TagSuspended: tags[TagSuspended], // these follow from the others, the hooks and the processes
 	}
 	cluster, known := c.in.Set.Cluster(pool.ClusterKey)
 	if known {

@@ -30,12 +30,13 @@ type findings struct {
 	pending map[string]bool             // pools with steps
 	errors  map[string]*diag.Diagnostic // the first error of an object
 	drifts  map[string]*diag.Diagnostic // the first drift of an object
+	stopped map[string][]string         // what suspended processes keep from happening, by object
 	homes   map[string]NodegroupName    // the nodegroup that is what Git wants, by pool
 	watched map[string]Watched          // the refreshes that pools wait for, by group
 }
 
 func findingsOf(p *Plan) findings {
-	f := findings{pending: map[string]bool{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}}
+	f := findings{pending: map[string]bool{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
 	for _, s := range p.Steps {
 		f.pending[s.Pool] = true
 		for _, pool := range s.Pools {
@@ -48,6 +49,9 @@ func findingsOf(p *Plan) findings {
 		}
 		if _, known := f.drifts[d.Object]; d.Code == "drift" && !known {
 			f.drifts[d.Object] = &p.Diagnostics[i]
+		}
+		if d.Code == codeProcessSuspended {
+			f.stopped[d.Object] = append(f.stopped[d.Object], d.Summary+"; "+d.Detail)
 		}
 	}
 	return f
@@ -88,6 +92,10 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	s.Converged = s.InfrastructureReady && !moving && !pending && failure == nil && s.ReadyReplicas >= s.DesiredReplicas
 	s.Phase = s.phase(pool, failure != nil)
 	s.Conditions = s.conditions(in, pool, nodegroups, moving, pending, failure)
+	if stopped := f.stopped[pool.Infrastructure.String()]; !s.Converged && failure == nil && len(stopped) > 0 {
+		ready := &s.Conditions[0]
+		ready.Severity, ready.Reason, ready.Message = "Warning", codeProcessSuspended, strings.Join(stopped, "; ")
+	}
 	return s
 }
 

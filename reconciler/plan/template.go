@@ -313,8 +313,11 @@ func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 			from = v
 		}
 		path := intent.Path{"spec", "additionalTags", k}
-		if k == TagHooks {
+		switch k {
+		case TagHooks:
 			path = intent.Path{"spec", "lifecycleHooks"}
+		case TagSuspended:
+			path = intent.Path{"spec", "suspendProcesses"}
 		}
 		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: from, To: put[k], Object: pool.Infrastructure, Path: path})
 	}

@@ -55,6 +55,7 @@ var planRules = []rule{
 	{"nodes-unread", "w", "the nodes of the workload cluster could not be read", "Look at the target's kubeconfigFile: its user needs to list nodes; readiness is that of the instances until then."},
 	{"orphan", "w", "nothing in Git wants a resource any more, and pruning is off", "Delete it by hand, or turn pruning on for the target."},
 	{"orphan-kept", "w", "nothing in Git wants a resource any more, and something keeps it from being deleted", "Do what the message says if it is to go."},
+	{"process-suspended", "w", "a suspended process of an Auto Scaling group keeps machines from being replaced, started or ended", "Have it resumed by whom the message names: Git suspends it, or somebody did outside Git."},
 	{"prune-refused", "e", "more would be deleted than the target's limit allows", "Look whether it is meant; if so, approve the plan or add the trailer Weir-Allow-Prune to the commit."},
 	{"prune-waits", "i", "whether a trailer lifts the limit of deletions is not known yet", "Nothing: it goes on as soon as the forge has answered. An approval is quicker."},
 	{"read-denied", "e", "AWS does not let weir read something that a pool's plan needs", "Allow weir the action that the message names; the pool stays as it is until then."},

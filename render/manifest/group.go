@@ -85,8 +85,8 @@ func filtersOf(ref AWSResourceReference) []intent.Filter {
 // checkTagCount reports a resource that would carry more tags than AWS takes.
 func (d *draft) checkTagCount(tags map[string]string) {
 	n := len(tags) + ownTags
-	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.KeepVersions > 0, d.Nodegroup != nil} {
-		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/keep-versions, weir.dev/cluster
+	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.KeepVersions > 0, d.Nodegroup != nil} {
+		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/keep-versions, weir.dev/cluster
 			n++
 		}
 	}
@@ -172,6 +172,11 @@ func (d *draft) hooks() int {
 		return len(d.Nodegroup.LifecycleHooks)
 	}
 	return 0
+}
+
+// suspends reports whether the pool's group gets the tag weir.dev/suspended.
+func (d *draft) suspends() bool {
+	return d.Group != nil && slices.ContainsFunc(d.Group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
 }
 
 func hooks(list []LifecycleHook) []intent.LifecycleHook {

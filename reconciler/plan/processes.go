@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// TagSuspended names the processes of a group that weir suspended for Git, with
+// spaces between: one that Git drops is resumed, and one that somebody else suspended
+// is left alone. A process that was suspended already when Git came to declare it is
+// somebody else's.
+const TagSuspended = ownTagPrefix + "suspended"
+
+func suspendedMarks(processes []string) string {
+	return strings.Join(sortedUnique(slices.Clone(processes)), " ")
+}
+
+// suspendedByWeir are the processes of a group that weir suspended.
+func suspendedByWeir(g Group) []string {
+	return slices.DeleteFunc(strings.Fields(g.Tags[TagSuspended].Value), func(p string) bool { return !slices.Contains(g.SuspendedProcesses, p) })
+}
+
+func declaredSuspended(g *intent.Group) []string {
+	var out []string
+	for _, p := range g.SuspendedProcesses {
+		if p.Suspended {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// updateProcesses plans the processes of a group, in an order that can stop anywhere:
+// one is recorded before it is suspended, and resumed before its record goes.
+func (c *computation) updateProcesses(pool *intent.Pool, have Group) {
+	s := SetProcesses{Group: have.Name}
+	var changes []Change
+	set := func(list *[]string, process string, to bool) {
+		*list = append(*list, process)
+		changes = append(changes, Change{Field: "suspendProcesses." + process, From: !to, To: to,
+			Object: pool.Infrastructure, Path: intent.Path{"spec", "suspendProcesses"}})
+	}
+	ours := suspendedByWeir(have)
+	record, declared := []string{}, map[string]bool{}
+	for _, p := range pool.Group.SuspendedProcesses {
+		declared[p.Name] = true
+		is := slices.Contains(have.SuspendedProcesses, p.Name)
+		switch {
+		case p.Suspended && !is:
+			set(&s.Suspend, p.Name, true)
+		case !p.Suspended && is:
+			set(&s.Resume, p.Name, false)
+		}
+		if p.Suspended && (!is || slices.Contains(ours, p.Name)) {
+			record = append(record, p.Name)
+		}
+	}
+	for _, p := range ours {
+		if !declared[p] {
+			set(&s.Resume, p, false)
+		}
+	}
+	slices.Sort(s.Resume)
+	recorded := have.Tags[TagSuspended].Value
+	if len(s.Suspend) > 0 {
+		recorded = c.recordProcesses(pool, have.Name, recorded, suspendedMarks(append(ours, record...)))
+	}
+	if len(changes) > 0 {
+		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "suspended processes differ", Changes: changes, Do: s})
+	}
+	c.recordProcesses(pool, have.Name, recorded, suspendedMarks(record))
+}
+
+// recordProcesses plans the tag's new value, which it returns.
+func (c *computation) recordProcesses(pool *intent.Pool, group, from, to string) string {
+	if from == to {
+		return to
+	}
+	t := TagGroup{Group: group, Put: map[string]GroupTag{TagSuspended: {Value: to}}}
+	if to == "" {
+		t.Put, t.Remove = nil, []string{TagSuspended}
+	}
+	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: group, Reason: "the record of the processes that weir suspends differs", Do: t,
+		Changes: []Change{{Field: intent.Path{"tags", TagSuspended}.String(), From: orNil(from), To: orNil(to),
+			Object: pool.Infrastructure, Path: intent.Path{"spec", "suspendProcesses"}}}})
+	return to
+}
+
+// takingProcesses is the tags that an adopted group is to get, with the record of
+// the processes that its former owner suspended for the same manifests.
+func takingProcesses(want map[string]string, have Group, pool *intent.Pool) map[string]string {
+	_, recorded := have.Tags[TagSuspended]
+	taken := slices.DeleteFunc(declaredSuspended(pool.Group), func(p string) bool { return !slices.Contains(have.SuspendedProcesses, p) })
+	if recorded || len(taken) == 0 || !hasCAPATag(groupTagValues(have.Tags)) {
+		return want
+	}
+	return withTags(want, map[string]string{TagSuspended: suspendedMarks(taken)})
+}
+
+// codeProcessSuspended is the diagnostic of a suspended process that keeps machines
+// from being replaced, started or ended.
+const codeProcessSuspended = "process-suspended"
+
+// nameSuspensions says which suspended processes of a group are in the way of a
+// rollout (user guide of Auto Scaling, "Understand how suspending processes affects
+// other processes"), or of its coming to its size, and who can end that.
+func (c *computation) nameSuspensions(pool *intent.Pool, g Group, rolls bool) {
+	if len(g.SuspendedProcesses) == 0 {
+		return
+	}
+	staying := int32(0)
+	for _, i := range g.Instances {
+		if !i.Leaving() {
+			staying++
+		}
+	}
+	blocks := map[string]string{}
+	if staying < g.desiredInstances() {
+		blocks["Launch"] = "no machine starts"
+	}
+	if staying > g.desiredInstances() {
+		blocks["Terminate"] = "no machine ends"
+	}
+	if rolls {
+		for _, p := range []string{"InstanceRefresh", "Launch", "ReplaceUnhealthy", "Terminate"} {
+			blocks[p] = "its rollout cannot go on"
+		}
+	}
+	ours := suspendedByWeir(g)
+	for _, p := range g.SuspendedProcesses {
+		effect := blocks[p]
+		if effect == "" {
+			continue
+		}
+		who, end := "somebody suspended it outside Git", "whoever suspended it can end that, or you: aws autoscaling resume-processes --auto-scaling-group-name "+g.Name+" --scaling-processes "+p
+		path := intent.Path{"spec"}
+		switch {
+		case pool.Group == nil:
+		case slices.Contains(declaredSuspended(pool.Group), p):
+			who, end, path = "Git suspends it", "take it out of spec.suspendProcesses in Git", intent.Path{"spec", "suspendProcesses"}
+		case slices.Contains(ours, p):
+			who, end = "weir suspended it, and Git no longer does", "weir resumes it as soon as nothing holds the pool's steps"
+		default:
+			end += "; written as false below spec.suspendProcesses.processes, it is resumed by weir"
+		}
+		c.note(diag.Warning, pool, path, codeProcessSuspended, "the process "+p+" of the group "+g.Name+" is suspended, so "+effect+": "+who, end)
+	}
+}
+
+// nameBehind is nameSuspensions for the groups behind a nodegroup.
+func (c *computation) nameBehind(pool *intent.Pool, n Nodegroup) {
+	for _, name := range n.GroupNames {
+		if g, known := c.in.State.Groups[name]; known {
+			g.SuspendedProcesses = slices.DeleteFunc(slices.Clone(g.SuspendedProcesses), func(p string) bool { return p != "Launch" && p != "Terminate" })
+			c.nameSuspensions(pool, g, n.Status == "UPDATING")
+		}
+	}
+}
+
+// rolls reports whether the steps of a pool, from the given position on, or AWS
+// replace machines of its group.
+func (c *computation) rolls(group string, from int) bool {
+	return c.in.State.Refreshes[group].Active() || starts(c.steps[from:])
+}
