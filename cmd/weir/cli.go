@@ -17,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // The rules of what is printed: standard output holds the result and nothing
@@ -88,10 +89,10 @@ func newRoot(s surroundings) *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(c *cobra.Command, args []string) error {
+	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "show the help of a command", RunE: func(c *cobra.Command, args []string) error {
 		found, _, err := c.Root().Find(args)
-		if err != nil || found == nil {
-			return usage("see weir --help", "unknown command %q", strings.Join(args, " "))
+		if err != nil || found == nil || found == c.Root() && len(args) > 0 {
+			return unknownCommand(c.Root(), strings.Join(args, " "))
 		}
 		return found.Help()
 	}})
@@ -108,13 +109,29 @@ func newRoot(s surroundings) *cobra.Command {
 		c.DisableFlagsInUseLine = true
 		c.Args = withHint(c)
 	}
-	root.Args = func(_ *cobra.Command, args []string) error {
+	root.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usage("see weir --help", "unknown command %q", args[0])
+			return unknownCommand(c, args[0])
 		}
 		return nil
 	}
 	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	var known []string
+	for _, c := range root.Commands() {
+		known = append(known, c.Name())
+	}
+	return usage(didYouMean(name, known, "see weir --help"), "unknown command %q", name)
+}
+
+// didYouMean is a hint with what a misspelt word most likely stands for, before the rest.
+func didYouMean(word string, known []string, rest string) string {
+	if near := nearest.Word(word, known); near != "" {
+		return fmt.Sprintf("did you mean %q? %s", near, rest)
+	}
+	return rest
 }
 
 // withHint has a wrong number of arguments end with what to do.
@@ -129,6 +146,18 @@ func withHint(c *cobra.Command) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// didYouMeanPool is didYouMean for a pool's name, with or without its namespace.
+func didYouMeanPool(name string, pools []string, rest string) string {
+	if !strings.Contains(name, "/") {
+		for i, p := range pools {
+			if _, short, ok := strings.Cut(p, "/"); ok {
+				pools = append(pools[:i:i], append([]string{short}, pools[i+1:]...)...)
+			}
+		}
+	}
+	return didYouMean(name, pools, rest)
 }
 
 // isTerminal reports whether w is a terminal.

@@ -93,7 +93,8 @@ func (w *work) adopt(from string, names []string) error {
 	for _, name := range names {
 		found := slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), func(k string) bool { return k == name || strings.HasSuffix(k, "/"+name) })
 		if !found && !blind {
-			return usage("the pools are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "), "there is no pool %q", name)
+			all := slices.Sorted(maps.Keys(known))
+			return usage(didYouMeanPool(name, all, "the pools are "+strings.Join(all, ", ")), "there is no pool %q", name)
 		}
 	}
 	a := plan.Adoption{Asked: true, From: from}

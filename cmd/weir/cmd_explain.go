@@ -136,6 +136,7 @@ func poolAt(ctx context.Context, s surroundings, path, name string, vars inputs)
 		} else if r.Diags.HasErrors() {
 			hint += "; one with an error is not among them"
 		}
+		hint = didYouMeanPool(name, names, hint)
 		return nil, nil, usage(hint, "there is no pool %q in %s", name, path)
 	default:
 		return nil, nil, usage("write "+found[0].Key.String()+" or "+found[1].Key.String(), "several pools are named %q", name)

@@ -66,6 +66,9 @@ func historyCommand(s surroundings) *cobra.Command {
 		}
 		if flags.passes {
 			list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/history", (*history.Archive).Runs, func(a status.PassList) []status.Run { return a.Passes })
+			if err == nil && len(list) == 0 {
+				err = unknownNames(c.Context(), s, flags, args)
+			}
 			if err != nil || output != outputText {
 				return errors.Join(err, printed(s, output, err, status.PassList{Passes: list}))
 			}
@@ -75,6 +78,13 @@ func historyCommand(s surroundings) *cobra.Command {
 		list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/events", (*history.Archive).Events, func(a status.EventList) []status.Event { return a.Events })
 		if err == nil && len(list) == 0 {
 			err = unknownKinds(flags.kinds)
+		}
+		unseen := slices.DeleteFunc(slices.Clone(args), func(name string) bool {
+			about := status.Filter{About: []string{name}}
+			return slices.ContainsFunc(list, about.WantsEvent)
+		})
+		if err == nil && len(unseen) > 0 {
+			err = unknownNames(c.Context(), s, flags, unseen)
 		}
 		if err != nil || output != outputText {
 			return errors.Join(err, printed(s, output, err, status.EventList{Events: list}))
@@ -91,6 +101,31 @@ func unknownKinds(kinds []string) error {
 	for _, k := range kinds {
 		if !slices.Contains(status.EventKinds(), k) {
 			return usage("the kinds are "+strings.Join(status.EventKinds(), ", "), "there is no kind of event %q", k)
+		}
+	}
+	return nil
+}
+
+// unknownNames is an error where nothing ever happened to one of the names, and there
+// is no target or pool of it: a mistyped one must not look like peace.
+func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wanted []string) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	all, err := readHistory(ctx, s, flags, status.Filter{Limit: status.MaxLimit}, "/api/v1/events", (*history.Archive).Events, func(a status.EventList) []status.Event { return a.Events })
+	if err != nil {
+		return err
+	}
+	now := known(ctx, s, flags.config, flags.serverFlags)
+	candidates := append(now.targets(), now.pools("")...)
+	for _, e := range all {
+		candidates = append(candidates, e.Target, e.Pool)
+	}
+	slices.Sort(candidates)
+	candidates = slices.DeleteFunc(slices.Compact(candidates), func(c string) bool { return c == "" })
+	for _, name := range wanted {
+		if !slices.ContainsFunc(candidates, func(c string) bool { return c == name || strings.HasSuffix(c, "/"+name) }) {
+			return usage(didYouMeanPool(name, candidates, "weir status shows the targets and pools that there are"), "nothing is known of %q", name)
 		}
 	}
 	return nil

@@ -92,6 +92,14 @@ type offline struct{ config *config.Config }
 // Knows reports whether the configuration may give a target of the name.
 func (o offline) Knows(target string) bool { return o.config.MayHave(target) }
 
+// Targets are those that the configuration names without a wildcard.
+func (o offline) Targets() (out []string) {
+	for _, t := range o.config.Targets {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
 // Pools are not known without a daemon.
 func (o offline) Pools(string) []string { return nil }
 

@@ -64,7 +64,11 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(all.Targets, func(t targetAnswer) bool { return t.Name == name }) {
-			return standing{}, usage("weir status shows them all", "the daemon knows no target %q", name)
+			var known []string
+			for _, t := range all.Targets {
+				known = append(known, t.Name)
+			}
+			return standing{}, usage(didYouMean(name, known, "weir status shows them all"), "the daemon knows no target %q", name)
 		}
 	}
 	found.held = all.Held

@@ -30,7 +30,7 @@ type importRule struct {
 }
 
 var importRules = []importRule{
-	{of: []string{"render/diag", "render/tree", "render/visible"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
+	{of: []string{"render/diag", "render/nearest", "render/tree", "render/visible"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
 	{of: []string{"render/secret"}, only: []string{"render/visible"}, std: true, reason: "everyone may import it, so it imports nobody else"},
 	{of: []string{"render/intent"}, only: []string{"render/diag"}, std: true, reason: "the words of the domain stand by themselves"},
 	{of: []string{"reconciler/plan"}, only: []string{"render/intent", "render/diag", "render/visible"}, std: true, also: []string{"go.yaml.in/yaml"}, never: []string{"context", "log/slog", "log", "os", "net"}, reason: "planning is pure; user data that AWS holds is told apart as text"},
@@ -43,7 +43,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/jointoken"}, only: []string{"reconciler/workload", "render/diag", "render/secret"}, std: true, reason: "tokens are kept through its own interfaces"},
 	{of: []string{"reconciler/workload"}, only: []string{}, std: true, also: []string{"go.yaml.in/yaml"}, reason: "a client of Kubernetes knows nothing of pools"},
 	{of: []string{"reconciler/resolve"}, only: []string{"reconciler/plan", "render/intent", "render/diag"}, reason: "it asks through its own interface"},
-	{of: []string{"reconciler/awscloud"}, only: []string{"reconciler/awscloud/...", "reconciler/jointoken", "reconciler/plan", "reconciler/resolve", "render/intent", "render/diag"}, reason: "the adapter knows what it adapts to"},
+	{of: []string{"reconciler/awscloud"}, only: []string{"reconciler/awscloud/...", "reconciler/jointoken", "reconciler/plan", "reconciler/resolve", "render/intent", "render/diag", "render/nearest"}, reason: "the adapter knows what it adapts to"},
 	{of: []string{"status/forgehttp"}, only: []string{}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
 	{of: []string{"status/browsertest"}, only: []string{}, std: true, reason: "a browser shows whatever page a test has"},
 	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag", "render/visible"}, std: true, reason: "words are the same wherever they are shown"},

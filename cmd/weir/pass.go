@@ -260,7 +260,8 @@ func (w *work) choose(names []string, targets []fleet.Target) error {
 	w.chosen = map[string]bool{}
 	for _, name := range names {
 		if !known[name] {
-			return usage("the targets are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "), "there is no target %q", name)
+			all := slices.Sorted(maps.Keys(known))
+			return usage(didYouMean(name, all, "the targets are "+strings.Join(all, ", ")), "there is no target %q", name)
 		}
 		w.chosen[name] = true
 	}

@@ -32,7 +32,9 @@ func renderPath(ctx context.Context, s surroundings, path string, in inputs) (*r
 	s.secrets.Set("path "+path, r.Hidden)
 	place := fleet.Placer(root)
 	r.Diags = fleet.PlaceAll(r.Diags, place)
-	return &rendered{Result: r, place: place, path: place(diag.Position{File: rel}).File}, nil
+	at := place(diag.Position{File: rel}).File
+	r.Diags = hintBelow(r.Diags, path, at, len(r.Set.Pools))
+	return &rendered{Result: r, place: place, path: at}, nil
 }
 
 // plural is a number with its noun.

@@ -208,6 +208,7 @@ func classifyCredentials(out *plan.Error, missing *credentialsError) {
 	out.Kind, out.Code, out.Message = plan.Credentials, "NoCredentials", head(missing.Error())
 	var api smithy.APIError
 	if !errors.As(missing.err, &api) {
+		out.Message = withoutCredentials(out.Message, missing)
 		return
 	}
 	out.Service, out.Operation = "sts", "AssumeRole"
@@ -242,6 +243,9 @@ func classifyTransport(out *plan.Error, err error) {
 			if u, err := url.Parse(address.URL); err == nil && !strings.Contains(out.Message, u.Host) {
 				out.Message = u.Host + ": " + out.Message
 			}
+		}
+		if plain := noSuchHost(err); plain != "" {
+			out.Message = plain
 		}
 	default:
 		out.Kind, out.Code = kindOfStatus(err), "Unknown"

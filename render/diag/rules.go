@@ -29,6 +29,7 @@ var fileRules = []rule{
 	{"kustomization-missing", "e", "a directory that is to be built holds no kustomization", "Add a kustomization.yaml, or correct the path."},
 	{"kustomization-unknown-field", "e", "a kustomization has a field that kustomize does not know", "Correct its spelling, or remove it."},
 	{"lfs-pointer", "e", "a file is a Git LFS pointer, whose content is not in the commit", "Keep the file in Git itself: git lfs untrack it and commit it again."},
+	{"manifests-below", "w", "a directory without a kustomization holds no pool, and directories below it hold manifests", "Give the directories that the message names."},
 	{"missing-file", "e", "a path leads to nothing in the repository", "Add the file, or correct the path; it is relative to the file that names it."},
 	{"not-an-object", "e", "a document is no Kubernetes object", "Give it apiVersion, kind and metadata.name, or leave the file out of the resources."},
 	{"path-escape", "e", "a path leaves the repository, or leaves the directory that it must stay in", "Move or copy the file to below the directory, or make a base of it."},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // Annotations of Cluster API and of weir.
@@ -124,7 +125,7 @@ func checkAnnotations(a annotated, pool bool) {
 			a.unsupported(at, "annotation "+key, "")
 		case !slices.Contains(known, key):
 			detail := "weir reads " + strings.Join(known, ", ")
-			if near := nearest(key, known); near != "" {
+			if near := nearest.Word(key, known); near != "" {
 				detail = fmt.Sprintf("did you mean %q?", near)
 			}
 			a.to.add(Fault{Code: "unknown-annotation", Summary: "unknown annotation " + key, Detail: detail, Ref: a.ref, Path: at, Key: true})

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // The checks in the files crosscheck*.go are those that no admission webhook
@@ -121,7 +122,7 @@ func (b *builder) checkClusterKnown(mp *object[MachinePoolSpec]) {
 	}
 	slices.Sort(names)
 	detail := "its tags, its network and whether it is paused are not known"
-	if near := nearest(key.Name, names); near != "" {
+	if near := nearest.Word(key.Name, names); near != "" {
 		detail = fmt.Sprintf("did you mean %q? %s", near, detail)
 	}
 	r.warn(at, "cluster-not-in-render", fmt.Sprintf("Cluster %s is not in the render, but other clusters are", key), detail)

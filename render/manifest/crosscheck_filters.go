@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // Filters that EC2 knows, each also with what follows a dot: the lists in
@@ -55,7 +56,7 @@ func checkFilters(r reporter, p intent.Path, refs []AWSResourceReference, known 
 			case f.Name == "" || strings.HasPrefix(f.Name, "tag:") && len(f.Name) > len("tag:") || slices.Contains(known, name):
 			default:
 				detail := "a tag is named as tag:KEY"
-				if near := nearest(f.Name, known); near != "" {
+				if near := nearest.Word(f.Name, known); near != "" {
 					detail = fmt.Sprintf("did you mean %q? %s", near, detail)
 				}
 				r.warn(at.Join("name"), "unknown-filter", fmt.Sprintf("%s is %q, which is no filter that weir knows", at.Join("name"), f.Name), detail)

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // checkKnownTypes warns of instance types that are not among those of the AWS
@@ -50,7 +51,7 @@ func nearTypes(name string) []string {
 	for _, f := range instancetypes.Families() {
 		for _, size := range instancetypes.Sizes(f) {
 			c := candidate{name: f + "." + size}
-			if c.distance = editDistance(name, c.name, 2); c.distance > 1 {
+			if c.distance = nearest.Distance(name, c.name, 2); c.distance > 1 {
 				continue
 			}
 			for c.shared < min(len(name), len(c.name)) && name[c.shared] == c.name[c.shared] {

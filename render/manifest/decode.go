@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -164,7 +165,7 @@ func (d *decoder) unknownField(t reflect.Type, fields []field, name string, at i
 	if hint, ok := reflect.Zero(t).Interface().(interface{ unknownHint(string) string }); ok {
 		detail = hint.unknownHint(name)
 	}
-	if near := nearest(name, names); near != "" && detail == "" {
+	if near := nearest.Word(name, names); near != "" && detail == "" {
 		detail = fmt.Sprintf("did you mean %q?", near)
 	}
 	d.to.add(Fault{Code: "unknown-field", Summary: "unknown field " + at.String(), Detail: detail, Ref: d.ref, Path: at, Key: true})

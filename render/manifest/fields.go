@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -138,7 +139,7 @@ func (d *decoder) checkText(f field, v reflect.Value, p intent.Path) {
 	}
 	if allowed != nil && !slices.Contains(allowed, v.String()) {
 		detail := "it must be " + oneOf(allowed)
-		if near := nearest(v.String(), allowed); near != "" && len(allowed) > 4 {
+		if near := nearest.Word(v.String(), allowed); near != "" && len(allowed) > 4 {
 			detail = fmt.Sprintf("did you mean %q? %s", near, detail)
 		}
 		summary := fmt.Sprintf("%s cannot be %q", p, v.String())

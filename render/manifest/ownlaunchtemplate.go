@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // Keys by which a pool names a launch template that it brings along, and says
@@ -82,7 +83,7 @@ func readOwnKeys(r reporter, m Meta) ownKeys {
 // unknownOwnKey reports a key that is likely misspelt. The prefix is not weir's,
 // so any other key is somebody else's.
 func unknownOwnKey(r reporter, at intent.Path, key, name string) {
-	near := nearest(name, ownKeyNames())
+	near := nearest.Word(name, ownKeyNames())
 	if near == "" && !strings.HasPrefix(name, "launch-template") {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 var optionsGroup = path("spec", "autoScalingGroup")
@@ -81,7 +82,7 @@ func checkGroupOptions(r reporter, g *GroupOptions) {
 			if slices.Contains(groupMetrics(), v) {
 				return ""
 			}
-			if near := nearest(v, groupMetrics()); near != "" {
+			if near := nearest.Word(v, groupMetrics()); near != "" {
 				return fmt.Sprintf("did you mean %q?", near)
 			}
 			return "see EnableMetricsCollection in the API reference of Auto Scaling"

@@ -175,6 +175,14 @@ func (d daemon) Knows(target string) bool {
 	return ok
 }
 
+// Targets are those that there are.
+func (d daemon) Targets() (out []string) {
+	for _, t := range d.app.board.Targets() {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
 // Pools are those that the target was last seen to have.
 func (d daemon) Pools(target string) (out []string) {
 	t, _ := d.app.board.Target(target)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -56,6 +57,7 @@ func read(t *testing.T, b *Book) Records {
 type known []string
 
 func (k known) Knows(target string) bool              { return slices.Contains(k, target) }
+func (k known) Targets() []string                     { return k }
 func (known) Pools(string) []string                   { return nil }
 func (known) Approved(Approval) []string              { return nil }
 func (k known) Reconcile(t []string, _ bool) []string { return t }
@@ -363,6 +365,7 @@ func TestALossHoldsEverything(t *testing.T) {
 type pooled map[string][]string
 
 func (p pooled) Knows(target string) bool            { return p[target] != nil }
+func (p pooled) Targets() []string                   { return slices.Collect(maps.Keys(p)) }
 func (p pooled) Pools(target string) []string        { return p[target] }
 func (pooled) Approved(Approval) []string            { return nil }
 func (pooled) Reconcile(t []string, _ bool) []string { return t }

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // The addresses of the commands, and the header that each request must have: no
@@ -78,8 +79,10 @@ func fault(hint, format string, args ...any) error {
 
 // Daemon is what runs, as far as commands need it.
 type Daemon interface {
-	// Knows reports whether there is a target of the name.
+	// Knows reports whether there is a target of the name, Targets names those that
+	// are known.
 	Knows(target string) bool
+	Targets() []string
 	// Pools are those of a target, as NAMESPACE/NAME, none where they are not known.
 	Pools(target string) []string
 	// Approved names the targets whose plan has the digest now.
@@ -142,7 +145,7 @@ func Approve(b *Book, d Daemon, r Request) (Answer, error) {
 func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 	for _, t := range r.Targets {
 		if !d.Knows(t) {
-			return Answer{}, unknown(t)
+			return Answer{}, unknown(d, t)
 		}
 	}
 	var out Answer
@@ -174,13 +177,17 @@ func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 	return out, nil
 }
 
-func unknown(target string) error {
-	return fault("weir status shows them all", "there is no target %q", text(target, 80))
+func unknown(d Daemon, target string) error {
+	hint := "weir status shows them all"
+	if near := nearest.Word(text(target, 80), d.Targets()); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return fault(hint, "there is no target %q", text(target, 80))
 }
 
 func subject(d Daemon, r *Request) (Suspension, error) {
 	if r.Target == "" || !d.Knows(r.Target) {
-		return Suspension{}, unknown(r.Target)
+		return Suspension{}, unknown(d, r.Target)
 	}
 	if r.Pool != "" && !strings.Contains(r.Pool, "/") {
 		pools := d.Pools(r.Target)

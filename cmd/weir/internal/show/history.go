@@ -17,9 +17,9 @@ func (p Printer) Events(events []status.Event) {
 	}
 	var rows [][]tableCell
 	for _, e := range events {
-		rows = append(rows, cells(moment(e.Time), Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(shortRevision(e.Revision)), Clean(e.Text)))
+		rows = append(rows, cells(p.moment(e.Time), Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(shortRevision(e.Revision)), Clean(e.Text)))
 	}
-	p.table([]column{{"TIME", 0}, {"EVENT", 0}, {"TARGET", 2}, {"POOL", 1}, {"COMMIT", 3}, {"WHAT", 0}}, rows)
+	p.table([]column{{"TIME", 0}, {"EVENT", 1}, {"TARGET", 2}, {"POOL", 0}, {"COMMIT", 0}, {"WHAT", 0}}, rows)
 }
 
 // Passes prints a table of passes, in their order.
@@ -30,10 +30,10 @@ func (p Printer) Passes(passes []status.Run) {
 	}
 	var rows [][]tableCell
 	for _, r := range passes {
-		rows = append(rows, cells(moment(r.Time), cell(r.Target), string(r.Phase), cell(shortRevision(r.Revision)), stepCounts(r.Steps),
+		rows = append(rows, cells(p.moment(r.Time), cell(r.Target), string(r.Phase), cell(shortRevision(r.Revision)), stepCounts(r.Steps),
 			time.Duration(r.Duration).Round(time.Millisecond).String(), Clean(r.Text)))
 	}
-	p.table([]column{{"TIME", 0}, {"TARGET", 0}, {"STATE", 0}, {"COMMIT", 2}, {"STEPS", 0}, {"TOOK", 3}, {"WHAT", 1}}, rows)
+	p.table([]column{{"TIME", 0}, {"TARGET", 0}, {"STATE", 0}, {"COMMIT", 0}, {"STEPS", 1}, {"TOOK", 2}, {"WHAT", 0}}, rows)
 }
 
 func cells(texts ...string) (out []tableCell) {
@@ -43,7 +43,14 @@ func cells(texts ...string) (out []tableCell) {
 	return out
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+// moment is a time in UTC; short where the terminal is too narrow for the pool and
+// the commit beside the whole of it.
+func (p Printer) moment(t time.Time) string {
+	if p.Width > 0 && p.Width < 120 && !p.Full {
+		return t.UTC().Format("01-02 15:04:05")
+	}
+	return t.UTC().Format("2006-01-02T15:04:05Z")
+}
 
 func cell(s string) string { return cmp.Or(Clean(s), "-") }
 

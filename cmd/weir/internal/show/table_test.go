@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status"
 )
 
 // TestTablesFitTheTerminal draws tables of any texts: from 50 columns on no line is
@@ -76,6 +77,36 @@ func TestAgo(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", 90 * time.Second: "1m", 47 * time.Hour: "47h", 50 * time.Hour: "2d"} {
 		if got := Ago(d); got != want {
 			t.Errorf("%s: want %s, got %s", d, want, got)
+		}
+	}
+}
+
+// TestHistoryOnANarrowTerminal: which pool, and by which commit, is what somebody looks
+// for at night, also in 80 columns.
+func TestHistoryOnANarrowTerminal(t *testing.T) {
+	events := []status.Event{{
+		Time: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Kind: "template-created", Target: "self-managed-production", Pool: "fleet/kubeadm-workers",
+		Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers: it does not exist",
+	}}
+	runs := []status.Run{{Time: events[0].Time, Target: "self-managed-production", Phase: "Converged", Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers"}}
+	for what, test := range map[string]struct {
+		print func(Printer)
+		want  []string
+	}{
+		"events": {func(p Printer) { p.Events(events) }, []string{"03-02 12:00:00", "fleet/kubeadm-workers", "af3e4a8", "created"}},
+		"passes": {func(p Printer) { p.Passes(runs) }, []string{"03-02 12:00:00", "self-managed-production", "af3e4a8", "created"}},
+	} {
+		var b bytes.Buffer
+		test.print(Printer{W: &b, Width: 80})
+		for _, w := range test.want {
+			if !strings.Contains(b.String(), w) {
+				t.Errorf("%s do not show %q:\n%s", what, w, b.String())
+			}
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: %d characters: %s", what, n, line)
+			}
 		}
 	}
 }
