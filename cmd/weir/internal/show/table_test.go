@@ -85,16 +85,16 @@ func TestAgo(t *testing.T) {
 // for at night, also in 80 columns.
 func TestHistoryOnANarrowTerminal(t *testing.T) {
 	events := []status.Event{{
-		Time: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Kind: "template-created", Target: "self-managed-production", Pool: "fleet/kubeadm-workers",
+		Time: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Kind: "template-created", Target: "self-managed", Pool: "fleet/kubeadm-workers",
 		Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers: it does not exist",
 	}}
-	runs := []status.Run{{Time: events[0].Time, Target: "self-managed-production", Phase: "Converged", Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers"}}
+	runs := []status.Run{{Time: events[0].Time, Target: "self-managed", Phase: "Converged", Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers"}}
 	for what, test := range map[string]struct {
 		print func(Printer)
 		want  []string
 	}{
 		"events": {func(p Printer) { p.Events(events) }, []string{"03-02 12:00:00", "fleet/kubeadm-workers", "af3e4a8", "created"}},
-		"passes": {func(p Printer) { p.Passes(runs) }, []string{"03-02 12:00:00", "self-managed-production", "af3e4a8", "created"}},
+		"passes": {func(p Printer) { p.Passes(runs) }, []string{"03-02 12:00:00", "self-managed", "af3e4a8", "created"}},
 	} {
 		var b bytes.Buffer
 		test.print(Printer{W: &b, Width: 80})
