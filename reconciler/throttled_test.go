@@ -24,6 +24,7 @@ func throttledWorld(t testing.TB, share float64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keyPairs(t, srv)
 	w := serve(t, srv, clock)
 	limits := awscloud.NewLimits(awscloud.LimitOptions{Share: share, Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		clock.Advance(d)

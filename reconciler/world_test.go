@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,9 +58,23 @@ func newWorldWith(t testing.TB, quotas map[string]int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keyPairs(t, srv)
 	w := serve(t, srv, clock)
 	w.restart()
 	return w
+}
+
+// keyPairs are those that the pools of tests name.
+func keyPairs(t testing.TB, srv *awsemu.Server) {
+	t.Helper()
+	names := []string{"key", "another", "evil", "ops", "one", "two", "three", "fleet"}
+	for i := range 100 {
+		names = append(names, fmt.Sprint("key-", i), fmt.Sprint("by-hand-", i))
+	}
+	seed := fmt.Sprintf(`{"regions": {%q: {"keyPairs": ["%s"]}}}`, testRegion, strings.Join(names, `", "`))
+	if err := srv.Seed(strings.NewReader(seed)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // serve puts an AWS on the wire; nothing reconciles it yet.

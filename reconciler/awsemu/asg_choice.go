@@ -168,7 +168,7 @@ func (ch *choice) units(capacityType string) int64 {
 func (r *region) tryLaunch(ch choice, subnets []string) *apiError {
 	in := &instance{
 		Type:    first(ch.instanceType, "m1.small"),
-		ImageID: first(ch.imageID, ch.version.Data.text("ImageId")), Tags: tags{},
+		ImageID: first(ch.imageID, ch.version.Data.text("ImageId")), KeyName: ch.version.Data.text("KeyName"), Tags: tags{},
 	}
 	if len(subnets) > 0 {
 		in.VpcID = r.EC2.Subnets.get(subnets[0]).VpcID

@@ -9,6 +9,7 @@ type ec2State struct {
 	Subnets         table[*subnet]
 	SecurityGroups  table[*securityGroup]
 	Images          table[*image]
+	KeyPairs        table[*keyPair]
 
 	MetadataDefaults metadataDefaults
 }
@@ -46,6 +47,9 @@ func ec2Service() *service {
 		queryOp("CreateVpc", writes, parseCreateVpc, createVpc),
 		queryOp("CreateSubnet", writes, parseCreateSubnet, createSubnet),
 		queryOp("CreateSecurityGroup", writes, parseCreateSecurityGroup, createSecurityGroup),
+		queryOp("ImportKeyPair", writes, parseImportKeyPair, importKeyPair),
+		queryOp("DescribeKeyPairs", reads, parseDescribeKeyPairs, describeKeyPairs),
+		queryOp("DeleteKeyPair", writes, parseDeleteKeyPair, deleteKeyPair),
 		queryOp("DescribeAvailabilityZones", reads, parseDescribeZones, describeAvailabilityZones),
 		queryOp("DescribeInstanceTypes", reads, parseDescribeInstanceTypes, describeInstanceTypes),
 		queryOp("DescribeInstanceTypeOfferings", reads, parseDescribeOfferings, describeInstanceTypeOfferings),

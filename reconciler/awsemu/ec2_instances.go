@@ -1,6 +1,7 @@
 package awsemu
 
 import (
+	"strings"
 	"time"
 )
 
@@ -162,9 +163,16 @@ func (r *region) equipInstance(in *instance, spec launchSpec) *apiError {
 	if given != "" {
 		p := r.account().profile(given)
 		if p == nil {
-			return fail("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", given)
+			member, what := "name", "name"
+			if strings.HasPrefix(given, "arn:") {
+				member, what = "arn", "ARN"
+			}
+			return fail("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.%s is invalid. Invalid IAM Instance Profile %s", given, member, what)
 		}
 		in.Profile = p.ARN
+	}
+	if in.KeyName != "" && r.keyByName(in.KeyName) == nil {
+		return keyNotFound(in.KeyName)
 	}
 	if len(in.Groups) == 0 {
 		if in.Groups, err = r.templateGroups(spec.Data, in.VpcID); err != nil {

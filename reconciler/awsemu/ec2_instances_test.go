@@ -73,6 +73,7 @@ func TestLaunchRefusals(t *testing.T) {
 		{"other architecture", func(s *launchSpec) { s.InstanceType = "m7g.large" }, "InvalidParameterValue"},
 		{"unknown type", func(s *launchSpec) { s.InstanceType = "m5.tiny" }, "InvalidParameterValue"},
 		{"unknown subnet", func(s *launchSpec) { s.SubnetID = "subnet-0123456789abcdef0" }, "InvalidSubnetID.NotFound"},
+		{"unknown key", func(s *launchSpec) { s.Data = s.Data.mergedWith(ltData{"KeyName": "nobody"}) }, "InvalidKeyPair.NotFound"},
 		{"unknown profile", func(s *launchSpec) { s.Profile = "nobody" }, "InvalidParameterValue"},
 		{"unknown group", func(s *launchSpec) {
 			s.Data = s.Data.mergedWith(ltData{"SecurityGroupIds": []any{"sg-0123456789abcdef0"}})

@@ -96,6 +96,11 @@ func (r *region) taggable(id string) (*tags, *apiError) {
 			return &im.Tags, nil
 		}
 		code = "InvalidAMIID.NotFound"
+	case "key":
+		if k := r.EC2.KeyPairs.get(id); k != nil {
+			return &k.Tags, nil
+		}
+		code = "InvalidKeyPair.NotFound"
 	default:
 		return nil, fail("InvalidID", "The ID '%s' is not valid", id)
 	}
@@ -223,12 +228,12 @@ func describeTags(rq *request, in describe) error {
 
 func (r *region) tagRows() map[string]tagRow {
 	kinds := map[string]string{
-		"lt": "launch-template", "i": "instance", "vpc": "vpc", "subnet": "subnet", "sg": "security-group", "ami": "image",
+		"lt": "launch-template", "i": "instance", "vpc": "vpc", "subnet": "subnet", "sg": "security-group", "ami": "image", "key": "key-pair",
 	}
 	rows := map[string]tagRow{}
 	for _, ids := range [][]string{
 		r.EC2.LaunchTemplates.sorted(), r.EC2.Instances.sorted(), r.EC2.Vpcs.sorted(),
-		r.EC2.Subnets.sorted(), r.EC2.SecurityGroups.sorted(), r.EC2.Images.sorted(),
+		r.EC2.Subnets.sorted(), r.EC2.SecurityGroups.sorted(), r.EC2.Images.sorted(), r.EC2.KeyPairs.sorted(),
 	} {
 		for _, id := range ids {
 			ts, err := r.taggable(id)

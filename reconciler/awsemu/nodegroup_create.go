@@ -166,6 +166,9 @@ func (in *createNodegroupInput) checkTemplate(r *region, _ *eksCluster) *apiErro
 
 // checkMachine settles image, types and how they are bought.
 func (in *createNodegroupInput) checkMachine(r *region, c *eksCluster) *apiError {
+	if a := in.RemoteAccess; a != nil && a.Key != "" && r.keyByName(a.Key) == nil {
+		return eksInvalid("KeyPair %s not found", a.Key)
+	}
 	in.CapacityType = first(in.CapacityType, "ON_DEMAND")
 	if !contains([]string{"ON_DEMAND", "SPOT"}, in.CapacityType) {
 		return eksInvalid("The capacity type %s is not one of ON_DEMAND, SPOT", in.CapacityType)

@@ -1,6 +1,8 @@
 package awsemu
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +25,7 @@ type seedRegion struct {
 	SecurityGroups   []seedGroup       `json:"securityGroups"`
 	Images           []seedImage       `json:"images"`
 	Parameters       map[string]string `json:"parameters"`
+	KeyPairs         []string          `json:"keyPairs"` // by name
 	Roles            []string          `json:"roles"`
 	InstanceProfiles []string          `json:"instanceProfiles"`
 	Clusters         []seedCluster     `json:"clusters"`
@@ -81,7 +84,7 @@ type seedCluster struct {
 //	  "securityGroups": [{"id": "sg-0123456789abcdef0", "name": "nodes", "description": "nodes", "vpc": "vpc-0123456789abcdef0"}],
 //	  "images": [{"id": "ami-0123456789abcdef0", "name": "ours-1", "architecture": "arm64", "created": "2025-11-01T00:00:00Z"}],
 //	  "parameters": {"/ours/ami": "ami-0123456789abcdef0"},
-//	  "roles": ["nodes"], "instanceProfiles": ["nodes"],
+//	  "keyPairs": ["admin"], "roles": ["nodes"], "instanceProfiles": ["nodes"],
 //	  "clusters": [{"name": "prod", "version": "1.33", "subnetIds": ["subnet-0123456789abcdef0"]}]}}}
 //
 // What exists already under an id or name stays as it is, so that a seed can be
@@ -146,6 +149,13 @@ func (r *region) apply(seed *seedRegion) error {
 	for _, name := range sortedKeys(seed.Parameters) {
 		if !r.SSM.Parameters.has(name) {
 			r.addParameter(name, seed.Parameters[name])
+		}
+	}
+	for _, name := range seed.KeyPairs {
+		if r.keyByName(name) == nil {
+			sum := sha256.Sum256([]byte(name))
+			id := r.seedID("key", name)
+			r.EC2.KeyPairs.put(id, &keyPair{ID: id, Name: name, Type: "ed25519", Fingerprint: base64.StdEncoding.EncodeToString(sum[:]), Created: seedTime()})
 		}
 	}
 	a := r.account()

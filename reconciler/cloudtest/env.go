@@ -160,13 +160,13 @@ func (e *env) template(suffix string, tags ...string) *types.LaunchTemplate {
 // adds a version to it.
 func (e *env) imageless(suffix string) *types.LaunchTemplate {
 	e.Helper()
-	return e.templateWith(suffix, &types.RequestLaunchTemplateData{KeyName: aws.String("one")})
+	return e.templateWith(suffix, &types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(true)})
 }
 
 func (e *env) imagelessVersion(t *types.LaunchTemplate) {
 	e.Helper()
 	_, err := e.ec2.CreateLaunchTemplateVersion(e.ctx, &ec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateId: t.LaunchTemplateId, LaunchTemplateData: &types.RequestLaunchTemplateData{KeyName: aws.String("two")},
+		LaunchTemplateId: t.LaunchTemplateId, LaunchTemplateData: &types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(false)},
 	})
 	e.must(err)
 }
