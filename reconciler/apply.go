@@ -35,6 +35,7 @@ type parking struct {
 const (
 	parkInvalid = time.Hour
 	parkDenied  = 10 * time.Minute
+	parkUnknown = 10 * time.Minute
 )
 
 func poolKey(target, pool string) string { return target + "\x00" + pool }
@@ -364,6 +365,9 @@ func (s *Scope) park(key, digest string, err *plan.Error) bool {
 	switch err.Kind {
 	case plan.Invalid:
 		wait = parkInvalid
+		if err.Unknown != (plan.UnknownName{}) {
+			wait = parkUnknown // which may be made outside Git
+		}
 	case plan.Denied, plan.Quota, plan.AlreadyThere:
 		wait = parkDenied
 	default:

@@ -14,16 +14,6 @@ func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
 	if t.Origins == nil {
 		return
 	}
-	refs := map[string]intent.ObjectRef{}
-	for i := range t.Set.Pools {
-		pool := &t.Set.Pools[i]
-		for _, r := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options} {
-			refs[r.String()] = r
-		}
-		if pool.LaunchConfig != nil {
-			refs[pool.LaunchConfig.Source.String()] = pool.LaunchConfig.Source
-		}
-	}
 	var asked []intent.Question
 	var told []func(diag.Position)
 	for i := range p.Steps {
@@ -40,8 +30,41 @@ func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
 			})
 		}
 	}
-	for i := range p.Diagnostics {
-		d := &p.Diagnostics[i]
+	positions, tell := ofDiagnostics(t, p.Diagnostics)
+	asked, told = append(asked, positions...), append(told, tell...)
+	if len(asked) == 0 {
+		return
+	}
+	for i, at := range t.Origins(ctx, asked) {
+		told[i](at)
+	}
+}
+
+// attachPositions asks the render where what diagnostics are about stands.
+func attachPositions(ctx context.Context, found diag.List, t Desired) {
+	asked, told := ofDiagnostics(t, found)
+	if t.Origins == nil || len(asked) == 0 {
+		return
+	}
+	for i, at := range t.Origins(ctx, asked) {
+		told[i](at)
+	}
+}
+
+// ofDiagnostics asks for the positions that diagnostics lack.
+func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, told []func(diag.Position)) {
+	refs := map[string]intent.ObjectRef{}
+	for i := range t.Set.Pools {
+		pool := &t.Set.Pools[i]
+		for _, r := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options} {
+			refs[r.String()] = r
+		}
+		if pool.LaunchConfig != nil {
+			refs[pool.LaunchConfig.Source.String()] = pool.LaunchConfig.Source
+		}
+	}
+	for i := range found {
+		d := &found[i]
 		ref, known := refs[d.Object]
 		if d.Known() || !known {
 			continue
@@ -53,12 +76,7 @@ func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
 		asked = append(asked, intent.Question{Object: ref, Paths: nearest(path)})
 		told = append(told, func(at diag.Position) { d.Position = at })
 	}
-	if len(asked) == 0 {
-		return
-	}
-	for i, at := range t.Origins(ctx, asked) {
-		told[i](at)
-	}
+	return asked, told
 }
 
 // nearest are a field and the ones around it, the closest first. What is about an

@@ -150,6 +150,9 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.joinTokens(ctx, targets, inputs, reports)
 		begin(ctx, targets, reports)
 		s.applyAll(ctx, reports)
+		for i, r := range reports {
+			tellUnknownNames(ctx, targets[i], r)
+		}
 	}
 	for _, r := range reports {
 		r.Duration = s.now().Sub(started)

@@ -84,6 +84,7 @@ type Cloud struct {
 	gate       *gate
 	versions   *versionCache
 	fresh      *freshNames
+	unknown    *refusedNames
 	hooks      *hookCache
 	activities activityLog
 
@@ -114,6 +115,7 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 		c.clock = c.now
 	}
 	c.fresh = newFreshNames(c.now)
+	c.unknown = &refusedNames{now: c.now, names: map[string]refusedName{}}
 	cfg, err := loadConfig(ctx, o, c)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,11 @@ func (c *Cloud) Execute(ctx context.Context, a plan.Action) (plan.Result, error)
 			c.versions.forget(id)
 		}
 	}
+	if e.Kind == plan.NotFound || e.Kind == plan.Invalid {
+		if u, ok := plan.FindUnknownName(e.Message); ok {
+			return plan.Result{}, c.unknownName(e, u)
+		}
+	}
 	if c.settles(a, e) {
 		e = &plan.Error{
 			Kind: plan.Transient, Service: e.Service, Operation: e.Operation, Code: e.Code, RequestID: e.RequestID, Err: e,
@@ -92,10 +97,19 @@ func (c *Cloud) execute(ctx context.Context, a plan.Action) (plan.Result, error)
 // settles reports whether a failure comes from something that weir made so
 // short a while ago that other services do not see it yet.
 func (c *Cloud) settles(a plan.Action, e *plan.Error) bool {
-	late := e.Kind == plan.NotFound ||
-		// EC2 tells Auto Scaling of a profile that is yet to spread in these words.
-		e.Kind == plan.Invalid && containsAny(e.Message, "Invalid IAM Instance Profile", "valid fully-formed launch template")
-	return late && c.fresh.any(subjects(a)...)
+	return e.Kind == plan.NotFound && c.fresh.any(subjects(a)...)
+}
+
+// unknownName is the failure of a step that needs what weir does not make. As nobody
+// says when that was made, it counts as new from the first refusal on: once it had
+// the time that AWS needs, it is not there.
+func (c *Cloud) unknownName(e *plan.Error, u plan.UnknownName) *plan.Error {
+	out := *e
+	out.Kind, out.Unknown, out.Err = plan.Invalid, u, e
+	if c.unknown.young(u.String()) {
+		out.Kind = plan.Transient
+	}
+	return &out
 }
 
 // subjects are the names and ids that an action depends on.

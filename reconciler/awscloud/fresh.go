@@ -10,6 +10,39 @@ import (
 // Assumed of AWS: visible-in-two-minutes.
 const settling = 120 * time.Second
 
+// forgotten is how long after its last refusal a name that AWS does not know counts
+// as new again. It is longer than such a step is left alone.
+const forgotten = time.Hour
+
+// refusedNames remembers since when AWS does not know names that weir did not make.
+type refusedNames struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	names map[string]refusedName
+}
+
+type refusedName struct{ first, last time.Time }
+
+// young notes a refusal, and reports whether the name may still be on its way.
+func (r *refusedNames) young(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	for n, at := range r.names {
+		if now.Sub(at.last) >= forgotten {
+			delete(r.names, n)
+		}
+	}
+	at, ok := r.names[name]
+	if !ok {
+		at.first = now
+	}
+	at.last = now
+	r.names[name] = at
+	return now.Sub(at.first) < settling
+}
+
 // freshNames remembers names and ids of what weir made a moment ago. That such a
 // thing is "not found" will pass by itself.
 type freshNames struct {

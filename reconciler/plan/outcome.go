@@ -38,6 +38,9 @@ type Error struct {
 	Code      string // AWS's
 	Message   string
 	RequestID string
+	// Unknown is what a manifest names and AWS does not know, zero where that is not
+	// the failure.
+	Unknown UnknownName
 	// Err is the cause, for errors.Is and errors.As.
 	Err error
 }

@@ -283,6 +283,6 @@ func (c *computation) refuseImmutable(w wantNodegroup, have Nodegroup, differs [
 
 // failedNodegroup reports a nodegroup that EKS could not make or delete.
 func (c *computation) failedNodegroup(w wantNodegroup, have Nodegroup) {
-	c.note(diag.Error, w.pool, nil, "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
+	c.note(diag.Error, w.pool, fieldNamed(w.pool, healthText(have.HealthIssues)), "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
 		cmpOr(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
 }

@@ -174,7 +174,7 @@ func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, 
 func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set bool, left int) bool {
 	switch {
 	case latest.Failed():
-		c.note(diag.Error, pool, nil, "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmpOr(latest.Reason, "AWS gives no reason"),
+		c.note(diag.Error, pool, fieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmpOr(latest.Reason, "AWS gives no reason"),
 			cmpOr(LaunchHint(latest.Reason), "change the pool's launch configuration in Git"))
 		return true
 	case latest.Status == "Cancelled" && c.in.Memory.Cancelled[latest.ID]:

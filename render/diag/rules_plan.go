@@ -70,6 +70,7 @@ var planRules = []rule{
 	{"suspended", "i", "somebody suspended a target or a pool for a while", "Nothing is to be done; weir resume ends it earlier."},
 	{"template-moved", "i", "somebody made a version of a launch template that a pool brings along, or another one its default", "Nothing is to be done: it is rolled out; write the version's number to stay on it."},
 	{"template-not-usable", "e", "what a launch template holds that a pool brings along does not go with the pool", "Make a version of the launch template without it, or change the pool as the message says."},
+	{"unknown-name", "ew", "a manifest names something that weir does not make and AWS does not know, such as an instance profile or a key pair", "Correct the name, or make it: weir tries again each ten minutes, after a commit at once, and with weir reconcile --retry."},
 	{"unknown-source", "w", "resources belong to a repository that this weir does not follow", "Add the source to the configuration, or hand the resources over."},
 	{"unknown-target", "w", "resources belong to a target that the configuration no longer names", "Name the target again, or delete them by hand: weir does not."},
 	{"versions-kept", "w", "versions of a launch template are not pruned, because it cannot be read who uses them", "Allow weir the action that the message names, or delete them by hand."},

@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// UnknownName is something that a manifest names and AWS does not know.
+type UnknownName struct {
+	// Kind is one of the kinds below.
+	Kind string
+	Name string
+}
+
+// Kinds of what manifests name and weir does not make.
+const (
+	unknownProfile   = "instance profile"
+	unknownKey       = "key pair"
+	unknownGroup     = "security group"
+	unknownImage     = "image"
+	unknownSubnet    = "subnet"
+	unknownRole      = "role"
+	unknownPlacement = "placement group"
+)
+
+func (u UnknownName) String() string { return u.Kind + " " + u.Name }
+
+// unknownTexts are the words of EC2 and IAM, which Auto Scaling and EKS repeat
+// among their own, under one code for all.
+// Assumed of AWS: unknown-name-texts.
+var unknownTexts = []struct {
+	kind string
+	text *regexp.Regexp
+}{
+	{unknownProfile, regexp.MustCompile(`Value \(([^()]*)\) for parameter iamInstanceProfile\.(?:name|arn) is invalid`)},
+	{unknownKey, regexp.MustCompile(`[Tt]he key pair '([^']*)' does not exist`)},
+	{unknownKey, regexp.MustCompile(`KeyPair +(\S+) not found`)},
+	{unknownGroup, regexp.MustCompile(`[Tt]he security group '([^']*)' does not exist`)},
+	{unknownImage, regexp.MustCompile(`[Tt]he image id '\[?([^'\]]*)\]?' does not exist`)},
+	{unknownSubnet, regexp.MustCompile(`[Tt]he subnet ID '([^']*)' does not exist`)},
+	{unknownRole, regexp.MustCompile(`[Tt]he role with name (\S+) cannot be found`)},
+	{unknownPlacement, regexp.MustCompile(`[Tt]he [Pp]lacement [Gg]roup '([^']*)' (?:is unknown|does not exist)`)},
+}
+
+// FindUnknownName reads from the words of AWS which name it does not know.
+func FindUnknownName(message string) (UnknownName, bool) {
+	for _, t := range unknownTexts {
+		if m := t.text.FindStringSubmatch(message); m != nil {
+			return UnknownName{Kind: t.kind, Name: m[1]}, true
+		}
+	}
+	return UnknownName{}, false
+}
+
+// DiagnoseUnknownName says of a refused step which field names what AWS does not know.
+// While that may have been made a moment ago it is a warning.
+func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, Code: "unknown-name", Summary: "AWS knows no " + e.Unknown.String(), Detail: diag.Hint("unknown-name")}
+	if e.Kind == Transient {
+		d.Severity, d.Summary = diag.Warning, d.Summary+" yet"
+		d.Detail = "Where it was made a moment ago it takes up to two minutes until all of AWS knows it. Else correct the name, or make it."
+	}
+	object, field := e.Unknown.field(pool)
+	d.Object, d.Field = object.String(), field.String()
+	return d
+}
+
+// field is where the pool's manifests name it, and no field where that cannot be told.
+func (u UnknownName) field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
+	ofTemplate := func(path ...string) (intent.ObjectRef, intent.Path) {
+		at := intent.Path{"spec", "awsLaunchTemplate"}.Join(path...)
+		if f := pool.ForeignTemplate; f != nil {
+			return pool.Infrastructure, f.NameField
+		}
+		if c := pool.LaunchConfig; c != nil {
+			at, _ = c.Field(at)
+			return c.Source, at
+		}
+		return pool.Infrastructure, at
+	}
+	options := func(path ...string) (intent.ObjectRef, intent.Path) {
+		return pool.Options, intent.Path{"spec"}.Join(path...)
+	}
+	n := pool.Nodegroup
+	switch u.Kind {
+	case unknownProfile:
+		return ofTemplate("iamInstanceProfile")
+	case unknownKey:
+		if n != nil && n.RemoteAccess != nil && n.RemoteAccess.EC2SSHKey == u.Name {
+			return pool.Infrastructure, intent.Path{"spec", "remoteAccess", "sshKeyName"}
+		}
+		return ofTemplate("sshKeyName")
+	case unknownImage:
+		return ofTemplate("ami", "id")
+	case unknownGroup:
+		t := pool.LaunchTemplate
+		switch {
+		case n != nil && n.RemoteAccess != nil && slices.Contains(n.RemoteAccess.SourceSecurityGroups, u.Name):
+			return pool.Infrastructure, intent.Path{"spec", "remoteAccess", "sourceSecurityGroups"}
+		case pool.ForeignTemplate != nil, t != nil && slices.Contains(t.Data.SecurityGroupIDs, u.Name):
+			return ofTemplate("additionalSecurityGroups")
+		case t != nil && slices.ContainsFunc(t.Data.NetworkInterfaces, func(i intent.NetworkInterface) bool { return slices.Contains(i.Groups, u.Name) }):
+			return options("launchTemplate", "networkInterfaces")
+		}
+	case unknownSubnet:
+		return pool.Infrastructure, intent.Path{"spec", "subnets"}
+	case unknownRole:
+		if n != nil {
+			return pool.Infrastructure, intent.Path{"spec", "roleName"}
+		}
+	case unknownPlacement:
+		if pool.Group != nil && pool.Group.Options.PlacementGroup == u.Name {
+			return options("autoScalingGroup", "placementGroup")
+		}
+		return options("launchTemplate", "placement", "groupName")
+	}
+	return pool.Infrastructure, nil
+}
+
+// fieldNamed is the field of the pool's own object that names what AWS does not know,
+// by a failure's words; nil where they tell of none.
+func fieldNamed(pool *intent.Pool, words ...string) intent.Path {
+	u, ok := FindUnknownName(strings.Join(words, " "))
+	if !ok {
+		return nil
+	}
+	object, field := u.field(pool)
+	if object != pool.Infrastructure {
+		return nil
+	}
+	return field
+}

@@ -1,0 +1,31 @@
+package reconciler
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// tellUnknownNames says of the steps that failed for it which field names what AWS
+// does not know.
+func tellUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
+	var found diag.List
+	for _, o := range r.Failures() {
+		if o.Err == nil || o.Err.Unknown == (plan.UnknownName{}) {
+			continue
+		}
+		for i := range t.Set.Pools {
+			if pool := &t.Set.Pools[i]; pool.Key.String() == o.Step.Pool {
+				found = append(found, plan.DiagnoseUnknownName(pool, o.Err))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return
+	}
+	attachPositions(ctx, found, t)
+	r.Plan.Diagnostics = append(slices.Clone(r.Plan.Diagnostics), found...).Sorted()
+	r.Diagnostics = r.Plan.Diagnostics
+}
