@@ -60,7 +60,7 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 	if limit == 0 {
 		limit = DefaultConcurrency
 	}
-	made := make([]map[string]plan.TemplateRef, len(reports))
+	made := make([]plan.Made, len(reports))
 	began := s.now()
 	moves, left := inTurns(reports), map[string]bool{}
 	// Pools whose calls hang in each pass must not keep those behind them waiting.
@@ -81,7 +81,7 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 			r := reports[m.report]
 			if r.Outcomes == nil {
 				r.Outcomes = make([]plan.Outcome, len(r.Plan.Steps))
-				made[m.report] = map[string]plan.TemplateRef{}
+				made[m.report] = plan.Made{}
 			}
 			if plan.OfLaunchConfig(r.Plan.Steps[m.steps[0]].Owner()) != shared {
 				continue
@@ -167,7 +167,7 @@ func leave(r *plan.Report, positions []int) {
 
 // turn runs the steps of one pool or AWSLaunchConfig, and returns the template
 // versions that are made: those before it, and its own.
-func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made map[string]plan.TemplateRef) map[string]plan.TemplateRef {
+func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made plan.Made) plan.Made {
 	steps := r.Plan.Steps
 	var own []plan.Step
 	for _, i := range positions {
@@ -183,6 +183,9 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		switch {
 		case st.Held != "":
 			out.Status = plan.Held
+			continue
+		case apart(st) && !stopped && refused == nil:
+			s.one(ctx, r, i, key, made)
 			continue
 		case refused != nil && !stopped:
 			out.Status, out.Err, out.Parked = plan.Failed, refused, true
@@ -204,6 +207,32 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	return made
 }
 
+// apart reports whether the steps of its turn go on whatever becomes of a step: a
+// version of a shared template is nothing to the pools that want another one.
+func apart(st plan.Step) bool {
+	_, makes := st.Do.(plan.CreateLaunchTemplateVersion)
+	return makes && st.LaunchConfig != ""
+}
+
+// one runs a step that is parked by itself.
+func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key string, made plan.Made) {
+	st, out := r.Plan.Steps[i], &r.Outcomes[i]
+	digest := requestOf([]plan.Step{st})
+	key += "\x00" + digest
+	switch refused := s.refusal(key, digest); {
+	case refused != nil:
+		out.Status, out.Err, out.Parked = plan.Failed, refused, true
+	case st.Later || ctx.Err() != nil || plan.Unmade(plan.WithTemplate(st.Do, made)):
+		out.Status = plan.Skipped
+	default:
+		if *out = s.do(ctx, r, st, made); out.Status != plan.Done {
+			out.Parked = out.Err != nil && s.park(key, digest, out.Err)
+		} else {
+			s.unpark(key)
+		}
+	}
+}
+
 // requestOf stands for what the steps of one turn ask of AWS. It tells apart those
 // that have one digest because people approve them as one: a refusal of the first,
 // such as ending a refresh before the next, says nothing of the second.
@@ -223,7 +252,7 @@ func optional(st plan.Step, err *plan.Error) bool {
 }
 
 // do runs one step to its end, though ctx may end before.
-func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[string]plan.TemplateRef) plan.Outcome {
+func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made plan.Made) plan.Outcome {
 	began := s.now()
 	ctx, cancel := forCall(ctx)
 	defer cancel()
@@ -250,7 +279,7 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 	}
 	log.Info("step done", "reason", st.Reason)
 	if res.Template.Name != "" {
-		made[res.Template.Name] = res.Template
+		made.Add(st.Do, res.Template)
 	}
 	s.remember(r, st, res)
 	return out
@@ -258,7 +287,7 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made map[s
 
 // execute does what a step asks for, after another look at what it ends and at what
 // it goes by.
-func (s *Scope) execute(ctx context.Context, st plan.Step, made map[string]plan.TemplateRef) (plan.Result, error) {
+func (s *Scope) execute(ctx context.Context, st plan.Step, made plan.Made) (plan.Result, error) {
 	if st.Seen != nil {
 		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {
 			return plan.Result{}, err

@@ -25,14 +25,14 @@ func TestACollisionIsReportedAndNothingIsTouched(t *testing.T) {
 	// made is what the pool would make, with other tags.
 	made := func(w *world, d reconciler.Desired, tags map[string]string) {
 		r := w.must(reconciler.PlanOnly, d)[0]
-		versions := map[string]plan.TemplateRef{}
+		versions := plan.Made{}
 		for _, s := range r.Plan.Steps {
 			switch a := plan.WithTemplate(s.Do, versions).(type) {
 			case plan.CreateLaunchTemplate:
 				a.Tags = tags
 				res, err := w.scope.Cloud.Execute(ctx, a)
 				w.check(nil, err)
-				versions[a.Name] = res.Template
+				versions.Add(a, res.Template)
 			case plan.CreateGroup:
 				a.Group.Tags = map[string]plan.GroupTag{}
 				for k, v := range tags {

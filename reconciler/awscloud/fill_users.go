@@ -32,7 +32,7 @@ func (c *Cloud) fillNumbers(ctx context.Context, s *plan.State, names []string) 
 	var unread []plan.Template
 	for _, name := range names {
 		t := s.Templates[name]
-		if t.Numbers = c.versions.numbers(t.ID, t.LatestVersion); t.Numbers != nil {
+		if t.Numbers, t.Contents = c.versions.numbers(t.ID, t.LatestVersion); t.Numbers != nil {
 			s.Templates[name] = t
 		} else {
 			unread = append(unread, t)
@@ -43,7 +43,7 @@ func (c *Cloud) fillNumbers(ctx context.Context, s *plan.State, names []string) 
 	g.SetLimit(parallel)
 	for _, t := range unread {
 		g.Go(func() error {
-			numbers, gone, err := c.versionNumbers(gctx, t.ID)
+			contents, gone, err := c.versionContents(gctx, t.ID)
 			mu.Lock()
 			defer mu.Unlock()
 			if e := refused(err); e != nil {
@@ -58,8 +58,7 @@ func (c *Cloud) fillNumbers(ctx context.Context, s *plan.State, names []string) 
 				s.Absent.Templates[t.Name] = true
 				return nil
 			}
-			c.versions.setNumbers(t.ID, t.LatestVersion, numbers)
-			t.Numbers = numbers
+			t.Numbers, t.Contents = c.versions.setNumbers(t.ID, t.LatestVersion, contents)
 			s.Templates[t.Name] = t
 			return nil
 		})
@@ -67,9 +66,10 @@ func (c *Cloud) fillNumbers(ctx context.Context, s *plan.State, names []string) 
 	return g.Wait()
 }
 
-// versionNumbers lists the versions of a template, ascending; never nil.
-func (c *Cloud) versionNumbers(ctx context.Context, id string) (numbers []int64, gone bool, err error) {
-	numbers = []int64{}
+// versionContents lists the versions of a template, with what each says of its
+// content; never nil.
+func (c *Cloud) versionContents(ctx context.Context, id string) (contents map[int64]string, gone bool, err error) {
+	contents = map[int64]string{}
 	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), MaxResults: aws.Int32(versionPage)}
 	err = eachPage(ctx, "ec2", "DescribeLaunchTemplateVersions", func(ctx context.Context, token *string) (*string, error) {
 		in.NextToken = token
@@ -78,7 +78,7 @@ func (c *Cloud) versionNumbers(ctx context.Context, id string) (numbers []int64,
 			return nil, err
 		}
 		for _, v := range out.LaunchTemplateVersions {
-			numbers = append(numbers, aws.ToInt64(v.VersionNumber))
+			contents[aws.ToInt64(v.VersionNumber)] = plan.ContentOf(aws.ToString(v.VersionDescription))
 		}
 		return out.NextToken, nil
 	})
@@ -88,8 +88,7 @@ func (c *Cloud) versionNumbers(ctx context.Context, id string) (numbers []int64,
 		}
 		return nil, false, e
 	}
-	slices.Sort(numbers)
-	return numbers, false, nil
+	return contents, false, nil
 }
 
 // versionUsers collects who uses which version of some templates.
@@ -289,7 +288,7 @@ func (c *Cloud) deleteVersions(ctx context.Context, a plan.DeleteLaunchTemplateV
 	for _, n := range a.Versions {
 		in.Versions = append(in.Versions, strconv.FormatInt(n, 10))
 	}
-	defer c.versions.setNumbers(a.Template.ID, 0, nil)
+	defer c.versions.forgetNumbers(a.Template.ID)
 	out, err := c.ec2.DeleteLaunchTemplateVersions(ctx, in)
 	if e := classify("ec2", "DeleteLaunchTemplateVersions", err); e != nil {
 		if e.Kind == plan.NotFound {

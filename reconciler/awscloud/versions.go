@@ -31,8 +31,9 @@ type cachedVersions struct {
 	used     time.Time
 	// all are the numbers of the versions that there were while newest was the
 	// newest; nil where nobody asked.
-	all    []int64
-	newest int64
+	all      []int64
+	contents map[int64]string
+	newest   int64
 }
 
 func newVersionCache() *versionCache {
@@ -90,21 +91,37 @@ func (c *versionCache) forget(id string) {
 	delete(c.templates, id)
 }
 
-// numbers returns the versions that a template has, nil where they are to be read.
-func (c *versionCache) numbers(id string, newest int64) []int64 {
+// numbers returns the versions that a template has, ascending, and what they say of
+// their content; nil where they are to be read.
+func (c *versionCache) numbers(id string, newest int64) ([]int64, map[int64]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.templates[id]; known.newest == newest {
-		return known.all
+		return known.all, known.contents
 	}
-	return nil
+	return nil, nil
 }
 
-// setNumbers remembers the versions that a template has; nil forgets them.
-func (c *versionCache) setNumbers(id string, newest int64, all []int64) {
+// setNumbers remembers the versions that a template has and returns them as numbers
+// does.
+func (c *versionCache) setNumbers(id string, newest int64, contents map[int64]string) ([]int64, map[int64]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := c.templates[id]
-	entry.all, entry.newest = all, newest
+	entry.all = slices.AppendSeq(make([]int64, 0, len(contents)), maps.Keys(contents))
+	slices.Sort(entry.all)
+	if entry.contents, entry.newest = contents, newest; entry.all == nil || !slices.Contains(entry.all, newest) {
+		entry.newest = 0 // a read that is behind is no answer for the next pass
+	}
+	c.templates[id] = entry
+	return entry.all, contents
+}
+
+// forgetNumbers has the versions that a template has read again.
+func (c *versionCache) forgetNumbers(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.templates[id]
+	entry.all, entry.contents, entry.newest = nil, nil, 0
 	c.templates[id] = entry
 }

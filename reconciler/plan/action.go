@@ -225,17 +225,39 @@ func (UpdateNodegroupVersion) action()       {}
 func (TagNodegroup) action()                 {}
 func (DeleteNodegroup) action()              {}
 
+// Made are the template versions that steps have made.
+type Made map[madeKey]TemplateRef
+
+// madeKey is a template's name and what a version of it holds, "" for any.
+type madeKey struct{ name, content string }
+
+// Add notes what an action has made.
+func (m Made) Add(a Action, made TemplateRef) {
+	switch a := a.(type) {
+	case CreateLaunchTemplate:
+		m[madeKey{a.Name, ContentOf(a.Description)}] = made
+		m[madeKey{name: a.Name}] = made
+	case CreateLaunchTemplateVersion:
+		m[madeKey{a.Template.Name, ContentOf(a.Description)}] = made
+	}
+}
+
 // WithTemplate returns the action with the template version that an earlier
-// step made filled in; made is by template name. Other actions are returned as
-// they are.
-func WithTemplate(a Action, made map[string]TemplateRef) Action {
+// step made filled in. Other actions are returned as they are.
+func WithTemplate(a Action, made Made) Action {
 	fill := func(r TemplateRef) TemplateRef {
-		if m, ok := made[r.Name]; ok && r.Version == "" {
+		if m, ok := made[madeKey{r.Name, r.Content}]; ok && r.Version == "" {
 			return m
 		}
 		return r
 	}
 	switch a := a.(type) {
+	case CreateLaunchTemplateVersion:
+		if t, ok := made[madeKey{name: a.Template.Name}]; ok && a.Template.ID == "" {
+			// A token of one template is not that of another of the same name.
+			a.Template.ID, a.Token = t.ID, shortHash([]byte(t.ID), []byte(a.Token))
+		}
+		return a
 	case CreateGroup:
 		a.Group.Template = fill(a.Group.Template)
 		return a

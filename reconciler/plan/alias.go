@@ -20,7 +20,7 @@ func (r TemplateRef) alias() bool {
 // or a rollout starts. The steps from the given position on are the pool's. An alias
 // that Git writes for an override stays.
 func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, from int) {
-	if !version.made() && !starts(c.steps[from:]) {
+	if !version.made() && c.madeBeside(pool) == nil && !starts(c.steps[from:]) {
 		return
 	}
 	u := UpdateGroup{Name: have.Name, Template: &have.Template}
@@ -93,22 +93,42 @@ func writes(policy *intent.MixedInstances, have intent.Override) bool {
 	})
 }
 
-// awaitPins has a new version of a template that pools share wait until none of their
+// madeBeside is the template that a pool shares where a version of it is about to be
+// made for whichever pool, nil elsewhere.
+func (c *computation) madeBeside(pool *intent.Pool) *Template {
+	if pool.LaunchConfig == nil {
+		return nil
+	}
+	return c.shared[pool.LaunchConfig.Key.String()].about()
+}
+
+// about is the template, where it is there and a version of it is to be made.
+func (s *sharedTemplate) about() *Template {
+	for _, x := range s.contents {
+		if x.known && x.version.found && x.version.made() {
+			return &x.version.template
+		}
+	}
+	return nil
+}
+
+// awaitPins has new versions of a template that pools share wait until none of their
 // groups follows an alias of it. Each pool pins its own group; where one is held, so
-// is the version, and what waits for it.
+// are the versions, and what waits for them.
 func (c *computation) awaitPins(s *sharedTemplate, steps []Step) {
-	if !s.known || !s.version.found || !s.version.made() {
+	t := s.about()
+	if t == nil {
 		return
 	}
 	for _, u := range s.users {
-		if u.Group == nil || !c.follows(u, s.version.template) {
+		if u.Group == nil || !c.follows(u, *t) {
 			continue
 		}
 		hold := c.holdOf(u)
 		for i := range steps {
 			if _, makes := steps[i].Do.(CreateLaunchTemplateVersion); makes && hold == "" {
 				steps[i].Later = true
-			} else if makes {
+			} else if makes && (steps[i].Held == "" || steps[i].Held == s.hold) {
 				s.hold, s.holdReason = hold, "the group "+u.Group.Name+" follows the newest version of the template, and its pool "+u.Key.String()+" is "+string(hold)
 				steps[i].Held, steps[i].HeldReason = s.hold, s.holdReason
 			}

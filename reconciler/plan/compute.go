@@ -41,7 +41,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
 		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
-	p.homes, p.watched, p.Summary = c.homes, c.watched, c.summary()
+	p.homes, p.watched, p.wants, p.Summary = c.homes, c.watched, c.sharedWants(), c.summary()
 	p.Ahead = slices.Sorted(maps.Keys(c.ahead))
 	return p, c.needs
 }

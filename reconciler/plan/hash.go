@@ -132,9 +132,24 @@ func descriptionHashes(description string) (s said, ok bool) {
 		return said{}, false
 	}
 	rest, _, _ = strings.Cut(rest, " ")
-	s.body, rest, ok = strings.Cut(rest, ":")
-	s.source, s.confirmed, _ = strings.Cut(rest, ":")
+	return contentSaid(rest)
+}
+
+// contentSaid reads the hashes themselves.
+func contentSaid(hashes string) (s said, ok bool) {
+	s.body, hashes, ok = strings.Cut(hashes, ":")
+	s.source, s.confirmed, _ = strings.Cut(hashes, ":")
 	return s, ok && len(s.body) == 16 && len(s.source) == 16
+}
+
+// ContentOf is what a version's description says of its content; "" where weir did
+// not write it.
+func ContentOf(description string) string {
+	s, ours := descriptionHashes(description)
+	if !ours {
+		return ""
+	}
+	return s.body + ":" + s.source
 }
 
 // mask stands for user data in changes: equal text gives equal marks, and the

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -9,22 +11,31 @@ import (
 )
 
 // sharedTemplate is the launch template of an AWSLaunchConfig, planned once for
-// all pools that use it.
+// all pools that use it. Pools that need other content run other versions of it.
 type sharedTemplate struct {
 	config *intent.LaunchConfig
 	// users are the pools of the target that name it, in order.
+	users    []*intent.Pool
+	contents []*sharedContent
+	of       map[intent.Key]*sharedContent
+	// problem says why none of the pools can be planned.
+	problem string
+	// settled are the pools that run the version that they want and nothing else.
+	settled map[string]wantedVersion
+	// hold keeps versions from being made, and the pools' steps that need them.
+	hold       Hold
+	holdReason string
+}
+
+// sharedContent is what some of the pools want of a shared template: one version.
+type sharedContent struct {
 	users []*intent.Pool
 	want  *wantTemplate
 	// version is the wanted one; known is false where it cannot be said yet.
 	version wantedVersion
 	known   bool
-	// problem says why the pools cannot be planned.
+	// problem says why its pools cannot be planned.
 	problem string
-	// settled are the pools that run the wanted version and nothing else.
-	settled map[string]bool
-	// hold keeps the version from being made, and the pools' steps that need it.
-	hold       Hold
-	holdReason string
 }
 
 // launchConfigsOf are the AWSLaunchConfigs of a set, in order of their keys.
@@ -37,7 +48,7 @@ func launchConfigsOf(set *intent.Set) []*sharedTemplate {
 		}
 		key := p.LaunchConfig.Key.String()
 		if byKey[key] == nil {
-			byKey[key] = &sharedTemplate{config: p.LaunchConfig, settled: map[string]bool{}}
+			byKey[key] = &sharedTemplate{config: p.LaunchConfig, of: map[intent.Key]*sharedContent{}, settled: map[string]wantedVersion{}}
 		}
 		byKey[key].users = append(byKey[key].users, p)
 	}
@@ -51,80 +62,132 @@ func launchConfigsOf(set *intent.Set) []*sharedTemplate {
 func (s *sharedTemplate) key() string { return s.config.Key.String() }
 
 // pools are the keys of the users.
-func (s *sharedTemplate) pools() []string {
+func (s *sharedTemplate) pools() []string { return keysOf(s.users) }
+
+func keysOf(pools []*intent.Pool) []string {
 	var out []string
-	for _, p := range s.users {
+	for _, p := range pools {
 		out = append(out, p.Key.String())
 	}
 	return out
 }
 
 // stand is a pool that stands for the AWSLaunchConfig: its template is that of
-// any user, and what is to be said of it is said of the object that declares it.
-// ok is false where no user's template is complete.
-func (s *sharedTemplate) stand() (pool *intent.Pool, ok bool) {
-	i := slices.IndexFunc(s.users, func(p *intent.Pool) bool { return len(p.Blocked) == 0 })
-	if i < 0 {
-		return nil, false
-	}
-	p := *s.users[i]
+// the users, which want the same, and what is to be said of it is said of the
+// object that declares it.
+func (s *sharedTemplate) stand(users []*intent.Pool) *intent.Pool {
+	p := *users[0]
 	p.Key = intent.Key{Namespace: ownerOfConfig + s.config.Key.Namespace, Name: s.config.Key.Name}
-	p.Infrastructure, p.LaunchConfig = s.config.Source, nil
+	p.Infrastructure, p.Options = s.config.Source, s.config.Options
 	p.KeepVersions, p.FollowImages, p.PruneDisabled = s.config.KeepVersions, s.config.FollowImages, s.config.PruneDisabled
-	return &p, true
+	t := *p.LaunchTemplate
+	t.Tags, p.LaunchTemplate = s.tags(), &t
+	p.Adopt = slices.ContainsFunc(s.users, func(u *intent.Pool) bool { return u.Adopt })
+	return &p
 }
 
-// launchConfigs plans the templates that pools share, before the pools: one
-// version serves all of them.
+// look is what tells most launch templates apart at once, so that only those
+// which may be equal are compared.
+type look struct {
+	userData intent.UserData
+	image    intent.Lookup
+	kind     string
+	tags     int
+}
+
+// split puts the users that want the same together. Those that cannot be planned
+// are in none.
+func (s *sharedTemplate) split() {
+	alike := map[look][]*sharedContent{}
+	for _, u := range s.users {
+		if len(u.Blocked) > 0 {
+			continue
+		}
+		t := u.LaunchTemplate
+		l := look{t.UserData, t.Image, t.Data.InstanceType, len(t.Tags)}
+		i := slices.IndexFunc(alike[l], func(x *sharedContent) bool { return reflect.DeepEqual(x.users[0].LaunchTemplate, t) })
+		if i < 0 {
+			x := &sharedContent{}
+			i, alike[l], s.contents = len(alike[l]), append(alike[l], x), append(s.contents, x)
+		}
+		x := alike[l][i]
+		x.users, s.of[u.Key] = append(x.users, u), x
+	}
+}
+
+// tags are those of the template itself: what its pools have in common.
+func (s *sharedTemplate) tags() map[string]string {
+	out := maps.Clone(s.users[0].LaunchTemplate.Tags)
+	for _, u := range s.users[1:] {
+		maps.DeleteFunc(out, func(k, v string) bool { return u.LaunchTemplate.Tags[k] != v })
+	}
+	return out
+}
+
+// launchConfigs plans the templates that pools share, before the pools.
 func (c *computation) launchConfigs() {
 	for _, s := range launchConfigsOf(c.in.Set) {
 		if c.shared == nil {
 			c.shared = map[string]*sharedTemplate{}
 		}
 		c.shared[s.key()] = s
-		pool, ok := s.stand()
-		if !ok || len(c.in.Fleet.Contested[Claim{Resource: LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0 {
+		s.split()
+		if len(s.contents) == 0 || len(c.in.Fleet.Contested[Claim{Resource: LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0 {
 			continue // each pool says so
 		}
 		if !slices.ContainsFunc(s.users, func(p *intent.Pool) bool { return !c.in.Policy.Adoption.skips(p) }) {
 			continue
 		}
+		c.adopts = false
+		s.answer(c)
 		steps, diags := len(c.steps), len(c.diags)
-		c.hold, c.blocked, c.adopts = c.holdOfAll(s), false, false
-		var inUse []TemplateRef
-		for _, u := range s.users {
-			for _, ref := range c.refsOf(u) {
-				if ref != (TemplateRef{}) && !slices.Contains(inUse, ref) {
-					inUse = append(inUse, ref)
-				}
-			}
-		}
-		if want, ok := c.template(pool); ok {
-			delete(want.tags, TagPool)
-			want.tags[TagLaunchConfig] = s.key()
-			s.want = want
-			s.version, s.known = c.planTemplate(pool, want, inUse)
-		}
+		c.hold, c.blocked = c.holdOfAll(s.users), false
+		pool := s.stand(s.contents[0].users)
+		c.planShared(s, pool)
 		if c.blocked {
-			s.known = false
 			s.problem = firstError(c.diags[diags:])
 			c.steps = slices.DeleteFunc(c.steps, func(st Step) bool { return st.Pool == pool.Key.String() && st.Held != HeldConflict })
 		} else {
 			c.awaitPins(s, c.steps[steps:])
 			c.adopted(steps)
 		}
-		c.belong(s, c.steps[steps:], c.diags[diags:])
+		c.belong(s, s.users, c.steps[steps:], c.diags[diags:])
 	}
 }
 
-// holdOfAll is the hold of a template that is shared: it moves while any pool does.
-func (c *computation) holdOfAll(s *sharedTemplate) Hold {
-	for _, p := range s.users {
+// answer has the lookups of what is wanted answered. Where one has no answer, the
+// pools wait that need it, and not the others.
+func (s *sharedTemplate) answer(c *computation) {
+	first := len(c.diags)
+	for _, x := range s.contents {
+		before := len(c.diags)
+		want, ok := c.template(s.stand(x.users))
+		if ok {
+			delete(want.tags, TagPool)
+			want.tags[TagLaunchConfig] = s.key()
+			x.want = want
+		} else {
+			x.problem = firstError(c.diags[before:])
+		}
+		c.belong(s, x.users, nil, c.diags[before:])
+		// What all of them wait for is said once.
+		for i := before; i < len(c.diags); i++ {
+			if slices.ContainsFunc(c.diags[first:i], func(d diag.Diagnostic) bool { return reflect.DeepEqual(d, c.diags[i]) }) {
+				c.diags = slices.Delete(c.diags, i, i+1)
+				i--
+			}
+		}
+	}
+}
+
+// holdOfAll is the hold of what pools share: it moves while any of them does.
+func (c *computation) holdOfAll(pools []*intent.Pool) Hold {
+	for _, p := range pools {
 		if c.holdOf(p) == "" {
 			return ""
 		}
 	}
-	return c.holdOf(s.users[0])
+	return c.holdOf(pools[0])
 }
 
 // refsOf are the template versions that a pool has in AWS.
@@ -140,11 +203,14 @@ func (c *computation) refsOf(p *intent.Pool) []TemplateRef {
 }
 
 // belong makes steps and diagnostics those of an AWSLaunchConfig: under its name,
-// with the fields of the object that declares it.
-func (c *computation) belong(s *sharedTemplate, steps []Step, diags []diag.Diagnostic) {
+// for the users given, with the fields of the object that declares it.
+func (c *computation) belong(s *sharedTemplate, users []*intent.Pool, steps []Step, diags []diag.Diagnostic) {
 	for i := range steps {
 		st := &steps[i]
-		st.Pool, st.LaunchConfig, st.Pools = "", s.key(), s.pools()
+		if st.LaunchConfig != "" {
+			continue // that of a version, for the pools that want it
+		}
+		st.Pool, st.LaunchConfig, st.Pools = "", s.key(), keysOf(users)
 		if st.Held == "" {
 			st.Held = c.hold
 		}
@@ -153,7 +219,7 @@ func (c *computation) belong(s *sharedTemplate, steps []Step, diags []diag.Diagn
 			if at, ok := s.config.Field(ch.Path); ok && ch.Object == s.config.Source {
 				ch.Path, ch.Field = at, at[1:].String()
 			} else if len(ch.Path) > 1 && ch.Path[1] == "additionalTags" {
-				ch.Object = s.users[0].Infrastructure
+				ch.Object = users[0].Infrastructure
 			}
 		}
 	}
@@ -181,40 +247,76 @@ func firstError(diags []diag.Diagnostic) string {
 // there and cannot be made.
 const codeConfigNotReady = "launch-config-not-ready"
 
+// contentOf is what a pool wants of the template that it shares.
+func (c *computation) contentOf(pool *intent.Pool) *sharedContent {
+	return c.shared[pool.LaunchConfig.Key.String()].of[pool.Key]
+}
+
 // templateOf is the pool's template with its lookups answered: its own, or the
 // one that it shares.
 func (c *computation) templateOf(pool *intent.Pool) (*wantTemplate, bool) {
 	if pool.LaunchConfig == nil {
 		return c.template(pool)
 	}
-	s := c.shared[pool.LaunchConfig.Key.String()]
-	if s.problem != "" {
+	s, x := c.shared[pool.LaunchConfig.Key.String()], c.contentOf(pool)
+	problem := cmpOr(s.problem, x.problem)
+	if problem != "" {
 		c.blockf(pool, intent.Path{"spec", "launchConfigRef"}, codeConfigNotReady,
-			"it waits for the AWSLaunchConfig "+s.key()+", whose launch template cannot be brought to what Git says: "+s.problem, "")
+			"it waits for the AWSLaunchConfig "+s.key()+", whose launch template cannot be brought to what Git says: "+problem, "")
 	}
-	return s.want, s.want != nil && s.problem == ""
+	return x.want, x.want != nil && problem == ""
 }
 
-// settle notes that a pool runs the wanted version of the template that it shares.
-func (c *computation) settle(pool *intent.Pool) {
-	c.shared[pool.LaunchConfig.Key.String()].settled[pool.Key.String()] = true
+// settle notes that a pool runs the version that it wants of a shared template.
+func (c *computation) settle(pool *intent.Pool, w wantedVersion) {
+	c.shared[pool.LaunchConfig.Key.String()].settled[pool.Key.String()] = w
 }
 
-// launchConfigDefaults moves the default versions of shared templates: each once
-// all of its pools run the wanted version. While the rollout of one has failed or
-// is held, the default stays where it was, which every pool has run.
+// launchConfigDefaults moves the default versions of shared templates: each to the
+// version that all of its pools run. While they run several, or the rollout of one
+// has failed or is held, the default stays where it was, which every pool has run.
 func (c *computation) launchConfigDefaults() {
 	for _, key := range sortedKeys(c.shared) {
 		s := c.shared[key]
-		pool, ok := s.stand()
-		if !ok || !s.known || len(s.settled) < len(s.users) || c.in.Policy.Adoption.Asked {
+		common, ok := s.common()
+		if !ok || c.in.Policy.Adoption.Asked {
 			continue
 		}
 		before := len(c.steps)
-		c.hold = c.holdOfAll(s)
-		c.planDefault(pool, s.version)
-		c.belong(s, c.steps[before:], nil)
+		c.hold = c.holdOfAll(s.users)
+		c.moveDefault(s.stand(s.users), common)
+		c.belong(s, s.users, c.steps[before:], nil)
 	}
+}
+
+// sharedWants are the versions of shared templates that pools want and that exist.
+func (c *computation) sharedWants() map[intent.Key]int64 {
+	var out map[intent.Key]int64
+	for _, s := range c.shared {
+		for key, x := range s.of {
+			if !x.known || x.version.made() {
+				continue
+			}
+			if out == nil {
+				out = map[intent.Key]int64{}
+			}
+			out[key] = x.version.number
+		}
+	}
+	return out
+}
+
+// common is the version that all pools run and want; ok is false where they differ.
+func (s *sharedTemplate) common() (common wantedVersion, ok bool) {
+	for _, u := range s.users {
+		w, settled := s.settled[u.Key.String()]
+		if !settled || common.number != 0 && common.number != w.number {
+			return wantedVersion{}, false
+		}
+		w.handover, w.foreign = w.handover || common.handover, w.foreign || common.foreign
+		common = w
+	}
+	return common, true
 }
 
 // ownerOfConfig begins what Step.Owner says of the steps of an AWSLaunchConfig.
@@ -237,6 +339,8 @@ func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, ownerOf
 func Unmade(a Action) bool {
 	unmade := func(r TemplateRef) bool { return r.Name != "" && r.Version == "" }
 	switch a := a.(type) {
+	case CreateLaunchTemplateVersion:
+		return a.Template.ID == ""
 	case CreateGroup:
 		return unmade(a.Group.Template)
 	case UpdateGroup:

@@ -85,7 +85,10 @@ func (m *model) fill(s State, n Needs) State {
 	}
 	for _, name := range n.Numbers {
 		t := s.Templates[name]
-		t.Numbers = sortedKeys(m.state.Templates[name].Versions)
+		t.Numbers, t.Contents = sortedKeys(m.state.Templates[name].Versions), map[int64]string{}
+		for n, v := range m.state.Templates[name].Versions {
+			t.Contents[n] = ContentOf(v.Description)
+		}
 		s.Templates[name] = t
 	}
 	for _, name := range n.VersionUsers {
@@ -150,7 +153,7 @@ func (m *model) pass(t fataler, in Input) (*Plan, Input) {
 
 // apply does the steps that run in this pass.
 func (m *model) apply(p *Plan) {
-	made := map[string]TemplateRef{}
+	made := Made{}
 	for _, s := range p.Steps {
 		if s.Held != "" || s.Later {
 			continue
@@ -160,7 +163,7 @@ func (m *model) apply(p *Plan) {
 	}
 }
 
-func (m *model) do(a Action, made map[string]TemplateRef) {
+func (m *model) do(a Action, made Made) {
 	switch a := a.(type) {
 	case CreateLaunchTemplate:
 		if _, taken := m.state.Templates[a.Name]; taken {
@@ -169,14 +172,14 @@ func (m *model) do(a Action, made map[string]TemplateRef) {
 		t := Template{ID: m.id("lt"), Name: a.Name, DefaultVersion: 1, LatestVersion: 1, Tags: a.Tags,
 			Versions: map[int64]TemplateVersion{1: {Number: 1, Description: a.Description, Data: a.Data, Body: BodyHash(a.Data)}}}
 		m.state.Templates[a.Name] = t
-		made[a.Name] = TemplateRef{ID: t.ID, Name: t.Name, Version: "1"}
+		made.Add(a, TemplateRef{ID: t.ID, Name: t.Name, Version: "1"})
 	case CreateLaunchTemplateVersion:
 		t := m.state.Templates[a.Template.Name]
 		t.LatestVersion++
 		t.Versions = maps.Clone(t.Versions)
 		t.Versions[t.LatestVersion] = TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data, Body: BodyHash(a.Data)}
 		m.state.Templates[t.Name] = t
-		made[t.Name] = TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)}
+		made.Add(a, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)})
 	case DeleteLaunchTemplateVersions:
 		t := m.state.Templates[a.Template.Name]
 		t.Versions = maps.Clone(t.Versions)

@@ -120,6 +120,9 @@ type Plan struct {
 	homes map[string]NodegroupName
 	// watched are the instance refreshes that its pools wait for, by group.
 	watched map[string]Watched
+	// wants are the numbers of the versions that pools want of the templates that
+	// they share, those that exist.
+	wants map[intent.Key]int64
 }
 
 // Summary counts pools by their gravest verb.

@@ -101,7 +101,7 @@ func TestACrashBetweenVersionAndRefreshLosesNothing(t *testing.T) {
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	in := testInput(groupPool("web", "m5.xlarge", 3))
 	p, _ := m.pass(t, in)
-	m.do(p.Steps[0].Do, map[string]TemplateRef{}) // the version is made, then the process dies
+	m.do(p.Steps[0].Do, Made{}) // the version is made, then the process dies
 	p, _ = m.pass(t, in)
 	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" {
 		t.Errorf("after the restart (-want +got):\n%s", d)
@@ -112,7 +112,7 @@ func TestARevertUsesTheVersionThatStillRuns(t *testing.T) {
 	m := newModel()
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	p, _ := m.pass(t, testInput(groupPool("web", "m5.xlarge", 3)))
-	m.do(p.Steps[0].Do, map[string]TemplateRef{})
+	m.do(p.Steps[0].Do, Made{})
 	p, _ = m.pass(t, testInput(groupPool("web", "m5.large", 3)))
 	if !p.Empty() {
 		t.Errorf("revert to what runs: got %v, want nothing", verbs(p))
@@ -143,7 +143,7 @@ func TestAFailedRefreshIsParkedUntilTheIntentChanges(t *testing.T) {
 			converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 			in := testInput(groupPool("web", "m5.xlarge", 3))
 			p, _ := m.pass(t, in)
-			m.do(p.Steps[0].Do, map[string]TemplateRef{})
+			m.do(p.Steps[0].Do, Made{})
 			tmpl := m.state.Templates["web"]
 			m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: status, Reason: "no capacity", Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
 			p, full := m.pass(t, in)
@@ -169,7 +169,7 @@ func TestARunningRefreshIsLeftAloneOrSuperseded(t *testing.T) {
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	in := testInput(groupPool("web", "m5.xlarge", 3))
 	p, _ := m.pass(t, in)
-	m.do(p.Steps[0].Do, map[string]TemplateRef{})
+	m.do(p.Steps[0].Do, Made{})
 	tmpl := m.state.Templates["web"]
 	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: "InProgress", Percentage: 40, Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
 	p, full := m.pass(t, in)

@@ -31,17 +31,22 @@ func keptBefore(tags map[string]string) int64 {
 	return n
 }
 
+// pruning says what a template's pruning goes by: the versions that are wanted,
+// whether one is about to be made beside them, and what pools have in AWS.
+type pruning struct {
+	wanted []int64
+	makes  bool
+	inUse  []TemplateRef
+}
+
 // prune plans the deletion of versions beyond the number that is kept, oldest
-// first. It is due where a version is about to be made (wanted is 0), and where
-// fewer are to be kept than before, which the template's tag tells: so a resting
+// first. It is due where a version is about to be made, and where fewer are to be
+// kept than before, which the template's tag tells: so a resting
 // fleet costs no read. Who uses which version is read before any is deleted. Both
 // reads are asked for as needs; the plan is made anew with their answers.
-func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, wanted int64, inUse []TemplateRef) {
-	keep, most := int64(want.keep), t.LatestVersion
-	if wanted != 0 {
-		most--
-	}
-	if most <= keep || wanted != 0 && keep >= keptBefore(t.Tags) {
+func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, p pruning) {
+	keep := int64(want.keep)
+	if most := t.LatestVersion - int64(len(p.wanted)); most <= keep || !p.makes && keep >= keptBefore(t.Tags) {
 		return
 	}
 	if err := c.in.State.Unread.VersionUsers[t.Name]; err != nil {
@@ -53,11 +58,11 @@ func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, w
 		c.needs.Numbers = append(c.needs.Numbers, t.Name)
 		return
 	}
-	used := map[int64]bool{wanted: true, t.DefaultVersion: true, t.LatestVersion: true}
-	for _, ref := range inUse {
+	used := map[int64]bool{t.DefaultVersion: true, t.LatestVersion: true}
+	for _, ref := range p.inUse {
 		used[versionOf(t, ref)] = true
 	}
-	surplus := surplusVersions(t.Numbers, wanted, int(keep), used)
+	surplus := surplusVersions(t.Numbers, p.wanted, int(keep), used)
 	if len(surplus) == 0 {
 		return
 	}
@@ -69,7 +74,7 @@ func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, w
 	for _, u := range users {
 		used[versionOf(t, TemplateRef{ID: t.ID, Version: u.Version})] = true
 	}
-	for batch := range slices.Chunk(surplusVersions(t.Numbers, wanted, int(keep), used), versionsInDelete) {
+	for batch := range slices.Chunk(surplusVersions(t.Numbers, p.wanted, int(keep), used), versionsInDelete) {
 		c.step(pool, Step{
 			Verb: PruneVersion, Resource: LaunchTemplate, Name: t.Name,
 			Reason: "versions " + ranges(batch) + " are beyond the " + itoa(want.keep) + " earlier ones that are kept, and nothing uses them",
@@ -80,10 +85,10 @@ func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, w
 	}
 }
 
-// surplusVersions are the versions beside the wanted one that are not among the
+// surplusVersions are the versions beside the wanted ones that are not among the
 // newest keep and that nobody uses, ascending.
-func surplusVersions(numbers []int64, wanted int64, keep int, used map[int64]bool) []int64 {
-	others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return n == wanted })
+func surplusVersions(numbers, wanted []int64, keep int, used map[int64]bool) []int64 {
+	others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return slices.Contains(wanted, n) })
 	if len(others) <= keep {
 		return nil
 	}

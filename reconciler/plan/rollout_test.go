@@ -72,7 +72,7 @@ func TestARollbackIsSupersededByWhatElseIsWanted(t *testing.T) {
 	m := newModel()
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	p, _ := m.pass(t, testInput(groupPool("web", "m5.xlarge", 3)))
-	m.do(p.Steps[0].Do, map[string]TemplateRef{})
+	m.do(p.Steps[0].Do, Made{})
 	g, tmpl := m.state.Groups["web"], m.state.Templates["web"]
 	g.Instances = slices.Clone(g.Instances)
 	g.Instances[0].Template.Version = "2"

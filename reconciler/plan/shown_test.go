@@ -142,7 +142,7 @@ func madeFor(t *testing.T, pool intent.Pool) *model {
 	t.Helper()
 	m := newModel()
 	p, _ := m.pass(t, clusterInput(pool, groupPool("other", "m5.large", 1)))
-	made := map[string]TemplateRef{}
+	made := Made{}
 	for _, s := range p.Steps {
 		switch s.Do.(type) {
 		case CreateLaunchTemplate, CreateGroup, CreateNodegroup:

@@ -74,8 +74,10 @@ type Template struct {
 	Versions map[int64]TemplateVersion
 	Missing  map[int64]bool
 	// Numbers are those of all versions that exist, ascending; nil where they
-	// were not asked for.
-	Numbers []int64
+	// were not asked for. Contents says of those among them that weir made what
+	// they hold, as ContentOf does.
+	Numbers  []int64
+	Contents map[int64]string
 }
 
 // TemplateVersion is one immutable version of a launch template.
@@ -140,6 +142,9 @@ type TemplateRef struct {
 	ID      string `json:"id,omitempty"`
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Content stands, in a reference to a version that is yet to be made, for
+	// what it will hold: a template may get several versions in one pass.
+	Content string `json:"-"`
 }
 
 // Instance is one instance of a group.

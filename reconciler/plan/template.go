@@ -39,8 +39,8 @@ func (w wantedVersion) version() string { return strconv.FormatInt(w.number, 10)
 // be said yet or at all.
 func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []TemplateRef) (w wantedVersion, ok bool) {
 	if pool.LaunchConfig != nil {
-		s := c.shared[pool.LaunchConfig.Key.String()]
-		return s.version, s.known
+		content := c.contentOf(pool)
+		return content.version, content.known
 	}
 	if pool.ForeignTemplate != nil {
 		return c.foreignVersion(pool, inUse)
@@ -54,9 +54,7 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 		if c.tooSmall(pool, want) {
 			return w, false
 		}
-		w = c.createTemplate(pool, want)
-		w.want = want
-		return w, true
+		return c.createTemplate(pool, want), true
 	}
 	claim := Claim{Resource: LaunchTemplate, Name: want.name}
 	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptTemplate(pool, want, &t, &o) {
@@ -70,25 +68,25 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 	if !read {
 		return w, false
 	}
-	w = wantedVersion{template: t, found: true, want: want}
 	if v, ok := want.among(t, candidates, inUse); ok {
-		w.foreign = !madeByWeir(v)
-		w.number, w.ref = v.Number, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}
-		c.noteVersions(pool, want, t, v)
-		c.prune(pool, want, t, v.Number, inUse)
+		c.noteNewerImage(pool, want, t, v)
+		c.noteForeignVersion(pool, t, []*wantTemplate{want}, []int64{v.Number})
+		c.prune(pool, want, t, pruning{wanted: []int64{v.Number}, inUse: inUse})
 		c.tagTemplate(pool, want, t)
-		return w, true
+		return want.have(t, v), true
 	}
 	if c.tooSmall(pool, want) {
 		return w, false
 	}
 	// Pruned first: at EC2's quota of versions no further one could be made.
-	c.prune(pool, want, t, 0, inUse)
+	c.prune(pool, want, t, pruning{makes: true, inUse: inUse})
 	c.tagTemplate(pool, want, t)
-	w.number, w.ref = t.LatestVersion, TemplateRef{ID: t.ID, Name: t.Name}
-	w.number++
-	c.makeVersion(pool, want, t, w.number, candidates, inUse)
-	return w, true
+	return c.makeVersion(pool, want, t, t.LatestVersion+1, candidates, inUse), true
+}
+
+// have is a wanted version that exists.
+func (w *wantTemplate) have(t Template, v TemplateVersion) wantedVersion {
+	return wantedVersion{want: w, template: t, found: true, foreign: !madeByWeir(v), number: v.Number, ref: TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}}
 }
 
 func (c *computation) tagTemplate(pool *intent.Pool, want *wantTemplate, t Template) {
@@ -105,7 +103,7 @@ func (c *computation) tagTemplate(pool *intent.Pool, want *wantTemplate, t Templ
 
 // makeVersion plans a new version. It is compared with what the machines have:
 // the version that is in use, or the newest where that one is not known.
-func (c *computation) makeVersion(pool *intent.Pool, want *wantTemplate, t Template, number int64, candidates []TemplateVersion, inUse []TemplateRef) {
+func (c *computation) makeVersion(pool *intent.Pool, want *wantTemplate, t Template, number int64, candidates []TemplateVersion, inUse []TemplateRef) wantedVersion {
 	before := TemplateVersion{Number: t.LatestVersion}
 	if len(candidates) > 0 {
 		before = candidates[0]
@@ -140,6 +138,7 @@ func (c *computation) makeVersion(pool *intent.Pool, want *wantTemplate, t Templ
 			Token: shortHash([]byte(t.ID), []byte(itoa(t.LatestVersion)), []byte(description), canonical(want.data)),
 		},
 	})
+	return wantedVersion{want: want, template: t, found: t.ID != "", number: number, ref: TemplateRef{ID: t.ID, Name: t.Name, Content: ContentOf(description)}}
 }
 
 // versionOf is the number of the version of template t that a reference means, 0
@@ -161,21 +160,30 @@ func versionOf(t Template, ref TemplateRef) int64 {
 	return n
 }
 
-// noteVersions says what about a template's versions is worth knowing although
-// nothing is to be done about it.
-func (c *computation) noteVersions(pool *intent.Pool, want *wantTemplate, t Template, wanted TemplateVersion) {
+// noteNewerImage says that a newer image is published than the wanted version has.
+func (c *computation) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Template, wanted TemplateVersion) {
 	if want.keepsImage() && wanted.Data.ImageID != want.data.ImageID && want.data.ImageID != "" {
 		c.note(diag.Info, pool, intent.Path{"spec", "awsLaunchTemplate"}, "newer-image",
 			"a newer image "+want.data.ImageID+" is published; version "+itoa(wanted.Number)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID,
 			"it is taken when the pool's launch configuration changes; annotation weir.dev/ami-policy: follow rolls newer images out")
 	}
+}
+
+// noteForeignVersion says that the newest version is somebody else's and that the
+// wanted ones stay.
+func (c *computation) noteForeignVersion(pool *intent.Pool, t Template, wants []*wantTemplate, wanted []int64) {
 	newest, read := t.Versions[t.LatestVersion]
-	if !read || newest.Number == wanted.Number {
+	if !read || slices.Contains(wanted, newest.Number) {
 		return
 	}
-	if !madeByWeir(newest) && !want.is(newest) || want.impostor(newest) {
+	other := func(w *wantTemplate) bool { return !madeByWeir(newest) && !w.is(newest) || w.impostor(newest) }
+	if slices.ContainsFunc(wants, other) {
+		var stays []string
+		for _, n := range wanted {
+			stays = append(stays, "version "+itoa(n))
+		}
 		c.note(diag.Warning, pool, nil, "foreign-version",
-			"version "+itoa(newest.Number)+" of the launch template "+t.Name+" was made outside weir; the pool stays on version "+itoa(wanted.Number),
+			"version "+itoa(newest.Number)+" of the launch template "+t.Name+" was made outside weir; the pool stays on "+join(stays),
 			"delete the version, or write what it changes in Git")
 	}
 }
@@ -232,17 +240,17 @@ func (w *wantTemplate) description(c Commit, confirmation string) string {
 }
 
 func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
+	description := want.description(c.in.Commit, "")
 	c.step(pool, Step{
 		Verb: Create, Resource: LaunchTemplate, Name: want.name, Reason: "it does not exist",
 		Changes: c.newTemplateChanges(pool, want),
 		Do: CreateLaunchTemplate{
 			// No client token: the name is unique, and a token would answer
 			// with the old template after somebody deleted it.
-			Name: want.name, Data: want.data, Tags: want.tags,
-			Description: want.description(c.in.Commit, ""),
+			Name: want.name, Data: want.data, Tags: want.tags, Description: description,
 		},
 	})
-	return wantedVersion{number: 1, ref: TemplateRef{Name: want.name}}
+	return wantedVersion{want: want, number: 1, ref: TemplateRef{Name: want.name, Content: ContentOf(description)}}
 }
 
 // newTemplateChanges are what a template is made with. Of its tags those are told
@@ -263,9 +271,13 @@ func (c *computation) newTemplateChanges(pool *intent.Pool, want *wantTemplate) 
 // planDefault moves the default version once the wanted one is what runs.
 func (c *computation) planDefault(pool *intent.Pool, w wantedVersion) {
 	if pool.LaunchConfig != nil {
-		c.settle(pool)
+		c.settle(pool, w)
 		return
 	}
+	c.moveDefault(pool, w)
+}
+
+func (c *computation) moveDefault(pool *intent.Pool, w wantedVersion) {
 	// Where nothing was rolled out, the default version stays as it was found.
 	if !w.found || w.made() || w.foreign || w.handover || w.template.DefaultVersion == w.number {
 		return

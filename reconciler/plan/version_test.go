@@ -173,7 +173,7 @@ func TestPruningKeepsTheNewestAndWhatIsInUse(t *testing.T) {
 		}
 		gone := map[int64]bool{}
 		last := int64(0)
-		for _, n := range surplusVersions(numbers, wanted, keep, used) {
+		for _, n := range surplusVersions(numbers, []int64{wanted}, keep, used) {
 			if n <= last || n == wanted || used[n] {
 				t.Fatalf("%d is deleted", n)
 			}

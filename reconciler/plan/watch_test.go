@@ -85,7 +85,7 @@ func refreshing(t *testing.T, status string) *watcher {
 	converge(t, m, testInput(groupPool("web", "m5.large", 2)))
 	in := testInput(groupPool("web", "m5.xlarge", 2))
 	p, _ := m.pass(t, in)
-	m.do(p.Steps[0].Do, map[string]TemplateRef{})
+	m.do(p.Steps[0].Do, Made{})
 	in.Began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: status, InstancesLeft: 2, Template: TemplateRef{ID: m.state.Templates["web"].ID, Version: "2"}, ReadAt: in.Began}
 	_, full := m.pass(t, in)

@@ -11,6 +11,8 @@ type LaunchConfig struct {
 	// Source is the AWSLaunchConfig itself, or the AWSLaunchConfigTemplate that it
 	// is derived from.
 	Source ObjectRef `json:"source"`
+	// Options is the PoolOptions that names Source; without one its Kind is empty.
+	Options ObjectRef `json:"options,omitzero"`
 	// KeepVersions, FollowImages and PruneDisabled are Source's annotations
 	// weir.dev/keep-versions, ami-policy and prune; see Pool.
 	KeepVersions  int32 `json:"keepVersions,omitempty"`

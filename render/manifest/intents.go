@@ -242,7 +242,6 @@ func (b *builder) build(mp *object[MachinePoolSpec], fill func(*draft)) {
 	b.applyPoolOptions(d)
 	d.foreignTypes()
 	b.crossCheck(d)
-	b.launchConfigs.agree(d)
 	if !d.faults.hasErrors() && !d.cluster.broken && !d.broken {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}

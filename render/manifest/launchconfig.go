@@ -68,10 +68,6 @@ type launchConfigs struct {
 // launchConfigUse is a pool object's reference, found.
 type launchConfigUse struct {
 	config intent.LaunchConfig
-	meta   Meta
-	tags   map[string]string
-	// pool is what else the pool gives to the template.
-	pool poolPart
 }
 
 // newLaunchConfigs finds what pools refer to and puts it where a launch template
@@ -84,8 +80,7 @@ func newLaunchConfigs(b *builder) *launchConfigs {
 		u, lt := b.launchConfig(r, o.source, ref, used)
 		if lt != nil {
 			noteOwnAnnotations(r, o.Metadata)
-			o.Spec.AWSLaunchTemplate, u.tags = *lt, o.Spec.AdditionalTags
-			u.pool = groupPart(&o.Spec)
+			o.Spec.AWSLaunchTemplate = *lt
 			l.uses[o.ref()] = u
 		}
 		o.broken = o.broken || ref != nil && lt == nil
@@ -95,8 +90,7 @@ func newLaunchConfigs(b *builder) *launchConfigs {
 		u, lt := b.launchConfig(r, o.source, ref, used)
 		if lt != nil {
 			noteOwnAnnotations(r, o.Metadata)
-			o.Spec.AWSLaunchTemplate, u.tags = withoutForbidden(reporter{u.config.Source, b.faults}, u.config.Spec(), lt), o.Spec.AdditionalTags
-			u.pool = nodegroupPart(&o.Spec)
+			o.Spec.AWSLaunchTemplate = withoutForbidden(reporter{u.config.Source, b.faults}, u.config.Spec(), lt)
 			l.uses[o.ref()] = u
 		}
 		o.broken = o.broken || ref != nil && lt == nil
@@ -149,7 +143,7 @@ func (b *builder) launchConfig(r reporter, pool Object, ref *LaunchConfigRef, us
 		return nil, nil
 	}
 	out := *lt
-	u := &launchConfigUse{config: intent.LaunchConfig{Source: found}, meta: meta}
+	u := &launchConfigUse{config: intent.LaunchConfig{Source: found}}
 	var settings intent.Pool
 	readAnnotations([]annotated{{reporter{found, &faults{}}, meta}}, &settings)
 	u.config.KeepVersions, u.config.FollowImages, u.config.PruneDisabled = settings.KeepVersions, settings.FollowImages, settings.PruneDisabled

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,69 +12,24 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// poolPart is what a pool's own fields give to a launch template that it shares,
-// beside those that the key names.
-type poolPart struct {
-	// LookedUp says that the image is looked up by the Kubernetes version, and
-	// InstanceType for which instance type where the template names none.
-	LookedUp     bool
-	InstanceType string
-	AMIType      string
-	Ignition     string
-}
-
-func groupPart(s *AWSMachinePoolSpec) poolPart {
-	p := poolPart{LookedUp: s.AWSLaunchTemplate.AMI.ID == nil}
-	if m := s.MixedInstancesPolicy; p.LookedUp && s.AWSLaunchTemplate.InstanceType == "" && m != nil && len(m.Overrides) > 0 {
-		p.InstanceType = m.Overrides[0].InstanceType
-	}
-	if s.Ignition != nil {
-		p.Ignition = string(jsonOf(s.Ignition))
-	}
-	return p
-}
-
-func nodegroupPart(s *AWSManagedMachinePoolSpec) poolPart {
-	return poolPart{AMIType: string(s.AMIType), LookedUp: managedImage(s) && s.AWSLaunchTemplate.AMI.ID == nil}
-}
-
-// configKey is what pools have in common that share an AWSLaunchConfig. It names
-// everything that makes launch templates of one declaration differ, and nothing
-// that a change of the declaration changes: the name stays, versions follow.
+// configKey is what pools have in common that share an EC2 launch template. All
+// else in which they differ, such as the Kubernetes version, tags and bootstrap
+// configuration, makes another version of it and no other template.
 type configKey struct {
-	Cluster   intent.Key
-	Source    intent.ObjectRef
-	Bootstrap string
-	Kind      intent.PoolKind
-	Tags      map[string]string
-	Version   string
-	Pool      poolPart
-}
-
-// differences names the parts in which two keys differ.
-func (k configKey) differences(o configKey) string {
-	var out []string
-	for _, part := range []struct {
-		name string
-		same bool
-	}{
-		{"cluster", k.Cluster == o.Cluster}, {"bootstrap configuration", k.Bootstrap == o.Bootstrap}, {"kind", k.Kind == o.Kind},
-		{"additionalTags", maps.Equal(k.Tags, o.Tags)}, {"Kubernetes version", k.Version == o.Version}, {"image, instance type or Ignition settings", k.Pool == o.Pool},
-	} {
-		if !part.same {
-			out = append(out, part.name)
-		}
-	}
-	return strings.Join(out, ", ")
+	Cluster intent.Key
+	Source  intent.ObjectRef
+	Kind    intent.PoolKind
 }
 
 // derivedConfig is an AWSLaunchConfig and the first pool that uses it.
 type derivedConfig struct {
-	key      configKey
-	first    intent.ObjectRef
-	template []byte
-	text     string
+	key   configKey
+	first intent.ObjectRef
 }
+
+// templateKinds end the names of launch templates, by the kind of the pools that
+// use them: a group and a nodegroup cannot use the same one.
+var templateKinds = map[intent.PoolKind]string{intent.GroupPool: "group", intent.NodegroupPool: "nodegroup"}
 
 // shares reports whether the pool shares its launch template.
 func (l *launchConfigs) shares(d *draft) bool { return l != nil && l.uses[d.Infrastructure] != nil }
@@ -84,14 +38,10 @@ func (l *launchConfigs) shares(d *draft) bool { return l != nil && l.uses[d.Infr
 // of an AWSLaunchConfig which is written, else one made of the key.
 func (l *launchConfigs) name(d *draft) string {
 	u := l.uses[d.Infrastructure]
-	key := configKey{Cluster: d.ClusterKey, Source: u.config.Source, Bootstrap: bootstrapName(d), Kind: d.Kind, Tags: u.tags, Pool: u.pool}
-	if u.pool.LookedUp || strings.HasPrefix(key.Bootstrap, "KubeadmConfig ") {
-		key.Version = d.version.text
-	}
+	key := configKey{Cluster: d.ClusterKey, Source: u.config.Source, Kind: d.Kind}
 	name := u.config.Source.Name
 	if u.config.Source.Kind == kindLaunchConfigTemplate {
-		sum := sha256.Sum256(jsonOf(key))
-		name = derivedName(d.ClusterKey.Name+"-"+name, hex.EncodeToString(sum[:4]))
+		name = derivedName(d.ClusterKey.Name + "-" + name + "-" + templateKinds[d.Kind])
 	}
 	c := u.config
 	c.Key = intent.Key{Namespace: u.config.Source.Namespace, Name: name}
@@ -105,52 +55,27 @@ func (l *launchConfigs) name(d *draft) string {
 		return name
 	}
 	l.claims.awsNames[id] = claim{c.Source, path("metadata", "name")}
-	first := l.derived[name]
-	if first == nil {
+	switch first := l.derived[name]; {
+	case first == nil:
 		l.derived[name] = &derivedConfig{key: key, first: d.Infrastructure}
-	} else if what := key.differences(first.key); what != "" {
-		l.differ(d, first, "they differ in "+what)
+	case first.key != key:
+		d.faults.add(Fault{Code: "launch-config-differs", Summary: fmt.Sprintf("%s and %s cannot share %s: they differ in their %s", first.first, d.Infrastructure, c.Source, key.differences(first.key)),
+			Detail: "an AWSLaunchConfig is one launch template; make it an AWSLaunchConfigTemplate, of which each cluster and kind gets its own", Ref: d.Infrastructure, Path: at,
+			Related: []RelatedField{{Ref: first.first, Path: at, Message: "the other reference"}}})
 	}
 	return name
 }
 
-// differ reports a pool whose launch template would not be that of the others.
-func (l *launchConfigs) differ(d *draft, first *derivedConfig, why string) {
-	at := path("spec", "launchConfigRef")
-	d.faults.add(Fault{Code: "launch-config-differs", Summary: fmt.Sprintf("%s and %s cannot share %s: %s", first.first, d.Infrastructure, d.LaunchConfig.Source, why),
-		Detail: "an AWSLaunchConfig is one launch template; make it an AWSLaunchConfigTemplate, of which each gets its own", Ref: d.Infrastructure, Path: at,
-		Related: []RelatedField{{Ref: first.first, Path: at, Message: "the other reference"}}})
-}
-
-// agree sees to it that all pools of an AWSLaunchConfig want the same of it, so
-// that none of them is given what another one says.
-func (l *launchConfigs) agree(d *draft) {
-	if d.LaunchConfig == nil || d.LaunchTemplate == nil || d.faults.hasErrors() {
-		return
+// differences names the parts in which two keys differ.
+func (k configKey) differences(o configKey) string {
+	var out []string
+	if k.Cluster != o.Cluster {
+		out = append(out, "cluster")
 	}
-	first := l.derived[d.LaunchConfig.Key.Name]
-	if first == nil {
-		return
+	if k.Kind != o.Kind {
+		out = append(out, "kind")
 	}
-	template, text := jsonOf(d.LaunchTemplate), d.LaunchTemplate.UserData.Text
-	switch {
-	case first.template == nil:
-		first.template, first.text = template, text
-	case string(first.template) != string(template) || first.text != text:
-		l.differ(d, first, "they give it different content")
-	}
-}
-
-// bootstrapName names what a pool's user data comes from.
-func bootstrapName(d *draft) string {
-	boot := d.machinePool.Spec.Template.Spec.Bootstrap
-	switch {
-	case boot.ConfigRef != nil:
-		return boot.ConfigRef.Kind + " " + boot.ConfigRef.Name
-	case text(boot.DataSecretName) != "":
-		return "Secret " + *boot.DataSecretName
-	}
-	return ""
+	return strings.Join(out, " and ")
 }
 
 // maxTemplateName is the length of a launch template's name. EC2's API reference
@@ -160,10 +85,16 @@ const maxTemplateName = 125
 
 var notInTemplateName = regexp.MustCompile(`[^a-zA-Z0-9().\-/_]`)
 
-// derivedName makes a name that EC2 takes. What is cut off is still in the hash.
-func derivedName(name, hash string) string {
-	name = notInTemplateName.ReplaceAllString(name, "-")
-	return name[:min(len(name), maxTemplateName-len(hash)-1)] + "-" + hash
+// derivedName makes a name that EC2 takes. Where it is not the whole name, a hash
+// of that is its end.
+func derivedName(name string) string {
+	fits := notInTemplateName.ReplaceAllString(name, "-")
+	if fits == name && len(name) <= maxTemplateName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := "-" + hex.EncodeToString(sum[:4])
+	return fits[:min(len(fits), maxTemplateName-len(hash))] + hash
 }
 
 // place moves the faults of pools about the fields of a launch template that they

@@ -53,8 +53,13 @@ func TestLaunchConfigFaults(t *testing.T) {
 		"forbidden by EKS": {[]string{configOf(template, fine+", iamInstanceProfile: nodes, spotMarketOptions: {}"), user("web", "AWSManagedMachinePool", template, ", amiType: CUSTOM")}, nil},
 		"one for two kinds": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""), user("nodes", "AWSManagedMachinePool", config, ", amiType: CUSTOM")},
 			[]string{"launch-config-differs spec.launchConfigRef"}},
-		"one for two sets of tags": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""), user("api", "AWSMachinePool", config, ", additionalTags: {a: b}")},
+		"one for two sets of tags": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""), user("api", "AWSMachinePool", config, ", additionalTags: {a: b}")}, nil},
+		"one for two clusters": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""), strings.ReplaceAll(user("api", "AWSMachinePool", config, ""), "clusterName: c", "clusterName: d"),
+			"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: d}\nspec: {}"},
 			[]string{"launch-config-differs spec.launchConfigRef"}},
+		"two declarations with one name": {[]string{configOf(template, fine), strings.ReplaceAll(configOf(config, fine), "name: shared", "name: c-shared-group"),
+			user("web", "AWSMachinePool", template, ""), strings.ReplaceAll(user("api", "AWSMachinePool", config, ""), "name: shared", "name: c-shared-group")},
+			[]string{"name-taken spec.launchConfigRef"}},
 		"a name that a pool has": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""),
 			strings.ReplaceAll(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), "name: web", "name: shared"), strings.ReplaceAll(machinePool("AWSMachinePool", "", noBootstrap), "web", "shared")},
 			[]string{"name-taken metadata.name"}},
@@ -95,6 +100,35 @@ func TestAManagedPoolGetsWhatEKSTakes(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"not-carried spec.template.spec.iamInstanceProfile", "not-carried spec.template.spec.marketType"}, briefly(faults, diag.Info)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// Whatever of the pools differs but cluster and kind, they share one template, and
+// each has in it what it says itself.
+func TestPoolsOfOneClusterAndKindShareATemplate(t *testing.T) {
+	const kind = "AWSLaunchConfigTemplate"
+	of := func(version, name, poolKind, spec string) string {
+		return strings.ReplaceAll(user(name, poolKind, kind, spec), "      infrastructureRef", "      version: "+version+"\n      infrastructureRef")
+	}
+	set, faults := manifest.Intents(objects(t, stream(configOf(kind, "instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}"), eksCluster,
+		of("v1.31.0", "web", "AWSMachinePool", ""), of("v1.32.0", "newer", "AWSMachinePool", ""), of("v1.31.0", "tagged", "AWSMachinePool", ", additionalTags: {team: web}"),
+		of("v1.31.0", "nodes", "AWSManagedMachinePool", ""))), manifest.Options{})
+	if len(set.Pools) != 4 {
+		t.Fatalf("%v", faults)
+	}
+	contents := map[string]bool{}
+	for _, p := range set.Pools {
+		want := "c-shared-group"
+		if p.Kind == intent.NodegroupPool {
+			want = "c-shared-nodegroup"
+		}
+		if p.LaunchTemplate.Name != want || p.LaunchConfig.Key.Name != want {
+			t.Errorf("%s launches by %s", p.Key, p.LaunchTemplate.Name)
+		}
+		contents[fmt.Sprint(p.Kind, p.LaunchTemplate.Image, p.LaunchTemplate.Tags["team"])] = true
+	}
+	if len(contents) != 4 {
+		t.Errorf("contents: %v", contents)
 	}
 }
 

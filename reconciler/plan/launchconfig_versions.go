@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// planShared plans the versions of a shared template: one for each content that
+// its pools want, found among those that exist, else made.
+func (c *computation) planShared(s *sharedTemplate, pool *intent.Pool) {
+	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *sharedContent) bool { return x.want == nil })
+	if len(wants) == 0 {
+		return
+	}
+	// What runs in this pass is made first, so that its number is the one shown.
+	held := func(x *sharedContent) bool { return c.holdOfAll(x.users) != "" }
+	wants = append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *sharedContent) bool { return !held(x) })...)
+	name := wants[0].want.name
+	t, found := c.in.State.Templates[name]
+	if !found {
+		if !c.in.State.Absent.Templates[name] {
+			c.needs.TemplateNames = append(c.needs.TemplateNames, name)
+			return
+		}
+		c.makeShared(s, wants, Template{Name: name}, nil)
+		return
+	}
+	claim := Claim{Resource: LaunchTemplate, Name: name}
+	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptTemplate(pool, wants[0].want, &t, &o) {
+		c.conflict(pool, LaunchTemplate, name, o)
+		return
+	}
+	if c.unread(pool, "the versions of the launch template "+t.Name, c.in.State.Unread.Versions[t.Name]) {
+		return
+	}
+	var inUse []TemplateRef
+	for _, u := range s.users {
+		inUse = append(inUse, c.refsOf(u)...)
+	}
+	inUse = slices.DeleteFunc(inUse, func(r TemplateRef) bool { return r == TemplateRef{} })
+	candidates, read := c.candidates(t, inUse)
+	if !read {
+		return
+	}
+	slices.SortFunc(candidates, func(a, b TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
+	missing, candidates, read := c.find(pool, t, wants, candidates)
+	if !read {
+		return
+	}
+	p := pruning{makes: len(missing) > 0, inUse: inUse}
+	var all []*wantTemplate
+	for _, x := range wants {
+		all = append(all, x.want)
+		if x.known {
+			c.noteNewerImage(pool, x.want, t, t.Versions[x.version.number])
+			p.wanted = append(p.wanted, x.version.number)
+		}
+	}
+	p.wanted = slices.Compact(slices.Sorted(slices.Values(p.wanted)))
+	if !p.makes {
+		c.noteForeignVersion(pool, t, all, p.wanted)
+	}
+	// A pool whose lookups have no answer may want any of the versions.
+	if !slices.ContainsFunc(s.users, func(u *intent.Pool) bool { x := s.of[u.Key]; return x == nil || x.want == nil }) {
+		c.prune(pool, wants[0].want, t, p)
+	}
+	c.tagTemplate(pool, wants[0].want, t)
+	c.makeShared(s, missing, t, candidates)
+}
+
+// find says which version holds what each of some pools wants, and which contents
+// no version holds. Of several that do, the one is taken that such a pool has, so
+// that nothing moves between equal versions, else the newest: which was made and
+// not rolled out, or is what the pools come back to. read is false while something
+// of the template is yet to be read.
+func (c *computation) find(pool *intent.Pool, t Template, wants []*sharedContent, candidates []TemplateVersion) (missing []*sharedContent, all []TemplateVersion, read bool) {
+	for _, x := range wants {
+		var refs []TemplateRef
+		for _, u := range x.users {
+			refs = append(refs, c.refsOf(u)...)
+		}
+		has := slices.DeleteFunc(slices.Clone(candidates), func(v TemplateVersion) bool {
+			return !slices.ContainsFunc(refs, func(r TemplateRef) bool { return versionOf(t, r) == v.Number })
+		})
+		v, ok := x.want.among(t, has, refs)
+		if !ok {
+			v, ok = x.want.among(t, candidates, refs)
+		}
+		if ok {
+			x.version, x.known = x.want.have(t, v), true
+		} else {
+			missing = append(missing, x)
+		}
+	}
+	if len(missing) == 0 || t.LatestVersion <= int64(len(candidates)) {
+		return missing, candidates, true
+	}
+	if t.Contents == nil {
+		if !c.unread(pool, "the versions of the launch template "+t.Name, c.in.State.Unread.VersionUsers[t.Name]) {
+			c.needs.Numbers = append(c.needs.Numbers, t.Name)
+		}
+		return missing, candidates, false
+	}
+	numbers := sortedKeys(t.Contents)
+	slices.Reverse(numbers)
+	read = true
+	missing = slices.DeleteFunc(missing, func(x *sharedContent) bool {
+		for _, n := range numbers {
+			said, ok := contentSaid(t.Contents[n])
+			if !ok || !x.want.named(said) || t.Missing[n] {
+				continue
+			}
+			v, known := t.Versions[n]
+			if !known {
+				c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(n)})
+				read = false
+				return false
+			}
+			if x.want.is(v) {
+				x.version, x.known = x.want.have(t, v), true
+				return true
+			}
+			candidates = append(candidates, v) // it says what it does not hold
+		}
+		return false
+	})
+	return missing, candidates, read
+}
+
+// makeShared plans the versions that no template has yet, each once. A template
+// that is not there is made with the first of them.
+func (c *computation) makeShared(s *sharedTemplate, missing []*sharedContent, t Template, candidates []TemplateVersion) {
+	number := t.LatestVersion
+	for len(missing) > 0 {
+		x := missing[0]
+		pool := s.stand(x.users)
+		before, diags, hold := len(c.steps), len(c.diags), c.hold
+		c.hold = c.holdOfAll(x.users)
+		if c.tooSmall(pool, x.want) {
+			// Its pools wait, and not the others.
+			x.problem, c.blocked, missing = firstError(c.diags[diags:]), false, missing[1:]
+			c.hold = hold
+			continue
+		}
+		var refs []TemplateRef
+		for _, u := range x.users {
+			refs = append(refs, c.refsOf(u)...)
+		}
+		var version wantedVersion
+		if number++; number == 1 {
+			version = c.createTemplate(pool, x.want)
+		} else {
+			version = c.makeVersion(pool, x.want, t, number, candidates, refs)
+		}
+		made := TemplateVersion{Number: number, Description: x.want.description(c.in.Commit, ""), Data: x.want.data, Body: x.want.body()}
+		var users []*intent.Pool
+		missing = slices.DeleteFunc(missing, func(y *sharedContent) bool {
+			if y != x && !y.want.is(made) {
+				return false
+			}
+			y.version, y.known = version, true
+			users = append(users, y.users...)
+			return true
+		})
+		if len(candidates) == 0 {
+			candidates = append(candidates, made) // what the next one is compared with
+		}
+		c.belong(s, users, c.steps[before:], nil)
+		c.hold = hold
+	}
+}
