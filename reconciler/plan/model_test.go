@@ -155,7 +155,7 @@ func (m *model) pass(t fataler, in Input) (*Plan, Input) {
 func (m *model) apply(p *Plan) {
 	made := Made{}
 	for _, s := range p.Steps {
-		if s.Held != "" || s.Later {
+		if s.Held != "" || s.Later || Unmade(WithTemplate(s.Do, made)) {
 			continue
 		}
 		m.writes = append(m.writes, fmt.Sprintf("%T %s", s.Do, s.Name))
