@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // LaunchConfigs returns the AWSLaunchConfigs of all targets, by target, namespace
@@ -23,7 +24,7 @@ func (b *Board) LaunchConfigs() []plan.LaunchConfigStatus {
 
 // launchConfig copies a status with its free texts redacted.
 func (f Redact) launchConfig(s plan.LaunchConfigStatus) plan.LaunchConfigStatus {
-	s.Pools, s.Conditions = slices.Clone(s.Pools), slices.Clone(s.Conditions)
+	s.Pools, s.Conditions, s.Versions = slices.Clone(s.Pools), slices.Clone(s.Conditions), slices.Clone(s.Versions)
 	for i := range s.Conditions {
 		s.Conditions[i].Message = f.text(s.Conditions[i].Message)
 	}
@@ -33,10 +34,16 @@ func (f Redact) launchConfig(s plan.LaunchConfigStatus) plan.LaunchConfigStatus 
 // launchConfigView is a row of the page's table of launch configurations.
 type launchConfigView struct {
 	plan.LaunchConfigStatus
-	Mark     string // the CSS class of the state
-	Versions string
-	Why      string // what it waits for
-	Users    []linked
+	Mark   string // the CSS class of the state
+	Newest string
+	Why    string // what it waits for
+	Users  []configUser
+}
+
+// configUser is a pool that uses a launch configuration, and which versions of it.
+type configUser struct {
+	linked
+	wording.Versions
 }
 
 func launchConfigViews(list []plan.LaunchConfigStatus) []launchConfigView {
@@ -44,10 +51,11 @@ func launchConfigViews(list []plan.LaunchConfigStatus) []launchConfigView {
 	for _, s := range list {
 		v := launchConfigView{LaunchConfigStatus: s, Mark: string(TargetMoving)}
 		if s.LatestVersion > 0 {
-			v.Versions = "v" + strconv.FormatInt(s.LatestVersion, 10)
+			v.Newest = "v" + strconv.FormatInt(s.LatestVersion, 10)
 		}
+		of := wording.VersionsOf(s)
 		for _, p := range s.Pools {
-			v.Users = append(v.Users, linked{p, keyLink(s.Target, p)})
+			v.Users = append(v.Users, configUser{linked{p, keyLink(s.Target, p)}, of[p]})
 		}
 		if s.Ready {
 			v.Mark = string(TargetConverged)

@@ -379,3 +379,17 @@ func TestAnswersAreCompressedAndKnownAgain(t *testing.T) {
 		t.Errorf("another list has the same tag: %d", again.Code)
 	}
 }
+
+// The page of a target says which pools run which version of what they share.
+func TestATargetsPageSaysWhoRunsWhichVersion(t *testing.T) {
+	b := testBoard()
+	r := report("shared", pool("shared", "web"), pool("shared", "api"))
+	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: "demo-workers-group", Namespace: "default", Target: "shared", Ready: true, LatestVersion: 3, Pools: []string{"default/api", "default/web"},
+		Versions: []plan.SharedVersion{{Version: 2, Pools: []string{"default/api", "default/web"}, WantedBy: []string{"default/api"}}, {Version: 3, WantedBy: []string{"default/web"}}}}}
+	b.Configure(nil, []Target{{Name: "shared"}})
+	b.Report(t.Context(), r)
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(get(t, b, "/targets/shared").Body.String(), "")
+	if !strings.Contains(text, "default/api v2, default/web v2 waits for v3") {
+		t.Errorf("%s", text)
+	}
+}

@@ -82,7 +82,7 @@ var fieldRules = []rule{
 var objectRules = []rule{
 	{"duplicate-object", "e", "an object is in the render twice", "Give the two different names, or take one out of the resources."},
 	{"duplicate-options", "e", "two PoolOptions are for one pool", "Write the options of a pool in one object."},
-	{"launch-config-differs", "e", "two pools name one AWSLaunchConfig, and their launch templates would differ", "Make it an AWSLaunchConfigTemplate: pools of other clusters, kinds, tags or bootstrap data then get one each."},
+	{"launch-config-differs", "e", "pools of different clusters or kinds name one AWSLaunchConfig", "Make it an AWSLaunchConfigTemplate: each cluster and kind of pools gets a launch template of its own."},
 	{"launch-config-unused", "w", "no pool names an AWSLaunchConfig or AWSLaunchConfigTemplate", "Name it in spec.launchConfigRef of a pool, or take it out of the resources."},
 	{"name-taken", "e", "two pools want the same resource in AWS", "Rename one of the pools."},
 	{"pool-not-ours", "i", "a MachinePool is left alone, because its infrastructure is not AWS's", "Nothing is to be done if that is meant; else correct infrastructureRef.kind."},

@@ -124,7 +124,7 @@ func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 		if s.LatestVersion > 0 {
 			newest = fmt.Sprintf("v%d", s.LatestVersion)
 		}
-		rows = append(rows, []tableCell{plain(Clean(s.Target)), plain(Clean(s.Namespace + "/" + s.Name)), plain(ready), plain(newest), plain(Clean(strings.Join(s.Pools, ", ")))})
+		rows = append(rows, []tableCell{plain(Clean(s.Target)), plain(Clean(s.Namespace + "/" + s.Name)), plain(ready), plain(newest), plain(Clean(wording.Runs(s)))})
 	}
 	p.table([]column{{"TARGET", 0}, {"LAUNCH CONFIG", 0}, {"READY", 1}, {"NEWEST", 2}, {"POOLS", 0}}, rows)
 }

@@ -1,0 +1,54 @@
+package wording
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// Versions says which versions of a shared launch template a pool runs, and which
+// one it waits for, "" for none.
+type Versions struct{ Runs, Wants string }
+
+// VersionsOf says it of each pool of a launch configuration.
+func VersionsOf(s plan.LaunchConfigStatus) map[string]Versions {
+	runs, wants := map[string][]string{}, map[string]string{}
+	for _, v := range s.Versions {
+		version := "v" + strconv.FormatInt(v.Version, 10)
+		for _, p := range v.Pools {
+			runs[p] = append(runs[p], version)
+		}
+		for _, p := range v.WantedBy {
+			wants[p] = version
+		}
+	}
+	out := make(map[string]Versions, len(s.Pools))
+	for _, p := range s.Pools {
+		v := Versions{strings.Join(runs[p], " and "), wants[p]}
+		if slices.Equal(runs[p], []string{v.Wants}) {
+			v.Wants = ""
+		}
+		out[p] = v
+	}
+	return out
+}
+
+// Runs says which pools run which version of what they share: "default/api v1 → v2,
+// default/web v2".
+func Runs(s plan.LaunchConfigStatus) string {
+	of := VersionsOf(s)
+	out := make([]string, 0, len(s.Pools))
+	for _, p := range s.Pools {
+		text := p
+		if v := of[p]; v.Runs != "" {
+			text += " " + v.Runs
+		}
+		if v := of[p]; v.Wants != "" {
+			text += " → " + v.Wants
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
