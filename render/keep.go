@@ -71,7 +71,7 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 	if len(unknown) == 0 {
 		return out
 	}
-	_ = inTurn(ctx, func(small bool) error { // what cannot be told stays unknown, and is asked again
+	_ = inTurn(ctx, o.Patient, func(small bool) error { // what cannot be told stays unknown, and is asked again
 		built, err := build.Build(ctx, t, path, o.build(small))
 		if err != nil {
 			return err

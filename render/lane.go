@@ -14,6 +14,8 @@ import (
 var (
 	smallLane = make(lane, 2)
 	largeLane = make(lane, 1)
+	// patientLane is before the large one for those that give way.
+	patientLane = make(lane, 1)
 )
 
 // lane lets as many in as it has places.
@@ -33,10 +35,14 @@ func (l lane) run(ctx context.Context, do func() error) error {
 // inTurn runs a build and what is done with it, which must hold nothing of it
 // afterwards that is worth counting. do is called again where a build turned out not
 // to be small. It must not make another.
-func inTurn(ctx context.Context, do func(small bool) error) error {
+func inTurn(ctx context.Context, patient bool, do func(small bool) error) error {
 	err := smallLane.run(ctx, func() error { return do(true) })
-	if errors.Is(err, build.ErrLarge) {
-		err = largeLane.run(ctx, func() error { return do(false) })
+	if !errors.Is(err, build.ErrLarge) {
+		return err
 	}
-	return err
+	large := func() error { return largeLane.run(ctx, func() error { return do(false) }) }
+	if patient {
+		return patientLane.run(ctx, large)
+	}
+	return large()
 }

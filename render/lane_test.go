@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -37,7 +39,7 @@ func TestLargeRendersTakeTurns(t *testing.T) {
 	small, large := objects(2), objects(900)
 	begun, end, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {
-		done <- inTurn(ctx, func(small bool) error {
+		done <- inTurn(ctx, false, func(small bool) error {
 			if _, err := render(ctx, large, ".", Options{}, small); err != nil {
 				return err
 			}
@@ -63,6 +65,39 @@ func TestLargeRendersTakeTurns(t *testing.T) {
 	}
 	if r, err := Render(ctx, large, ".", Options{}); err != nil || len(r.Objects) != 900 {
 		t.Errorf("a large render after another: %v", err)
+	}
+}
+
+// However many large ones give way, one that does not waits for one of them at most.
+func TestPatientRendersGiveWay(t *testing.T) {
+	const many = 4
+	turns := make(chan string)
+	large := func(patient bool, name string) {
+		_ = inTurn(t.Context(), patient, func(small bool) error {
+			if small {
+				return build.ErrLarge
+			}
+			turns <- name
+			return nil
+		})
+	}
+	for range many {
+		go large(true, "patient")
+	}
+	for len(patientLane) == 0 || len(largeLane) == 0 {
+		time.Sleep(time.Millisecond) // one has the turn
+	}
+	for len(smallLane) > 0 {
+		time.Sleep(time.Millisecond) // and the others are known to be large
+	}
+	go large(false, "hurried")
+	time.Sleep(50 * time.Millisecond)
+	var order []string
+	for range many + 1 {
+		order = append(order, <-turns)
+	}
+	if i := slices.Index(order, "hurried"); i > 1 {
+		t.Errorf("one waited for %d that give way: %v", i, order)
 	}
 }
 

@@ -36,6 +36,9 @@ type Options struct {
 	Decrypter *sops.Decrypter
 	// Limits bound the build.
 	Limits build.Limits
+	// Patient renders give way to others where they turn out to be large: one of them
+	// at a time waits for its turn.
+	Patient bool
 }
 
 func (o Options) build(small bool) build.Options {
@@ -79,7 +82,7 @@ type Result struct {
 // be read or ctx ends. A process makes so many renders at a time; one that is
 // one too many waits.
 func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result, err error) {
-	err = inTurn(ctx, func(small bool) error {
+	err = inTurn(ctx, o.Patient, func(small bool) error {
 		r, err = render(ctx, t, path, o, small)
 		return err
 	})
@@ -88,7 +91,7 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result
 
 // Keep renders path and keeps of it what is worth keeping, as Result.Keep does.
 func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (k *Kept, err error) {
-	err = inTurn(ctx, func(small bool) error {
+	err = inTurn(ctx, o.Patient, func(small bool) error {
 		r, err := render(ctx, t, path, o, small)
 		if err == nil {
 			k, err = r.Keep(s)

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/intent"
@@ -66,6 +67,21 @@ func BenchmarkBuild(b *testing.B) {
 		if err != nil || len(r.Objects) != 2 {
 			b.Fatal(err, r.Diags)
 		}
+	}
+}
+
+// BenchmarkOneOverlay is one overlay of many pools.
+func BenchmarkOneOverlay(b *testing.B) {
+	for _, n := range []int{100, 500, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			t := newIndexed(build.ManyPools(n, "namespace: other\n"))
+			for b.Loop() {
+				r, err := build.Build(context.Background(), t, ".", build.Options{Limits: build.Limits{Duration: time.Hour}})
+				if err != nil || len(r.Objects) != 2*n {
+					b.Fatal(err, r.Diags)
+				}
+			}
+		})
 	}
 }
 

@@ -69,12 +69,13 @@ type Limits struct {
 	Depth int
 	// Objects in the output, and on the way to it; default 5,000. kustomize's time
 	// grows with the square of their number, so that a build of more than some
-	// 2,000 is refused for that.
+	// 4,000 is refused for that.
 	Objects int
 	// Nodes is how many YAML nodes the build may hold: bases as often as they are
 	// included, patches as often as they may apply; default 300,000.
 	Nodes int
-	// Duration of the build; default 30 s.
+	// Duration of the build; default 2 min, which kustomize needs for some 4,000
+	// objects on a machine that has other things to do.
 	Duration time.Duration
 }
 
@@ -91,7 +92,7 @@ func (l Limits) withDefaults() Limits {
 		l.TotalBytes = 24 << 20
 	}
 	if l.Duration <= 0 {
-		l.Duration = 30 * time.Second
+		l.Duration = 2 * time.Minute
 	}
 	def(&l.Files, 10_000)
 	def(&l.AliasNodes, 10_000)

@@ -16,9 +16,12 @@ import (
 // and below 256 MiB, and what they refuse is refused at once. Measured with
 // kustomize's api v0.21: a node takes some 700 bytes, from the walk to the result.
 const (
-	// maxSteps is how much work a build may be, in steps of some 0.3 µs: less than
-	// the default time of a build.
+	// maxSteps is how much work a build may be, in steps of some 0.3 µs, but for
+	// comparing its objects with each other: less than the default time of a build.
 	maxSteps = 60_000_000
+	// maxCompared is how much of that may come on top: 2,000 pools of two objects each,
+	// in a base and an overlay, are some 270 million.
+	maxCompared = 400_000_000
 )
 
 // load is the size of a set of objects, or of one of them. Sums stop at sizeCap.
@@ -63,11 +66,13 @@ func times(a, b int) int {
 
 // work is what a build of a kustomization takes, its children included.
 type work struct {
-	all     load
-	byKind  map[string]load
-	visits  int // files that kustomize reads
-	steps   int
-	renames int // nested kustomizations that give new names
+	all    load
+	byKind map[string]load
+	visits int // files that kustomize reads
+	steps  int
+	// compared are the steps that comparing all objects with each other takes.
+	compared int
+	renames  int // nested kustomizations that give new names
 	// referring are the fields that own configurations say hold names.
 	referring []reference
 }
@@ -119,7 +124,7 @@ func (w *walker) bound(top *kust) {
 	at := diag.Position{File: top.file}
 	t := &top.work
 	t.spend(times(t.all.refs, times(t.all.count, 20)))
-	if w.small && (t.all.nodes > smallNodes || t.all.bytes > smallBytes || t.steps > smallSteps) {
+	if w.small && (t.all.nodes > smallNodes || t.all.bytes > smallBytes || plus(t.steps, t.compared) > smallSteps) {
 		w.large = true
 		return
 	}
@@ -135,7 +140,7 @@ func (w *walker) bound(top *kust) {
 	if int64(t.all.bytes) > lim.TotalBytes {
 		w.report(tooLarge(at, fmt.Sprintf("the build holds more than %d bytes, patches counted as often as they may apply", lim.TotalBytes)))
 	}
-	if t.steps > maxSteps && t.all.count <= lim.Objects && t.all.nodes <= lim.Nodes {
+	if (t.steps > maxSteps || t.compared > maxCompared) && t.all.count <= lim.Objects && t.all.nodes <= lim.Nodes {
 		w.report(tooLarge(at, fmt.Sprintf("kustomize would need too long for %d objects of %d YAML nodes with these patches and generators", t.all.count, t.all.nodes)))
 	}
 	w.boundReplacements(top)
@@ -161,6 +166,7 @@ func (w *walker) measure(k *kust) {
 	for _, c := range k.children {
 		t.visits = plus(t.visits, c.work.visits)
 		t.spend(c.work.steps)
+		t.compared = plus(t.compared, c.work.compared)
 		t.referring = append(t.referring, c.work.referring...)
 		t.renames = max(t.renames, c.work.renames)
 		for kind, l := range c.work.byKind {
@@ -183,7 +189,7 @@ func (w *walker) measure(k *kust) {
 	w.measureFields(k)
 	// Every level compares each of its objects with all others, by all the names
 	// that they had.
-	t.spend(times(t.all.count, plus(t.all.head, times(t.all.count, t.renames))))
+	t.compared = plus(t.compared, times(t.all.count, plus(t.all.head, times(t.all.count, t.renames))))
 }
 
 // documents adds the objects of a document, which may be a list of objects.

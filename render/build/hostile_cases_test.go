@@ -155,7 +155,10 @@ func hostileSizes() []hostile {
 		{"lists that are merged element by element", made(mergedLists), "too-large", "kustomization.yaml"},
 		{"very many names that refer", made(func() tree.Map { return overlayOf("namePrefix: x-\n", podsAndMaps(1200)) }), "too-large", "kustomization.yaml"},
 		{"names that refer by an own configuration", made(referring), "too-large", "kustomization.yaml"},
-		{"very many objects", made(func() tree.Map { return overlayOf("", configMaps(4500)) }), "too-large", "kustomization.yaml"},
+		{"very many objects", made(func() tree.Map {
+			return overlayOf("", numbered(4500, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d, labels: {a: a, b: b, c: c, d: d, e: e, f: f, g: g, h: h, i: i, j: j, k: k, l: l, m: m, n: n, o: o, p: p}}\n"))
+		}), "too-large", "kustomization.yaml"},
+		{"very many objects in a chain of bases", made(func() tree.Map { return chain(4, "", configMaps(4500)) }), "too-large", "kustomization.yaml"},
 		{"objects with very many annotations", made(func() tree.Map {
 			return files(40, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a%d\n  annotations:\n"+numberedKeys(20_000))
 		}), "too-large", "f7.yaml"},

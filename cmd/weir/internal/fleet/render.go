@@ -59,9 +59,9 @@ func (r *rendered) of(it *item) bool {
 // options are what the item is rendered with.
 func (it *item) options() render.Options {
 	if it.keyless != nil {
-		return render.Options{Vars: it.plain, Decrypter: it.keyless, Limits: it.room.build()}
+		return render.Options{Vars: it.plain, Decrypter: it.keyless, Limits: it.room.build(), Patient: it.proposed}
 	}
-	return render.Options{Vars: it.vars, SecretVars: it.secretVars, Decrypter: it.keys.decrypter, Limits: it.room.build()}
+	return render.Options{Vars: it.vars, SecretVars: it.secretVars, Decrypter: it.keys.decrypter, Limits: it.room.build(), Patient: it.proposed}
 }
 
 // origins answers where fields of the item's render were set. Where the render is not

@@ -21,7 +21,7 @@ import (
 // render takes too long.
 var (
 	errSilent = fmt.Errorf("AWS did not answer within %s", answering)
-	errSlow   = fmt.Errorf("what it changes was not rendered within %s", within)
+	errSlow   = fmt.Errorf("what it changes was not rendered within %s", rendering)
 )
 
 // planning is a plan under way. It is made beside Run, from a copy, so that it holds up

@@ -91,9 +91,11 @@ type Options struct {
 }
 
 const (
-	// within bounds one look at the forge, and of a plan how long it takes to bring the
-	// head here, and to render it.
+	// within bounds one look at the forge, and how long it takes to bring a head here.
 	within = 2 * time.Minute
+	// rendering bounds how long it takes to render what a pull request changes: what is
+	// as large as may be takes minutes.
+	rendering = 10 * time.Minute
 	// answering bounds how long a plan waits for an AWS that does not answer.
 	answering = time.Minute
 	// beside is how many are planned beside each other, of one source. Most of the

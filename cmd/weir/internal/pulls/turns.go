@@ -56,7 +56,7 @@ func (t *Turns) render(ctx context.Context, slow bool, do func(context.Context) 
 		<-done
 		<-first
 	})
-	bound, cancel := context.WithTimeout(ctx, within)
+	bound, cancel := context.WithTimeout(ctx, rendering)
 	defer cancel()
 	if err = do(bound); err != nil && bound.Err() != nil && ctx.Err() == nil {
 		err = errSlow
