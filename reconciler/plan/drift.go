@@ -149,9 +149,9 @@ func (c *computation) tellDrift(pool *intent.Pool) {
 	_, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, pool.Key.String())]
 	switch {
 	case c.in.Policy.ReportOnly && !known:
-		sev, what = diag.Warning, "AWS differs from Git, and the target only reports: "
+		sev, what = diag.Warning, "AWS differs from Git, and the target is in report mode: "
 	case c.in.Policy.ReportOnly:
-		sev, what = diag.Warning, "AWS differs although Git did not change, and the target only reports: "
+		sev, what = diag.Warning, "AWS differs although Git did not change, and the target is in report mode: "
 	case c.holdOf(pool) != "":
 		sev, what = diag.Warning, "AWS differs although Git did not change, and the pool is "+string(c.holdOf(pool))+": "
 	}

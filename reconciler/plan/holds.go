@@ -162,7 +162,7 @@ func (c *computation) mayRun(s Step) bool {
 func (g Gates) suspended(p Policy, pool string) string {
 	switch {
 	case p.ReportOnly:
-		return "the target only reports"
+		return "the target is in report mode"
 	case p.Suspended:
 		return g.Suspended
 	}
