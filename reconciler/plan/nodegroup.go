@@ -217,7 +217,7 @@ func (c *computation) failedBefore(w wantNodegroup, have Nodegroup) bool {
 		return false
 	case u.Status == "Failed" || u.Status == "Cancelled":
 		c.note(diag.Error, w.pool, nil, "nodegroup-update-failed", "the update "+u.ID+" of the nodegroup "+have.Name+" ended as "+u.Status+": "+healthText(u.Errors),
-			cmpOr(healthHint(u.Errors), "mend what the message names")+"; a change of the pool in Git tries again, and so does weir reconcile --retry")
+			cmpOr(healthHint(u.Errors), "mend what the message names")+c.again("the pool"))
 		return true
 	}
 	return u.Status == "InProgress"

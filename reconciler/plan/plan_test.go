@@ -150,6 +150,9 @@ func TestAFailedRefreshIsParkedUntilTheIntentChanges(t *testing.T) {
 			if !p.Empty() || len(codes(p)) != 1 || codes(p)[0] != code {
 				t.Errorf("parked: got %v %v, want no step and %s", verbs(p), codes(p), code)
 			}
+			if d := p.Diagnostics[0].Detail; !strings.HasSuffix(d, "in Git tries again, and so does weir reconcile blue --retry") {
+				t.Errorf("the way out: got %q", d)
+			}
 			if s := Statuses(full, p)[0]; s.Phase != PhaseFailed || s.FailureReason != code {
 				t.Errorf("status: got %s %s", s.Phase, s.FailureReason)
 			}
@@ -491,6 +494,14 @@ func TestAFailedNodegroupUpdateIsNotTriedAgain(t *testing.T) {
 	p, _ = m.pass(t, in)
 	if !p.Empty() || codes(p)[0] != "nodegroup-update-failed" {
 		t.Errorf("got %v %v", verbs(p), codes(p))
+	}
+	// Nobody can be asked to retry what a PATH wants.
+	for path, want := range map[bool]string{false: "; a change of the pool in Git tries again, and so does weir reconcile blue --retry", true: "; a change of the pool tries again"} {
+		asked := in
+		asked.Policy.OwnTargetOnly = path
+		if p, _ = m.pass(t, asked); !strings.HasSuffix(p.Diagnostics[0].Detail, want) {
+			t.Errorf("the way out, in path mode %t: got %q", path, p.Diagnostics[0].Detail)
+		}
 	}
 	other := testInput(nodegroupPool("ng", 6))
 	other.Memory = in.Memory

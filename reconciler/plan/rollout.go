@@ -175,13 +175,13 @@ func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set 
 	switch {
 	case latest.Failed():
 		c.note(diag.Error, pool, fieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmpOr(latest.Reason, "AWS gives no reason"),
-			cmpOr(LaunchHint(latest.Reason), "change the pool's launch configuration in Git"))
+			cmpOr(LaunchHint(latest.Reason), "mend what keeps the machines from coming")+c.again("the pool's launch configuration"))
 		return true
 	case latest.Status == "Cancelled" && c.in.Memory.Cancelled[latest.ID]:
 		return false // weir did that, for something that is no longer wanted
 	case latest.Status == "Cancelled":
 		c.note(diag.Error, pool, nil, "rollout-cancelled", "the instance refresh "+latest.ID+" of "+have.Name+" was cancelled outside weir",
-			"change the pool's launch configuration in Git")
+			"find out who did it and why"+c.again("the pool's launch configuration"))
 		return true
 	case set:
 		c.note(diag.Warning, pool, nil, "rollout-incomplete",
@@ -190,6 +190,15 @@ func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set 
 		return true
 	}
 	return false
+}
+
+// again says what has weir try a second time what ended badly: a change of what,
+// or a command to the daemon, of which a PATH has none.
+func (c *computation) again(what string) string {
+	if c.in.Policy.OwnTargetOnly {
+		return "; a change of " + what + " tries again"
+	}
+	return "; a change of " + what + " in Git tries again, and so does weir reconcile " + c.in.Policy.Target + " --retry"
 }
 
 // triedWith reports whether a refresh ran with the preferences that Git writes
