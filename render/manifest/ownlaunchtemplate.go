@@ -80,10 +80,14 @@ func readOwnKeys(r reporter, m Meta) ownKeys {
 	return out
 }
 
+// otherArchitectureNames are what Go, Debian and others call EC2's architectures:
+// by its letters alone, amd64 is nearer to arm64 than to x86_64.
+var otherArchitectureNames = strings.NewReplacer(".amd64", ".x86_64", ".x64", ".x86_64", ".x86-64", ".x86_64", ".aarch64", ".arm64")
+
 // unknownOwnKey reports a key that is likely misspelt. The prefix is not weir's,
 // so any other key is somebody else's.
 func unknownOwnKey(r reporter, at intent.Path, key, name string) {
-	near := nearest.Word(name, ownKeyNames())
+	near := nearest.Word(otherArchitectureNames.Replace(name), ownKeyNames())
 	if near == "" && !strings.HasPrefix(name, "launch-template") {
 		return
 	}
@@ -126,7 +130,7 @@ func checkOwnKeys(r reporter, m Meta, source Object) {
 	for _, suffix := range ownArchitectures() {
 		k.check(r, suffix)
 		if key, _, ok := k.named(suffix); ok && suffix != "" {
-			checkOwnArchitecture(r, key, source)
+			checkOwnArchitecture(r, key, suffix, source)
 		}
 	}
 	if c, ok := k[ownCapacity]; ok {
@@ -202,13 +206,14 @@ func templateVersionOf(s string) (version string, ok bool) {
 
 // checkOwnArchitecture checks a key for one architecture: a group's overrides may
 // each have a launch template, a nodegroup has one.
-func checkOwnArchitecture(r reporter, key ownKey, source Object) {
+func checkOwnArchitecture(r reporter, key ownKey, suffix string, source Object) {
 	if intent.PoolKind(r.ref.Kind) != intent.GroupPool {
-		r.error(key.at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: a nodegroup has one launch template", key.at), "make a pool for each architecture")
+		r.error(key.at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: a nodegroup has one launch template", key.at), fmt.Sprintf("write it without %s, and make a pool for each architecture", suffix))
 		return
 	}
 	if overrides := path("spec", "mixedInstancesPolicy", "overrides"); !source.hasContent(overrides...) {
-		r.error(key.at, "incomplete", fmt.Sprintf("%s needs %s, whose instance types have the launch template of their architecture", key.at, overrides), "")
+		r.error(key.at, "incomplete", fmt.Sprintf("%s needs %s, whose instance types have the launch template of their architecture", key.at, overrides),
+			fmt.Sprintf("write it without %s, which is for all machines of the pool", suffix))
 	}
 }
 

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,5 +205,21 @@ func TestOwnLaunchTemplateNotes(t *testing.T) {
 	got = notes(machinePool("AWSMachinePool", "", noBootstrap), own, eksCluster, options("o", "AWSMachinePool", "launchTemplate: {ebsOptimized: true}"))
 	if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "exclusive spec.launchTemplate") {
 		t.Errorf("options: %v", got)
+	}
+}
+
+// A hint never leads to the other architecture.
+func TestHintsOfArchitectureKeys(t *testing.T) {
+	for written, want := range map[string]string{
+		"launch-template-name.amd64": "launch-template-name.x86_64", "launch-template-version.x64": "launch-template-version.x86_64",
+		"launch-template-id.x86-64": "launch-template-id.x86_64", "launch-template-name.aarch64": "launch-template-name.arm64",
+		"launch-template-name.arm": "launch-template-name.arm64", "launch-template-names": "launch-template-name",
+	} {
+		pool := keyed(groupPool("mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}"), `annotations: {node.k8s.aws/`+written+`: "7"}`)
+		_, faults := manifest.Intents(objects(t, pool), manifest.Options{})
+		i := slices.IndexFunc(faults, func(f manifest.Fault) bool { return f.Code == "unknown-annotation" })
+		if i < 0 || faults[i].Detail != `did you mean "node.k8s.aws/`+want+`"?` {
+			t.Errorf("%s: got %v", written, faults)
+		}
 	}
 }
