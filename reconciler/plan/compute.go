@@ -91,8 +91,7 @@ func (c *computation) pool(pool *intent.Pool) {
 	}
 	for _, claim := range Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
 		if others := c.in.Fleet.Contested[claim]; len(others) > 0 {
-			c.blockf(pool, nil, "contested-name", "the "+string(claim.Resource)+" "+claim.Name+" is wanted by more than one target: "+join(others),
-				"give the pools different names, or put them in different accounts or regions")
+			c.wantedTwice(pool, claim, others)
 		}
 	}
 	if c.blocked {
@@ -132,6 +131,19 @@ func (c *computation) pool(pool *intent.Pool) {
 			c.steps[i].Held, c.steps[i].HeldReason = s.hold, s.holdReason
 		}
 	}
+}
+
+// wantedTwice blocks a pool of which another target wants a name too. That of a
+// template that pools share follows from the object that declares it.
+func (c *computation) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
+	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
+	var path intent.Path
+	if claim.Resource == LaunchTemplate && pool.LaunchConfig != nil {
+		from := pool.LaunchConfig.Source
+		what += ", which has its name from " + from.String() + ","
+		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
+	}
+	c.blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+join(targets), detail)
 }
 
 func (c *computation) holdOf(pool *intent.Pool) Hold {

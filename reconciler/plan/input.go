@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/weir-gitops/weir/render/intent"
@@ -185,7 +186,9 @@ func NewFleet(claims map[string][]Claim, whole bool) Fleet {
 				if len(f.Contested[c]) == 0 {
 					f.Contested[c] = []string{first}
 				}
-				f.Contested[c] = append(f.Contested[c], target)
+				if !slices.Contains(f.Contested[c], target) { // several pools of it may share the template
+					f.Contested[c] = append(f.Contested[c], target)
+				}
 			}
 		}
 	}

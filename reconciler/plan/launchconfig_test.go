@@ -233,3 +233,21 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 		}
 	})
 }
+
+// A template that pools share and another target wants too is said to be what it
+// is, with each target once.
+func TestASharedTemplateThatTwoTargetsWant(t *testing.T) {
+	in := testInput(sharing(0, groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 1))...)
+	other := testInput(sharing(0, groupPool("x", "m5.large", 2), groupPool("y", "m5.large", 1), groupPool("z", "m5.large", 1))...)
+	in.Fleet = NewFleet(map[string][]Claim{"blue": Claims(in.Set), "green": Claims(other.Set)}, true)
+	p, _ := newModel().pass(t, in)
+	if !p.Empty() || len(p.Diagnostics) != 2 {
+		t.Fatalf("got %v, %v", verbs(p), p.Diagnostics)
+	}
+	for _, d := range p.Diagnostics {
+		if d.Code != "contested-name" || d.Field != "spec.launchConfigRef" || !strings.HasSuffix(d.Summary, "which has its name from AWSLaunchConfigTemplate default/workers, is wanted by more than one target: blue, green") ||
+			!strings.Contains(d.Detail, "give the AWSLaunchConfigTemplate another name") {
+			t.Errorf("got %s %q %q", d.Field, d.Summary, d.Detail)
+		}
+	}
+}

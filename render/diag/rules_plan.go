@@ -30,7 +30,7 @@ var lookupRules = []rule{
 var planRules = []rule{
 	{"adopted-instances", "i", "machines of a group that was adopted run versions that weir did not make", "Nothing is to be done: they are replaced when the pool's launch configuration changes."},
 	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool, adopt the resource, or remove it."},
-	{"contested-name", "e", "several targets want the same resource", "Give the pools different names, or put them in different accounts or regions."},
+	{"contested-name", "e", "several targets want the same resource", "Give the pools, or the AWSLaunchConfigTemplate that they name, different names, or put them in different accounts or regions."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
 	{"deletion-protected", "e", "nothing in Git wants a group any more, and AWS does not let it be deleted", "Have it drained, or lower its deletion protection, as the message says: weir does neither by itself."},
 	{"drain-waits", "w", "a group that nothing in Git wants is drained before it is deleted, and something keeps its machines", "Take the protection, the standby or the suspension off, or end the machines that are retained; or take the tag weir.dev/delete off the group, and it is deleted with its machines."},
