@@ -115,7 +115,7 @@ func cmdAWS(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: aws ACTION [KEY=VALUE…]")
 	}
 	service, version := "autoscaling", "2011-01-01"
-	if strings.Contains(args[0], "LaunchTemplate") || strings.Contains(args[0], "Instances") || strings.Contains(args[0], "KeyPair") || strings.HasSuffix(args[0], "Tags") && args[0] != "CreateOrUpdateTags" {
+	if strings.Contains(args[0], "LaunchTemplate") || strings.Contains(args[0], "Instances") || strings.Contains(args[0], "KeyPair") || strings.Contains(args[0], "Vpc") || strings.HasSuffix(args[0], "Tags") && args[0] != "CreateOrUpdateTags" {
 		service, version = "ec2", "2016-11-15"
 	}
 	form := url.Values{"Action": {args[0]}, "Version": {version}}

@@ -175,7 +175,7 @@ func (r *region) equipInstance(in *instance, spec launchSpec) *apiError {
 		return keyNotFound(in.KeyName)
 	}
 	if len(in.Groups) == 0 {
-		if in.Groups, err = r.templateGroups(spec.Data, in.VpcID); err != nil {
+		if in.Groups, err = r.templateGroups(spec.Data, in.VpcID, in.SubnetID); err != nil {
 			return err
 		}
 	}
@@ -188,9 +188,9 @@ func (r *region) equipInstance(in *instance, spec launchSpec) *apiError {
 	return nil
 }
 
-// templateGroups are the ids of the security groups that a version's body names,
-// the VPC's default group where it names none.
-func (r *region) templateGroups(data ltData, vpcID string) ([]string, *apiError) {
+// templateGroups are the ids of the security groups that a version's body names, all
+// of the subnet's VPC; that VPC's default group where it names none.
+func (r *region) templateGroups(data ltData, vpcID, subnetID string) ([]string, *apiError) {
 	ids := data.texts("SecurityGroupIds")
 	if len(ids) == 0 {
 		ids = data.firstInterface().texts("Groups")
@@ -200,8 +200,11 @@ func (r *region) templateGroups(data ltData, vpcID string) ([]string, *apiError)
 		names = []string{"default"}
 	}
 	for _, id := range ids {
-		if !r.EC2.SecurityGroups.has(id) {
+		switch g := r.EC2.SecurityGroups.get(id); {
+		case g == nil:
 			return nil, fail("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
+		case g.VpcID != vpcID:
+			return nil, fail("InvalidParameter", "Security group %s and subnet %s belong to different networks.", id, subnetID)
 		}
 	}
 	for _, name := range names {

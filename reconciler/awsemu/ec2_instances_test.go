@@ -78,10 +78,14 @@ func TestLaunchRefusals(t *testing.T) {
 		{"unknown group", func(s *launchSpec) {
 			s.Data = s.Data.mergedWith(ltData{"SecurityGroupIds": []any{"sg-0123456789abcdef0"}})
 		}, "InvalidGroup.NotFound"},
+		{"group of another VPC", func(s *launchSpec) {
+			s.Data = s.Data.mergedWith(ltData{"SecurityGroupIds": []any{"sg-other"}})
+		}, "InvalidParameter"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, r, _, spec := instanceEnv(t)
+			r.EC2.SecurityGroups.put("sg-other", &securityGroup{ID: "sg-other", VpcID: "vpc-other"})
 			tt.change(&spec)
 			in, err := r.launchInstance(spec)
 			if err == nil {

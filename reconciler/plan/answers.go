@@ -18,6 +18,13 @@ type Answer struct {
 	// Discovered subnets were written by nobody: a pool that has some keeps
 	// them, whatever appears in the network later.
 	Discovered bool
+	// VPCs are those of the subnets or security groups, sorted, as far as they are
+	// known.
+	VPCs []string
+	// Lapsed are the subnets of the default VPC where that was the answer until the
+	// region got another VPC: there is a Problem then, and beside it the answer of
+	// old, which stays that of a pool whose machines are in these subnets.
+	Lapsed []string
 	// Problem is a sentence for the user; Code classifies it in kebab case.
 	// Warning is said although there is an answer.
 	Problem string

@@ -102,6 +102,9 @@ func (c *computation) pool(pool *intent.Pool) {
 	if pool.LaunchTemplate != nil {
 		w, ok := c.templateOf(pool)
 		if !ok {
+			if c.blocked { // what else is wrong is said with it
+				_, _ = c.answer(pool, subnetsOf(pool))
+			}
 			return
 		}
 		want = w

@@ -33,6 +33,13 @@ func (c *computation) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) 
 	case !ok:
 		c.blockf(pool, nil, "lookup-unanswered", "the question for "+l.String()+" was not answered", "weir asks again at the next pass")
 		return Answer{}, false
+	case a.Problem != "" && c.stays(pool, a):
+		object, path := asksFor(pool, l, a.Code)
+		c.noteAt(diag.Warning, object, path, "default-network", "the region has a VPC beside the default one now, which is no answer for new pools any more; the pool's machines stay in the default VPC", "")
+		return a, true
+	case a.Problem != "" && c.told(pool, a):
+		c.blocked = true
+		return Answer{}, false
 	case a.Problem != "":
 		object, path := asksFor(pool, l, a.Code)
 		c.blockAt(pool, object, path, a.Code, a.Problem, "")
@@ -43,6 +50,52 @@ func (c *computation) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) 
 		c.noteAt(diag.Warning, object, path, cmpOr(a.Code, "lookup"), a.Warning, "")
 	}
 	return a, true
+}
+
+// stays reports whether a pool keeps the answer of old: its group runs in the subnets
+// of which that is true.
+func (c *computation) stays(pool *intent.Pool, a Answer) bool {
+	if pool.Group == nil || len(a.Lapsed) == 0 {
+		return false
+	}
+	g, ok := c.in.State.Groups[pool.Group.Name]
+	return ok && !g.Deleting && len(g.SubnetIDs) > 0 && !slices.ContainsFunc(g.SubnetIDs, func(id string) bool { return !slices.Contains(a.Lapsed, id) })
+}
+
+// told reports whether the problem was said of the pool already, as the answer to
+// another of its questions.
+func (c *computation) told(pool *intent.Pool, a Answer) bool {
+	return slices.ContainsFunc(c.diags, func(d diag.Diagnostic) bool {
+		return d.Severity == diag.Error && d.Code == a.Code && d.Summary == a.Problem && d.Object == pool.Infrastructure.String()
+	})
+}
+
+// oneVPC reports security groups of another VPC than the pool's subnets: EC2 launches
+// nothing with both.
+func (c *computation) oneVPC(pool *intent.Pool, subnets Answer) {
+	if len(subnets.VPCs) > 1 {
+		object, path := asksFor(pool, subnetsOf(pool), "")
+		c.blockAt(pool, object, path, "network-mismatch", "the pool's subnets are in several VPCs: "+join(subnets.VPCs), "")
+		return
+	}
+	if pool.LaunchTemplate == nil || len(subnets.VPCs) == 0 {
+		return
+	}
+	for _, l := range pool.LaunchTemplate.SecurityGroups {
+		a := c.in.Answers[l]
+		if other := slices.IndexFunc(a.VPCs, func(vpc string) bool { return vpc != subnets.VPCs[0] }); other >= 0 {
+			object, path := asksFor(pool, l, a.Code)
+			c.blockAt(pool, object, path, "network-mismatch", "the pool's subnets are in "+subnets.VPCs[0]+", and of its security groups "+join(a.SecurityGroups)+" some are in "+a.VPCs[other], "")
+		}
+	}
+}
+
+// subnetsOf is the question for a pool's subnets.
+func subnetsOf(pool *intent.Pool) intent.Lookup {
+	if pool.Nodegroup != nil {
+		return pool.Nodegroup.Subnets
+	}
+	return pool.Group.Subnets
 }
 
 func cmpOr(s, fallback string) string {

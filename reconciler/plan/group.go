@@ -14,6 +14,7 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 	if !ok {
 		return
 	}
+	c.oneVPC(pool, subnets)
 	observed, found := c.in.State.Groups[g.Name]
 	if !found && !c.in.State.Absent.Groups[g.Name] {
 		c.needs.GroupNames = append(c.needs.GroupNames, g.Name)

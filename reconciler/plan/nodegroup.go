@@ -23,6 +23,9 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	if !ok1 || !ok2 {
 		return
 	}
+	if c.oneVPC(pool, subnets); c.blocked {
+		return
+	}
 	if c.unreadNodegroups(pool) {
 		return
 	}

@@ -29,6 +29,8 @@ type candidates struct {
 	// them for exactly this.
 	all     bool
 	warning string
+	// lapsed is the problem that the default VPC is not the region's only one.
+	lapsed string
 	// public holds ids that the manifests call public.
 	public map[string]bool
 }
@@ -45,16 +47,31 @@ func (q *question) subnets() plan.Answer {
 		return a
 	}
 	chosen, p := q.choose(c)
-	if p != "" {
+	switch {
+	case p != "" && c.lapsed != "":
+		return problem("network-unknown", c.lapsed)
+	case p != "":
 		return problem("subnets-not-found", p)
 	}
 	// Zones that the pool names, and subnets that the configuration lists, are
 	// somebody's word; the rest is what happens to be there.
-	out := plan.Answer{Subnets: subnetIDs(chosen), Discovered: !c.all && len(c.public) == 0 && q.Lookup.Zones == ""}
+	out := plan.Answer{Subnets: subnetIDs(chosen), VPCs: vpcsOf(chosen), Discovered: !c.all && len(c.public) == 0 && q.Lookup.Zones == ""}
+	if c.lapsed != "" {
+		out.Problem, out.Code, out.Lapsed = c.lapsed, "network-unknown", subnetIDs(c.subnets)
+	}
 	if c.warning != "" {
 		out.Warning, out.Code = c.warning, "default-network"
 	}
 	return out
+}
+
+// vpcsOf are the VPCs that subnets are in.
+func vpcsOf(subnets []Subnet) []string {
+	var out []string
+	for _, s := range subnets {
+		out = append(out, s.VPCID)
+	}
+	return distinct(out)
 }
 
 // namedSubnets are those of the pool's own ids and filters.
@@ -70,7 +87,7 @@ func (q *question) namedSubnets(ids []string) plan.Answer {
 		}
 		found = append(found, matched...)
 	}
-	return plan.Answer{Subnets: subnetIDs(found)}
+	return plan.Answer{Subnets: subnetIDs(found), VPCs: vpcsOf(found)}
 }
 
 // subnetsByID reads subnets by id, all of which must exist.
@@ -105,8 +122,12 @@ func (q *question) network() (candidates, plan.Answer, bool) {
 			return c, plan.Answer{}, true
 		}
 	}
-	return candidates{}, problem("network-unknown", "it cannot be said in which subnets the pool's machines go; tried: "+strings.Join(q.tried, "; ")+
-		". Name subnets in the pool, or set network.subnetIDs in the target's configuration"), false
+	return candidates{}, problem("network-unknown", q.unknownNetwork()), false
+}
+
+func (q *question) unknownNetwork() string {
+	return "it cannot be said in which subnets the pool's machines go; tried: " + strings.Join(q.tried, "; ") +
+		". Name subnets in the pool, or set network.subnetIDs in the target's configuration"
 }
 
 // step is how one link of a chain ends.
@@ -222,27 +243,42 @@ func (q *question) fromTags() (candidates, plan.Answer, step) {
 	return candidates{subnets: found, source: "the subnets tagged for the cluster " + name}, a, answers
 }
 
-// onlyVPC returns the region's default VPC if it has no other: then nobody has
-// laid out a network here that a guess could miss.
-func (q *question) onlyVPC() (id string, a plan.Answer, s step) {
-	vpcs, a, ok := know(q, q.facts.vpcs.get(""), plan.Answer{})
-	switch {
-	case !ok && a.Problem != "":
-		return "", a, stops
-	case len(vpcs) == 1 && vpcs[0].Default:
-		return vpcs[0].ID, a, answers
+// defaultVPC returns the region's default VPC. If it has no other, nobody has laid
+// out a network here that a guess could miss; only says so. Nodes of an EKS cluster
+// that is not there have no network that would do.
+func (q *question) defaultVPC() (id string, only bool, a plan.Answer, s step) {
+	if name := q.Cluster.EKSName; name != "" && q.facts.clusters.get(name).state == absent {
+		return "", false, noCluster(name), stops
 	}
-	return "", a, q.pass("the default VPC is not the region's only one")
+	vpcs, a, ok := know(q, q.facts.vpcs.get(""), plan.Answer{})
+	if !ok && a.Problem != "" {
+		return "", false, a, stops
+	}
+	i := slices.IndexFunc(vpcs, func(v VPC) bool { return v.Default })
+	if i < 0 || len(vpcs) > 1 {
+		q.tried = append(q.tried, "the default VPC is not the region's only one")
+	}
+	if i < 0 {
+		return "", false, a, passes
+	}
+	return vpcs[i].ID, len(vpcs) == 1, a, answers
 }
 
 func (q *question) fromDefaultVPC() (candidates, plan.Answer, step) {
-	vpc, a, s := q.onlyVPC()
+	vpc, only, a, s := q.defaultVPC()
 	if s != answers {
 		return candidates{}, a, s
 	}
 	c, a, s := q.fromVPC(vpc, "the default VPC "+vpc)
-	c.warning = "no network is named for the pool's cluster, so the subnets of the default VPC " + vpc +
-		" are used, which is the region's only VPC; name subnets in the pool or in the target's configuration"
+	switch {
+	case only:
+		c.warning = "no network is named for the pool's cluster, so the subnets of the default VPC " + vpc +
+			" are used, which is the region's only VPC; name subnets in the pool or in the target's configuration"
+	case s == answers:
+		c.lapsed = q.unknownNetwork()
+	case !q.waits: // what it lacks is not what has to be mended
+		s = passes
+	}
 	return c, a, s
 }
 
@@ -334,6 +370,12 @@ func subnetIDs(in []Subnet) []string {
 	for _, s := range in {
 		out = append(out, s.ID)
 	}
+	return distinct(out)
+}
+
+// distinct are the values that are not empty, sorted, each once.
+func distinct(in []string) []string {
+	out := slices.DeleteFunc(slices.Clone(in), func(s string) bool { return s == "" })
 	slices.Sort(out)
 	return slices.Compact(out)
 }

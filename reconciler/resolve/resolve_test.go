@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,7 @@ func world() *fakeCloud {
 var (
 	web   = intent.Cluster{Key: intent.Key{Namespace: "default", Name: "web"}, TagName: "web"}
 	shop  = intent.Cluster{Key: intent.Key{Namespace: "default", Name: "shop"}, TagName: "shop", EKSName: "shop"}
+	lone  = intent.Cluster{Key: intent.Key{Namespace: "default", Name: "lone"}, TagName: "lone"}
 	ghost = intent.Cluster{Key: intent.Key{Namespace: "default", Name: "ghost"}, TagName: "ghost", EKSName: "ghost"}
 )
 
@@ -156,20 +158,22 @@ func TestAnswer(t *testing.T) {
 		"missing VPC":           {request: resolve.Request{Lookup: subnets, Cluster: shop, Network: resolve.Network{VPCID: "vpc-0"}}, want: "subnets-not-found: vpc-0"},
 		"manifests": {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(web, intent.Network{Subnets: []intent.Subnet{{ID: "subnet-b"}, {ID: "subnet-a", Public: true}}})},
 			want: "subnets subnet-b"},
-		"manifests with a VPC":       {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(shop, intent.Network{VPCID: "vpc-web", Subnets: []intent.Subnet{{ID: "web-private-1"}}})}, want: "subnets subnet-a subnet-b"},
-		"manifests, missing subnet":  {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(web, intent.Network{Subnets: []intent.Subnet{{ID: "subnet-x"}}})}, want: "subnets-not-found: the cluster's manifests"},
-		"EKS, all public":            {request: resolve.Request{Lookup: subnets, Cluster: shop}, want: "subnets subnet-d1 subnet-d2"},
-		"tags":                       {request: resolve.Request{Lookup: subnets, Cluster: web}, want: "subnets subnet-a subnet-b"},
-		"tags, zone":                 {request: resolve.Request{Lookup: in("eu-west-1a", ""), Cluster: web}, want: "subnets subnet-a subnet-pub"},
-		"tags, zones and type":       {request: resolve.Request{Lookup: in("eu-west-1a,eu-west-1b", "public"), Cluster: web}, want: "subnets subnet-elb subnet-pub"},
-		"tags, private in zone":      {request: resolve.Request{Lookup: in("eu-west-1b", "private"), Cluster: web}, want: "subnets subnet-b"},
-		"tags, all":                  {request: resolve.Request{Lookup: in("", "all"), Cluster: web}, want: "subnets subnet-a subnet-b subnet-elb subnet-pub"},
-		"zone without subnet":        {request: resolve.Request{Lookup: in("eu-west-1a,eu-west-1c", ""), Cluster: web}, want: "subnets-not-found: eu-west-1c"},
-		"edge zone":                  {request: resolve.Request{Lookup: in("eu-west-1-lon-1a", ""), Cluster: web}, want: "subnets-not-found: lon"},
-		"no private subnet in EKS":   {request: resolve.Request{Lookup: in("", "private"), Cluster: shop}, want: "subnets-not-found: private subnet"},
-		"nothing answers":            {request: resolve.Request{Lookup: subnets, Cluster: ghost}, want: "network-unknown: there is no EKS cluster ghost; no subnet is tagged"},
-		"default VPC":                {change: onlyDefault, request: resolve.Request{Lookup: subnets, Cluster: ghost}, want: "subnets subnet-d1 subnet-d2 (default-network)"},
-		"default VPC, no other name": {change: onlyDefault, request: resolve.Request{Lookup: subnets}, want: "subnets subnet-d1 subnet-d2 (default-network)"},
+		"manifests with a VPC":        {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(shop, intent.Network{VPCID: "vpc-web", Subnets: []intent.Subnet{{ID: "web-private-1"}}})}, want: "subnets subnet-a subnet-b"},
+		"manifests, missing subnet":   {request: resolve.Request{Lookup: subnets, Cluster: withNetwork(web, intent.Network{Subnets: []intent.Subnet{{ID: "subnet-x"}}})}, want: "subnets-not-found: the cluster's manifests"},
+		"EKS, all public":             {request: resolve.Request{Lookup: subnets, Cluster: shop}, want: "subnets subnet-d1 subnet-d2"},
+		"tags":                        {request: resolve.Request{Lookup: subnets, Cluster: web}, want: "subnets subnet-a subnet-b"},
+		"tags, zone":                  {request: resolve.Request{Lookup: in("eu-west-1a", ""), Cluster: web}, want: "subnets subnet-a subnet-pub"},
+		"tags, zones and type":        {request: resolve.Request{Lookup: in("eu-west-1a,eu-west-1b", "public"), Cluster: web}, want: "subnets subnet-elb subnet-pub"},
+		"tags, private in zone":       {request: resolve.Request{Lookup: in("eu-west-1b", "private"), Cluster: web}, want: "subnets subnet-b"},
+		"tags, all":                   {request: resolve.Request{Lookup: in("", "all"), Cluster: web}, want: "subnets subnet-a subnet-b subnet-elb subnet-pub"},
+		"zone without subnet":         {request: resolve.Request{Lookup: in("eu-west-1a,eu-west-1c", ""), Cluster: web}, want: "subnets-not-found: eu-west-1c"},
+		"edge zone":                   {request: resolve.Request{Lookup: in("eu-west-1-lon-1a", ""), Cluster: web}, want: "subnets-not-found: lon"},
+		"no private subnet in EKS":    {request: resolve.Request{Lookup: in("", "private"), Cluster: shop}, want: "subnets-not-found: private subnet"},
+		"nothing answers":             {request: resolve.Request{Lookup: subnets, Cluster: lone}, want: "network-unknown: the cluster is no EKS cluster; no subnet is tagged"},
+		"no EKS cluster":              {request: resolve.Request{Lookup: subnets, Cluster: ghost}, want: "cluster-not-found: there is no EKS cluster ghost"},
+		"no EKS cluster, default VPC": {change: onlyDefault, request: resolve.Request{Lookup: subnets, Cluster: ghost}, want: "cluster-not-found: there is no EKS cluster ghost"},
+		"default VPC":                 {change: onlyDefault, request: resolve.Request{Lookup: subnets, Cluster: lone}, want: "subnets subnet-d1 subnet-d2 (default-network)"},
+		"default VPC, no other name":  {change: onlyDefault, request: resolve.Request{Lookup: subnets}, want: "subnets subnet-d1 subnet-d2 (default-network)"},
 
 		"groups of the target":             {request: resolve.Request{Lookup: core, Cluster: web, Network: resolve.Network{SecurityGroupIDs: []string{"sg-2", "sg-1"}}}, want: "groups sg-1 sg-2"},
 		"groups overridden":                {request: resolve.Request{Lookup: core, Cluster: withNetwork(web, intent.Network{SecurityGroups: map[string]string{"node": "sg-n", "lb": "sg-l", "bastion": "sg-b"}})}, want: "groups sg-l sg-n"},
@@ -178,8 +182,9 @@ func TestAnswer(t *testing.T) {
 		"groups overridden, EKS not there": {request: resolve.Request{Lookup: core, Cluster: withNetwork(ghost, intent.Network{SecurityGroups: map[string]string{"node-eks-additional": "sg-n"}})}, want: "cluster-not-found: ghost"},
 		"groups of EKS":                    {request: resolve.Request{Lookup: core, Cluster: shop}, want: "groups sg-eks sg-extra"},
 		"groups tagged":                    {request: resolve.Request{Lookup: core, Cluster: web}, want: "groups sg-lb sg-node"},
-		"groups, nothing answers":          {request: resolve.Request{Lookup: core, Cluster: ghost}, want: "security-groups-unknown: no security group is tagged"},
-		"groups, default VPC":              {change: onlyDefault, request: resolve.Request{Lookup: core, Cluster: ghost}, want: "groups sg-default (default-network)"},
+		"groups, no EKS cluster":           {change: onlyDefault, request: resolve.Request{Lookup: core, Cluster: ghost}, want: "cluster-not-found: there is no EKS cluster ghost"},
+		"groups, nothing answers":          {request: resolve.Request{Lookup: core, Cluster: lone}, want: "security-groups-unknown: no security group is tagged"},
+		"groups, default VPC":              {change: onlyDefault, request: resolve.Request{Lookup: core, Cluster: lone}, want: "groups sg-default (default-network)"},
 		"groups by filter":                 {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.SecurityGroupsByFilter, Filters: "tag:team=x"}}, want: "groups sg-x"},
 		"groups by filter, none":           {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.SecurityGroupsByFilter, Filters: "tag:team=y"}}, want: "security-groups-not-found: tag:team=y"},
 
@@ -215,6 +220,50 @@ func TestAnswer(t *testing.T) {
 }
 
 // short prints an answer in a few words.
+// TestASecondVPCLeavesTheAnswerOfOld: pools that run in the default VPC are told what
+// the answer was, and new ones that there is none any more.
+func TestASecondVPCLeavesTheAnswerOfOld(t *testing.T) {
+	f := world()
+	subnets, core := intent.Lookup{Kind: intent.Subnets}, intent.Lookup{Kind: intent.CoreSecurityGroups}
+	got, err := resolve.New(f, newClock().now).Answer(context.Background(), []resolve.Request{
+		{Lookup: subnets, Cluster: lone}, {Lookup: core, Cluster: lone}, {Lookup: intent.Lookup{Kind: intent.Subnets, Zones: "eu-west-1c"}, Cluster: lone},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := []string{"subnet-d1", "subnet-d2"}
+	if a := got[0]; a.Code != "network-unknown" || !strings.Contains(a.Problem, "is not the region's only one") || !slices.Equal(a.Lapsed, old) || !slices.Equal(a.Subnets, old) {
+		t.Errorf("subnets: %+v", a)
+	}
+	if a := got[1]; a.Code != "security-groups-unknown" || !slices.Equal(a.Lapsed, old) || !slices.Equal(a.SecurityGroups, []string{"sg-default"}) {
+		t.Errorf("security groups: %+v", a)
+	}
+	if a := got[2]; a.Code != "network-unknown" || a.Lapsed != nil {
+		t.Errorf("a zone that the default VPC has no subnet in: %+v", a)
+	}
+	f.vpcs = f.vpcs[1:]
+	got, err = resolve.New(f, newClock().now).Answer(context.Background(), []resolve.Request{{Lookup: subnets, Cluster: lone}, {Lookup: core, Cluster: lone}})
+	if err != nil || got[0].Code != "network-unknown" || got[0].Lapsed != nil || got[1].Code != "security-groups-unknown" || got[1].Lapsed != nil {
+		t.Errorf("no default VPC: %+v, %v", got, err)
+	}
+}
+
+// TestVPCsAreTold as far as they are known without another read.
+func TestVPCsAreTold(t *testing.T) {
+	requests := map[string]resolve.Request{
+		"vpc-default,vpc-web": {Lookup: intent.Lookup{Kind: intent.Subnets, IDs: "subnet-a,subnet-d1"}},
+		"vpc-default":         {Lookup: intent.Lookup{Kind: intent.CoreSecurityGroups}, Cluster: shop},
+		"vpc-web":             {Lookup: intent.Lookup{Kind: intent.CoreSecurityGroups}, Cluster: web},
+		"":                    {Lookup: intent.Lookup{Kind: intent.CoreSecurityGroups}, Network: resolve.Network{SecurityGroupIDs: []string{"sg-1"}}},
+	}
+	for want, r := range requests {
+		got, err := resolve.New(world(), newClock().now).Answer(context.Background(), []resolve.Request{r})
+		if err != nil || strings.Join(got[0].VPCs, ",") != want {
+			t.Errorf("got %v, %v, want %s", got, err, want)
+		}
+	}
+}
+
 func short(a plan.Answer) string {
 	var out []string
 	if a.Image != nil {

@@ -131,7 +131,7 @@ func refusal(err *plan.Error) plan.Answer {
 }
 
 func (q *question) cluster() plan.Answer {
-	c, a, ok := know(q, q.facts.clusters.get(q.Lookup.Name), problem("cluster-not-found", "there is no EKS cluster "+q.Lookup.Name+" in this account and region"))
+	c, a, ok := know(q, q.facts.clusters.get(q.Lookup.Name), noCluster(q.Lookup.Name))
 	switch {
 	case !ok:
 		return a
@@ -139,6 +139,10 @@ func (q *question) cluster() plan.Answer {
 		return problem("cluster-not-ready", "the EKS cluster "+c.Name+" is "+c.Status+" and has no endpoint yet")
 	}
 	return plan.Answer{Cluster: &c}
+}
+
+func noCluster(name string) plan.Answer {
+	return problem("cluster-not-found", "there is no EKS cluster "+name+" in this account and region")
 }
 
 func (q *question) role() plan.Answer {

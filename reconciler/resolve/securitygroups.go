@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -32,14 +31,17 @@ func (q *question) coreSecurityGroups() plan.Answer {
 			return a
 		}
 	}
-	return problem("security-groups-unknown", "it cannot be said which security groups the pool's machines have; tried: "+strings.Join(q.tried, "; ")+
-		". Set network.securityGroupIDs in the target's configuration, or network.securityGroupOverrides in the cluster's manifest")
+	return problem("security-groups-unknown", q.unknownGroups())
 }
 
-func groupsAnswer(ids []string) plan.Answer {
-	out := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
-	slices.Sort(out)
-	return plan.Answer{SecurityGroups: slices.Compact(out)}
+func (q *question) unknownGroups() string {
+	return "it cannot be said which security groups the pool's machines have; tried: " + strings.Join(q.tried, "; ") +
+		". Set network.securityGroupIDs in the target's configuration, or network.securityGroupOverrides in the cluster's manifest"
+}
+
+// groupsAnswer names security groups, which are in the VPCs as far as they are known.
+func groupsAnswer(ids []string, vpcs ...string) plan.Answer {
+	return plan.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
 }
 
 // overriddenGroups are the manifests' securityGroupOverrides. Nodes of EKS have
@@ -60,7 +62,7 @@ func (q *question) overriddenGroups() (plan.Answer, step) {
 	if !ok {
 		return a, stops
 	}
-	return groupsAnswer([]string{o[roleEKSNode], c.ClusterSecurityGroupID}), answers
+	return groupsAnswer([]string{o[roleEKSNode], c.ClusterSecurityGroupID}, c.VPCID), answers
 }
 
 func (q *question) groupsOfEKS() (plan.Answer, step) {
@@ -69,7 +71,7 @@ func (q *question) groupsOfEKS() (plan.Answer, step) {
 		return a, s
 	}
 	ids := append([]string{c.ClusterSecurityGroupID}, c.SecurityGroupIDs...)
-	if out := groupsAnswer(ids); len(out.SecurityGroups) > 0 {
+	if out := groupsAnswer(ids, c.VPCID); len(out.SecurityGroups) > 0 {
 		return out, answers
 	}
 	return plan.Answer{}, q.pass("the EKS cluster " + c.Name + " has no security group")
@@ -87,37 +89,47 @@ func (q *question) taggedGroups() (plan.Answer, step) {
 	if !ok && f.state != absent {
 		return a, stops
 	}
-	var ids []string
+	var found []SecurityGroup
 	node := false
 	for _, g := range groups {
 		switch g.Tags[tagCAPARole] {
 		case roleNode:
 			node = true
-			ids = append(ids, g.ID)
+			found = append(found, g)
 		case roleLB:
-			ids = append(ids, g.ID)
+			found = append(found, g)
 		}
 	}
 	if !node {
 		return plan.Answer{}, q.pass("no security group is tagged " + tagCAPACluster + name + " with the role " + roleNode)
 	}
-	return groupsAnswer(ids), answers
+	return groupsAnswer(groupIDs(found), groupVPCs(found)...), answers
 }
 
 func (q *question) defaultGroup() (plan.Answer, step) {
-	vpc, a, s := q.onlyVPC()
+	vpc, only, a, s := q.defaultVPC()
 	if s != answers {
 		return a, s
 	}
 	key := intent.JoinFilters([]intent.Filter{{Name: "group-name", Values: []string{"default"}}, {Name: "vpc-id", Values: []string{vpc}}})
 	groups, a, ok := know(q, q.facts.groupsWith.get(key), problem("security-groups-unknown", "the default VPC "+vpc+" has no security group named default"))
-	if !ok {
+	out := groupsAnswer(groupIDs(groups), vpc)
+	switch {
+	case !ok && !only:
+		return plan.Answer{}, passes
+	case !ok:
 		return a, stops
+	case only:
+		out.Code = "default-network"
+		out.Warning = "no security groups are named for the pool's cluster, so the group default of the default VPC " + vpc +
+			" is used, which is the region's only VPC; set network.securityGroupIDs in the target's configuration"
+		return out, answers
 	}
-	out := groupsAnswer(groupIDs(groups))
-	out.Code = "default-network"
-	out.Warning = "no security groups are named for the pool's cluster, so the group default of the default VPC " + vpc +
-		" is used, which is the region's only VPC; set network.securityGroupIDs in the target's configuration"
+	subnets, _, ok := know(q, q.facts.subnetsIn.get(vpc), plan.Answer{})
+	if !ok {
+		return plan.Answer{}, passes
+	}
+	out.Problem, out.Code, out.Lapsed = q.unknownGroups(), "security-groups-unknown", subnetIDs(subnets)
 	return out, answers
 }
 
@@ -126,13 +138,21 @@ func (q *question) securityGroupsByFilter() plan.Answer {
 	if !ok {
 		return a
 	}
-	return groupsAnswer(groupIDs(groups))
+	return groupsAnswer(groupIDs(groups), groupVPCs(groups)...)
 }
 
 func groupIDs(in []SecurityGroup) []string {
 	out := make([]string, 0, len(in))
 	for _, g := range in {
 		out = append(out, g.ID)
+	}
+	return out
+}
+
+func groupVPCs(in []SecurityGroup) []string {
+	out := make([]string, 0, len(in))
+	for _, g := range in {
+		out = append(out, g.VPCID)
 	}
 	return out
 }

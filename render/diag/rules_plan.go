@@ -16,6 +16,7 @@ var lookupRules = []rule{
 	{"lookup", "w", "an answer of AWS came with a warning", "Read the message; the plan goes on with the answer."},
 	{"lookup-refused", "e", "AWS refuses a question", "Mend the field that the question comes from, as the message of AWS says."},
 	{"lookup-unanswered", "e", "a question to AWS was not answered", "Nothing is to be done: weir asks again at the next pass."},
+	{"network-mismatch", "e", "a pool's subnets and security groups are in different VPCs, and EC2 launches nothing with both", "Name subnets and security groups of one VPC, in the pool or in the target's configuration."},
 	{"network-unknown", "e", "it cannot be said in which subnets the machines go", "Name subnets in the pool, or a network in the target's configuration."},
 	{"parameter-no-image", "e", "an SSM parameter that a pool names for its image holds something else", "Name a parameter whose value is an image's id, such as ami-0123456789abcdef0."},
 	{"parameter-not-found", "e", "an SSM parameter that holds an image's id is not there", "Correct its name, or choose a version that EKS publishes images for."},
