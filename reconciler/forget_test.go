@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -46,6 +50,39 @@ func TestClustersThatNobodyNamesAreForgotten(t *testing.T) {
 	}
 	if n := w.scope.Remembered()["clusters"]; n > 0 {
 		t.Errorf("%d clusters are remembered", n)
+	}
+}
+
+// Nor do launch templates that nobody removes, each pass, where their clusters are gone.
+func TestClustersThatTemplatesNameAreAskedForRarely(t *testing.T) {
+	w := newWorld(t)
+	d := target("blue", groupPool("web", "m5.large", 1))
+	d.Policy.Prune.Enabled = false
+	for i := range 40 {
+		name := fmt.Sprint("left-", i)
+		w.check(w.ec2().CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+			TagSpecifications: []ec2types.TagSpecification{{ResourceType: "launch-template", Tags: []ec2types.Tag{
+				{Key: aws.String(plan.TagOwner), Value: aws.String(testInstance)}, {Key: aws.String(plan.TagSource), Value: aws.String(testSource)},
+				{Key: aws.String(plan.TagTarget), Value: aws.String("blue")}, {Key: aws.String(plan.TagPool), Value: aws.String("default/" + name)},
+				{Key: aws.String(plan.TagCluster), Value: aws.String(fmt.Sprint("gone-", i))},
+			}}},
+		}))
+	}
+	w.settle(d)
+	w.clock.Advance(2 * time.Minute)
+	if n := w.passes(6, "eks:ListNodegroups", d); n != 40 {
+		t.Errorf("%d calls in 30 s for 40 clusters that are gone", n)
+	}
+	d.Policy.Prune.Enabled, d.Policy.Prune.Count = true, 50
+	w.settle(d)
+	w.clock.Advance(2 * time.Minute)
+	w.settle(d)
+	if left := w.templates(); len(left) != 1 {
+		t.Errorf("%d templates are left", len(left))
+	}
+	if n := w.passes(6, "eks:ListNodegroups", d); n > 0 {
+		t.Errorf("%d calls for clusters that nothing names", n)
 	}
 }
 

@@ -294,8 +294,9 @@ func (s *Scope) answers(ctx context.Context, targets []Desired) ([]plan.Answers,
 		}
 	}
 	out := make([]plan.Answers, len(targets))
-	if len(requests) == 0 {
-		return out, nil
+	if len(requests) == 0 { // what was known is forgotten all the same
+		_, err := s.Resolver.Answer(ctx, nil)
+		return out, err
 	}
 	ctx, sp := span.Start(ctx, "resolve")
 	got, err := s.Resolver.Answer(ctx, requests)

@@ -2,7 +2,9 @@ package awscloud
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -13,38 +15,56 @@ const (
 	// activitiesRead is how many of a group's newest scaling activities are read:
 	// there is one for each machine that starts or ends.
 	activitiesRead = 50
-	// findingsKept bounds the memory of findings.
-	findingsKept = 1000
+	// findingsKept bounds the memory of findings, findingsUnusedFor is after what time
+	// one that no plan has is forgotten.
+	findingsKept      = 1000
+	findingsUnusedFor = time.Hour
 )
 
 // activityLog remembers the scaling activities that were read for a finding, so
 // that one which stays costs no call at each pass.
 type activityLog struct {
 	mu    sync.Mutex
-	known map[plan.ActivityQuery]plan.Activities
+	known map[plan.ActivityQuery]knownActivities
 }
 
-func (l *activityLog) get(q plan.ActivityQuery) (plan.Activities, bool) {
+type knownActivities struct {
+	plan.Activities
+	used time.Time
+}
+
+func (l *activityLog) get(q plan.ActivityQuery, now time.Time) (plan.Activities, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.known[q]
-	return a, ok
+	if ok {
+		a.used = now
+		l.known[q] = a
+	}
+	return a.Activities, ok
 }
 
-func (l *activityLog) put(q plan.ActivityQuery, a plan.Activities) {
+func (l *activityLog) put(q plan.ActivityQuery, a plan.Activities, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil || len(l.known) >= findingsKept {
-		l.known = map[plan.ActivityQuery]plan.Activities{}
+		l.known = map[plan.ActivityQuery]knownActivities{}
 	}
-	l.known[q] = a
+	l.known[q] = knownActivities{a, now}
+}
+
+// forget lets go of findings that no plan has any more.
+func (l *activityLog) forget(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.known, func(_ plan.ActivityQuery, a knownActivities) bool { return now.Sub(a.used) >= findingsUnusedFor })
 }
 
 // fillActivities reads why groups are as they are. It only explains, so nothing
 // fails for want of it.
 func (c *Cloud) fillActivities(ctx context.Context, s *plan.State, queries []plan.ActivityQuery) {
 	for _, q := range queries {
-		if known, ok := c.activities.get(q); ok {
+		if known, ok := c.activities.get(q, c.now()); ok {
 			s.Activities[q] = known
 			continue
 		}
@@ -56,7 +76,7 @@ func (c *Cloud) fillActivities(ctx context.Context, s *plan.State, queries []pla
 			found.Refused = "the cause is not known: " + e.Message
 			s.Activities[q] = found
 			if e.Kind == plan.Denied {
-				c.activities.put(q, found)
+				c.activities.put(q, found, c.now())
 			}
 			continue
 		}
@@ -64,6 +84,6 @@ func (c *Cloud) fillActivities(ctx context.Context, s *plan.State, queries []pla
 			found.List = append(found.List, plan.Activity{Description: aws.ToString(a.Description), Cause: aws.ToString(a.Cause), At: aws.ToTime(a.StartTime)})
 		}
 		s.Activities[q] = found
-		c.activities.put(q, found)
+		c.activities.put(q, found, c.now())
 	}
 }

@@ -87,10 +87,11 @@ type Cloud struct {
 	unknown    *refusedNames
 	hooks      *hookCache
 	activities activityLog
+	gone       goneClusters
 
 	mu         sync.Mutex // guards what follows
 	nodegroups map[plan.NodegroupName]remembered
-	updates    map[string]plan.NodegroupUpdate // finished ones, by id
+	updates    map[updateOf]plan.NodegroupUpdate // finished ones
 }
 
 // Open reads the SDK's configuration (environment, profiles, instance roles) as
@@ -103,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 		versions:   newVersionCache(),
 		hooks:      newHookCache(),
 		nodegroups: map[plan.NodegroupName]remembered{},
-		updates:    map[string]plan.NodegroupUpdate{},
+		updates:    map[updateOf]plan.NodegroupUpdate{},
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)

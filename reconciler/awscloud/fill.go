@@ -251,9 +251,15 @@ func (c *Cloud) newestUpdate(ctx context.Context, name plan.NodegroupName) (plan
 	return newest, nil
 }
 
+// updateOf is a nodegroup's update by its id.
+type updateOf struct {
+	plan.NodegroupName
+	id string
+}
+
 func (c *Cloud) update(ctx context.Context, name plan.NodegroupName, id string) (plan.NodegroupUpdate, error) {
 	c.mu.Lock()
-	known, ok := c.updates[id]
+	known, ok := c.updates[updateOf{name, id}]
 	c.mu.Unlock()
 	if ok {
 		return known, nil
@@ -273,7 +279,7 @@ func (c *Cloud) update(ctx context.Context, name plan.NodegroupName, id string) 
 		if len(c.updates) >= updatesKept {
 			clear(c.updates)
 		}
-		c.updates[id] = u
+		c.updates[updateOf{name, id}] = u
 		c.mu.Unlock()
 	}
 	return u, nil

@@ -1,6 +1,7 @@
 package awscloud
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -60,16 +61,23 @@ func (f *freshNames) add(names ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
-	for name, at := range f.made {
-		if now.Sub(at) >= settling {
-			delete(f.made, name)
-		}
-	}
+	f.sweep(now)
 	for _, n := range names {
 		if n != "" {
 			f.made[n] = now
 		}
 	}
+}
+
+// forget lets go of what is fresh no more.
+func (f *freshNames) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sweep(f.now())
+}
+
+func (f *freshNames) sweep(now time.Time) {
+	maps.DeleteFunc(f.made, func(_ string, at time.Time) bool { return now.Sub(at) >= settling })
 }
 
 func (f *freshNames) drop(names ...string) {

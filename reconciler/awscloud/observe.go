@@ -49,6 +49,8 @@ func (c *Cloud) Observe(ctx context.Context, q plan.Query) (plan.State, error) {
 	if err := g.Wait(); err != nil {
 		return plan.State{}, err
 	}
+	c.fresh.forget()
+	c.activities.forget(c.now())
 	c.versions.fill(s.Templates, c.now())
 	if err := c.recallHooks(ctx, &s); err != nil {
 		return plan.State{}, err

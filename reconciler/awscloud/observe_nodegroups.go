@@ -50,11 +50,7 @@ func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.Sta
 			}
 		}
 	}
-	for _, t := range s.Templates {
-		if name := t.Tags[plan.TagCluster]; name != "" {
-			names[name] = true
-		}
-	}
+	c.clustersOfTemplates(s, names)
 	var mu sync.Mutex
 	var listed []plan.NodegroupName
 	g, gctx := errgroup.WithContext(ctx)
@@ -70,6 +66,9 @@ func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.Sta
 			}
 			s.Clusters[name] = exists
 			listed = append(listed, found...)
+			if err == nil && !exists {
+				c.gone.add(name, c.now())
+			}
 			return err
 		})
 	}
@@ -77,6 +76,53 @@ func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.Sta
 		return err
 	}
 	return c.describeDue(ctx, q, listed, s)
+}
+
+// clustersOfTemplates adds the clusters that launch templates name alone: a nodegroup
+// there may use them. One that did not exist a short while ago is not asked for in each
+// pass, for the templates may stay for years; nor is it said to be gone: they stay.
+func (c *Cloud) clustersOfTemplates(s *plan.State, names map[string]bool) {
+	only := map[string]bool{}
+	for _, t := range s.Templates {
+		if name := t.Tags[plan.TagCluster]; name != "" && !names[name] {
+			only[name] = true
+		}
+	}
+	recent := c.gone.recent(only, c.now())
+	maps.DeleteFunc(only, func(name string, _ bool) bool { return recent[name] })
+	maps.Copy(names, only)
+}
+
+// goneFor is how long a cluster that only templates name is not asked for once it was
+// found to be gone.
+const goneFor = time.Minute
+
+// goneClusters remembers which clusters did not exist, and when that was found.
+type goneClusters struct {
+	mu    sync.Mutex
+	found map[string]time.Time
+}
+
+func (g *goneClusters) add(name string, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.found == nil {
+		g.found = map[string]time.Time{}
+	}
+	g.found[name] = now
+}
+
+// recent are those of the names that were found to be gone a short while ago. All else
+// is forgotten.
+func (g *goneClusters) recent(names map[string]bool, now time.Time) map[string]bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.found, func(name string, at time.Time) bool { return !names[name] || now.Sub(at) >= goneFor })
+	out := make(map[string]bool, len(g.found))
+	for name := range g.found {
+		out[name] = true
+	}
+	return out
 }
 
 func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []plan.NodegroupName, exists bool, err error) {
@@ -127,10 +173,9 @@ func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.Nod
 	for _, n := range listed {
 		kept[n] = true
 	}
-	maps.DeleteFunc(c.nodegroups, func(n plan.NodegroupName, _ remembered) bool {
-		_, read := s.Clusters[n.Cluster]
-		return read && !kept[n]
-	})
+	gone := func(n plan.NodegroupName) bool { return !kept[n] && s.Unread.Clusters[n.Cluster] == nil }
+	maps.DeleteFunc(c.nodegroups, func(n plan.NodegroupName, _ remembered) bool { return gone(n) })
+	maps.DeleteFunc(c.updates, func(u updateOf, _ plan.NodegroupUpdate) bool { return gone(u.NodegroupName) })
 	c.mu.Unlock()
 	slices.SortFunc(due, func(a, b plan.NodegroupName) int { return last[a].Compare(last[b]) })
 	if len(due) > 0 && now.Sub(last[due[0]]) >= pollLate {

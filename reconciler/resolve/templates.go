@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -17,13 +18,23 @@ type templateShelf struct {
 	versions *shelf[string, TemplateVersion] // by versionKey
 	// newest is the greatest number that was seen of each template's newest
 	// version, by the template's id.
-	newest map[string]int64
+	newest map[string]seenVersion
 }
+
+// seenVersion is a number, and when it was last seen.
+type seenVersion struct {
+	number int64
+	at     time.Time
+}
+
+// newestUnreadFor is after what time without a read a template's newest version is
+// forgotten: what is wanted is read each templateTTL.
+const newestUnreadFor = time.Hour
 
 func newTemplateShelf() *templateShelf {
 	return &templateShelf{
 		byName: newShelf[string, Template](templateTTL), byID: newShelf[string, Template](templateTTL),
-		versions: newShelf[string, TemplateVersion](versionTTL), newest: map[string]int64{},
+		versions: newShelf[string, TemplateVersion](versionTTL), newest: map[string]seenVersion{},
 	}
 }
 
@@ -31,6 +42,7 @@ func (t *templateShelf) expire(now time.Time) {
 	t.byName.expire(now)
 	t.byID.expire(now)
 	t.versions.expire(now)
+	maps.DeleteFunc(t.newest, func(_ string, v seenVersion) bool { return now.Sub(v.at) >= newestUnreadFor })
 }
 
 func versionKey(id string, number int64) string { return id + " " + strconv.FormatInt(number, 10) }
@@ -150,7 +162,7 @@ func (r *Resolver) readTemplatesByID(ctx context.Context, now time.Time) error {
 // roll back to the older version and forth again.
 func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
 	seen := r.facts.templates.newest
-	if before := seen[t.ID]; t.Latest < before {
+	if before := seen[t.ID].number; t.Latest < before {
 		_, found, err := r.cloud.TemplateVersion(ctx, t.ID, before)
 		if err != nil {
 			return t, err
@@ -159,7 +171,7 @@ func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
 			t.Latest = before
 		}
 	}
-	seen[t.ID] = t.Latest
+	seen[t.ID] = seenVersion{t.Latest, r.now()}
 	return t, nil
 }
 

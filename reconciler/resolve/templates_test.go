@@ -2,6 +2,7 @@ package resolve_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -153,5 +154,28 @@ func TestAForeignTemplateThatCannotBeReadNowFailsThePass(t *testing.T) {
 	_, err := resolve.New(f, nil).Answer(context.Background(), []resolve.Request{{Lookup: intent.Lookup{Kind: intent.TemplateByName, Name: "golden", Version: "$Latest"}}})
 	if err == nil {
 		t.Error("a throttled call was taken for an answer")
+	}
+}
+
+// What nobody asks for any more is forgotten, also where nothing is asked for at all.
+func TestFactsThatNobodyAsksForAreForgotten(t *testing.T) {
+	f, c := templates(), newClock()
+	r := resolve.New(f, c.now)
+	for i := range 100 {
+		name := fmt.Sprint("golden-", i)
+		f.templates = append(f.templates, resolve.Template{ID: fmt.Sprint("lt-1", i), Name: name, Latest: 3, Default: 1})
+		if _, err := r.Answer(t.Context(), []resolve.Request{{Lookup: intent.Lookup{Kind: intent.TemplateByName, Name: name, Version: "$Latest"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := r.Known(); n < 200 {
+		t.Fatalf("%d facts are known of 100 templates", n)
+	}
+	c.t = c.t.Add(25 * time.Hour)
+	if _, err := r.Answer(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Known(); n > 0 {
+		t.Errorf("%d facts are still known", n)
 	}
 }
