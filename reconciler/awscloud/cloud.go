@@ -80,6 +80,7 @@ type Cloud struct {
 	iam         iamCalls
 
 	transport  *http.Transport
+	leave      func() // the limits that it shares; nil where it has its own
 	calls      *callCounter
 	gate       *gate
 	versions   *versionCache
@@ -136,7 +137,9 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 	}
 	c.account = aws.ToString(who.Account)
 	if o.Limits != nil {
-		c.gate.buckets.Store(o.Limits.of(place{c.account, c.region, o.EndpointURL}))
+		at := place{c.account, c.region, o.EndpointURL}
+		c.gate.buckets.Store(o.Limits.of(at))
+		c.leave = sync.OnceFunc(func() { o.Limits.leave(at) })
 	}
 	if o.AccountID != "" && o.AccountID != c.account {
 		c.Close()
@@ -171,7 +174,12 @@ func newSTS(cfg aws.Config, endpoint string) *sts.Client {
 }
 
 // Close lets go of idle connections. The Cloud must not be used afterwards.
-func (c *Cloud) Close() { c.transport.CloseIdleConnections() }
+func (c *Cloud) Close() {
+	c.transport.CloseIdleConnections()
+	if c.leave != nil {
+		c.leave()
+	}
+}
 
 // Breather is how long it takes until three quarters of the groups' and templates'
 // pages that may be read at once may be read again: then there is something for polls

@@ -36,6 +36,7 @@ type Limits struct {
 	o      LimitOptions
 	mu     sync.Mutex
 	places map[place]*throttle
+	users  map[place]int // of those that are open
 }
 
 // place is where AWS counts calls.
@@ -52,7 +53,7 @@ func NewLimits(o LimitOptions) *Limits {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	return &Limits{o: o, places: map[place]*throttle{}}
+	return &Limits{o: o, places: map[place]*throttle{}, users: map[place]int{}}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -74,7 +75,18 @@ func (l *Limits) of(p place) *throttle {
 		t = newThrottle(l.o)
 		l.places[p] = t
 	}
+	l.users[p]++
 	return t
+}
+
+// leave lets go of a place that of gave: the last to leave has its limits forgotten.
+func (l *Limits) leave(p place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users[p]--; l.users[p] <= 0 {
+		delete(l.users, p)
+		delete(l.places, p)
+	}
 }
 
 // limit is a token bucket: its size, and what flows in each second.

@@ -2,6 +2,7 @@ package awscloud
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -185,5 +186,25 @@ func TestFreshNames(t *testing.T) {
 	f.drop("lt-3")
 	if f.any("lt-3") {
 		t.Error("a dropped name is fresh")
+	}
+}
+
+// The limits of a place last as long as somebody who reaches it is open.
+func TestLimitsOfPlacesThatNobodyReachesAreForgotten(t *testing.T) {
+	l := NewLimits(LimitOptions{})
+	for i := range 100 {
+		at := place{account: strconv.Itoa(i)}
+		first := l.of(at)
+		if l.of(at) != first {
+			t.Fatal("two who reach one place share no limits")
+		}
+		l.leave(at)
+		if l.places[at] != first {
+			t.Fatal("they were forgotten while somebody is there")
+		}
+		l.leave(at)
+	}
+	if n := len(l.places) + len(l.users); n > 0 {
+		t.Errorf("%d are remembered", n)
 	}
 }

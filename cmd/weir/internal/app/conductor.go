@@ -114,6 +114,10 @@ func (a *App) tellRenders(now []fleet.Rendering) {
 	a.board.Renders(shown)
 }
 
+// plansUnused is after what time an account of which no pull request was planned is let
+// go of by those who plan them.
+const plansUnused = time.Hour
+
 // compose puts together what Git wants now. The conductor alone calls it.
 func (a *App) compose(ctx context.Context) error {
 	g := a.gen
@@ -133,6 +137,7 @@ func (a *App) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.planScopes.ForgetUnused(plansUnused)
 	g.compose(a, views)
 	g.rule(c.Batches, views)
 	a.announce(c)
@@ -171,6 +176,8 @@ func (a *App) configure(g *generation, targets []fleet.Target) {
 	for _, old := range g.targets {
 		if !slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == old.Name }) {
 			a.metrics.RemoveTarget(old.Name)
+			a.reporter.log.forget(old.Name)
+			g.forget(old.Name)
 			if g.commits != nil {
 				g.commits.Forget(old.Name)
 			}

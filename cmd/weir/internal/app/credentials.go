@@ -38,12 +38,20 @@ func (a *App) hideCredentials() {
 		}
 	}
 	a.o.Secrets.Set("credentials", secret.New(values...))
+	sources := map[string]bool{}
+	for _, s := range a.gen.config.Sources {
+		sources[ofSource+s.Name] = true
+	}
+	a.o.Secrets.Only(ofSource, sources)
 }
+
+// ofSource begins the names of those whose credentials are hidden for a source.
+const ofSource = "source "
 
 // hideSource has a source's credentials, as they are now, kept out of what it says:
 // they may have been replaced since the last pass, and a server may repeat them.
 func (a *App) hideSource(s config.Source) {
-	a.o.Secrets.Set("source "+s.Name, secret.New(sourceCredentials(s)...))
+	a.o.Secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
 }
 
 // sourceCredentials are what the files and addresses of a source hold now.

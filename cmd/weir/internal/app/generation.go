@@ -94,6 +94,7 @@ func (g *generation) inherit(earlier *generation) {
 	g.targets = earlier.targets
 	if reflect.DeepEqual(earlier.config.Forges, g.config.Forges) && maps.Equal(earlier.routes, g.routes) {
 		g.commits, g.stopCommits, g.begun = earlier.commits, earlier.stopCommits, earlier.begun
+		maps.DeleteFunc(g.begun, func(source, _ string) bool { return g.followers[source] == nil })
 	}
 }
 

@@ -142,11 +142,20 @@ func (a *App) startLoop(key reconciler.ScopeKey) {
 	})
 }
 
-// ended forgets a loop.
+// ended forgets a loop, and its scope where nobody wants anything of that any more.
 func (a *App) ended(l *loop) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.loops.run, l)
+	if a.loops.of[l.key] != nil {
+		return
+	}
+	for other := range a.loops.run {
+		if other.key == l.key {
+			return
+		}
+	}
+	a.scopes.Forget(l.key)
 }
 
 // pace has the loop go as often as the configuration says.

@@ -178,6 +178,16 @@ func (g *generation) reported(r *plan.Report) {
 	}
 }
 
+// forget has those who plan pull requests let go of a target that has gone.
+func (g *generation) forget(target string) {
+	if g.review == nil {
+		return
+	}
+	for _, w := range g.review.watchers {
+		w.Forget(target)
+	}
+}
+
 // swapPulls leaves pull requests to who plans them now, or makes who does next. A
 // journal that cannot be read holds up nothing else.
 func (a *App) swapPulls(ctx context.Context, old, next *generation) {

@@ -78,6 +78,13 @@ func (p *passLog) report(r *plan.Report) {
 	}
 }
 
+// forget lets go of a target that has gone.
+func (p *passLog) forget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.said, target)
+}
+
 func short(revision string) string { return revision[:min(7, len(revision))] }
 
 // problems is what keeps a target from converging, on one line.

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,8 +72,9 @@ type Fleet struct {
 	renders map[string]*rendered // by target
 	room    *room                // what there may be of them
 	rosters map[string]*roster   // by source
-	// decrypters are by what they decrypt with.
+	// decrypters are by what they decrypt with; keys are what the composition uses.
 	decrypters map[string]*sops.Decrypter
+	keys       map[string]bool
 	// clusters are by the kubeconfig file.
 	clusters map[string]client
 	// review is what is looked at in place of what is followed, if anything is, and
@@ -193,7 +195,7 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 // Advance is Compose with the renders that are there once patience is over. The others
 // go on until ctx ends, and a later composition has them.
 func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
-	f.hiding = map[string]bool{}
+	f.hiding, f.roleless, f.keys = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	items := f.expand(views)
 	if err := f.renderAll(ctx, items, patience); err != nil {
 		return nil, err
@@ -304,9 +306,18 @@ func (f *Fleet) hide(owner string, values *secret.Set) {
 // fleetOwner begins the names of who has values that a fleet hides.
 const fleetOwner = "fleet: "
 
-// forget has the values of targets that there are not any more shown again, where all
-// that there are are known.
+// forget lets go of what no target uses any more: keys, which are secret, and clients
+// of clusters. It has the values of targets that there are not any more shown again,
+// where all that there are are known.
 func (f *Fleet) forget(items []*item) {
+	maps.DeleteFunc(f.decrypters, func(by string, _ *sops.Decrypter) bool { return !f.keys[by] })
+	maps.DeleteFunc(f.clusters, func(file string, c client) bool {
+		gone := !f.hiding[fleetOwner+"kubeconfig "+file]
+		if gone {
+			c.cluster.Close() // its idle connections: a request under way goes on
+		}
+		return gone
+	})
 	if f.o.Secrets == nil || f.review != nil || slices.ContainsFunc(items, func(it *item) bool { return it.unknown }) {
 		return
 	}

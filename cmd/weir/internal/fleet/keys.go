@@ -44,6 +44,7 @@ func (f *Fleet) keysOf(t *config.Target) (keyring, error) {
 	// What is encrypted is the same, whichever role asks for it.
 	key.RoleARN = f.planRole(t, key.RoleARN)
 	by := k.id + " " + key.RoleARN
+	f.keys[by] = true
 	if k.decrypter = f.decrypters[by]; k.decrypter == nil { // read the files again: none may have been given before
 		o := sops.Options{Identities: ids, KMSKeyARNs: t.KMSKeyARNs}
 		switch {

@@ -62,6 +62,9 @@ type opened struct {
 	// scope is nil, and account empty, until it has been opened.
 	scope   *reconciler.Scope
 	account string
+	// cloud is what the scope reaches the account by, used when it was last asked for.
+	cloud *awscloud.Cloud
+	used  time.Time
 }
 
 // askEmulator is for how long an endpoint that is not AWS itself is not asked about a
@@ -192,6 +195,7 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		have = &opened{turn: make(chan struct{}, 1)}
 		s.open[key] = have
 	}
+	have.used = time.Now()
 	s.mu.Unlock()
 	select {
 	case have.turn <- struct{}{}:
@@ -218,10 +222,37 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 			scope.AskEvery = askEmulator
 		}
 		s.mu.Lock()
-		have.scope, have.account = scope, cloud.Account()
+		have.scope, have.account, have.cloud = scope, cloud.Account(), cloud
 		s.mu.Unlock()
 	}
 	return Access{Scope: have.scope, Account: have.account}
+}
+
+// Forget lets go of a scope over which nobody passes any more. A pass that is under way
+// there all the same goes on.
+func (s *Scopes) Forget(key reconciler.ScopeKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.open[key]; have != nil && have.cloud != nil {
+		have.cloud.Close()
+	}
+	delete(s.open, key)
+	delete(s.answered, key)
+}
+
+// ForgetUnused lets go of the scopes that nobody has asked for so long.
+func (s *Scopes) ForgetUnused(since time.Duration) {
+	s.mu.Lock()
+	var unused []reconciler.ScopeKey
+	for key, have := range s.open {
+		if time.Since(have.used) >= since {
+			unused = append(unused, key)
+		}
+	}
+	s.mu.Unlock()
+	for _, key := range unused {
+		s.Forget(key)
+	}
 }
 
 // heard notes that AWS has answered, however it did.
@@ -231,7 +262,9 @@ func (s *Scopes) heard(key reconciler.ScopeKey, c awscloud.CallInfo) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answered[key] = time.Now()
+	if s.open[key] != nil { // else it is forgotten
+		s.answered[key] = time.Now()
+	}
 }
 
 // Answered is when AWS last answered a call of a scope, zero if it never has.

@@ -31,6 +31,14 @@ func (w *Watcher) Reported(r *plan.Report) {
 	}
 }
 
+// Forget lets go of a target that has gone.
+func (w *Watcher) Forget(target string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.live, target)
+	delete(w.moved, target)
+}
+
 // standing is what a plan of the target depends on beside Git.
 func standing(r *plan.Report) string {
 	var b strings.Builder

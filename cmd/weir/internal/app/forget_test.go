@@ -1,0 +1,70 @@
+package app
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+)
+
+// Accounts, regions and targets that come and go with the configuration are forgotten.
+func TestADaemonForgetsWhatIsGone(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	files := overlay(map[string]string{"web": pool("web", "m5.large", 1)})
+	for i := range 4 {
+		files[fmt.Sprintf("overlays/t%d/pool.yaml", i)] = pool(fmt.Sprint("t", i), "m5.large", 1)
+	}
+	w.repo.Write(files)
+	first := w.repo.Commit("first")
+	next := w.config()
+	a, stop := w.startWith(func() (*config.Config, error) { return next, nil })
+	defer stop()
+	converged(t, a, first, 1)
+	count := func() map[string]int {
+		a.reporter.log.mu.Lock()
+		defer a.reporter.log.mu.Unlock()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return map[string]int{
+			"loops": len(a.loops.of), "running": len(a.loops.run), "reports": len(a.memory.before.Reports), "standings": len(a.memory.before.Standings),
+			"said": len(a.reporter.log.said), "batches": len(a.memory.batches), "conditions": len(a.memory.conditions),
+		}
+	}
+	become := func(want int) {
+		t.Helper()
+		eventually(t, "the daemon's memory", func() string {
+			if got := count(); !alike(got, want) {
+				return fmt.Sprint(got)
+			}
+			return ""
+		})
+	}
+	become(1)
+	for range 2 {
+		w.extra = ""
+		for i, region := range []string{"us-east-1", "us-east-2", "us-west-1", "us-west-2"} {
+			w.extra += fmt.Sprintf("- {name: t%d, path: overlays/t%d, region: %s}\n", i, i, region)
+		}
+		next = w.config()
+		a.configChanged()
+		become(5)
+		w.extra = ""
+		next = w.config()
+		a.configChanged()
+		become(1)
+	}
+	// Each was opened each time it was wanted, and at no other time.
+	if n := w.aws.CallCounts()["sts:GetCallerIdentity"]; n != 1+2*4 {
+		t.Errorf("accounts were opened %d times", n)
+	}
+}
+
+// alike reports whether all counts are one number.
+func alike(counts map[string]int, n int) bool {
+	for _, have := range counts {
+		if have != n {
+			return false
+		}
+	}
+	return true
+}
