@@ -223,7 +223,7 @@ func TestSymptoms(t *testing.T) {
 	for _, k := range status.EventKinds() {
 		known[k] = true
 	}
-	for _, h := range []plan.Hold{plan.HeldPaused, plan.HeldSuspended, plan.HeldConflict, plan.HeldPruneLimit, plan.HeldApproval, plan.HeldWindow, plan.HeldWave, plan.HeldRolloutLimit, plan.HeldWaiting, plan.HeldStopped} {
+	for _, h := range []plan.Hold{plan.HeldPaused, plan.HeldSuspended, plan.HeldConflict, plan.HeldPruneLimit, plan.HeldApproval, plan.HeldWindow, plan.HeldWave, plan.HeldRolloutLimit, plan.HeldWaiting, plan.HeldStopped, plan.HeldControlPlane} {
 		known["held: "+string(h)] = true
 	}
 	symptoms := 0

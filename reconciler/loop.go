@@ -310,7 +310,7 @@ func Moving(r *plan.Report) bool {
 		if resting[p.Namespace+"/"+p.Name] && p.Rollout == nil {
 			continue // looking again soon changes nothing
 		}
-		if !p.Converged && p.FailureReason == "" && (p.Rollout != nil || p.InfrastructureReady || p.Phase == plan.PhaseProvisioning) {
+		if !p.Converged && !p.Rests() && p.FailureReason == "" && (p.Rollout != nil || p.InfrastructureReady || p.Phase == plan.PhaseProvisioning) {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
 // IAM tells EKS of a new role some time after it was made: the nodegroup is asked
@@ -69,8 +70,11 @@ func TestANodegroupWaitsForItsCluster(t *testing.T) {
 	blue := target("blue", pool)
 	w.srv.ResetCalls()
 	r := w.must(reconciler.Apply, blue)[0]
-	if _, writes := w.calls(); writes != 0 || !hasCode(r, "cluster-not-ready") {
+	if _, writes := w.calls(); writes != 0 || !hasCode(r, "cluster-not-ready") || r.Diagnostics.HasErrors() {
 		t.Errorf("while the cluster is made: %d writes, %v", writes, r.Diagnostics)
+	}
+	if s := r.Pools[0]; r.Converged() || s.Phase != plan.PhasePending || s.FailureReason != "" || len(r.Outcomes) != 1 || r.Outcomes[0].Status != plan.Held {
+		t.Errorf("while the cluster is made: %v, %+v", r.Outcomes, s)
 	}
 	w.clock.Advance(1e12)
 	w.settle(blue)

@@ -50,11 +50,13 @@ func nodesOf(ctx context.Context, w Workload) plan.Nodes {
 		return plan.Nodes{Err: err}
 	}
 	out := plan.Nodes{ByInstance: make(map[string]plan.Node, len(list))}
+	// Who may list nodes may ask for the version; without an answer nobody tells it.
+	out.APIServer, _ = w.Version(ctx)
 	for _, n := range list {
 		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other
 		// clouds, and nodes whose cloud provider has not been there yet, are not ours.
 		if id, ours := strings.CutPrefix(n.ProviderID, "aws://"); ours {
-			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = plan.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince}
+			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = plan.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Why: n.Why}
 		}
 	}
 	return out

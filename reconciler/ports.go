@@ -43,6 +43,8 @@ type Resolver interface {
 type Workload interface {
 	// Nodes lists all nodes, by name.
 	Nodes(ctx context.Context) ([]workload.Node, error)
+	// Version is the Kubernetes version of the API server.
+	Version(ctx context.Context) (string, error)
 }
 
 // Kinship says how commits that AWS names stand to one that is followed.

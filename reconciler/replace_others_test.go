@@ -76,10 +76,13 @@ func TestANameLikeAReplacementIsPruned(t *testing.T) {
 func TestMachinesOfAReplacementBecomeAvailable(t *testing.T) {
 	w := newWorld(t)
 	old, spot := spotPool("ng", "ON_DEMAND", 2), spotPool("ng", "SPOT", 2)
-	old.MinReadySeconds, spot.MinReadySeconds = 300, 300
 	w.settle(target("blue", old))
+	w.settle(target("blue", spot))
+	spot.MinReadySeconds = 300
 	blue := target("blue", spot)
-	w.settle(blue)
+	if s := w.must(reconciler.Apply, blue)[0].Pools[0]; s.AvailableReplicas != 0 || s.Converged {
+		t.Errorf("at once: %+v", s)
+	}
 	for _, restarted := range []bool{false, true} {
 		w.clock.Advance(10 * time.Minute)
 		if restarted {

@@ -16,13 +16,13 @@ import (
 func TestAvailableReplicasWaitForMinReadySeconds(t *testing.T) {
 	w := newWorld(t)
 	pool := groupPool("web", "m5.large", 2)
+	w.settle(target("blue", pool))
 	pool.MinReadySeconds = 300
 	blue := target("blue", pool)
-	w.settle(blue)
 	available := func(want int32) {
 		t.Helper()
 		s := w.must(reconciler.Apply, blue)[0].Pools[0]
-		if s.ReadyReplicas != 2 || s.AvailableReplicas != want || s.UnavailableReplicas != 2-want || s.Phase != plan.PhaseRunning {
+		if s.ReadyReplicas != 2 || s.AvailableReplicas != want || s.UnavailableReplicas != 2-want || s.Phase != plan.PhaseRunning || s.Converged != (want == 2) {
 			t.Errorf("got %s, %d ready, %d available, %d unavailable; want 2 ready, %d available", s.Phase, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas, want)
 		}
 	}

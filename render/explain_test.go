@@ -22,7 +22,7 @@ import (
 // fields.go and written in testdata/maximal, or be listed here.
 var unwritten = map[string][]string{
 	"fleet/web AWSMachinePool": {
-		"group.subnets.kind derived", "group.tags[kubernetes.io/cluster/*] derived", "group.tags[sigs.k8s.io/*] derived",
+		"controlPlane.kind derived", "group.subnets.kind derived", "group.tags[kubernetes.io/cluster/*] derived", "group.tags[sigs.k8s.io/*] derived",
 		"launchTemplate.data.BlockDeviceMappings.Ebs.DeleteOnTermination derived",
 		"launchTemplate.data.TagSpecifications.ResourceType derived", "launchTemplate.data.TagSpecifications.Tags.Key derived", "launchTemplate.data.TagSpecifications.Tags.Value derived",
 		"launchTemplate.securityGroups.kind derived", "launchTemplate.tags[kubernetes.io/cluster/*] derived", "launchTemplate.tags[sigs.k8s.io/*] derived",
@@ -45,7 +45,7 @@ var unwritten = map[string][]string{
 	},
 	// Those that bring their own launch template.
 	"fleet/mine AWSMachinePool": {
-		"foreignOverrides.lookup.kind derived", "foreignTemplate.lookup.kind derived", "group.capacityRebalance default", "group.mixedInstancesPolicy.onDemandBaseCapacity default", "group.refresh.strategy default",
+		"controlPlane.kind derived", "foreignOverrides.lookup.kind derived", "foreignTemplate.lookup.kind derived", "group.capacityRebalance default", "group.mixedInstancesPolicy.onDemandBaseCapacity default", "group.refresh.strategy default",
 		"group.subnets.kind derived", "group.tags[kubernetes.io/cluster/*] derived", "group.tags[sigs.k8s.io/*] derived",
 	},
 	"fleet/managed AWSManagedMachinePool": {

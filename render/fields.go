@@ -168,6 +168,9 @@ nodegroup.clusterName                     control spec.eksClusterName
 nodegroup.cluster.name                    control spec.eksClusterName
 nodegroup.cluster.cluster.name            machine spec.clusterName
 nodegroup.cluster.cluster.namespace       machine metadata.namespace
+controlPlane.name                         control spec.eksClusterName
+controlPlane.cluster.name                 machine spec.clusterName
+controlPlane.cluster.namespace            machine metadata.namespace
 nodegroup.role.name                       pool    spec.roleName
 nodegroup.role.cluster.name               machine spec.clusterName
 nodegroup.role.cluster.namespace          machine metadata.namespace
@@ -253,6 +256,9 @@ group.options.trafficSources               derived what the identifier names
 group.options.warmPool                     default Auto Scaling's default
 group.refresh.strategy                     default Cluster API Provider AWS's only strategy
 group.tags                                 derived a tag that Cluster API Provider AWS sets
+controlPlane.kind                          derived the cluster is looked up in EKS
+controlPlane.name                          derived the control plane's name, as Cluster API Provider AWS has it
+controlPlane.cluster                       default Kubernetes' own namespace, default
 nodegroup.clusterName                      derived the control plane's name, as Cluster API Provider AWS has it
 nodegroup.cluster.kind                     derived the cluster is looked up in EKS
 nodegroup.cluster.name                     derived the control plane's name, as Cluster API Provider AWS has it

@@ -66,6 +66,8 @@ var holdKinds = map[plan.Hold]string{
 	plan.HeldApproval:   "approval-wanted",
 	plan.HeldWindow:     "window-awaited",
 	plan.HeldWave:       "wave-awaited",
+	// A cluster that is being made takes minutes, an upgrade may take weeks.
+	plan.HeldControlPlane: "control-plane-awaited",
 	// Which pool's turn it is changes often, and says little.
 	plan.HeldRolloutLimit: "",
 	// It is over in a moment, or told otherwise.

@@ -147,6 +147,7 @@ func TestTell(t *testing.T) {
 		},
 		"approval":           {[]*plan.Report{held(plan.HeldApproval), held(plan.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
 		"window":             {[]*plan.Report{held(plan.HeldWindow)}, []string{"window-awaited"}},
+		"control plane":      {[]*plan.Report{held(plan.HeldControlPlane), held(plan.HeldControlPlane)}, []string{"control-plane-awaited"}},
 		"wave":               {[]*plan.Report{held(plan.HeldWave), held(plan.HeldRolloutLimit)}, []string{"wave-awaited"}},
 		"a hold that is new": {[]*plan.Report{held("moon")}, []string{"step-held"}},
 		"beside the steps": {[]*plan.Report{func() *plan.Report {

@@ -26,12 +26,19 @@ func phaseOf(r *plan.Report) TargetPhase {
 }
 
 // onlyHeld reports whether nothing goes on until somebody approves, a window opens
-// or the like: every step is held, and no pool moves by itself.
+// or the like: every step is held, and no pool moves by itself. Nor does one at which
+// somebody has to look.
 func onlyHeld(r *plan.Report) bool {
-	if r.Plan == nil || r.Plan.Empty() || r.Plan.Runnable() > 0 {
+	if r.Plan == nil || r.Plan.Runnable() > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return !p.Converged && !atRest(&p) })
+	if r.Plan.Empty() && !slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return p.Rests() }) {
+		return false
+	}
+	steps := stepsByPool(r)
+	return !slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool {
+		return !p.Converged && !(atRest(&p) && (p.Rests() || steps.held[poolID{p.Namespace, p.Name}]))
+	})
 }
 
 // atRest reports whether nothing of a pool is on its way in AWS. What does not exist
@@ -84,7 +91,7 @@ func poolMark(p *plan.PoolStatus, steps poolSteps, stale bool) TargetPhase {
 		return TargetConverged
 	case p.Rollout == nil && slices.ContainsFunc(p.Conditions, func(c plan.Condition) bool { return c.Type == "Paused" && c.Status == "True" }):
 		return TargetSuspended
-	case steps.held[id] && !steps.free[id] && atRest(p):
+	case (p.Rests() || steps.held[id]) && !steps.free[id] && atRest(p):
 		return TargetHeld
 	case p.Phase == plan.PhasePending || p.Phase == plan.PhaseUnknown || p.Phase == "":
 		return TargetWaiting

@@ -29,6 +29,9 @@ func TestWhatIsHeldDoesNotMove(t *testing.T) {
 		"an approval":            {heldBy("prod", plan.HeldApproval, "", plan.Update), TargetHeld},
 		"a deletion":             {heldBy("prod", plan.HeldPruneLimit, "", plan.Delete), TargetHeld},
 		"a window":               {heldBy("prod", plan.HeldWindow, "", plan.Rollout), TargetHeld},
+		"a control plane":        {heldBy("prod", plan.HeldControlPlane, "", plan.Rollout), TargetHeld},
+		"somebody has to look":   {report("prod", pool("prod", "web", notConverged("Warning"))), TargetHeld},
+		"it passes by itself":    {report("prod", pool("prod", "web", notConverged("Info"))), TargetMoving},
 		"a wave":                 {heldBy("prod", plan.HeldWave, "", plan.Update), TargetHeld},
 		"a suspended pool":       {heldBy("prod", plan.HeldSuspended, "", plan.Update), TargetHeld},
 		"a pool to be made":      {heldBy("prod", plan.HeldApproval, "", plan.Create, notThere), TargetHeld},
@@ -52,6 +55,14 @@ func TestWhatIsHeldDoesNotMove(t *testing.T) {
 		if page := get(t, b, "/").Body.String(); c.want == TargetHeld && strings.Contains(page, `class="phase moving"`) {
 			t.Errorf("%s: something spins on the overview", name)
 		}
+	}
+}
+
+// notConverged is a pool at rest that is not what Git says although no step is left.
+func notConverged(severity string) func(*plan.PoolStatus) {
+	return func(p *plan.PoolStatus) {
+		p.Converged = false
+		p.Conditions = []plan.Condition{{Type: "Ready", Status: "False", Severity: severity, Reason: "RolloutIncomplete", Message: "1 instances do not have the wanted version"}}
 	}
 }
 

@@ -194,6 +194,8 @@ func held(r *plan.Report) (CommitState, string) {
 		return Pending, because(r, plan.HeldWindow, "waiting for the next window: "+count(by[plan.HeldWindow], "step"))
 	case by[plan.HeldRolloutLimit] > 0:
 		return Pending, because(r, plan.HeldRolloutLimit, "waiting for other rollouts: "+count(by[plan.HeldRolloutLimit], "step"))
+	case by[plan.HeldControlPlane] > 0:
+		return Pending, because(r, plan.HeldControlPlane, "waiting for the control plane: "+count(by[plan.HeldControlPlane], "step"))
 	case by[plan.HeldWaiting] > 0:
 		return Pending, because(r, plan.HeldWaiting, count(by[plan.HeldWaiting], "step")+" held")
 	}
@@ -234,6 +236,7 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (CommitState, stri
 		pools[poolKey(p)] = p
 	}
 	var waiting []string
+	soaking := false // for as long as minReadySeconds say, nothing has to move
 	mark := fmt.Sprintf("%d steps", due)
 	for _, key := range sortedKeys(t.Pools) {
 		p, there := pools[key]
@@ -241,6 +244,7 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (CommitState, stri
 			continue
 		}
 		waiting = append(waiting, poolWords(key, p, there))
+		soaking = soaking || p.Ready().Reason == plan.ReasonMinReady
 		mark += fmt.Sprintf("; %s %d/%d/%d %v", key, p.Replicas, p.ReadyReplicas, p.DesiredReplicas, p.Phase)
 		if p.Rollout != nil {
 			mark += fmt.Sprintf(" %s %d", p.Rollout.Status, p.Rollout.Percentage)
@@ -253,7 +257,7 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (CommitState, stri
 	if len(waiting) > 0 {
 		text = fmt.Sprintf("%d of %s converged; %s", len(t.Pools)-len(waiting), count(len(t.Pools), "pool"), waiting[0])
 	}
-	if mark != t.mark {
+	if mark != t.mark || soaking {
 		t.mark, t.markAt = mark, now
 	} else if now.Sub(t.markAt) >= stalledAfter {
 		return Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
@@ -269,6 +273,10 @@ func poolWords(key string, p plan.PoolStatus, there bool) string {
 		return key + " is being deleted"
 	case p.Rollout != nil:
 		return key + " is rolling"
+	case p.Rests():
+		return key + " is not at the level that Git says: " + p.Ready().Message
+	case p.Ready().Reason == plan.ReasonMinReady:
+		return key + " waits for minReadySeconds"
 	case p.Phase == plan.PhaseRunning || p.Phase == "":
 		return key + " is being changed"
 	default:

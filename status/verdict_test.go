@@ -62,6 +62,7 @@ func TestVerdict(t *testing.T) {
 		"too much to prune":        {with(report("prod"), plan.Held, heldStep(plan.HeldPruneLimit)), Failure, "prune refused: 1 deletion beyond the limit"},
 		"an approval is needed":    {with(report("prod"), plan.Held, heldStep(plan.HeldApproval)), Pending, "waiting for approval: 1 step"},
 		"a window is closed":       {with(report("prod"), plan.Held, heldStep(plan.HeldWindow)), Pending, "waiting for the next window: 1 step"},
+		"a control plane":          {with(report("prod"), plan.Held, heldStep(plan.HeldControlPlane)), Pending, "waiting for the control plane: 1 step"},
 		"suspended with work":      {suspended, Pending, "the target is suspended; waiting: 1 step"},
 		"suspended without work":   {idle, Success, "nothing to change in AWS"},
 		"paused in Git":            {with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldPaused)), Success, "nothing to change in AWS; paused: 1 step"},

@@ -57,18 +57,19 @@ func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
 		settled bool
 		code    int
 	}{
-		"converged":          {plan.Report{Plan: &plan.Plan{}}, true, exitOK},
-		"moving":             {plan.Report{Plan: &plan.Plan{}, Pools: moving}, false, exitOK},
-		"to be done":         {plan.Report{Plan: run}, false, exitOK},
-		"no plan":            {plan.Report{Diagnostics: faults("yaml-syntax")}, true, exitError},
-		"no credentials":     {plan.Report{Err: &plan.Error{Kind: plan.Credentials}}, true, exitError},
-		"other error":        {plan.Report{Err: errors.New("x")}, true, exitError},
-		"throttled":          {plan.Report{Err: &plan.Error{Kind: plan.Throttled}}, false, exitError},
-		"conflict":           {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: faults("conflict")}, true, exitRefused},
-		"conflict and fault": {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: append(faults("conflict"), faults("rollout-failed")...)}, true, exitError},
-		"held while moving":  {plan.Report{Plan: held(plan.HeldPruneLimit), Pools: moving}, false, exitRefused},
-		"step refused":       {plan.Report{Plan: run, Outcomes: failure(plan.Invalid)}, true, exitError},
-		"step may pass":      {plan.Report{Plan: run, Outcomes: failure(plan.Transient)}, false, exitError},
+		"converged":           {plan.Report{Plan: &plan.Plan{}}, true, exitOK},
+		"moving":              {plan.Report{Plan: &plan.Plan{}, Pools: moving}, false, exitOK},
+		"to be done":          {plan.Report{Plan: run}, false, exitOK},
+		"no plan":             {plan.Report{Diagnostics: faults("yaml-syntax")}, true, exitError},
+		"no credentials":      {plan.Report{Err: &plan.Error{Kind: plan.Credentials}}, true, exitError},
+		"other error":         {plan.Report{Err: errors.New("x")}, true, exitError},
+		"throttled":           {plan.Report{Err: &plan.Error{Kind: plan.Throttled}}, false, exitError},
+		"conflict":            {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: faults("conflict")}, true, exitRefused},
+		"conflict and fault":  {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: append(faults("conflict"), faults("rollout-failed")...)}, true, exitError},
+		"held while moving":   {plan.Report{Plan: held(plan.HeldPruneLimit), Pools: moving}, false, exitRefused},
+		"its cluster is made": {plan.Report{Plan: held(plan.HeldControlPlane)}, false, exitRefused},
+		"step refused":        {plan.Report{Plan: run, Outcomes: failure(plan.Invalid)}, true, exitError},
+		"step may pass":       {plan.Report{Plan: run, Outcomes: failure(plan.Transient)}, false, exitError},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,11 +77,14 @@ func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
 			if got := settled(a); got != tc.settled {
 				t.Errorf("settled: want %t, got %t", tc.settled, got)
 			}
-			if got := applyCode(a, false); got != tc.code {
+			if got := applyCode(a, false, false); got != tc.code {
 				t.Errorf("code: want %d, got %d", tc.code, got)
 			}
-			late := applyCode(a, true)
-			if want := gravest(tc.code, exitNotConverged); late != want {
+			want := gravest(tc.code, exitNotConverged)
+			if name == "its cluster is made" { // that is what was waited for
+				want = exitNotConverged
+			}
+			if late := applyCode(a, true, true); late != want {
 				t.Errorf("code when late: want %d, got %d", want, late)
 			}
 		})

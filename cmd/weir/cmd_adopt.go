@@ -137,7 +137,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 			if failing(r) {
 				code = gravest(code, exitError)
 			}
-			if refused(r) {
+			if refused(r, "") {
 				code = gravest(code, exitRefused)
 			}
 		}
@@ -161,7 +161,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return withCode(applyCode(applied, false))
+	return withCode(applyCode(applied, false, false))
 }
 
 // only limits each target to the pools of which something was shown.

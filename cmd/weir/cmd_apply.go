@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ func applyCommand(s surroundings) *cobra.Command {
 		if err := c.Context().Err(); err != nil {
 			return err
 		}
-		return withCode(applyCode(applied, late))
+		return withCode(applyCode(applied, wait, late))
 	}
 	return c
 }
@@ -106,13 +107,16 @@ func printApplied(s surroundings, output string, applied []show.Applied) error {
 	return nil
 }
 
-func applyCode(applied []show.Applied, late bool) int {
-	code := exitOK
+func applyCode(applied []show.Applied, wait, late bool) int {
+	code, waited := exitOK, plan.Hold("")
+	if wait { // what a control plane held then has run, or the time was over
+		waited = plan.HeldControlPlane
+	}
 	for _, a := range applied {
 		if failing(a.Last) {
 			code = gravest(code, exitError)
 		}
-		if refused(a.First) || refused(a.Last) {
+		if refused(a.First, waited) || refused(a.Last, waited) {
 			code = gravest(code, exitRefused)
 		}
 	}
@@ -194,10 +198,16 @@ func stuck(r *plan.Report) bool {
 			return false
 		}
 	}
-	if reconciler.Moving(r) {
+	if reconciler.Moving(r) || awaitsControlPlane(r) {
 		return false
 	}
-	return failing(r) || refused(r) && r.Plan.Runnable() == 0
+	return failing(r) || refused(r, "") && r.Plan.Runnable() == 0
+}
+
+// awaitsControlPlane reports whether something is left that a control plane holds: it
+// may be ready in a moment.
+func awaitsControlPlane(r *plan.Report) bool {
+	return slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held == plan.HeldControlPlane })
 }
 
 // passing reports whether a failed call may succeed when it is made again.

@@ -319,9 +319,10 @@ func failing(r *plan.Report) bool {
 	})
 }
 
-// refused reports whether a conflict, a limit or a hold kept a step from running.
-func refused(r *plan.Report) bool {
-	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held != "" })
+// refused reports whether a conflict, a limit or a hold kept a step from running. A
+// hold that is waited for is none.
+func refused(r *plan.Report, waited plan.Hold) bool {
+	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held != "" && st.Held != waited })
 	return held || obstructed(r)
 }
 

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 // directory, and these commands beside testscript's:
 //
 //	aws ACTION [KEY=VALUE…]   one call to AWS, past weir
+//	aws METHOD /PATH JSON     the same to EKS
 //	writes N                  AWS was written to N times since the start or reset
 //	reset                     forget the calls so far
 //	seed FILE                 add what a seed holds to AWS
@@ -118,6 +119,10 @@ func cmdAWS(ts *testscript.TestScript, neg bool, args []string) {
 	if strings.Contains(args[0], "LaunchTemplate") || strings.Contains(args[0], "Instances") || strings.Contains(args[0], "KeyPair") || strings.Contains(args[0], "Vpc") || strings.HasSuffix(args[0], "Tags") && args[0] != "CreateOrUpdateTags" {
 		service, version = "ec2", "2016-11-15"
 	}
+	if len(args) == 3 && strings.HasPrefix(args[1], "/") {
+		askEKS(ts, neg, args)
+		return
+	}
 	form := url.Values{"Action": {args[0]}, "Version": {version}}
 	for _, a := range args[1:] {
 		key, value, _ := strings.Cut(a, "=")
@@ -135,6 +140,21 @@ func cmdAWS(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if (res.StatusCode == http.StatusOK) == neg {
 		ts.Fatalf("%s: %s", args[0], res.Status)
+	}
+}
+
+// askEKS is aws METHOD /PATH JSON.
+func askEKS(ts *testscript.TestScript, neg bool, args []string) {
+	req, err := http.NewRequest(args[0], ts.Getenv("AWS")+args[1], strings.NewReader(args[2]))
+	ts.Check(err)
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/eks/aws4_request, SignedHeaders=host, Signature=0")
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer func() { _ = res.Body.Close() }()
+	_, err = io.Copy(ts.Stdout(), res.Body)
+	ts.Check(err)
+	if (res.StatusCode == http.StatusOK) == neg {
+		ts.Fatalf("%s %s: %s", args[0], args[1], res.Status)
 	}
 }
 

@@ -41,7 +41,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
 		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
-	p.homes, p.watched, p.wants, p.Summary = c.homes, c.watched, c.sharedWants(), c.summary()
+	p.homes, p.watched, p.outstanding, p.wants, p.Summary = c.homes, c.watched, c.outstanding, c.sharedWants(), c.summary()
 	p.Ahead = slices.Sorted(maps.Keys(c.ahead))
 	return p, c.needs
 }
@@ -70,6 +70,11 @@ type computation struct {
 	images map[intent.Lookup][]byte
 	// watched are the refreshes that pools wait for, by group.
 	watched map[string]Watched
+	// levels says that the launch configuration of the current pool decides which
+	// kubelet its machines have.
+	levels bool
+	// outstanding is the plan's.
+	outstanding map[string]outstanding
 	// adopts says that the current pool takes something over.
 	adopts bool
 	// ahead are the commits for which steps are stopped, around those behind all that
@@ -83,7 +88,7 @@ func (c *computation) pool(pool *intent.Pool) {
 	if c.in.Policy.Adoption.skips(pool) {
 		return
 	}
-	c.hold, c.blocked, c.adopts = c.holdOf(pool), false, false
+	c.hold, c.blocked, c.adopts, c.levels = c.holdOf(pool), false, false, pool.Group != nil
 	for _, d := range pool.Blocked {
 		d.Severity = diag.Error
 		c.diags = append(c.diags, d)
@@ -98,6 +103,9 @@ func (c *computation) pool(pool *intent.Pool) {
 		return
 	}
 	before := len(c.steps)
+	if c.awaitsCluster(pool) {
+		return
+	}
 	var want *wantTemplate
 	if pool.LaunchTemplate != nil {
 		w, ok := c.templateOf(pool)
@@ -124,6 +132,7 @@ func (c *computation) pool(pool *intent.Pool) {
 		return
 	}
 	c.adopted(before)
+	c.holdNewer(pool, before)
 	for i := before; i < len(c.steps); i++ {
 		c.steps[i].Pool = pool.Key.String()
 		if c.steps[i].Held == "" {

@@ -242,7 +242,7 @@ func (c *computation) userDataText(pool *intent.Pool, u intent.UserData) (string
 		return "", false
 	}
 	if a.Cluster.Endpoint == "" || a.Cluster.CertificateAuthority == "" {
-		c.blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate yet, which the bootstrap data needs", "weir looks again at the next pass")
+		c.blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate, which the bootstrap data needs", "make the cluster anew, or take the pool out of Git")
 		return "", false
 	}
 	return strings.NewReplacer(

@@ -93,7 +93,7 @@ func (c *computation) drift() {
 	var order []string
 	for i := range c.steps {
 		s := &c.steps[i]
-		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || s.Held == HeldStopped || s.Held == HeldWaiting || !c.drifted(*s, pools) {
+		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || s.Held == HeldStopped || s.Held == HeldWaiting || s.Held == HeldControlPlane || !c.drifted(*s, pools) {
 			continue
 		}
 		d := c.cause(s)
@@ -120,11 +120,27 @@ func (c *computation) drifted(s Step, pools map[string]*intent.Pool) bool {
 			return false
 		}
 		then, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, key)]
-		if known && !then.same(pool, c.in.Answers) || !known && !c.in.Policy.ReportOnly {
+		if known && !then.same(pool, c.in.Answers) || !known && (!c.in.Policy.ReportOnly || !c.wasMade(pool)) {
 			return false
 		}
 	}
 	return len(owners) > 0
+}
+
+// wasMade reports whether AWS has, or had, something of the pool: what was never made
+// differs from Git, and has not drifted.
+func (c *computation) wasMade(pool *intent.Pool) bool {
+	t := pool.LaunchTemplate
+	return c.exists(pool) || t != nil && pool.LaunchConfig == nil && c.in.State.Templates[t.Name].Tags[TagPool] == pool.Key.String()
+}
+
+// exists reports whether AWS has the pool's group or nodegroup.
+func (c *computation) exists(pool *intent.Pool) bool {
+	if pool.Group != nil {
+		_, found := c.in.State.Groups[pool.Group.Name]
+		return found
+	}
+	return len(c.in.nodegroupsOf(pool)) > 0
 }
 
 // tellDrift says what of a pool differs, once for all of its steps.

@@ -40,6 +40,9 @@ type Input struct {
 // provider id.
 type Nodes struct {
 	ByInstance map[string]Node
+	// APIServer is the Kubernetes version of the cluster's API server, such as
+	// "v1.33.4"; empty where it could not be read.
+	APIServer string
 	// Err says why the nodes could not be read; ByInstance is then empty.
 	Err error
 }
@@ -51,6 +54,8 @@ type Node struct {
 	Ready bool
 	// Since is when Ready last changed.
 	Since time.Time
+	// Why is what the cluster says where it is not ready.
+	Why string
 }
 
 // Commit is what a new template version's description says of its cause.

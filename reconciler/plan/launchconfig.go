@@ -138,6 +138,9 @@ func (c *computation) launchConfigs() {
 		if !slices.ContainsFunc(s.users, func(p *intent.Pool) bool { return !c.in.Policy.Adoption.skips(p) }) {
 			continue
 		}
+		if c.beingMade(s.users[0]) != "" {
+			continue // each pool waits for the cluster
+		}
 		c.adopts = false
 		s.answer(c)
 		steps, diags := len(c.steps), len(c.diags)

@@ -53,7 +53,7 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	}
 	w := wantNodegroup{pool: pool, version: version, hasTemplate: want != nil || version.foreign, hasImage: want != nil && want.data.ImageID != "" || version.hasImage,
 		role: role.RoleARN, subnets: subnets.Subnets, cluster: *cluster.Cluster}
-	w.discovered = subnets.Discovered
+	w.discovered, c.levels = subnets.Discovered, w.hasImage
 	if !w.hasTemplate {
 		if w.access = c.remoteAccess(w); c.blocked {
 			return
@@ -179,18 +179,16 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 	if have.Status == "DEGRADED" {
 		c.note(diag.Warning, pool, nil, "nodegroup-degraded", "the nodegroup "+have.Name+" is DEGRADED: "+healthText(have.HealthIssues), healthHint(have.HealthIssues))
 	}
-	config := c.configStep(w, have)
-	version := c.versionStep(w, have)
-	if len(config)+len(version) == 0 {
+	version := c.versionSteps(w, have)
+	steps := append(c.configStep(w, have), version...)
+	if len(steps) == 0 || steps[0].Held != "" {
 		c.planDefault(pool, w.version)
+	}
+	if len(steps) == 0 || c.failedBefore(w, have) || c.contestedNodegroup(w, have, version) {
 		return
 	}
-	if c.failedBefore(w, have) || c.contestedNodegroup(w, have, version) {
-		return
-	}
-	steps := append(config, version...)
 	for i := range steps {
-		steps[i].Later = i > 0
+		steps[i].Later = i > 0 && steps[i].Held == ""
 		c.step(pool, steps[i])
 	}
 }
@@ -223,7 +221,11 @@ func (c *computation) failedBefore(w wantNodegroup, have Nodegroup) bool {
 			cmpOr(healthHint(u.Errors), "mend what the message names")+c.again("the pool"))
 		return true
 	}
-	return u.Status == "InProgress"
+	if u.Status == "InProgress" { // the description of the nodegroup is older than its update
+		c.outstands(w.pool, "Info", "InProgress", "the update "+u.ID+" of the nodegroup "+have.Name+" is under way")
+		return true
+	}
+	return false
 }
 
 func healthText(issues []HealthIssue) string {

@@ -32,7 +32,7 @@ func (c *computation) createNodegroup(w wantNodegroup) {
 func (c *computation) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (ng Nodegroup, ok bool) {
 	n := w.pool.Nodegroup
 	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
-		c.blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+"; its nodegroup is made once it is ACTIVE", "weir looks again at the next pass")
+		c.blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+" and takes no new nodegroup", "make the cluster anew, or take the pool out of Git")
 		return ng, false
 	}
 	if !c.creatable(w) {
@@ -93,8 +93,7 @@ func (c *computation) creatable(w wantNodegroup) bool {
 	case w.hasImage || n.Version == "" || w.cluster.Version == "" || wanted == has:
 		return true
 	case wanted > has:
-		c.blockf(w.pool, nil, "waits-for-control-plane", "the nodegroup "+n.Name+" wants Kubernetes "+n.Version+" and its control plane is on "+w.cluster.Version,
-			"upgrade the control plane first; weir looks again at the next pass")
+		return true // its steps are held until then
 	default:
 		c.blockf(w.pool, nil, "nodegroup-version", "EKS makes new nodegroups on the control plane's Kubernetes version "+w.cluster.Version+" only, not on "+n.Version,
 			"write "+w.cluster.Version+" in spec.template.spec.version of the MachinePool")

@@ -116,6 +116,9 @@ type Plan struct {
 	Granted bool
 	// Ahead are the commits for which steps are stopped, as AWS names them.
 	Ahead []string
+	// outstanding says, by pool, what Git asks for that AWS does not hold yet although
+	// no step is left to plan.
+	outstanding map[string]outstanding
 	// homes are the nodegroups that are what Git wants, by pool.
 	homes map[string]NodegroupName
 	// watched are the instance refreshes that its pools wait for, by group.

@@ -477,8 +477,8 @@ func TestANodegroupNeverPassesItsControlPlane(t *testing.T) {
 	pool := nodegroupPool("ng", 2)
 	pool.Nodegroup.Version = "1.34"
 	p, _ := m.pass(t, testInput(pool))
-	if !p.Empty() || codes(p)[0] != "waits-for-control-plane" {
-		t.Errorf("got %v %v", verbs(p), codes(p))
+	if d := cmp.Diff([]string{"rollout nodegroup ng held:control-plane"}, verbs(p)); d != "" || codes(p)[0] != "waits-for-control-plane" {
+		t.Errorf("(-want +got):\n%s%v", d, codes(p))
 	}
 }
 

@@ -187,6 +187,7 @@ func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set 
 		c.note(diag.Warning, pool, nil, "rollout-incomplete",
 			itoa(int64(left))+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
 			"standby or protected instances are left alone by a refresh: end them by hand")
+		c.outstands(pool, "Warning", "RolloutIncomplete", itoa(int64(left))+" instances do not have the wanted version and type, and the last refresh left them alone")
 		return true
 	}
 	return false

@@ -13,7 +13,7 @@ import (
 func Statuses(in Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
-	f.homes, f.watched = p.homes, p.watched
+	f.homes, f.watched, f.outstanding = p.homes, p.watched, p.outstanding
 	if in.Index == nil {
 		in.Index = NewIndex(in.State)
 	}
@@ -28,17 +28,23 @@ func Statuses(in Input, p *Plan) []PoolStatus {
 // findings is what a plan says, by pool and by object.
 type findings struct {
 	pending map[string]bool             // pools with steps
+	waits   map[string]string           // what pools wait for of their control plane
 	errors  map[string]*diag.Diagnostic // the first error of an object
 	drifts  map[string]*diag.Diagnostic // the first drift of an object
 	stopped map[string][]string         // what suspended processes keep from happening, by object
 	homes   map[string]NodegroupName    // the nodegroup that is what Git wants, by pool
 	watched map[string]Watched          // the refreshes that pools wait for, by group
+	// outstanding is the plan's.
+	outstanding map[string]outstanding
 }
 
 func findingsOf(p *Plan) findings {
-	f := findings{pending: map[string]bool{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
+	f := findings{pending: map[string]bool{}, waits: map[string]string{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
 	for _, s := range p.Steps {
 		f.pending[s.Pool] = true
+		if s.Held == HeldControlPlane {
+			f.waits[s.Pool] = s.HeldReason
+		}
 		for _, pool := range s.Pools {
 			f.pending[pool] = true
 		}
@@ -88,10 +94,13 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	}
 	s.notes(in, pool)
 	s.UnavailableReplicas = max(0, s.DesiredReplicas-s.AvailableReplicas)
-	pending := f.pending[pool.Key.String()]
-	s.Converged = s.InfrastructureReady && !moving && !pending && failure == nil && s.ReadyReplicas >= s.DesiredReplicas
+	if f.waits[pool.Key.String()] != "" && !s.InfrastructureReady {
+		s.BootstrapReady = false
+	}
+	ready := f.ready(&s, pool, moving, failure)
+	s.Converged = ready.Status == truth(true)
 	s.Phase = s.phase(pool, failure != nil)
-	s.Conditions = s.conditions(in, pool, nodegroups, moving, pending, failure)
+	s.Conditions = s.conditions(in, pool, nodegroups, ready, failure)
 	if stopped := f.stopped[pool.Infrastructure.String()]; !s.Converged && failure == nil && len(stopped) > 0 {
 		ready := &s.Conditions[0]
 		ready.Severity, ready.Reason, ready.Message = "Warning", codeProcessSuspended, strings.Join(stopped, "; ")

@@ -54,19 +54,7 @@ func truth(ok bool) string {
 	return "False"
 }
 
-func (s *PoolStatus) conditions(in Input, pool *intent.Pool, nodegroups []Nodegroup, moving, pending bool, failure *diag.Diagnostic) []Condition {
-	ready := Condition{Type: conditionReady, Status: truth(s.Converged)}
-	switch {
-	case s.Converged:
-	case failure != nil:
-		ready.Severity, ready.Reason, ready.Message = "Error", failure.Code, failure.Summary
-	case pool.Paused:
-		ready.Severity, ready.Reason = "Info", "Paused"
-	case pending:
-		ready.Severity, ready.Reason = "Info", "ChangesPlanned"
-	case moving:
-		ready.Severity, ready.Reason = "Info", "InProgress"
-	}
+func (s *PoolStatus) conditions(in Input, pool *intent.Pool, nodegroups []Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
 	out := make([]Condition, 1, 4)
 	out[0] = ready
 	if pool.Group != nil {

@@ -8,15 +8,17 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// versionStep plans UpdateNodegroupVersion: none or one step. Everything that one
-// call can carry goes into one, so that a commit rolls the nodes once: the
-// template version, the Kubernetes version (one minor at a time and never above
-// the control plane), and the release version where Git pins one. EKS takes the
-// newest release where a call names none, so a pinned one is always named.
-func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
+// versionSteps plan UpdateNodegroupVersion. Everything that one call can carry goes
+// into one, so that a commit rolls the nodes once: the template version, the
+// Kubernetes version (one minor at a time), and the release version where Git pins
+// one. EKS takes the newest release where a call names none, so a pinned one is always
+// named. A Kubernetes version above the control plane's is a held step of its own:
+// nothing else waits for it.
+func (c *computation) versionSteps(w wantNodegroup, have Nodegroup) (steps []Step) {
 	pool, n := w.pool, w.pool.Nodegroup
 	u := UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: n.Force}
 	var changes []Change
+	var waiting []Step
 	if w.hasTemplate && !w.version.resolves(have.Template) {
 		u.Template = &w.version.ref
 		changes = append(changes, versionChanges(pool, have.Template, w.version)...)
@@ -26,6 +28,11 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 		if !ok {
 			return nil
 		}
+		last := n.Version == "" || next == "" || minorOf(next) == minorOf(n.Version)
+		if next != "" && minorOf(next) > minorOf(w.cluster.Version) {
+			waiting = append(waiting, c.awaitVersion(w, have, next))
+			next, last, u.ReleaseVersion = "", false, have.ReleaseVersion
+		}
 		// EKS goes to the control plane's version where a call names none.
 		// Assumed of AWS: unchanged-version-is-taken.
 		u.Version = have.Version
@@ -33,7 +40,6 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 			u.Version = next
 			changes = append(changes, versionChange(pool, have.Version, next))
 		}
-		last := n.Version == "" || next == "" || minorOf(next) == minorOf(n.Version)
 		if n.ReleaseVersion != "" && last {
 			if n.ReleaseVersion != have.ReleaseVersion {
 				changes = append(changes, infraChange(pool, "amiVersion", orNil(have.ReleaseVersion), n.ReleaseVersion))
@@ -42,7 +48,10 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 		}
 	}
 	if len(changes) == 0 {
-		return nil
+		return waiting
+	}
+	if n.ReleaseVersion == "" {
+		u.ReleaseVersion = ""
 	}
 	why := reason(changes)
 	if u.ReleaseVersion != "" && u.ReleaseVersion == have.ReleaseVersion {
@@ -52,11 +61,22 @@ func (c *computation) versionStep(w wantNodegroup, have Nodegroup) []Step {
 	if u.Force {
 		changes = append(changes, optionsChange(pool, "force", nil, true))
 	}
-	return []Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
-		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u)}}
+	return append([]Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
+		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u)}}, waiting...)
 }
 
-// nextVersion is the Kubernetes version to go to now, "" to stay. ok is false
+// awaitVersion is the step to a Kubernetes version that the control plane has not
+// reached. What else is to be changed then is planned when it has.
+func (c *computation) awaitVersion(w wantNodegroup, have Nodegroup, next string) Step {
+	why := "the control plane is on Kubernetes " + w.cluster.Version
+	c.note(diag.Info, w.pool, nil, "waits-for-control-plane",
+		"the nodegroup "+have.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
+	return Step{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: "version differs", Disruptive: true, Instances: int(have.DesiredSize),
+		Changes: []Change{versionChange(w.pool, have.Version, next)}, Held: HeldControlPlane, HeldReason: why,
+		Do: UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: w.pool.Nodegroup.Force, Version: next}, Fingerprint: w.fingerprint()}
+}
+
+// nextVersion is the Kubernetes version to go to next, "" to stay. ok is false
 // where Git asks for what EKS cannot do.
 func (c *computation) nextVersion(w wantNodegroup, have Nodegroup) (next string, ok bool) {
 	pool, n := w.pool, w.pool.Nodegroup
@@ -68,13 +88,7 @@ func (c *computation) nextVersion(w wantNodegroup, have Nodegroup) (next string,
 			"write "+have.Version+" in spec.template.spec.version of the MachinePool")
 		return "", false
 	}
-	next = nextMinor(have.Version)
-	if minorOf(next) > minorOf(w.cluster.Version) {
-		c.note(diag.Warning, pool, nil, "waits-for-control-plane",
-			"the nodegroup "+have.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
-		return "", true
-	}
-	return next, true
+	return nextMinor(have.Version), true
 }
 
 func versionChange(pool *intent.Pool, from, to any) Change {

@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/weir-gitops/weir/render/diag"
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+)
 
 // Standing is how a target stood after a pass, for those that wait for it.
 type Standing struct {
@@ -40,6 +44,9 @@ func (s Standing) After(r *Report) Standing {
 		next.Why = "is held (" + string(firstHold(r.Plan)) + ")"
 	default:
 		next.Why = "is not converged yet"
+		if i := slices.IndexFunc(r.Pools, func(p PoolStatus) bool { return p.Rests() }); i >= 0 {
+			next.Why += ": " + r.Pools[i].Namespace + "/" + r.Pools[i].Name + ": " + r.Pools[i].Ready().Message
+		}
 	}
 	return next
 }

@@ -33,9 +33,11 @@ type fact[V any] struct {
 
 // shelf holds the facts of one kind, and which ones are wanted next.
 type shelf[K cmp.Ordered, V any] struct {
-	ttl    time.Duration
-	facts  map[K]fact[V]
-	wanted map[K]bool
+	ttl time.Duration
+	// passing tells values that are on their way to others; nil where none is.
+	passing func(V) bool
+	facts   map[K]fact[V]
+	wanted  map[K]bool
 }
 
 func newShelf[K cmp.Ordered, V any](ttl time.Duration) *shelf[K, V] {
@@ -59,7 +61,11 @@ func (s *shelf[K, V]) take() []K {
 }
 
 func (s *shelf[K, V]) put(k K, v V, now time.Time) {
-	s.facts[k] = fact[V]{state: present, value: v, expires: now.Add(s.ttl)}
+	ttl := s.ttl
+	if s.passing != nil && s.passing(v) {
+		ttl = min(ttl, passingTTL)
+	}
+	s.facts[k] = fact[V]{state: present, value: v, expires: now.Add(ttl)}
 }
 
 func (s *shelf[K, V]) putAbsent(k K, now time.Time) {
@@ -95,7 +101,7 @@ type facts struct {
 }
 
 func newFacts() *facts {
-	return &facts{
+	f := &facts{
 		parameters:    newShelf[string, string](movingImageTTL),
 		images:        newShelf[string, Image](imageTTL),
 		newestImages:  newShelf[string, Image](movingImageTTL),
@@ -111,6 +117,8 @@ func newFacts() *facts {
 		roles:         newShelf[string, string](roleTTL),
 		templates:     newTemplateShelf(),
 	}
+	f.clusters.passing = func(c plan.EKSCluster) bool { return c.Status != "ACTIVE" }
+	return f
 }
 
 func (f *facts) expire(now time.Time) {

@@ -124,6 +124,7 @@ const (
 	instanceTypeTTL = 24 * time.Hour
 	networkTTL      = 5 * time.Minute
 	clusterTTL      = time.Minute
+	passingTTL      = 5 * time.Second // what is being made is looked at again soon
 	roleTTL         = time.Hour
 	templateTTL     = time.Minute // somebody else makes its versions
 	versionTTL      = time.Hour   // a version never changes, but may be deleted

@@ -190,7 +190,7 @@ func TestAnswer(t *testing.T) {
 
 		"cluster":            {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "shop"}}, want: "cluster shop"},
 		"cluster, missing":   {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "ghost"}}, want: "cluster-not-found: ghost"},
-		"cluster, not ready": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "young"}}, want: "cluster-not-ready: CREATING"},
+		"cluster, not ready": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "young"}}, want: "cluster young"},
 		"role":               {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Role, Name: "nodes"}}, want: "role arn:aws:iam::1:role/nodes"},
 		"role, missing":      {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.Role, Name: "none"}}, want: "role-not-found: none"},
 		"unknown lookup":     {request: resolve.Request{Lookup: intent.Lookup{Kind: "weather"}}, want: "unknown-lookup: weather"},
@@ -311,6 +311,32 @@ func TestAbsenceIsForgottenSoon(t *testing.T) {
 	c.t = c.t.Add(2 * time.Second)
 	if a := ask(); a.RoleARN != "arn:new" {
 		t.Errorf("still %+v", a)
+	}
+}
+
+// What is on its way is asked about soon again, what stands once a minute.
+func TestAClusterThatIsBeingMadeIsAskedAboutSoon(t *testing.T) {
+	f, clock := world(), newClock()
+	r := resolve.New(f, clock.now)
+	ask := func(name string) string {
+		got, err := r.Answer(context.Background(), []resolve.Request{{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: name}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got[0].Cluster.Status
+	}
+	ask("young")
+	ask("shop")
+	for name, c := range f.clusters {
+		c.Status = "DELETING"
+		f.clusters[name] = c
+	}
+	clock.t = clock.t.Add(11 * time.Second)
+	if got := ask("young"); got != "DELETING" {
+		t.Errorf("the cluster that was being made: %s", got)
+	}
+	if got := ask("shop"); got == "DELETING" {
+		t.Error("the cluster that stands was asked about again")
 	}
 }
 

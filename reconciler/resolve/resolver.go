@@ -132,11 +132,8 @@ func refusal(err *plan.Error) plan.Answer {
 
 func (q *question) cluster() plan.Answer {
 	c, a, ok := know(q, q.facts.clusters.get(q.Lookup.Name), noCluster(q.Lookup.Name))
-	switch {
-	case !ok:
+	if !ok {
 		return a
-	case c.Endpoint == "" || c.CertificateAuthority == "":
-		return problem("cluster-not-ready", "the EKS cluster "+c.Name+" is "+c.Status+" and has no endpoint yet")
 	}
 	return plan.Answer{Cluster: &c}
 }

@@ -42,6 +42,8 @@ type Node struct {
 	// condition last changed, zero if there is none.
 	Ready      bool
 	ReadySince time.Time
+	// Why is what the condition says where it is not True.
+	Why string
 }
 
 type metadata struct {
@@ -79,6 +81,8 @@ type wireNode struct {
 		Conditions []struct {
 			Type               string    `json:"type"`
 			Status             string    `json:"status"`
+			Reason             string    `json:"reason"`
+			Message            string    `json:"message"`
 			LastTransitionTime time.Time `json:"lastTransitionTime"`
 		} `json:"conditions"`
 	} `json:"status"`
@@ -89,6 +93,9 @@ func (w *wireNode) node() Node {
 	for _, c := range w.Status.Conditions {
 		if c.Type == "Ready" {
 			n.Ready, n.ReadySince = c.Status == "True", c.LastTransitionTime
+			if !n.Ready {
+				n.Why = clip(strings.Trim(c.Reason+": "+c.Message, ": "))
+			}
 		}
 	}
 	return n
@@ -150,6 +157,24 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 		out[i] = items[i].node()
 	}
 	return out, err
+}
+
+// Version is the Kubernetes version of the API server, such as "v1.33.4-eks-1a2b3c".
+func (c *Cluster) Version(ctx context.Context) (string, error) {
+	var out struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	err := c.do(ctx, request{verb: "get", resource: "version", method: http.MethodGet, path: "/version"}, &out)
+	return clip(out.GitVersion), err
+}
+
+// clip bounds a text that is only told.
+func clip(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // ConfigMap reads the data of one ConfigMap.

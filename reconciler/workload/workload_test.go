@@ -101,10 +101,25 @@ func TestNodes(t *testing.T) {
 				Name: fmt.Sprintf("n%d", i), UID: n.UID, ProviderID: fmt.Sprintf("aws:///eu-west-1a/i-%d", i), Ready: i%3 == 0,
 				ReadySince: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 			}
+			if i%3 != 0 {
+				want.Why = []string{"", "KubeletFalse: said by the kubelet", "KubeletUnknown: said by the kubelet"}[i%3]
+			}
 			if n.UID == "" || !cmp.Equal(want, n) {
 				t.Errorf("node %+v, want %+v", n, want)
 			}
 		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	server := workloadtest.New(t)
+	c := open(t, server.Kubeconfig(t))
+	if got, err := c.Version(t.Context()); got != "v1.34.2" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	server.Fail(workloadtest.Fault{Path: "/version", Status: 403})
+	if _, err := c.Version(t.Context()); workload.KindOf(err) != workload.Forbidden {
+		t.Error(err)
 	}
 }
 

@@ -3,7 +3,7 @@ package diag
 var lookupRules = []rule{
 	{"access-denied", "e", "AWS does not let weir look something up", "Allow the action that the message names; weir policy prints the least policy."},
 	{"cluster-not-found", "e", "there is no such EKS cluster in the account and region", "Correct its name, or the target's account and region."},
-	{"cluster-not-ready", "e", "the EKS cluster is not active yet", "Nothing is to be done: weir looks again at the next pass."},
+	{"cluster-not-ready", "ei", "the EKS cluster is still being made, or is in a state in which it takes no machines", "Nothing is to be done while it is being made: the pool follows by itself. Where the cluster has failed, make it anew."},
 	{"commit-ahead", "e", "another weir of this instance wrote a pool from a newer commit, or from one that the repository does not have", "Bring this weir to the same commit, or stop it; it goes on by itself once it is there. After a branch was reset while no weir looked, have weir reconcile TARGET --retry write all the same."},
 	{"commit-asked", "i", "AWS names a commit that is not known here yet, and Git is asked for it", "Nothing: it goes on as soon as the source was read."},
 	{"default-network", "w", "nothing says where the machines go, so the region's default VPC is used", "Write network.subnetIDs and network.securityGroupIDs in the target's configuration, or name them in the manifests of the pool and its cluster."},
@@ -44,6 +44,7 @@ var planRules = []rule{
 	{"join-token-not-kept", "e", "a pool needs a join token, and weir keeps none for its target", "Give the target a kubeconfigFile, or write a token, file discovery or dataSecretName in the manifests."},
 	{"join-token-profile", "wi", "machines fetch their join token and need a permission for that", "Allow ssm:GetParameter on the parameter that the message names in the role of the instance profile."},
 	{"kubeconfig-unusable", "e", "the kubeconfig of a target cannot be used", "Mend the file as the message says; it needs a server, its CA, and a client certificate, token or token file."},
+	{"kubelet-too-old", "w", "a pool's Kubernetes version is further behind its API servers than Kubernetes supports", "Upgrade the pool: write a newer version in the MachinePool."},
 	{"launch-config-not-ready", "e", "a pool waits for an AWSLaunchConfig whose launch template cannot be made or changed", "Mend what the message names; the pool goes on by itself once the launch template is there."},
 	{"machines-retained", "w", "machines whose termination hook was abandoned run beside their pool", "Look what kept them from ending in good order, then end them with aws autoscaling terminate-instance-in-auto-scaling-group."},
 	{"newer-image", "i", "a newer image is published than the one that the pool's machines run", "Nothing is to be done: it is taken with the next change of the pool; annotation weir.dev/ami-policy: follow rolls it out at once."},
@@ -75,7 +76,7 @@ var planRules = []rule{
 	{"unknown-source", "w", "resources belong to a repository that this weir does not follow", "Add the source to the configuration, or hand the resources over."},
 	{"unknown-target", "w", "resources belong to a target that the configuration no longer names", "Name the target again, or delete them by hand: weir does not."},
 	{"versions-kept", "w", "versions of a launch template are not pruned, because it cannot be read who uses them", "Allow weir the action that the message names, or delete them by hand."},
-	{"waits-for-control-plane", "ew", "a nodegroup wants a newer Kubernetes version than its control plane has", "Upgrade the control plane first; weir looks again at the next pass."},
+	{"waits-for-control-plane", "i", "a pool wants a newer Kubernetes version than its API servers have", "Upgrade the control plane; the pool follows by itself."},
 	{"warm-pool-deleting", "i", "a warm pool is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
 }
 

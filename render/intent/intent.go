@@ -188,6 +188,9 @@ type Pool struct {
 	// ForeignOverrides take the place of ForeignTemplate for the instance types
 	// that their lookups list, which are among those of the group's policy.
 	ForeignOverrides []ForeignTemplate `json:"foreignOverrides,omitempty"`
+	// ControlPlane asks for the EKS cluster that a group's machines join; zero for
+	// a nodegroup, which has the question itself, and for other clusters.
+	ControlPlane Lookup `json:"controlPlane,omitzero"`
 	// Exactly one of Group and Nodegroup is set, as Kind says.
 	Group     *Group     `json:"group,omitempty"`
 	Nodegroup *Nodegroup `json:"nodegroup,omitempty"`
@@ -226,6 +229,7 @@ func (p *Pool) Lookups() []Lookup {
 	if g := p.Group; g != nil {
 		add(g.Subnets)
 	}
+	add(p.ControlPlane)
 	if n := p.Nodegroup; n != nil {
 		add(n.Cluster, n.Role, n.Subnets)
 		add(n.RemoteAccessGroups...)

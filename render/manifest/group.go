@@ -35,6 +35,9 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 		CapacityRebalance: s.CapacityRebalance, MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s.RefreshPreferences),
 		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
 	}
+	if d.cluster.eks {
+		d.ControlPlane = intent.Lookup{Kind: intent.EKSCluster, Name: d.cluster.eksName, Cluster: d.ClusterKey}
+	}
 	d.checkTagCount(d.Group.Tags)
 	d.ownCapacity(o.Metadata)
 	if brings {

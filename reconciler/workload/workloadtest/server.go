@@ -53,6 +53,7 @@ type Server struct {
 	faults  []*Fault
 	log     []string
 	uid     int
+	version string
 	clock   func() time.Time
 	// page is the server's own limit for a page, as a server may have one.
 	page    int
@@ -63,7 +64,7 @@ type object = map[string]any
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
-	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, clock: time.Now}
+	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, clock: time.Now, version: "v1.34.2"}
 	s.http = httptest.NewTLSServer(http.HandlerFunc(s.serve))
 	s.http.Config.ErrorLog = nil
 	t.Cleanup(s.http.Close)
@@ -103,6 +104,14 @@ func (s *Server) SetClock(now func() time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock = now
+}
+
+// SetVersion sets the Kubernetes version that the server says it has; New gives it
+// v1.34.2.
+func (s *Server) SetVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
 }
 
 // SetPage bounds pages to n objects, and expires has the first continued list
@@ -160,7 +169,7 @@ func (s *Server) AddNode(name, providerID, ready string) {
 		"metadata": object{"name": name, "uid": fmt.Sprintf("node-%d", s.uid)}, "spec": object{"providerID": providerID},
 		"status": object{"conditions": []any{
 			object{"type": "MemoryPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
-			object{"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-02T03:04:05Z"},
+			object{"type": "Ready", "status": ready, "reason": "Kubelet" + ready, "message": "said by the kubelet", "lastTransitionTime": "2026-01-02T03:04:05Z"},
 		}},
 	}
 }
@@ -275,6 +284,9 @@ func refuse(status int, reason, format string, args ...any) (int, object) {
 func (s *Server) answer(r *http.Request, body []byte) (int, object) {
 	if r.Header.Get("Authorization") != "Bearer "+Token {
 		return refuse(http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+	}
+	if r.URL.Path == "/version" {
+		return http.StatusOK, object{"major": "1", "minor": "34", "gitVersion": s.version}
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, "/api/v1/")
 	if !ok {

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// HeldControlPlane holds what a control plane has to be ready for: a cluster that is
+// still being made, or one whose API servers are older than the kubelets that Git
+// wants. It passes without anything being done about the pool, so it is no fault.
+const HeldControlPlane Hold = "control-plane"
+
+// supportedSkew is how many minor versions a kubelet may be older than its API
+// server ("Version Skew Policy" of Kubernetes, since 1.28).
+const supportedSkew = 3
+
+// clusterOf is what AWS says of the EKS cluster that a pool's machines join, nil
+// where it is none or not known.
+func (in Input) clusterOf(pool *intent.Pool) *EKSCluster {
+	asked := pool.ControlPlane
+	if pool.Nodegroup != nil {
+		asked = pool.Nodegroup.Cluster
+	}
+	return in.Answers[asked].Cluster
+}
+
+// apiServer is the Kubernetes version of the API servers that a pool's machines
+// join, "" where nobody tells it.
+func (in Input) apiServer(pool *intent.Pool) string {
+	if cluster := in.clusterOf(pool); cluster != nil {
+		return cluster.Version
+	}
+	if in.Nodes != nil {
+		return in.Nodes.APIServer
+	}
+	return ""
+}
+
+// beingMade says that the pool's EKS cluster is still being made, "" if it is not.
+func (c *computation) beingMade(pool *intent.Pool) string {
+	cluster := c.in.clusterOf(pool)
+	if cluster == nil || cluster.Status != "CREATING" && cluster.Status != "PENDING" {
+		return ""
+	}
+	return "the EKS cluster " + cluster.Name + " is " + cluster.Status
+}
+
+// awaitsCluster reports whether the pool's EKS cluster is still being made: then the
+// pool cannot be planned yet, and a step stands for what comes.
+func (c *computation) awaitsCluster(pool *intent.Pool) bool {
+	why := c.beingMade(pool)
+	if why == "" {
+		return false
+	}
+	c.note(diag.Info, pool, nil, "cluster-not-ready", why+"; the pool is made once it is ACTIVE", "")
+	s := Step{Verb: Create, Reason: "it waits for its cluster", Held: HeldControlPlane, HeldReason: why}
+	if pool.Group != nil {
+		s.Resource, s.Name = AutoScalingGroup, pool.Group.Name
+	} else {
+		s.Resource, s.Name = ManagedNodegroup, pool.Nodegroup.Name
+	}
+	if c.exists(pool) {
+		s.Verb = Update
+	}
+	c.stuck[pool.Key.String()] = true
+	c.step(pool, s)
+	return true
+}
+
+// holdNewer holds the steps of a pool that would have machines with newer kubelets
+// than their API servers. What was planned since before is the pool's.
+func (c *computation) holdNewer(pool *intent.Pool, before int) {
+	has := c.in.apiServer(pool)
+	wanted := pool.Version
+	if pool.Nodegroup != nil && wanted == "" {
+		wanted = pool.Nodegroup.Version
+	}
+	server, kubelet := minorOf(has), minorOf(wanted)
+	if server < 0 || kubelet < 0 {
+		return
+	}
+	if kubelet < server-supportedSkew {
+		c.note(diag.Warning, pool, nil, "kubelet-too-old", "the pool is on Kubernetes "+wanted+" and its API servers are on "+has+": kubelets may be "+
+			itoa(supportedSkew)+" minor versions older, not "+itoa(server-kubelet), "")
+	}
+	if kubelet <= server {
+		return
+	}
+	running, held := c.exists(pool), false
+	for i := before; i < len(c.steps); i++ {
+		s := &c.steps[i]
+		if s.Pool != pool.Key.String() || s.Held != "" || running && !s.launchesNewer(c.levels) {
+			continue
+		}
+		s.Held, s.HeldReason = HeldControlPlane, "the API servers are on Kubernetes "+has
+		held = true
+	}
+	if held {
+		c.note(diag.Info, pool, nil, "waits-for-control-plane", "the pool wants Kubernetes "+wanted+" and waits for its API servers, which are on "+has, "")
+	}
+}
+
+// launchesNewer reports whether the step makes machines, or a launch configuration
+// for them, that may have another kubelet than the pool has. Where the launch
+// configuration does not decide that, EKS does, and its version has a step of its own.
+func (s Step) launchesNewer(decides bool) bool {
+	switch a := s.Do.(type) {
+	case CreateGroup, CreateNodegroup:
+		return true
+	case CreateLaunchTemplate, CreateLaunchTemplateVersion, StartRefresh, CancelRefresh, UpdateNodegroupVersion:
+		return decides
+	case UpdateGroup:
+		return a.Template != nil
+	}
+	return false
+}

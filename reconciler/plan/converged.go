@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// outstanding is what Git asks for that AWS does not hold yet although no step is
+// left to plan: it passes by itself, or somebody has to look at it.
+type outstanding struct {
+	// severity is Info for what passes by itself, Warning for what somebody has to
+	// look at; it, reason and message are those of the condition Ready.
+	severity, reason, message string
+}
+
+// outstands records that something that Git asks for of a pool is outstanding.
+func (c *computation) outstands(pool *intent.Pool, severity, reason, message string) {
+	if c.outstanding == nil {
+		c.outstanding = map[string]outstanding{}
+	}
+	c.outstanding[pool.Key.String()] = outstanding{severity, reason, message}
+}
+
+// ready is the condition Ready of a pool, and the one place that decides whether the
+// pool has converged: AWS holds all that Git asks for, and the machines are available.
+// Everything else that speaks of convergence goes by it: reports and with them page,
+// commit statuses, metrics and the targets that wait for this one.
+func (f findings) ready(s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
+	c := Condition{Type: conditionReady, Status: truth(false), Severity: "Info"}
+	key := pool.Key.String()
+	left, open := f.outstanding[key]
+	switch {
+	case failure != nil:
+		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Summary
+		return c
+	case f.waits[key] != "":
+		c.Reason, c.Message = reasonControlPlane, f.waits[key]
+	case f.pending[key]:
+		c.Reason = "ChangesPlanned"
+	case !s.InfrastructureReady, moving:
+		c.Reason = "InProgress"
+	case open:
+		c.Severity, c.Reason, c.Message = left.severity, left.reason, left.message
+	case s.ReadyReplicas < s.DesiredReplicas:
+		c.Reason = "InProgress"
+	case s.AvailableReplicas < s.DesiredReplicas:
+		c.Reason = ReasonMinReady
+		c.Message = itoa(s.UnavailableReplicas) + " of " + itoa(s.DesiredReplicas) + " machines have not been ready for minReadySeconds, which is " + itoa(pool.MinReadySeconds)
+	default:
+		return Condition{Type: conditionReady, Status: truth(true)}
+	}
+	if pool.Paused {
+		c.Severity, c.Reason = "Info", "Paused"
+	}
+	return c
+}
+
+// Reasons of the condition Ready that others go by.
+const (
+	reasonControlPlane = "WaitingForControlPlane"
+	// ReasonMinReady says that the machines are ready, and have to be for some time.
+	ReasonMinReady = "WaitingForAvailableReplicas"
+)
+
+// Ready is the pool's condition Ready.
+func (s *PoolStatus) Ready() Condition {
+	if i := slices.IndexFunc(s.Conditions, func(c Condition) bool { return c.Type == conditionReady }); i >= 0 {
+		return s.Conditions[i]
+	}
+	return Condition{Type: conditionReady, Status: "Unknown"}
+}
+
+// Rests reports whether nothing brings the pool nearer to what Git says until
+// somebody has looked at it.
+func (s *PoolStatus) Rests() bool { return s.Ready().Severity == "Warning" }
