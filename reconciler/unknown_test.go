@@ -2,6 +2,7 @@ package reconciler_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +82,22 @@ func TestANameThatAWSDoesNotKnow(t *testing.T) {
 				t.Errorf("once it is there: %v", last[0].Diagnostics)
 			}
 		})
+	}
+}
+
+// A rollout to a name that AWS does not know fails at the machine that is to be
+// launched: it is shown at the line, and not tried again by itself.
+func TestARolloutToANameThatAWSDoesNotKnow(t *testing.T) {
+	w := newWorld(t)
+	good, _ := named("sshKeyName: ops")
+	w.settle(fromManifests(t, good))
+	text, line := named("sshKeyName: nobody")
+	_, last := w.paced(30*time.Minute, fromManifests(t, text))
+	i := slices.IndexFunc(last[0].Diagnostics, func(d diag.Diagnostic) bool { return d.Code == "rollout-failed" })
+	if i < 0 {
+		t.Fatalf("the rollout has not failed: %v", last[0].Diagnostics)
+	}
+	if d := last[0].Diagnostics[i]; d.Line != line || !strings.Contains(d.Summary, "The key pair 'nobody' does not exist") {
+		t.Errorf("of line %d: %v", line, d)
 	}
 }

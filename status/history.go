@@ -139,13 +139,18 @@ func firstFault(r *plan.Report) (text string, more int) {
 		return r.Err.Error(), 0
 	}
 	var faults []string
+	named := false
 	for _, d := range r.Diagnostics {
 		if d.Severity != diag.Error {
 			continue
 		}
+		named = named || d.Code == plan.CodeUnknownName
 		faults = append(faults, diagnosticWords(d))
 	}
 	for _, o := range r.Failures() {
+		if named && o.Err != nil && o.Err.Unknown != (plan.UnknownName{}) {
+			continue // the diagnostic says it, with its line
+		}
 		faults = append(faults, failureWords(o))
 	}
 	if len(faults) == 0 {

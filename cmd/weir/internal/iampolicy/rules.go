@@ -125,6 +125,7 @@ var (
 
 // The rules of what is made and changed.
 var (
+	// Assumed of AWS: group-tags-asked-for.
 	makeOwn = rule{"MakeWithOwner", writing, all(templates, groups, clusters), made}
 	newTags = rule{"TagWhatIsMade", writing, all(templates, launched), func(Scope) Condition {
 		return equals("ec2:CreateAction", "CreateLaunchTemplate", "RunInstances")

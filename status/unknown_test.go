@@ -1,0 +1,31 @@
+package status
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// A name that AWS does not know is one fault: its diagnostic, which has the line. While
+// it may still be on its way there is none, and another failure beside it is told too.
+func TestANameThatAWSDoesNotKnowIsOneFault(t *testing.T) {
+	refused := func(u plan.UnknownName) plan.Outcome {
+		return plan.Outcome{Step: step(plan.Create, plan.AutoScalingGroup, "default/web", "web"), Status: plan.Failed,
+			Err: &plan.Error{Kind: plan.Invalid, Service: "autoscaling", Operation: "CreateAutoScalingGroup", Code: "ValidationError", Unknown: u}}
+	}
+	r := report("prod", pool("prod", "web"))
+	r.Outcomes = []plan.Outcome{refused(plan.UnknownName{Kind: "key pair", Name: "ops"})}
+	if text, more := firstFault(r); more != 0 || !strings.Contains(text, "ValidationError") {
+		t.Errorf("without its diagnostic: %q and %d more", text, more)
+	}
+	r.Diagnostics = diag.List{{Severity: diag.Error, Code: plan.CodeUnknownName, Summary: "AWS knows no key pair ops", Position: diag.Position{File: "web.yaml", Line: 18, Column: 17}}}
+	if text, more := firstFault(r); more != 0 || text != "AWS knows no key pair ops (web.yaml:18:17)" {
+		t.Errorf("with it: %q and %d more", text, more)
+	}
+	r.Outcomes = append(r.Outcomes, refused(plan.UnknownName{}))
+	if text, more := firstFault(r); more != 1 {
+		t.Errorf("with another failure: %q and %d more", text, more)
+	}
+}
