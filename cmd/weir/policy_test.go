@@ -234,7 +234,7 @@ func TestPolicyFitsTheCalls(t *testing.T) {
 	r.weir("weir", "plan")
 	r.weir("weir", "apply", "--wait")
 	r.hold(own, plan)
-	r.write("pools.yaml", "m5.large", "m5.xlarge", "warmPool: {minSize: 1}", "deleteWarmPool: true", "[GroupMinSize]", "[]", "{standbyInstances: Ignore}", "{checkpointPercentages: [50], checkpointDelay: 3600}", "targetgroup/a", "targetgroup/b",
+	r.write("pools.yaml", "m5.large", "m5.xlarge", "warmPool: {minSize: 1}", "deleteWarmPool: true", "[GroupMinSize]", "[]", "{standbyInstances: Ignore}", "{checkpointPercentages: [50, 100], checkpointDelay: 3600}", "targetgroup/a", "targetgroup/b",
 		"azRebalance: true", "azRebalance: false", "lifecycleHooks:", "#", "- {name:", "# {", "maxSize: 3", "maxSize: 4", ", old: \"1\"", "")
 	r.weir("weir", "apply")
 	// The refresh waits half way, and the next one cancels it.
