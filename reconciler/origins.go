@@ -60,7 +60,7 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, told []
 			refs[r.String()] = r
 		}
 		if pool.LaunchConfig != nil {
-			refs[pool.LaunchConfig.Source.String()] = pool.LaunchConfig.Source
+			refs[pool.LaunchConfig.Source.String()], refs[pool.LaunchConfig.Options.String()] = pool.LaunchConfig.Source, pool.LaunchConfig.Options
 		}
 	}
 	for i := range found {

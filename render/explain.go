@@ -114,7 +114,7 @@ func (r *Result) Select(p *intent.Pool, fields []Field, name intent.Path) []Fiel
 	}
 	refs := []intent.ObjectRef{p.Infrastructure, p.MachinePool, p.Options}
 	if p.LaunchConfig != nil {
-		refs = append(refs, p.LaunchConfig.Source)
+		refs = append(refs, p.LaunchConfig.Source, p.LaunchConfig.Options)
 		if at, ok := p.LaunchConfig.Field(full); ok && len(out) == 0 {
 			return r.ofManifest(fields, p.LaunchConfig.Source, at)
 		}

@@ -24,6 +24,7 @@ const (
 	fromInfra   = "infra"   // the AWSCluster
 	fromOptions = "options" // the PoolOptions
 	fromConfig  = "config"  // the AWSLaunchConfig or AWSLaunchConfigTemplate
+	fromShared  = "shared"  // the PoolOptions of that
 )
 
 // sources say which manifest field gives a field of a pool. Each line is the
@@ -78,6 +79,10 @@ launchConfig.source.apiVersion            config  apiVersion
 launchConfig.source.kind                  config  kind
 launchConfig.source.namespace             config  metadata.namespace
 launchConfig.source.name                  config  metadata.name
+launchConfig.options.apiVersion           shared  apiVersion
+launchConfig.options.kind                 shared  kind
+launchConfig.options.namespace            shared  metadata.namespace
+launchConfig.options.name                 shared  metadata.name
 launchConfig.keepVersions                 config  metadata.annotations.weir~keep-versions
 launchConfig.followImages                 config  metadata.annotations.weir~ami-policy
 launchConfig.pruneDisabled                config  metadata.annotations.weir~prune
@@ -219,7 +224,7 @@ options.namespace                          default Kubernetes' own namespace, de
 cluster.namespace                          default Kubernetes' own namespace, default
 replicas.written                           default replicas is not written, so it sets the size at creation only
 replicas                                   default Cluster API's default, kept within the pool's bounds
-launchConfig.key.name                      derived the cluster's name, the template's, and a hash of what the pools have in common
+launchConfig.key.name                      derived the cluster's name, the template's, and the kind of its pools
 launchConfig                               default Kubernetes' own namespace, default
 foreignOverrides.*.lookup.kind             derived the launch template is looked up in EC2
 foreignOverrides.*.lookup.version          default the newest version, where none is written
@@ -355,9 +360,12 @@ func (r *Result) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 		return []intent.ObjectRef{p.Bootstrap}
 	case fromOptions:
 		return []intent.ObjectRef{p.Options}
-	case fromConfig:
-		if p.LaunchConfig == nil {
+	case fromConfig, fromShared:
+		switch {
+		case p.LaunchConfig == nil:
 			return nil
+		case word == fromShared:
+			return []intent.ObjectRef{p.LaunchConfig.Options}
 		}
 		return []intent.ObjectRef{p.LaunchConfig.Source}
 	}

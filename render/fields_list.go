@@ -21,7 +21,11 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 	}
 	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
 		if at, ok := intent.PoolOptionsPath(field[2:]); ok {
-			return []manifestField{{p.Options, spec.Join(at...)}}, true
+			options := p.Options
+			if c := p.LaunchConfig; c != nil {
+				options = c.Options
+			}
+			return []manifestField{{options, spec.Join(at...)}}, true
 		}
 	}
 	i, rest, list := listed(field)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -214,6 +215,31 @@ func TestWhatOnePoolWaitsForHoldsUpNoOther(t *testing.T) {
 	m.apply(p)
 	if got := m.pinned(); got != "c 1, default 1" {
 		t.Errorf("%s", got)
+	}
+}
+
+// Machines fetch the join token that is kept for what they launch by.
+func TestPoolsOfASharedTemplateFetchItsJoinToken(t *testing.T) {
+	m := newModel()
+	list := wanting(0, "a=1", "b=2")
+	for i := range list {
+		list[i].LaunchTemplate.UserData = intent.UserData{Text: "get " + intent.PlaceholderJoinParameter + "\n", FetchesToken: true}
+	}
+	in := testInput(list...)
+	in.Policy.JoinTokens.Prefix = "/weir"
+	m.converge(t, in)
+	_, in = m.pass(t, in)
+	kept := JoinNeedsOf(in, nil).Wanted
+	if len(kept) != 1 {
+		t.Fatalf("kept: %v", kept)
+	}
+	for n, v := range m.state.Templates[sharedGroup].Versions {
+		text, _ := base64.StdEncoding.DecodeString(v.Data.UserData)
+		for _, name := range kept {
+			if string(text) != "get "+name+"\n" {
+				t.Errorf("version %d: %q, and the token is kept in %s", n, text, name)
+			}
+		}
 	}
 }
 

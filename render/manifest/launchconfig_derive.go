@@ -133,7 +133,7 @@ func (l *launchConfigs) place(to *faults) {
 			}
 		}
 		id := string(jsonOf([]any{f.Severity, f.Code, f.Ref, f.Path, f.Summary}))
-		if f.Ref.Kind != kindLaunchConfig && f.Ref.Kind != kindLaunchConfigTemplate || !seen[id] {
+		if !isLaunchConfig(f.Ref.Kind) && f.Ref.Kind != "PoolOptions" || !seen[id] {
 			out = append(out, f)
 		}
 		seen[id] = true

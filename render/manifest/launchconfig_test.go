@@ -132,6 +132,63 @@ func TestPoolsOfOneClusterAndKindShareATemplate(t *testing.T) {
 	}
 }
 
+// sharedOptions are PoolOptions for what "shared" declares.
+func sharedOptions(kind, spec string) string {
+	return "apiVersion: weir.dev/v1alpha1\nkind: PoolOptions\nmetadata: {name: extra}\nspec: {poolRef: {kind: " + kind + ", name: shared}, " + spec + "}"
+}
+
+// PoolOptions may be for the declaration of a launch template: all its pools have what
+// they say, managed ones what EKS takes of it.
+func TestPoolOptionsOfWhatPoolsShare(t *testing.T) {
+	for _, kind := range []string{"AWSLaunchConfigTemplate", "AWSLaunchConfig"} {
+		pools := []string{user("web", "AWSMachinePool", kind, ""), user("api", "AWSMachinePool", kind, "")}
+		if kind == "AWSLaunchConfigTemplate" {
+			pools = append(pools, user("nodes", "AWSManagedMachinePool", kind, ", amiType: CUSTOM"))
+		}
+		own := strings.ReplaceAll(options("own", "AWSMachinePool", "autoScalingGroup: {healthCheckType: ELB}"), "name: web", "name: api")
+		set, faults := manifest.Intents(objects(t, stream(append(pools, own, configOf(kind, "instanceType: m5.large, ami: {id: ami-1}"), eksCluster,
+			sharedOptions(kind, "launchTemplate: {ebsOptimized: true, hibernationOptions: {configured: true}}"))...)), manifest.Options{})
+		if len(set.Pools) != len(pools) || len(briefly(faults, diag.Error)) != 0 {
+			t.Fatalf("%s: %v", kind, faults)
+		}
+		for _, p := range set.Pools {
+			data, group := p.LaunchTemplate.Data, p.Kind == intent.GroupPool
+			if data.EbsOptimized == nil || (data.HibernationOptions != nil) != group || p.LaunchConfig.Options.Name != "extra" || p.Options.Name != map[bool]string{true: "own"}[p.Key.Name == "api"] {
+				t.Errorf("%s: options %s and %s, %+v", p.Key, p.Options, p.LaunchConfig.Options, data)
+			}
+		}
+	}
+}
+
+func TestPoolOptionsOfWhatPoolsShareFaults(t *testing.T) {
+	const kind = "AWSLaunchConfigTemplate"
+	const good = "launchTemplate: {ebsOptimized: true}"
+	for name, tt := range map[string]struct {
+		config, more string
+		want         []string
+		pools        int
+	}{
+		"fine":            {"", sharedOptions(kind, good), nil, 2},
+		"not there":       {"", strings.ReplaceAll(sharedOptions(kind, good), "name: shared", "name: sharde"), []string{"reference-not-found spec.poolRef.name"}, 0},
+		"of another kind": {"", sharedOptions("AWSLaunchConfig", good), []string{"reference-not-found spec.poolRef.name"}, 0},
+		"twice":           {"", stream(sharedOptions(kind, good), strings.ReplaceAll(sharedOptions(kind, good), "name: extra", "name: more")), []string{"duplicate-options spec.poolRef.name - PoolOptions spec.poolRef.name"}, 0},
+		"a group's":       {"", sharedOptions(kind, "autoScalingGroup: {healthCheckType: ELB}"), []string{"not-allowed spec.autoScalingGroup"}, 0},
+		"a nodegroup's":   {"", sharedOptions(kind, "nodegroup: {force: true}"), []string{"not-allowed spec.nodegroup"}, 0},
+		"what it has":     {"", sharedOptions(kind, "launchTemplate: {keyName: x}"), []string{"unknown-field keyName - AWSLaunchConfigTemplate spec.template.spec.sshKeyName"}, 0},
+		"what it excludes": {", capacityReservationId: cr-0123456789abcdef0", sharedOptions(kind, "launchTemplate: {capacityReservationSpecification: {capacityReservationTarget: {capacityReservationResourceGroupArn: 'arn:aws:resource-groups:eu-west-1:000000000000:group/x'}}}"),
+			[]string{"exclusive capacityReservationSpecification.capacityReservationTarget.capacityReservationResourceGroupArn - AWSLaunchConfigTemplate spec.template.spec.capacityReservationId"}, 0},
+		"of the pool itself": {"", options("own", "AWSMachinePool", good), []string{"exclusive spec.launchTemplate - AWSMachinePool spec.launchConfigRef"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, faults := manifest.Intents(objects(t, stream(configOf(kind, "instanceType: m5.large, ami: {id: ami-1}, sshKeyName: ops"+tt.config), tt.more,
+				user("web", "AWSMachinePool", kind, ""), user("api", "AWSMachinePool", kind, ""), eksCluster)), manifest.Options{})
+			if d := cmp.Diff(tt.want, pairs(faults)); d != "" || len(set.Pools) != tt.pools {
+				t.Errorf("%d pools (-want +got):\n%s\n%v", len(set.Pools), d, faults)
+			}
+		})
+	}
+}
+
 // Whatever the names are: the launch template's name is one that EC2 takes, it
 // does not depend on the other pools, and an edit of the declaration leaves it.
 func TestDerivedNames(t *testing.T) {

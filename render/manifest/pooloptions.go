@@ -13,9 +13,10 @@ type PoolOptionsSpec struct {
 	Nodegroup        *NodegroupOptions `json:"nodegroup"`
 }
 
-// PoolReference names a pool in the namespace of the object that refers to it.
+// PoolReference names a pool in the namespace of the object that refers to it, or
+// the declaration of a launch template that pools share.
 type PoolReference struct {
-	Kind string `json:"kind" enum:"AWSMachinePool|AWSManagedMachinePool" check:"required"`
+	Kind string `json:"kind" enum:"AWSMachinePool|AWSManagedMachinePool|AWSLaunchConfig|AWSLaunchConfigTemplate" check:"required"`
 	Name string `json:"name" check:"required,minlen=1"`
 }
 

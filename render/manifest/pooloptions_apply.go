@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -29,11 +30,15 @@ func (b *builder) readPoolOptions() {
 		r := o.reporter(b.faults)
 		key := intent.Key{Namespace: id.namespace, Name: id.name}
 		var known bool
-		switch intent.PoolKind(ref.Kind) {
-		case intent.GroupPool:
+		switch ref.Kind {
+		case string(intent.GroupPool):
 			_, known = b.index.pools[key]
-		case intent.NodegroupPool:
+		case string(intent.NodegroupPool):
 			_, known = b.index.managedPools[key]
+		case kindLaunchConfig:
+			_, known = b.index.configs[key]
+		case kindLaunchConfigTemplate:
+			_, known = b.index.configTemplates[key]
 		}
 		switch first, taken := b.poolOptions[id]; {
 		case !known:
@@ -53,11 +58,17 @@ func (b *builder) readPoolOptions() {
 	}
 }
 
-// poolVersion is the apiVersion of a pool object that is known to be there.
+// poolVersion is the apiVersion of an object that PoolOptions may name and that is
+// known to be there.
 func (b *builder) poolVersion(id poolID) string {
 	key := intent.Key{Namespace: id.namespace, Name: id.name}
-	if o, ok := b.index.pools[key]; ok && id.kind == string(intent.GroupPool) {
-		return o.ref().APIVersion
+	switch id.kind {
+	case string(intent.GroupPool):
+		return b.index.pools[key].ref().APIVersion
+	case kindLaunchConfig:
+		return b.index.configs[key].ref().APIVersion
+	case kindLaunchConfigTemplate:
+		return b.index.configTemplates[key].ref().APIVersion
 	}
 	return b.index.managedPools[key].ref().APIVersion
 }
@@ -65,7 +76,7 @@ func (b *builder) poolVersion(id poolID) string {
 // relateToPool shows, beside a member that belongs into the pool, where the pool
 // sets it.
 func (b *builder) relateToPool(o *object[PoolOptionsSpec], pool intent.ObjectRef) {
-	source := b.poolSource(pool)
+	source, config := b.poolSource(pool), intent.LaunchConfig{Source: pool}
 	for i := range b.faults.list {
 		f := &b.faults.list[i]
 		if f.Ref != o.ref() || f.Code != "unknown-field" || len(f.Path) != len(optionsTemplate)+1 {
@@ -79,34 +90,61 @@ func (b *builder) relateToPool(o *object[PoolOptionsSpec], pool intent.ObjectRef
 		case overlap(f.Path, optionsGroup):
 			at, ok = groupOfPool()[name]
 		}
-		if at = path("spec").Join(at...); ok && source.has(at...) {
+		at = path("spec").Join(at...)
+		if field, is := config.Field(at); is && isLaunchConfig(pool.Kind) {
+			f.Detail = strings.Replace(f.Detail, at.String()+" in the pool", field.String()+" in "+pool.String(), 1)
+			at = field
+		}
+		if ok && source.has(at...) {
 			f.Related = append(f.Related, RelatedField{Ref: pool, Path: at, Message: "the pool sets it"})
 		}
 	}
 }
 
 func (b *builder) poolSource(pool intent.ObjectRef) Object {
-	if o, ok := b.index.pools[keyOf(pool)]; ok && pool.Kind == string(intent.GroupPool) {
-		return o.source
+	key := keyOf(pool)
+	switch pool.Kind {
+	case string(intent.GroupPool):
+		return b.index.pools[key].source
+	case kindLaunchConfig:
+		return b.index.configs[key].source
+	case kindLaunchConfigTemplate:
+		return b.index.configTemplates[key].source
 	}
-	return b.index.managedPools[keyOf(pool)].source
+	return b.index.managedPools[key].source
 }
 
-// applyPoolOptions adds to a pool what its PoolOptions says.
+func isLaunchConfig(kind string) bool {
+	return kind == kindLaunchConfig || kind == kindLaunchConfigTemplate
+}
+
+// applyPoolOptions adds to a pool what its PoolOptions says, and what those say of
+// the launch template that it shares.
 func (b *builder) applyPoolOptions(d *draft) {
 	if d.Group == nil && d.Nodegroup == nil {
 		return // what is missing was reported
 	}
-	o, ok := b.poolOptions[poolID{d.Infrastructure.Namespace, d.Infrastructure.Kind, d.Infrastructure.Name}]
-	if !ok {
-		d.broken = d.broken || b.strayOptions[d.Infrastructure.Namespace]
+	options := func(ref intent.ObjectRef) *object[PoolOptionsSpec] {
+		o, ok := b.poolOptions[poolID{ref.Namespace, ref.Kind, ref.Name}]
+		// What is wrong in them was said, and what else is wrong is said all the same.
+		d.broken = d.broken || ok && o.broken || !ok && b.strayOptions[ref.Namespace]
+		return o
+	}
+	if o := options(d.Infrastructure); o != nil {
+		d.Options = o.ref()
+		b.applyTemplateOptions(d, o)
+		b.applyGroupOptions(d, o)
+		b.applyNodegroupOptions(d, o)
+	}
+	if d.LaunchConfig == nil || d.LaunchTemplate == nil {
 		return
 	}
-	d.broken = d.broken || o.broken // and what else is wrong is said all the same
-	d.Options = o.ref()
-	b.applyTemplateOptions(d, o)
-	b.applyGroupOptions(d, o)
-	b.applyNodegroupOptions(d, o)
+	if o := options(d.LaunchConfig.Source); o != nil {
+		d.LaunchConfig.Options, d.options = o.ref(), o.reporter(d.faults)
+		if t := o.Spec.LaunchTemplate; t != nil {
+			b.addTemplateOptions(d, t)
+		}
+	}
 }
 
 // applyTemplateOptions adds what the options say of the pool's launch template.
@@ -117,20 +155,29 @@ func (b *builder) applyTemplateOptions(d *draft, o *object[PoolOptionsSpec]) {
 	}
 	d.options = o.reporter(d.faults)
 	if at := path("spec", "launchConfigRef"); b.poolSource(d.Infrastructure).has(at...) {
-		d.optionsExclude(optionsTemplate, at, "other pools share that launch template; write spec.awsLaunchTemplate in the pool")
+		detail := "it is the launch template of all pools that name it"
+		if d.LaunchConfig != nil {
+			detail = "write it in a PoolOptions whose poolRef names " + d.LaunchConfig.Source.String()
+		}
+		d.optionsExclude(optionsTemplate, at, detail)
 		return
 	}
 	if f := d.ForeignTemplate; f != nil {
 		d.optionsExclude(optionsTemplate, f.NameField, "the pool has the launch template that it names; change that one")
 		return
 	}
+	b.addTemplateOptions(d, t)
+}
+
+// addTemplateOptions adds options to a launch template, of the pool's own or shared.
+func (b *builder) addTemplateOptions(d *draft, t *TemplateOptions) {
 	if d.Kind == intent.NodegroupPool {
-		b.checkOptionsForEKS(d, t)
+		t = b.optionsForEKS(d, t)
 	}
 	if d.LaunchTemplate == nil {
 		b.templateForOptions(d)
 	}
-	d.checkOverlap(b.poolSource(d.Infrastructure), t)
+	b.checkOverlap(d, t)
 	t.addTo(&d.LaunchTemplate.Data)
 	d.coreGroups(t)
 }
@@ -163,48 +210,76 @@ func (b *builder) templateForOptions(d *draft) {
 	}
 }
 
-// checkOptionsForEKS refuses what EKS refuses in the launch template of a
-// nodegroup: LaunchTemplateSpecification in its API reference, and "Customize
-// managed nodes with launch templates" in its user guide.
-func (b *builder) checkOptionsForEKS(d *draft, t *TemplateOptions) {
+// optionsForEKS refuses what EKS refuses in the launch template of a nodegroup:
+// LaunchTemplateSpecification in its API reference, and "Customize managed nodes with
+// launch templates" in its user guide. What group pools may need that share the
+// template is left out.
+func (b *builder) optionsForEKS(d *draft, t *TemplateOptions) *TemplateOptions {
+	out := *t
 	refuse := func(at intent.Path, detail string) {
 		d.options.error(at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: EKS refuses a launch template that has it", at), detail)
 	}
+	apart := refuse
+	if d.LaunchConfig != nil {
+		apart = func(at intent.Path, detail string) {
+			d.options.info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
+		}
+	}
 	if t.HibernationOptions != nil {
-		refuse(optionsTemplate.Join("hibernationOptions"), "use an AWSMachinePool")
+		apart(optionsTemplate.Join("hibernationOptions"), "use an AWSMachinePool")
+		out.HibernationOptions = nil
 	}
 	if t.InstanceInitiatedShutdownBehavior != "" {
-		refuse(optionsTemplate.Join("instanceInitiatedShutdownBehavior"), "EKS ends instances itself")
+		apart(optionsTemplate.Join("instanceInitiatedShutdownBehavior"), "EKS ends instances itself")
+		out.InstanceInitiatedShutdownBehavior = ""
 	}
 	for i := range t.NetworkInterfaces {
 		if t.NetworkInterfaces[i].SubnetID != "" {
 			refuse(optionsTemplate.Join("networkInterfaces", intent.Index(i), "subnetId"), "write spec.subnetIDs in the pool")
 		}
 	}
+	return &out
 }
 
-// checkOverlap reports options that say once more, or exclude, what the pool says.
-func (d *draft) checkOverlap(pool Object, t *TemplateOptions) {
+// checkOverlap reports options that say once more, or exclude, what the pool says, or
+// what declares the launch template that it shares.
+func (b *builder) checkOverlap(d *draft, t *TemplateOptions) {
 	lt := path("spec", "awsLaunchTemplate")
+	has := func(field string) bool {
+		ref, at := d.declares(lt.Join(field))
+		return b.poolSource(ref).has(at...)
+	}
 	for i := range t.NetworkInterfaces {
-		if at := lt.Join("additionalSecurityGroups"); len(t.NetworkInterfaces[i].Groups) > 0 && pool.has(at...) {
-			d.optionsExclude(optionsTemplate.Join("networkInterfaces", intent.Index(i), "groups"), at,
+		if len(t.NetworkInterfaces[i].Groups) > 0 && has("additionalSecurityGroups") {
+			d.optionsExclude(optionsTemplate.Join("networkInterfaces", intent.Index(i), "groups"), lt.Join("additionalSecurityGroups"),
 				"write all groups of the interfaces here, or leave groups out: the interfaces then have the pool's")
 		}
 	}
-	if at := lt.Join("capacityReservationId"); t.reservationGroup() != "" && pool.has(at...) {
-		d.optionsExclude(optionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), at, "instances are launched into the one or the other")
+	if t.reservationGroup() != "" && has("capacityReservationId") {
+		d.optionsExclude(optionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), lt.Join("capacityReservationId"), "instances are launched into the one or the other")
 	}
 	if e := d.LaunchTemplate.Data.EnclaveOptions; t.HibernationOptions != nil && isTrue(t.HibernationOptions.Configured) && e != nil && isTrue(e.Enabled) {
 		d.optionsExclude(optionsTemplate.Join("hibernationOptions", "configured"), lt.Join("enclaveOptions", "enabled"), "EC2 has instances do the one or the other")
 	}
 }
 
+// declares is the object that has a field of the pool, and where: of a launch template
+// that pools share, what declares it.
+func (d *draft) declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Path) {
+	if d.LaunchConfig != nil {
+		if at, ok := d.LaunchConfig.Field(ofPool); ok {
+			return d.LaunchConfig.Source, at
+		}
+	}
+	return d.Infrastructure, ofPool
+}
+
 // optionsExclude reports a field of the options and a field of the pool that
 // exclude each other.
 func (d *draft) optionsExclude(at, ofPool intent.Path, detail string) {
-	d.faults.add(Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, ofPool, d.Infrastructure), Detail: detail, Ref: d.Options, Path: at,
-		Related: []RelatedField{{Ref: d.Infrastructure, Path: ofPool, Message: "the pool's field"}}})
+	ref, field := d.declares(ofPool)
+	d.faults.add(Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.options.ref, Path: at,
+		Related: []RelatedField{{Ref: ref, Path: field, Message: "the pool's field"}}})
 }
 
 func isTrue(v *bool) bool { return v != nil && *v }

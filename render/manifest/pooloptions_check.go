@@ -12,6 +12,13 @@ import (
 func checkPoolOptions(o *object[PoolOptionsSpec], r reporter) {
 	checkGroupOptions(r, o.Spec.AutoScalingGroup)
 	checkNodegroupOptions(r, o.Spec.Nodegroup)
+	if kind := o.Spec.PoolRef.Kind; isLaunchConfig(kind) {
+		for at, written := range map[string]bool{"autoScalingGroup": o.Spec.AutoScalingGroup != nil, "nodegroup": o.Spec.Nodegroup != nil} {
+			if written {
+				r.error(path("spec", at), "not-allowed", "spec."+at+" is not allowed in options of an "+kind+", which is a launch template", "write it in a PoolOptions for each of its pools")
+			}
+		}
+	}
 	t := o.Spec.LaunchTemplate
 	if t == nil {
 		return
