@@ -144,7 +144,7 @@ func firstFault(r *plan.Report) (text string, more int) {
 		if d.Severity != diag.Error {
 			continue
 		}
-		named = named || d.Code == plan.CodeUnknownName
+		named = named || d.Code == "unknown-name"
 		faults = append(faults, diagnosticWords(d))
 	}
 	for _, o := range r.Failures() {

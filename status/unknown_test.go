@@ -20,7 +20,7 @@ func TestANameThatAWSDoesNotKnowIsOneFault(t *testing.T) {
 	if text, more := firstFault(r); more != 0 || !strings.Contains(text, "ValidationError") {
 		t.Errorf("without its diagnostic: %q and %d more", text, more)
 	}
-	r.Diagnostics = diag.List{{Severity: diag.Error, Code: plan.CodeUnknownName, Summary: "AWS knows no key pair ops", Position: diag.Position{File: "web.yaml", Line: 18, Column: 17}}}
+	r.Diagnostics = diag.List{{Severity: diag.Error, Code: "unknown-name", Summary: "AWS knows no key pair ops", Position: diag.Position{File: "web.yaml", Line: 18, Column: 17}}}
 	if text, more := firstFault(r); more != 0 || text != "AWS knows no key pair ops (web.yaml:18:17)" {
 		t.Errorf("with it: %q and %d more", text, more)
 	}

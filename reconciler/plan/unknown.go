@@ -56,13 +56,10 @@ func FindUnknownName(message string) (UnknownName, bool) {
 	return UnknownName{}, false
 }
 
-// CodeUnknownName is the diagnostic of a name that AWS does not know.
-const CodeUnknownName = "unknown-name"
-
 // DiagnoseUnknownName says of a refused step which field names what AWS does not know.
 // While that may have been made a moment ago it is a warning.
 func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
-	d := diag.Diagnostic{Severity: diag.Error, Code: CodeUnknownName, Summary: "AWS knows no " + e.Unknown.String(), Detail: diag.Hint(CodeUnknownName)}
+	d := diag.Diagnostic{Severity: diag.Error, Code: "unknown-name", Summary: "AWS knows no " + e.Unknown.String(), Detail: diag.Hint("unknown-name")}
 	if e.Kind == Transient {
 		d.Severity, d.Summary = diag.Warning, d.Summary+" yet"
 		d.Detail = "Where it was made a moment ago it takes up to two minutes until all of AWS knows it. Else correct the name, or make it."
