@@ -108,7 +108,9 @@ type Board struct {
 	// told is what was told of each target and source, by toldOfTarget and
 	// toldOfSource.
 	told map[string]Told
-	beat time.Time
+	// absent says since when there is nothing of what something was told of.
+	absent map[string]time.Time
+	beat   time.Time
 	// within is how long after a beat the next sign of life may take.
 	within time.Duration
 	// configured says that Configure was called.
@@ -195,6 +197,7 @@ func (b *Board) Configure(sources []Source, targets []Target) {
 		kept[t.Name] = state
 	}
 	b.sources, b.targets, b.configured = keptSources, kept, true
+	b.miss()
 	maps.DeleteFunc(b.pulls, func(k pullKey, _ keptPull) bool { _, ok := keptSources[k.source]; return !ok })
 	b.watchers.changed("")
 }
@@ -363,6 +366,7 @@ func (b *Board) Beat(within time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.beat, b.within = b.now(), within
+	b.forgetTold()
 }
 
 // lastBeat is the time of the last sign of life, zero before the first, and how

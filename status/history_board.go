@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // remember takes in the history of earlier runs.
@@ -94,6 +95,44 @@ func (b *Board) tellSource(s Source) {
 		events[i].Time, events[i].Source = b.now(), s.Name
 	}
 	b.tell(events, nil, map[string]Told{toldOfSource(s.Name): told})
+}
+
+// toldFor is how long it is remembered what was told of a target or source that is
+// gone: one that comes back soon, as after a fault of the configuration, is no news.
+const toldFor = time.Hour
+
+// miss notes what is gone of what something was told of. The board is locked.
+func (b *Board) miss() {
+	absent := map[string]time.Time{}
+	for key := range b.told {
+		absent[key] = b.now()
+		if since, known := b.absent[key]; known {
+			absent[key] = since
+		}
+	}
+	for name := range b.targets {
+		delete(absent, toldOfTarget(name))
+	}
+	for name := range b.sources {
+		delete(absent, toldOfSource(name))
+	}
+	b.absent = absent
+}
+
+// forgetTold forgets what was told of what has been gone for long, in the archive too.
+// The board is locked.
+func (b *Board) forgetTold() {
+	gone := map[string]Told{}
+	for key, since := range b.absent {
+		if b.now().Sub(since) >= toldFor {
+			gone[key] = Told{}
+			delete(b.told, key)
+			delete(b.absent, key)
+		}
+	}
+	if len(gone) > 0 {
+		b.recorder.add(Record{Told: gone})
+	}
 }
 
 func toldOfTarget(name string) string { return "target " + name }

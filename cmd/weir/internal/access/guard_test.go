@@ -1,6 +1,7 @@
 package access
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -220,5 +221,31 @@ func TestBucketsAreBounded(t *testing.T) {
 	c.move(time.Hour)
 	if l.try("one more") != 0 || len(l.buckets) > 2 {
 		t.Errorf("what is idle is kept: %d", len(l.buckets))
+	}
+}
+
+// Addresses that tried once and come no more are forgotten, long before there are too
+// many to remember.
+func TestALimiterForgets(t *testing.T) {
+	c := &clock{at: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
+	l := newLimiter(failedLimit, c.now)
+	for i := range 5000 {
+		l.count(fmt.Sprint(i))
+	}
+	for i := range 12_000 {
+		c.move(time.Minute)
+		l.count(fmt.Sprint("later ", i))
+	}
+	if n := len(l.buckets); n > 2*leastCrowd {
+		t.Errorf("%d addresses are remembered", n)
+	}
+	for range failedLimit.burst {
+		l.count("somebody")
+	}
+	for i := range 1000 { // who is over the limit is not forgotten for others
+		l.count(fmt.Sprint("more ", i))
+	}
+	if l.left("somebody") == 0 {
+		t.Error("somebody may try again")
 	}
 }

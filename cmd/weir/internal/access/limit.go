@@ -1,6 +1,7 @@
 package access
 
 import (
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -32,10 +33,15 @@ type limiter struct {
 
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
+	// crowd is how many buckets there may be until those that are idle are forgotten.
+	crowd int
 }
 
+// leastCrowd is how many buckets are no crowd.
+const leastCrowd = 100
+
 func newLimiter(l limit, now func() time.Time) *limiter {
-	return &limiter{limit: l, now: now, buckets: map[string]*rate.Limiter{}}
+	return &limiter{limit: l, now: now, buckets: map[string]*rate.Limiter{}, crowd: leastCrowd}
 }
 
 // full is when a bucket that is used now will count as unused again.
@@ -47,13 +53,10 @@ func (l *limiter) bucket(key string) *rate.Limiter {
 	if b := l.buckets[key]; b != nil {
 		return b
 	}
-	if len(l.buckets) >= maxBuckets {
+	if len(l.buckets) >= l.crowd {
 		now := l.now()
-		for k, b := range l.buckets {
-			if l.idle(b, now) {
-				delete(l.buckets, k)
-			}
-		}
+		maps.DeleteFunc(l.buckets, func(_ string, b *rate.Limiter) bool { return l.idle(b, now) })
+		l.crowd = min(max(leastCrowd, 2*len(l.buckets)), maxBuckets)
 	}
 	if len(l.buckets) >= maxBuckets && key != "" {
 		return l.bucket("") // everybody else's
