@@ -1,9 +1,12 @@
 package status
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 // PullState says what is known of a pull request, on GitLab a merge request.
@@ -68,6 +71,69 @@ type Pull struct {
 	Differs  []string
 	// PageURL is where weir's page shows it, "" for nowhere.
 	PageURL string
+	// Unkept says that the reports are not held here any more.
+	Unkept bool
+}
+
+// Lean is what is shown of a pull request: its reports hold what their plans were made
+// of beside it, renders and machines among that.
+func (p Pull) Lean() Pull {
+	reports, digests := make([]*plan.Report, len(p.Reports)), maps.Clone(p.Digests)
+	if digests == nil {
+		digests = map[string]string{}
+	}
+	for i, r := range p.Reports {
+		lean := *r
+		lean.Outcomes, lean.Milestones, lean.LaunchConfigs, lean.Pools = nil, nil, nil, nil
+		reports[i] = &lean
+		if r.Plan == nil {
+			continue
+		}
+		if p.Digests == nil {
+			digests[r.Target] = r.Plan.Digest()
+		}
+		of := *r.Plan
+		of.Steps = slices.Clone(of.Steps)
+		rolling := map[string]bool{}
+		for j := range of.Steps {
+			s := &of.Steps[j]
+			s.Do, s.Seen = rollingOnly(s.Do), nil
+			rolling[s.Pool] = rolling[s.Pool] || s.Do != nil
+		}
+		lean.Plan = &of
+		for _, pool := range r.Pools {
+			if rolling[pool.Namespace+"/"+pool.Name] {
+				lean.Pools = append(lean.Pools, plan.PoolStatus{Namespace: pool.Namespace, Name: pool.Name, DesiredReplicas: pool.DesiredReplicas})
+			}
+		}
+	}
+	p.Reports, p.Digests = reports, digests
+	return p
+}
+
+// Bytes is about what the reports of a pull request hold.
+func (p Pull) Bytes() (n int) {
+	found := func(l diag.List) {
+		for _, d := range l {
+			n += 300 + len(d.Summary) + len(d.Detail)
+		}
+	}
+	for _, r := range p.Reports {
+		n += 500 + 64*len(r.Pools)
+		if found(r.Diagnostics); r.Plan == nil {
+			continue
+		}
+		found(r.Plan.Diagnostics)
+		for _, s := range r.Plan.Steps {
+			n += 500 + len(s.Reason)
+			for _, c := range s.Changes {
+				from, _ := c.From.(string)
+				to, _ := c.To.(string)
+				n += 300 + len(from) + len(to)
+			}
+		}
+	}
+	return n
 }
 
 // Targets is how many targets the pull request affects, and of how many.

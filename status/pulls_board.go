@@ -19,11 +19,16 @@ type pullKey struct {
 // keptPull is a pull request as it was told last, and when.
 type keptPull struct {
 	Pull
-	at time.Time
+	at    time.Time
+	bytes int // that its plans hold
 }
 
 // keptPulls bounds the merged and closed pull requests that stay on the page.
 const keptPulls = 100
+
+// KeptPlans bounds what the plans of all pull requests may hold that are shown, in
+// bytes.
+const KeptPlans = 24 << 20
 
 // Pull takes in what is known of a pull request. It neither blocks nor changes p.
 func (b *Board) Pull(p Pull) {
@@ -33,7 +38,8 @@ func (b *Board) Pull(p Pull) {
 	if b.pulls == nil {
 		b.pulls = map[pullKey]keptPull{}
 	}
-	b.pulls[pullKey{p.Source, p.Number}] = keptPull{shown, b.now()}
+	b.pulls[pullKey{p.Source, p.Number}] = keptPull{shown, b.now(), shown.Bytes()}
+	b.boundPlans()
 	var ended []pullKey
 	for key, k := range b.pulls {
 		if k.ended() {
@@ -47,6 +53,21 @@ func (b *Board) Pull(p Pull) {
 		delete(b.pulls, key)
 	}
 	b.watchers.changed("")
+}
+
+// boundPlans lets go of the plans that were told the longest ago, where all of them are
+// too much. The caller holds mu.
+func (b *Board) boundPlans() {
+	keys := slices.SortedFunc(maps.Keys(b.pulls), func(x, y pullKey) int { return b.pulls[y].at.Compare(b.pulls[x].at) })
+	held := 0
+	for i, key := range keys {
+		k := b.pulls[key]
+		if held += k.bytes; i > 0 && held > KeptPlans && k.bytes > 0 {
+			held -= k.bytes
+			k.Reports, k.Unkept, k.bytes = nil, true, 0
+			b.pulls[key] = k
+		}
+	}
 }
 
 // Pulls returns the pull requests that are known, the open ones first, of each

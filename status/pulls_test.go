@@ -474,3 +474,30 @@ func TestNoSecretIsTold(t *testing.T) {
 		}
 	})
 }
+
+// The plans of all pull requests that the page shows are bounded together: those that
+// were told last are kept.
+func TestPlansOfManyPullRequests(t *testing.T) {
+	b := NewBoard(BoardOptions{})
+	text := strings.Repeat("x", 1<<20)
+	const many = KeptPlans>>20 + 10
+	for n := range int64(many) {
+		steps := []plan.Step{{Verb: plan.Update, Name: "a", Changes: []plan.Change{{Field: "f", To: text}}}}
+		b.Pull(Pull{Source: "s", Number: n, State: PullPlanned, Title: "t", Reports: []*plan.Report{{Target: "a", Plan: &plan.Plan{Target: "a", Steps: steps}}}})
+	}
+	kept := 0
+	for _, p := range b.Pulls() {
+		if len(p.Reports) > 0 {
+			kept++
+		}
+		if p.Unkept != (len(p.Reports) == 0) || p.Title != "t" || p.Digests["a"] == "" {
+			t.Errorf("%d: %+v", p.Number, p)
+		}
+	}
+	if want := KeptPlans >> 20; kept < want-2 || kept > want {
+		t.Errorf("%d plans of a MiB are kept, want some %d", kept, want)
+	}
+	if p, _ := b.pull("s", many-1); p.Unkept {
+		t.Error("the last one is not kept")
+	}
+}

@@ -74,7 +74,7 @@ type Limits struct {
 	// Nodes is how many YAML nodes the build may hold: bases as often as they are
 	// included, patches as often as they may apply; default 300,000.
 	Nodes int
-	// Duration of the build; default 2 min, which kustomize needs for some 4,000
+	// Duration of the build; default 4 min, which kustomize needs for some 4,000
 	// objects on a machine that has other things to do.
 	Duration time.Duration
 }
@@ -92,7 +92,7 @@ func (l Limits) withDefaults() Limits {
 		l.TotalBytes = 24 << 20
 	}
 	if l.Duration <= 0 {
-		l.Duration = 2 * time.Minute
+		l.Duration = 4 * time.Minute
 	}
 	def(&l.Files, 10_000)
 	def(&l.AliasNodes, 10_000)

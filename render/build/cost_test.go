@@ -49,7 +49,7 @@ spec:
 }
 
 // The default limits admit 2,000 pools in one overlay, and what such overlays do to all
-// of them. To build them takes kustomize most of a minute, which BenchmarkOneOverlay does.
+// of them. To build them takes kustomize a minute of CPU, which BenchmarkOneOverlay does.
 func TestManyPoolsInOneOverlayAreAdmitted(t *testing.T) {
 	for name, c := range map[string]struct {
 		pools  int

@@ -168,8 +168,9 @@ type item struct {
 	plain   map[string]string
 	keyless *sops.Decrypter
 	hidden  bool
-	// proposed says that the item is of a commit that is not followed yet.
-	proposed bool
+	// proposed says that the item is of a commit that is not followed yet, light that
+	// the proposal is to be.
+	proposed, light bool
 	// unknown says that the item stands for targets whose names are not known:
 	// those of a path with wildcards that matches nothing or could not be read;
 	// crowded that they are too many.
@@ -269,7 +270,7 @@ func (f *Fleet) expand(views map[string]View) []*item {
 		room[t.Source] -= len(expanded)
 		for _, it := range expanded {
 			it.vars, it.secretVars, it.keys = values.Vars, values.Secret, keys
-			it.proposed = f.review != nil
+			it.proposed, it.light = f.review != nil, f.review != nil && f.review.Light
 			if f.review != nil && f.review.Untrusted {
 				it.withhold()
 			}

@@ -147,6 +147,9 @@ func (it *item) make(ctx context.Context) error {
 		it.err = unreadable(err)
 		return ctx.Err()
 	}
+	if full != nil && it.light {
+		return ErrHeavy
+	}
 	it.room.take(it.name, r, result, full)
 	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
 	r.secretVars, r.keys, r.verify = it.secretVars, it.keys.id, it.view.Verify

@@ -131,7 +131,17 @@ type Proposal struct {
 	Owner string
 	// Untrusted proposals are rendered without any secret.
 	Untrusted bool
+	// Light ones end with ErrHeavy where what is to be kept of them is more than
+	// lightBytes.
+	Light bool
 }
+
+// ErrHeavy says that a proposal is not light.
+var ErrHeavy = errors.New("the proposal is not light")
+
+// lightBytes is what many reviews may hold beside each other: the change of some
+// hundred pools.
+const lightBytes = 1 << 20
 
 // Review is what a proposal means.
 type Review struct {
@@ -194,7 +204,12 @@ func (r *Review) read(renders map[string]*rendered) {
 func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
 	f.o.Scopes, f.review = scopes, &p
-	defer f.Wait() // also where ctx ends: nothing of it goes on
+	if p.Light {
+		f.room.shared.Limit(min(lightBytes, f.room.bytes(reviewShares)), nil)
+	}
+	defer f.Wait() // also where it fails: nothing of it goes on
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	views := maps.Clone(b.views)
 	v := views[p.Source]
 	v.Snapshot, v.Err = p.Snapshot, nil

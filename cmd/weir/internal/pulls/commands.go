@@ -231,6 +231,9 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	}
 	p, all := k.shown, digestsOf(k.shown)
 	earlier := p.State == "" && k.Told
+	if p.Unkept {
+		all = slices.Sorted(maps.Values(k.Digests))
+	}
 	if earlier { // what an earlier process showed stands on the forge
 		p = status.Pull{State: k.State, Stale: k.Stale, HeadSHA: k.Head, Digest: k.Digest}
 		all = slices.Sorted(maps.Values(k.Digests))
@@ -264,9 +267,13 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	w.o.Event(status.Event{Kind: "plan-approved", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
 	if len(chosen) == len(all) {
 		k.Approved = c.Author
-		if earlier {
+		switch {
+		case earlier:
 			w.save(k) // and it is shown with the plan
-		} else {
+		case p.Unkept:
+			w.save(k)
+			k.asked = true // to be shown
+		default:
 			w.show(k, p)
 		}
 	}
@@ -277,8 +284,8 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 func digestsOf(p status.Pull) []string {
 	var all []string
 	for _, r := range p.Reports {
-		if r.Plan != nil && !r.Plan.Empty() && r.Plan.Digest() != "" {
-			all = append(all, r.Plan.Digest())
+		if d := p.Digests[r.Target]; r.Plan != nil && !r.Plan.Empty() && d != "" {
+			all = append(all, d)
 		}
 	}
 	return all

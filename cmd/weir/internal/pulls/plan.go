@@ -39,6 +39,8 @@ type planning struct {
 	// dropped says that nobody wants it any more, noted that the state directory says
 	// that it was begun.
 	dropped, noted bool
+	// heavy says that it may hold much memory, which no other does meanwhile.
+	heavy bool
 
 	// What came of it: no review where the one that is known holds. slow says that
 	// rendering took long.
@@ -104,7 +106,11 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 
 // describe shows a new title and the like.
 func (w *Watcher) describe(k *work) {
-	if k.shown.Title != k.pr.Title {
+	switch {
+	case k.shown.Title == k.pr.Title:
+	case k.shown.Unkept:
+		k.asked = true
+	default:
 		w.show(k, k.shown)
 	}
 }
@@ -151,7 +157,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 		return
 	case err != nil:
 		w.again(k)
-		if k.shown.HeadSHA == head && k.shown.State == status.PullPlanned {
+		if k.shown.HeadSHA == head && k.shown.State == status.PullPlanned && !k.shown.Unkept {
 			shown = k.shown
 			shown.Stale = "it could not be made anew: " + err.Error()
 		} else {
@@ -188,6 +194,7 @@ func broken(reports []*plan.Report) bool {
 // propose makes the plan. It gives no review where the one that is known holds.
 func (w *Watcher) propose(ctx context.Context, p *planning) (status.Pull, *fleet.Review, error) {
 	defer w.survived(p)
+	defer w.lighter(p)
 	k := &p.was
 	ref := source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
 	if k.holds(p.dirty) && w.still(ctx, p, ref) {
@@ -215,13 +222,37 @@ func (w *Watcher) bring(ctx context.Context, ref source.PullRef) (source.Merge, 
 	return w.o.Git.Pull(ctx, ref)
 }
 
-// review renders what a merge would change, once it is its turn.
-func (w *Watcher) review(ctx context.Context, p *planning, m source.Merge) (review *fleet.Review, err error) {
+// review renders what a merge would change, once it is its turn. Where that holds much
+// it is dropped, and begun anew once no other holds much.
+func (w *Watcher) review(ctx context.Context, p *planning, m source.Merge) (*fleet.Review, error) {
+	review, err := w.render(ctx, p, m)
+	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
+		return review, err
+	}
+	select {
+	case w.o.Turns.heavy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p.heavy = true
+	return w.render(ctx, p, m)
+}
+
+// lighter ends what a plan held.
+func (w *Watcher) lighter(p *planning) {
+	if p.heavy {
+		<-w.o.Turns.heavy
+	}
+}
+
+func (w *Watcher) render(ctx context.Context, p *planning, m source.Merge) (review *fleet.Review, err error) {
 	p.slow, err = w.o.Turns.render(ctx, p.was.slow, func(ctx context.Context) error {
 		if err := w.attempt(p); err != nil {
 			return err
 		}
-		review, err = p.base.Review(ctx, w.o.Scopes, w.proposal(&p.was, m))
+		proposal := w.proposal(&p.was, m)
+		proposal.Light = !p.heavy
+		review, err = p.base.Review(ctx, w.o.Scopes, proposal)
 		return err
 	})
 	return review, err
@@ -357,11 +388,26 @@ func (w *Watcher) show(k *work, p status.Pull) {
 	if p.Digest != k.Digest || p.Digest == "" {
 		k.Approved = ""
 	}
-	p.Approved = k.Approved
-	k.shown = p
+	p.Approved, p.Unkept = k.Approved, false
+	p = p.Lean()
+	k.shown, k.bytes = p, p.Bytes()
 	w.o.Teller.Show(p)
 	k.note(p)
 	w.save(k)
+	w.boundPlans()
+}
+
+// boundPlans lets go of the plans that were made the longest ago, where all of them are
+// too much.
+func (w *Watcher) boundPlans() {
+	held := 0
+	for _, number := range slices.Backward(w.oldestFirst()) {
+		k := w.open[number]
+		if held += k.bytes; held > w.kept && k.bytes > 0 {
+			held -= k.bytes
+			k.shown.Reports, k.shown.Unkept, k.bytes = nil, true, 0
+		}
+	}
 }
 
 // note keeps what must be known of the shown plan after a restart.
@@ -379,11 +425,11 @@ func (k *work) note(p status.Pull) {
 			put(&k.Held, r.Target, held, held.Sum != "")
 			put(&k.Prunes, r.Target, allowed, len(allowed) > 0)
 		}
-		if r.Plan == nil || r.Plan.Digest() == "" {
+		if r.Plan == nil || p.Digests[r.Target] == "" {
 			k.Undigested = append(k.Undigested, r.Target)
 			continue
 		}
-		put(&k.Digests, r.Target, r.Plan.Digest(), true)
+		put(&k.Digests, r.Target, p.Digests[r.Target], true)
 	}
 }
 

@@ -129,8 +129,10 @@ type Watcher struct {
 	// beside is how many are planned beside each other, and under how many are now.
 	// What is made is handed to Run by finished, which has room for all.
 	beside, under int
-	plans         sync.WaitGroup
-	finished      chan *planning
+	// kept is how many bytes all plans may hold that are shown.
+	kept     int
+	plans    sync.WaitGroup
+	finished chan *planning
 
 	mu sync.Mutex // guards what follows
 	// heard says that the forge told of a change.
@@ -156,6 +158,8 @@ type work struct {
 	// a restart.
 	shown  status.Pull
 	review *fleet.Review
+	// bytes are those of its plans that are held.
+	bytes int
 	// base is the commit that the plan was last known to hold for.
 	base    string
 	planned time.Time
@@ -179,7 +183,7 @@ func New(o Options) (*Watcher, error) {
 		o.Now = time.Now
 	}
 	w := &Watcher{
-		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{}, beside: beside, finished: make(chan *planning, beside),
+		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{}, beside: beside, kept: status.KeptPlans, finished: make(chan *planning, beside),
 		live: map[string]string{}, moved: map[string]time.Time{}, commits: map[string]*commit{},
 	}
 	records, err := w.records()

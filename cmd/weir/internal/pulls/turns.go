@@ -20,6 +20,8 @@ const (
 // Turns bound what is done at a time for the pull requests of all sources.
 type Turns struct {
 	quick, slow chan struct{}
+	// heavy is held by the one review that may hold much.
+	heavy chan struct{}
 	// How long a review is quick, and how long a plan waits for AWS.
 	quickFor, answering time.Duration
 
@@ -30,7 +32,7 @@ type Turns struct {
 
 // NewTurns returns turns that nobody has taken.
 func NewTurns() *Turns {
-	return &Turns{quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
+	return &Turns{quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
 }
 
 // render does something that renders once it is its turn, within the time that there

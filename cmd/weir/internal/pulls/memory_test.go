@@ -1,0 +1,101 @@
+package pulls
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+)
+
+// heap is what is held, in bytes.
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// large changes n pools, with user data.
+func large(n, size int) map[string]string {
+	files := map[string]string{"o/one/kustomization.yaml": "resources: [pool.yaml]\n"}
+	var all strings.Builder
+	for i := range n {
+		all.WriteString("---\n" + pool(fmt.Sprintf("p%03d", i), "maxSize: 3", fmt.Sprintf("maxSize: %d", size)))
+	}
+	files["o/one/pool.yaml"] = all.String()
+	return files
+}
+
+// What is kept of open pull requests does not grow with their number: the plans that were
+// made last are shown, of the others what approvals and merges need.
+func TestKeptPlansAreBounded(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	const pools = 60
+	for n := int64(1); n <= 6; n++ {
+		b.propose(n, large(pools, 4+int(n)))
+	}
+	b.w.kept = 1
+	b.round() // all but what is kept has been made once
+	few := heap()
+	for n := int64(7); n <= 18; n++ {
+		b.propose(n, large(pools, 4+int(n)))
+	}
+	b.teller.shown = nil
+	b.round()
+	told := b.teller.shown
+	if b.teller.shown = nil; len(told) != 12 || len(told[0].Reports) != 1 || len(told[0].Reports[0].Plan.Steps) < pools {
+		t.Fatalf("%d were told", len(told))
+	}
+	one := told[0].Bytes()
+	told = nil
+	grown := heap() - few
+	t.Logf("12 more plans of %d bytes each hold %d bytes", one, grown)
+	if grown > 6*one {
+		t.Errorf("12 more plans of %d bytes each hold %d bytes", one, grown)
+	}
+	// It can be approved as it stands on the forge, and is shown again with that.
+	k := b.w.open[3]
+	if !k.shown.Unkept || k.shown.Reports != nil {
+		t.Fatalf("it is kept: %+v", k.shown)
+	}
+	b.forge.say(3, "weir-bot", "marker "+status.DigestMarker(k.Digest))
+	b.look()
+	b.forge.say(3, "writer", "weir approve")
+	if b.look(); len(b.approved()) != 1 {
+		t.Errorf("approved %v, replies %q", b.approved(), b.forge.replies)
+	}
+	if p := b.teller.last(); p.Number != 3 || p.Approved != "writer" || len(p.Reports) != 1 {
+		t.Errorf("told: %+v", p)
+	}
+	told = b.teller.shown
+	b.edit(5, func(p *forge.PullRequest) { p.Title = "another title" })
+	b.round()
+	b.round()
+	if p := b.teller.last(); len(b.teller.shown) == len(told) || p.Number != 5 || p.Title != "another title" || len(p.Reports) != 1 {
+		t.Errorf("told: %+v", p)
+	}
+}
+
+// A proposal that holds much is planned while no other holds much, and those that hold
+// little are planned beside it.
+func TestOneHeavyReviewAtATime(t *testing.T) {
+	b, head := started(t, "", "")
+	heavy := b.propose(2, large(400, 7))
+	b.w.o.Turns.heavy <- struct{}{} // somebody else's
+	b.looks(1)
+	if got := b.planned(); got[1] != head || got[2] != "" {
+		t.Errorf("planned: %v", got)
+	}
+	<-b.w.o.Turns.heavy
+	b.finishBut(0)
+	if got := b.planned(); got[2] != heavy {
+		t.Errorf("planned: %v, %+v", got, b.teller.last())
+	}
+	if len(b.w.o.Turns.heavy) != 0 {
+		t.Error("it keeps its turn")
+	}
+}
