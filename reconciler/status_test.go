@@ -1,6 +1,8 @@
 package reconciler_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +77,42 @@ func TestNodesOfTheWorkloadClusterDecideWhatIsReady(t *testing.T) {
 	r := w.must(reconciler.Apply, blue)[0]
 	if s = r.Pools[0]; s.ReadyFrom != "InService" || s.ReadyReplicas != 2 || !hasCode(r, "nodes-unread") {
 		t.Errorf("nodes may not be read: got %+v, %v", s, r.Diagnostics)
+	}
+}
+
+// AWS calls a refresh a success once machines are in service: without Ready nodes it
+// is none, and the default version of the launch template stays.
+func TestARefreshIsProvenByItsNodes(t *testing.T) {
+	cluster := workloadtest.New(t)
+	nodes, err := workload.Open(cluster.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nodes.Close)
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 1)))
+	blue := target("blue", groupPool("web", "m5.xlarge", 1))
+	blue.Workload = nodes
+	isDefault := func(s plan.PoolStatus, version int64) bool {
+		return slices.ContainsFunc(s.TemplateVersions, func(v plan.VersionNote) bool { return v.Number == version && v.Default })
+	}
+	var r *plan.Report
+	for range 60 {
+		r = w.must(reconciler.Apply, blue)[0]
+		w.clock.Advance(2 * time.Second)
+	}
+	s := r.Pools[0]
+	if !hasCode(r, "rollout-not-ready") || !isDefault(s, 1) || r.Converged() || s.LaunchTemplateVersion != "2" || !strings.Contains(s.Ready().Message, "has not joined the cluster") {
+		t.Fatalf("no node has joined: %v %+v", r.Diagnostics, s)
+	}
+	w.clock.Advance(10 * time.Minute)
+	if s = w.must(reconciler.Apply, blue)[0].Pools[0]; s.FailureReason != "nodes-not-ready" {
+		t.Errorf("after ten minutes: %+v", s)
+	}
+	cluster.AddNode("ip-1", s.ProviderIDList[0], "True")
+	w.settle(blue)
+	if s = w.must(reconciler.Apply, blue)[0].Pools[0]; !isDefault(s, 2) || s.FailureReason != "" {
+		t.Errorf("with its node: %+v", s)
 	}
 }
 

@@ -88,6 +88,7 @@ var findingKinds = map[string]string{
 	"prune-refused":      "prune-refused",
 	"roles-differ":       "roles-differ",
 	"rollout-incomplete": "rollout-incomplete",
+	"rollout-not-ready":  "rollout-not-ready",
 	"unknown-source":     "stray-found",
 	"unknown-target":     "stray-found",
 	"versions-kept":      "versions-kept",
@@ -119,7 +120,7 @@ var levels = map[string]Level{
 	"refresh-failed": LevelError, "refresh-rolled-back": LevelError, "refresh-rollback-failed": LevelError, "refresh-rolling-back": LevelError,
 	"nodegroup-update-failed": LevelError,
 	"refresh-cancelled":       LevelWarning, "nodegroup-update-cancelled": LevelWarning, "drift-found": LevelWarning, "orphan-found": LevelWarning,
-	"rollout-incomplete": LevelWarning, "nodegroup-degraded": LevelWarning, "versions-kept": LevelWarning, "roles-differ": LevelWarning,
+	"rollout-not-ready": LevelWarning, "rollout-incomplete": LevelWarning, "nodegroup-degraded": LevelWarning, "versions-kept": LevelWarning, "roles-differ": LevelWarning,
 	"approval-wanted": LevelWarning, "stray-found": LevelWarning, "foreign-version-found": LevelWarning, "plan-differs": LevelWarning,
 }
 

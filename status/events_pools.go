@@ -104,12 +104,16 @@ func (t *teller) ended(p plan.PoolStatus, was ToldRollout, rolls bool) (ended, f
 	if why != "" && how != "succeeded" {
 		text += ": " + why
 	}
+	level := Level("")
+	if c := p.Ready(); how == "succeeded" && c.Reason == plan.ReasonNodesNotReady {
+		text, level = text+" by AWS's word, and "+c.Message, LevelWarning
+	}
 	id := "refresh"
 	if was.Resource == plan.ManagedNodegroup {
 		id = "update"
 	}
 	t.add(Event{
-		Kind: rolloutKind(was.Resource, how), Pool: poolKey(p), Resource: was.Resource, Name: was.Name, Reason: p.FailureReason,
+		Kind: rolloutKind(was.Resource, how), Level: level, Pool: poolKey(p), Resource: was.Resource, Name: was.Name, Reason: p.FailureReason,
 		Text: text, Facts: map[string]string{id: was.ID},
 	})
 	return true, how != "succeeded"

@@ -38,12 +38,12 @@ func (c *computation) nodesUnread() {
 	}
 }
 
-// InService says since when the instances of pools with minReadySeconds are in
-// service: what memory.InService is in the next pass. It is never nil.
+// InService says since when the instances of pools with minReadySeconds, or whose
+// nodes are read, are in service: what memory.InService is in the next pass. It is never nil.
 func InService(in Input) map[string]time.Time {
 	out := map[string]time.Time{}
 	for i := range in.Set.Pools {
-		if pool := &in.Set.Pools[i]; pool.MinReadySeconds > 0 {
+		if pool := &in.Set.Pools[i]; pool.MinReadySeconds > 0 || in.Nodes != nil {
 			for _, instance := range in.instancesOf(pool) {
 				if instance.ready() {
 					out[instance.ID] = in.inService(instance.ID)

@@ -13,6 +13,8 @@ type outstanding struct {
 	// severity is Info for what passes by itself, Warning for what somebody has to
 	// look at; it, reason and message are those of the condition Ready.
 	severity, reason, message string
+	// failure is the pool's FailureReason, "" where it has not failed.
+	failure string
 }
 
 // outstands records that something that Git asks for of a pool is outstanding.
@@ -20,17 +22,25 @@ func (c *computation) outstands(pool *intent.Pool, severity, reason, message str
 	if c.outstanding == nil {
 		c.outstanding = map[string]outstanding{}
 	}
-	c.outstanding[pool.Key.String()] = outstanding{severity, reason, message}
+	c.outstanding[pool.Key.String()] = outstanding{severity: severity, reason: reason, message: message}
+}
+
+// fails has what is outstanding of a pool told as its failure.
+func (c *computation) fails(pool *intent.Pool, code string) {
+	left := c.outstanding[pool.Key.String()]
+	left.failure = code
+	c.outstanding[pool.Key.String()] = left
 }
 
 // ready is the condition Ready of a pool, and the one place that decides whether the
 // pool has converged: AWS holds all that Git asks for, and the machines are available.
 // Everything else that speaks of convergence goes by it: reports and with them page,
 // commit statuses, metrics and the targets that wait for this one.
-func (f findings) ready(s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
+func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionReady, Status: truth(false), Severity: "Info"}
 	key := pool.Key.String()
 	left, open := f.outstanding[key]
+	unready, late := in.unready(pool)
 	switch {
 	case failure != nil:
 		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Summary
@@ -39,10 +49,18 @@ func (f findings) ready(s *PoolStatus, pool *intent.Pool, moving bool, failure *
 		c.Reason, c.Message = reasonControlPlane, f.waits[key]
 	case f.pending[key]:
 		c.Reason = "ChangesPlanned"
+	case unready != "" && s.Rollout == nil && s.ReadyReplicas < s.DesiredReplicas:
+		c.Reason, c.Message = ReasonNodesNotReady, unready
+		if late {
+			c.Severity, s.FailureReason, s.FailureMessage = "Warning", failureNodes, unready
+		}
 	case !s.InfrastructureReady, moving:
 		c.Reason = "InProgress"
 	case open:
 		c.Severity, c.Reason, c.Message = left.severity, left.reason, left.message
+		if left.failure != "" {
+			s.FailureReason, s.FailureMessage = left.failure, left.message
+		}
 	case s.ReadyReplicas < s.DesiredReplicas:
 		c.Reason = "InProgress"
 	case s.AvailableReplicas < s.DesiredReplicas:
@@ -62,6 +80,8 @@ const (
 	reasonControlPlane = "WaitingForControlPlane"
 	// ReasonMinReady says that the machines are ready, and have to be for some time.
 	ReasonMinReady = "WaitingForAvailableReplicas"
+	// ReasonNodesNotReady says that machines in service have no Ready node.
+	ReasonNodesNotReady = "NodesNotReady"
 )
 
 // Ready is the pool's condition Ready.

@@ -177,7 +177,10 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 		return // it moves: looked at again after a delay
 	}
 	if have.Status == "DEGRADED" {
-		c.note(diag.Warning, pool, nil, "nodegroup-degraded", "the nodegroup "+have.Name+" is DEGRADED: "+healthText(have.HealthIssues), healthHint(have.HealthIssues))
+		text := "the nodegroup " + have.Name + " is DEGRADED: " + healthText(have.HealthIssues)
+		c.note(diag.Warning, pool, nil, "nodegroup-degraded", text, healthHint(have.HealthIssues))
+		c.outstands(pool, "Warning", "NodegroupDegraded", text)
+		c.fails(pool, "nodegroup-degraded")
 	}
 	version := c.versionSteps(w, have)
 	steps := append(c.configStep(w, have), version...)

@@ -97,7 +97,7 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	if f.waits[pool.Key.String()] != "" && !s.InfrastructureReady {
 		s.BootstrapReady = false
 	}
-	ready := f.ready(&s, pool, moving, failure)
+	ready := f.ready(in, &s, pool, moving, failure)
 	s.Converged = ready.Status == truth(true)
 	s.Phase = s.phase(pool, failure != nil)
 	s.Conditions = s.conditions(in, pool, nodegroups, ready, failure)

@@ -270,6 +270,9 @@ func (c *computation) newTemplateChanges(pool *intent.Pool, want *wantTemplate) 
 
 // planDefault moves the default version once the wanted one is what runs.
 func (c *computation) planDefault(pool *intent.Pool, w wantedVersion) {
+	if c.unproven(pool, w) {
+		return
+	}
 	if pool.LaunchConfig != nil {
 		c.settle(pool, w)
 		return
@@ -278,8 +281,7 @@ func (c *computation) planDefault(pool *intent.Pool, w wantedVersion) {
 }
 
 func (c *computation) moveDefault(pool *intent.Pool, w wantedVersion) {
-	// Where nothing was rolled out, the default version stays as it was found.
-	if !w.found || w.made() || w.foreign || w.handover || w.template.DefaultVersion == w.number {
+	if !w.movesDefault() {
 		return
 	}
 	c.step(pool, Step{
@@ -288,6 +290,12 @@ func (c *computation) moveDefault(pool *intent.Pool, w wantedVersion) {
 		Changes: []Change{{Field: "defaultVersion", From: w.template.DefaultVersion, To: w.number}},
 		Do:      SetDefaultVersion{Template: w.ref},
 	})
+}
+
+// movesDefault reports whether the default version has to move to the wanted one.
+// Where nothing was rolled out, it stays as it was found.
+func (w wantedVersion) movesDefault() bool {
+	return w.found && !w.made() && !w.foreign && !w.handover && w.template.DefaultVersion != w.number
 }
 
 // resolves reports whether an observed reference means version number of

@@ -66,6 +66,7 @@ var planRules = []rule{
 	{"rollout-cancelled", "e", "an instance refresh was cancelled outside weir", "Change the pool, or have weir try again with weir reconcile TARGET --retry."},
 	{"rollout-contested", "e", "a pool was rolled or made for one commit again and again, because something changed it back", "Find who else changes the pool: another weir of this instance, another tool, or somebody; then weir reconcile --retry does it again."},
 	{"rollout-failed", "e", "an instance refresh failed", "Mend what the message names; a change of the pool tries again, and so does weir reconcile TARGET --retry."},
+	{"rollout-not-ready", "w", "a rollout that AWS calls a success has left machines without a Ready node", "Look at the nodes that the message names: the bootstrap data, the route to the API server, the log of the kubelet. The default version moves once they are Ready."},
 	{"rollout-incomplete", "w", "a refresh succeeded and left instances of an older version, or of an instance type that is no longer wanted", "End standby or protected instances by hand: a refresh leaves them alone."},
 	{"root-volume-too-small", "e", "the root volume is smaller than the image's snapshot", "Write a size of at least what the message names."},
 	{"state-lost", "w", "the file with suspensions and approvals was damaged or gone, and nothing is written", "Suspend again what must stay suspended, then run weir reconcile --accept-lost-state."},

@@ -139,6 +139,9 @@ func note(s plan.PoolStatus) string {
 		return "converged"
 	}
 	for _, c := range s.Conditions {
+		if c.Type == "Ready" && c.Message != "" {
+			return Clean(c.Message)
+		}
 		if c.Type == "Ready" && c.Reason != "" {
 			return Clean(c.Reason)
 		}
