@@ -56,7 +56,7 @@ func (c *computation) orphans() {
 	case refused:
 		why := itoa(int64(len(pools))) + " of " + itoa(int64(len(c.ownedPools()))) + " pools would be deleted, more than the limit of " + itoa(int64(limit))
 		if emptied {
-			why = "the target renders no pool at all, and " + itoa(int64(len(pools))) + " would be deleted"
+			why = "the target renders no pool at all, which no limit covers, not even one of 100 %, and " + itoa(int64(len(pools))) + " would be deleted"
 		}
 		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Error, Code: "prune-refused", Summary: "nothing is deleted: " + why,
 			Detail: "if it is meant, approve the plan with the command that its held steps name, weir approve DIGEST; " +

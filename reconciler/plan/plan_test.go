@@ -310,6 +310,8 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 		}, deletes: 1},
 		"suspended":               {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Suspended = true }},
 		"a count as limit":        {had: 10, want: 7, mutate: func(in *Input) { in.Policy.Prune.Count = 3 }, deletes: 3},
+		"all but one at 100 %":    {had: 3, want: 1, mutate: func(in *Input) { in.Policy.Prune.Percent = 100 }, deletes: 2},
+		"the last ones at 100 %":  {had: 3, want: 0, mutate: func(in *Input) { in.Policy.Prune.Percent = 100 }, code: "prune-refused"},
 		"allowed by the trailer":  {had: 2, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true, "default/p01": true} }, deletes: 2},
 		"only one of two allowed": {had: 4, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true} }, deletes: 1, code: "prune-refused"},
 		"wanted by another target": {had: 2, want: 1, mutate: func(in *Input) {

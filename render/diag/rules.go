@@ -66,6 +66,7 @@ var fieldRules = []rule{
 	{"exclusive", "ew", "two fields exclude each other", "Keep the one that is meant, and remove the other."},
 	{"iam-from-git", "e", "a field would have IAM roles made or changed", "Make the role by other means and write its name; weir makes and changes no roles."},
 	{"incomplete", "e", "a field needs another one beside it", "Write the other field as well, or remove this one."},
+	{"key-of-another-tool", "w", "a label or an annotation of another tool says what weir reads from a key of its own", "Write the key that the message names, or remove it."},
 	{"mismatch", "e", "two fields that must say the same say different things", "Write the same in both."},
 	{"missing-required", "e", "a required field is missing", "Add the field that the message names."},
 	{"not-allowed", "e", "a field may not be set on such an object", "Remove it, and write it where the message says."},

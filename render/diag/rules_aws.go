@@ -5,7 +5,7 @@ var awsRules = []rule{
 	{"another-vpc", "w", "a pool looks for subnets in another VPC than its cluster's", "Name the cluster's VPC, or leave the filter out."},
 	{"architecture-mismatch", "ew", "an instance type has another architecture than the pool's image", "Choose an image or an instance type of the other architecture, as the message says."},
 	{"bad-zone", "e", "a name can be no availability zone", "Write the name of a zone, such as eu-west-1a: not a region, and not the id of a zone."},
-	{"beside-launch-template", "w", "a managed pool says beside an image in its launch template which kind of image it has", "Remove spec.amiType: the launch template decides."},
+	{"beside-launch-template", "w", "a managed pool says beside an image in its launch template which kind of image it has", "Write amiType: CUSTOM, or remove it: the launch template decides."},
 	{"bootstrap-image-mismatch", "w", "a pool's image does not understand its bootstrap configuration", "Use a NodeadmConfig with Amazon Linux 2023 and an EKSConfig with Amazon Linux 2."},
 	{"capacity-block-nodegroup", "w", "a managed pool is to launch from a capacity block, which its kind cannot say to EKS", "Use an AWSMachinePool."},
 	{"cluster-not-in-render", "w", "a pool's Cluster is not in the render, though other clusters are", "Correct spec.clusterName, or add the Cluster to the resources."},

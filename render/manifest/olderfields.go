@@ -10,8 +10,8 @@ import "fmt"
 func noteOlderFields(o *object[AWSManagedMachinePoolSpec], r reporter) {
 	s := &o.Spec
 	lt := s.AWSLaunchTemplate
-	if lt != nil && o.source.has("spec", "amiType") && (lt.AMI.ID != nil || lt.AMI.EKSLookupType != nil || lt.ImageLookupFormat != "" || lt.ImageLookupOrg != "" || lt.ImageLookupBaseOS != "") {
-		r.warn(path("spec", "amiType"), "beside-launch-template", fmt.Sprintf("spec.amiType %s is written beside an image in spec.awsLaunchTemplate, which decides", s.AMIType), "remove spec.amiType")
+	if lt != nil && o.source.has("spec", "amiType") && s.AMIType != "CUSTOM" && (lt.AMI.ID != nil || lt.AMI.EKSLookupType != nil || lt.ImageLookupFormat != "" || lt.ImageLookupOrg != "" || lt.ImageLookupBaseOS != "") {
+		r.warn(path("spec", "amiType"), "beside-launch-template", fmt.Sprintf("spec.amiType %s is written beside an image in spec.awsLaunchTemplate, which decides", s.AMIType), "write CUSTOM, which Cluster API Provider AWS needs beside an image, or remove spec.amiType")
 	}
 	if lt != nil {
 		return // the others are refused beside a launch template

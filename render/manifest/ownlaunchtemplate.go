@@ -127,6 +127,7 @@ func bringsTemplate(m Meta) bool {
 // checkOwnKeys applies the rules of the keys that can be told from one pool.
 func checkOwnKeys(r reporter, m Meta, source Object) {
 	k := readOwnKeys(r, m)
+	noteOtherKeys(r, m)
 	for _, suffix := range ownArchitectures() {
 		k.check(r, suffix)
 		if key, _, ok := k.named(suffix); ok && suffix != "" {

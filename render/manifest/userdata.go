@@ -22,6 +22,10 @@ func (b *builder) userData(d *draft) {
 	switch {
 	case boot.DataSecretName != nil && *boot.DataSecretName == "" && boot.ConfigRef == nil:
 		return // written and empty: the nodes need none
+	case boot.ConfigRef != nil && text(boot.DataSecretName) != "" && b.writesConfig(d.Key.Namespace, boot.ConfigRef):
+		d.mp.info(bootstrapPath.Join("dataSecretName"), "not-carried", bootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
+			"Cluster API writes the name of the Secret that it makes there; remove it, or the configRef to use a Secret of your own")
+		data = b.configData(d, boot.ConfigRef)
 	case text(boot.DataSecretName) != "":
 		data = b.secretData(d, *boot.DataSecretName)
 	case boot.ConfigRef != nil:
@@ -69,6 +73,21 @@ func (b *builder) oneOf(data intent.UserData) userData {
 func (d *draft) block(at intent.Path, r reporter, code, summary, detail string) {
 	r.warn(at, code, summary, detail)
 	d.Blocked = append(d.Blocked, r.to.list[len(r.to.list)-1].Diagnostic())
+}
+
+// writesConfig reports whether the bootstrap configuration that ref names is in the
+// render.
+func (b *builder) writesConfig(namespace string, ref *ObjectReference) bool {
+	key := intent.Key{Namespace: namespace, Name: ref.Name}
+	switch ref.Kind {
+	case "KubeadmConfig":
+		return b.index.kubeadm[key] != nil
+	case "EKSConfig":
+		return b.index.eks[key] != nil
+	case "NodeadmConfig":
+		return b.index.nodeadm[key] != nil
+	}
+	return false
 }
 
 // configData writes the user data of a bootstrap configuration.
