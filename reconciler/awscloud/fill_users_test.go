@@ -44,6 +44,31 @@ func TestVersionNumbersAreReadPageByPageAndRemembered(t *testing.T) {
 	}
 }
 
+// The list of versions says what weir's hold, and a list that lacks the newest, of
+// which the template told, is read again.
+func TestVersionsSayWhatTheyHold(t *testing.T) {
+	e := start(t)
+	e.templates("web", "prod", 1)
+	ref := plan.TemplateRef{Name: "web-000"}
+	e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: plan.Description("0123456789abcdef", "fedcba9876543210", plan.Commit{Revision: "abcdef0", Subject: "why"})})
+	e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: "by hand"})
+	needs := plan.Needs{Numbers: []string{"web-000"}}
+	have := e.fill(e.observe(query()), needs).Templates["web-000"]
+	newest := have.LatestVersion
+	if have.Contents[newest-1] != "0123456789abcdef:fedcba9876543210" || have.Contents[newest] != "" || len(have.Contents) != len(have.Numbers) {
+		t.Errorf("contents: %v of %v", have.Contents, have.Numbers)
+	}
+	s := e.observe(query())
+	ahead := s.Templates["web-000"]
+	ahead.LatestVersion++ // as told by a read that is not behind
+	s.Templates["web-000"] = ahead
+	e.fill(s, needs)
+	e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: "one more"})
+	if n := e.fill(e.observe(query()), needs).Templates["web-000"].Numbers; !slices.Contains(n, newest+1) {
+		t.Errorf("after a read that was behind: %v", n)
+	}
+}
+
 func TestDeletingVersionsTellsWhichStay(t *testing.T) {
 	e := start(t)
 	e.templates("web", "prod", 1)

@@ -18,6 +18,8 @@ func versionContracts() []contract {
 		{"a list without a template needs aliases", nil, versionsWithoutTemplate},
 		{"a version that is not there is refused", nil, missingVersions},
 		{"versions come in pages", []Capability{TemplatePages}, versionPages},
+		{"the list of all versions says what each one's description is", nil, versionDescriptions},
+		{"two versions in a row are two, each with what it was made with", nil, versionsApart},
 		{"one version is read by its number", nil, versionByNumber},
 	}
 }
@@ -162,4 +164,39 @@ func versionByNumber(e *env) {
 	v := out.LaunchTemplateVersions[0]
 	e.equal("the version", []any{n, "m5.xlarge", *t.LaunchTemplateId, types.InstanceType("m5.xlarge")},
 		[]any{*v.VersionNumber, aws.ToString(v.VersionDescription), aws.ToString(v.LaunchTemplateId), v.LaunchTemplateData.InstanceType})
+}
+
+// described makes a version with a description, by a client token.
+func (e *env) described(t *types.LaunchTemplate, kind types.InstanceType, description, token string) int64 {
+	e.Helper()
+	out, err := e.ec2.CreateLaunchTemplateVersion(e.ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: t.LaunchTemplateId, ClientToken: aws.String(token),
+		VersionDescription: aws.String(description), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: kind}})
+	e.must(err)
+	return aws.ToInt64(out.LaunchTemplateVersion.VersionNumber)
+}
+
+func versionDescriptions(e *env) {
+	t := e.template("a")
+	e.described(t, "m5.xlarge", "weir:v1:0123456789abcdef:0123456789abcdef one", "a1")
+	e.described(t, "m5.2xlarge", "by hand", "a2")
+	out, err := e.ec2.DescribeLaunchTemplateVersions(e.ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: t.LaunchTemplateId})
+	e.must(err)
+	got := map[int64]string{}
+	for _, v := range out.LaunchTemplateVersions {
+		got[aws.ToInt64(v.VersionNumber)] = aws.ToString(v.VersionDescription)
+	}
+	e.equal("descriptions", map[int64]string{1: got[1], 2: "weir:v1:0123456789abcdef:0123456789abcdef one", 3: "by hand"}, got)
+}
+
+// versionsApart: what pools of one template want are versions of their own.
+func versionsApart(e *env) {
+	t := e.template("a")
+	e.equal("the first", int64(2), e.described(t, "m5.xlarge", "one", "b1"))
+	e.equal("the second", int64(3), e.described(t, "m5.2xlarge", "two", "b2"))
+	for number, kind := range map[string]types.InstanceType{"2": "m5.xlarge", "3": "m5.2xlarge"} {
+		out, err := e.ec2.DescribeLaunchTemplateVersions(e.ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: t.LaunchTemplateId, Versions: []string{number}})
+		e.must(err)
+		e.equal("version "+number, kind, out.LaunchTemplateVersions[0].LaunchTemplateData.InstanceType)
+	}
+	e.equal("the default stays", []int64{1}, e.versionsOf(t, "$Default"))
 }
