@@ -18,6 +18,10 @@ type sharedTemplate struct {
 	users    []*intent.Pool
 	contents []*sharedContent
 	of       map[intent.Key]*sharedContent
+	// tags are those that all of them give the template, and adopt says that one of
+	// them may take it over.
+	tags  map[string]string
+	adopt bool
 	// problem says why none of the pools can be planned.
 	problem string
 	// settled are the pools that run the version that they want and nothing else.
@@ -81,8 +85,7 @@ func (s *sharedTemplate) stand(users []*intent.Pool) *intent.Pool {
 	p.Infrastructure, p.Options = s.config.Source, s.config.Options
 	p.KeepVersions, p.FollowImages, p.PruneDisabled = s.config.KeepVersions, s.config.FollowImages, s.config.PruneDisabled
 	t := *p.LaunchTemplate
-	t.Tags, p.LaunchTemplate = s.tags(), &t
-	p.Adopt = slices.ContainsFunc(s.users, func(u *intent.Pool) bool { return u.Adopt })
+	t.Tags, p.LaunchTemplate, p.Adopt = s.tags, &t, s.adopt
 	return &p
 }
 
@@ -91,7 +94,7 @@ func (s *sharedTemplate) stand(users []*intent.Pool) *intent.Pool {
 type look struct {
 	userData intent.UserData
 	image    intent.Lookup
-	kind     string
+	data     string
 	tags     int
 }
 
@@ -104,7 +107,7 @@ func (s *sharedTemplate) split() {
 			continue
 		}
 		t := u.LaunchTemplate
-		l := look{t.UserData, t.Image, t.Data.InstanceType, len(t.Tags)}
+		l := look{t.UserData, t.Image, string(bodyJSON(&t.Data)), len(t.Tags)}
 		i := slices.IndexFunc(alike[l], func(x *sharedContent) bool { return reflect.DeepEqual(x.users[0].LaunchTemplate, t) })
 		if i < 0 {
 			x := &sharedContent{}
@@ -115,13 +118,13 @@ func (s *sharedTemplate) split() {
 	}
 }
 
-// tags are those of the template itself: what its pools have in common.
-func (s *sharedTemplate) tags() map[string]string {
-	out := maps.Clone(s.users[0].LaunchTemplate.Tags)
-	for _, u := range s.users[1:] {
-		maps.DeleteFunc(out, func(k, v string) bool { return u.LaunchTemplate.Tags[k] != v })
+// join puts together what the users say of the template itself.
+func (s *sharedTemplate) join() {
+	s.tags = maps.Clone(s.users[0].LaunchTemplate.Tags)
+	for _, u := range s.users {
+		maps.DeleteFunc(s.tags, func(k, v string) bool { return u.LaunchTemplate.Tags[k] != v })
+		s.adopt = s.adopt || u.Adopt
 	}
-	return out
 }
 
 // launchConfigs plans the templates that pools share, before the pools.
@@ -132,6 +135,7 @@ func (c *computation) launchConfigs() {
 		}
 		c.shared[s.key()] = s
 		s.split()
+		s.join()
 		if len(s.contents) == 0 || len(c.in.Fleet.Contested[Claim{Resource: LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0 {
 			continue // each pool says so
 		}

@@ -76,17 +76,21 @@ func (c *computation) planShared(s *sharedTemplate, pool *intent.Pool) {
 // not rolled out, or is what the pools come back to. read is false while something
 // of the template is yet to be read.
 func (c *computation) find(pool *intent.Pool, t Template, wants []*sharedContent, candidates []TemplateVersion) (missing []*sharedContent, all []TemplateVersion, read bool) {
+	may := mayHold(candidates)
 	for _, x := range wants {
 		var refs []TemplateRef
+		has := map[int64]bool{}
 		for _, u := range x.users {
-			refs = append(refs, c.refsOf(u)...)
+			for _, r := range c.refsOf(u) {
+				if n := versionOf(t, r); !has[n] {
+					has[n], refs = true, append(refs, r)
+				}
+			}
 		}
-		has := slices.DeleteFunc(slices.Clone(candidates), func(v TemplateVersion) bool {
-			return !slices.ContainsFunc(refs, func(r TemplateRef) bool { return versionOf(t, r) == v.Number })
-		})
-		v, ok := x.want.among(t, has, refs)
+		all := may(x.want)
+		v, ok := x.want.among(t, slices.DeleteFunc(slices.Clone(all), func(v TemplateVersion) bool { return !has[v.Number] }), refs)
 		if !ok {
-			v, ok = x.want.among(t, candidates, refs)
+			v, ok = x.want.among(t, all, refs)
 		}
 		if ok {
 			x.version, x.known = x.want.have(t, v), true
@@ -127,6 +131,30 @@ func (c *computation) find(pool *intent.Pool, t Template, wants []*sharedContent
 		return false
 	})
 	return missing, candidates, read
+}
+
+// mayHold says which of some versions may hold a content: those that name it, and those
+// that weir did not make, in their order.
+func mayHold(versions []TemplateVersion) func(*wantTemplate) []TemplateVersion {
+	bySource, byBody := map[string][]TemplateVersion{}, map[string][]TemplateVersion{}
+	var foreign []TemplateVersion
+	for _, v := range versions {
+		if s, ours := descriptionHashes(v.Description); ours {
+			bySource[s.source], byBody[s.body] = append(bySource[s.source], v), append(byBody[s.body], v)
+		} else {
+			foreign = append(foreign, v)
+		}
+	}
+	return func(w *wantTemplate) []TemplateVersion {
+		named := byBody
+		key := w.body()
+		if w.keepsImage() {
+			named, key = bySource, w.source
+		}
+		out := slices.Concat(named[key], foreign)
+		slices.SortStableFunc(out, func(a, b TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
+		return out
+	}
 }
 
 // makeShared plans the versions that no template has yet, each once. A template
