@@ -11,6 +11,10 @@ import (
 // it: a nodegroup that was being made when that happened is not in each answer yet.
 const clusterGrace = time.Minute
 
+// unreadGrace is how long that is where AWS does not let weir read whether there are
+// nodegroups.
+const unreadGrace = time.Hour
+
 // forget lets go of what is remembered of things that no target of the pass names and
 // AWS does not hold: what was named once would else cost memory, and calls, for as long
 // as the process lives.
@@ -32,7 +36,11 @@ func (s *Scope) forget(targets []Desired, state *plan.State) {
 	maps.DeleteFunc(s.clusters, func(name string, named time.Time) bool {
 		exists, listed := state.Clusters[name]
 		switch {
-		case !listed || owned[name] || state.Unread.Cluster(name):
+		case owned[name]:
+			return false
+		case state.Unread.Cluster(name):
+			return now.Sub(named) > unreadGrace
+		case !listed:
 			return false
 		case !exists:
 			return named.Before(s.queried)

@@ -53,6 +53,24 @@ func TestClustersThatNobodyNamesAreForgotten(t *testing.T) {
 	}
 }
 
+// Those that AWS does not let weir read are asked for an hour longer: nobody knows what
+// is in them.
+func TestClustersThatMayNotBeReadAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "ListNodegroups", Code: "AccessDeniedException", Status: 403, Times: -1})
+	web := groupPool("web", "m5.large", 1)
+	w.must(reconciler.Apply, target("blue", inCluster("demo", "ng"), web))
+	w.clock.Advance(5 * time.Minute)
+	if n := w.passes(6, "eks:ListNodegroups", target("blue", web)); n != 6 {
+		t.Errorf("%d calls after some minutes", n)
+	}
+	w.clock.Advance(time.Hour)
+	w.must(reconciler.Apply, target("blue", web))
+	if n := w.passes(6, "eks:ListNodegroups", target("blue", web)); n > 0 {
+		t.Errorf("%d calls after an hour", n)
+	}
+}
+
 // Nor do launch templates that nobody removes, each pass, where their clusters are gone.
 func TestClustersThatTemplatesNameAreAskedForRarely(t *testing.T) {
 	w := newWorld(t)
