@@ -51,7 +51,6 @@ func TestKeptPlansAreBounded(t *testing.T) {
 		t.Fatalf("%d were told", len(told))
 	}
 	one := told[0].Bytes()
-	told = nil
 	grown := heap() - few
 	t.Logf("12 more plans of %d bytes each hold %d bytes", one, grown)
 	if grown > 6*one {
@@ -86,12 +85,16 @@ func TestOneHeavyReviewAtATime(t *testing.T) {
 	b, head := started(t, "", "")
 	heavy := b.propose(2, large(400, 7))
 	b.w.o.Turns.heavy <- struct{}{} // somebody else's
-	b.looks(1)
-	if got := b.planned(); got[1] != head || got[2] != "" {
-		t.Errorf("planned: %v", got)
+	h := b.hang()
+	b.w.beside = 1
+	for range 3 { // it takes no place as it waits
+		b.looks(0)
+	}
+	if got := b.planned(); got[1] != head || got[2] != "" || h.times(heavy) != 1 {
+		t.Errorf("planned: %v, begun %d times", got, h.times(heavy))
 	}
 	<-b.w.o.Turns.heavy
-	b.finishBut(0)
+	b.looks(0)
 	if got := b.planned(); got[2] != heavy {
 		t.Errorf("planned: %v, %+v", got, b.teller.last())
 	}

@@ -98,7 +98,7 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 		w.describe(k)
 		return w.o.Interval
 	}
-	if w.under < w.beside { // else once another one ends
+	if w.under < w.beside && (!k.heavy || w.o.Turns.takeHeavy()) { // else once another one ends
 		w.plan(ctx, base, at, k, dirty > 0)
 	}
 	return w.o.Interval
@@ -126,7 +126,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 		k.Told = true // so that its end is told too, whatever becomes of the plan
 	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &planning{k: k, was: *k, base: base, at: at, dirty: dirty, from: w.o.Now(), began: time.Now(), stop: stop}
+	p := &planning{k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, from: w.o.Now(), began: time.Now(), stop: stop}
 	k.planning, k.asked, k.Killed = p, false, ""
 	w.under++
 	w.plans.Go(func() {
@@ -142,6 +142,10 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 	w.under--
 	k.planning = nil
 	if ctx.Err() != nil || p.dropped || w.open[k.Number] != k {
+		return
+	}
+	if k.heavy = p.heavy || errors.Is(err, fleet.ErrHeavy); k.heavy && !p.heavy {
+		k.asked = k.asked || p.was.asked
 		return
 	}
 	if w.o.Metrics != nil {
@@ -223,18 +227,16 @@ func (w *Watcher) bring(ctx context.Context, ref source.PullRef) (source.Merge, 
 }
 
 // review renders what a merge would change, once it is its turn. Where that holds much
-// it is dropped, and begun anew once no other holds much.
+// it is dropped, and begun anew once no other holds much: here, or as a plan of its own,
+// so that those that wait for it take no place.
 func (w *Watcher) review(ctx context.Context, p *planning, m source.Merge) (*fleet.Review, error) {
 	review, err := w.render(ctx, p, m)
 	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
 		return review, err
 	}
-	select {
-	case w.o.Turns.heavy <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if p.heavy = w.o.Turns.takeHeavy(); !p.heavy {
+		return nil, err
 	}
-	p.heavy = true
 	return w.render(ctx, p, m)
 }
 

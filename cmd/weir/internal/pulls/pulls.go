@@ -167,8 +167,8 @@ type work struct {
 	asked bool
 	// planning is the plan under way, nil for none: there is one at a time.
 	planning *planning
-	// slow says that it took long to render last.
-	slow bool
+	// slow says that it took long to render last, heavy that it held much.
+	slow, heavy bool
 	// tries counts plans that failed in a row for what may pass, due is when the
 	// next one is made.
 	tries int
@@ -379,7 +379,7 @@ func (w *Watcher) take(pr forge.PullRequest) {
 		return
 	}
 	k.drop()
-	k.Seen, k.SeenAt, k.tries, k.due, k.slow = pr.HeadSHA, pr.UpdatedAt, 0, time.Time{}, false
+	k.Seen, k.SeenAt, k.tries, k.due, k.slow, k.heavy = pr.HeadSHA, pr.UpdatedAt, 0, time.Time{}, false, false
 	k.label(w.o.Policy, true)
 	w.save(k)
 }

@@ -68,6 +68,16 @@ func (t *Turns) render(ctx context.Context, slow bool, do func(context.Context) 
 	return time.Since(began) > t.quickFor, err
 }
 
+// takeHeavy takes the turn of those that hold much, if it is free.
+func (t *Turns) takeHeavy() bool {
+	select {
+	case t.heavy <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // outgrows waits until something is done, or is slow and has a turn as such.
 func (t *Turns) outgrows(done chan struct{}) bool {
 	timer := time.NewTimer(t.quickFor)
