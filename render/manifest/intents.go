@@ -136,6 +136,11 @@ func (b *builder) pool(mp *object[MachinePoolSpec]) {
 			b.claimInfrastructure(infra.ref(), r, at)
 			if !mp.broken && !infra.broken {
 				b.build(mp, func(d *draft) { b.groupPool(d, infra) })
+			} else if c := mp.Spec.Template.Spec.Bootstrap.ConfigRef; c != nil && c.Kind == "KubeadmConfig" && !bringsTemplate(infra.Metadata) {
+				// Found now, and not once the rest is mended.
+				if v, ok := parseKubernetes(mp.Spec.Template.Spec.Version); ok {
+					checkKubeadmVersion(r, v)
+				}
 			}
 			return
 		}

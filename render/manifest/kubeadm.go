@@ -9,20 +9,24 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
+// checkKubeadmVersion reports a pool whose version a KubeadmConfig cannot be written
+// out for.
+func checkKubeadmVersion(r reporter, v kubernetes) {
+	at := path("spec", "template", "spec", "version")
+	switch {
+	case !v.known():
+		r.error(at, "missing-required", at.String()+" is required for a KubeadmConfig", "kubeadm's configuration depends on it")
+	case v.major != 1 || v.minor < userdata.Minimum:
+		r.error(at, "bad-version", fmt.Sprintf("Kubernetes %s is too old for a KubeadmConfig", v.short()), fmt.Sprintf("1.%d is the oldest", userdata.Minimum))
+	}
+}
+
 // kubeadmData writes the cloud-config of a worker that joins by kubeadm.
 func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter) intent.UserData {
 	s := &o.Spec
-	if !d.version.known() {
-		d.mp.error(path("spec", "template", "spec", "version"), "missing-required", "spec.template.spec.version is required for a KubeadmConfig",
-			"kubeadm's configuration depends on it")
-		return intent.UserData{}
-	}
-	if d.version.major != 1 || d.version.minor < userdata.Minimum {
-		d.mp.error(path("spec", "template", "spec", "version"), "bad-version", fmt.Sprintf("Kubernetes %s is too old for a KubeadmConfig", d.version.short()),
-			fmt.Sprintf("1.%d is the oldest", userdata.Minimum))
-		return intent.UserData{}
-	}
-	checkKubeadm(r, s, version(o.APIVersion), d.version.minor)
+	checkKubeadmVersion(d.mp, d.version)
+	minor := max(d.version.minor, userdata.Minimum) // so that what else is wrong is found with it
+	checkKubeadm(r, s, version(o.APIVersion), minor)
 	in := userdata.Kubeadm{BootCommands: s.BootCommands, PreCommands: s.PreKubeadmCommands, PostCommands: s.PostKubeadmCommands, Verbosity: s.Verbosity}
 	var secret bool
 	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
@@ -31,7 +35,7 @@ func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter
 	if join == nil {
 		join = &JoinConfiguration{}
 	}
-	in.Join = joinOf(join, d.version.minor)
+	in.Join = joinOf(join, minor)
 	d.discover(&in, join, s.Format != "ignition" && !d.withoutCLI(), r)
 	if len(d.Blocked) > 0 || d.faults.hasErrors() {
 		return intent.UserData{}

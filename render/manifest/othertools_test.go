@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,5 +78,35 @@ func TestCustomImages(t *testing.T) {
 		if advised != want {
 			t.Errorf("%s: %v", amiType, faults)
 		}
+	}
+}
+
+// TestAnOldKubernetesVersionIsFoundAtOnce, whatever else is wrong.
+func TestAnOldKubernetesVersionIsFoundAtOnce(t *testing.T) {
+	const config = "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfig\nmetadata: {name: nodes}\nspec: {%s}"
+	const sound = "joinConfiguration: {discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: \"a:6443\", unsafeSkipCAVerification: true}}}"
+	for name, tt := range map[string]struct{ config, pool, extra string }{
+		"nothing else":      {sound, "{instanceType: m5.large, ami: {id: ami-1}}", ""},
+		"the configuration": {"verbosity: x", "{instanceType: m5.large, ami: {id: ami-1}}", ""},
+		"its content":       {sound + ", clusterConfiguration: {}, files: [{path: /a, permissions: \"9\", content: a}]", "{instanceType: m5.large, ami: {id: ami-1}}", ""},
+		"the pool":          {sound, "{instanceType: m5.large, ami: {id: nothing}}", ""},
+		"the MachinePool":   {sound, "{instanceType: m5.large, ami: {id: ami-1}}", "labels: {\"-\": a}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mp := machinePool("AWSMachinePool", "", "version: v1.21.3\nbootstrap: {configRef: {kind: KubeadmConfig, name: nodes}}")
+			if tt.extra != "" {
+				mp = strings.Replace(mp, "  template:\n", "  template:\n    metadata: {"+tt.extra+"}\n", 1)
+			}
+			set, faults := manifest.Intents(objects(t, stream(mp, groupPool("awsLaunchTemplate: "+tt.pool), strings.Replace(config, "%s", tt.config, 1))), manifest.Options{})
+			n := 0
+			for _, f := range faults {
+				if f.Code == "bad-version" && f.Path.String() == "spec.template.spec.version" && f.Detail == "1.22 is the oldest" {
+					n++
+				}
+			}
+			if n != 1 || len(set.Pools) != 0 {
+				t.Errorf("found %d times: %v", n, faults)
+			}
+		})
 	}
 }

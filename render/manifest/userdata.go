@@ -96,6 +96,9 @@ func (b *builder) configData(d *draft, ref *ObjectReference) intent.UserData {
 	switch ref.Kind {
 	case "KubeadmConfig":
 		if o, ok := b.index.kubeadm[key]; ok {
+			if o.broken {
+				checkKubeadmVersion(d.mp, d.version)
+			}
 			return fromConfig(b, d, o, b.kubeadmData)
 		}
 	case "EKSConfig":
