@@ -67,6 +67,7 @@ func (b *bench) query(service, version, action string, fields ...string) {
 func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 	const kind = "  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}\n"
 	shared := pool("one", kind, "  launchConfigRef: {kind: AWSLaunchConfigTemplate, name: shared}\n")
+	sharedToo := strings.ReplaceAll(shared, "one", "too")
 	one := func(text ...string) map[string]string {
 		return map[string]string{"o/one/pool.yaml": strings.Join(text, "---\n")}
 	}
@@ -79,15 +80,17 @@ func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 		// does are verbs that the plan must have, so that the case is what it says.
 		does []plan.Verb
 	}{
-		"a new pool":                            {one(pool("one")), one(pool("one"), pool("more")), nil, "", []plan.Verb{plan.Create}},
-		"a rollout":                             {one(pool("one")), one(pool("one", "m5.large", "m5.xlarge")), nil, "", []plan.Verb{plan.Rollout}},
-		"a setting":                             {one(pool("one")), one(pool("one", "maxSize: 3", "maxSize: 4")), nil, "", []plan.Verb{plan.Update}},
-		"a new nodegroup":                       {one(pool("one")), one(pool("one"), nodegroupYAML), nil, "", []plan.Verb{plan.Create}},
-		"a replaced nodegroup":                  {one(nodegroupYAML), one(strings.ReplaceAll(nodegroupYAML, "m5.large", "m5.xlarge")), nil, "", []plan.Verb{plan.Replace}},
-		"a shared launch configuration":         {one(clusterYAML, launchConfigYAML, shared), one(clusterYAML, strings.Replace(launchConfigYAML, "m5.large", "m5.xlarge", 1), shared), nil, "", []plan.Verb{plan.Rollout}},
-		"a new launch configuration":            {one(pool("one")), one(clusterYAML, launchConfigYAML, shared), nil, "", nil},
-		"one pool less":                         {one(pool("one"), pool("more")), one(pool("one")), nil, "", []plan.Verb{plan.Delete}},
-		"more pools less than the limit allows": {one(pool("one"), pool("second"), pool("third"), pool("fourth")), one(pool("one")), nil, "", nil},
+		"a new pool":                    {one(pool("one")), one(pool("one"), pool("more")), nil, "", []plan.Verb{plan.Create}},
+		"a rollout":                     {one(pool("one")), one(pool("one", "m5.large", "m5.xlarge")), nil, "", []plan.Verb{plan.Rollout}},
+		"a setting":                     {one(pool("one")), one(pool("one", "maxSize: 3", "maxSize: 4")), nil, "", []plan.Verb{plan.Update}},
+		"a new nodegroup":               {one(pool("one")), one(pool("one"), nodegroupYAML), nil, "", []plan.Verb{plan.Create}},
+		"a replaced nodegroup":          {one(nodegroupYAML), one(strings.ReplaceAll(nodegroupYAML, "m5.large", "m5.xlarge")), nil, "", []plan.Verb{plan.Replace}},
+		"a shared launch configuration": {one(clusterYAML, launchConfigYAML, shared), one(clusterYAML, strings.Replace(launchConfigYAML, "m5.large", "m5.xlarge", 1), shared), nil, "", []plan.Verb{plan.Rollout}},
+		"one of two pools that share a launch configuration": {one(clusterYAML, launchConfigYAML, shared, sharedToo), one(clusterYAML, launchConfigYAML, shared, strings.Replace(sharedToo, "v1.33", "v1.34", 1)), nil, "", []plan.Verb{plan.Update, plan.Rollout}},
+		"other content for each of two pools that share one": {one(clusterYAML, launchConfigYAML, shared, sharedToo), one(clusterYAML, launchConfigYAML, strings.Replace(shared, "  launchConfigRef", "  additionalTags: {a: b}\n  launchConfigRef", 1), strings.Replace(sharedToo, "v1.33", "v1.34", 1)), nil, "", []plan.Verb{plan.Update, plan.Rollout}},
+		"a new launch configuration":                         {one(pool("one")), one(clusterYAML, launchConfigYAML, shared), nil, "", nil},
+		"one pool less":                                      {one(pool("one"), pool("more")), one(pool("one")), nil, "", []plan.Verb{plan.Delete}},
+		"more pools less than the limit allows":              {one(pool("one"), pool("second"), pool("third"), pool("fourth")), one(pool("one")), nil, "", nil},
 		// Held steps are shown too: the trailer lets them run.
 		"as many with the trailer": {one(pool("one"), pool("second"), pool("third"), pool("fourth")), one(pool("one")), nil, "merge\n\nWeir-Allow-Prune: one", nil},
 		"two targets": {
