@@ -173,6 +173,32 @@ func TestARefusedVersionHoldsUpItsPoolsAlone(t *testing.T) {
 	}
 }
 
+// A template that somebody deletes is made again, with a version for each content.
+func TestASharedTemplateThatIsGoneIsMadeAgainWithAllContents(t *testing.T) {
+	w := newWorld(t)
+	d := w.differing("web AWSMachinePool v1.33.0 x", "api AWSMachinePool v1.34.0 red")
+	w.settle(d)
+	w.deleteTemplate("demo-workers-group")
+	w.settle(d)
+	want := "web: 2 of demo-workers-group, 1.33 x\napi: 1 of demo-workers-group, 1.34 red\ndemo-workers-group: versions [1 2], default 1"
+	if got := w.runs("web", "api"); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// A version that a pool wants and that somebody deletes is made again.
+func TestAVersionThatIsGoneIsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	w.settle(w.differing("web AWSMachinePool v1.33.0 x", "api AWSMachinePool v1.33.0 red"))
+	w.settle(w.differing("web AWSMachinePool v1.34.0 x", "api AWSMachinePool v1.33.0 red"))
+	w.check(w.ec2().DeleteLaunchTemplateVersions(context.Background(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("demo-workers-group"), Versions: []string{"3"}}))
+	w.restart() // this process has read it
+	w.settle(w.differing("web AWSMachinePool v1.34.0 x", "api AWSMachinePool v1.33.0 red"))
+	if got := w.runs("web"); !strings.HasPrefix(got, "web: 4 of demo-workers-group, 1.34 x") {
+		t.Errorf("%s", got)
+	}
+}
+
 // Stopped at any call while pools go to versions of their own, before or after its
 // effect, each runs what it wants, and nothing is made twice.
 func TestStoppedAtAnyCallPoolsRunTheirOwnVersions(t *testing.T) {

@@ -378,3 +378,44 @@ func BenchmarkSharedTemplateAtRest(b *testing.B) {
 		})
 	}
 }
+
+// Groups that launch from versions of somebody else's, of equal and of other content,
+// are taken over with their shared template: nothing rolls but what differs.
+func TestASharedTemplateIsAdoptedWithItsVersions(t *testing.T) {
+	m := newModel()
+	in := testInput(wanting(0, "a=1", "b=2")...)
+	m.converge(t, in)
+	tm := m.state.Templates[sharedGroup]
+	tm.Tags = nil
+	tm.Versions = maps.Clone(tm.Versions)
+	for n, v := range tm.Versions {
+		v.Description = "by hand"
+		tm.Versions[n] = v
+	}
+	m.state.Templates[sharedGroup] = tm
+	for n, g := range m.state.Groups {
+		g.Tags = map[string]GroupTag{}
+		m.state.Groups[n] = g
+	}
+	in.Policy.Adoption = Adoption{Asked: true}
+	p, _ := m.pass(t, in)
+	for _, s := range p.Steps {
+		if s.Verb != Adopt {
+			t.Errorf("%s %s while adopting", s.Verb, s.Name)
+		}
+	}
+	m.apply(p)
+	in.Policy.Adoption = Adoption{}
+	if p, _ = m.pass(t, in); p.Runnable() != 0 {
+		t.Errorf("afterwards: %v", verbs(p))
+	}
+	in = testInput(wanting(0, "a=1", "b=3")...)
+	p, _ = m.pass(t, in)
+	if d := cmp.Diff([]string{"update launch-template " + sharedGroup, "rollout auto-scaling-group b"}, verbs(p)); d != "" {
+		t.Errorf("an edit of one (-want +got):\n%s", d)
+	}
+	m.converge(t, in)
+	if got := m.pinned(); got != "a 1, b 3, default 1" {
+		t.Errorf("%s", got)
+	}
+}
