@@ -155,6 +155,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 	for _, r := range w.pass(ctx, reconciler.Apply) {
 		applied = append(applied, show.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
+	w.lookAgain(ctx, applied)
 	if err := printAdopted(s, output, applied); err != nil {
 		return err
 	}
@@ -162,6 +163,20 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 		return err
 	}
 	return withCode(applyCode(applied, false, false))
+}
+
+// lookAgain takes what the pools are now that they are adopted: a pass knows only
+// what they were before it.
+func (w *work) lookAgain(ctx context.Context, applied []show.Applied) {
+	done := func(o plan.Outcome) bool { return o.Status == plan.Done }
+	if !slices.ContainsFunc(applied, func(a show.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
+		return
+	}
+	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
+		if i := slices.IndexFunc(applied, func(a show.Applied) bool { return a.First.Target == r.Target }); i >= 0 && r.Err == nil && applied[i].First.Err == nil {
+			applied[i].Last = r
+		}
+	}
 }
 
 // only limits each target to the pools of which something was shown.
@@ -224,8 +239,8 @@ func printAdopted(s surroundings, output string, applied []show.Applied) error {
 	}
 	p := s.printer(s.stdout)
 	for _, a := range applied {
-		if nothing(a.Last) {
-			nothingToAdopt(s, a.Last)
+		if nothing(a.First) {
+			nothingToAdopt(s, a.First)
 			continue
 		}
 		p.Applied(a)
