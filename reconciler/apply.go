@@ -207,32 +207,6 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	return made
 }
 
-// apart reports whether the steps of its turn go on whatever becomes of a step: a
-// version of a shared template is nothing to the pools that want another one.
-func apart(st plan.Step) bool {
-	_, makes := st.Do.(plan.CreateLaunchTemplateVersion)
-	return makes && st.LaunchConfig != ""
-}
-
-// one runs a step that is parked by itself.
-func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key string, made plan.Made) {
-	st, out := r.Plan.Steps[i], &r.Outcomes[i]
-	digest := requestOf([]plan.Step{st})
-	key += "\x00" + digest
-	switch refused := s.refusal(key, digest); {
-	case refused != nil:
-		out.Status, out.Err, out.Parked = plan.Failed, refused, true
-	case st.Later || ctx.Err() != nil || plan.Unmade(plan.WithTemplate(st.Do, made)):
-		out.Status = plan.Skipped
-	default:
-		if *out = s.do(ctx, r, st, made); out.Status != plan.Done {
-			out.Parked = out.Err != nil && s.park(key, digest, out.Err)
-		} else {
-			s.unpark(key)
-		}
-	}
-}
-
 // requestOf stands for what the steps of one turn ask of AWS. It tells apart those
 // that have one digest because people approve them as one: a refusal of the first,
 // such as ending a refresh before the next, says nothing of the second.

@@ -33,3 +33,30 @@ func BenchmarkComputeSteady(b *testing.B) {
 		})
 	}
 }
+
+// Many pools of one template cost a resting pass what as many templates do, be it one
+// content or one for each.
+func BenchmarkSharedTemplateAtRest(b *testing.B) {
+	for _, contents := range []int{1, 10, 500} {
+		b.Run(fmt.Sprint(contents), func(b *testing.B) {
+			m := newModel()
+			var pools []string
+			for i := range 500 {
+				pools = append(pools, fmt.Sprintf("p%d=%d", i, i%contents))
+			}
+			in := testInput(wanting(0, pools...)...)
+			for range 3 {
+				p, _ := m.pass(b, in)
+				m.apply(p)
+			}
+			p, in := m.pass(b, in)
+			if p.Runnable() != 0 {
+				b.Fatal("it does not rest")
+			}
+			for b.Loop() {
+				Compute(in)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/500, "µs/pool")
+		})
+	}
+}
