@@ -326,10 +326,12 @@ func (s *Scope) unhurried(a plan.Action) plan.Action {
 func (s *Scope) answered(token string) int { return max(s.sent[token], s.sentBefore[token]) }
 
 // remember keeps what AWS cannot tell afterwards: which nodegroup update was
-// started for which intent, which refresh weir cancelled, which token was answered.
+// started for which intent, which refresh weir cancelled, which token was
+// answered, what was written.
 func (s *Scope) remember(r *plan.Report, st plan.Step, res plan.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.memory.Wrote(r.Target, st)
 	if st.Rollout != "" {
 		s.memory.Begun(plan.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
 	}

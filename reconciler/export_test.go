@@ -8,5 +8,6 @@ func (s *Scope) Remembered() map[string]int {
 		"clusters": len(s.clusters), "keepers": len(s.keepers), "parked": len(s.parked), "left": len(s.left), "unsure": len(s.unsure),
 		"started": len(s.memory.Started), "in service": len(s.memory.InService), "settled": len(s.memory.Settled),
 		"refreshes": len(s.memory.Refreshes), "retry": len(s.memory.Retry), "rollouts": len(s.memory.Rollouts),
+		"written": len(s.memory.Written),
 	}
 }

@@ -29,6 +29,7 @@ func (s *Scope) forget(targets []Desired, state *plan.State) {
 		target, _, _ := cutTarget(key)
 		return !known[target] || now.After(p.until)
 	})
+	s.memory.ForgetWrites(known)
 	owned := map[string]bool{}
 	for name, n := range state.Nodegroups {
 		owned[name.Cluster] = owned[name.Cluster] || n.Tags[plan.TagOwner] == owner

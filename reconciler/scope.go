@@ -80,6 +80,7 @@ func (s *Scope) Retry(pools []string) {
 	}
 	for _, p := range pools {
 		s.memory.Retry[p] = true
+		s.memory.WriteAgain(p)
 		for key := range s.parked {
 			if _, owner, _ := cutTarget(key); owner == p || plan.OfLaunchConfig(owner) {
 				delete(s.parked, key)
@@ -147,6 +148,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		strays(targets, reports, &state)
 	}
 	if mode == Apply {
+		s.taken(reports)
 		s.joinTokens(ctx, targets, inputs, reports)
 		begin(ctx, targets, reports)
 		s.applyAll(ctx, reports)
@@ -192,6 +194,17 @@ func (s *Scope) keepInService(seen map[string]time.Time, state *plan.State) {
 		}
 	}
 	s.memory.InService = seen
+}
+
+// taken forgets what was written for the targets and has been taken.
+func (s *Scope) taken(reports []*plan.Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range reports {
+		if r.Plan != nil {
+			s.memory.Taken(r.Target, r.Plan, r.Pools)
+		}
+	}
 }
 
 // retried forgets the wishes to try again that this pass has planned for.

@@ -34,6 +34,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 		c.orphans()
 	}
 	c.fence()
+	c.notTaken()
 	c.drift()
 	c.stamp()
 	c.needs.sort()
@@ -134,7 +135,7 @@ func (c *computation) pool(pool *intent.Pool) {
 	c.adopted(before)
 	c.holdNewer(pool, before)
 	for i := before; i < len(c.steps); i++ {
-		c.steps[i].Pool = pool.Key.String()
+		c.steps[i].Pool, c.steps[i].wanted = pool.Key.String(), pool
 		if c.steps[i].Held == "" {
 			c.steps[i].Held = c.hold
 		}

@@ -43,12 +43,23 @@ func (w *wantTemplate) impostor(v TemplateVersion) bool {
 // version that was made for that reason confirms by its description that it is
 // so, because otherwise a version would be made at each pass.
 func (w *wantTemplate) genuine(v TemplateVersion, s said) bool {
-	if !v.Unknown && v.body() == s.body || s.confirmed != "" && s.confirmed == confirmation(v, v.Number) {
-		return true
-	}
+	return s.confirmed != "" && s.confirmed == confirmation(v, v.Number) || w.holds(v, s)
+}
+
+// holds reports whether a version that names the wanted content reads like it.
+func (w *wantTemplate) holds(v TemplateVersion, s said) bool {
 	if v.Unknown {
 		return false
 	}
+	if v.body() == s.body {
+		return true
+	}
+	data := w.with(v)
+	return BodyHash(data) == s.body && reflect.DeepEqual(essence(data), essence(v.Data))
+}
+
+// with is the wanted content with the image that version v keeps.
+func (w *wantTemplate) with(v TemplateVersion) intent.TemplateData {
 	data := w.data
 	if w.keepsImage() {
 		data.ImageID = v.Data.ImageID
@@ -57,7 +68,7 @@ func (w *wantTemplate) genuine(v TemplateVersion, s said) bool {
 			data.BlockDeviceMappings[0].DeviceName = v.Data.BlockDeviceMappings[0].DeviceName
 		}
 	}
-	return BodyHash(data) == s.body && reflect.DeepEqual(essence(data), essence(v.Data))
+	return data
 }
 
 // confirmation is what the version of the given number says if it reads like v.

@@ -30,7 +30,8 @@ const (
 	KinAsked Kin = "asked"
 )
 
-// HeldStopped steps are not this process's to do: another weir is ahead of it.
+// HeldStopped steps are not this process's to do: another weir is ahead of it, or AWS
+// takes them and does not keep them.
 const HeldStopped Hold = "stopped"
 
 const (

@@ -24,14 +24,14 @@ func (p *Plan) Waits() bool {
 }
 
 // Holding is which steps are held. What is asked for at the moment when steps are to
-// run (an approval, a window, a wave, a turn) is no part of it.
+// run (an approval, a window, a wave, a turn), and what a process remembers, is no part of it.
 func (p *Plan) Holding() Holding {
 	var h Holding
 	sum := sha256.New()
 	enc := json.NewEncoder(sum)
 	for _, s := range p.Steps {
 		switch s.Held {
-		case "", HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting:
+		case "", HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting, HeldStopped:
 			continue
 		}
 		if h.Counts == nil {

@@ -223,6 +223,8 @@ type Memory struct {
 	// InService holds since when instances are in service, of pools with
 	// minReadySeconds; nil in the first pass of a process.
 	InService map[string]time.Time
+	// Written holds the changes that AWS took and has yet to answer with.
+	Written map[WriteKey]Written
 }
 
 // StartedUpdate is a nodegroup update that this process started.
@@ -234,5 +236,5 @@ type StartedUpdate struct {
 // Clone returns a memory that shares no map with m.
 func (m Memory) Clone() Memory {
 	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Retry: maps.Clone(m.Retry), Rollouts: maps.Clone(m.Rollouts),
-		Settled: m.Settled, InService: maps.Clone(m.InService)}
+		Settled: m.Settled, InService: maps.Clone(m.InService), Written: maps.Clone(m.Written)}
 }

@@ -217,7 +217,7 @@ func (c *computation) belong(s *sharedTemplate, users []*intent.Pool, steps []St
 		if st.LaunchConfig != "" {
 			continue // that of a version, for the pools that want it
 		}
-		st.Pool, st.LaunchConfig, st.Pools = "", s.key(), keysOf(users)
+		st.Pool, st.LaunchConfig, st.Pools, st.wanted = "", s.key(), keysOf(users), users[0]
 		if st.Held == "" {
 			st.Held = c.hold
 		}
@@ -343,21 +343,31 @@ func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, ownerOf
 
 // Unmade reports whether an action needs a template version that has not been
 // made: a step before it that was to make it did not run.
-func Unmade(a Action) bool {
-	unmade := func(r TemplateRef) bool { return r.Name != "" && r.Version == "" }
+func Unmade(a Action) bool { return unmade(a) != madeKey{} }
+
+// unmade is the version that an action needs and that has not been made, zero for none.
+func unmade(a Action) madeKey {
+	missing := func(r *TemplateRef) madeKey {
+		if r == nil || r.Name == "" || r.Version != "" {
+			return madeKey{}
+		}
+		return madeKey{r.Name, r.Content}
+	}
 	switch a := a.(type) {
 	case CreateLaunchTemplateVersion:
-		return a.Template.ID == ""
+		if a.Template.ID == "" {
+			return madeKey{name: a.Template.Name}
+		}
 	case CreateGroup:
-		return unmade(a.Group.Template)
+		return missing(&a.Group.Template)
 	case UpdateGroup:
-		return a.Template != nil && unmade(*a.Template)
+		return missing(a.Template)
 	case StartRefresh:
-		return unmade(a.Template)
+		return missing(&a.Template)
 	case CreateNodegroup:
-		return unmade(a.Nodegroup.Template)
+		return missing(&a.Nodegroup.Template)
 	case UpdateNodegroupVersion:
-		return a.Template != nil && unmade(*a.Template)
+		return missing(a.Template)
 	}
-	return false
+	return madeKey{}
 }

@@ -55,6 +55,7 @@ func (c *computation) planShared(s *sharedTemplate, pool *intent.Pool) {
 		all = append(all, x.want)
 		if x.known {
 			c.noteNewerImage(pool, x.want, t, t.Versions[x.version.number])
+			c.noteUnkept(pool, x.want, t, t.Versions[x.version.number])
 			p.wanted = append(p.wanted, x.version.number)
 		}
 	}

@@ -84,6 +84,8 @@ type Step struct {
 	Rollout string `json:"-"`
 	// Fingerprint identifies the intent behind a nodegroup update.
 	Fingerprint string `json:"-"`
+	// wanted is the pool that the step is of, of what is shared the first.
+	wanted *intent.Pool
 }
 
 // Change is one field that a step changes. Field is the path below spec; From

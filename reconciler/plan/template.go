@@ -71,6 +71,7 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 	if v, ok := want.among(t, candidates, inUse); ok {
 		c.noteNewerImage(pool, want, t, v)
 		c.noteForeignVersion(pool, t, []*wantTemplate{want}, []int64{v.Number})
+		c.noteUnkept(pool, want, t, v)
 		c.prune(pool, want, t, pruning{wanted: []int64{v.Number}, inUse: inUse})
 		c.tagTemplate(pool, want, t)
 		return want.have(t, v), true

@@ -55,6 +55,7 @@ var planRules = []rule{
 	{"nodegroup-update-failed", "e", "an update of a nodegroup failed", "Mend what the message of EKS names; a change of the pool tries again, and so does weir reconcile TARGET --retry."},
 	{"nodegroup-version", "e", "EKS makes new nodegroups on the control plane's Kubernetes version only", "Write that version in the MachinePool."},
 	{"nodes-unread", "w", "the nodes of the workload cluster could not be read", "Look at the target's kubeconfigFile: its user needs to list nodes; readiness is that of the instances until then."},
+	{"not-taken", "ew", "AWS took a change twice and answers as before, so it is not written again", "Write in Git what AWS answers, or find who sets it back; weir writes it again when AWS answers something else, the pool changes in Git, or with weir reconcile TARGET --retry."},
 	{"orphan", "w", "nothing in Git wants a resource any more, and pruning is off", "Delete it by hand, or turn pruning on for the target."},
 	{"orphan-kept", "w", "nothing in Git wants a resource any more, and something keeps it from being deleted", "Do what the message says if it is to go."},
 	{"process-suspended", "w", "a suspended process of an Auto Scaling group keeps machines from being replaced, started or ended", "Have it resumed by whom the message names: Git suspends it, or somebody did outside Git."},
