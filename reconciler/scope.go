@@ -124,6 +124,9 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	if err != nil {
 		return reports, err
 	}
+	if state, err = s.tellShort(ctx, inputs, state); err != nil {
+		return reports, err
+	}
 	s.keepRefreshes(plans, targets, &state, began)
 	s.retried(inputs)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)

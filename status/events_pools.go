@@ -23,8 +23,11 @@ func (t *teller) pools() {
 		key := poolKey(p)
 		old, known := t.old.Pools[key]
 		next := ToldPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout}
+		if p.Ready().Reason == "LaunchFailed" { // once for each cause
+			next.Failure += " " + shortHash(p.FailureMessage)
+		}
 		failureTold := t.rollout(p, &next, rolls[key])
-		if p.FailureReason != "" && p.FailureReason != old.Failure && !failureTold && findingKinds[p.FailureReason] == "" {
+		if p.FailureReason != "" && next.Failure != old.Failure && !failureTold && findingKinds[p.FailureReason] == "" {
 			t.add(Event{Kind: "pool-failed", Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
 		}
 		if p.Converged && known && !old.Converged {

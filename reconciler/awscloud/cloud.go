@@ -88,6 +88,7 @@ type Cloud struct {
 	unknown    *refusedNames
 	hooks      *hookCache
 	activities activityLog
+	short      shortLog
 	gone       goneClusters
 
 	mu         sync.Mutex // guards what follows

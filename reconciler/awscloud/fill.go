@@ -39,6 +39,9 @@ func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.Stat
 		return plan.State{}, err
 	}
 	c.fillActivities(ctx, &s, n.Activities)
+	if err := c.fillShort(ctx, &s, n.Short); err != nil {
+		return plan.State{}, err
+	}
 	if err := c.fillHooks(ctx, &s, n.Hooks); err != nil {
 		return plan.State{}, err
 	}

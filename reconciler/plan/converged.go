@@ -41,6 +41,7 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 	key := pool.Key.String()
 	left, open := f.outstanding[key]
 	unready, late := in.unready(pool)
+	launch := in.launchFailure(pool)
 	switch {
 	case failure != nil:
 		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Summary
@@ -54,6 +55,9 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 		if late {
 			c.Severity, s.FailureReason, s.FailureMessage = "Warning", failureNodes, unready
 		}
+	case launch != "":
+		c.Severity, c.Reason, c.Message = "Warning", "LaunchFailed", launch
+		s.FailureReason, s.FailureMessage = failureLaunch, launch
 	case !s.InfrastructureReady, moving:
 		c.Reason = "InProgress"
 	case open:

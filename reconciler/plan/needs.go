@@ -36,6 +36,9 @@ type Needs struct {
 	Hooks []string
 	// Activities are groups of which it is asked why sizes or machines differ.
 	Activities []ActivityQuery
+	// Short are groups of which it is told why machines do not come, as far as there
+	// are calls to spare. Planning does not need it.
+	Short []string
 	// Updates are nodegroups whose newest update is needed.
 	Updates []NodegroupName
 	// TemplateUsers asks which groups of the whole account launch from which
