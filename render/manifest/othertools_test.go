@@ -1,6 +1,8 @@
 package manifest_test
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/userdata"
 )
 
 // TestKeysOfOtherTools: what other tools mean by a launch template or a capacity type
@@ -108,5 +111,16 @@ func TestAnOldKubernetesVersionIsFoundAtOnce(t *testing.T) {
 				t.Errorf("found %d times: %v", n, faults)
 			}
 		})
+	}
+}
+
+// TestTheOldestVersionIsDocumented as the program has it.
+func TestTheOldestVersionIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../deploy/docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("1.%d is the oldest", userdata.Minimum); !strings.Contains(string(page), want) {
+		t.Errorf("limits.md does not say %q", want)
 	}
 }
