@@ -15,7 +15,8 @@ import (
 // another name, a member that it drops, fills or reorders. Such a difference would be
 // written again in each pass, and some of that replaces machines. So a change that
 // was written, reads back as before, was written again and still does is not written
-// a third time, whatever it is, until AWS answers something else, the pool changes in
+// a third time (a sixth, where something is made, deleted or rolled out), whatever it
+// is, until AWS answers something else, the pool changes in
 // Git, or somebody asks for it. A restart forgets it, and costs two more writes.
 
 // codeNotTaken is the diagnostic of a change that AWS takes and does not keep.
