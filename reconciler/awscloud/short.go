@@ -70,7 +70,7 @@ func (l *shortLog) note(name string, list []types.Activity, now, clock time.Time
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.known[name]
-	if g == nil {
+	if g == nil { // another read has looked since
 		return
 	}
 	f := launchFailureOf(list, clock)
@@ -87,8 +87,9 @@ func (l *shortLog) unanswered(names []string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range names {
-		g := l.known[name]
-		g.asked, g.wait = now, min(2*g.wait, shortLatest)
+		if g := l.known[name]; g != nil {
+			g.asked, g.wait = now, min(2*g.wait, shortLatest)
+		}
 	}
 }
 
@@ -182,13 +183,16 @@ func (c *Cloud) newestActivities(ctx context.Context, group string) ([]types.Act
 func (l *shortLog) isAlone(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.known[name].alone
+	g := l.known[name]
+	return g != nil && g.alone
 }
 
 func (l *shortLog) setAlone(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known[name].alone = true
+	if g := l.known[name]; g != nil {
+		g.alone = true
+	}
 }
 
 func (l *shortLog) failures() map[string]plan.LaunchFailure {
