@@ -37,7 +37,7 @@ func onlyHeld(r *plan.Report) bool {
 	}
 	steps := stepsByPool(r)
 	return !slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool {
-		return !p.Converged && !(atRest(&p) && (p.Rests() || steps.held[poolID{p.Namespace, p.Name}]))
+		return !p.Converged && (!atRest(&p) || !p.Rests() && !steps.held[poolID{p.Namespace, p.Name}])
 	})
 }
 

@@ -94,7 +94,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 			}
 			behind := at(testInput(tc.after), "1.33", "ACTIVE")
 			behind.Memory, behind.Policy.ReportOnly = in.Memory, false
-			p, full := m.pass(t, behind)
+			p, _ := m.pass(t, behind)
 			if d := cmp.Diff(tc.want, verbs(p)); d != "" {
 				t.Fatalf("(-want +got):\n%s", d)
 			}
@@ -108,7 +108,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 			}
 			m.apply(p)
 			m.behind()
-			p, full = m.pass(t, behind)
+			p, full := m.pass(t, behind)
 			s := Statuses(full, p)[0]
 			if s.Converged || s.FailureReason != "" || s.Ready().Reason != "WaitingForControlPlane" || s.Ready().Severity != "Info" {
 				t.Errorf("while it waits: %+v", s)
