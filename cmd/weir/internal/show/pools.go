@@ -181,6 +181,9 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 func (m Marks) note(s plan.PoolStatus) tableCell {
 	mark := m.of(s)
 	parts := []string{note(s)}
+	if parts[0] != "" && strings.HasSuffix(mark.Held, ", "+parts[0]) {
+		parts = nil // the hold says it
+	}
 	color := ""
 	if s.FailureMessage != "" {
 		color = red
