@@ -74,7 +74,7 @@ func waitsOf(t TargetState) (w waits) {
 // suspended are those of the target, and of one pool where it is named.
 func (v *Viewer) suspended(target, pool string) (out []Suspension) {
 	for _, s := range v.Holds {
-		if s.Target == target && (pool == "" || s.Pool == "" || s.Pool == pool) {
+		if s.Target == "" || s.Target == target && (pool == "" || s.Pool == "" || s.Pool == pool) {
 			out = append(out, s)
 		}
 	}

@@ -46,6 +46,7 @@ func TestWhatAPageOffers(t *testing.T) {
 		"a reader's target":         {waiting(plan.HeldApproval), reader, "/targets/prod", "", "weir approve "},
 		"a reader sees suspensions": {waiting(plan.HeldPaused), reader, "/targets/prod", "", "suspended by ann"},
 		"anybody's target":          {waiting(plan.HeldApproval), Viewer{LogIn: true}, "/targets/prod", "", "Log in"},
+		"everything is suspended":   {waiting(plan.HeldPaused), Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Holds: []Suspension{{Text: "suspended by ann"}}}, "/targets/prod", "/actions/reconcile /actions/suspend", "weir resume --all"},
 		"the fleet":                 {waiting(plan.HeldApproval), ann, "/", "", "ann"},
 	} {
 		rec := asViewer(tc.board, tc.viewer, tc.path)

@@ -12,30 +12,29 @@ import (
 const resumeHelp = `End what weir suspend began.
 
 Without POOL the suspension of the target ends, and with --all those of its pools
-too. What is suspended in the configuration or paused in Git stays so. It is no
-error if nothing was suspended.`
+too. --all without TARGET ends what weir suspend --all began, and leaves the
+suspensions of targets and pools. What stays suspended is named. What is suspended in
+the configuration or paused in Git stays so. It is no error if nothing was suspended.`
 
 func resumeCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
 	var all bool
 	c := &cobra.Command{
-		Use:   "resume TARGET [POOL] [flags]",
+		Use:   "resume {TARGET [POOL] | --all} [flags]",
 		Short: "end a suspension",
 		Long:  resumeHelp + "\n" + exitHelp("resume"),
 		Example: `  weir resume prod
-  weir resume prod --all`,
-		Args: cobra.RangeArgs(1, 2),
+  weir resume prod --all
+  weir resume --all`,
+		Args: cobra.MaximumNArgs(2),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
-	c.Flags().BoolVar(&all, "all", false, "end the suspensions of all pools of the target too")
+	c.Flags().BoolVar(&all, "all", false, "end the suspensions of all pools of the target too; without a target, the one of everything")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r := control.Request{Target: args[0], All: all}
-		if len(args) > 1 {
-			r.Pool = args[1]
-		}
-		if all && r.Pool != "" {
-			return usage("leave one of them out", "--all and a pool exclude each other")
+		r, err := subjectOf(args, all, true)
+		if err != nil {
+			return err
 		}
 		out, err := flags.send(c.Context(), s, control.ResumePath, r, control.Resume)
 		if err != nil {
@@ -47,6 +46,9 @@ func resumeCommand(s surroundings) *cobra.Command {
 			}
 			if len(out.Resumed) == 0 {
 				fmt.Fprintf(s.stderr, "%s was not suspended\n", show.Clean(named(r.Target, r.Pool)))
+			}
+			for _, e := range out.Stays {
+				fmt.Fprintf(s.stderr, "note: %s stays %s\n", show.Clean(named(e.Target, e.Pool)), show.Clean(e.Text()))
 			}
 		})
 	}

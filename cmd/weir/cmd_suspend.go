@@ -9,33 +9,41 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 )
 
-const suspendHelp = `Keep weir from changing a target, or one of its pools, for a while.
+const suspendHelp = `Keep weir from changing a target, one of its pools, or with --all
+everything, for a while.
 
 It is looked at and planned as before; its steps are held as "suspended", with who
 asked for it, until when and why. Calls to AWS that are under way are finished. The
 suspension outlives restarts and ends by itself, or with weir resume. A second one
-of the same target or pool takes the place of the first.
+of the same target or pool takes the place of the first. One of everything holds
+targets that come later too, and leaves those of targets and pools as they are.
 
 The daemon is asked on its own machine; where none runs, --config lets the command
 write the daemon's state directory.`
 
 func suspendCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
-	var reason string
-	var forFlag string
+	var reason, forFlag string
+	var all bool
 	c := &cobra.Command{
-		Use:   "suspend TARGET [POOL] --reason TEXT --for DURATION [flags]",
-		Short: "keep weir from changing a target or a pool for a while",
+		Use:   "suspend {TARGET [POOL] | --all} --reason TEXT --for DURATION [flags]",
+		Short: "keep weir from changing a target, a pool or everything for a while",
 		Long:  suspendHelp + "\n" + exitHelp("suspend"),
 		Example: `  weir suspend prod --reason "incident 17" --for 2h
-  weir suspend prod batch/web --reason "load test" --for 30m`,
-		Args: cobra.RangeArgs(1, 2),
+  weir suspend prod batch/web --reason "load test" --for 30m
+  weir suspend --all --reason "the region is down" --for 4h`,
+		Args: cobra.MaximumNArgs(2),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
 	c.Flags().StringVar(&reason, "reason", "", "why; it is shown to everybody")
 	c.Flags().StringVar(&forFlag, "for", "", "how long, such as 2h or 7d; at most 90d")
+	c.Flags().BoolVar(&all, "all", false, "suspend all targets")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := subjectOf(args, all, false)
+		if err != nil {
+			return err
+		}
 		length, ok := parseLength(forFlag)
 		switch {
 		case reason == "":
@@ -47,10 +55,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 		case length <= 0 || length > control.LongestSuspension:
 			return usage("write it like --for 2h or --for 7d", "--for cannot be %s: it is more than nothing, and at most 90d", forFlag)
 		}
-		r := control.Request{Target: args[0], Reason: reason, For: length.String()}
-		if len(args) > 1 {
-			r.Pool = args[1]
-		}
+		r.Reason, r.For = reason, length.String()
 		out, err := flags.send(c.Context(), s, control.SuspendPath, r, control.Suspend)
 		if err != nil {
 			return err
@@ -60,4 +65,23 @@ func suspendCommand(s surroundings) *cobra.Command {
 		})
 	}
 	return c
+}
+
+// subjectOf is what a suspension is about. With pools, --all beside a target stands for
+// its pools as well.
+func subjectOf(args []string, all, pools bool) (control.Request, error) {
+	switch {
+	case len(args) == 0 && !all:
+		return control.Request{}, usage("name a target, or say --all for everything", "nothing is named")
+	case all && (len(args) > 1 || len(args) > 0 && !pools):
+		return control.Request{}, usage("leave one of them out", "--all and a name exclude each other")
+	}
+	r := control.Request{All: all}
+	if len(args) > 0 {
+		r.Target = args[0]
+	}
+	if len(args) > 1 {
+		r.Pool = args[1]
+	}
+	return r, nil
 }

@@ -129,6 +129,9 @@ func (f *commandFlags) tell(s surroundings, out control.Answer, words func()) er
 
 // named is a target or a pool in words.
 func named(target, pool string) string {
+	if target == "" {
+		return "everything"
+	}
 	if pool == "" {
 		return "target " + target
 	}

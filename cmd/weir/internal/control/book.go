@@ -23,8 +23,9 @@ const (
 	LongestSuspension = 90 * 24 * time.Hour
 )
 
-// Suspension keeps a target, or one pool of it, from being written.
+// Suspension keeps a target, one pool of it, or everything from being written.
 type Suspension struct {
+	// Target is empty for all targets, those included that there will be.
 	Target string `json:"target"`
 	// Pool is namespace/name; empty for the whole target.
 	Pool   string    `json:"pool,omitempty"`
@@ -166,7 +167,8 @@ func (b *Book) Suspend(s Suspension, length time.Duration) (Suspension, error) {
 }
 
 // Resume ends the suspension of a target or a pool, and with all those of the
-// target's pools too. It returns those that it ended.
+// target's pools too; without a target the one of all targets, and none of their own.
+// It returns those that it ended.
 func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err error) {
 	err = b.db.Update(func(tx *state.Tx) error {
 		ended = nil

@@ -221,6 +221,56 @@ func TestCommandsComeFromThisMachineOnly(t *testing.T) {
 	}
 }
 
+// TestEverythingIsSuspended: it holds beside the suspensions of targets and pools, ends
+// alone, and what stays is said.
+func TestEverythingIsSuspended(t *testing.T) {
+	b, c := newBook(t)
+	d := known{"prod", "dev"}
+	for _, r := range []Request{{All: true}, {Target: "prod"}, {Target: "prod", Pool: "a/web"}} {
+		r.Reason, r.For = "x", "1h"
+		if _, err := Suspend(b, d, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range []Request{{}, {All: true, Pool: "a/web"}} {
+		r.Reason, r.For = "x", "1h"
+		if _, err := Suspend(b, d, r); err == nil {
+			t.Errorf("%+v is taken", r)
+		}
+	}
+	if r := read(t, b); len(r.Suspensions) != 3 || r.Suspensions[0].Target != "" {
+		t.Fatalf("%+v", r.Suspensions)
+	}
+	for _, tc := range []struct {
+		in    Request
+		ended int
+		stays []string
+	}{
+		{Request{Target: "dev"}, 0, []string{"/"}},
+		{Request{Target: "prod"}, 1, []string{"/", "prod/a/web"}},
+		{Request{Target: "prod", Pool: "a/other"}, 0, []string{"/"}},
+		{Request{All: true}, 1, []string{"prod/a/web"}},
+		{Request{All: true}, 0, []string{"prod/a/web"}},
+		{Request{Target: "prod", All: true}, 1, nil},
+	} {
+		out, err := Resume(b, d, tc.in)
+		var stays []string
+		for _, s := range out.Stays {
+			stays = append(stays, s.Target+"/"+s.Pool)
+		}
+		if err != nil || len(out.Resumed) != tc.ended || !slices.Equal(stays, tc.stays) {
+			t.Errorf("%+v: %d ended, %v stay, %v", tc.in, len(out.Resumed), stays, err)
+		}
+	}
+	r := Request{All: true, Reason: "x", For: "1h"}
+	if _, err := Suspend(b, d, r); err != nil {
+		t.Fatal(err)
+	}
+	if c.at = c.at.Add(time.Hour); len(read(t, b).Suspensions) != 0 {
+		t.Error("it does not end by itself")
+	}
+}
+
 func TestGatesOfATarget(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	closed := []calendar.Window{{Days: []time.Weekday{time.Wednesday}, Start: 9 * 60, End: 17 * 60, Zone: time.UTC}}
@@ -238,6 +288,7 @@ func TestGatesOfATarget(t *testing.T) {
 	}{
 		"nothing":                    {want: plan.Gates{AsReviewed: true}},
 		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
+		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
 		"another suspended":          {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true}},
 		"a pool":                     {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
 		"a closed window":            {c: fleet.Conditions{Windows: closed}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},

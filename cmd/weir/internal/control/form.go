@@ -90,6 +90,9 @@ func deed(name string, in Request, out Answer) string {
 }
 
 func subjectText(target, pool string) string {
+	if target == "" {
+		return "all targets"
+	}
 	if pool == "" {
 		return target
 	}

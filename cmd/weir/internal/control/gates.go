@@ -104,6 +104,9 @@ func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, n
 	*g = plan.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {
 		switch {
+		case s.Target == "": // first in their order, so that the target's own says it
+			d.Policy.Suspended, g.Suspended = true, "all targets are "+s.Text()
+			tell(d, g.Suspended)
 		case s.Target != d.Policy.Target:
 		case s.Pool == "":
 			d.Policy.Suspended, g.Suspended = true, s.Text()

@@ -38,7 +38,9 @@ type Request struct {
 	Target  string   `json:"target,omitempty"`
 	Targets []string `json:"targets,omitempty"`
 	// Pool is namespace/name, or a name alone in the namespace default.
-	Pool   string `json:"pool,omitempty"`
+	Pool string `json:"pool,omitempty"`
+	// All without a target stands for all targets, and resuming a target for its pools
+	// as well.
 	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// For is how long, in Go's form.
@@ -54,7 +56,9 @@ type Request struct {
 type Answer struct {
 	Suspension *Suspension  `json:"suspension,omitempty"`
 	Resumed    []Suspension `json:"resumed,omitempty"`
-	Approval   *Approval    `json:"approval,omitempty"`
+	// Stays is what is suspended still of what was resumed.
+	Stays    []Suspension `json:"stays,omitempty"`
+	Approval *Approval    `json:"approval,omitempty"`
 	// Plans are the targets whose plan has the approved digest now.
 	Plans []string `json:"plans,omitempty"`
 	// Reconciled are the targets of which a pass was asked for.
@@ -125,7 +129,13 @@ func Resume(b *Book, d Daemon, r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	ended, err := b.Resume(s.Target, s.Pool, r.All)
-	return Answer{Resumed: ended}, err
+	out := Answer{Resumed: ended}
+	for _, have := range b.Read().Suspensions {
+		if s.Target == "" || have.Target == "" || have.Target == s.Target && (s.Pool == "" || have.Pool == "" || have.Pool == s.Pool) {
+			out.Stays = append(out.Stays, have)
+		}
+	}
+	return out, err
 }
 
 // Approve does what weir approve asks for.
@@ -186,6 +196,12 @@ func unknown(d Daemon, target string) error {
 }
 
 func subject(d Daemon, r *Request) (Suspension, error) {
+	if r.All && r.Target == "" {
+		if r.Pool != "" {
+			return Suspension{}, fault("leave the pool out", "all targets are meant, and a pool is named")
+		}
+		return Suspension{}, nil
+	}
 	if r.Target == "" || !d.Knows(r.Target) {
 		return Suspension{}, unknown(d, r.Target)
 	}
