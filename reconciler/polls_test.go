@@ -70,7 +70,7 @@ func (w *world) roll(n int, machines int32) reconciler.Desired {
 // pass reads anyway.
 func TestARefreshIsAskedAboutRarely(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of passes")
+		t.Skip("hundreds of passes: long under the race detector")
 	}
 	const n, machines = 190, 4
 	w := realWorld(t, false)
@@ -129,7 +129,7 @@ func TestCallsOfFiftyRollouts(t *testing.T) {
 // waits for AWS's limits.
 func TestAPushWhileManyPoolsRoll(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of passes")
+		t.Skip("hundreds of passes: long under the race detector")
 	}
 	const n = 190
 	w := realWorld(t, true)
@@ -374,7 +374,7 @@ func TestQuestionsThatFail(t *testing.T) {
 // time: a commit does not wait behind that either.
 func TestAPushWhileManyNodegroupsUpdate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of passes")
+		t.Skip("hundreds of passes: long under the race detector")
 	}
 	const n, updated = 150, 100
 	w := realWorld(t, true)
