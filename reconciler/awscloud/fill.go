@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -12,7 +11,6 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"golang.org/x/sync/errgroup"
 )
 
 // updatesKept bounds the memory of ended nodegroup updates.
@@ -199,23 +197,7 @@ func (c *Cloud) fillTemplateUsers(ctx context.Context, s *plan.State) error {
 
 // fillUpdates reads the newest update of each nodegroup.
 func (c *Cloud) fillUpdates(ctx context.Context, s *plan.State, names []plan.NodegroupName) error {
-	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
-	for _, name := range names {
-		g.Go(func() error {
-			u, err := c.newestUpdate(gctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			if e := refused(err); e != nil {
-				s.Unread.Updates = note(s.Unread.Updates, name, e)
-				return nil
-			}
-			s.Updates[name] = u
-			return err
-		})
-	}
-	return g.Wait()
+	return each(ctx, names, noting(&s.Unread.Updates, c.newestUpdate, func(name plan.NodegroupName, u plan.NodegroupUpdate) { s.Updates[name] = u }))
 }
 
 // newestUpdate finds the newest update of a nodegroup, zero where there is none.

@@ -3,12 +3,10 @@ package awscloud
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"golang.org/x/sync/errgroup"
 )
 
 // fillRefreshes reads the newest instance refresh of each group: AWS lists them
@@ -46,43 +44,18 @@ func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups, polls 
 }
 
 func (c *Cloud) newestRefreshes(ctx context.Context, s *plan.State, groups []string) error {
-	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
-	for _, name := range groups {
-		g.Go(func() error {
-			r, err := c.newestRefresh(gctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			if e := refused(err); e != nil {
-				s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
-				return nil
-			}
-			s.Refreshes[name] = r
-			return err
-		})
-	}
-	return g.Wait()
+	read := func(ctx context.Context, name string) (plan.Refresh, error) { return c.newestRefresh(ctx, name) }
+	return each(ctx, groups, noting(&s.Unread.Refreshes, read, func(name string, r plan.Refresh) { s.Refreshes[name] = r }))
 }
 
 // pollRefreshes reads the refreshes of as many groups as there are calls to spare
 // for, and says which.
 func (c *Cloud) pollRefreshes(ctx context.Context, s *plan.State, groups []string) (polled []string, err error) {
-	var mu sync.Mutex
-	err = poll(ctx, c, "autoscaling", "DescribeInstanceRefreshes", groups, func(ctx context.Context, name string) error {
-		r, err := c.newestRefresh(ctx, name, once)
-		mu.Lock()
-		defer mu.Unlock()
-		if e := refused(err); e != nil {
-			s.Unread.Refreshes = note(s.Unread.Refreshes, name, e)
-			return nil
-		}
-		if err == nil {
-			s.Refreshes[name] = r
-			polled = append(polled, name)
-		}
-		return err
-	})
+	read := func(ctx context.Context, name string) (plan.Refresh, error) { return c.newestRefresh(ctx, name, once) }
+	err = poll(ctx, c, "autoscaling", "DescribeInstanceRefreshes", groups, noting(&s.Unread.Refreshes, read, func(name string, r plan.Refresh) {
+		s.Refreshes[name] = r
+		polled = append(polled, name)
+	}))
 	return polled, err
 }
 

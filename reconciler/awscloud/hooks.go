@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
-	"golang.org/x/sync/errgroup"
 )
 
 // hooksFor is how long the lifecycle hooks of a group are remembered. There is no
@@ -74,13 +73,7 @@ func (h *hookCache) drop(name string) {
 
 // fillHooks reads the lifecycle hooks of each group.
 func (c *Cloud) fillHooks(ctx context.Context, s *plan.State, groups []string) error {
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
-	read := c.hooksReader(s)
-	for _, name := range groups {
-		g.Go(func() error { return read(gctx, name) })
-	}
-	return g.Wait()
+	return each(ctx, groups, c.hooksReader(s))
 }
 
 // recallHooks takes hooks from memory, and reads what is due of them as far as there
@@ -100,22 +93,10 @@ func (c *Cloud) recallHooks(ctx context.Context, s *plan.State) error {
 
 // hooksReader reads a group's hooks into s, beside others.
 func (c *Cloud) hooksReader(s *plan.State) func(context.Context, string) error {
-	var mu sync.Mutex
-	return func(ctx context.Context, name string) error {
-		hooks, err := c.groupHooks(ctx, name)
-		mu.Lock()
-		defer mu.Unlock()
-		if e := refused(err); e != nil {
-			s.Unread.Hooks = note(s.Unread.Hooks, name, e)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return noting(&s.Unread.Hooks, c.groupHooks, func(name string, hooks []intent.LifecycleHook) {
 		s.Hooks[name] = plan.GroupHooks{Hooks: hooks, ReadAtPass: true}
 		c.hooks.put(name, knownHooks{arn: s.Groups[name].ARN, hooks: hooks, at: c.now()})
-		return nil
-	}
+	})
 }
 
 // groupHooks reads a group's lifecycle hooks, sorted by name. AWS answers all of

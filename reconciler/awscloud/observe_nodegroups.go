@@ -272,24 +272,9 @@ func (c *Cloud) forgetNodegroup(n plan.NodegroupName) {
 // exist is nil in the result; one that may not be described is not in it, but
 // among what s holds as unread.
 func (c *Cloud) describeNodegroups(ctx context.Context, names []plan.NodegroupName, s *plan.State) (map[plan.NodegroupName]*plan.Nodegroup, error) {
-	var mu sync.Mutex
 	out := make(map[plan.NodegroupName]*plan.Nodegroup, len(names))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
-	for _, name := range names {
-		g.Go(func() error {
-			n, err := c.describeNodegroup(gctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			if e := refused(err); e != nil {
-				s.Unread.Nodegroups = note(s.Unread.Nodegroups, name, e)
-				return nil
-			}
-			out[name] = n
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := each(ctx, names, noting(&s.Unread.Nodegroups, c.describeNodegroup, func(name plan.NodegroupName, n *plan.Nodegroup) { out[name] = n }))
+	if err != nil {
 		return nil, err
 	}
 	return out, nil

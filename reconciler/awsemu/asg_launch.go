@@ -60,6 +60,11 @@ func (r *region) launchMember(g *asgGroup) bool {
 		choices = g.rotate(cfg, choices, spot)
 		err = r.launchSomewhere(g, choices, spot, func(ch *choice, in *instance) { r.join(g, ch, in) })
 	}
+	return r.launched(g, err)
+}
+
+// launched reports whether a launch worked, and has the group remember why it did not.
+func (r *region) launched(g *asgGroup, err *apiError) bool {
 	if err == nil {
 		return true
 	}

@@ -77,13 +77,7 @@ func (r *region) launchWarm(g *asgGroup) bool {
 				"an instance was started in response to a difference between desired and actual capacity of the warm pool.")
 		})
 	}
-	if err == nil {
-		return true
-	}
-	g.LastFailure = err.Message
-	r.recordFailedLaunch(g, err.Message)
-	r.launchFailed(g)
-	return false
+	return r.launched(g, err)
 }
 
 // takeWarm puts an instance of the warm pool into the group, the oldest that is

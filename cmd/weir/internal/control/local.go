@@ -1,0 +1,61 @@
+package control
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// forwarded are the headers of a proxy: what comes through one comes from
+// elsewhere, though the proxy is on this machine.
+var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
+
+// local refuses what does not come from a program on this machine: from another
+// one, through a proxy, or from a page in a browser, which may be anybody's.
+func local(r *http.Request) error {
+	const hint = "run the command on the machine on which weir runs"
+	if !fromHere(r) || slices.ContainsFunc(forwarded, func(h string) bool { return r.Header.Get(h) != "" }) {
+		return fault(hint, "commands are taken from this machine only")
+	}
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return fault(hint, "commands are taken from programs, not from pages")
+	}
+	if err := program(r); err != nil {
+		return err
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil {
+		return fault("name the daemon by its address", "commands are not taken under the name %q", text(host, 80))
+	}
+	return nil
+}
+
+// program refuses what a form of a page can send as well.
+func program(r *http.Request) error {
+	const hint = "use the weir command"
+	if r.Header.Get(Header) == "" {
+		return fault(hint, "commands are taken from programs, not from pages")
+	}
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		return fault(hint, "the request is not of type application/json")
+	}
+	return nil
+}
+
+// fromHere reports whether a request came over the loopback interface or a socket
+// in the file system.
+func fromHere(r *http.Request) bool {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
