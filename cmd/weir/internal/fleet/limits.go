@@ -115,6 +115,10 @@ func (o *room) live() []*render.Kept {
 	if !o.dropped {
 		return nil
 	}
+	return o.held()
+}
+
+func (o *room) held() []*render.Kept {
 	out := []*render.Kept{}
 	for name := range o.renders {
 		if r := o.newest(name); r.result != nil {
@@ -171,14 +175,32 @@ func (o *room) fits(e *excess) bool {
 // sweep forgets what no render holds any more, once that may be half of it, or takes
 // the room of what was refused.
 func (o *room) sweep() {
+	bytes := o.shared.Bytes()
+	live := o.littered(bytes)
+	if live == nil {
+		return
+	}
+	o.shared.Sweep(live)
+	bytes = o.shared.Bytes()
+	o.mu.Lock()
+	o.swept = bytes
+	o.mu.Unlock()
+}
+
+// littered are the renders that are held, nil if a sweep is not worth its while with so
+// many bytes shared. Renders that are made beside it may drop others meanwhile.
+func (o *room) littered(bytes int) []*render.Kept {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	crowded := false
 	for _, r := range o.renders {
 		crowded = crowded || r.over != nil && r.over.full != nil
 	}
-	if bytes := o.shared.Bytes(); o.dropped && (crowded || bytes >= 2*o.swept+idle) {
-		o.shared.Sweep(o.live())
-		o.swept, o.dropped = o.shared.Bytes(), false
+	if !o.dropped || !crowded && bytes < 2*o.swept+idle {
+		return nil
 	}
+	o.dropped = false
+	return o.held()
 }
 
 // excess is by how much a render is more than there may be.
