@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,6 +101,90 @@ func TestKubernetes(t *testing.T) {
 			restricted(t, all["Deployment/weir"])
 			wiring(t, all)
 		})
+	}
+}
+
+// TestNetworkPolicy: what weir needs passes, and what would give it the node's role does not.
+func TestNetworkPolicy(t *testing.T) {
+	policy := built(t, "base")["NetworkPolicy/weir"]
+	text, err := policy.String()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		Spec struct {
+			Egress []struct {
+				To []struct {
+					NamespaceSelector *struct{} `yaml:"namespaceSelector"`
+					IPBlock           struct {
+						CIDR   string
+						Except []string
+					} `yaml:"ipBlock"`
+				}
+				Ports []struct {
+					Port     int
+					Protocol string
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	// passes goes by what Kubernetes says: a pod of the cluster is where a selector of
+	// namespaces fits, and what is no pod where a block has its address.
+	passes := func(address, protocol string, port int) bool {
+		for _, rule := range spec.Spec.Egress {
+			fits := false
+			for _, p := range rule.Ports {
+				fits = fits || p.Port == port && p.Protocol == protocol
+			}
+			for _, to := range rule.To {
+				if !fits {
+					continue
+				}
+				if address == "pod" {
+					if to.NamespaceSelector != nil {
+						return true
+					}
+					continue
+				}
+				within := func(cidr string) bool { return netip.MustParsePrefix(cidr).Contains(netip.MustParseAddr(address)) }
+				if to.IPBlock.CIDR != "" && within(to.IPBlock.CIDR) && !slices.ContainsFunc(to.IPBlock.Except, within) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, tc := range []struct {
+		what, address, protocol string
+		port                    int
+		want                    bool
+	}{
+		{"names of the cluster", "pod", "UDP", 53, true},
+		{"NodeLocal DNSCache", "169.254.20.10", "UDP", 53, true},
+		{"AWS", "52.94.5.1", "TCP", 443, true},
+		{"AWS by an endpoint in the VPC", "10.0.3.7", "TCP", 443, true},
+		{"AWS over IPv6", "2a05:d018::1", "TCP", 443, true},
+		{"Git over SSH", "192.0.2.1", "TCP", 22, true},
+		{"an API server of kubeadm's", "10.0.3.8", "TCP", 6443, true},
+		{"OTLP over HTTP", "pod", "TCP", 4318, true},
+		{"OTLP on gRPC's port", "pod", "TCP", 4317, true},
+		{"EKS Pod Identity", "169.254.170.23", "TCP", 80, true},
+		{"EKS Pod Identity over IPv6", "fd00:ec2::23", "TCP", 80, true},
+		{"EC2's metadata", "169.254.169.254", "TCP", 80, false},
+		{"EC2's metadata by another port", "169.254.169.254", "TCP", 443, false},
+		{"EC2's metadata over IPv6", "fd00:ec2::254", "TCP", 80, false},
+		{"EC2's metadata over IPv6 by another port", "fd00:ec2::254", "TCP", 443, false},
+		{"the credentials of ECS", "169.254.170.2", "TCP", 80, false},
+		{"HTTP anywhere", "192.0.2.1", "TCP", 80, false},
+		{"OTLP anywhere", "192.0.2.1", "TCP", 4318, false},
+		{"other pods' pages", "pod", "TCP", 8080, false},
+	} {
+		if got := passes(tc.address, tc.protocol, tc.port); got != tc.want {
+			t.Errorf("%s (%s:%d) passes: %t", tc.what, tc.address, tc.port, got)
+		}
 	}
 }
 

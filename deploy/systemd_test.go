@@ -58,6 +58,10 @@ func TestUnit(t *testing.T) {
 		}
 		return d
 	}
+	// It asks for a minute for each step of its start; systemd gives the first one.
+	if start := seconds("TimeoutStartSec"); start < time.Minute {
+		t.Errorf("it has %s to start", start)
+	}
 	if stop, dog := seconds("TimeoutStopSec"), seconds("WatchdogSec"); stop <= 25*time.Second || dog < 30*time.Second {
 		t.Errorf("it has %s to stop and %s for a sign of life", stop, dog)
 	}

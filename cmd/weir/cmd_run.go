@@ -24,12 +24,13 @@ what Git says, and report as commit statuses, on a page and as metrics.
 The address of the page is printed first; everything else goes to the log on
 standard error. SIGTERM or Ctrl-C finishes the call to AWS that is under way, starts
 no other, and leaves no commit status pending; a second one ends at once. SIGHUP or
-a change of the file reloads the configuration; one with a fault is refused as a
-whole, and the old one stays.
+a change of the file reloads the configuration, and has all credentials read and
+tried anew; one with a fault is refused as a whole, and the old one stays.
 
 A service manager that has set NOTIFY_SOCKET, such as systemd with Type=notify, is
-told when every target had its first pass, and where it set WATCHDOG_USEC, that the
-loop shows signs of life.`
+told when the page listens and the state is read, which is before the first pass, then
+how far that is, and where it set WATCHDOG_USEC, that the loop shows signs of life.
+/readyz says when every target had its first pass.`
 
 func runCommand(s surroundings) *cobra.Command {
 	var file, profile string

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 //	reset                     forget the calls so far
 //	seed FILE                 add what a seed holds to AWS
 //	repo commit DIR MESSAGE   make DIR the content of the branch main, at $REPO
-//	repo delete-branch NAME, repo down, repo up
+//	repo delete-branch NAME, repo down, repo up, repo password USER PASSWORD
 //	expand FILE                put the environment's values for $NAME in the file
 //	signal NAME DAEMON         send a signal to the process in DAEMON.pid
 //	await SECONDS REGEXP FILE|URL   wait until the text matches
@@ -207,8 +207,10 @@ func cmdRepo(ts *testscript.TestScript, _ bool, args []string) {
 		repo.Down(true)
 	case slices.Equal(args, []string{"up"}):
 		repo.Down(false)
+	case len(args) == 3 && args[0] == "password":
+		repo.RequireAuth(args[1], args[2])
 	default:
-		ts.Fatalf("usage: repo commit DIR MESSAGE | delete-branch NAME | down | up")
+		ts.Fatalf("usage: repo commit DIR MESSAGE | delete-branch NAME | down | up | password USER PASSWORD")
 	}
 }
 

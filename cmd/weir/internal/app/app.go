@@ -186,6 +186,10 @@ func New(ctx context.Context, o Options) (*App, error) {
 // open opens everything; what it opened before an error is in the cleanups.
 func (a *App) open(ctx context.Context) (err error) {
 	o := a.o
+	if a.manager, err = systemd.Open(o.Getenv); err != nil {
+		return err
+	}
+	a.starting("opens its state")
 	if a.state, err = OpenState(o.Config.StateDir); err != nil {
 		return err
 	}
@@ -204,9 +208,6 @@ func (a *App) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop("tracing", tracingShare, a.tracing.Close)
-	if a.manager, err = systemd.Open(o.Getenv); err != nil {
-		return err
-	}
 	a.clock = clock.New()
 	a.book = control.NewBook(a.db, a.clock.Moment)
 	a.lineages = lineage.Open(a.db, a.log)
@@ -241,6 +242,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		},
 	})
 	a.planScopes = a.scopes.ForPlans()
+	a.starting("opens sources and forges")
 	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (a *App) configChanged() {
 // reload puts a new configuration in the place of the old one. One that has a
 // fault, or that changes what only a restart can change, is refused as a whole.
 func (a *App) reload(ctx context.Context, conductor *running) {
-	a.tellManager(systemd.Reloading)
+	a.tellManager(systemd.Reloading()...)
 	defer func() {
 		if ctx.Err() == nil { // else it was told that weir stops
 			a.tellManager(systemd.Ready)
@@ -195,5 +195,6 @@ func (a *App) replace(ctx, bound context.Context, old, next *generation) error {
 	next.startStatuses(ctx, a)
 	next.startPulls(ctx, a)
 	next.review.retry()
+	a.look.Store(true) // credentials may be others, where no change of a file was seen
 	return nil
 }

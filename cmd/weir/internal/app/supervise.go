@@ -10,35 +10,43 @@ import (
 	"github.com/weir-gitops/weir/status"
 )
 
-// readyPace is how often it is looked whether the daemon is ready, statusPace how
-// often the manager is told how it stands.
+// firstPace is how often the manager is told how it stands until every target had its
+// first pass, statusPace how often from then on. startStep is what each step of the
+// start may take.
 const (
-	readyPace  = 100 * time.Millisecond
+	firstPace  = time.Second
 	statusPace = 10 * time.Second
+	startStep  = time.Minute
 )
 
-// supervise tells the service manager when the daemon is ready, and from then on
-// that it is alive, as long as the loop shows signs of life.
+// starting tells the service manager which step of the start begins. It is given time
+// for that step alone, so that a start that is slow goes on and one that hangs ends.
+func (a *App) starting(step string) {
+	a.tellManager(systemd.Extend(startStep), systemd.Status("starts: "+step))
+}
+
+// supervise tells the service manager that the daemon is ready, which it is before its
+// first pass, and from then on that it is alive, as long as the loop shows signs of life.
 func (a *App) supervise(ctx context.Context) error {
-	started, ready, told := time.Now(), false, ""
-	pace := readyPace
+	started, told := time.Now(), ""
+	lines := []string{systemd.Ready}
 	for {
-		var lines []string
-		if !ready && a.Ready() {
-			ready, pace = true, statusPace
-			if w := a.manager.Watchdog(); w > 0 {
-				pace = min(pace, w/2)
-			}
-			lines = append(lines, systemd.Ready)
-		}
-		if ready && a.manager.Watchdog() > 0 && a.board.Alive(started, 0) {
+		if a.manager.Watchdog() > 0 && a.board.Alive(started, 0) {
 			lines = append(lines, systemd.Alive)
 		}
 		if text := standing(a.board.Targets()); text != told {
 			told = text
-			lines = append(lines, "STATUS="+text)
+			lines = append(lines, systemd.Status(text))
 		}
 		a.tellManager(lines...)
+		lines = nil
+		pace := statusPace
+		if !a.Ready() {
+			pace = firstPace
+		}
+		if w := a.manager.Watchdog(); w > 0 {
+			pace = min(pace, w/2)
+		}
 		timer := time.NewTimer(pace)
 		select {
 		case <-ctx.Done():
@@ -60,14 +68,20 @@ func (a *App) tellManager(lines ...string) {
 	}
 }
 
-// standing says in a line how the targets stand.
+// standing says in a line how the targets stand, and how far the first pass is.
 func standing(targets []status.TargetState) string {
 	if len(targets) == 0 {
 		return "waiting for the first commit"
 	}
-	n := map[status.TargetPhase]int{}
+	n, passed, rendered := map[status.TargetPhase]int{}, 0, 0
 	for _, t := range targets {
 		n[t.Phase]++
+		if t.Last != nil {
+			passed++
+		}
+		if t.Rendering.Revision != "" {
+			rendered++
+		}
 	}
 	var parts []string
 	for _, p := range []status.TargetPhase{status.TargetFailing, status.TargetMoving, status.TargetWaiting, status.TargetHeld, status.TargetSuspended, status.TargetConverged} {
@@ -75,5 +89,12 @@ func standing(targets []status.TargetState) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[p], p))
 		}
 	}
-	return "targets: " + strings.Join(parts, ", ")
+	text := "targets: " + strings.Join(parts, ", ")
+	if rendered > 0 {
+		text += fmt.Sprintf("; %d being rendered", rendered)
+	}
+	if passed < len(targets) {
+		text = fmt.Sprintf("first pass: %d of %d targets done; %s", passed, len(targets), text)
+	}
+	return text
 }

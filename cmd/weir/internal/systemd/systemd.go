@@ -10,15 +10,35 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What is told. A status is added as STATUS=text.
 const (
-	Ready     = "READY=1"
-	Reloading = "RELOADING=1"
-	Stopping  = "STOPPING=1"
-	Alive     = "WATCHDOG=1"
+	Ready    = "READY=1"
+	Stopping = "STOPPING=1"
+	Alive    = "WATCHDOG=1"
 )
+
+// Reloading are the lines that say that a reload begins now. A manager that waits for
+// reloads (Type=notify-reload) asks for the time, to know which of them is meant.
+func Reloading() []string {
+	lines := []string{"RELOADING=1"}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err == nil {
+		lines = append(lines, "MONOTONIC_USEC="+strconv.FormatInt(now.Nano()/1000, 10))
+	}
+	return lines
+}
+
+// Extend asks for more time for what is under way, a start or a stop: d from now on.
+func Extend(d time.Duration) string {
+	return "EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10)
+}
+
+// Status is a line for people.
+func Status(text string) string { return "STATUS=" + text }
 
 // Manager is the service manager. Its zero value stands for none: what it is told
 // goes nowhere.
