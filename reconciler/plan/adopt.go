@@ -71,7 +71,7 @@ func (c *computation) mayAdopt(pool *intent.Pool, have, want map[string]string, 
 	among := owner == p.Instance && !p.OwnTargetOnly && (have[TagSource] == p.Source || slices.Contains(p.Sources, have[TagSource]))
 	never := neverAdopted(have, want)
 	if never == "" && !among {
-		o.wayOut = "rename the pool, remove the existing resource, or take it over: " + p.adoptCommand(owner)
+		o.wayOut = p.wayOut(owner)
 	}
 	if !a.Asked && (!pool.Adopt || !a.Annotated) {
 		if pool.Adopt && owner == "" {
@@ -92,6 +92,16 @@ func (c *computation) mayAdopt(pool *intent.Pool, have, want map[string]string, 
 		return true
 	}
 	return false
+}
+
+// wayOut says what to do about a resource of owner, for whom "" stands for no weir. Who
+// plans a directory by itself is not told to take what a daemon has: both would go on
+// changing it.
+func (p Policy) wayOut(owner string) string {
+	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
+		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
+	}
+	return "rename the pool, remove the existing resource, or take it over: " + p.adoptCommand(owner)
 }
 
 // adoptCommand is the command that takes over for the target what owner has, for

@@ -60,7 +60,7 @@ func TestMayAdopt(t *testing.T) {
 		"asked, an empty owner":          {policy, Adoption{Asked: true}, tags("", "", ""), true, ""},
 		"not asked, another weir's":      {policy, Adoption{}, tags("you", "aaa", "blue"), false, "weir adopt --config FILE blue --from you"},
 		"not asked, no instance's name":  {policy, Adoption{}, tags("you; rm", "aaa", "blue"), false, "weir adopt --config FILE blue --from OWNER"},
-		"not asked, path mode":           {path, Adoption{}, tags("you", "aaa", "blue"), false, "weir adopt PATH --region eu-west-1 --from you"},
+		"not asked, path mode":           {path, Adoption{}, tags("you", "aaa", "blue"), false, "weir plan --config FILE --path DIR"},
 		"asked, another weir's":          {policy, Adoption{Asked: true}, tags("you", "aaa", "blue"), false, "--from you"},
 		"asked, from another":            {policy, Adoption{Asked: true, From: "they"}, tags("you", "aaa", "blue"), false, "--from you"},
 		"asked, from it":                 {policy, Adoption{Asked: true, From: "you"}, tags("you", "zzz", "red"), true, ""},
@@ -77,6 +77,9 @@ func TestMayAdopt(t *testing.T) {
 			comp := &computation{in: Input{Policy: c.policy}}
 			if got := comp.mayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.why+"; "+o.wayOut, c.says) {
 				t.Errorf("got %v, %q, %q", got, o.why, o.wayOut)
+			}
+			if c.policy.OwnTargetOnly && !c.adoption.Asked && strings.Contains(o.wayOut, "--from") {
+				t.Errorf("who plans a directory is told to take what another weir has: %q", o.wayOut)
 			}
 			if never := c.says == "" && !c.want; never && strings.Contains(o.wayOut, "weir adopt") {
 				t.Errorf("what is never adopted is offered: %q", o.wayOut)

@@ -30,7 +30,7 @@ var lookupRules = []rule{
 
 var planRules = []rule{
 	{"adopted-instances", "i", "machines of a group that was adopted run versions that weir did not make", "Nothing is to be done: they are replaced when the pool's launch configuration changes."},
-	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool, adopt the resource, or remove it."},
+	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool. What no weir has can be adopted, or removed. What another weir applies is its own: weir plan --config FILE --path DIR plans a work tree as that one would."},
 	{"contested-name", "e", "several targets want the same resource", "Give the pools, or the AWSLaunchConfigTemplate that they name, different names, or put them in different accounts or regions."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
 	{"deletion-protected", "e", "nothing in Git wants a group any more, and AWS does not let it be deleted", "Have it drained, or lower its deletion protection, as the message says: weir does neither by itself."},
