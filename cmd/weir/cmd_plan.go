@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
 const planHelp = `Show what apply would do, and change nothing.
@@ -15,6 +16,13 @@ disk: a kustomization directory, a directory of YAML files, or one file. The
 instance is then "weir" and the target the directory's name; resources of another
 target are refused, and what PATH no longer wants is left alone without --prune.
 
+With --path, a Git work tree takes the place of the commit that its source follows,
+as it is on disk: also what is not committed or not tracked yet, without what Git
+ignores. With --ref it is a branch, tag or commit. Names, variables, roles and the
+owner are the configuration's, and nothing is written: not to AWS, and not to the
+state directory, which need not be there. Targets that the change leaves as they are
+are planned only if they are named. Such a plan has no digest, as nobody can approve it.
+
 Each changed field is shown with the file and line that set it. On a terminal
 long values are cut to its width; what is written elsewhere is whole.
 `
@@ -23,27 +31,26 @@ func planCommand(s surroundings) *cobra.Command {
 	var flags passFlags
 	var output string
 	var detailed, full bool
+	var proposal proposalFlags
 	c := &cobra.Command{
-		Use:   "plan (--config FILE [TARGET…] | PATH --region REGION) [flags]",
+		Use:   "plan (--config FILE [TARGET…] [--path DIR] [--ref REF] | PATH --region REGION) [flags]",
 		Short: "show what apply would do",
 		Long:  planHelp + exitHelp("plan"),
 		Example: `  weir plan overlays/prod --region eu-west-1 --var CLUSTER_NAME=prod
   weir plan --config weir.yaml prod --detailed-exitcode
+  weir plan --config weir.yaml --path .
+  weir plan --config weir.yaml --ref my-branch prod
   weir plan overlays/prod --region eu-west-1 --endpoint-url http://127.0.0.1:8345 -o json`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.add(c, s)
+	proposal.add(c)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 if the plan has changes")
 	c.Flags().BoolVar(&full, "full", false, "cut no value to the terminal's width")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		w, err := flags.open(c, s, args, s.quiet())
+		reports, err := planned(c, s, &flags, proposal, args)
 		if err != nil {
-			return err
-		}
-		defer w.close()
-		reports := w.pass(c.Context(), reconciler.PlanOnly)
-		if err := c.Context().Err(); err != nil {
 			return err
 		}
 		switch output {
@@ -74,4 +81,29 @@ func planCommand(s surroundings) *cobra.Command {
 		return withCode(code)
 	}
 	return c
+}
+
+// planned makes the plans that a command line asks for.
+func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, args []string) ([]*plan.Report, error) {
+	if proposal.given() {
+		if flags.config == "" {
+			return nil, usage("add --config FILE", "%s needs to know the targets", given(c, "path", "ref"))
+		}
+		if err := flags.fits(c); err != nil {
+			return nil, err
+		}
+		result, err := flags.planProposal(c.Context(), s, proposal, args, s.quiet())
+		if err != nil {
+			return nil, err
+		}
+		result.tell(s)
+		return result.reports, nil
+	}
+	w, err := flags.open(c, s, args, s.quiet())
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	reports := w.pass(c.Context(), reconciler.PlanOnly)
+	return reports, c.Context().Err()
 }

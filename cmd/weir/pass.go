@@ -91,7 +91,8 @@ type work struct {
 	// deletions says how deletions are agreed to where nobody can be asked.
 	agreed    map[string]*plan.Agreement
 	deletions string
-	// release gives up what the commits are read from.
+	// sources are what the commits are read from, and release gives them up.
+	sources map[string]*source.Git
 	release []func()
 }
 
@@ -228,6 +229,7 @@ func mirrorDir(stateDir string) (dir string, done func(), err error) {
 // readSources fetches every source once. They stay open until the work is closed.
 func (w *work) readSources(ctx context.Context, c *config.Config, dir string, hide app.Hide, log *slog.Logger) (map[string]fleet.View, error) {
 	views := map[string]fleet.View{}
+	w.sources = map[string]*source.Git{}
 	for _, s := range c.Sources {
 		from, _, err := app.SourceConfig(s, dir, hide)
 		if err != nil {
@@ -237,7 +239,7 @@ func (w *work) readSources(ctx context.Context, c *config.Config, dir string, hi
 		if err != nil {
 			return nil, err
 		}
-		w.release = append(w.release, git.Close)
+		w.sources[s.Name], w.release = git, append(w.release, git.Close)
 		v := fleet.View{ID: git.ID(), At: git.At}
 		if v.Snapshot, v.Err = git.Latest(ctx); v.Err != nil {
 			v.Snapshot, _ = git.Last()

@@ -107,7 +107,11 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 // work tree, and where the repository cannot be read: a version of a launch template
 // then tells less of where it comes from, which keeps nobody from making it.
 func commitOf(ctx context.Context, root string, reads build.ReadSet) plan.Commit {
-	git, err := source.New(source.Config{Name: pathSource, URL: root}, source.Options{})
+	w, err := source.OpenWorkTree(root)
+	if err != nil {
+		return plan.Commit{}
+	}
+	git, err := w.At("HEAD")
 	if err != nil {
 		return plan.Commit{}
 	}
@@ -115,6 +119,14 @@ func commitOf(ctx context.Context, root string, reads build.ReadSet) plan.Commit
 	head, err := git.Latest(ctx)
 	if err != nil {
 		return plan.Commit{}
+	}
+	return commitIn(head, reads)
+}
+
+// commitIn is a commit, if everything that a render read is as there.
+func commitIn(head source.Snapshot, reads build.ReadSet) plan.Commit {
+	if head.Tree == nil {
+		return plan.Commit{Subject: "uncommitted changes"}
 	}
 	if same, err := reads.Same(head.Tree); err != nil || !same {
 		return plan.Commit{Subject: "uncommitted changes to " + head.Revision[:7] + " " + head.Subject}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
@@ -134,6 +136,18 @@ type Proposal struct {
 	// Light ones end with ErrHeavy where what is to be kept of them is more than
 	// lightBytes.
 	Light bool
+	// Drafts are proposed to nobody: their plans have no digest, as none of them is
+	// approved.
+	Draft bool
+	// Only names the targets to plan, whether they are touched or not. None stands for
+	// all that are touched.
+	Only []string
+	// At gives other commits of where the snapshot is from. Nil: of the source.
+	At func(ctx context.Context, revision string) (source.Snapshot, error)
+	// Head is the commit that the snapshot is on top of, where that is a work tree with
+	// what was not committed: a target is of it that reads the same there. It is zero
+	// before there is a commit, and nil where the snapshot is one.
+	Head *source.Snapshot
 }
 
 // ErrHeavy says that a proposal is not light.
@@ -151,6 +165,10 @@ type Review struct {
 	// takes away, and Targets counts those of the source.
 	Touched, Gone []string
 	Targets       int
+	// Names are all targets of the source, in order.
+	Names []string
+	// Withheld are touched targets that were rendered without their secrets.
+	Withheld []string
 	// Roleless are touched targets of AWS itself that have no role for plans.
 	Roleless []string
 
@@ -169,6 +187,31 @@ type Review struct {
 // concern to the other.
 func (r *Review) Open(ctx context.Context, scopes *Scopes) {
 	scopes.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
+}
+
+// Plan has the touched targets planned, one scope beside the other, and gives their
+// reports by name. What holds steps is asked when they are to run.
+func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.Report) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, b := range r.Batches {
+		for i := range b.Targets {
+			b.Targets[i].Policy.Gates = plan.Gates{}
+		}
+		wg.Go(func() {
+			reports := pass(b)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, report := range reports {
+				if slices.Contains(r.Touched, report.Target) {
+					out = append(out, report)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(out, func(a, b *plan.Report) int { return strings.Compare(a.Target, b.Target) })
+	return out
 }
 
 // Same reports whether the touched targets would be rendered from t to the same,
@@ -213,6 +256,9 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 	views := maps.Clone(b.views)
 	v := views[p.Source]
 	v.Snapshot, v.Err = p.Snapshot, nil
+	if p.At != nil {
+		v.At = p.At
+	}
 	views[p.Source] = v
 	c, err := f.Compose(ctx, views)
 	if err != nil {
@@ -226,8 +272,12 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 	}
 	for _, t := range c.Targets {
 		if t.Source == p.Source {
-			out.Targets++
+			out.Names = append(out.Names, t.Name)
 		}
+	}
+	out.Targets = len(out.Names)
+	if len(p.Only) > 0 {
+		out.Touched = slices.DeleteFunc(slices.Clone(out.Names), func(name string) bool { return !slices.Contains(p.Only, name) })
 	}
 	out.read(f.renders)
 	for _, batch := range c.Batches {
@@ -241,6 +291,13 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 				continue
 			}
 			touched = true
+			if d.Policy.Secretless {
+				out.Withheld = append(out.Withheld, d.Policy.Target)
+			}
+			d.Policy.Secretless = d.Policy.Secretless || p.Draft
+			if r := f.renders[d.Policy.Target].result; p.Head != nil && r != nil {
+				d.Commit = commitIn(*p.Head, r.Reads)
+			}
 			if f.roleless[d.Policy.Target] {
 				out.Roleless = append(out.Roleless, d.Policy.Target)
 			}

@@ -7,10 +7,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
@@ -301,7 +301,8 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 	opening, cancel := context.WithTimeout(ctx, answering)
 	review.Open(opening, w.o.Scopes)
 	cancel()
-	out.Reports = w.pass(ctx, review, &out.AsReviewed)
+	out.AsReviewed = asReviewed(review)
+	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return w.o.Turns.pass(ctx, b) })
 	review.Planned()
 	var plans []*plan.Plan
 	for _, r := range out.Reports {
@@ -320,34 +321,13 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 	return out
 }
 
-// pass plans the touched targets, one scope beside the other.
-func (w *Watcher) pass(ctx context.Context, review *fleet.Review, asReviewed *bool) []*plan.Report {
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	var out []*plan.Report
-	for _, b := range review.Batches {
-		for i := range b.Targets {
-			p := &b.Targets[i].Policy
-			if p.Gates.AsReviewed && slices.Contains(review.Touched, p.Target) {
-				*asReviewed = true
-			}
-			// What holds steps is asked when they are to run.
-			p.Gates = plan.Gates{}
-		}
-		wg.Go(func() {
-			reports := w.o.Turns.pass(ctx, b)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, r := range reports {
-				if slices.Contains(review.Touched, r.Target) {
-					out = append(out, r)
-				}
-			}
+// asReviewed reports whether a touched target is applied as it was reviewed.
+func asReviewed(review *fleet.Review) bool {
+	return slices.ContainsFunc(review.Batches, func(b reconciler.Batch) bool {
+		return slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool {
+			return d.Policy.Gates.AsReviewed && slices.Contains(review.Touched, d.Policy.Target)
 		})
-	}
-	wg.Wait()
-	slices.SortFunc(out, func(a, b *plan.Report) int { return strings.Compare(a.Target, b.Target) })
-	return out
+	})
 }
 
 // firstFault is what keeps a target from being planned, on one line.

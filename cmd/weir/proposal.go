@@ -1,0 +1,291 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source"
+)
+
+// proposalFlags say what is planned in place of the commit that a source follows.
+type proposalFlags struct{ path, ref string }
+
+func (f *proposalFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, in place of the commit that its source follows")
+	c.Flags().StringVar(&f.ref, "ref", "", "plan the branch, tag or commit `REF`: of the source's repository, or with --path of the one around DIR")
+}
+
+func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" }
+
+// proposed is what somebody would like a source to be.
+type proposed struct {
+	fleet.Proposal
+	// what names it, for people.
+	what string
+	// lacks tells whether it does not have a commit that the source follows; nil where
+	// that cannot be told.
+	lacks func(ctx context.Context, followed source.Snapshot) (bool, error)
+}
+
+// proposalResult is what became of the plan of a proposal.
+type proposalResult struct {
+	reports []*plan.Report
+	// what is what was planned, against the commit that source follows; unread says
+	// why that is not known.
+	what, source, against, unread string
+	// behind says that the proposal lacks that commit.
+	behind bool
+	// gone are targets that it takes away, unaffected counts those that it leaves as
+	// they are, and withheld are those without their secrets.
+	gone       []string
+	unaffected int
+	withheld   []string
+}
+
+// planProposal plans a work tree or a ref as the daemon of a configuration would if
+// its source followed it. It reads, and neither locks nor needs the state directory.
+func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposalFlags, names []string, log *slog.Logger) (out proposalResult, err error) {
+	c, err := s.loadConfig(p.config)
+	if err != nil {
+		return out, err
+	}
+	if c.AWS.Endpoint == config.EmbeddedEndpoint && p.endpoint == "" {
+		return out, usage("ask the daemon itself with --server, or give the address of a weir emulator with --endpoint-url", "aws.endpoint is \"embedded\": that AWS lives inside of weir run")
+	}
+	var tree *source.WorkTree
+	if f.path != "" {
+		if tree, err = openWorkTree(f.path); err != nil {
+			return out, err
+		}
+	}
+	from, err := sourceOf(c, names, tree)
+	if err != nil {
+		return out, err
+	}
+	dir, err := os.MkdirTemp("", "weir-")
+	if err != nil {
+		return out, fmt.Errorf("make mirror directory: %w", err)
+	}
+	w := &work{release: []func(){func() { _ = os.RemoveAll(dir) }}} // what is left is the system's to clean
+	defer w.close()
+	views, err := w.readSources(ctx, c, dir, s.secrets.Set, log)
+	if err != nil {
+		return out, err
+	}
+	var is proposed
+	switch {
+	case tree != nil:
+		is, err = w.fromWorkTree(ctx, tree, f.ref)
+	default:
+		is, err = w.fromSource(ctx, from, filepath.Join(dir, "ref"), f.ref, s.secrets.Set)
+	}
+	if err != nil {
+		return out, err
+	}
+	key := make([]byte, 32) // of no use to anybody: such a plan has no digest
+	_, _ = rand.Read(key)   // never fails
+	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv})
+	composer := fleet.New(fleet.Options{Config: c, Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log})
+	if _, err := composer.Compose(ctx, views); err != nil {
+		return out, err
+	}
+	is.Source, is.Owner, is.Draft, is.Only = from.Name, "draft", true, names
+	review, err := composer.Base(views).Review(ctx, scopes, is.Proposal)
+	if err != nil {
+		return out, err
+	}
+	for _, name := range names {
+		if !slices.Contains(review.Names, name) {
+			return out, usage(didYouMean(name, review.Names, "the targets are "+strings.Join(review.Names, ", ")), "there is no target %q of source %s", name, from.Name)
+		}
+	}
+	followed := views[from.Name]
+	out.what, out.source, out.against = is.what, from.Name, followed.Snapshot.Revision
+	if followed.Err != nil {
+		out.unread = followed.Err.Error()
+	}
+	if is.lacks != nil && out.against != "" {
+		if out.behind, err = is.lacks(ctx, followed.Snapshot); err != nil {
+			return out, err
+		}
+	}
+	review.Open(ctx, scopes)
+	out.gone, out.withheld = review.Gone, review.Withheld
+	if len(names) == 0 {
+		out.unaffected = review.Targets - len(review.Touched)
+	}
+	out.reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return reconciler.RunBatch(ctx, b, reconciler.PlanOnly) })
+	return out, ctx.Err()
+}
+
+func openWorkTree(path string) (*source.WorkTree, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, hinted(fmt.Errorf("open work tree: %w", err), "--path names a Git work tree, or a directory in one")
+	}
+	tree, err := source.OpenWorkTree(path)
+	switch {
+	case errors.Is(err, source.ErrNoWorkTree):
+		return nil, hinted(err, "--path names a Git work tree, or a directory in one; weir plan PATH --region REGION plans any directory by itself")
+	case err != nil:
+		return nil, hinted(err, "weir reads the work tree as Git does; see whether git status works there")
+	}
+	return tree, nil
+}
+
+// sourceOf is the source that a work tree, or a ref where there is none, stands in for:
+// that of the named targets, or the one of the same repository, or the only one.
+func sourceOf(c *config.Config, names []string, tree *source.WorkTree) (config.Source, error) {
+	var all, named, same []string
+	byName := map[string]config.Source{}
+	ids := []string{}
+	if tree != nil {
+		for _, url := range append([]string{tree.Root}, tree.Remotes...) {
+			ids = append(ids, source.ID(url))
+		}
+	}
+	for _, s := range c.Sources {
+		all, byName[s.Name] = append(all, fmt.Sprintf("%s (%s)", s.Name, s.URL)), s
+		if len(names) > 0 && !slices.ContainsFunc(names, func(t string) bool { return !c.Feeds(s.Name, t) }) {
+			named = append(named, s.Name)
+		}
+		if slices.Contains(ids, source.ID(s.URL)) {
+			same = append(same, s.Name)
+		}
+	}
+	both := slices.DeleteFunc(slices.Clone(same), func(name string) bool { return !slices.Contains(named, name) })
+	list := "the sources are " + strings.Join(all, ", ")
+	switch {
+	case len(both) == 1:
+		return byName[both[0]], nil
+	case len(named) == 1:
+		return byName[named[0]], nil
+	case len(names) > 0 && len(named) == 0:
+		return config.Source{}, usage(list, "no source gives the targets %s", strings.Join(names, ", "))
+	case len(names) == 0 && len(same) == 1:
+		return byName[same[0]], nil
+	case len(names) == 0 && len(same) == 0 && len(ids) > 1:
+		return config.Source{}, usage("name one of its targets if it is all the same; "+list, "%s is a clone of none of the sources", tree.Root)
+	case len(c.Sources) == 1:
+		return c.Sources[0], nil
+	}
+	return config.Source{}, usage("name a target of the one that is meant; "+list, "which source is meant cannot be told")
+}
+
+// fromWorkTree is a work tree as it is on disk, or a ref of its repository.
+func (w *work) fromWorkTree(ctx context.Context, tree *source.WorkTree, ref string) (p proposed, err error) {
+	git, err := tree.At(cmp.Or(ref, "HEAD"))
+	if err != nil && ref == "" { // nothing was committed yet
+		p.what = tree.Root + " as it is on disk"
+		p.Snapshot, p.Head = source.Snapshot{Revision: onDisk, Tree: tree.Tree}, &source.Snapshot{}
+		return p, nil
+	}
+	if err != nil {
+		return p, hinted(err, "--ref names a branch, a tag, HEAD, or a commit in full, as git rev-parse prints it")
+	}
+	w.release = append(w.release, git.Close)
+	head, err := git.Latest(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.Snapshot, p.At, p.what = head, git.At, fmt.Sprintf("%s (%s) of %s", ref, head.Revision[:7], tree.Root)
+	if ref == "" {
+		p.Snapshot, p.Head, p.what = source.Snapshot{Revision: onDisk, Tree: tree.Tree}, &head, tree.Root+" as it is on disk"
+	}
+	p.lacks = func(ctx context.Context, followed source.Snapshot) (bool, error) {
+		has, err := git.Descends(ctx, head.Revision, followed.Revision)
+		return !has, err
+	}
+	return p, nil
+}
+
+// onDisk stands for the revision of what no commit is.
+const onDisk = "on disk"
+
+// fromSource is a ref of a source's own repository.
+func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string, hide app.Hide) (p proposed, err error) {
+	from, _, err := app.SourceConfig(s, dir, hide)
+	if err != nil {
+		return p, err
+	}
+	from.Verify = source.Config{}.Verify // what is followed has to be signed; this is looked at
+	tries := []source.Ref{{Branch: ref}, {Tag: ref}}
+	switch {
+	case strings.HasPrefix(ref, "refs/"):
+		tries = []source.Ref{{Name: ref}}
+	case source.Ref{Commit: ref}.Validate() == nil:
+		tries = []source.Ref{{Commit: ref}}
+	}
+	for _, from.Ref = range tries {
+		if err = from.Ref.Validate(); err != nil {
+			break
+		}
+		var git *source.Git
+		if git, err = source.New(from, source.Options{}); err != nil {
+			return p, err
+		}
+		w.release = append(w.release, git.Close)
+		if p.Snapshot, err = git.Latest(ctx); err == nil {
+			p.At, p.what = git.At, fmt.Sprintf("%s (%s) of source %s", ref, p.Snapshot.Revision[:7], s.Name)
+			p.lacks = w.mergeLacks(s.Name, p.Snapshot)
+			return p, nil
+		}
+		var missing *source.UnavailableError
+		if !errors.As(err, &missing) || missing.Reason != source.MissingRef {
+			break
+		}
+	}
+	return p, hinted(fmt.Errorf("plan %s: %w", show.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
+}
+
+// mergeLacks asks the source's history whether a ref lacks what is followed. Where
+// that cannot be read, nobody is told.
+func (w *work) mergeLacks(name string, head source.Snapshot) func(context.Context, source.Snapshot) (bool, error) {
+	if !strings.HasPrefix(head.Ref, "refs/") {
+		return nil
+	}
+	return func(ctx context.Context, followed source.Snapshot) (bool, error) {
+		m, err := w.sources[name].Pull(ctx, source.PullRef{Head: head.Ref, HeadSHA: head.Revision, Base: followed.Revision})
+		return err == nil && m.Behind > 0, ctx.Err()
+	}
+}
+
+// tell says on standard error what was planned, and what is not among the plans.
+func (r proposalResult) tell(s surroundings) {
+	say := func(format string, args ...any) { fmt.Fprintln(s.stderr, show.Clean(fmt.Sprintf(format, args...))) }
+	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"
+	if r.against == "" {
+		compared = "nothing, as the commit that it follows cannot be read"
+	}
+	say("%s, in place of source %s, compared with %s", r.what, r.source, compared)
+	if r.unread != "" {
+		say("note: %s", r.unread)
+	}
+	if r.behind {
+		say("note: it lacks commits that are followed, and the plan undoes what they changed: merge or rebase first")
+	}
+	if len(r.withheld) > 0 {
+		say("note: secrets are not decrypted for this plan, so what depends on them may show as changed: %s", strings.Join(r.withheld, ", "))
+	}
+	for _, t := range r.gone {
+		say("note: target %s is not there any more; nothing of it is deleted for that", t)
+	}
+	if r.unaffected > 0 {
+		say("%s not planned, as nothing of it changes; name a target to plan it all the same", show.Count(r.unaffected, "target"))
+	}
+}
