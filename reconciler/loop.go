@@ -269,7 +269,7 @@ func RunBatch(ctx context.Context, b Batch, mode Mode) []*plan.Report {
 		reports := make([]*plan.Report, len(b.Targets))
 		for i, t := range b.Targets {
 			reports[i] = newReport(t, time.Now())
-			if reports[i].Err == nil {
+			if reports[i].Err == nil && !reports[i].Diagnostics.HasErrors() {
 				reports[i].Err = errors.New("open account: no access to AWS")
 			}
 		}

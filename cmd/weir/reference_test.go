@@ -89,7 +89,7 @@ func TestReferenceOfTheConfiguration(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("# The configuration\n\nMade from the schema that `weir schema config` prints. Unknown keys are errors, and secrets stand in files alone.\n")
-	b.WriteString("Of lists, `[]` stands for each entry.\n\n| Key | Value | Default | What |\n| --- | --- | --- | --- |\n")
+	b.WriteString("Of lists, `[]` stands for each entry, and of mappings `{}`.\n\n| Key | Value | Default | What |\n| --- | --- | --- | --- |\n")
 	root.keys(&b, "")
 	text := b.String()
 	if strings.Count(text, "\n| `") < 60 || !strings.Contains(text, "`targets[].prune.limit`") {
@@ -108,6 +108,8 @@ type schemaNode struct {
 	Items       *schemaNode           `json:"items"`
 	Required    []string              `json:"required"`
 	AnyOf       []schemaNode          `json:"anyOf"`
+	// Rest is false, or what each entry of a mapping is.
+	Rest json.RawMessage `json:"additionalProperties"`
 }
 
 func (n schemaNode) keys(b *strings.Builder, path string) {
@@ -130,6 +132,10 @@ func (n schemaNode) keys(b *strings.Builder, path string) {
 		child.keys(b, at)
 		if child.Items != nil {
 			child.Items.keys(b, at+"[]")
+		}
+		var entry schemaNode
+		if json.Unmarshal(child.Rest, &entry) == nil {
+			entry.keys(b, at+"{}")
 		}
 	}
 }

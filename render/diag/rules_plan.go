@@ -96,6 +96,8 @@ var configRules = []rule{
 	{"region-differs", "w", "a cluster's region is not the target's", "Write the same region in both."},
 	{"role-not-allowed", "e", "manifests name a role that the target's configuration does not allow", "Add the role to allowedRoleARNs if it may be assumed."},
 	{"roles-differ", "w", "targets reach one account and region by different roles, so nothing is deleted there", "Give all targets of an account and region the same roleARN."},
+	{"row-missing", "e", "the table of a target has no row for one of its directories", "Add a row for the directory to targets[].table of weir's configuration, or take the directory away. Nothing of the target is changed or deleted meanwhile."},
+	{"row-unused", "w", "the table of a target has a row for which there is no directory", "Correct the row's key, or take the row out of targets[].table of weir's configuration."},
 	{"several-documents", "e", "the configuration has more than one YAML document", "Keep one."},
 	{"several-roles", "e", "the clusters of one target name different roles", "Make a target for each role."},
 	{"too-many-pools", "e", "all targets together have more pools than the configuration allows", "Take pools away, or raise limits.pools. Nothing of the targets that are one too many is changed or deleted meanwhile."},

@@ -168,7 +168,9 @@ func (a *App) pace(l *loop) {
 }
 
 func quick(c *config.Config) bool {
-	return !slices.ContainsFunc(c.Targets, func(t config.Target) bool { return t.EndpointURL == "" && c.AWS.Endpoint == "" })
+	return c.AWS.Endpoint != "" || !slices.ContainsFunc(c.Targets, func(t config.Target) bool {
+		return slices.ContainsFunc(t.Rows(), func(row *config.Target) bool { return row.EndpointURL == "" })
+	})
 }
 
 // batch is what is wanted of a scope now, with what holds it. The loop of the scope

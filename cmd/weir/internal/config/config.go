@@ -113,7 +113,15 @@ type Target struct {
 	Name   string `yaml:"name"`
 	Source string `yaml:"source"`
 	// Path is below the source's root; * and ? match within one path element.
-	Path   string `yaml:"path"`
+	Path string `yaml:"path"`
+	// Table says for each directory of a path with wildcards where it is applied to:
+	// accounts, regions, roles and values by key, so that no commit chooses them. A
+	// directory that it lacks is not planned, and nothing of it is changed or deleted.
+	Table map[string]Row `yaml:"table"`
+	// Key finds the row of a directory, such as {1}/{2}; {1} if left out. All
+	// directories that come to one key have one row.
+	Key string `yaml:"key"`
+	// Region is one of AWS's. It may be left to the rows of the table.
 	Region string `yaml:"region"`
 	// AccountID is checked against the credentials where given.
 	AccountID string `yaml:"accountID"`
@@ -129,7 +137,8 @@ type Target struct {
 	EndpointURL string  `yaml:"endpointURL"`
 	Network     Network `yaml:"network"`
 	// Vars are values for ${VAR} in the manifests; they win over VarsFrom, and
-	// a later file over an earlier one.
+	// a later file over an earlier one. Where the path has wildcards, {1} in a value is
+	// what the first of them matched.
 	Vars     map[string]string `yaml:"vars"`
 	VarsFrom []VarsFrom        `yaml:"varsFrom"`
 	// AgeKeyFiles hold the age identities that decrypt the SOPS files of the
@@ -156,7 +165,8 @@ type Target struct {
 	// DependsOn are targets that must have converged at the same commit before
 	// anything of this one is changed; * stands for any text of a name, {1} for
 	// what the path's first wildcard matched. Where an entry stands for the target
-	// itself, the entries before it count alone.
+	// itself, the entries before it count alone. A name that no directory gives is an
+	// error of the target that waits for it.
 	DependsOn []string `yaml:"dependsOn"`
 	// Windows are when steps may run that replace or end instances, or delete
 	// something; none for any time.
@@ -178,6 +188,8 @@ type Network struct {
 
 // VarsFrom is a file with values for variables.
 type VarsFrom struct {
+	// File is on weir's own machine, and may hold {1} like the name: a character that
+	// a name cannot hold is then a dash. What it says is not looked through for {1}.
 	File string `yaml:"file"`
 	// Secret marks every value of the file as secret: none is ever shown, and one
 	// that reaches a field outside user data is an error.
@@ -255,6 +267,13 @@ func (c *Config) setDefaults(env Env) {
 		}
 		for j := range t.AgeKeyFiles {
 			absolute(base, &t.AgeKeyFiles[j])
+		}
+		for key, row := range t.Table {
+			absolute(base, &row.KubeconfigFile)
+			t.Table[key] = row
+		}
+		if len(t.Table) > 0 {
+			orText(&t.Key, DefaultKey)
 		}
 		absolute(base, &t.KubeconfigFile)
 		if t.KubeconfigFile != "" && len(t.SSMPrefixes) == 0 {

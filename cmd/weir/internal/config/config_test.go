@@ -291,7 +291,7 @@ func TestValuesOrder(t *testing.T) {
 		VarsFrom: []VarsFrom{{File: filepath.Join(dir, "a")}, {File: filepath.Join(dir, "b")}},
 		Vars:     map[string]string{"C": "3"},
 	}
-	v, err := target.Values()
+	v, err := target.Values(ReadVars)
 	got := v.Vars
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +300,7 @@ func TestValuesOrder(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	target.VarsFrom = append(target.VarsFrom, VarsFrom{File: filepath.Join(dir, "gone")})
-	if _, err := target.Values(); err == nil {
+	if _, err := target.Values(ReadVars); err == nil {
 		t.Error("a missing file must be an error")
 	}
 }

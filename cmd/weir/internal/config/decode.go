@@ -106,7 +106,11 @@ func (d *decoder) value(path string, n *yaml.Node, v reflect.Value) {
 	case reflect.Slice:
 		d.sequence(path, n, v)
 	case reflect.Map:
-		d.texts(path, n, v)
+		if v.Type().Elem().Kind() == reflect.Struct {
+			d.rows(path, n, v)
+		} else {
+			d.texts(path, n, v)
+		}
 	case reflect.String:
 		if d.kind(path, n, yaml.ScalarNode, "a text") {
 			v.SetString(n.Value)
@@ -205,6 +209,25 @@ func (d *decoder) texts(path string, n *yaml.Node, v reflect.Value) {
 			}
 			v.SetMapIndex(reflect.ValueOf(key.Value), reflect.ValueOf(text))
 		}
+	}
+}
+
+// rows decodes a mapping of structures.
+func (d *decoder) rows(path string, n *yaml.Node, v reflect.Value) {
+	if !d.kind(path, n, yaml.MappingNode, "a mapping") {
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, row := n.Content[i], reflect.New(v.Type().Elem()).Elem()
+		at := join(path, key.Value)
+		if v.MapIndex(reflect.ValueOf(key.Value)).IsValid() {
+			d.fault(d.position(key), "duplicate-key", "", "%s is given twice", at)
+			continue
+		}
+		d.value(at, n.Content[i+1], row)
+		d.at[at] = d.position(key)
+		v.SetMapIndex(reflect.ValueOf(key.Value), row)
 	}
 }
 

@@ -45,8 +45,11 @@ func (v *validator) files() {
 	}
 	for i := range c.Targets {
 		for j, from := range c.Targets[i].VarsFrom {
-			if from.Secret {
-				v.credential(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j), from.File)
+			if !from.Secret {
+				continue
+			}
+			for _, file := range from.ValueFiles() {
+				v.credential(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j), file)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func TestAMissingFileOfVariablesNamesItsLine(t *testing.T) {
 	if c == nil {
 		t.Fatal(faults)
 	}
-	if _, err := c.Targets[0].Values(); err == nil || !strings.HasPrefix(err.Error(), file+":9:") || !strings.Contains(err.Error(), "varsFrom") {
+	if _, err := c.Targets[0].Values(ReadVars); err == nil || !strings.HasPrefix(err.Error(), file+":9:") || !strings.Contains(err.Error(), "varsFrom") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,15 +18,6 @@ func (v *validator) joinTokens(at string, t *Target) {
 			v.fault(at, "bad-value", wayOut, "%s", why)
 		}
 	}
-	g, err := ParseGlob(t.Path)
-	if err != nil {
-		return // which is reported with the path
-	}
-	for _, m := range placeholder.FindAllStringSubmatch(t.KubeconfigFile, -1) {
-		if n := int(m[1][0] - '0'); n > g.Wildcards() {
-			v.fault(at+".kubeconfigFile", "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, t.Path)
-		}
-	}
 }
 
 // SSMPrefixFault says why weir cannot keep parameters below a prefix and what to
@@ -41,10 +32,4 @@ func SSMPrefixFault(prefix string) (why, wayOut string) {
 		return "AWS keeps names that begin with aws or ssm for itself", "write another one, such as /weir"
 	}
 	return "", ""
-}
-
-// Kubeconfig is the kubeconfig file of one of the target's directories, empty if
-// it has none.
-func (t *Target) Kubeconfig(m Match) string {
-	return placeholder.ReplaceAllStringFunc(t.KubeconfigFile, func(p string) string { return NameFor(p, m) })
 }

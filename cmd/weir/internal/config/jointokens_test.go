@@ -25,7 +25,7 @@ func TestJoinTokens(t *testing.T) {
 	if got, faults := parse("  kubeconfigFile: /a\n  ssmPrefixes: [/fleet/prod, /old]\n"); got == nil || !slices.Equal(got.SSMPrefixes, []string{"/fleet/prod", "/old"}) {
 		t.Errorf("%+v %v", got, faults)
 	}
-	if got, _ := parse(""); got == nil || got.SSMPrefixes != nil || got.Kubeconfig(Match{}) != "" {
+	if got, _ := parse(""); got == nil || got.SSMPrefixes != nil || got.KubeconfigFile != "" {
 		t.Errorf("without a kubeconfig: %+v", got)
 	}
 	got, faults := parse("  path: clusters/*\n  kubeconfigFile: \"kube/{1}.yaml\"\n")
@@ -45,9 +45,5 @@ func TestJoinTokens(t *testing.T) {
 		if c, faults := parse(text); c != nil || !strings.Contains(strings.Join(faults, "\n"), want) {
 			t.Errorf("%q: %v", text, faults)
 		}
-	}
-	target := Target{KubeconfigFile: "/etc/weir/{1}/{2}.yaml"}
-	if got := target.Kubeconfig(Match{Texts: []string{"prod", "a/b"}}); got != "/etc/weir/prod/a-b.yaml" {
-		t.Errorf("got %s", got)
 	}
 }

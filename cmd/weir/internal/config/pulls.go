@@ -98,18 +98,21 @@ func (v *validator) planRoles() {
 		return
 	}
 	type place struct{ account, region, role, endpoint string }
-	first := map[place]int{}
-	for i, t := range v.config.Targets {
-		if len(t.AllowedRoleARNs) > 0 {
-			continue
-		}
-		p := place{t.AccountID, t.Region, t.RoleARN, t.EndpointURL}
-		j, known := first[p]
-		if !known {
-			first[p] = i
-		} else if other := v.config.Targets[j]; other.PlanRoleARN != t.PlanRoleARN {
-			v.fault(fmt.Sprintf("targets[%d].planRoleARN", i), "bad-value", "give both the same planRoleARN, or each its accountID if the accounts differ",
-				"the target is applied together with %q, and is to be planned with another role", other.Name)
+	type planned struct{ by, as string }
+	first := map[place]planned{}
+	for i := range v.config.Targets {
+		for _, t := range v.config.Targets[i].Rows() {
+			if len(t.AllowedRoleARNs) > 0 {
+				continue
+			}
+			p := place{t.AccountID, t.Region, t.RoleARN, t.EndpointURL}
+			before, known := first[p]
+			if !known {
+				first[p] = planned{t.Name, t.PlanRoleARN}
+			} else if before.as != t.PlanRoleARN {
+				v.fault(fmt.Sprintf("targets[%d].planRoleARN", i), "bad-value", "give both the same planRoleARN, or each its accountID if the accounts differ",
+					"the target is applied together with %q, and is to be planned with another role", before.by)
+			}
 		}
 	}
 }

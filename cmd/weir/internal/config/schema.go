@@ -12,17 +12,20 @@ import (
 )
 
 // required are the keys without which validation refuses a configuration, by the
-// place that has them; [] stands for an entry of a list.
+// place that has them; [] stands for an entry of a list or of a mapping.
 var required = map[string][]string{
 	"":                     {"apiVersion", "instance", "kind", "sources", "targets"},
 	"sources[]":            {"name", "url"},
 	"forges[]":             {"type"},
 	"notify[]":             {"secretFile", "url"},
-	"targets[]":            {"name", "region"},
+	"targets[]":            {"name"},
 	"targets[].varsFrom[]": {"file"},
 	"access.tokens[]":      {"file", "name", "role"},
 	"access.rules[]":       {"role"},
 }
+
+// oneOf are keys of which at least one must be there, by the place that has them.
+var oneOf = map[string][]string{"targets[]": {"region", "table"}}
 
 // words are the keys that take one of a few values.
 var words = map[string][]string{
@@ -36,6 +39,7 @@ var words = map[string][]string{
 var forms = map[string]*regexp.Regexp{
 	"instance": instancePattern, "sources[].name": namePattern, "targets[].name": targetPattern, "targets[].region": regionPattern,
 	"targets[].accountID": accountPattern, "targets[].roleARN": rolePattern, "targets[].planRoleARN": rolePattern, "targets[].allowedRoleARNs[]": rolePattern, "targets[].dependsOn[]": dependencyPattern,
+	"targets[].table[].region": regionPattern, "targets[].table[].accountID": accountPattern, "targets[].table[].roleARN": rolePattern, "targets[].table[].planRoleARN": rolePattern, "targets[].table[].allowedRoleARNs[]": rolePattern,
 	"access.tokens[].name": namePattern, "access.proxy.userHeader": headerPattern, "access.proxy.groupsHeader": headerPattern, "access.proxy.secretHeader": headerPattern,
 }
 
@@ -85,6 +89,9 @@ func shape(at string, t reflect.Type) schema.Node {
 	case reflect.Slice:
 		return schema.Node{"type": orNull(at, "array"), "items": describe(at+"[]", t.Elem())}
 	case reflect.Map:
+		if t.Elem().Kind() == reflect.Struct {
+			return schema.Node{"type": []string{"object", "null"}, "additionalProperties": describe(at+"[]", t.Elem())}
+		}
 		return schema.Node{"type": []string{"object", "null"}, "additionalProperties": anyScalar(), "propertyNames": schema.Node{"pattern": varPattern.String()}}
 	case reflect.Bool:
 		return schema.Node{"type": []string{"boolean", "null"}}
@@ -116,6 +123,13 @@ func structure(at string, t reflect.Type) schema.Node {
 	out := schema.Node{"type": orNull(at, "object"), "properties": props, "additionalProperties": false}
 	if list := required[at]; list != nil {
 		out["required"] = list
+	}
+	var choices []any
+	for _, key := range oneOf[at] {
+		choices = append(choices, schema.Node{"required": []string{key}})
+	}
+	if choices != nil {
+		out["anyOf"] = choices
 	}
 	return out
 }
@@ -151,6 +165,11 @@ func isRequired(at string) bool {
 func schemaPaths() []string {
 	var out []string
 	for at, keys := range required {
+		for _, k := range keys {
+			out = append(out, join(at, k))
+		}
+	}
+	for at, keys := range oneOf {
 		for _, k := range keys {
 			out = append(out, join(at, k))
 		}

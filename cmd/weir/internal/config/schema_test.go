@@ -98,6 +98,16 @@ targets:
   windows: [{kind: allow, days: [mon, fri], start: "09:00", end: "24:00", timezone: Europe/Berlin}, {kind: deny, duration: 48h}]
   maxConcurrentRollouts: 2
   suspend: false
+- name: "{1}-{2}"
+  source: signed
+  path: "*/clusters/*"
+  key: "{1}/{2}"
+  kubeconfigFile: kube/{1}/{2}.yaml
+  varsFrom: [{file: "values/{2}.env"}]
+  table:
+    dev/eu: {region: eu-central-1, accountID: "111111111111", roleARN: "arn:aws:iam::111111111111:role/weir", planRoleARN: "arn:aws:iam::111111111111:role/plan", vars: {SIZE: small, NAME: "{2}"}}
+    prod/eu: {region: eu-central-2, allowedRoleARNs: ["arn:aws:iam::222222222222:role/x"], endpointURL: "http://127.0.0.1:1", network: {vpcID: vpc-2}, kmsKeyARNs: ["arn:aws:kms:eu-central-2:222222222222:key/k"], kubeconfigFile: prod}
+    prod/us: {region: us-east-1}
 `
 
 func schemaOf(t *testing.T) *jsonschema.Schema {
@@ -165,6 +175,19 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"github":                        {from: "gitea", to: "github", valid: true},
 		"a target without name":         {from: "- name: \"{1}\"\n  source", to: "- source"},
 		"no region":                     {from: "  region: eu-west-1\n"},
+		"no region in a row":            {from: "prod/us: {region: us-east-1}", to: "prod/us: {}"},
+		"an unknown key in a row":       {from: "{region: us-east-1}", to: "{region: us-east-1, prune: {}}"},
+		"a row's region":                {from: "region: us-east-1", to: "region: Virginia"},
+		"a row's role":                  {from: "\"arn:aws:iam::111111111111:role/plan\"", to: "plan"},
+		"a row's account":               {from: "accountID: \"111111111111\"", to: "accountID: dev"},
+		"another account's role":        {from: "accountID: \"111111111111\"", to: "accountID: \"333333333333\""},
+		"a row's variable":              {from: "SIZE: small", to: "SIZE-1: small"},
+		"a placeholder beyond the path": {from: "NAME: \"{2}\"", to: "NAME: \"{3}\""},
+		"a key without placeholder":     {from: "key: \"{1}/{2}\"", to: "key: dev/eu"},
+		"no key":                        {from: "  key: \"{1}/{2}\"\n", valid: true},
+		"a key without table":           {from: "  maxConcurrentRollouts: 2\n", to: "  key: \"{1}\"\n"},
+		"a list for a table":            {from: "  table:\n", to: "  table: []\n  windows:\n"},
+		"a text for a row":              {from: "{region: us-east-1}", to: "us-east-1"},
 		"no such region":                {from: "region: eu-west-1", to: "region: Ireland"},
 		"another mode":                  {from: "mode: correct", to: "mode: wrong"},
 		"report":                        {from: "mode: correct", to: "mode: report", valid: true},
@@ -214,7 +237,7 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"a header of others":            {from: "X-Secret", to: "Authorization"},
 		"two of one reference":          {from: "branch: main", to: "branch: main, brunch: a"},
 	}
-	lenient := map[string]bool{"a share above 100": true, "a forge without token": true, "a forge without url": true, "generic with token": true, "generic without secret": true, "another event": true} // what the schema does not say
+	lenient := map[string]bool{"no region in a row": true, "another account's role": true, "a placeholder beyond the path": true, "a key without placeholder": true, "a key without table": true, "a share above 100": true, "a forge without token": true, "a forge without url": true, "generic with token": true, "generic without secret": true, "another event": true} // what the schema does not say
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(everyKey, tt.from, tt.to, 1)
@@ -236,7 +259,9 @@ func TestSchemaTablesNameRealKeys(t *testing.T) {
 		for e := range strings.SplitSeq(strings.ReplaceAll(at, "[]", ".[]"), ".") {
 			var next any
 			if e == "[]" {
-				next = n["items"]
+				if next = n["items"]; next == nil {
+					next = n["additionalProperties"]
+				}
 			} else if props, ok := n["properties"].(schema.Node); ok {
 				next = props[e]
 			}

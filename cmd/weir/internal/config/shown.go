@@ -64,9 +64,16 @@ func shownNode(v reflect.Value) *yaml.Node {
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
 		for _, k := range keys {
-			value := &yaml.Node{}
-			value.SetString(withoutPassword(v.MapIndex(k).String()))
-			out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: k.String()}, value)
+			key, value := &yaml.Node{}, &yaml.Node{}
+			key.SetString(k.String())
+			if row := v.MapIndex(k); row.Kind() != reflect.String {
+				if value = shownNode(row); value == nil {
+					value = &yaml.Node{Kind: yaml.MappingNode} // an empty row is one
+				}
+			} else {
+				value.SetString(withoutPassword(row.String()))
+			}
+			out.Content = append(out.Content, key, value)
 		}
 	default:
 		panic("config: nothing shows a " + v.Type().String()) // every kind of a key is listed

@@ -31,6 +31,7 @@ targets:
     prune: {enabled: true, limit: 25%}
     windows: [{days: [mon, fri], start: "09:00", end: "17:30", timezone: Europe/Berlin}]
     maxConcurrentRollouts: 2
+    table: {dev: {accountID: "012345678902", vars: {A: "1"}}, "0123": {region: eu-west-1}, bare: }
 `
 	env := Env{Getenv: func(string) string { return "" }}
 	c, faults := Parse("/etc/weir/weir.yaml", []byte(file), env)
@@ -86,7 +87,10 @@ func fill(v reflect.Value) {
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0))
 	case reflect.Map:
-		v.Set(reflect.ValueOf(map[string]string{"KEY": "https://bot:hunter2@git.example.com/x"}))
+		element := reflect.New(v.Type().Elem()).Elem()
+		fill(element)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("KEY"), element)
 	case reflect.String:
 		v.SetString("https://bot:hunter2@git.example.com/x?token=hunter2#hunter2")
 	case reflect.Bool:

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -201,29 +200,15 @@ func (v *validator) targets() {
 		t, at := &v.config.Targets[i], fmt.Sprintf("targets[%d]", i)
 		v.targetName(at, t, names)
 		v.sourceRef(at+".source", t.Source)
-		switch {
-		case t.Region == "":
+		if t.Region == "" && len(t.Table) == 0 {
 			v.fault(at+".region", "missing-key", "", "the AWS region is required")
-		case !ValidRegion(t.Region):
-			v.fault(at+".region", "bad-value", "", "%q does not look like a region", t.Region)
 		}
-		if t.AccountID != "" && !accountPattern.MatchString(t.AccountID) {
-			v.fault(at+".accountID", "bad-value", "put it in quotes: YAML may read digits as a number", "%q is not 12 digits", t.AccountID)
+		if g, err := ParseGlob(t.Path); err == nil { // else it has been said
+			v.place(at, t, g)
+			v.varsFrom(at, t, g)
 		}
-		v.roles(at, t)
-		v.endpoint(at+".endpointURL", t.EndpointURL)
-		v.network(at+".network", t.Network)
-		for _, name := range slices.Sorted(maps.Keys(t.Vars)) {
-			if !ValidVar(name) {
-				v.fault(at+".vars."+name, "bad-value", "", "a variable's name matches %s", varPattern)
-			}
-		}
-		for j, from := range t.VarsFrom {
-			if from.File == "" {
-				v.fault(fmt.Sprintf("%s.varsFrom[%d].file", at, j), "missing-key", "", "a file is required")
-			}
-		}
-		v.keys(at, t)
+		v.table(at, t)
+		v.ageKeys(at, t)
 		v.joinTokens(at, t)
 		if t.Mode != Correct && t.Mode != Report {
 			v.fault(at+".mode", "bad-value", "", "want %s or %s, got %q", Correct, Report, t.Mode)
@@ -270,13 +255,26 @@ func (v *validator) targetName(at string, t *Target, names map[string]string) {
 	}
 }
 
-// keys checks what the target's encrypted files are decrypted with.
-func (v *validator) keys(at string, t *Target) {
+func (v *validator) varsFrom(at string, t *Target, g Glob) {
+	for j, from := range t.VarsFrom {
+		at := fmt.Sprintf("%s.varsFrom[%d].file", at, j)
+		if from.File == "" {
+			v.fault(at, "missing-key", "", "a file is required")
+		}
+		v.placeholders(at, from.File, g)
+	}
+}
+
+// ageKeys and kmsKeys check what the target's encrypted files are decrypted with.
+func (v *validator) ageKeys(at string, t *Target) {
 	for i, file := range t.AgeKeyFiles {
 		if file == "" {
 			v.fault(fmt.Sprintf("%s.ageKeyFiles[%d]", at, i), "missing-key", "", "a file is required")
 		}
 	}
+}
+
+func (v *validator) kmsKeys(at string, t *Target) {
 	for i, arn := range t.KMSKeyARNs {
 		if !ValidKMSKey(arn) {
 			v.fault(fmt.Sprintf("%s.kmsKeyARNs[%d]", at, i), "bad-value", "give each key in full, as the files name it; there are no wildcards", "%q is not the ARN of a KMS key", arn)
@@ -286,12 +284,12 @@ func (v *validator) keys(at string, t *Target) {
 
 func (v *validator) roles(at string, t *Target) {
 	for _, role := range []struct{ key, arn string }{{"roleARN", t.RoleARN}, {"planRoleARN", t.PlanRoleARN}} {
-		switch parts := strings.Split(role.arn, ":"); {
+		switch account := accountOf(role.arn); {
 		case role.arn == "":
 		case !rolePattern.MatchString(role.arn):
 			v.fault(at+"."+role.key, "bad-value", "", "%q is not the ARN of a role", role.arn)
-		case t.AccountID != "" && parts[4] != t.AccountID:
-			v.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", parts[4], t.AccountID)
+		case t.AccountID != "" && account != t.AccountID:
+			v.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", account, t.AccountID)
 		}
 	}
 	for i, r := range t.AllowedRoleARNs {

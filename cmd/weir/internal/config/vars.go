@@ -108,30 +108,46 @@ func parseYAMLVars(content []byte) (map[string]string, error) {
 	return out, nil
 }
 
+// ReadOnce is ReadVars that reads no file twice.
+func ReadOnce() func(file string) (map[string]string, error) {
+	type answer struct {
+		vars map[string]string
+		err  error
+	}
+	have := map[string]answer{}
+	return func(file string) (map[string]string, error) {
+		a, known := have[file]
+		if !known {
+			a.vars, a.err = ReadVars(file)
+			have[file] = a
+		}
+		return a.vars, a.err
+	}
+}
+
 // Values are a target's values for variables.
 type Values struct {
 	Vars map[string]string
 	// Secret are the names, sorted, of those that are secret.
 	Secret []string
-	// Hidden are all values of the files that are marked as secret.
-	Hidden []string
 }
 
 // Values are the target's values for variables: those of its files, the later
-// over the earlier, and over them those of the configuration itself.
-func (t *Target) Values() (Values, error) {
+// over the earlier, and over them those of the configuration itself. A file whose name
+// still holds a placeholder is passed over.
+func (t *Target) Values(read func(file string) (map[string]string, error)) (Values, error) {
 	v := Values{Vars: map[string]string{}}
 	secret := map[string]bool{}
 	for _, from := range t.VarsFrom {
-		vars, err := ReadVars(from.File)
+		if placeholder.MatchString(from.File) {
+			continue
+		}
+		vars, err := read(from.File)
 		if err != nil {
 			return Values{}, fmt.Errorf("%s: %w; mend the file, or correct its name in varsFrom", from.At, err)
 		}
 		for name, value := range vars {
 			v.Vars[name], secret[name] = value, from.Secret
-			if from.Secret {
-				v.Hidden = append(v.Hidden, value)
-			}
 		}
 	}
 	for name, value := range t.Vars {
@@ -143,4 +159,20 @@ func (t *Target) Values() (Values, error) {
 		}
 	}
 	return v, nil
+}
+
+// Hidden are all values of the files that are marked as secret, of whichever directory.
+func (t *Target) Hidden(read func(file string) (map[string]string, error)) []string {
+	var out []string
+	for _, from := range t.VarsFrom {
+		for _, file := range from.ValueFiles() {
+			if !from.Secret {
+				break
+			}
+			if vars, err := read(file); err == nil { // else who uses it says so
+				out = append(out, slices.Collect(maps.Values(vars))...)
+			}
+		}
+	}
+	return out
 }

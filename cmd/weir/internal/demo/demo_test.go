@@ -92,7 +92,7 @@ func TestDemoWritesAValidConfiguration(t *testing.T) {
 	if c.Sources[0].URL != d.Repository || c.AWS.Endpoint != d.AWS.URL() {
 		t.Errorf("source %s, endpoint %s", c.Sources[0].URL, c.AWS.Endpoint)
 	}
-	if _, err := c.Targets[0].Values(); err != nil {
+	if _, err := c.Targets[0].Values(config.ReadVars); err != nil {
 		t.Error(err)
 	}
 	steps := d.NextSteps("weir")

@@ -95,12 +95,15 @@ type Fleet struct {
 	ended   chan struct{}
 	// places are those of a proposal's renders.
 	places chan struct{}
+	// made are the targets that the configuration's tables and wildcards make, by name,
+	// and earlier those of the composition before.
+	made, earlier map[string]*config.Target
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
 	f := &Fleet{
-		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{},
+		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}, made: map[string]*config.Target{},
 		jobs: map[string]*job{}, ended: make(chan struct{}, 1), places: make(chan struct{}, besideReview),
 	}
 	f.room = newRoom(f.limits(), render.NewShared(nil))
@@ -175,6 +178,10 @@ type item struct {
 	// those of a path with wildcards that matches nothing or could not be read;
 	// crowded that they are too many.
 	unknown, crowded bool
+	// rowless says that the target's table has no row for the item.
+	rowless bool
+	// waitsFor are the targets that must have converged before.
+	waitsFor []string
 	// err says that the target cannot be rendered or not be trusted to be whole.
 	err     error
 	diags   diag.List
@@ -229,6 +236,7 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 			c.Rendering = append(c.Rendering, Rendering{it.name, it.target.Source, it.view.Snapshot.Revision, it.since, it.desired.Set == nil})
 		}
 	}
+	depend(items)
 	c.Batches = f.batches(items)
 	for _, b := range c.Batches {
 		account := f.o.Scopes.account(b.Key)
@@ -246,12 +254,13 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 		}
 	}
 	slices.SortFunc(c.Targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
-	c.Conditions = conditions(items, c.Targets)
+	c.Conditions = conditions(items)
 	return c, ctx.Err()
 }
 
 // expand makes one item of each target that the configuration stands for.
 func (f *Fleet) expand(views map[string]View) []*item {
+	f.earlier, f.made = f.made, map[string]*config.Target{}
 	var items []*item
 	taken := map[string]*item{}
 	room := map[string]int{} // how many targets a source may still have
@@ -260,22 +269,16 @@ func (f *Fleet) expand(views map[string]View) []*item {
 	}
 	for i := range f.o.Config.Targets {
 		t := &f.o.Config.Targets[i]
-		values, err := t.Values()
-		f.hide(f.valuesOwner(t.Name), secret.New(values.Hidden...))
-		keys, keyErr := f.keysOf(t)
-		if err == nil {
-			err = keyErr
-		}
 		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
 		room[t.Source] -= len(expanded)
+		if f.review == nil {
+			unmatched(t, expanded)
+		}
+		f.give(t, expanded)
 		for _, it := range expanded {
-			it.vars, it.secretVars, it.keys = values.Vars, values.Secret, keys
 			it.proposed, it.light = f.review != nil, f.review != nil && f.review.Light
 			if f.review != nil && f.review.Untrusted {
 				it.withhold()
-			}
-			if it.err == nil {
-				it.err = err
 			}
 			if first := taken[it.name]; first != nil {
 				first.diags = append(first.diags, diag.Diagnostic{
@@ -407,7 +410,11 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 	d.Whole = d.Whole && d.Err == nil
 	it.key.RoleARN = f.planRole(t, it.key.RoleARN)
 	f.roleless[it.name] = t.PlanRoleARN == "" && it.key.Endpoint == ""
-	f.attachWorkload(&d, t, it.match)
+	if it.placeless() {
+		// Nobody is asked, about whatever there may be by some default.
+		it.key, f.roleless[it.name], d.Policy.Region = reconciler.ScopeKey{}, false, ""
+	}
+	f.attachWorkload(&d, t)
 	return d
 }
 
@@ -476,5 +483,6 @@ func (f *Fleet) batches(items []*item) []reconciler.Batch {
 		}
 		out[n].Targets = append(out[n].Targets, it.desired)
 	}
+	f.doubt(items, out)
 	return out
 }

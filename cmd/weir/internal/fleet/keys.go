@@ -21,21 +21,34 @@ type keyring struct {
 	id string
 }
 
-// keysOf reads the keys that the configuration lists for a target. While they are
-// the same, so is the decrypter, which remembers data keys.
-func (f *Fleet) keysOf(t *config.Target) (keyring, error) {
-	h := sha256.New()
-	var ids []age.Identity
+// ageKeys are the identities that a target's files hold, and the files' texts.
+type ageKeys struct {
+	ids   []age.Identity
+	texts []string
+}
+
+// ageKeysOf reads the age keys that the configuration lists for a target.
+func ageKeysOf(t *config.Target) (ageKeys, error) {
+	var out ageKeys
 	for _, file := range t.AgeKeyFiles {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return keyring{}, fmt.Errorf("read age keys: %w", err)
+			return ageKeys{}, fmt.Errorf("read age keys: %w", err)
 		}
 		more, err := sops.ParseIdentities(string(text))
 		if err != nil {
-			return keyring{}, fmt.Errorf("read age keys from %s: %w", file, err)
+			return ageKeys{}, fmt.Errorf("read age keys from %s: %w", file, err)
 		}
-		ids = append(ids, more...)
+		out.ids, out.texts = append(out.ids, more...), append(out.texts, string(text))
+	}
+	return out, nil
+}
+
+// keysOf are the keys that the configuration lists for a target. While they are the
+// same, so is the decrypter, which remembers data keys.
+func (f *Fleet) keysOf(t *config.Target, ages ageKeys) keyring {
+	h := sha256.New()
+	for _, text := range ages.texts {
 		fmt.Fprintf(h, "age %d %s\n", len(text), text)
 	}
 	key := reconciler.ScopeKey{Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
@@ -46,7 +59,7 @@ func (f *Fleet) keysOf(t *config.Target) (keyring, error) {
 	by := k.id + " " + key.RoleARN
 	f.keys[by] = true
 	if k.decrypter = f.decrypters[by]; k.decrypter == nil { // read the files again: none may have been given before
-		o := sops.Options{Identities: ids, KMSKeyARNs: t.KMSKeyARNs}
+		o := sops.Options{Identities: ages.ids, KMSKeyARNs: t.KMSKeyARNs}
 		switch {
 		case f.o.Scopes.o.Offline:
 			o.Placeholders = true
@@ -56,7 +69,7 @@ func (f *Fleet) keysOf(t *config.Target) (keyring, error) {
 		k.decrypter = sops.New(o)
 		f.decrypters[by] = k.decrypter
 	}
-	return k, nil
+	return k
 }
 
 // KMS decrypts with the credentials that a scope is opened with. It asks nobody

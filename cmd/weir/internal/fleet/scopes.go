@@ -186,8 +186,8 @@ func (s *Scopes) account(key reconciler.ScopeKey) string {
 // Open opens a scope, or gives the one that is open. It asks AWS whose account it is,
 // and so may take as long as ctx lets it.
 func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
-	if s.o.Offline {
-		return Access{}
+	if s.o.Offline || key.Region == "" {
+		return Access{} // nobody says where: a default of this machine's is no answer
 	}
 	s.mu.Lock()
 	have := s.open[key]

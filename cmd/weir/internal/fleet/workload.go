@@ -21,8 +21,8 @@ type client struct {
 // attachWorkload gives a target the cluster that its machines join, if the
 // configuration says how to reach it. A kubeconfig that cannot be used is an
 // error of the target, and nothing else of it stops for that.
-func (f *Fleet) attachWorkload(d *reconciler.Desired, t *config.Target, m config.Match) {
-	file := t.Kubeconfig(m)
+func (f *Fleet) attachWorkload(d *reconciler.Desired, t *config.Target) {
+	file := t.KubeconfigFile
 	if file == "" {
 		return
 	}

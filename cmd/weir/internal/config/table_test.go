@@ -1,0 +1,195 @@
+package config
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const tableHead = "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\ntargets:\n"
+
+// tabledTargets reads a configuration with these targets, nil where it has an error.
+func tabledTargets(t *testing.T, targets string) ([]Target, []string) {
+	t.Helper()
+	c, faults := Parse("/etc/weir/w.yaml", []byte(tableHead+targets), env)
+	var all []string
+	for _, f := range faults {
+		all = append(all, f.String())
+	}
+	if c == nil {
+		return nil, all
+	}
+	return c.Targets, all
+}
+
+const tabled = `
+- name: '{1}'
+  path: overlays/*
+  region: eu-west-1
+  network: {vpcID: vpc-all}
+  vars: {CLUSTER: 'c-{1}', TIER: dev, SIZE: small}
+  varsFrom: [{file: 'values/{1}.env'}, {file: common.env}]
+  kubeconfigFile: kube/{1}/config
+  table:
+    dev: {accountID: "111111111111", roleARN: "arn:aws:iam::111111111111:role/weir"}
+    prod:
+      region: eu-central-1
+      accountID: "222222222222"
+      roleARN: arn:aws:iam::222222222222:role/weir
+      planRoleARN: arn:aws:iam::222222222222:role/plan
+      allowedRoleARNs: [arn:aws:iam::222222222222:role/x]
+      kmsKeyARNs: [arn:aws:kms:eu-central-1:222222222222:key/k]
+      network: {vpcID: vpc-prod}
+      vars: {TIER: prod, SELF: '{1}!'}
+      kubeconfigFile: prod.kubeconfig
+    bare:
+`
+
+func TestARowTakesThePlaceOfTheTargetsKeys(t *testing.T) {
+	targets, faults := tabledTargets(t, tabled)
+	if targets == nil {
+		t.Fatal(faults)
+	}
+	base := &targets[0]
+	prod := base.For(Match{Path: "overlays/prod", Texts: []string{"prod"}})
+	want := *base
+	want.Table, want.Key, want.SSMPrefixes = nil, "", []string{"/weir"}
+	want.Region, want.AccountID = "eu-central-1", "222222222222"
+	want.RoleARN, want.PlanRoleARN = "arn:aws:iam::222222222222:role/weir", "arn:aws:iam::222222222222:role/plan"
+	want.AllowedRoleARNs, want.KMSKeyARNs = []string{"arn:aws:iam::222222222222:role/x"}, []string{"arn:aws:kms:eu-central-1:222222222222:key/k"}
+	want.Network = Network{VPCID: "vpc-prod"}
+	want.Vars = map[string]string{"CLUSTER": "c-prod", "TIER": "prod", "SIZE": "small", "SELF": "prod!"}
+	want.VarsFrom = []VarsFrom{{File: "/etc/weir/values/prod.env"}, {File: "/etc/weir/common.env"}}
+	want.KubeconfigFile = "/etc/weir/prod.kubeconfig"
+	if diff := cmp.Diff(&want, prod, withoutPlaces); diff != "" {
+		t.Errorf("prod (-want +got):\n%s", diff)
+	}
+	bare := base.For(Match{Path: "overlays/bare", Texts: []string{"bare"}})
+	if bare.Region != "eu-west-1" || bare.RoleARN != "" || bare.Network.VPCID != "vpc-all" || bare.Vars["CLUSTER"] != "c-bare" || bare.KubeconfigFile != "/etc/weir/kube/bare/config" {
+		t.Errorf("an empty row: %+v", bare)
+	}
+	if base.Vars["CLUSTER"] != "c-{1}" || base.VarsFrom[0].File != "/etc/weir/values/{1}.env" {
+		t.Errorf("the configuration itself was changed: %+v", base)
+	}
+	if rows := base.Rows(); len(rows) != 3 || rows[0].Region != "eu-west-1" || rows[1].AccountID != "111111111111" || rows[2].PlanRoleARN == "" {
+		t.Errorf("rows: %+v", rows)
+	}
+}
+
+// A directory has the row of exactly its own name: not that of one which looks alike.
+func TestNoDirectoryComesToAnothersRow(t *testing.T) {
+	targets, _ := tabledTargets(t, tabled)
+	for _, name := range []string{"pro", "Prod", "prod ", "prod\n", "p rod", "", "{1}", "dev-prod", "prod/../prod"} {
+		if got := targets[0].For(Match{Path: "overlays/" + name, Texts: []string{name}}); got != nil {
+			t.Errorf("%q has the row of account %s", name, got.AccountID)
+		}
+	}
+	summary, detail := targets[0].Lacks(Match{Path: "overlays/new", Texts: []string{"new"}})
+	if !strings.Contains(summary, `no row "new"`) || !strings.Contains(detail, `"new": {region: `) {
+		t.Errorf("%s\n%s", summary, detail)
+	}
+	two, faults := tabledTargets(t, "- {name: '{1}.{2}', path: '*/x/*', key: '{2}/{1}', table: {b/a: {region: eu-west-1}}}\n")
+	if two == nil {
+		t.Fatal(faults)
+	}
+	if got := two[0].For(Match{Texts: []string{"a", "b"}}); got == nil || got.Region != "eu-west-1" {
+		t.Errorf("two wildcards: %+v", got)
+	}
+	if got := two[0].For(Match{Texts: []string{"b", "a"}}); got != nil {
+		t.Errorf("the key's order does not count: %+v", got)
+	}
+}
+
+func TestWhatNeedsNoRowIsTheTargetItself(t *testing.T) {
+	targets, faults := tabledTargets(t, "- {name: '{1}', path: '*', region: eu-west-1, vars: {A: b}}\n- {name: plain, path: p, region: eu-west-1, vars: {DIGITS: '[0-9]{3}'}}\n")
+	if targets == nil {
+		t.Fatal(faults)
+	}
+	if got := targets[0].For(Match{Texts: []string{"x"}}); got != &targets[0] {
+		t.Errorf("got %+v", got)
+	}
+	if got := targets[1].For(Match{}); got != &targets[1] || got.Vars["DIGITS"] != "[0-9]{3}" {
+		t.Errorf("a path without wildcards has its braces read: %+v", got)
+	}
+}
+
+func TestFaultsOfATable(t *testing.T) {
+	const head = "- name: '{1}'\n  path: '*'\n"
+	for text, want := range map[string]string{
+		head + "  table: {a: {region: Ireland}}\n": `w.yaml:8:23: error: targets[0].table.a.region: "Ireland" does not look like a region`,
+		head + "  table: {a: {}}\n":                "w.yaml:8:11: error: targets[0].table.a.region: the AWS region is required",
+		head + "  table: {}\n":                     "targets[0].table: it has no row",
+		head + "  table:\n":                        "targets[0].table: it has no row",
+		head + "  table: {a: {region: eu-west-1}, a: {region: eu-west-2}}\n":                                                   "targets[0].table.a is given twice",
+		head + "  table: {'': {region: eu-west-1}}\n":                                                                          "which is never empty",
+		head + "  table: {a: {regoin: eu-west-1}}\n":                                                                           "targets[0].table.a.regoin: unknown key",
+		head + "  table: {a: {region: eu-west-1, name: x}}\n":                                                                  "targets[0].table.a.name: unknown key",
+		head + "  table: {a: {region: eu-west-1, vars: {X: '{2}'}}}\n":                                                         "{2} stands for a wildcard that path \"*\" does not have",
+		head + "  key: '{2}'\n  table: {a: {region: eu-west-1}}\n":                                                             "targets[0].key: {2} stands for a wildcard",
+		head + "  key: a\n  table: {a: {region: eu-west-1}}\n":                                                                 "all directories would have one row",
+		head + "  key: '{1}'\n  region: eu-west-1\n":                                                                           "it finds a row of a table, and there is none",
+		head + "  accountID: '111111111111'\n  table: {a: {region: eu-west-1, roleARN: 'arn:aws:iam::222222222222:role/r'}}\n": "targets[0].table.a: roleARN is in account 222222222222, but accountID is 111111111111",
+		head + "  table: {a: {region: eu-west-1, roleARN: me}}\n":                                                              `targets[0].table.a.roleARN: "me" is not the ARN of a role`,
+		head + "  table: {a: {region: eu-west-1, kmsKeyARNs: [k]}}\n":                                                          "targets[0].table.a.kmsKeyARNs[0]",
+		head + "  table: {a: {region: eu-west-1, kubeconfigFile: '{3}'}}\n":                                                    "targets[0].table.a.kubeconfigFile: {3} stands for",
+		"- {name: t, path: p, table: {a: {region: eu-west-1}}}\n":                                                              "has no wildcard",
+		"- {name: '{1}', path: '*', region: eu-west-1, vars: {X: '{2}'}}\n":                                                    "targets[0].vars.X: {2} stands for",
+		"- {name: '{1}', path: '*', region: eu-west-1, varsFrom: [{file: '{2}.env'}]}\n":                                       "targets[0].varsFrom[0].file: {2} stands for",
+	} {
+		if got, faults := tabledTargets(t, text); got != nil || !strings.Contains(strings.Join(faults, "\n"), want) {
+			t.Errorf("%s: want %q, got %q", text, want, faults)
+		}
+	}
+}
+
+func TestValueFilesOfEveryDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"[a].dev.env", "[a].prod.env", "b.dev.env"} {
+		write(t, filepath.Join(dir, name), "A=b\n")
+	}
+	got := VarsFrom{File: filepath.Join(dir, "[a].{1}.env")}.ValueFiles()
+	if want := []string{filepath.Join(dir, "[a].dev.env"), filepath.Join(dir, "[a].prod.env")}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := (VarsFrom{File: "/x*"}).ValueFiles(); !slices.Equal(got, []string{"/x*"}) {
+		t.Errorf("a name without placeholders: %q", got)
+	}
+}
+
+// FuzzExpansion holds what directories may be called against what a target makes of
+// it: no name leads to a row that is not written for it, or to a file elsewhere.
+func FuzzExpansion(f *testing.F) {
+	for _, s := range [][2]string{{"dev", "eu"}, {"..", "."}, {"a/b", "\x00"}, {"{2}", "{1}"}, {"dev-eu", ""}, {".", ".."}, {"dev", "eu\n"}} {
+		f.Add(s[0], s[1])
+	}
+	target := Target{
+		Name: "{1}-{2}", Path: "*/*", Key: "{1}/{2}", VarsFrom: []VarsFrom{{File: "/etc/weir/{1}{2}/{2}.env"}}, KubeconfigFile: "/etc/kube/x{1}/{2}",
+		Vars:  map[string]string{"A": "{1}", "B": "x{2}y{1}", "C": "plain"},
+		Table: map[string]Row{"dev/eu": {Region: "eu-west-1", AccountID: "111111111111"}},
+	}
+	f.Fuzz(func(t *testing.T, one, two string) {
+		if strings.Contains(one+two, "/") || one == "" || two == "" {
+			return // no part of a path is such
+		}
+		m := Match{Path: one + "/" + two, Texts: []string{one, two}}
+		got := target.For(m)
+		if (got != nil) != (one == "dev" && two == "eu") {
+			t.Fatalf("%q and %q: %+v", one, two, got)
+		}
+		target := target
+		target.Table = nil
+		got = target.For(m)
+		if got.Vars["A"] != one || got.Vars["B"] != "x"+two+"y"+one || got.Vars["C"] != "plain" {
+			t.Errorf("vars: %q", got.Vars)
+		}
+		for file, root := range map[string]string{got.VarsFrom[0].File: "/etc/weir/", got.KubeconfigFile: "/etc/kube/"} {
+			if path.Clean(file) != file || !strings.HasPrefix(file, root) || strings.Count(file, "/") != 4 || strings.ContainsAny(file, "\x00\n") {
+				t.Errorf("%q and %q make the file %q", one, two, file)
+			}
+		}
+	})
+}

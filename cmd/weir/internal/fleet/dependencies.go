@@ -1,0 +1,106 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// depend finds out which targets each item waits for, and tells those that would wait
+// for ever: for one that there is not, or in a ring. What they want is planned and held.
+func depend(items []*item) {
+	names := make([]string, len(items))
+	byName := make(map[string]*item, len(items))
+	for i, it := range items {
+		names[i], byName[it.name] = it.name, it
+	}
+	slices.Sort(names)
+	waits := false
+	for _, it := range items {
+		if len(it.target.DependsOn) == 0 || it.unknown {
+			continue
+		}
+		it.waitsFor = it.target.Dependencies(it.name, it.match, names)
+		waits = waits || len(it.waitsFor) > 0
+		for _, name := range it.waitsFor {
+			if byName[name] == nil && !mayCome(items, name) {
+				it.refuse("unknown-dependency", fmt.Sprintf("the target %s waits for the target %s, which no directory of the commit gives", it.name, name),
+					"Add the directory, or correct dependsOn of the target in weir's configuration. Until then nothing of "+it.name+" is changed.")
+			}
+		}
+	}
+	if !waits {
+		return
+	}
+	told := map[*item]bool{}
+	for _, ring := range rings(items, byName) {
+		var way []string
+		for _, it := range ring {
+			if way = append(way, it.name); len(way) == mostTold {
+				way = append(way, "…")
+				break
+			}
+		}
+		for _, it := range ring {
+			if told[it] {
+				continue
+			}
+			told[it] = true
+			it.refuse("dependency-cycle", "targets wait for each other: "+strings.Join(append(way, ring[0].name), " waits for "),
+				"Correct dependsOn of these targets in weir's configuration, or the names of their directories. Until then nothing of them is changed.")
+		}
+	}
+}
+
+// mostTold is how many targets of a ring are named.
+const mostTold = 10
+
+// refuse tells an item of a fault that is not its render's.
+func (it *item) refuse(code, summary, detail string) {
+	it.desired.Diagnostics = append(slices.Clone(it.desired.Diagnostics), diag.Diagnostic{Severity: diag.Error, Code: code, Summary: summary, Detail: detail}).Sorted()
+}
+
+// mayCome reports whether nobody knows if there is a target of the name: its source
+// cannot be read.
+func mayCome(items []*item, name string) bool {
+	return slices.ContainsFunc(items, func(it *item) bool {
+		return it.unknown && (it.err != nil || it.crowded) && (&config.Config{Targets: []config.Target{*it.target}}).MayHave(name)
+	})
+}
+
+// rings are items that wait for each other: at least one ring of each set of such.
+func rings(items []*item, byName map[string]*item) (out [][]*item) {
+	const open, done = 1, 2
+	state, told := make(map[*item]int, len(items)), map[*item]bool{}
+	var way []*item
+	var visit func(it *item)
+	visit = func(it *item) {
+		state[it] = open
+		way = append(way, it)
+		for _, name := range it.waitsFor {
+			switch next := byName[name]; {
+			case next == nil || state[next] == done:
+			case state[next] == open && told[it] && told[next]:
+			case state[next] == open:
+				ring := slices.Clone(way[slices.Index(way, next):])
+				for _, one := range ring {
+					told[one] = true
+				}
+				out = append(out, ring)
+			default:
+				visit(next)
+			}
+		}
+		way = way[:len(way)-1]
+		state[it] = done
+	}
+	for _, it := range items {
+		if state[it] == 0 {
+			visit(it)
+		}
+	}
+	return out
+}

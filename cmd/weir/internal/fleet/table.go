@@ -1,0 +1,104 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/secret"
+)
+
+// give gives the items of a target what the configuration says of each: its row,
+// values and keys.
+func (f *Fleet) give(t *config.Target, items []*item) {
+	ages, agesErr := ageKeysOf(t)
+	read := config.ReadOnce()
+	f.hide(f.valuesOwner(t.Name), secret.New(t.Hidden(read)...))
+	for _, it := range items {
+		if !it.unknown {
+			own := t.For(it.match)
+			if own == nil {
+				it.lackRow()
+				continue
+			}
+			it.target = f.same(it.name, own, t)
+		}
+		values, err := it.target.Values(read)
+		it.vars, it.secretVars, it.keys = values.Vars, values.Secret, f.keysOf(it.target, ages)
+		for _, err := range []error{err, agesErr} {
+			if it.err == nil {
+				it.err = err
+			}
+		}
+	}
+}
+
+// same is what a target was made last time where that says the same, so that what is
+// equal stays one.
+func (f *Fleet) same(name string, own, written *config.Target) *config.Target {
+	if own == written {
+		return own
+	}
+	if earlier := f.earlier[name]; earlier != nil && reflect.DeepEqual(earlier, own) {
+		own = earlier
+	}
+	f.made[name] = own
+	return own
+}
+
+// lackRow has the item told that nobody says where it is applied to.
+func (it *item) lackRow() {
+	summary, detail := it.target.Lacks(it.match)
+	it.rowless = true
+	it.diags = append(it.diags, diag.Diagnostic{Severity: diag.Error, Code: "row-missing", Summary: summary, Detail: detail})
+}
+
+// placeless reports whether it is not known to which account and region the item is
+// applied.
+func (it *item) placeless() bool { return it.rowless || it.unknown && it.target.Table != nil }
+
+// unmatched warns of rows for which there is no directory, with the first of the
+// target's items. Where the source cannot be read, nobody knows.
+func unmatched(t *config.Target, items []*item) {
+	if len(items) == 0 || t.Table == nil || items[0].unknown && (items[0].err != nil || items[0].crowded) {
+		return
+	}
+	left := maps.Clone(t.Table)
+	for _, it := range items {
+		if !it.unknown {
+			delete(left, t.KeyFor(it.match))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		items[0].diags = append(items[0].diags, diag.Diagnostic{
+			Severity: diag.Warning, Code: "row-unused", Summary: fmt.Sprintf("the row %q in the table of the target %s is of no directory that path %s stands for", key, t.Name, t.Path),
+			Detail: diag.Hint("row-unused"),
+		})
+	}
+}
+
+// doubt keeps anything from being deleted where targets may be of which nobody knows:
+// those of a path that could not be read, in every place that its table names.
+func (f *Fleet) doubt(items []*item, batches []reconciler.Batch) {
+	for _, it := range items {
+		if !it.unknown || it.target.Table == nil {
+			continue
+		}
+		for _, row := range it.target.Rows() {
+			maybe := f.o.Scopes.place(reconciler.ScopeKey{Account: row.AccountID, Region: row.Region, RoleARN: row.RoleARN, Endpoint: f.endpoint(row)})
+			for _, b := range batches {
+				have := f.o.Scopes.place(b.Key)
+				if have.region != maybe.region || have.endpoint != maybe.endpoint || have.account != "" && maybe.account != "" && have.account != maybe.account {
+					continue
+				}
+				for i := range b.Targets {
+					b.Targets[i].Whole = false
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+const tabled = `- name: '{1}'
+  path: o/*
+  vars: {MAX: '4'}
+  varsFrom: [{file: '{1}.env'}]
+  prune: {enabled: true}
+  table:
+    dev: {region: eu-west-1, accountID: '111111111111', roleARN: 'arn:aws:iam::111111111111:role/weir'}
+    stage: {region: eu-west-1, accountID: '111111111111', roleARN: 'arn:aws:iam::111111111111:role/weir', vars: {MAX: '5'}}
+    prod: {region: us-east-1, accountID: '222222222222', roleARN: 'arn:aws:iam::222222222222:role/weir', planRoleARN: 'arn:aws:iam::222222222222:role/plan'}
+`
+
+func newTabled(t *testing.T, targets string) *harness {
+	t.Helper()
+	h := newHarness(t, targets)
+	for _, name := range []string{"dev", "stage", "prod", "new"} {
+		if err := os.WriteFile(filepath.Join(h.dir, name+".env"), []byte("NAME="+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+func codes(d reconciler.Desired) (out []string) {
+	for _, one := range d.Diagnostics {
+		out = append(out, one.Code)
+	}
+	return out
+}
+
+func TestEachDirectoryIsAppliedWhereItsRowSays(t *testing.T) {
+	h := newTabled(t, tabled)
+	view := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage", "o/prod"))}
+	c, _ := h.compose(view)
+	var places []string
+	for _, b := range c.Batches {
+		for _, d := range b.Targets {
+			places = append(places, fmt.Sprintf("%s %s %s %d %t", d.Policy.Target, d.Policy.Account, d.Policy.Region, d.Set.Pools[0].Group.MaxSize, d.Whole))
+		}
+	}
+	slices.Sort(places)
+	if diff := cmp.Diff([]string{"dev 111111111111 eu-west-1 4 true", "prod 222222222222 us-east-1 4 true", "stage 111111111111 eu-west-1 5 true"}, places); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
+	if len(c.Batches) != 2 {
+		t.Errorf("%d scopes", len(c.Batches))
+	}
+	again, _ := h.compose(view)
+	if !slices.Equal(c.Targets, again.Targets) {
+		t.Error("the same targets are told anew")
+	}
+}
+
+// A directory that the table lacks has no account, not even by default: it is told,
+// and the others go on.
+func TestADirectoryWithoutARow(t *testing.T) {
+	for name, targets := range map[string]string{"as it is": tabled, "with a region for all": "- region: eu-west-1\n" + strings.Replace(tabled, "- name", "  name", 1)} {
+		t.Run(name, func(t *testing.T) {
+			h := newTabled(t, targets)
+			before := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage", "o/prod"))}
+			h.compose(before)
+			c, got := h.compose(View{Snapshot: snapshot("r2", pools("o/dev", "o/stage", "o/prod", "o/new"))})
+			d := got["new"]
+			if !slices.Equal(codes(d), []string{"row-missing"}) || d.Err != nil || d.Set != nil || d.Whole || d.Policy.Account != "" || d.Policy.Region != "" || !d.Touched {
+				t.Errorf("%v, %v, %+v", d.Diagnostics, d.Err, d.Policy)
+			}
+			for _, b := range c.Batches {
+				if b.Targets[0].Policy.Target == "new" && (b.Scope != nil || b.Key != reconciler.ScopeKey{}) {
+					t.Errorf("an account is opened for it: %+v", b.Key)
+				}
+				for _, r := range reconciler.RunBatch(t.Context(), b, reconciler.PlanOnly) {
+					if r.Target == "new" && (r.Err != nil || r.Plan != nil || !r.Diagnostics.HasErrors()) || r.Target != "new" && (r.Plan == nil || r.Plan.Empty()) {
+						t.Errorf("%s: %v, %v", r.Target, r.Err, r.Diagnostics)
+					}
+				}
+			}
+			for _, other := range []string{"dev", "stage", "prod"} {
+				if d := got[other]; !d.Whole || len(d.Diagnostics) > 0 {
+					t.Errorf("%s: %v", other, d.Diagnostics)
+				}
+			}
+			// A proposal says the same, and touches nothing else.
+			base := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage", "o/prod"))}
+			h.compose(base)
+			r := h.review(base, Proposal{Snapshot: snapshot("head", pools("o/dev", "o/stage", "o/prod", "o/new")), Owner: "pull 1", Untrusted: true})
+			if !slices.Equal(r.Touched, []string{"new"}) || len(r.Batches) != 1 || r.Batches[0].Scope != nil || !slices.Equal(codes(r.Batches[0].Targets[0]), []string{"row-missing"}) || len(r.Roleless) > 0 {
+				t.Errorf("touched %v, roleless %v, %+v", r.Touched, r.Roleless, r.Batches)
+			}
+		})
+	}
+}
+
+// Where a row goes, what its target has stays, and is told by who looks there.
+func TestARowThatGoesTakesNothingAlong(t *testing.T) {
+	h := newTabled(t, tabled)
+	view := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage"))}
+	c, _ := h.compose(view)
+	apply := func(c *Composition) map[string]*plan.Report {
+		out := map[string]*plan.Report{}
+		for _, b := range c.Batches {
+			for _, r := range reconciler.RunBatch(t.Context(), b, reconciler.Apply) {
+				out[r.Target] = r
+			}
+		}
+		return out
+	}
+	apply(c)
+	after := newTabled(t, tabled) // for its configuration
+	rows := maps.Clone(after.fleet.o.Config.Targets[0].Table)
+	delete(rows, "dev")
+	h.fleet.o.Config.Targets[0].Table = rows
+	c, _ = h.compose(view)
+	reports := apply(c)
+	for name, r := range reports {
+		for _, o := range r.Outcomes {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+	var told []string
+	for _, d := range reports["stage"].Diagnostics {
+		if d.Code == "unknown-target" && strings.Contains(d.Summary, `"dev"`) {
+			told = append(told, d.Summary)
+		}
+	}
+	if len(told) != 2 || !reports["dev"].Diagnostics.HasErrors() {
+		t.Errorf("of a group and a template is told %q; of the target itself %v", told, reports["dev"].Diagnostics)
+	}
+}
+
+func TestRowsWithoutADirectoryAreWarnedOf(t *testing.T) {
+	h := newTabled(t, tabled)
+	_, got := h.compose(View{Snapshot: snapshot("r1", pools("o/dev", "o/prod"))})
+	if d := got["dev"]; !slices.Equal(codes(d), []string{"row-unused"}) || !strings.Contains(d.Diagnostics[0].Summary, `"stage"`) || !d.Whole {
+		t.Errorf("whole %t, %v", d.Whole, d.Diagnostics)
+	}
+	_, got = h.compose(View{Snapshot: snapshot("r2", pools("x"))})
+	if d := got["{1}"]; !slices.Equal(codes(d), []string{"path-missing", "row-unused", "row-unused", "row-unused"}) {
+		t.Errorf("nothing matches: %v", d.Diagnostics)
+	}
+	_, got = h.compose(View{Err: errors.New("gone")})
+	if d := got["{1}"]; len(d.Diagnostics) > 0 {
+		t.Errorf("nobody knows: %v", d.Diagnostics)
+	}
+}
+
+// While nobody knows which directories there are, nothing is deleted in any place that
+// the table names, and elsewhere all goes on.
+func TestNothingIsDeletedWhereATableMayLead(t *testing.T) {
+	others := `- {name: here, path: here, region: us-east-1, accountID: '222222222222', roleARN: 'arn:aws:iam::222222222222:role/weir'}
+- {name: there, path: here, region: us-east-1, accountID: '333333333333', roleARN: 'arn:aws:iam::333333333333:role/weir'}
+`
+	h := newHarness(t, others+tabled)
+	c := h.fleet.o.Config
+	c.Sources = append(c.Sources, config.Source{Name: "t"})
+	c.Targets[0].Source, c.Targets[1].Source = "t", "t"
+	for name, unknown := range map[string]View{"not read yet": {}, "unreadable": {Err: errors.New("gone")}, "no directory": {Snapshot: snapshot("r1", pools("x"))}} {
+		c, err := h.fleet.Compose(t.Context(), map[string]View{"s": unknown, "t": {ID: "t", Snapshot: snapshot("r1", pools("here"))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, b := range c.Batches {
+			for _, d := range b.Targets {
+				got[d.Policy.Target] = d.Whole
+			}
+		}
+		if diff := cmp.Diff(map[string]bool{"here": false, "there": true, "{1}": false}, got); diff != "" {
+			t.Errorf("%s: whole (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestValuesOfEachDirectory(t *testing.T) {
+	h := newHarness(t, "- {name: '{1}', path: 'o/*', region: eu-west-1, vars: {NAME: 'in-{1}'}, varsFrom: [{file: '{1}.env'}]}\n")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one.env", "MAX=7\n")
+	m := pools("o/one", "o/two")
+	for name, text := range m {
+		m[name] = strings.ReplaceAll(text, "metadata: {name: pool-", "metadata: {labels: {n: \"${NAME}\"}, name: pool-")
+	}
+	view := View{Snapshot: snapshot("r1", m)}
+	_, got := h.compose(view)
+	if d := got["one"]; d.Err != nil || d.Set == nil || d.Set.Pools[0].Group.MaxSize != 7 {
+		t.Errorf("one: %v, %v", d.Err, d.Diagnostics)
+	}
+	if d := got["two"]; d.Err == nil || !strings.Contains(d.Err.Error(), "two.env") || d.Whole {
+		t.Errorf("a file that is missing: %v", d.Err)
+	}
+	write("two.env", "MAX=8\n")
+	_, first := h.compose(view)
+	write("two.env", "MAX=9\n")
+	_, second := h.compose(view)
+	if first["one"].Set != second["one"].Set || first["two"].Set == second["two"].Set || second["two"].Set.Pools[0].Group.MaxSize != 9 {
+		t.Errorf("a file changes its own directory's target: %+v", second["two"].Err)
+	}
+	// A source that cannot be read is no fault of the files.
+	if _, got := h.compose(View{Err: errors.New("gone")}); got["{1}"].Err == nil || !strings.Contains(got["{1}"].Err.Error(), "gone") {
+		t.Errorf("%v", got["{1}"].Err)
+	}
+}
