@@ -7,10 +7,11 @@ import (
 )
 
 // The lifecycle states that members of a group pass through. Lifecycle hooks do
-// not hold a member up: the emulator plays a listener that answers CONTINUE at
-// once.
+// not hold a member up, save by a HookFault: the emulator plays a listener that
+// answers CONTINUE at once.
 const (
 	memberPending     = "Pending"
+	memberWaiting     = "Pending:Wait"
 	memberInService   = "InService"
 	memberTerminating = "Terminating"
 )
@@ -183,7 +184,7 @@ func (g *asgGroup) settled() bool {
 	n := int64(0)
 	for _, m := range g.Members {
 		switch {
-		case m.Lifecycle == memberPending, m.active() && m.Health != healthy:
+		case m.Lifecycle == memberPending, m.Lifecycle == memberWaiting, m.active() && m.Health != healthy:
 			return false
 		case m.active():
 			n += m.Units

@@ -61,6 +61,7 @@ func (r *region) recordFailedLaunch(g *asgGroup, message string) {
 	a := r.newActivity(g, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity.")
 	a.Status, a.Progress, a.End = "Failed", 100, r.now()
 	a.Message = launchFailure(message)
+	a.Description += ".  Status Reason: " + a.Message
 }
 
 // launchFailure is how Auto Scaling tells of what EC2 said.
@@ -87,9 +88,20 @@ func (r *region) finishActivity(g *asgGroup, prefix, id string) {
 
 // failPending ends the launch of a member that is ended before it was in service.
 func (r *region) failPending(g *asgGroup, m *member) {
+	message := "Instance " + m.ID + " was terminated before it was in service."
+	if in := r.EC2.Instances.get(m.ID); in != nil && in.Dies != "" && !in.alive() {
+		message = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: " + in.Dies
+		g.LastFailure = message
+		r.launchFailed(g)
+	}
+	r.cancelLaunch(g, m, message)
+}
+
+// cancelLaunch ends the launch of a member whose instance had started.
+func (r *region) cancelLaunch(g *asgGroup, m *member, message string) {
 	if a := g.openActivity("Launching", m.ID); a != nil {
-		a.Status, a.Progress, a.End = "Cancelled", 100, r.now()
-		a.Message = "Instance " + m.ID + " was terminated before it was in service."
+		a.Status, a.Progress, a.End, a.Message = "Cancelled", 100, r.now(), message
+		a.Description += ".  Status Reason: " + message
 	}
 }
 

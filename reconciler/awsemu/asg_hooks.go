@@ -2,8 +2,8 @@ package awsemu
 
 import "regexp"
 
-// hook is a lifecycle hook. Hooks are kept and shown; they do not hold instances
-// up.
+// hook is a lifecycle hook. Hooks are kept and shown; they hold instances up only by a
+// HookFault.
 type hook struct {
 	Name       string
 	Transition string

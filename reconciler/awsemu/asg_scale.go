@@ -271,6 +271,13 @@ func (r *region) memberRuns(g *asgGroup, m *member, in *instance) {
 		r.after(3*r.timings().InstancePending, timerUnhealthy, g.key()+"\x00"+m.ID)
 		return
 	}
+	if !r.waits(g, m) {
+		r.serves(g, m)
+	}
+}
+
+// serves puts a member into service.
+func (r *region) serves(g *asgGroup, m *member) {
 	m.Lifecycle = memberInService
 	r.finishActivity(g, "Launching", m.ID)
 	g.Failures, g.RetryAt = 0, time.Time{}

@@ -18,6 +18,7 @@ const (
 	timerScale     = "asg.scale"
 	timerRetry     = "asg.retry"
 	timerUnhealthy = "asg.unhealthy"
+	timerHook      = "asg.hook" // with what the hook does of itself
 	timerRefresh   = "asg.refresh"
 	timerWarmPool  = "asg.warm-pool-gone"
 )
@@ -28,7 +29,7 @@ func autoscalingService() *service {
 		name: "autoscaling", version: "2011-01-01", namespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/",
 		protocol: protocolQuery, dialect: queryDialect(), instanceChanged: groupInstanceChanged,
 		timers: map[string]timerFunc{
-			timerScale: runScale, timerRetry: runScale, timerUnhealthy: runUnhealthy,
+			timerScale: runScale, timerRetry: runScale, timerUnhealthy: runUnhealthy, timerHook: runHook,
 			timerRefresh: runRefresh, timerWarmPool: runWarmPoolGone,
 		},
 	}

@@ -44,8 +44,11 @@ type instance struct {
 	TemplateName    string
 	TemplateVersion int64
 
-	// Unhealthy instances run but never become healthy: a LaunchFault struck.
-	Unhealthy bool
+	// A LaunchFault struck: Unhealthy instances run but never become healthy, Dies is
+	// why EC2 ends one that it has started, and a Stuck one stays pending.
+	Unhealthy bool   `json:",omitempty"`
+	Dies      string `json:",omitempty"`
+	Stuck     bool   `json:",omitempty"`
 
 	Tags  tags
 	Owner string // who launched it, in the launcher's words
@@ -128,10 +131,16 @@ func (r *region) placeInstance(in *instance, spec launchSpec) *apiError {
 		return fail("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
 	}
 	if f := r.srv.faults.launchFault(in.Type, s.Zone, in.ImageID); f != nil {
-		if f.Code != "" {
+		switch {
+		case f.Stuck:
+			in.Stuck = true
+		case strings.HasPrefix(f.Code, "Client.") || strings.HasPrefix(f.Code, "Server."):
+			in.Dies = f.Code + ": " + first(f.Message, "Client error on launch")
+		case f.Code != "":
 			return &apiError{Code: f.Code, Message: first(f.Message, "We currently do not have sufficient "+in.Type+" capacity in the Availability Zone you requested ("+s.Zone+").")}
+		default:
+			in.Unhealthy = true
 		}
-		in.Unhealthy = true
 	}
 	ip, ok := s.take()
 	if !ok {
@@ -243,7 +252,11 @@ func (r *region) instanceChanged(in *instance, from string) {
 func instanceTimers() map[string]timerFunc {
 	return map[string]timerFunc{
 		timerInstanceRunning: func(r *region, id string) {
-			if in := r.EC2.Instances.get(id); in != nil && in.State == instancePending {
+			if in := r.EC2.Instances.get(id); in != nil && in.State == instancePending && !in.Stuck {
+				if in.Dies != "" {
+					r.terminateInstance(id, in.Dies)
+					return
+				}
 				in.State = instanceRunning
 				r.instanceChanged(in, instancePending)
 			}

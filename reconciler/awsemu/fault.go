@@ -65,8 +65,13 @@ type LaunchFault struct {
 	AvailabilityZone string
 	ImageID          string
 
-	Code    string // for example InsufficientInstanceCapacity; "": the instance launches but stays unhealthy
+	// Code is such as InsufficientInstanceCapacity. With one that is a state reason, such
+	// as Client.InternalError, EC2 starts the instance and ends it; without any it
+	// launches but stays unhealthy.
+	Code    string
 	Message string
+	// Stuck has the instance stay pending.
+	Stuck bool
 }
 
 // Faults returns the emulator's fault script.
