@@ -216,7 +216,7 @@ func TestSymptoms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{"missing-ref": true} // a source's, which is no diagnostic
+	known := map[string]bool{"missing-ref": true, "launch-failed": true} // a source's and a pool's, which are no diagnostics
 	for _, r := range diag.Rules() {
 		known[r.Code] = true
 	}
@@ -337,6 +337,18 @@ func TestAnnotations(t *testing.T) {
 	for key := range known {
 		if !named[key] {
 			t.Errorf("docs/reference/annotations.md does not name %s", key)
+		}
+	}
+}
+
+// TestLaunchCausesAreListed holds the page about trouble to what weir says of
+// machines that do not start.
+func TestLaunchCausesAreListed(t *testing.T) {
+	page := documents(t)["deploy/docs/operations/troubleshooting.md"]
+	for _, c := range plan.LaunchCauses() {
+		row := "| `" + c.Code + "` | " + c.Text + " | " + strings.ReplaceAll(c.Hint, "*", `\*`) + " |"
+		if !strings.Contains(page, row) {
+			t.Errorf("troubleshooting.md lacks the row\n%s", row)
 		}
 	}
 }

@@ -277,6 +277,8 @@ func poolWords(key string, p plan.PoolStatus, there bool) string {
 		return key + " is not at the level that Git says: " + p.Ready().Message
 	case p.Ready().Reason == plan.ReasonNodesNotReady:
 		return key + " waits for nodes to become Ready"
+	case p.Ready().Reason == plan.ReasonPending:
+		return key + " waits for machines: " + p.Ready().Message
 	case p.Ready().Reason == plan.ReasonMinReady:
 		return key + " waits for minReadySeconds"
 	case p.Phase == plan.PhaseRunning || p.Phase == "":

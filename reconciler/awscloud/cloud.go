@@ -117,6 +117,7 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 	if c.clock == nil {
 		c.clock = c.now
 	}
+	c.short.began = c.now()
 	c.fresh = newFreshNames(c.now)
 	c.unknown = &refusedNames{now: c.now, names: map[string]refusedName{}}
 	cfg, err := loadConfig(ctx, o, c)

@@ -2,6 +2,7 @@ package awscloud
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,79 +30,151 @@ const (
 // shortLog remembers which groups lack machines, and what AWS said of it.
 type shortLog struct {
 	mu    sync.Mutex
-	known map[string]*shortGroup // nil before the first question
+	began time.Time // when the process did
+	known map[string]*shortGroup
 }
 
 type shortGroup struct {
-	seen, asked time.Time
-	wait        time.Duration
-	failure     plan.LaunchFailure
+	// lacking is since when it lacks machines, zero where all are on their way; still
+	// is since when none came into service, and serving those that were.
+	lacking, still time.Time
+	serving        map[string]bool
+	coming         map[string]bool // those that are on their way
+	// old says that it was short before the process began, which then asks at once.
+	old      bool
+	asked    time.Time
+	wait     time.Duration
+	launches plan.Launches
 	// alone has it asked about by itself, because the newest activities of the
 	// account did not hold one of it.
 	alone bool
+	// hooks has the next question be which lifecycle hooks it has.
+	hooks bool
 }
 
-// due notes which groups lack machines, forgets the others, and returns those that
-// AWS is to be asked about.
-func (l *shortLog) due(groups map[string]plan.Group, names []string, now, clock time.Time) (due []string) {
+// look takes how a group stands in this pass.
+func (g *shortGroup) look(have plan.Group, now, clock time.Time) {
+	if g.still.IsZero() {
+		if g.still = now; g.old {
+			g.still = now.Add(-plan.PendingLate)
+		}
+	}
+	serving, coming := map[string]bool{}, map[string]bool{}
+	came, gone := false, maps.Clone(g.coming)
+	for _, i := range have.Instances {
+		switch {
+		case i.Coming():
+			coming[i.ID] = true
+			delete(gone, i.ID)
+		case !i.Leaving():
+			serving[i.ID] = true
+			came = came || g.serving != nil && !g.serving[i.ID]
+		}
+	}
+	if g.serving, g.coming = serving, coming; came {
+		g.still = now
+	}
+	if len(gone) > 0 && !g.launches.Since.IsZero() { // that may have been the oldest
+		if clock.Sub(g.launches.Since) >= plan.PendingLate {
+			g.wait = shortSoonest
+		}
+		g.launches.Since = time.Time{}
+	}
+	switch {
+	case !have.Lacks():
+		g.lacking = time.Time{}
+	case g.lacking.IsZero():
+		if g.lacking = now; g.old {
+			g.lacking = now.Add(-shortGrace)
+		}
+	}
+	g.old = false
+}
+
+// due reports whether AWS is to be asked.
+func (g *shortGroup) due(now time.Time) bool {
+	late := !g.lacking.IsZero() && now.Sub(g.lacking) >= shortGrace || now.Sub(g.still) >= plan.PendingLate
+	return late && (g.asked.IsZero() || now.Sub(g.asked) >= g.wait)
+}
+
+// due notes which groups are short of machines, forgets the others, and returns those
+// that AWS is to be asked about: why machines do not come, or which hooks keep them.
+func (l *shortLog) due(groups map[string]plan.Group, names []string, now, clock time.Time) (why, hooks []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first, before := l.known == nil, l.known
+	first, before := now.Sub(l.began) < shortSoonest, l.known
 	l.known = make(map[string]*shortGroup, len(names))
 	for _, name := range names {
 		g := before[name]
 		if g == nil {
-			g = &shortGroup{seen: now, wait: shortSoonest}
-			if first && clock.Sub(groups[name].CreatedAt) >= shortSoonest {
-				g.seen = now.Add(-shortGrace) // it was there before the process
-			}
+			g = &shortGroup{wait: shortSoonest, old: first && clock.Sub(groups[name].CreatedAt) >= shortSoonest}
 		}
+		g.look(groups[name], now, clock)
 		l.known[name] = g
-		if g.asked.IsZero() && now.Sub(g.seen) >= shortGrace || !g.asked.IsZero() && now.Sub(g.asked) >= g.wait {
-			due = append(due, name)
+		switch {
+		case !g.due(now):
+		case g.hooks:
+			hooks = append(hooks, name)
+		default:
+			why = append(why, name)
 		}
 	}
-	slices.SortStableFunc(due, func(a, b string) int { return l.known[a].asked.Compare(l.known[b].asked) })
-	return due
+	for _, list := range [][]string{why, hooks} {
+		slices.SortFunc(list, func(a, b string) int { return l.known[a].asked.Compare(l.known[b].asked) })
+	}
+	return why, hooks
 }
 
 // note takes what AWS said of a group.
 func (l *shortLog) note(name string, list []types.Activity, now, clock time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.known[name]
-	if g == nil { // another read has looked since
-		return
-	}
-	f := launchFailureOf(list, clock)
-	if g.asked.IsZero() || f.Message != g.failure.Message {
-		g.wait = shortSoonest
-	} else {
-		g.wait = min(2*g.wait, shortLatest)
-	}
-	g.asked, g.failure = now, f
+	l.with(name, func(g *shortGroup) {
+		said := launchesOf(list, clock)
+		if g.asked.IsZero() || said.Failure.Message != g.launches.Failure.Message || !said.Since.Equal(g.launches.Since) {
+			g.wait = shortSoonest
+		} else {
+			g.wait = min(2*g.wait, shortLatest)
+		}
+		g.asked, g.launches = now, said
+	})
 }
 
 // unanswered notes that AWS did not say, or that weir may not ask: what was known stays.
 func (l *shortLog) unanswered(names []string, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, name := range names {
-		if g := l.known[name]; g != nil {
-			g.asked, g.wait = now, min(2*g.wait, shortLatest)
-		}
+		l.with(name, func(g *shortGroup) { g.asked, g.wait = now, min(2*g.wait, shortLatest) })
 	}
 }
 
-// launchFailureOf is the newest failed launch, zero where there is none of late.
-func launchFailureOf(list []types.Activity, clock time.Time) plan.LaunchFailure {
-	for _, a := range list {
-		at := aws.ToTime(a.StartTime)
-		if a.StatusCode == types.ScalingActivityStatusCodeFailed && strings.HasPrefix(aws.ToString(a.Description), "Launching") && clock.Sub(at) < failureCounts {
-			return plan.LaunchFailure{Message: aws.ToString(a.StatusMessage), At: at}
+// with changes what is known of a group, unless another read has forgotten it since.
+func (l *shortLog) with(name string, change func(*shortGroup)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.known[name]; g != nil {
+		change(g)
+	}
+}
+
+// launchesOf is the newest failed launch of late, and how long one has been under way.
+func launchesOf(list []types.Activity, clock time.Time) (out plan.Launches) {
+	for _, a := range list { // newest first
+		at, message := aws.ToTime(a.StartTime), aws.ToString(a.StatusMessage)
+		if !strings.HasPrefix(aws.ToString(a.Description), "Launching") {
+			continue
+		}
+		if a.EndTime != nil {
+			at = *a.EndTime
+		}
+		started := a.StatusCode == types.ScalingActivityStatusCodeCancelled && (strings.Contains(message, "Termination Reason:") || strings.Contains(message, "Lifecycle Action"))
+		switch {
+		case a.StatusCode == types.ScalingActivityStatusCodeFailed, started:
+			if out.Failure.Message == "" && clock.Sub(at) < failureCounts {
+				out.Failure = plan.LaunchFailure{Message: message, At: at, Started: started}
+			}
+		case a.StatusCode != types.ScalingActivityStatusCodeSuccessful && a.StatusCode != types.ScalingActivityStatusCodeCancelled:
+			out.Since = at
 		}
 	}
-	return plan.LaunchFailure{}
+	return out
 }
 
 // fillShort tells why machines of groups do not come: as often as is due, with calls
@@ -110,7 +183,10 @@ func (c *Cloud) fillShort(ctx context.Context, s *plan.State, names []string) er
 	if len(names) == 0 {
 		return nil
 	}
-	due := c.short.due(s.Groups, names, c.now(), c.clock())
+	due, hooks := c.short.due(s.Groups, names, c.now(), c.clock())
+	if err := c.askHooks(ctx, s, hooks); err != nil {
+		return err
+	}
 	apart := due
 	if len(due) >= togetherFrom {
 		var together []string
@@ -137,8 +213,35 @@ func (c *Cloud) fillShort(ctx context.Context, s *plan.State, names []string) er
 	}); err != nil {
 		return err
 	}
-	s.LaunchFailures = c.short.failures()
+	s.Launches = c.short.launches()
+	for _, name := range due {
+		_, known := s.Hooks[name]
+		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, plan.Instance.AwaitsHook)
+		c.short.with(name, func(g *shortGroup) { g.hooks = waits })
+	}
 	return nil
+}
+
+// askHooks reads the hooks of groups that declare none in Git and have machines that
+// wait for one.
+func (c *Cloud) askHooks(ctx context.Context, s *plan.State, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	s.Hooks = cloned(s.Hooks)
+	var mu sync.Mutex
+	return poll(ctx, c, "autoscaling", "DescribeLifecycleHooks", names, func(ctx context.Context, name string) error {
+		hooks, err := c.groupHooks(ctx, name)
+		c.short.with(name, func(g *shortGroup) { g.asked, g.hooks = c.now(), false })
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.Hooks[name] = plan.GroupHooks{Hooks: hooks, ReadAtPass: true}
+		c.hooks.put(name, knownHooks{arn: s.Groups[name].ARN, hooks: hooks, at: c.now()})
+		return nil
+	})
 }
 
 // askTogether asks about the newest activities of the account.
@@ -188,20 +291,16 @@ func (l *shortLog) isAlone(name string) bool {
 }
 
 func (l *shortLog) setAlone(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g := l.known[name]; g != nil {
-		g.alone = true
-	}
+	l.with(name, func(g *shortGroup) { g.alone = true })
 }
 
-func (l *shortLog) failures() map[string]plan.LaunchFailure {
+func (l *shortLog) launches() map[string]plan.Launches {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[string]plan.LaunchFailure{}
+	out := map[string]plan.Launches{}
 	for name, g := range l.known {
-		if g.failure.Message != "" {
-			out[name] = g.failure
+		if g.launches != (plan.Launches{}) {
+			out[name] = g.launches
 		}
 	}
 	return out

@@ -10,20 +10,21 @@ import (
 // Reads beside each other share what is remembered: what one has forgotten the other
 // may still be told of.
 func TestWhatAnotherReadHasForgotten(t *testing.T) {
-	var l shortLog
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	groups := map[string]plan.Group{"web": {CreatedAt: now.Add(-time.Hour)}}
-	if due := l.due(groups, []string{"web"}, now, now); len(due) != 1 {
+	l := shortLog{began: now}
+	groups := map[string]plan.Group{"web": {CreatedAt: now.Add(-time.Hour), DesiredCapacity: 1}}
+	if due, _ := l.due(groups, []string{"web"}, now, now); len(due) != 1 {
 		t.Errorf("a process that has just started asks about %v", due)
 	}
 	l.due(groups, nil, now, now)
 	l.note("web", nil, now, now)
 	l.unanswered([]string{"web"}, now)
 	l.setAlone("web")
-	if l.isAlone("web") || len(l.failures()) != 0 {
+	if l.isAlone("web") || len(l.launches()) != 0 {
 		t.Error("something was remembered")
 	}
-	if due := l.due(groups, []string{"web"}, now, now); len(due) != 0 {
+	now = now.Add(2 * time.Minute)
+	if due, _ := l.due(groups, []string{"web"}, now, now); len(due) != 0 {
 		t.Errorf("within the grace it asks about %v", due)
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -41,7 +42,7 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 	key := pool.Key.String()
 	left, open := f.outstanding[key]
 	unready, late := in.unready(pool)
-	launch := in.launchFailure(pool)
+	launch, cause := in.launchFailure(pool)
 	switch {
 	case failure != nil:
 		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Summary
@@ -56,10 +57,12 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 			c.Severity, s.FailureReason, s.FailureMessage = "Warning", failureNodes, unready
 		}
 	case launch != "":
-		c.Severity, c.Reason, c.Message = "Warning", "LaunchFailed", launch
-		s.FailureReason, s.FailureMessage = failureLaunch, launch
+		c.Severity, c.Reason, c.Message = "Warning", reasonLaunchFailed, launch
 	case !s.InfrastructureReady, moving:
 		c.Reason = "InProgress"
+		if text := in.pending(pool); text != "" {
+			c.Reason, c.Message = ReasonPending, text
+		}
 	case open:
 		c.Severity, c.Reason, c.Message = left.severity, left.reason, left.message
 		if left.failure != "" {
@@ -73,6 +76,15 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 	default:
 		return Condition{Type: conditionReady, Status: truth(true)}
 	}
+	if launch != "" {
+		s.FailureCause = cause
+		if s.FailureReason == "" {
+			s.FailureReason, s.FailureMessage = failureLaunch, launch
+		}
+		if c.Reason != reasonLaunchFailed { // it has begun beside what else is to be done
+			c.Message = strings.TrimPrefix(c.Message+"; "+launch, "; ")
+		}
+	}
 	if pool.Paused {
 		c.Severity, c.Reason = "Info", "Paused"
 	}
@@ -82,6 +94,7 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 // Reasons of the condition Ready that others go by.
 const (
 	reasonControlPlane = "WaitingForControlPlane"
+	reasonLaunchFailed = "LaunchFailed"
 	// ReasonMinReady says that the machines are ready, and have to be for some time.
 	ReasonMinReady = "WaitingForAvailableReplicas"
 	// ReasonNodesNotReady says that machines in service have no Ready node.

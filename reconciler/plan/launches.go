@@ -1,45 +1,85 @@
 package plan
 
 import (
-	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// failureLaunch is the failure of a pool whose machines AWS cannot launch.
-const failureLaunch = "launch-failed"
+const (
+	// failureLaunch is the failure of a pool whose machines AWS cannot launch.
+	failureLaunch = "launch-failed"
+	// ReasonPending is the reason of the condition Ready where machines have been on
+	// their way for long.
+	ReasonPending = "MachinesPending"
+	// PendingLate is for how long a machine may be on its way into service until AWS
+	// is asked what it waits for, and that is told.
+	PendingLate = 5 * time.Minute
+	// pendingNamed is how many machines a message names.
+	pendingNamed = 3
+)
+
+// Launches is what AWS said of the machines that a group waits for.
+type Launches struct {
+	// Failure is the newest launch that failed, zero where none did of late.
+	Failure LaunchFailure
+	// Since is when the oldest launch that is under way began, zero where none is.
+	Since time.Time
+}
 
 // LaunchFailure is why AWS last failed to launch a machine of a group, in its words.
 type LaunchFailure struct {
 	Message string
 	At      time.Time
+	// Started says that the machine had started, and ended before it was in service.
+	Started bool
 }
 
-// Lacking are the groups of the target's pools that have fewer machines, in whatever
-// state, than they want: AWS then says why none comes.
-func Lacking(in Input) []string {
+// Short joins the groups of several targets that have fewer machines in service than
+// they want: AWS then says why none comes.
+func Short(inputs []Input) []string {
 	var out []string
-	for i := range in.Set.Pools {
-		for _, name := range in.groupsOf(&in.Set.Pools[i]) {
-			g, found := in.State.Groups[name]
-			if found && !g.Deleting && g.Tags[TagOwner].Value == in.Policy.Instance && g.lacks() {
-				out = append(out, name)
+	for _, in := range inputs {
+		if in.Set == nil || in.State == nil {
+			continue
+		}
+		for i := range in.Set.Pools {
+			for _, name := range in.groupsOf(&in.Set.Pools[i]) {
+				g, found := in.State.Groups[name]
+				if found && !g.Deleting && g.Tags[TagOwner].Value == in.Policy.Instance && g.short() {
+					out = append(out, name)
+				}
 			}
 		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-func (g Group) lacks() bool {
-	n := int32(0)
+// Coming reports whether the instance is on its way into service.
+func (i Instance) Coming() bool { return strings.HasPrefix(i.LifecycleState, "Pending") }
+
+// AwaitsHook reports whether a lifecycle hook keeps the instance out of service.
+func (i Instance) AwaitsHook() bool { return i.LifecycleState == "Pending:Wait" }
+
+// Lacks reports whether the group has fewer instances, in whatever state, than it wants.
+func (g Group) Lacks() bool {
+	return g.count(func(i Instance) bool { return !i.Leaving() }) < g.desiredInstances()
+}
+
+func (g Group) short() bool {
+	return g.count(func(i Instance) bool { return !i.Leaving() && !i.Coming() }) < g.desiredInstances()
+}
+
+func (g Group) count(which func(Instance) bool) (n int32) {
 	for _, i := range g.Instances {
-		if !i.Leaving() {
+		if which(i) {
 			n++
 		}
 	}
-	return n < g.desiredInstances()
+	return n
 }
 
 // groupsOf are the names of a pool's groups.
@@ -54,33 +94,89 @@ func (in Input) groupsOf(pool *intent.Pool) []string {
 	return out
 }
 
-// awsID is what differs between two launches that fail for one cause.
-var awsID = regexp.MustCompile(`\b(i|eni|vol)-[0-9a-f]{8,}\b`)
-
-// launchFailure says why machines of a pool do not come, "" where AWS says nothing.
-func (in Input) launchFailure(pool *intent.Pool) string {
+// launchFailure says why machines of a pool do not come, and for which cause; "" where
+// AWS says nothing. A launch that failed before is of no interest once the machine is
+// on its way, unless machines start and end again and again.
+func (in Input) launchFailure(pool *intent.Pool) (text, cause string) {
 	for _, name := range in.groupsOf(pool) {
-		f, failed := in.State.LaunchFailures[name]
-		if g := in.State.Groups[name]; !failed || !g.lacks() {
+		g, f := in.State.Groups[name], in.State.Launches[name].Failure
+		if f.Message == "" || !g.Lacks() && (!f.Started || !g.short()) {
 			continue
 		}
-		text := "AWS launches no machine: " + awsID.ReplaceAllString(printable(f.Message), "$1-…")
+		text = "AWS launches no machine: "
+		if f.Started {
+			text = "machines end before they are in service: "
+		}
+		text += plainLaunch(f.Message)
 		if hint := LaunchHint(f.Message); hint != "" {
 			text += "; " + hint
 		}
-		return text
+		return text, launchCause(f.Message)
+	}
+	return "", ""
+}
+
+// pending says what machines of a pool wait for that have been on their way for long.
+func (in Input) pending(pool *intent.Pool) string {
+	for _, name := range in.groupsOf(pool) {
+		g, since := in.State.Groups[name], in.State.Launches[name].Since
+		if since.IsZero() || in.Now.Sub(since) < PendingLate {
+			continue
+		}
+		var waiting, starting []string
+		for _, i := range g.Instances {
+			switch {
+			case i.AwaitsHook():
+				waiting = append(waiting, i.ID)
+			case i.Coming():
+				starting = append(starting, i.ID)
+			}
+		}
+		began := "the oldest launch began at " + clockTime(since) + ": "
+		switch {
+		case len(waiting) > 0:
+			return began + someOf(waiting) + " in Pending:Wait until " + in.hooksAwaited(name, since)
+		case len(starting) > 0:
+			return began + someOf(starting) + " in Pending, so EC2 has not started it or its load balancer has not taken it: aws ec2 describe-instances gives its state and the reason"
+		}
 	}
 	return ""
 }
 
-// Short joins the groups that lack machines of several targets.
-func Short(inputs []Input) []string {
-	var out []string
-	for _, in := range inputs {
-		if in.Set != nil && in.State != nil {
-			out = append(out, Lacking(in)...)
+// hooksAwaited says what completes the launching hooks of a group, or what becomes of
+// machines for which nothing does.
+func (in Input) hooksAwaited(group string, since time.Time) string {
+	var hooks []intent.LifecycleHook
+	for _, h := range in.State.Hooks[group].Hooks {
+		if h.LifecycleTransition == "autoscaling:EC2_INSTANCE_LAUNCHING" {
+			hooks = append(hooks, h)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	const complete = "aws autoscaling complete-lifecycle-action does that by hand"
+	if len(hooks) == 0 {
+		return "something completes the group's launching lifecycle hook; " + complete
+	}
+	var words []string
+	for _, h := range hooks {
+		then := "AWS ends the machine"
+		if h.DefaultResult == "CONTINUE" {
+			then = "AWS takes it into service all the same"
+		}
+		until := since.Add(time.Duration(h.HeartbeatTimeout) * time.Second)
+		words = append(words, "something completes the lifecycle hook "+quote(h.Name)+"; from about "+clockTime(until)+", if it sends no heartbeat, "+then+" ("+h.DefaultResult+")")
+	}
+	return strings.Join(words, ", and ") + "; " + complete
+}
+
+func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// someOf names machines, not all of many.
+func someOf(ids []string) string {
+	if n := len(ids); n > pendingNamed {
+		return strings.Join(ids[:pendingNamed], ", ") + " and " + itoa(n-pendingNamed) + " more are"
+	}
+	if len(ids) > 1 {
+		return strings.Join(ids, ", ") + " are"
+	}
+	return ids[0] + " is"
 }

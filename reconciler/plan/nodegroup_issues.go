@@ -1,7 +1,5 @@
 package plan
 
-import "strings"
-
 // issueHints say what to do about the codes that EKS has for a nodegroup's health
 // and for a failed update: Issue and ErrorDetail in its API reference, and
 // "Troubleshoot problems with Amazon EKS clusters and nodes" in its user guide.
@@ -63,18 +61,6 @@ func healthHint(issues []HealthIssue) string {
 		if hint := i.hint(); hint != "" {
 			return hint
 		}
-	}
-	return ""
-}
-
-// LaunchHint says what to do about a launch that EC2 refused, where its own words,
-// in a failed scaling activity or in what EKS makes of it, say less than is known.
-// Assumed of AWS: metadata-tags-text.
-func LaunchHint(message string) string {
-	if strings.Contains(message, "is not a valid tag key. Tag keys must match pattern") {
-		return "instance metadata is to show tags, by the launch template or by the account's default in the region " +
-			"(aws ec2 get-instance-metadata-defaults), and cannot show the machines' own: write instanceMetadataOptions: {instanceMetadataTags: disabled} " +
-			"in the pool's awsLaunchTemplate, which wins over the account"
 	}
 	return ""
 }

@@ -183,7 +183,10 @@ type PoolStatus struct {
 	InfrastructureReady   bool          `json:"infrastructureReady"`
 	FailureReason         string        `json:"failureReason,omitempty"`
 	FailureMessage        string        `json:"failureMessage,omitempty"`
-	Conditions            []Condition   `json:"conditions"`
+	// FailureCause stands for why AWS launches no machine: it stays the same while the
+	// message names another zone or type at each try. It is "" for other failures.
+	FailureCause string      `json:"-"`
+	Conditions   []Condition `json:"conditions"`
 
 	// Nodegroup is what EKS says of a managed pool; nil while there is none.
 	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`

@@ -26,8 +26,8 @@ type State struct {
 	Hooks map[string]GroupHooks
 	// Activities holds the scaling activities that were asked for.
 	Activities map[ActivityQuery]Activities
-	// LaunchFailures holds why machines of groups that lack some do not come, by group.
-	LaunchFailures map[string]LaunchFailure
+	// Launches holds why machines of groups do not come that are short of some.
+	Launches map[string]Launches
 	// Updates holds the newest update of the nodegroups for which it was read.
 	Updates map[NodegroupName]NodegroupUpdate
 	// Clusters holds the EKS clusters whose nodegroups were listed; false
