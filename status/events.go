@@ -69,9 +69,12 @@ type Told struct {
 
 // ToldPool is what has been told of a pool.
 type ToldPool struct {
-	Converged bool         `json:"converged,omitempty"`
-	Failure   string       `json:"failure,omitempty"`
-	Rollout   *ToldRollout `json:"rollout,omitempty"`
+	Converged bool   `json:"converged,omitempty"`
+	Failure   string `json:"failure,omitempty"`
+	// Causes are those for which AWS launched no machine, and that were told since the
+	// pool had all of them.
+	Causes  []string     `json:"causes,omitempty"`
+	Rollout *ToldRollout `json:"rollout,omitempty"`
 }
 
 // ToldRollout is a rollout whose start was told and whose end was not.

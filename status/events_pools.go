@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
@@ -22,12 +23,12 @@ func (t *teller) pools() {
 	for _, p := range t.r.Pools {
 		key := poolKey(p)
 		old, known := t.old.Pools[key]
-		next := ToldPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout}
-		if p.Ready().Reason == "LaunchFailed" { // once for each cause
-			next.Failure += " " + shortHash(p.FailureMessage)
+		next := ToldPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout, Causes: old.Causes}
+		if p.Converged {
+			next.Causes = nil
 		}
 		failureTold := t.rollout(p, &next, rolls[key])
-		if p.FailureReason != "" && next.Failure != old.Failure && !failureTold && findingKinds[p.FailureReason] == "" {
+		if p.FailureReason != "" && t.isNew(p, old, &next) && !failureTold && findingKinds[p.FailureReason] == "" {
 			t.add(Event{Kind: "pool-failed", Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
 		}
 		if p.Converged && known && !old.Converged {
@@ -36,6 +37,24 @@ func (t *teller) pools() {
 		t.next.Pools[key] = next
 	}
 }
+
+// isNew reports whether a pool's failure was not told yet. Why AWS launches no machine
+// is told once for each cause, though causes take turns, and though nothing is known
+// while a machine is on its way.
+func (t *teller) isNew(p plan.PoolStatus, old ToldPool, next *ToldPool) bool {
+	cause := shortHash(p.FailureCause)
+	switch {
+	case p.FailureCause == "":
+		return next.Failure != old.Failure
+	case slices.Contains(next.Causes, cause) || len(next.Causes) >= maxCauses:
+		return false
+	}
+	next.Causes = append(slices.Clone(next.Causes), cause)
+	return true
+}
+
+// maxCauses bounds the causes that are told of one pool.
+const maxCauses = 20
 
 // rollout tells how a pool's rollout goes on or ended, and whether that said why
 // the pool has failed.

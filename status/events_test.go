@@ -52,6 +52,16 @@ func last(status, message string) poolOption {
 	}
 }
 
+// launchFailed is for a cause; the text differs at each try.
+func launchFailed(cause string) poolOption {
+	return func(p *plan.PoolStatus) {
+		tries++
+		p.FailureReason, p.FailureMessage, p.FailureCause = "launch-failed", fmt.Sprintf("%s in zone %d", cause, tries), cause
+	}
+}
+
+var tries int
+
 func rollsBack(p *plan.PoolStatus) {
 	rolling(60, 4)(p)
 	p.Rollout.Status = "RollbackInProgress"
@@ -126,6 +136,11 @@ func TestTell(t *testing.T) {
 				}(),
 				report("prod", pool("prod", "web", managed, failed("nodegroup-update-failed", "PodEvictionFailure"))),
 			}, []string{"nodegroup-update-started", "nodegroup-update-failed"},
+		},
+		"two causes for which AWS launches nothing take turns": {
+			[]*plan.Report{
+				steady(), busy(launchFailed("a")), busy(launchFailed("b")), busy(launchFailed("a")), busy(), busy(launchFailed("a")), busy(launchFailed("b")), steady(), busy(launchFailed("a")),
+			}, []string{"pool-failed", "pool-failed", "pool-converged", "pool-failed"},
 		},
 		"drift is corrected": {
 			[]*plan.Report{steady(), done(busy(), plan.UpdateGroup{}, plan.Update, plan.AutoScalingGroup), busy(), steady()},
