@@ -201,20 +201,29 @@ func (c *comment) differences() {
 		return
 	}
 	switch {
-	case len(c.Differs) > 0 || c.Digest == "":
+	case len(c.Differs)+len(c.Untold) > 0 || c.Digest == "":
 	case c.Compared:
 		c.paragraph("The plan of the merge is the one that was reviewed.")
 	default:
 		c.paragraph("The plan of the merge was not compared with the reviewed one yet.")
 	}
-	for i, line := range c.Differs {
+	c.lines(c.Differs)
+	if len(c.Differs) > 0 && len(c.Untold) > 0 {
+		c.paragraph("What could not be told:")
+	}
+	c.lines(c.Untold)
+}
+
+// lines writes a list, of which it leaves out what is too much.
+func (c *comment) lines(list []string) {
+	for i, line := range list {
 		if i == mostListed {
-			fmt.Fprintf(&c.b, "- and %d more\n", len(c.Differs)-i)
+			fmt.Fprintf(&c.b, "- and %d more\n", len(list)-i)
 			break
 		}
 		c.b.WriteString("- " + escaped(line, longestText) + "\n")
 	}
-	if len(c.Differs) > 0 {
+	if len(list) > 0 {
 		c.b.WriteString("\n")
 	}
 }

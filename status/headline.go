@@ -34,8 +34,11 @@ func (p Pull) headline() (lead, more string) {
 		if p.MergeSHA != "" {
 			lead += " as " + wording.Clean(short(p.MergeSHA))
 		}
-		if n := len(p.Differs); n > 0 {
+		switch {
+		case len(p.Differs) > 0:
 			return lead, "what is applied is not all as it was reviewed"
+		case len(p.Untold) > 0:
+			return lead, "whether all is applied as it was reviewed could not be told"
 		}
 		return lead, ""
 	case PullClosed:

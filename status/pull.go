@@ -66,9 +66,9 @@ type Pull struct {
 	// MergeSHA is the commit that merging made, "" until then.
 	MergeSHA string
 	// Compared says, once merged, that the plan of the merge was compared with the
-	// reviewed one, Differs how they differ.
-	Compared bool
-	Differs  []string
+	// reviewed one, Differs how they differ, Untold what of that could not be told.
+	Compared        bool
+	Differs, Untold []string
 	// PageURL is where weir's page shows it, "" for nowhere.
 	PageURL string
 	// Unkept says that the reports are not held here any more.

@@ -65,9 +65,11 @@ func (f Redact) report(r *plan.Report) *plan.Report {
 func (f Redact) pull(p Pull) Pull {
 	out := p
 	out.Title, out.Author, out.Reason, out.Stale, out.Approved = f.text(p.Title), f.text(p.Author), f.text(p.Reason), f.text(p.Stale), f.text(p.Approved)
-	out.Gone, out.Differs = slices.Clone(p.Gone), slices.Clone(p.Differs)
-	for i := range out.Differs {
-		out.Differs[i] = f.text(out.Differs[i])
+	out.Gone, out.Differs, out.Untold = slices.Clone(p.Gone), slices.Clone(p.Differs), slices.Clone(p.Untold)
+	for _, lines := range [][]string{out.Differs, out.Untold} {
+		for i := range lines {
+			lines[i] = f.text(lines[i])
+		}
 	}
 	out.Digests = maps.Clone(p.Digests)
 	if out.Digests == nil {

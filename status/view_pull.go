@@ -38,6 +38,7 @@ type pullPage struct {
 	Approved     string
 	AsReviewed   bool
 	Differs      []string
+	Untold       []string
 	Gone         []linked
 	Unaffected   int
 	Unkept       bool
@@ -103,7 +104,7 @@ func (w *web) pullsView() pullsView {
 func (w *web) pullPage(p Pull) pullPage {
 	v := pullPage{
 		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: w.pullRow(p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
-		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Unaffected: p.Unaffected, Unkept: p.Unkept,
+		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Untold: p.Untold, Unaffected: p.Unaffected, Unkept: p.Unkept,
 	}
 	v.JSON = "/api/v1/pulls"
 	l := w.links(p.Source)

@@ -62,7 +62,7 @@ func (w *Watcher) comments(ctx context.Context) error {
 		}
 		k := w.open[c.Number]
 		// One from before is an old one that was edited.
-		if k == nil || k.MergeSHA != "" || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
+		if k == nil || k.merged() || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
 			continue
 		}
 		if err := w.obey(ctx, l, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(patience)) {

@@ -1,70 +1,140 @@
 package pulls
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status"
 )
+
+// remembered bounds the commits of which it is known what was planned.
+const remembered = 64
 
 // commit is what is known of a commit that the source came to.
 type commit struct {
+	revision, parent string
+	// number orders commits as the source came to them, before is the one before it, ""
+	// where none is known.
+	number int64
+	before string
+	// seen is when this process came to it.
+	seen time.Time
+	// recalled says that a process before this one came to it, unsure that such a one
+	// may have applied a part of it.
+	recalled, unsure bool
 	// touched are the targets that it changes; followed says that they are known.
+	// awaited are those that were not planned yet.
 	touched  []string
 	followed bool
+	awaited  map[string]bool
 	// plans are the first ones, by target.
 	plans map[string]applied
+	// reviewed has the plans that settled pull requests showed, by target.
+	reviewed map[string][]string
+	// unsaved says that the state directory knows less.
+	unsaved bool
 }
 
 // applied is the first plan of a target at a commit. One with a fault has none.
 type applied struct {
-	digest  string
-	summary plan.Summary
-	holding plan.Holding
-	fault   string
+	Digest  string       `json:"digest,omitempty"`
+	Summary plan.Summary `json:"summary,omitzero"`
+	Holding plan.Holding `json:"holding,omitzero"`
+	Fault   string       `json:"fault,omitempty"`
+	// With is the later commit that it was planned with, "" for none; Unsure says that
+	// a part of it may have been applied before.
+	With   string `json:"with,omitempty"`
+	Unsure bool   `json:"unsure,omitempty"`
 }
 
 // take takes in what a pass found, and reports whether that is news. What fails
 // outside of the commit is waited for.
 func (c *commit) take(r *plan.Report) bool {
-	a := applied{}
+	a := applied{Unsure: c.unsure}
 	switch {
 	case r.Plan != nil && r.Plan.Waits():
 		return false
 	case r.Plan != nil:
-		a = applied{digest: r.Plan.Digest(), summary: r.Plan.Summary, holding: r.Plan.Holding()}
+		a.Digest, a.Summary, a.Holding = r.Plan.Digest(), r.Plan.Summary, r.Plan.Holding()
 	case r.Err == nil && r.Diagnostics.HasErrors():
-		a.fault = firstFault(r)
+		a.Fault = firstFault(r)
 	default:
 		return false
 	}
-	if old, known := c.plans[r.Target]; known && (old.fault == "" || a.fault != "") {
+	if r.Revision != c.revision {
+		a.With = r.Revision
+	}
+	if old, known := c.plans[r.Target]; known && (old.Fault == "" || a.Fault != "") {
 		return false
 	}
-	c.plans[r.Target] = a
+	c.plans[r.Target], c.unsaved = a, true
+	delete(c.awaited, r.Target)
 	return true
 }
 
-// missing are the touched targets of which nothing was reported yet.
-func (c commit) missing() []string {
-	return slices.DeleteFunc(slices.Clone(c.touched), func(target string) bool { _, known := c.plans[target]; return known })
+// follow notes which targets the commit changes. A process that begins with a commit
+// takes all for changed, so that what the one before it found stands.
+func (c *commit) follow(touched []string) {
+	if c.followed && (c.recalled || slices.Equal(c.touched, touched)) {
+		return
+	}
+	c.touched, c.followed, c.awaited, c.unsaved = touched, true, map[string]bool{}, true
+	for _, target := range touched {
+		if _, known := c.plans[target]; !known {
+			c.awaited[target] = true
+		}
+	}
 }
+
+// missing are the touched targets of which nothing was reported yet.
+func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited)) }
 
 // complete reports whether all is known that the commit changes. Targets are
 // reported one after the other: what has come says nothing of the rest.
-func (c commit) complete() bool { return c.followed && len(c.missing()) == 0 }
+func (c *commit) complete() bool { return c.followed && len(c.awaited) == 0 }
+
+// note takes in what a pass found of the commit that it was of, and of those before it
+// that the target was not planned at. mu is held.
+func (w *Watcher) note(r *plan.Report) (news bool) {
+	if r.Revision == "" {
+		return false
+	}
+	at := w.commits[r.Revision]
+	if r.Touched && at == nil {
+		at = w.commit(r.Revision)
+	}
+	if at == nil {
+		return false
+	}
+	if r.Touched && (!at.recalled || slices.Contains(at.touched, r.Target)) {
+		news = at.take(r)
+	}
+	for _, c := range w.commits {
+		if c.number < at.number && c.awaited[r.Target] {
+			news = c.take(r) || news
+		}
+	}
+	return news
+}
 
 // commit is the entry of a revision; mu is held.
 func (w *Watcher) commit(revision string) *commit {
 	c := w.commits[revision]
 	if c == nil {
-		c = &commit{plans: map[string]applied{}}
+		c = &commit{revision: revision, number: 1, seen: w.o.Now(), plans: map[string]applied{}, unsaved: true}
+		if n := len(w.order); n > 0 {
+			last := w.commits[w.order[n-1]]
+			c.number, c.before = last.number+1, last.revision
+		}
+		c.unsure = c.before == ""
 		w.commits[revision] = c
 		if w.order = append(w.order, revision); len(w.order) > remembered {
+			w.evicted = append(w.evicted, w.commits[w.order[0]].number)
 			delete(w.commits, w.order[0])
 			w.order = w.order[1:]
 		}
@@ -72,118 +142,124 @@ func (w *Watcher) commit(revision string) *commit {
 	return c
 }
 
-// follow notes what the source's commit changes.
-func (w *Watcher) follow(base *fleet.Base) {
-	revision := base.View(w.o.Source).Snapshot.Revision
-	if revision == "" {
-		return
+// follow notes what the source's commit changes, and reports whether it is a new one.
+func (w *Watcher) follow(base *fleet.Base) (fresh bool) {
+	now := base.View(w.o.Source).Snapshot
+	if now.Revision == "" {
+		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := w.commit(revision)
-	c.touched, c.followed = base.Touched(w.o.Source), true
+	known := w.commits[now.Revision]
+	c := w.commit(now.Revision)
+	c.parent = now.Parent
+	c.follow(base.Touched(w.o.Source))
+	return known == nil
 }
 
-// at is what is known of a commit, and whether it was the first that was seen.
-func (w *Watcher) at(revision string) (c commit, first bool) {
+// at is what is known of a commit.
+func (w *Watcher) at(revision string) (c commit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if known := w.commits[revision]; known != nil {
 		c = *known
-		c.plans = maps.Clone(c.plans)
+		c.plans, c.awaited, c.reviewed = maps.Clone(c.plans), maps.Clone(c.awaited), maps.Clone(c.reviewed)
 	}
-	return c, len(w.order) > 0 && w.order[0] == revision
+	return c
 }
 
-// passed reports whether the source was applied at a commit, so that another one
-// is not waited for.
-func (w *Watcher) passed(revision string) bool {
-	c, _ := w.at(revision)
-	return len(c.plans) > 0 || c.complete()
-}
-
-// difference says what was planned at the merge otherwise than it was reviewed.
-func difference(r record, at commit) []string {
-	var out []string
-	say := func(target, format string, args ...any) { out = append(out, target+": "+fmt.Sprintf(format, args...)) }
-	all := slices.Concat(slices.Collect(maps.Keys(r.Digests)), slices.Collect(maps.Keys(at.plans)))
-	slices.Sort(all)
-	for _, target := range slices.Compact(all) {
-		a, planned := at.plans[target]
-		reviewed, comparable := r.Digests[target]
-		shown := comparable || slices.Contains(r.Undigested, target)
+// bringing is the first commit that the source came to with another one in it, "" where
+// it did not come to one yet: it may have come to several at once.
+func (w *Watcher) bringing(ctx context.Context, what string) (found string, err error) {
+	const most = 8 // that are asked about where main was moved away from it again
+	w.mu.Lock()
+	known, order := w.commits[what] != nil, slices.Clone(w.order)
+	w.mu.Unlock()
+	if known || what == "" {
+		return what, nil
+	}
+	for i, revision := range slices.Backward(order) {
+		in, err := w.o.Git.Descends(ctx, revision, what)
 		switch {
-		case !planned && slices.Contains(at.touched, target): // who waits says so
-		case !planned:
-			say(target, "the merge does not change it")
-		case a.fault != "":
-			if !shown || r.State != status.PullFailing {
-				say(target, "it cannot be planned: %s", strings.TrimPrefix(a.fault, target+": "))
+		case err != nil:
+			return "", err
+		case in:
+			found = revision
+		case found != "" || len(order)-i >= most:
+			return found, nil
+		}
+	}
+	return found, nil
+}
+
+// keptCommit is what the state directory has of a commit.
+type keptCommit struct {
+	Revision string              `json:"revision"`
+	Parent   string              `json:"parent,omitempty"`
+	Before   string              `json:"before,omitempty"`
+	Followed bool                `json:"followed,omitempty"`
+	Touched  []string            `json:"touched,omitempty"`
+	Plans    map[string]applied  `json:"plans,omitempty"`
+	Reviewed map[string][]string `json:"reviewed,omitempty"`
+}
+
+var keptCommits = state.Bucket[keptCommit]{Name: "pull-commits"}
+
+// keepCommits writes what is known of commits, so that a merge can be compared whose
+// report this process does not live to hear.
+func (w *Watcher) keepCommits() {
+	w.mu.Lock()
+	kept, evicted := map[int64]keptCommit{}, w.evicted
+	w.evicted = nil
+	for _, c := range w.commits {
+		if c.unsaved {
+			kept[c.number] = keptCommit{c.revision, c.parent, c.before, c.followed, c.touched, maps.Clone(c.plans), maps.Clone(c.reviewed)}
+			c.unsaved = false
+		}
+	}
+	w.mu.Unlock()
+	if len(kept)+len(evicted) == 0 {
+		return
+	}
+	err := w.o.DB.Update(func(tx *state.Tx) error {
+		for number, c := range kept {
+			if err := keptCommits.Put(tx, w.key(number), c); err != nil {
+				return err
 			}
-		case !shown:
-			say(target, "it is changed too, which the review did not show; the plan %s", words(a.summary))
-		case !comparable:
-			say(target, "the review had no plan of it to compare with; the plan %s", words(a.summary))
-		case a.digest == "":
-			say(target, "its plan was made without secrets and cannot be compared with the reviewed one")
-		case a.digest != reviewed:
-			say(target, "the plan is not the reviewed one; it %s", words(a.summary))
 		}
-		if before := r.Held[target]; planned && shown && a.fault == "" && before.Sum != a.holding.Sum {
-			say(target, "%s", heldOtherwise(before, a.holding))
+		for _, number := range evicted {
+			if err := keptCommits.Delete(tx, w.key(number)); err != nil {
+				return err
+			}
 		}
-	}
-	return out
-}
-
-// heldOtherwise says that other steps are held than were shown so.
-func heldOtherwise(before, now plan.Holding) string {
-	shown, is := held(before), held(now)
-	switch {
-	case shown == "":
-		return "the review showed no step as held, and " + is + " held"
-	case is == "":
-		return "the review showed that " + shown + " held, and none is"
-	case shown == is:
-		return "the review showed that " + shown + " held, and now these are others"
-	default:
-		return "the review showed that " + shown + " held, and now " + is
+		return nil
+	})
+	if err != nil {
+		w.log.Error("state cannot be written", "error", err)
 	}
 }
 
-// held counts held steps.
-func held(h plan.Holding) string {
-	n := 0
-	var why []string
-	for _, hold := range slices.Sorted(maps.Keys(h.Counts)) {
-		n += h.Counts[hold]
-		why = append(why, string(hold))
-	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 step (" + why[0] + ") is"
-	default:
-		return fmt.Sprintf("%d steps (%s) are", n, strings.Join(why, ", "))
-	}
-}
-
-// words say what a plan does.
-func words(s plan.Summary) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		verb string
-	}{{s.Create, "creates"}, {s.Update, "updates"}, {s.Rollout, "rolls"}, {s.Replace, "replaces"}, {s.Delete, "deletes"}} {
-		if p.n == 1 {
-			parts = append(parts, fmt.Sprintf("%s 1 pool", p.verb))
-		} else if p.n > 1 {
-			parts = append(parts, fmt.Sprintf("%s %d pools", p.verb, p.n))
-		}
-	}
-	if parts == nil {
-		return "changes no pool"
-	}
-	return strings.Join(parts, ", ")
+// recall reads what an earlier process knew of commits. Of what it did not see the
+// plans of, it may have applied a part.
+func (w *Watcher) recall() error {
+	return w.o.DB.View(func(tx *state.Tx) error {
+		return keptCommits.ForEach(tx, w.key(0), func(key string, k keptCommit) error {
+			if !w.owns(key) {
+				return state.ErrStop
+			}
+			c := &commit{revision: k.Revision, parent: k.Parent, before: k.Before, seen: w.o.Now(), recalled: true, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
+			if _, err := fmt.Sscanf(key[len(w.o.Source)+1:], "%d", &c.number); err != nil {
+				return fmt.Errorf("read state: commit %q: %w", key, err)
+			}
+			if c.plans == nil {
+				c.plans = map[string]applied{}
+			}
+			if k.Followed {
+				c.follow(k.Touched)
+			}
+			c.unsaved = false
+			w.commits[c.revision], w.order = c, append(w.order, c.revision)
+			return nil
+		})
+	})
 }

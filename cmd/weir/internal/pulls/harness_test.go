@@ -368,18 +368,33 @@ func (b *bench) finish() {
 	}
 }
 
-// merge merges a pull request as a forge does, with other files on top where the
+// merge merges a pull request as a forge does, with other files in the commit where the
 // merge was made by hand.
-func (b *bench) merge(number int64, head string, other ...map[string]string) {
+func (b *bench) merge(number int64, head string, other ...map[string]string) string {
+	b.t.Helper()
+	sha := b.mergeCommit(head, other...)
+	b.merged(number, sha)
+	return sha
+}
+
+// mergeCommit is merge of which the forge does not know.
+func (b *bench) mergeCommit(head string, other ...map[string]string) string {
 	b.t.Helper()
 	b.repo.Switch("main")
-	tree := b.repo.Git("merge-tree", "--write-tree", b.repo.Tip("main"), head)
-	sha := b.repo.Git("commit-tree", tree, "-p", b.repo.Tip("main"), "-p", head, "-m", cmp.Or(b.message, "merge"))
-	b.repo.Branch("main", sha)
+	before := b.repo.Tip("main")
+	tree := b.repo.Git("merge-tree", "--write-tree", before, head)
 	for _, files := range other {
+		b.repo.Branch("main", b.repo.Git("commit-tree", tree, "-p", before, "-m", "for its files"))
 		b.repo.Write(files)
-		sha = b.repo.Commit("by hand")
+		tree = b.repo.Git("rev-parse", b.repo.Commit("by hand")+"^{tree}")
 	}
+	sha := b.repo.Git("commit-tree", tree, "-p", before, "-p", head, "-m", cmp.Or(b.message, "merge"))
+	b.repo.Branch("main", sha)
+	return sha
+}
+
+// merged has the forge say that a pull request was merged as a commit.
+func (b *bench) merged(number int64, sha string) {
 	p := b.forge.pulls[number]
 	p.State, p.MergeSHA, p.UpdatedAt = forge.Merged, sha, b.now()
 	b.forge.version++
@@ -388,12 +403,17 @@ func (b *bench) merge(number int64, head string, other ...map[string]string) {
 // squash merges a pull request as one commit.
 func (b *bench) squash(number int64, head string) string {
 	b.t.Helper()
+	sha := b.squashCommit(head)
+	b.merged(number, sha)
+	return sha
+}
+
+// squashCommit is squash of which the forge does not know.
+func (b *bench) squashCommit(head string) string {
+	b.t.Helper()
 	tree := b.repo.Git("merge-tree", "--write-tree", b.repo.Tip("main"), head)
 	sha := b.repo.Git("commit-tree", tree, "-p", b.repo.Tip("main"), "-m", cmp.Or(b.message, "squashed"))
 	b.repo.Branch("main", sha)
-	p := b.forge.pulls[number]
-	p.State, p.MergeSHA, p.UpdatedAt = forge.Merged, sha, b.now()
-	b.forge.version++
 	return sha
 }
 

@@ -22,6 +22,8 @@ import (
 var (
 	errSilent = fmt.Errorf("AWS did not answer within %s", answering)
 	errSlow   = fmt.Errorf("what it changes was not rendered within %s", rendering)
+	// errMerging is why a plan is put off that may be of what was merged already.
+	errMerging = errors.New("the forge may report in a moment that it was merged")
 )
 
 // planning is a plan under way. It is made beside Run, from a copy, so that it holds up
@@ -35,7 +37,9 @@ type planning struct {
 	dirty bool
 	// What moves after from may be missing in it. began is by this machine's clock.
 	from, began time.Time
-	stop        context.CancelFunc
+	// early says that the forge may not have reported yet what brought main to at.
+	early bool
+	stop  context.CancelFunc
 	// dropped says that nobody wants it any more, noted that the state directory says
 	// that it was begun.
 	dropped, noted bool
@@ -60,7 +64,7 @@ func (k *work) drop() {
 
 // advance does what there is to do for a pull request, and says when to come back.
 func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
-	if k.MergeSHA != "" {
+	if k.merged() {
 		return w.settle(ctx, base, k)
 	}
 	if k.pr.HeadSHA == "" || k.pr.BaseRef == "" {
@@ -126,7 +130,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 		k.Told = true // so that its end is told too, whatever becomes of the plan
 	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &planning{k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, from: w.o.Now(), began: time.Now(), stop: stop}
+	p := &planning{k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, early: w.read.Before(w.reportedBy(at)), from: w.o.Now(), began: time.Now(), stop: stop}
 	k.planning, k.asked, k.Killed = p, false, ""
 	w.under++
 	w.plans.Go(func() {
@@ -154,6 +158,14 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 	k.planned, k.slow = p.from, p.slow
 	var moved *source.MovedError
 	switch {
+	case errors.Is(err, errMerging):
+		// The reviewed plan stays, for the merge to be compared with.
+		w.again(k)
+		k.tries = 0
+		if by := w.reportedBy(at); by.After(w.o.Now()) {
+			k.due, w.revisit = by, by
+		}
+		return
 	case errors.As(err, &moved):
 		// The forge's list and its Git are of different moments.
 		w.heardAgain()
@@ -165,7 +177,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 			shown = k.shown
 			shown.Stale = "it could not be made anew: " + err.Error()
 		} else {
-			shown = status.Pull{State: status.PullFailing, Reason: err.Error()}
+			shown = status.Pull{State: status.PullFailing, BaseSHA: at, Reason: err.Error()}
 		}
 		w.show(k, shown)
 		return
@@ -209,15 +221,32 @@ func (w *Watcher) propose(ctx context.Context, p *planning) (status.Pull, *fleet
 	if err != nil {
 		return status.Pull{}, nil, err
 	}
+	if len(m.Conflicts) > 0 && p.mayBeMerged() {
+		return status.Pull{}, nil, errMerging
+	}
 	if len(m.Conflicts) > 0 {
 		return status.Pull{State: status.PullConflict, BaseSHA: p.at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
 	}
 	review, err := w.review(ctx, p, m)
+	if err == nil && len(review.Touched)+len(review.Gone) == 0 && p.mayBeMerged() {
+		err = errMerging
+	}
 	if err != nil {
 		return status.Pull{}, nil, err
 	}
 	return w.judge(ctx, p.at, k, review), review, nil
 }
+
+// mayBeMerged reports whether a pull request that changes nothing any more, or is in the
+// way of what main holds now, may be what main holds now. Git comes before the forge's
+// word for it, and a squashed or rebased merge does not have the head.
+func (p *planning) mayBeMerged() bool {
+	was := p.was.reviewed
+	return p.early && was.Base != p.at && (was.State == status.PullPlanned || was.State == status.PullFailing)
+}
+
+// reportedBy is when a forge has reported which pull request brought main to a commit.
+func (w *Watcher) reportedBy(revision string) time.Time { return w.at(revision).seen.Add(reporting) }
 
 // bring merges a pull request with what is followed.
 func (w *Watcher) bring(ctx context.Context, ref source.PullRef) (source.Merge, error) {
@@ -390,38 +419,4 @@ func (w *Watcher) boundPlans() {
 			k.shown.Reports, k.shown.Unkept, k.bytes = nil, true, 0
 		}
 	}
-}
-
-// note keeps what must be known of the shown plan after a restart.
-func (k *work) note(p status.Pull) {
-	k.Told = true
-	if p.State == status.PullMerged || p.State == status.PullClosed {
-		return
-	}
-	k.State, k.Stale = p.State, p.Stale
-	k.Head, k.Base, k.Digest, k.Digests = p.HeadSHA, p.BaseSHA, p.Digest, nil
-	k.Undigested, k.Held, k.Prunes = nil, nil, nil
-	for _, r := range p.Reports {
-		if r.Plan != nil {
-			held, allowed := r.Plan.Holding(), prunes(r.Plan)
-			put(&k.Held, r.Target, held, held.Sum != "")
-			put(&k.Prunes, r.Target, allowed, len(allowed) > 0)
-		}
-		if r.Plan == nil || p.Digests[r.Target] == "" {
-			k.Undigested = append(k.Undigested, r.Target)
-			continue
-		}
-		put(&k.Digests, r.Target, p.Digests[r.Target], true)
-	}
-}
-
-// put sets m[key] where that says something.
-func put[V any](m *map[string]V, key string, v V, says bool) {
-	if !says {
-		return
-	}
-	if *m == nil {
-		*m = map[string]V{}
-	}
-	(*m)[key] = v
 }

@@ -101,11 +101,13 @@ const (
 	// beside is how many are planned beside each other, of one source. Most of the
 	// time they wait for others.
 	beside = 32
+	// reporting is how long a forge may take to report the merge that brought main to a
+	// commit. Longer than that is seen to as well, but a comment may tell of a plan in
+	// between that has nothing left to do.
+	reporting = 30 * time.Second
 	// settling is how long what changes is given to come to rest before it has
 	// pull requests planned again.
 	settling = 5 * time.Second
-	// remembered bounds the commits of which it is known what was planned.
-	remembered = 64
 	// waiting is how long a merged pull request waits for its commit to be applied.
 	waiting = 24 * time.Hour
 )
@@ -121,6 +123,9 @@ type Watcher struct {
 	// cursor is where the list was read to, listed when.
 	cursor forge.Cursor
 	listed time.Time
+	// read is when the list was asked for that was read last, revisit when it is to be
+	// asked for whenever that was.
+	read, revisit time.Time
 	// open are the pull requests into the followed branch. Run alone uses them.
 	open map[int64]*work
 	// config is what the last round planned with.
@@ -140,10 +145,11 @@ type Watcher struct {
 	// live says of each target how it was seen last, moved when that changed.
 	live  map[string]string
 	moved map[string]time.Time
-	// commits are those that the source came to, the oldest first in order. The plans
-	// of the first one that this process sees say nothing: they may be the rest.
+	// commits are those that the source came to, the oldest first in order. Those that
+	// were evicted are in the state directory yet.
 	commits map[string]*commit
 	order   []string
+	evicted []int64
 	// ruling is about the trailers of the last commit of which that was asked, inquiry
 	// asks about another one.
 	ruling  ruling
@@ -190,6 +196,9 @@ func New(o Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.recall(); err != nil {
+		return nil, err
+	}
 	if err := o.DB.View(func(tx *state.Tx) (err error) { w.ruling, _, err = rulings.Get(tx, o.Source); return err }); err != nil {
 		return nil, err
 	}
@@ -202,6 +211,7 @@ func New(o Options) (*Watcher, error) {
 // Run looks and plans until ctx ends.
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.plans.Wait()
+	defer w.keepCommits()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -237,8 +247,8 @@ func (w *Watcher) Heard(int64) {
 // Moved has the watcher see that the source came to another commit. It is called
 // before anything of that commit is reported.
 func (w *Watcher) Moved() {
-	if base := w.o.Base(); base != nil {
-		w.follow(base)
+	if base := w.o.Base(); base != nil && w.follow(base) {
+		w.keepCommits() // before anything of it is applied
 	}
 	w.ring()
 }
@@ -258,6 +268,7 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 		return time.Second // which branch is followed may not be known yet
 	}
 	w.follow(base)
+	w.keepCommits()
 	w.configured(base.Config())
 	inquiry, due := w.asked()
 	err := w.look(ctx)
@@ -317,7 +328,11 @@ func (w *Watcher) look(ctx context.Context) error {
 	heard := w.heard
 	w.heard = false
 	w.mu.Unlock()
-	if !heard && w.o.Now().Before(w.listed.Add(w.o.Interval)) {
+	due := w.listed.Add(w.o.Interval)
+	if w.listed.Before(w.revisit) && w.revisit.Before(due) {
+		due = w.revisit
+	}
+	if !heard && w.o.Now().Before(due) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -336,12 +351,13 @@ func (w *Watcher) look(ctx context.Context) error {
 // list takes in the open pull requests, and sees those to their end that are not
 // open any more.
 func (w *Watcher) list(ctx context.Context) error {
+	asked := w.o.Now()
 	list, cursor, unchanged, err := w.o.Forge.Pulls(ctx, w.cursor)
 	if err != nil {
 		w.heardAgain()
 		return err
 	}
-	w.cursor = cursor
+	w.cursor, w.read = cursor, asked
 	if unchanged {
 		return nil
 	}
@@ -373,7 +389,7 @@ func (w *Watcher) take(pr forge.PullRequest) {
 		k = &work{record: record{Number: pr.Number}}
 		w.open[pr.Number] = k
 	}
-	k.pr, k.MergeSHA = pr, ""
+	k.pr, k.MergeSHA, k.MergedAt = pr, "", time.Time{}
 	if k.Seen == pr.HeadSHA {
 		k.label(w.o.Policy, false)
 		return

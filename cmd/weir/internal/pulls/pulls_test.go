@@ -11,7 +11,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
-	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // started is a bench with two converged targets and an open pull request that
@@ -114,38 +113,22 @@ func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
 	}
 }
 
-// Of two merges between two looks at the source only the second is applied.
-func TestAMergeThatIsAppliedWithLaterCommits(t *testing.T) {
-	b, head := started(t, "", "")
-	b.round()
-	b.merge(1, head)
-	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
-	b.pass()
-	for range 5 {
-		b.round()
-	}
-	p := b.teller.last()
-	if want := "it was applied together with later commits, as " + b.repo.Tip("main")[:7]; p.State != status.PullMerged || !cmp.Equal(p.Differs, []string{want}) || b.w.open[1] != nil {
-		t.Errorf("told: %+v", p)
-	}
-}
-
 func TestAPlanThatDiffersAfterTheMergeIsSaid(t *testing.T) {
 	b, head := started(t, "", "")
 	b.round()
-	b.forge.err = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "away"} // so that it is not planned anew
-	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
-	b.merge(1, head, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 6")})
+	b.merge(1, head, map[string]string{
+		"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 6"),
+		"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9"),
+	})
 	b.pass()
-	b.forge.err = nil
 	b.round()
 	p := b.teller.last()
 	want := []string{
 		"one: the plan is not the reviewed one; it updates 1 pool",
 		"two: it is changed too, which the review did not show; the plan updates 1 pool",
 	}
-	if diff := cmp.Diff(want, p.Differs); p.State != status.PullMerged || diff != "" {
-		t.Errorf("told %s: %s", p.State, diff)
+	if diff := cmp.Diff(want, p.Differs); p.State != status.PullMerged || diff != "" || len(p.Untold) != 0 {
+		t.Errorf("told %s: %s %s", p.State, diff, p.Untold)
 	}
 	if len(b.events) != 2 || b.events[0].Kind != "plan-differs" {
 		t.Errorf("events: %+v", b.events)

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
-	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status"
 )
 
 // record is what must be known of a pull request after a restart.
@@ -32,27 +30,20 @@ type record struct {
 	Killed string `json:"killed,omitempty"`
 	// Told says that something was told of it.
 	Told bool `json:"told,omitempty"`
-	// State is what was shown last, Stale why it might no longer hold; Head, Base and
-	// Digest are of its plan, Digests those of its targets; Undigested
-	// are those that were shown without one. Approved is by whom it was.
-	State      status.PullState  `json:"state,omitempty"`
-	Stale      string            `json:"stale,omitempty"`
-	Head       string            `json:"head,omitempty"`
-	Base       string            `json:"base,omitempty"`
-	Digest     string            `json:"digest,omitempty"`
-	Digests    map[string]string `json:"digests,omitempty"`
-	Undigested []string          `json:"undigested,omitempty"`
-	Approved   string            `json:"approved,omitempty"`
-	// Held says of each target with held steps which they were, Prunes which pools'
-	// deletion was shown as allowed by the head's trailer.
-	Held   map[string]plan.Holding `json:"held,omitempty"`
-	Prunes map[string][]string     `json:"prunes,omitempty"`
+	// What was shown last, and before that upon other commits or of other heads, the
+	// newest last. Approved is by whom the last one was.
+	reviewed
+	Earlier  []reviewed `json:"earlier,omitempty"`
+	Approved string     `json:"approved,omitempty"`
 	// Comment is the newest comment that was read.
 	Comment int64 `json:"comment,omitempty"`
-	// MergeSHA is the commit that merged it, MergedAt when that was seen.
+	// MergedAt is when it was seen to be merged, MergeSHA the commit that did, "" while
+	// the forge does not say.
 	MergeSHA string    `json:"mergeSHA,omitempty"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
 }
+
+func (r *record) merged() bool { return !r.MergedAt.IsZero() }
 
 // readTo is up to when comments were read, by source.
 var readTo = state.Bucket[time.Time]{Name: "pull-comments"}

@@ -3,7 +3,9 @@ package pulls
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +28,7 @@ func (w *Watcher) Reported(r *plan.Report) {
 		w.moved[r.Target] = w.o.Now()
 	}
 	w.live[r.Target] = seen
-	if r.Touched && r.Revision != "" && w.commit(r.Revision).take(r) {
+	if w.note(r) {
 		w.ring()
 	}
 }
@@ -88,12 +90,23 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 		return err
 	}
 	follows := w.o.Follows("refs/heads/" + pr.BaseRef)
+	byHand, err := w.mergedByHand(ctx, k, pr)
+	if err != nil {
+		w.heardAgain()
+		return err
+	}
 	switch {
 	case pr.State == forge.Open && follows:
 		w.take(pr) // the list was of another moment
-	case pr.State == forge.Merged && follows && pr.MergeSHA != "":
+	case follows && (pr.State == forge.Merged || byHand != ""):
 		k.drop()
-		k.pr, k.Seen, k.MergeSHA, k.MergedAt = pr, cmp.Or(pr.HeadSHA, k.Seen), pr.MergeSHA, w.o.Now()
+		k.pr, k.Seen, k.MergeSHA = pr, cmp.Or(pr.HeadSHA, k.Seen), cmp.Or(pr.MergeSHA, byHand)
+		if !k.merged() {
+			k.MergedAt = w.o.Now()
+		}
+		if k.MergeSHA == "" {
+			w.heardAgain() // it may be said later
+		}
 		w.save(k)
 	default:
 		k.pr = pr
@@ -109,55 +122,162 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 	return nil
 }
 
+// mergedByHand is the commit that brought the head of a closed pull request into main,
+// "" for none: not every forge sees that it was merged where a person pushed it there.
+func (w *Watcher) mergedByHand(ctx context.Context, k *work, pr forge.PullRequest) (string, error) {
+	if pr.State != forge.Closed || pr.HeadSHA == "" {
+		return "", nil
+	}
+	with, err := w.bringing(ctx, pr.HeadSHA)
+	if err != nil || with == "" {
+		return "", err
+	}
+	r, err := w.reviewOf(ctx, k, with)
+	if err != nil || r.Base == "" {
+		return "", err // it was there before
+	}
+	return with, nil
+}
+
 // settle compares what was applied with what was reviewed, once it is known, and
 // ends a merged pull request.
 func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Duration {
-	at, first := w.at(k.MergeSHA)
-	view := base.View(w.o.Source)
-	now := view.Snapshot.Revision
-	complete, over := at.complete(), w.o.Now().After(k.MergedAt.Add(waiting))
-	// The source was at the merge and went on, or came to a later commit at once. One
-	// that has not come to the merge yet is waited for: the forge may tell first.
-	passed := now != k.MergeSHA && view.Err == nil && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval)) && w.passed(now)
-	if passed && !over {
-		follows, err := w.o.Git.Descends(ctx, now, k.MergeSHA)
-		passed = follows && err == nil
-	}
-	if !complete && !over && !passed {
-		if k.shown.State != status.PullMerged && k.Told {
-			w.show(k, w.merged(k, nil, false))
-		}
+	over := w.o.Now().After(k.MergedAt.Add(waiting))
+	found, known, err := w.judgeMerge(ctx, base, k)
+	shown, err2 := w.reviewOf(ctx, k, k.MergeSHA)
+	if err = errors.Join(err, err2); err != nil && !over {
+		w.log.Debug("a merge cannot be compared yet", "pull", k.Number, "error", err)
 		return w.o.Interval
 	}
+	switch {
+	case known:
+	case !over:
+		if k.shown.State != status.PullMerged && k.Told {
+			w.show(k, w.mergedAs(k, shown))
+		}
+		return w.o.Interval
+	default:
+		found = w.unplanned(k)
+	}
 	if k.Told {
-		var differs []string
-		if at.followed && !first {
-			differs = difference(k.record, at)
-		}
-		switch {
-		case complete:
-		case passed && (len(k.Digests) > 0 || len(at.touched) > 0):
-			differs = append(differs, "it was applied together with later commits, as "+short(now))
-		case over:
-			for _, target := range at.missing() {
-				differs = append(differs, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
-			}
-		}
-		for _, line := range differs {
+		for _, line := range found.differs {
 			w.o.Event(status.Event{Kind: "plan-differs", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: %s", k.Number, line)})
 		}
-		w.show(k, w.merged(k, differs, complete && !first))
+		for _, line := range found.untold {
+			w.log.Info("a merge cannot be compared", "pull", k.Number, "why", line)
+		}
+		p := w.mergedAs(k, shown)
+		p.Differs, p.Untold, p.Compared = found.differs, found.untold, known && len(found.untold) == 0
+		w.show(k, p)
 	}
 	w.forget(k)
 	return w.o.Interval
 }
 
-// merged is the shown plan after the merge. Of an earlier process only what the
-// record holds is known.
-func (w *Watcher) merged(k *work, differs []string, compared bool) status.Pull {
+// judgeMerge compares the plan of a merge with the reviewed one. known is false as long
+// as there is something that it waits for.
+func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (out findings, known bool, err error) {
+	view := base.View(w.o.Source)
+	if k.MergeSHA == "" {
+		// The forge does not say which commit it was. Git does, if the head is in main.
+		with, err := w.bringing(ctx, k.Seen)
+		if err != nil || with == "" {
+			return out, false, err
+		}
+		k.MergeSHA = with
+		w.save(k)
+	}
+	with, err := w.bringing(ctx, k.MergeSHA)
+	if err != nil {
+		return out, false, err
+	}
+	if with == "" {
+		// A source that has not come to the merge yet is waited for: the forge may tell
+		// first. One that went elsewhere since will not come to it.
+		now := w.at(view.Snapshot.Revision)
+		gone := view.Err == nil && now.seen.After(k.MergedAt) && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval))
+		if gone {
+			out.untold = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, short(now.revision))}
+		}
+		return out, gone, nil
+	}
+	at := w.at(with)
+	if !at.complete() {
+		return out, false, nil
+	}
+	shown, err := w.reviewOf(ctx, k, k.MergeSHA)
+	if err != nil {
+		return out, false, err
+	}
+	m := merge{commit: at, head: k.Seen, explains: w.explains(k, at)}
+	m.alone = with == k.MergeSHA && at.before != "" && (at.parent == at.before || with == k.Seen && shown.Base == at.before)
+	w.reviewedAt(with, shown)
+	return compare(shown, m), true, nil
+}
+
+// explains is about the plans that other pull requests showed, of those that came with
+// the same commit too.
+func (w *Watcher) explains(k *work, at commit) func(target, digest string) bool {
+	return func(target, digest string) bool {
+		if slices.Contains(at.reviewed[target], digest) {
+			return true
+		}
+		for _, other := range w.open {
+			for _, r := range append(slices.Clone(other.Earlier), other.reviewed) {
+				if other != k && r.Digests[target] == digest {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// reviewedAt notes that a pull request came with a commit, which is about to be
+// forgotten.
+func (w *Watcher) reviewedAt(revision string, r reviewed) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.commits[revision]
+	if c == nil || len(r.Digests) == 0 {
+		return
+	}
+	if c.reviewed == nil {
+		c.reviewed = map[string][]string{}
+	}
+	for target, digest := range r.Digests {
+		if !slices.Contains(c.reviewed[target], digest) {
+			c.reviewed[target] = append(c.reviewed[target], digest)
+			c.unsaved = true
+		}
+	}
+}
+
+// unplanned says of a merge that was not planned for too long what is missing.
+func (w *Watcher) unplanned(k *work) (out findings) {
+	at := w.at(k.MergeSHA)
+	for _, target := range at.missing() {
+		out.untold = append(out.untold, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
+	}
+	switch {
+	case len(out.untold) > 0:
+	case k.MergeSHA == "":
+		out.untold = []string{"the forge does not say as which commit it was merged"}
+	default:
+		out.untold = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", short(k.MergeSHA), waiting.Hours())}
+	}
+	return out
+}
+
+// mergedAs is the reviewed plan after the merge. Of an earlier process, or of a plan
+// that another one took the place of, only what the record holds is known.
+func (w *Watcher) mergedAs(k *work, r reviewed) status.Pull {
 	p := k.shown
-	p.BaseSHA, p.Digest, p.Digests = k.Base, k.Digest, k.Digests
-	p.State, p.Differs, p.Compared, p.Stale, p.Reason = status.PullMerged, differs, compared, "", ""
+	if p.HeadSHA != r.Head || p.BaseSHA != r.Base || p.Digest != r.Digest {
+		p = status.Pull{AsReviewed: p.AsReviewed}
+	}
+	p.BaseSHA, p.Digest, p.Digests = r.Base, r.Digest, r.Digests
+	p.State, p.Differs, p.Untold, p.Compared, p.Stale, p.Reason = status.PullMerged, nil, nil, false, "", ""
 	return p
 }
 

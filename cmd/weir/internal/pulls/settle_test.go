@@ -10,16 +10,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
-	"github.com/weir-gitops/weir/status/forgehttp"
 )
 
 // What a merge changes besides is said, whichever target is reported first.
 func TestAMergeIsComparedOnceAllOfItIsKnown(t *testing.T) {
 	b, head := started(t, "", "")
 	b.round()
-	b.forge.err = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "away"} // so that it is not planned anew
-	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
-	b.merge(1, head)
+	b.merge(1, head, map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
 	var later []*plan.Report
 	for _, batch := range b.compose() {
 		for _, r := range reconciler.RunBatch(t.Context(), batch, reconciler.Apply) {
@@ -30,7 +27,6 @@ func TestAMergeIsComparedOnceAllOfItIsKnown(t *testing.T) {
 			}
 		}
 	}
-	b.forge.err = nil
 	b.round()
 	if p := b.teller.last(); p.State != status.PullMerged || p.Compared || b.w.open[1] == nil {
 		t.Fatalf("told in the middle of the pass: %+v", p)
@@ -54,12 +50,12 @@ func TestAMergeOfWhatWasNotPlanned(t *testing.T) {
 		files, byHand map[string]string
 		fork          bool
 		state         status.PullState
-		differs       []string
+		differs       []string // how its lines begin
 	}{
 		"unaffected, and it is":      {map[string]string{"README.md": "x"}, nil, false, status.PullUnaffected, nil},
 		"unaffected, and it is not":  {map[string]string{"README.md": "x"}, change, false, status.PullUnaffected, []string{changed}},
 		"unaffected, and it breaks":  {map[string]string{"README.md": "x"}, broken, false, status.PullUnaffected, []string{"one: it cannot be planned: o/one/pool.yaml:"}},
-		"a fork that nobody allowed": {change, nil, true, status.PullWaiting, []string{changed}},
+		"a fork that nobody allowed": {change, nil, true, status.PullWaiting, []string{"no plan of the merged commit ", "one: the plan updates 1 pool"}},
 		"failing, and it does":       {broken, nil, false, status.PullFailing, nil},
 		"failing, and it is mended":  {broken, change, false, status.PullFailing, []string{"one: the review had no plan of it to compare with; the plan updates 1 pool"}},
 	} {
@@ -103,7 +99,7 @@ func TestAMergeThatIsNeverPlanned(t *testing.T) {
 	b.clock = b.clock.Add(waiting)
 	b.round()
 	want := []string{"one: it was not planned within 24 hours of the merge"}
-	if p := b.teller.last(); p.State != status.PullMerged || p.Compared || !cmp.Equal(p.Differs, want) || b.w.open[1] != nil {
+	if p := b.teller.last(); p.State != status.PullMerged || p.Compared || !cmp.Equal(p.Untold, want) || len(p.Differs) != 0 || b.w.open[1] != nil {
 		t.Errorf("told: %+v", p)
 	}
 }

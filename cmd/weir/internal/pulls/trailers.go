@@ -158,7 +158,8 @@ func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool,
 			}
 		}
 		if is {
-			return k.ruling(q.revision), true, nil
+			shown, err := w.reviewOf(ctx, k, q.revision)
+			return k.ruling(q.revision, shown), err == nil, err
 		}
 	}
 	from := q.committed
@@ -197,13 +198,13 @@ func (w *Watcher) brought(ctx context.Context, q *inquiry, head string) (bool, e
 }
 
 // ruling is what the plan that was shown lets the trailer of the merge count for.
-func (k *work) ruling(revision string) ruling {
+func (k *work) ruling(revision string, shown reviewed) ruling {
 	r := ruling{Revision: revision, Pull: k.Number, Why: merges(k.Number) + "its plan did not show their deletion as allowed"}
-	if !k.Told || k.Head == "" || k.Head != k.Seen {
+	if !k.Told || shown.Head == "" || shown.Head != k.Seen {
 		r.Why = merges(k.Number) + "no plan of its commit " + short(k.Seen) + " was shown"
 		return r
 	}
-	r.Prunes = k.Prunes
+	r.Prunes = shown.Prunes
 	return r
 }
 

@@ -102,7 +102,7 @@ func TestATrailerCountsForWhatWasShown(t *testing.T) {
 			p.State, p.MergeSHA, p.UpdatedAt = forge.Merged, head, b.now()
 			b.forge.version++
 		}},
-		"with a later commit on top": {proposal: "less" + allowOne, message: "less (#1)" + allowOne, left: 6, differs: "together with later commits", merge: func(b *bench, head string) {
+		"with a later commit on top": {proposal: "less" + allowOne, message: "less (#1)" + allowOne, left: 6, differs: "and 10 steps (prune-limit) are held", merge: func(b *bench, head string) {
 			b.squash(1, head)
 			b.main(map[string]string{"README.md": "later"})
 		}},

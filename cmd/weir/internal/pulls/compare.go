@@ -1,0 +1,167 @@
+package pulls
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status"
+)
+
+// merge is what is known of how a merge was applied.
+type merge struct {
+	// commit is what the source came to with it, head what was merged.
+	commit
+	head string
+	// alone says that nothing came with it but the pull request.
+	alone bool
+	// explains reports whether another pull request showed a target's plan.
+	explains func(target, digest string) bool
+}
+
+// findings are how the plan of a merge is not the one that was shown, and what could
+// not be told of that.
+type findings struct{ differs, untold []string }
+
+// compare holds what was planned first at a merge against what was shown.
+func compare(r reviewed, m merge) findings {
+	var out findings
+	for _, target := range targetsOf(r, m) {
+		differs, untold := compareTarget(r, m, target)
+		for _, line := range differs {
+			out.differs = append(out.differs, target+": "+line)
+		}
+		for _, line := range untold {
+			out.untold = append(out.untold, target+": "+line)
+		}
+	}
+	why := ""
+	switch {
+	case r.Base == "":
+		why = "no plan of the merged commit " + short(m.head) + " was shown before the merge"
+	case r.Head != m.head:
+		why = "the merged commit " + short(m.head) + " was not planned before the merge; what was shown was the plan of " + short(r.Head)
+	}
+	switch {
+	case why == "":
+	case len(out.differs) > 0:
+		out.differs = slices.Insert(out.differs, 0, why)
+	case len(out.untold) > 0:
+		out.untold = slices.Insert(out.untold, 0, why)
+	}
+	return out
+}
+
+func targetsOf(r reviewed, m merge) []string {
+	all := slices.Concat(slices.Collect(maps.Keys(r.Digests)), slices.Collect(maps.Keys(m.plans)))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// compareTarget says of one target how its plan is not the one that was shown, and what
+// could not be told.
+func compareTarget(r reviewed, m merge, target string) (differs, untold []string) {
+	a, planned := m.plans[target]
+	digest, comparable := r.Digests[target]
+	shown := comparable || slices.Contains(r.Undigested, target)
+	upTo := cmp.Or(a.With, m.revision)
+	together := !m.alone || a.With != ""
+	does := "the plan " + words(a.Summary)
+	say := func(text string) { differs = append(differs, text) }
+	doubt := func(text string) { untold = append(untold, text) }
+	same := comparable && a.Digest != "" && a.Digest == digest
+	switch {
+	case !planned && slices.Contains(m.touched, target): // who waits says so
+	case !planned && together:
+		say("with the commits that it was applied with, up to " + short(upTo) + ", nothing of it changes")
+	case !planned:
+		say("the merge does not change it")
+	case a.Fault != "":
+		if !shown || r.State != status.PullFailing {
+			say("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
+		}
+	case same:
+	case (together || a.Unsure) && !shown && (idle(a) || m.explains(target, a.Digest)): // others' doing
+	case a.Unsure:
+		doubt("weir was started anew while the merge was applied, and what it planned before is not known; after that " + does)
+	case together && !shown:
+		doubt("it is changed too, by the merge or by another of the commits up to " + short(upTo) + ", which were applied together; " + does)
+	case !shown && r.Base == "":
+		say(does)
+	case !shown:
+		say("it is changed too, which the review did not show; " + does)
+	case !comparable:
+		say("the review had no plan of it to compare with; " + does)
+	case a.Digest == "":
+		doubt("its plan was made without secrets and cannot be compared with the reviewed one")
+	case together:
+		doubt("it was planned together with other commits, up to " + short(upTo) + ", and that plan cannot be compared with the one of the pull request alone; it " + words(a.Summary))
+	default:
+		say("the plan is not the reviewed one; it " + words(a.Summary))
+	}
+	if before := r.Held[target]; planned && shown && a.Fault == "" && !a.Unsure && (same || !together) && before.Sum != a.Holding.Sum {
+		say(heldOtherwise(before, a.Holding))
+	}
+	return differs, untold
+}
+
+// idle reports whether a plan changes no pool.
+func idle(a applied) bool {
+	s := a.Summary
+	return s.Create+s.Update+s.Rollout+s.Replace+s.Delete == 0
+}
+
+// heldOtherwise says that other steps are held than were shown so.
+func heldOtherwise(before, now plan.Holding) string {
+	shown, is := held(before), held(now)
+	switch {
+	case shown == "":
+		return "the review showed no step as held, and " + is + " held"
+	case is == "":
+		return "the review showed that " + shown + " held, and none is"
+	case shown == is:
+		return "the review showed that " + shown + " held, and now these are others"
+	default:
+		return "the review showed that " + shown + " held, and now " + is
+	}
+}
+
+// held counts held steps.
+func held(h plan.Holding) string {
+	n := 0
+	var why []string
+	for _, hold := range slices.Sorted(maps.Keys(h.Counts)) {
+		n += h.Counts[hold]
+		why = append(why, string(hold))
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 step (" + why[0] + ") is"
+	default:
+		return fmt.Sprintf("%d steps (%s) are", n, strings.Join(why, ", "))
+	}
+}
+
+// words say what a plan does.
+func words(s plan.Summary) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		verb string
+	}{{s.Create, "creates"}, {s.Update, "updates"}, {s.Rollout, "rolls"}, {s.Replace, "replaces"}, {s.Delete, "deletes"}} {
+		if p.n == 1 {
+			parts = append(parts, fmt.Sprintf("%s 1 pool", p.verb))
+		} else if p.n > 1 {
+			parts = append(parts, fmt.Sprintf("%s %d pools", p.verb, p.n))
+		}
+	}
+	if parts == nil {
+		return "changes no pool"
+	}
+	return strings.Join(parts, ", ")
+}

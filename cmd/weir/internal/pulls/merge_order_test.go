@@ -1,0 +1,439 @@
+package pulls
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status"
+)
+
+// A merge is seen in three places, in any order: Git has it, the forge reports it, and
+// weir applies it. The forge may be early or late, and its hook may be missing.
+
+// ways are how a pull request comes into main: each gives the commit that did it, of
+// which the forge does not know yet.
+var ways = map[string]func(b *bench, head string) string{
+	"merge commit": func(b *bench, head string) string { return b.mergeCommit(head) },
+	"squash":       func(b *bench, head string) string { return b.squashCommit(head) },
+	"rebase":       func(b *bench, head string) string { return b.squashCommit(head) }, // of one commit
+	"fast-forward": func(b *bench, head string) string { b.repo.Branch("main", head); return head },
+}
+
+// glance has the watcher look a moment later, as after a hook.
+func (b *bench) glance() {
+	b.t.Helper()
+	b.clock = b.clock.Add(time.Second)
+	b.w.Heard(1)
+	b.w.round(b.t.Context())
+	b.finish()
+}
+
+// stop ends the process as it should end, and begins another one.
+func (b *bench) stop() {
+	b.t.Helper()
+	b.w.keepCommits()
+	b.restart()
+}
+
+// do does what letters say, one after the other:
+//
+//	G  the merge is in Git        F  the forge reports it
+//	P  weir follows and applies   C  until it has converged
+//	L  weir looks at the forge, as after a hook
+//	R  it looks by itself, half a minute later
+//	X  weir ends and is started again
+func (b *bench) do(letters string, merge func() string) {
+	b.t.Helper()
+	sha := ""
+	for _, letter := range letters {
+		switch letter {
+		case 'G':
+			sha = merge()
+		case 'F':
+			b.merged(1, sha)
+		case 'P':
+			b.pass()
+		case 'C':
+			b.converge()
+		case 'L':
+			b.glance()
+		case 'R':
+			b.round()
+		case 'X':
+			b.stop()
+		}
+	}
+}
+
+// permutations of letters.
+func permutations(letters string) (out []string) {
+	if letters == "" {
+		return []string{""}
+	}
+	for i := range letters {
+		for _, rest := range permutations(letters[:i] + letters[i+1:]) {
+			out = append(out, letters[i:i+1]+rest)
+		}
+	}
+	return out
+}
+
+// Whatever comes first, a merge of what was reviewed is told of as that, once, and
+// nothing else is said on the way.
+func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
+	kinds := slices.Sorted(maps.Keys(ways))
+	orders := permutations("FPLR")
+	for i, order := range permutations("FPLX") {
+		if orders = append(orders, order); i%3 == 0 {
+			orders = append(orders, strings.Replace(orders[i], "P", "C", 1))
+		}
+	}
+	for i, order := range orders {
+		kind := kinds[i%len(kinds)]
+		t.Run(order+", "+kind, func(t *testing.T) {
+			t.Parallel()
+			b, head := started(t, "", "")
+			b.round()
+			reviewed := b.teller.last()
+			b.do("G"+order+"PRR", func() string { return ways[kind](b, head) })
+			b.oneVerdict(reviewed, strings.Contains(strings.Split(order, "F")[0], "R"))
+		})
+	}
+}
+
+// oneVerdict fails unless the pull request was told of as merged, and as reviewed, and
+// as nothing else since it was reviewed. A forge that is late may have it told first that
+// nothing is left to do.
+func (b *bench) oneVerdict(reviewed status.Pull, late bool) {
+	b.t.Helper()
+	p := b.teller.last()
+	if p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
+		b.t.Errorf("told in the end: %s, compared %t: %q %q", p.State, p.Compared, p.Differs, p.Untold)
+	}
+	if p.Digest != reviewed.Digest || p.BaseSHA != reviewed.BaseSHA || p.MergeSHA == "" {
+		b.t.Errorf("told of another plan: %s upon %s, merged as %q", p.Digest, p.BaseSHA, p.MergeSHA)
+	}
+	verdicts := 0
+	for _, p := range b.teller.shown {
+		switch {
+		case p.State == status.PullUnaffected && !late || p.State == status.PullConflict || len(p.Differs)+len(p.Untold) > 0:
+			b.t.Errorf("told on the way: %s %s %q %q", p.State, p.Reason, p.Differs, p.Untold)
+		case p.Compared:
+			verdicts++
+		}
+	}
+	if verdicts != 1 {
+		b.t.Errorf("the verdict was told %d times", verdicts)
+	}
+	for _, e := range b.events {
+		b.t.Errorf("event: %s", e.Text)
+	}
+}
+
+// A forge that reports a merge minutes later, when the pull request has been planned
+// anew upon the merge itself and found to change nothing, raises no alarm.
+func TestAForgeThatReportsAMergeLate(t *testing.T) {
+	for kind, way := range ways {
+		for _, order := range []string{"GPRRRRFR", "GCRRRRXRRFRR", "GPRXRRRFRR"} {
+			t.Run(order+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				b, head := started(t, "", "")
+				b.round()
+				reviewed := b.teller.last()
+				b.do(order, func() string { return way(b, head) })
+				p := b.teller.last()
+				if p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || p.Digest != reviewed.Digest || len(b.events) > 0 {
+					t.Errorf("told: %s, compared %t, digest %q: %q %q", p.State, p.Compared, p.Digest, p.Differs, p.Untold)
+				}
+			})
+		}
+	}
+}
+
+// What comes along with a merge, or goes before it, is told apart from it.
+func TestWhatComesWithAMerge(t *testing.T) {
+	two := map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")}
+	for name, tc := range map[string]struct {
+		do func(b *bench, head string)
+		// differs and untold have how each line begins, after the target.
+		differs, untold []string
+	}{
+		"a commit that was pushed before it": {do: func(b *bench, head string) {
+			b.main(map[string]string{"README.md": "x"})
+			b.squash(1, head)
+		}},
+		"a commit that was pushed after it": {do: func(b *bench, head string) {
+			b.squash(1, head)
+			b.main(map[string]string{"README.md": "x"})
+		}},
+		"one that changes another target": {do: func(b *bench, head string) {
+			b.squash(1, head)
+			b.main(two)
+		}, untold: []string{"two: it is changed too, by the merge or by another of the commits up to "}},
+		"one that changes the same target": {do: func(b *bench, head string) {
+			b.squash(1, head)
+			b.main(map[string]string{"o/one/more.yaml": pool("more")})
+		}, untold: []string{"one: it was planned together with other commits, up to "}},
+		"one that reverts it": {do: func(b *bench, head string) {
+			b.squash(1, head)
+			b.main(map[string]string{"o/one/pool.yaml": pool("one")})
+		}, differs: []string{"one: with the commits that it was applied with, up to "}},
+		"one that reverts it, later": {do: func(b *bench, head string) {
+			b.squash(1, head)
+			b.pass()
+			b.main(map[string]string{"o/one/pool.yaml": pool("one")})
+		}},
+		"a change by hand in the merge itself": {do: func(b *bench, head string) {
+			b.merge(1, head, two)
+		}, differs: []string{"two: it is changed too, which the review did not show"}},
+		"one that was followed before it": {do: func(b *bench, head string) {
+			b.main(two)
+			b.pass()
+			b.squash(1, head)
+		}},
+		"a push right before it": {do: func(b *bench, _ string) {
+			b.squash(1, b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 7")}))
+		}, differs: []string{"the merged commit ", "one: the plan is not the reviewed one"}},
+		"a push right before it that changes no plan": {do: func(b *bench, _ string) {
+			b.squash(1, b.propose(1, map[string]string{"README.md": "x"}))
+		}},
+		"a push that the forge tells of after the merge was applied": {do: func(b *bench, _ string) {
+			head := b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 7")})
+			sha := b.squashCommit(head)
+			b.pass()
+			b.glance() // and sees an open pull request with another head, upon its own merge
+			b.merged(1, sha)
+		}, differs: []string{"the merged commit ", "one: the plan is not the reviewed one"}},
+		"a main that is moved away from it": {do: func(b *bench, head string) {
+			before := b.repo.Tip("main")
+			b.squash(1, head)
+			b.glance()
+			b.clock = b.clock.Add(time.Second)
+			b.repo.Branch("main", before)
+			b.main(map[string]string{"README.md": "x"})
+		}, untold: []string{"main was moved to "}},
+		"a main that is moved away from it once it was applied": {do: func(b *bench, head string) {
+			before := b.repo.Tip("main")
+			b.squash(1, head)
+			b.pass()
+			b.repo.Branch("main", before)
+			b.main(map[string]string{"README.md": "x"})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, head := started(t, "", "")
+			b.round()
+			tc.do(b, head)
+			b.do("PRPRRR", nil)
+			p := b.teller.last()
+			if p.State != status.PullMerged || b.w.open[1] != nil || p.Compared != (tc.untold == nil) {
+				t.Errorf("told %s, compared %t", p.State, p.Compared)
+			}
+			begin(t, "differs", p.Differs, tc.differs)
+			begin(t, "untold", p.Untold, tc.untold)
+			if len(b.events) != len(tc.differs) {
+				t.Errorf("events: %+v", b.events)
+			}
+		})
+	}
+}
+
+func begin(t *testing.T, what string, lines, want []string) {
+	t.Helper()
+	if len(lines) != len(want) {
+		t.Errorf("%s: %q, want %q", what, lines, want)
+		return
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("%s: %q, want %q", what, line, want[i])
+		}
+	}
+}
+
+// Of several pull requests that are merged between two looks at the source only the
+// last commit is applied. Each is compared with what it showed.
+func TestSeveralMergesBetweenTwoLooks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		second         map[string]string
+		first, another []string // what could not be told
+	}{
+		"of two targets": {second: map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")}},
+		"of the same target": {
+			second:  map[string]string{"o/one/more.yaml": pool("more")},
+			first:   []string{"one: it was planned together with other commits, up to "},
+			another: []string{"one: it was planned together with other commits, up to "},
+		},
+	} {
+		for _, order := range []string{"12", "21", "1R2", "2R1", "P1R2", "P2R1", "PRX12"} {
+			t.Run(name+", "+order, func(t *testing.T) {
+				t.Parallel()
+				b, head := started(t, "", "")
+				other := b.propose(2, tc.second)
+				b.round()
+				shas := map[rune]string{'1': b.squashCommit(head), '2': b.mergeCommit(other)}
+				for _, letter := range order {
+					if sha := shas[letter]; sha != "" {
+						b.merged(int64(letter-'0'), sha)
+						continue
+					}
+					b.do(string(letter), nil)
+				}
+				b.do("PRRR", nil)
+				seen := map[int64]status.Pull{}
+				for _, p := range b.teller.shown {
+					seen[p.Number] = p
+				}
+				for number, want := range map[int64][]string{1: tc.first, 2: tc.another} {
+					p := seen[number]
+					if p.State != status.PullMerged || p.Compared != (want == nil) || len(p.Differs) > 0 || b.w.open[number] != nil {
+						t.Errorf("%d: told %s, compared %t: %q", number, p.State, p.Compared, p.Differs)
+					}
+					begin(t, fmt.Sprint(number), p.Untold, want)
+				}
+				if len(b.events) > 0 {
+					t.Errorf("events: %+v", b.events)
+				}
+			})
+		}
+	}
+}
+
+// A commit that merges nothing is compared with nothing, whatever it changes.
+func TestAPushWithoutAPullRequestRaisesNoAlarm(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	told := len(b.teller.shown)
+	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
+	b.do("PRPRR", nil)
+	if len(b.teller.shown) != told || len(b.events) > 0 {
+		t.Errorf("told: %+v, events: %+v", b.teller.last(), b.events)
+	}
+}
+
+// Not every forge says that a pull request was merged that a person merged and pushed,
+// or as which commit.
+func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
+	for name, say := range map[string]func(p *forge.PullRequest){
+		"closed":                   func(p *forge.PullRequest) { p.State = forge.Closed },
+		"merged without a commit":  func(p *forge.PullRequest) { p.State, p.MergeSHA = forge.Merged, "" },
+		"merged as its own commit": func(p *forge.PullRequest) { p.State, p.MergeSHA = forge.Merged, p.HeadSHA },
+	} {
+		for _, order := range []string{"GFPR", "GPRFR", "GPRRRRFR"} {
+			t.Run(name+", "+order, func(t *testing.T) {
+				t.Parallel()
+				b, head := started(t, "", "")
+				b.round()
+				before, after, _ := strings.Cut(order, "F")
+				b.do(before, func() string { return b.mergeCommit(head) })
+				if name == "closed" && !strings.Contains(before, "P") {
+					b.pass() // what is not in Git yet was closed, as far as anybody knows
+				}
+				say(b.forge.pulls[1])
+				b.forge.version++
+				b.do(after+"RR", nil)
+				if p := b.teller.last(); p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
+					t.Errorf("told %s, compared %t: %q %q %s", p.State, p.Compared, p.Differs, p.Untold, p.Reason)
+				}
+			})
+		}
+	}
+	t.Run("merged, and never as which commit", func(t *testing.T) {
+		b, head := started(t, "", "")
+		b.round()
+		b.squashCommit(head)
+		b.forge.pulls[1].State = forge.Merged
+		b.forge.version++
+		b.do("PRR", nil)
+		b.clock = b.clock.Add(waiting)
+		b.round()
+		p := b.teller.last()
+		if p.State != status.PullMerged || p.Compared || len(p.Differs) > 0 || b.w.open[1] != nil {
+			t.Errorf("told: %+v", p)
+		}
+		begin(t, "untold", p.Untold, []string{"the forge does not say as which commit it was merged"})
+	})
+	t.Run("closed without being merged", func(t *testing.T) {
+		b, _ := started(t, "", "")
+		b.round()
+		b.forge.pulls[1].State = forge.Closed
+		b.forge.version++
+		b.do("PR", nil)
+		if p := b.teller.last(); p.State != status.PullClosed {
+			t.Errorf("told: %+v", p)
+		}
+	})
+}
+
+// A process that dies while it applies a merge leaves nobody who knows what was planned
+// first: that is said, and is no alarm.
+func TestAProcessThatDiesWhileItAppliesAMerge(t *testing.T) {
+	b, head := started(t, "", "")
+	b.round()
+	b.do("GFP", func() string { return b.mergeCommit(head) })
+	b.restart() // nothing of the pass was written down
+	b.do("PRR", nil)
+	p := b.teller.last()
+	if p.State != status.PullMerged || p.Compared || len(p.Differs) > 0 || len(b.events) > 0 {
+		t.Errorf("told: %s %q", p.State, p.Differs)
+	}
+	begin(t, "untold", p.Untold, []string{"one: weir was started anew while the merge was applied"})
+}
+
+// A merge before its plan was made, and one of a fork that nobody let be planned.
+func TestAMergeBeforeAPlanWasShown(t *testing.T) {
+	b, _ := started(t, "", "")
+	b.round()
+	head := b.propose(2, map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
+	b.clock = b.clock.Add(time.Second)
+	b.w.Heard(2)
+	b.w.round(t.Context()) // its plan is begun
+	sha := b.squashCommit(head)
+	b.merged(2, sha)
+	b.w.Heard(2)
+	b.w.round(t.Context())
+	b.finish()
+	b.do("PRR", nil)
+	var p status.Pull
+	for _, s := range b.teller.shown {
+		if s.Number == 2 {
+			p = s
+		}
+	}
+	if p.State != status.PullMerged {
+		t.Errorf("told: %+v", p)
+	}
+	begin(t, "differs", p.Differs, []string{"no plan of the merged commit " + head[:7] + " was shown before the merge", "two: the plan updates 1 pool"})
+}
+
+// Where plans wait for an approval, nothing of this lets one run, in any order.
+func TestAMergeHoldsUntilItIsApproved(t *testing.T) {
+	kinds := slices.Sorted(maps.Keys(ways))
+	for i, order := range permutations("FPL") {
+		t.Run(order, func(t *testing.T) {
+			t.Parallel()
+			b, head := started(t, "", ", apply: as-reviewed")
+			b.round()
+			b.do("G"+order+"PRR", func() string { return ways[kinds[i%len(kinds)]](b, head) })
+			p := b.teller.last()
+			if p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 {
+				t.Errorf("told %s: %q %q", p.State, p.Differs, p.Untold)
+			}
+			for _, r := range b.pass() {
+				for _, o := range r.Outcomes {
+					if o.Status == plan.Done {
+						t.Errorf("%s: %s %s ran though nobody approved it", r.Target, o.Step.Verb, cmp.Or(o.Step.Name, o.Step.Pool))
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package pulls
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status"
+)
+
+// reviewed is what was shown of a pull request: what the plan of the merge is compared
+// with.
+type reviewed struct {
+	// State is what was shown, Stale why it might no longer hold; Head, Base and
+	// Digest are of the plan, Digests those of its targets; Undigested
+	// are those that were shown without one. What was not planned has no base.
+	State      status.PullState  `json:"state,omitempty"`
+	Stale      string            `json:"stale,omitempty"`
+	Head       string            `json:"head,omitempty"`
+	Base       string            `json:"base,omitempty"`
+	Digest     string            `json:"digest,omitempty"`
+	Digests    map[string]string `json:"digests,omitempty"`
+	Undigested []string          `json:"undigested,omitempty"`
+	// Held says of each target with held steps which they were, Prunes which pools'
+	// deletion was shown as allowed by the head's trailer.
+	Held   map[string]plan.Holding `json:"held,omitempty"`
+	Prunes map[string][]string     `json:"prunes,omitempty"`
+}
+
+// mostEarlier bounds the reviews that are kept beside the last one. A merge that the
+// forge is late to report may have had its pull request planned anew, upon itself.
+const mostEarlier = 4
+
+// note keeps what must be known of the shown plan after a restart, and after the next.
+func (k *work) note(p status.Pull) {
+	k.Told = true
+	if p.State == status.PullMerged || p.State == status.PullClosed {
+		return
+	}
+	next, last := reviewedOf(p), k.reviewed
+	again := last
+	again.Base, again.Stale = next.Base, next.Stale
+	if last.Base != "" && (last.Base != next.Base || last.Head != next.Head) && !reflect.DeepEqual(again, next) {
+		k.Earlier = append(k.Earlier, last)
+		k.Earlier = slices.Clone(k.Earlier[max(0, len(k.Earlier)-mostEarlier):])
+	}
+	k.reviewed = next
+}
+
+func reviewedOf(p status.Pull) reviewed {
+	out := reviewed{State: p.State, Stale: p.Stale, Head: p.HeadSHA, Base: p.BaseSHA, Digest: p.Digest}
+	for _, r := range p.Reports {
+		if r.Plan != nil {
+			held, allowed := r.Plan.Holding(), prunes(r.Plan)
+			put(&out.Held, r.Target, held, held.Sum != "")
+			put(&out.Prunes, r.Target, allowed, len(allowed) > 0)
+		}
+		if r.Plan == nil || p.Digests[r.Target] == "" {
+			out.Undigested = append(out.Undigested, r.Target)
+			continue
+		}
+		put(&out.Digests, r.Target, p.Digests[r.Target], true)
+	}
+	return out
+}
+
+// put sets m[key] where that says something.
+func put[V any](m *map[string]V, key string, v V, says bool) {
+	if !says {
+		return
+	}
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
+}
+
+// reviewOf is what was shown of a pull request before the commit that merged it was in
+// what it was planned upon: a later plan shows what the merge left to do. Of the head
+// that was merged counts most, then what was planned at all.
+func (w *Watcher) reviewOf(ctx context.Context, k *work, merge string) (reviewed, error) {
+	var found, planned *reviewed
+	for _, r := range slices.Backward(append(slices.Clone(k.Earlier), k.reviewed)) {
+		if r.Base != "" && merge != "" {
+			if in, err := w.o.Git.Descends(ctx, r.Base, merge); err != nil {
+				return reviewed{}, err
+			} else if in {
+				continue
+			}
+		}
+		switch {
+		case r.Base != "" && r.Head == k.Seen:
+			return r, nil
+		case r.Base != "" && planned == nil:
+			planned = &r
+		case found == nil:
+			found = &r
+		}
+	}
+	switch {
+	case planned != nil:
+		return *planned, nil
+	case found != nil:
+		return *found, nil
+	default:
+		return reviewed{}, nil
+	}
+}
