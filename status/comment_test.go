@@ -102,6 +102,13 @@ func pulls() map[string]Pull {
 			p.State, p.MergeSHA, p.Reports = PullMerged, shaOld, nil
 			p.Differs = []string{"prod-eu: the plan is not the reviewed one; it rolls 3 pools", "prod-us: it is changed too, which the review did not show"}
 		}),
+		"untold": with(func(p *Pull) {
+			p.State, p.MergeSHA, p.Untold = PullMerged, shaOld, []string{"prod-eu: it was planned together with other commits"}
+		}),
+		"both": with(func(p *Pull) {
+			p.State, p.MergeSHA, p.Reports = PullMerged, shaOld, nil
+			p.Differs, p.Untold = []string{"prod-us: the merge does not change it"}, []string{"prod-eu: it was planned together with other commits"}
+		}),
 	}
 }
 
@@ -213,7 +220,7 @@ func texts(t *rapid.T) Pull {
 	p.Title, p.Author, p.Reason, p.Stale, p.Approved = draw("title"), draw("author"), draw("reason"), draw("stale"), draw("approved")
 	p.BaseRef, p.HeadSHA, p.MergeSHA, p.Digest, p.PageURL = draw("ref"), draw("head"), draw("merge"), draw("digest"), "https://w.example/"+draw("page")
 	p.WebURL = rapid.SampledFrom([]string{addresses[DialectGitHub], "https://evil.example/)[x](y)/pull/1", "javascript:x"}).Draw(t, "web") + draw("web")
-	p.Gone, p.Differs = []string{draw("gone")}, []string{draw("differs")}
+	p.Gone, p.Differs, p.Untold = []string{draw("gone")}, []string{draw("differs")}, []string{draw("untold")}
 	r := p.Reports[0]
 	r.Target, r.Account, r.Region = draw("target"), draw("account"), draw("region")
 	s := &r.Plan.Steps[0]

@@ -201,6 +201,9 @@ func TestPullIsToldOf(t *testing.T) {
 		merged.Differs = []string{"prod: another plan"}
 		p.Show(merged)
 		see(shaNew, "success: no target affected", "**Merged as 9c1f0d2:** what is applied is not all as it was reviewed.")
+		merged.Differs, merged.Untold = nil, []string{"prod: planned with others"}
+		p.Show(merged)
+		see(shaNew, "success: no target affected", "**Merged as 9c1f0d2:** whether all is applied as it was reviewed could not be told.")
 		if n := p.Pending(); n != 0 {
 			t.Errorf("%d left", n)
 		}
@@ -455,7 +458,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		r.Plan.Diagnostics[0].Detail, r.Plan.Diagnostics[1].Summary, r.Plan.Diagnostics[1].Related[0].Message = canary, canary, canary
 		r.Err = errors.New(canary)
 		for _, state := range []PullState{PullPlanned, PullFailing, PullWaiting, PullConflict, PullMerged, PullClosed} {
-			pull.State, pull.Differs = state, []string{canary}
+			pull.State, pull.Differs, pull.Untold = state, []string{canary}, []string{canary}
 			p.Show(pull)
 			settle()
 		}

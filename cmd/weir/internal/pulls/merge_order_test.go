@@ -89,14 +89,14 @@ func permutations(letters string) (out []string) {
 // nothing else is said on the way.
 func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
 	kinds := slices.Sorted(maps.Keys(ways))
-	orders := permutations("FPLR")
-	for i, order := range permutations("FPLX") {
-		if orders = append(orders, order); i%3 == 0 {
-			orders = append(orders, strings.Replace(orders[i], "P", "C", 1))
-		}
-	}
-	for i, order := range orders {
+	for i, order := range permutations("FPLR") {
 		kind := kinds[i%len(kinds)]
+		if at := i % 7; at <= len(order) {
+			order = order[:at] + "X" + order[at:]
+		}
+		if i%3 == 0 {
+			order = strings.Replace(order, "P", "C", 1)
+		}
 		t.Run(order+", "+kind, func(t *testing.T) {
 			t.Parallel()
 			b, head := started(t, "", "")
@@ -140,14 +140,17 @@ func (b *bench) oneVerdict(reviewed status.Pull, late bool) {
 // A forge that reports a merge minutes later, when the pull request has been planned
 // anew upon the merge itself and found to change nothing, raises no alarm.
 func TestAForgeThatReportsAMergeLate(t *testing.T) {
-	for kind, way := range ways {
-		for _, order := range []string{"GPRRRRFR", "GCRRRRXRRFRR", "GPRXRRRFRR"} {
+	for i, kind := range slices.Sorted(maps.Keys(ways)) {
+		for j, order := range []string{"GPRRRRFR", "GCRRRRXRRFRR", "GPRXRRRFRR"} {
+			if (i+j)%2 == 0 {
+				continue
+			}
 			t.Run(order+", "+kind, func(t *testing.T) {
 				t.Parallel()
 				b, head := started(t, "", "")
 				b.round()
 				reviewed := b.teller.last()
-				b.do(order, func() string { return way(b, head) })
+				b.do(order, func() string { return ways[kind](b, head) })
 				p := b.teller.last()
 				if p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || p.Digest != reviewed.Digest || len(b.events) > 0 {
 					t.Errorf("told: %s, compared %t, digest %q: %q %q", p.State, p.Compared, p.Digest, p.Differs, p.Untold)

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
+	"github.com/weir-gitops/weir/status"
+)
+
+// relay stands between Gitea's webhooks and a daemon, and hands them on when it is told.
+type relay struct {
+	t      *testing.T
+	url    string // the daemon's
+	server *httptest.Server
+
+	mu   sync.Mutex
+	held bool
+	kept []delivery
+}
+
+// delivery is a webhook, with its event and action such as "pull_request closed".
+type delivery struct {
+	event  string
+	header http.Header
+	body   []byte
+}
+
+// newRelay hands on what it is given until it is told to hold it.
+func newRelay(t *testing.T, url string) *relay {
+	r := &relay{t: t, url: url}
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		var of struct {
+			Action string `json:"action"`
+		}
+		_ = json.Unmarshal(body, &of) // what is no JSON has no action
+		d := delivery{strings.TrimSpace(req.Header.Get("X-Gitea-Event") + " " + of.Action), req.Header, body}
+		r.mu.Lock()
+		held := r.held
+		if held {
+			r.kept = append(r.kept, d)
+		}
+		r.mu.Unlock()
+		if !held {
+			r.send(d)
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+func (r *relay) send(d delivery) {
+	req, err := http.NewRequest(http.MethodPost, r.url, bytes.NewReader(d.body)) //nolint:noctx // it outlives no test: the server is closed
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	req.Header = d.header.Clone()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Log("relay:", err) // the daemon may have ended
+		return
+	}
+	_ = resp.Body.Close()
+}
+
+// hold keeps what comes from now on.
+func (r *relay) hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held, r.kept = true, nil
+}
+
+// give hands on what is kept of an event, once it has come.
+func (r *relay) give(event string) {
+	r.t.Helper()
+	var out []delivery
+	eventually(r.t, "the webhook "+event, func() string {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, d := range r.kept {
+			if d.event == event {
+				out = append(out, d)
+			}
+		}
+		r.kept = slices.DeleteFunc(r.kept, func(d delivery) bool { return d.event == event })
+		if out == nil {
+			return "it has not come"
+		}
+		return ""
+	})
+	for _, d := range out {
+		r.send(d)
+	}
+}
+
+// drop loses what is kept, and hands on what comes.
+func (r *relay) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held, r.kept = false, nil
+}
+
+// newRelayed is a world whose webhooks go through a relay.
+func newRelayed(t *testing.T, s *giteatest.Server, owner string, interval time.Duration) (*reviewed, *relay) {
+	r := newReviewed(t, s, owner, func(c *config.Config) { c.Sources[0].Interval = config.Duration(interval) })
+	var hooks []struct {
+		ID int64 `json:"id"`
+	}
+	r.repo.Owner.Must(http.MethodGet, r.repo.Path("/hooks"), nil, &hooks)
+	for _, h := range hooks {
+		r.repo.Owner.Must(http.MethodDelete, r.repo.Path(fmt.Sprintf("/hooks/%d", h.ID)), nil, nil)
+	}
+	between := newRelay(t, "http://"+r.app.Addr()+"/hooks/pools")
+	r.repo.Hook(between.server.URL, hookSecret, "push", "pull_request", "issue_comment", "status")
+	return r, between
+}
+
+// planned opens a pull request from main for a pool of another size, and waits for its
+// plan.
+func (r *reviewed) planned(branch string, maxSize int) (number int64, head string) {
+	r.t.Helper()
+	r.main = r.tip()
+	head = r.propose(branch, maxSize)
+	number = r.repo.Open(r.owner, branch, "Another size")
+	r.finally(head, "fleet/plan", "success", "1 of 1 target")
+	r.comment(number, "maxSize", "digest")
+	return number, head
+}
+
+// asReviewed waits for the verdict on a merge, and fails if it ever was another one.
+func (r *reviewed) asReviewed(number int64) {
+	r.t.Helper()
+	eventually(r.t, fmt.Sprintf("the verdict on %d", number), func() string {
+		for _, p := range r.app.board.Pulls() {
+			switch {
+			case p.Number != number:
+			case len(p.Differs)+len(p.Untold) > 0:
+				r.t.Fatalf("%d is %s: %q %q", number, p.State, p.Differs, p.Untold)
+			case p.State == status.PullUnaffected || p.State == status.PullConflict:
+				r.t.Fatalf("%d is %s: %s", number, p.State, p.Reason)
+			case p.State == status.PullMerged && p.Compared:
+				return ""
+			default:
+				return fmt.Sprintf("%s, compared %t", p.State, p.Compared)
+			}
+		}
+		return "it is not known"
+	})
+	r.comment(number, "Merged as", "The plan of the merge is the one that was reviewed")
+}
+
+// TestGiteaMergesInAnyOrder merges pull requests on a real Gitea whose webhooks come
+// early, late, in another order and not at all: none of them is told of as anything but
+// what was reviewed.
+func TestGiteaMergesInAnyOrder(t *testing.T) {
+	s := giteatest.New(t)
+	styles := []string{"merge", "squash", "rebase", "fast-forward-only"}
+	const closed = "pull_request closed"
+	r, hooks := newRelayed(t, s, "dora", time.Hour)
+	size := 3
+	next := func() int { size++; return size }
+	applied := func(r *reviewed) { r.finally(r.tip(), "fleet/apply", "success") }
+	for order, tc := range map[string]struct {
+		styles []string
+		do     func()
+	}{
+		"early": {styles, func() { hooks.give(closed); time.Sleep(time.Second); hooks.give("push"); applied(r) }},
+		"late":  {styles, func() { hooks.give("push"); applied(r); time.Sleep(time.Second); hooks.give(closed) }},
+		// Each takes half a minute.
+		"missing": {styles[:2], func() { hooks.give("push"); applied(r) }},
+	} {
+		for _, style := range tc.styles {
+			t.Run(order+", "+style, func(t *testing.T) {
+				number, _ := r.planned(strings.ReplaceAll(order+"-"+style, " ", "-"), next())
+				hooks.hold()
+				r.repo.Merge(r.owner, number, style)
+				tc.do()
+				r.asReviewed(number)
+				hooks.drop()
+			})
+		}
+	}
+	t.Run("out of order", func(t *testing.T) {
+		number, head := r.planned("out-of-order", next())
+		hooks.hold()
+		r.clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", next())}))
+		later := r.clone.Push("out-of-order", "right before the merge")
+		r.repo.Merge(r.owner, number, "squash")
+		hooks.give(closed)
+		hooks.give("push")
+		applied(r)
+		hooks.give("pull_request synchronized")
+		r.comment(number, "Merged as", "not all as it was reviewed", short(later)+" was not planned before the merge", "the plan of "+short(head), "the plan is not the reviewed one")
+		hooks.drop()
+	})
+	t.Run("merged by hand", func(t *testing.T) {
+		number, head := r.planned("by-hand", next())
+		r.clone.Git("switch", "--quiet", "--detach", r.main)
+		r.clone.Git("merge", "--quiet", "--no-ff", "--message", "by hand", head)
+		r.clone.Git("push", "--quiet", "origin", "HEAD:refs/heads/main")
+		applied(r)
+		r.owner.Do(http.MethodPatch, r.repo.Path(fmt.Sprintf("/pulls/%d", number)), map[string]any{"state": "closed"}, nil) // where Gitea has not seen it
+		r.asReviewed(number)
+	})
+	t.Run("a push without a pull request", func(t *testing.T) {
+		number, _ := r.planned("bystander", next())
+		before := r.comment(number)
+		r.clone.Git("switch", "--quiet", "--detach", r.main)
+		r.clone.Write(map[string]string{"README.md": "Pools.\n"})
+		r.clone.Push("main", "docs")
+		applied(r)
+		if after := r.comment(number); after.Body != before.Body {
+			t.Errorf("a pull request that was not merged: %s", after.Body)
+		}
+	})
+
+	polled, none := newRelayed(t, s, "erin", 2*time.Second)
+	for _, style := range styles {
+		t.Run("no webhook at all, "+style, func(t *testing.T) {
+			number, _ := polled.planned("polled-"+style, next())
+			none.hold()
+			polled.repo.Merge(polled.owner, number, style)
+			polled.asReviewed(number)
+		})
+	}
+}
