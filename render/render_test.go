@@ -104,7 +104,7 @@ func TestYAMLIsThereWhenValidationFails(t *testing.T) {
 // TestBlockedPoolsKnowTheirPlace checks that a plan can point at what blocks it.
 func TestBlockedPoolsKnowTheirPlace(t *testing.T) {
 	text := strings.Replace(onePool, "bootstrap: {dataSecretName: web}", "version: v1.31.0\n      bootstrap: {configRef: {kind: KubeadmConfig, name: web}}", 1) +
-		"---\napiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfig\nmetadata: {name: web}\nspec: {format: ignition, verbosity: 2}\n"
+		"---\napiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfig\nmetadata: {name: web}\nspec: {joinConfiguration: {discovery: {bootstrapToken: {token: abcdef.0123456789abcdef}}}}\n"
 	r := renderOne(t, text, map[string]string{"KEY": "k"})
 	if !r.Whole() || len(r.Set.Pools) != 1 || len(r.Set.Pools[0].Blocked) != 1 {
 		t.Fatalf("pools %v, diagnostics %v", r.Set.Pools, r.Diags)

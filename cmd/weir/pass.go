@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
 )
@@ -30,9 +31,11 @@ type passFlags struct {
 	target   string
 	instance string
 	vars     varFlags
-	kmsKeys  []string
-	prune    bool
-	endpoint string
+	// kubeconfig leads to the cluster that the machines of PATH join.
+	kubeconfig string
+	kmsKeys    []string
+	prune      bool
+	endpoint   string
 	// writes says that the command changes AWS.
 	writes bool
 }
@@ -50,6 +53,7 @@ func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
 	f.StringVar(&p.target, "target", "", "name of the target for PATH (default: the directory's name)")
 	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of what is made from PATH")
 	p.vars.add(c)
+	f.StringVar(&p.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that the machines of PATH join, for its nodes and to keep join tokens there")
 	f.StringArrayVar(&p.kmsKeys, "kms-key-arn", nil, "key of AWS KMS that may be asked to decrypt SOPS files of PATH; may be repeated")
 	f.StringVar(&p.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
 	c.ValidArgsFunction = completeTargets(s, &p.config)
@@ -57,7 +61,7 @@ func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
 
 // pathOnly names a flag that was given and belongs to a PATH, empty if none.
 func (p *passFlags) pathOnly(c *cobra.Command) string {
-	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "prune")
+	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "kubeconfig", "prune")
 }
 
 // fits refuses flags of a PATH beside a configuration.
@@ -164,13 +168,17 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 	o := in.options(!p.writes)
 	batch, err := fleet.Path(ctx, scopes, fleet.PathOptions{
 		Path: path, Region: region, Target: target, Instance: p.instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: s.secrets,
-		Prune: p.prune, Endpoint: p.endpoint,
+		Kubeconfig: p.kubeconfig, Prune: p.prune, Endpoint: p.endpoint,
 	})
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(s.stderr, "instance %s, target %s\n", p.instance, target)
-	return &work{batches: []reconciler.Batch{batch}, quick: p.endpoint != "" || s.getenv("AWS_ENDPOINT_URL") != ""}, nil
+	w := &work{batches: []reconciler.Batch{batch}, quick: p.endpoint != "" || s.getenv("AWS_ENDPOINT_URL") != ""}
+	if cluster, ok := batch.Targets[0].Workload.(*workload.Cluster); ok {
+		w.release = append(w.release, cluster.Close)
+	}
+	return w, nil
 }
 
 func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []string, log *slog.Logger, scopes *fleet.Scopes) (w *work, err error) {

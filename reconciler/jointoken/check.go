@@ -76,7 +76,7 @@ func (c *check) run(ctx context.Context) (failed bool) {
 		}
 	}
 	if c.info, err = c.keeper.Cluster.ClusterInfo(ctx); err != nil {
-		c.problem("", "the cluster of the target's kubeconfigFile does not say how nodes join it", err)
+		c.problem("", "the cluster of the target's kubeconfig does not say how nodes join it", err)
 		return true
 	}
 	secrets, err := c.keeper.Cluster.Secrets(ctx, namespace, c.labels())
@@ -314,7 +314,7 @@ func (c *check) problem(pool, what string, err error) {
 	case workload.Forbidden:
 		detail = "Allow the user of the kubeconfig to list, create and delete Secrets in kube-system, to get the ConfigMap kube-public/cluster-info, and to list nodes."
 	case workload.Unauthorized:
-		detail = "Renew the credentials in the kubeconfigFile of the target."
+		detail = "Renew the credentials in the target's kubeconfig."
 	}
 	c.diags = append(c.diags, diag.Diagnostic{Severity: severity, Code: "join-token-failed", Summary: what + ": " + err.Error(), Detail: detail})
 }

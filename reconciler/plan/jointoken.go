@@ -13,6 +13,16 @@ type JoinTokens struct {
 	// Prefix begins the names of the parameters, such as /weir, without a slash
 	// at its end. Empty: no tokens are kept.
 	Prefix string
+	// Once says that a command works on a PATH: no daemon renews its tokens.
+	Once bool
+}
+
+// howTo says what has weir keep tokens.
+func (j JoinTokens) howTo() string {
+	if j.Once {
+		return "add --kubeconfig FILE, the kubeconfig of the cluster that they join, by which weir makes tokens"
+	}
+	return "give the target a kubeconfigFile, by which weir keeps tokens"
 }
 
 // JoinParameter names the parameter of AWS Systems Manager from which machines
@@ -94,19 +104,23 @@ func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
 func (c *computation) fetches(pool *intent.Pool, text string) (string, bool) {
 	if c.in.Policy.JoinTokens.Prefix == "" {
 		c.blockf(pool, nil, "join-token-not-kept", "the nodes of pool "+pool.Key.String()+" cannot join: "+pool.Bootstrap.String()+" has no join token, and weir keeps none for the target",
-			"give the target a kubeconfigFile, by which weir keeps tokens; or write bootstrapToken.token or file under spec.joinConfiguration.discovery, or name a Secret in bootstrap.dataSecretName")
+			c.in.Policy.JoinTokens.howTo()+"; or write bootstrapToken.token or file under spec.joinConfiguration.discovery, or name a Secret in bootstrap.dataSecretName")
 		return "", false
 	}
 	for i := range c.in.Set.Pools {
 		other := &c.in.Set.Pools[i]
 		if other.ClusterKey != pool.ClusterKey && other.LaunchTemplate != nil && other.LaunchTemplate.UserData.FetchesToken {
-			c.blockf(pool, nil, "join-token-clusters", "weir keeps no join token for pool "+pool.Key.String()+": the target has pools without tokens in cluster "+pool.ClusterKey.String()+" and in cluster "+other.ClusterKey.String()+", and its kubeconfigFile is of one",
+			c.blockf(pool, nil, "join-token-clusters", "weir keeps no join token for pool "+pool.Key.String()+": the target has pools without tokens in cluster "+pool.ClusterKey.String()+" and in cluster "+other.ClusterKey.String()+", and its kubeconfig is of one",
 				"give each cluster a target of its own")
 			return "", false
 		}
 	}
 	name := c.in.Policy.JoinParameter(JoinKey(pool))
 	c.profileNote(pool, name)
+	if c.in.Policy.JoinTokens.Once {
+		c.note(diag.Warning, pool, nil, "join-token-once", "no daemon renews the join token of pool "+pool.Key.String()+": machines that start more than 12 hours after an apply may not be able to join",
+			"apply at least every 12 hours, with --kubeconfig; or let weir run keep the tokens")
+	}
 	return strings.NewReplacer(intent.PlaceholderJoinParameter, name, intent.PlaceholderRegion, c.in.Policy.Region).Replace(text), true
 }
 

@@ -102,7 +102,7 @@ var bootstrapRules = []rule{
 	{"ignition-config", "ew", "a part of a KubeadmConfig cannot be written as Ignition, or its Container Linux Config has a flaw", "Change the field that the message names; a unit or file of one's own goes into ignition.containerLinuxConfig.additionalConfig."},
 	{"ignition-object-store", "w", "user data should go to an S3 bucket, which weir does not write to", "Write spec.ignition.storageType: UnencryptedUserData, or leave storageType out; without it the pool cannot be planned."},
 	{"image-unknown", "e", "it cannot be told which image a pool's machines start from", "Write awsLaunchTemplate.ami.id, or the Kubernetes version in the MachinePool."},
-	{"join-token-fetched", "i", "nodes fetch a join token at boot, since their KubeadmConfig has none", "Give the target a kubeconfigFile, by which weir keeps tokens, or write a token of your own."},
+	{"join-token-fetched", "i", "nodes fetch a join token at boot, since their KubeadmConfig has none", "Give the target a kubeconfigFile, or with a PATH the flag --kubeconfig, by which weir keeps tokens; or write a token of your own."},
 	{"kubeadm-join-incomplete", "w", "the nodes of a pool cannot join their cluster", "Write what the message names in joinConfiguration; without it the pool cannot be planned."},
 	{"kubelet-argument", "w", "an argument of the kubelet does not arrive as it is written", "Write the setting in a file of the kubelet."},
 	{"no-al2-image", "e", "EKS has no Amazon Linux 2 image for the Kubernetes version", "Choose Amazon Linux 2023."},

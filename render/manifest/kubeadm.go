@@ -36,7 +36,7 @@ func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter
 		join = &JoinConfiguration{}
 	}
 	in.Join = joinOf(join, minor)
-	d.discover(&in, join, s.Format != "ignition" && !d.withoutCLI(), r)
+	d.discover(&in, join, d.fetchesBy(s.Format), r)
 	if len(d.Blocked) > 0 || d.faults.hasErrors() {
 		return intent.UserData{}
 	}
@@ -70,8 +70,9 @@ func kubeadmDisks(s *KubeadmDiskSetup) *userdata.DiskSetup {
 }
 
 // discover fills how a node finds and trusts the control plane. What the manifests
-// leave open is fetched by the node if it can; else it blocks the pool.
-func (d *draft) discover(in *userdata.Kubeadm, from *JoinConfiguration, fetches bool, r reporter) {
+// leave open is fetched by the node, if its image has what it fetches by; else it
+// blocks the pool.
+func (d *draft) discover(in *userdata.Kubeadm, from *JoinConfiguration, fetchesBy string, r reporter) {
 	at := path("spec", "joinConfiguration", "discovery")
 	join, disc := &in.Join, from.Discovery
 	join.TLSBootstrapToken = disc.TLSBootstrapToken
@@ -91,13 +92,13 @@ func (d *draft) discover(in *userdata.Kubeadm, from *JoinConfiguration, fetches 
 	if join.APIServerEndpoint == "" {
 		join.APIServerEndpoint = d.cluster.hostPort()
 	}
-	if join.Token == "" && fetches {
-		d.fetchToken(join, at, r)
+	if join.Token == "" && fetchesBy != "" {
+		d.fetchToken(join, at, fetchesBy, r)
 		return
 	}
 	var missing []string
 	if join.Token == "" {
-		missing = append(missing, "a token (bootstrapToken.token), which images that read Ignition, such as Flatcar's, cannot fetch for lack of the AWS CLI")
+		missing = append(missing, "a token (bootstrapToken.token), which this image cannot fetch for lack of the AWS CLI")
 	}
 	if join.APIServerEndpoint == "" {
 		missing = append(missing, "the API server's endpoint (bootstrapToken.apiServerEndpoint, or Cluster.spec.controlPlaneEndpoint)")

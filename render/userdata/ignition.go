@@ -76,6 +76,9 @@ func (k Kubeadm) Ignition(o Ignition) (string, []Problem) {
 	b.files(k.Files)
 	b.file(ignitionScript, 0o700, k.ignitionScript())
 	b.file(ignitionConfig, 0o600, "---\n"+config+"\n")
+	if k.Join.Fetched != nil {
+		b.file(ignitionFetchScript, 0o700, k.Join.Fetched.ignitionScript())
+	}
 	if k.NTP != nil && k.NTP.Enabled != nil && *k.NTP.Enabled && len(k.NTP.Servers) > 0 {
 		b.file("/etc/ntp.conf", 0o644, ntpConf(k.NTP.Servers))
 	}
@@ -86,12 +89,17 @@ func (k Kubeadm) Ignition(o Ignition) (string, []Problem) {
 	if b.failed {
 		return "", b.problems
 	}
-	return b.text(o)
+	text, problems := b.text(o)
+	return k.Join.Fetched.fill(text), problems
 }
 
 // ignitionScript is the script that joins the cluster.
 func (k Kubeadm) ignitionScript() string {
-	join := "kubeadm join --config " + ignitionConfig
+	before, config := "", ignitionConfig
+	if k.Join.Fetched != nil {
+		before, config = "sh "+ignitionFetchScript+"\n", ignitionJoinConfig
+	}
+	join := before + "kubeadm join --config " + config
 	if k.Verbosity != nil {
 		join += fmt.Sprintf(" -v %d", *k.Verbosity)
 	}

@@ -3,9 +3,9 @@ package userdata
 import "strings"
 
 // FetchedToken says how a node gets what it joins with where that is not in the
-// user data: from a parameter of AWS Systems Manager, by the AWS CLI, right
-// before kubeadm runs. The parameter holds one line, divided by spaces: the
-// token, host and port of the API server, and the hashes of the cluster's CA.
+// user data: from a parameter of AWS Systems Manager, by the AWS CLI or, in Ignition,
+// by curl, right before kubeadm runs. The parameter holds one line, divided by spaces:
+// the token, host and port of the API server, and the hashes of the cluster's CA.
 type FetchedToken struct {
 	// Parameter is its name and Region where it is, both of letters, digits and
 	// the characters _.-/ alone; placeholders may stand for them.
@@ -31,26 +31,73 @@ const (
 const (
 	joinConfigPath = "/run/kubeadm/kubeadm-join-config.yaml"
 	fetchScript    = "/run/kubeadm/weir-join-token.sh"
+
+	ignitionFetchScript = "/etc/weir-join-token.sh"
+	ignitionJoinConfig  = "/run/weir-kubeadm.yml"
 )
 
-// script is the shell script that fetches the values and writes them into
-// kubeadm's configuration. It tries for five minutes, since credentials of a new
-// instance profile take a while to work, and prints neither token nor answer. It
-// must hold nothing that jinja, which cloud-init passes it through, knows.
+// script is the shell script that fetches the values by the AWS CLI and writes them
+// into kubeadm's configuration. It must hold nothing that jinja, which cloud-init
+// passes it through, knows.
 func (FetchedToken) script() string {
+	return script([]string{
+		"config=" + joinConfigPath,
+		"if ! command -v aws >/dev/null; then",
+		"  echo 'weir: the image has no AWS CLI, so the join token cannot be fetched' >&2",
+		"  exit 1",
+		"fi",
+	}, `aws ssm get-parameter --region "$region" --name "$parameter" --with-decryption --query Parameter.Value --output text`)
+}
+
+// ignitionScript is script for images that read Ignition: they have no AWS CLI, and
+// curl that signs for AWS. Credentials and answers go through pipes, where nobody who
+// lists processes sees them. The token is written into a copy in memory: what a boot
+// after a failed one finds on disk waits for a token as before.
+func (FetchedToken) ignitionScript() string {
+	return script([]string{
+		"config=" + ignitionJoinConfig,
+		"if ! command -v curl >/dev/null; then",
+		"  echo 'weir: the image has no curl, so the join token cannot be fetched' >&2",
+		"  exit 1",
+		"fi",
+		"umask 077",
+		`cp ` + ignitionConfig + ` "$config"`,
+		"metadata() {",
+		`  printf 'header = "X-aws-ec2-metadata-token: %s"\n' "$session" |`,
+		`    curl -sSf -m 5 --noproxy '*' -K - "http://169.254.169.254/latest/meta-data/$1"`,
+		"}",
+		"member() {",
+		`  printf '%s\n' "$1" | sed -n 's/.*"'"$2"'" *: *"\([^"]*\)".*/\1/p'`,
+		"}",
+		"fetch() {",
+		"  session=$(curl -sSf -m 5 --noproxy '*' -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 300' http://169.254.169.254/latest/api/token) || return 1",
+		"  domain=$(metadata services/domain) || return 1",
+		"  role=$(metadata iam/security-credentials/) || return 1",
+		`  keys=$(metadata "iam/security-credentials/$role") || return 1`,
+		`  answer=$(printf 'user = "%s:%s"\nheader = "X-Amz-Security-Token: %s"\n' \`,
+		`    "$(member "$keys" AccessKeyId)" "$(member "$keys" SecretAccessKey)" "$(member "$keys" Token)" |`,
+		`    curl -sSf -m 20 -K - --aws-sigv4 "aws:amz:$region:ssm" -H 'Content-Type: application/x-amz-json-1.1' -H 'X-Amz-Target: AmazonSSM.GetParameter' \`,
+		`      -d '{"Name":"'"$parameter"'","WithDecryption":true}' "https://ssm.$region.$domain/") || return 1`,
+		`  member "$answer" Value`,
+		"}",
+	}, "fetch")
+}
+
+// script fetches by a command, after what it needs. It tries for five minutes, since
+// credentials of a new instance profile take a while to work, and prints neither
+// token nor answer.
+func script(before []string, fetch string) string {
 	lines := []string{
 		"#!/bin/sh",
 		"# Fetches what this node joins its cluster with. weir keeps the parameter.",
 		"set -euf",
 		"parameter=" + markParameter,
 		"region=" + markRegion,
-		"config=" + joinConfigPath,
-		"if ! command -v aws >/dev/null; then",
-		"  echo 'weir: the image has no AWS CLI, so the join token cannot be fetched' >&2",
-		"  exit 1",
-		"fi",
+	}
+	lines = append(lines, before...)
+	lines = append(lines,
 		"tries=0",
-		`until value=$(aws ssm get-parameter --region "$region" --name "$parameter" --with-decryption --query Parameter.Value --output text); do`,
+		"until value=$("+fetch+"); do",
 		"  tries=$((tries + 1))",
 		`  if [ "$tries" -ge 60 ]; then`,
 		`    echo "weir: the join token could not be fetched; the instance profile needs ssm:GetParameter on parameter $parameter" >&2`,
@@ -75,12 +122,12 @@ func (FetchedToken) script() string {
 		`  hashes="$hashes${hashes:+, }\"$hash\""`,
 		"done",
 		`sed -i -f /dev/stdin "$config" <<EOF`,
-		`s|^\( *token: \)` + waitingToken + `$|\1"$token"|`,
-		`s|^\( *apiServerEndpoint: \)` + waitingEndpoint + `$|\1"$server"|`,
-		`s|^\( *caCertHashes: \)` + waitingCA + `$|\1[$hashes]|`,
+		`s|^\( *token: \)`+waitingToken+`$|\1"$token"|`,
+		`s|^\( *apiServerEndpoint: \)`+waitingEndpoint+`$|\1"$server"|`,
+		`s|^\( *caCertHashes: \)`+waitingCA+`$|\1[$hashes]|`,
 		"EOF",
 		"",
-	}
+	)
 	return strings.Join(lines, "\n")
 }
 

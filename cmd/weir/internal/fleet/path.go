@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source"
 )
@@ -36,6 +39,9 @@ type PathOptions struct {
 	Decrypter  *sops.Decrypter
 	// Hide is told of all secret values; nil tells nobody.
 	Hide *redact.Registry
+	// Kubeconfig is a file that says how to reach the cluster that the machines join;
+	// empty: nothing of it is read, and no join tokens are kept.
+	Kubeconfig string
 	// Prune deletes what the directory no longer wants.
 	Prune    bool
 	Endpoint string
@@ -84,7 +90,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	d := reconciler.Desired{
 		Policy: plan.Policy{
 			Instance: o.Instance, Target: o.Target, Source: pathSource, Sources: []string{pathSource}, Region: o.Region,
-			OwnTargetOnly: true, Prune: plan.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: plan.DefaultPrunePercent},
+			OwnTargetOnly: true, JoinTokens: plan.JoinTokens{Once: true}, Prune: plan.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: plan.DefaultPrunePercent},
 		},
 		Touched: true,
 		Commit:  commitOf(ctx, root, result.Reads),
@@ -97,6 +103,14 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	fill(&d, kept, &key, nil)
 	d.Origins = result.Origins
 	placeDesired(&d, Placer(root))
+	if o.Kubeconfig != "" {
+		d.Policy.JoinTokens.Prefix = config.DefaultSSMPrefix
+		cluster, err := workload.Open(o.Kubeconfig)
+		if err == nil && o.Hide != nil {
+			o.Hide.Set("kubeconfig "+o.Kubeconfig, secret.New(cluster.Credentials()...))
+		}
+		joins(&d, o.Kubeconfig, cluster, err)
+	}
 	batches := []reconciler.Batch{{Key: key, Targets: []reconciler.Desired{d}}}
 	scopes.Attach(ctx, batches)
 	return batches[0], nil

@@ -32,6 +32,12 @@ func (f *Fleet) attachWorkload(d *reconciler.Desired, t *config.Target) {
 		return // its credentials can write, and a plan needs nothing of the cluster
 	}
 	cluster, err := f.cluster(file)
+	joins(d, file, cluster, err)
+}
+
+// joins gives a target the opened cluster of a kubeconfig, or says why it cannot be
+// opened.
+func joins(d *reconciler.Desired, file string, cluster *workload.Cluster, err error) {
 	if err != nil {
 		d.Diagnostics = append(d.Diagnostics, unusable(file, err)).Sorted()
 		d.Tokens = unreachable{"the kubeconfig " + file + " cannot be used"}
