@@ -24,13 +24,14 @@ type commit struct {
 	before string
 	// seen is when this process came to it.
 	seen time.Time
-	// recalled says that a process before this one came to it, unsure that such a one
-	// may have applied a part of it.
-	recalled, unsure bool
-	// touched are the targets that it changes; followed says that they are known.
+	// unsure says that a process before this one may have applied a part of it.
+	unsure bool
+	// touched are the targets that it changes; followed says that they are known. A
+	// process that began with the commit takes all for changed.
 	// awaited are those that were not planned yet.
 	touched  []string
 	followed bool
+	began    bool
 	awaited  map[string]bool
 	// plans are the first ones, by target.
 	plans map[string]applied
@@ -43,6 +44,7 @@ type commit struct {
 // applied is the first plan of a target at a commit. One with a fault has none.
 type applied struct {
 	Digest  string       `json:"digest,omitempty"`
+	Empty   bool         `json:"empty,omitempty"`
 	Summary plan.Summary `json:"summary,omitzero"`
 	Holding plan.Holding `json:"holding,omitzero"`
 	Fault   string       `json:"fault,omitempty"`
@@ -60,7 +62,7 @@ func (c *commit) take(r *plan.Report) bool {
 	case r.Plan != nil && r.Plan.Waits():
 		return false
 	case r.Plan != nil:
-		a.Digest, a.Summary, a.Holding = r.Plan.Digest(), r.Plan.Summary, r.Plan.Holding()
+		a.Digest, a.Empty, a.Summary, a.Holding = r.Plan.Digest(), r.Plan.Empty(), r.Plan.Summary, r.Plan.Holding()
 	case r.Err == nil && r.Diagnostics.HasErrors():
 		a.Fault = firstFault(r)
 	default:
@@ -77,11 +79,14 @@ func (c *commit) take(r *plan.Report) bool {
 	return true
 }
 
-// follow notes which targets the commit changes. A process that begins with a commit
-// takes all for changed, so that what the one before it found stands.
+// follow notes which targets the commit changes. What a commit was found to leave alone
+// stays so: a process, and a configuration that is read anew, begin with all targets.
 func (c *commit) follow(touched []string) {
-	if c.followed && (c.recalled || slices.Equal(c.touched, touched)) {
-		return
+	if c.followed {
+		touched = slices.DeleteFunc(slices.Clone(touched), func(target string) bool { return !slices.Contains(c.touched, target) })
+		if slices.Equal(c.touched, touched) {
+			return
+		}
 	}
 	c.touched, c.followed, c.awaited, c.unsaved = touched, true, map[string]bool{}, true
 	for _, target := range touched {
@@ -111,7 +116,7 @@ func (w *Watcher) note(r *plan.Report) (news bool) {
 	if at == nil {
 		return false
 	}
-	if r.Touched && (!at.recalled || slices.Contains(at.touched, r.Target)) {
+	if r.Touched && (!at.followed || slices.Contains(at.touched, r.Target)) {
 		news = at.take(r)
 	}
 	for _, c := range w.commits {
@@ -152,7 +157,7 @@ func (w *Watcher) follow(base *fleet.Base) (fresh bool) {
 	defer w.mu.Unlock()
 	known := w.commits[now.Revision]
 	c := w.commit(now.Revision)
-	c.parent = now.Parent
+	c.parent, c.began, w.begun = now.Parent, c.began || !c.followed && !w.begun, true
 	c.follow(base.Touched(w.o.Source))
 	return known == nil
 }
@@ -198,6 +203,7 @@ type keptCommit struct {
 	Parent   string              `json:"parent,omitempty"`
 	Before   string              `json:"before,omitempty"`
 	Followed bool                `json:"followed,omitempty"`
+	Began    bool                `json:"began,omitempty"`
 	Touched  []string            `json:"touched,omitempty"`
 	Plans    map[string]applied  `json:"plans,omitempty"`
 	Reviewed map[string][]string `json:"reviewed,omitempty"`
@@ -213,7 +219,7 @@ func (w *Watcher) keepCommits() {
 	w.evicted = nil
 	for _, c := range w.commits {
 		if c.unsaved {
-			kept[c.number] = keptCommit{c.revision, c.parent, c.before, c.followed, c.touched, maps.Clone(c.plans), maps.Clone(c.reviewed)}
+			kept[c.number] = keptCommit{c.revision, c.parent, c.before, c.followed, c.began, c.touched, maps.Clone(c.plans), maps.Clone(c.reviewed)}
 			c.unsaved = false
 		}
 	}
@@ -247,7 +253,7 @@ func (w *Watcher) recall() error {
 			if !w.owns(key) {
 				return state.ErrStop
 			}
-			c := &commit{revision: k.Revision, parent: k.Parent, before: k.Before, seen: w.o.Now(), recalled: true, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
+			c := &commit{revision: k.Revision, parent: k.Parent, before: k.Before, seen: w.o.Now(), began: k.Began, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
 			if _, err := fmt.Sscanf(key[len(w.o.Source)+1:], "%d", &c.number); err != nil {
 				return fmt.Errorf("read state: commit %q: %w", key, err)
 			}

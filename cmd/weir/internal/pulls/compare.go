@@ -84,9 +84,12 @@ func compareTarget(r reviewed, m merge, target string) (differs, untold []string
 			say("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
 		}
 	case same:
-	case (together || a.Unsure) && !shown && (idle(a) || m.explains(target, a.Digest)): // others' doing
+	case !shown && a.Empty: // there was nothing to show
+	case (together || a.Unsure || m.began) && !shown && m.explains(target, a.Digest): // others' doing
 	case a.Unsure:
 		doubt("weir was started anew while the merge was applied, and what it planned before is not known; after that " + does)
+	case m.began && !shown:
+		doubt("weir was started when this was merged already, and what the merge changes of it is not known; " + does)
 	case together && !shown:
 		doubt("it is changed too, by the merge or by another of the commits up to " + short(upTo) + ", which were applied together; " + does)
 	case !shown && r.Base == "":
@@ -106,12 +109,6 @@ func compareTarget(r reviewed, m merge, target string) (differs, untold []string
 		say(heldOtherwise(before, a.Holding))
 	}
 	return differs, untold
-}
-
-// idle reports whether a plan changes no pool.
-func idle(a applied) bool {
-	s := a.Summary
-	return s.Create+s.Update+s.Rollout+s.Replace+s.Delete == 0
 }
 
 // heldOtherwise says that other steps are held than were shown so.

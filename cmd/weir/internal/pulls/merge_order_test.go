@@ -3,12 +3,15 @@ package pulls
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
@@ -389,6 +392,71 @@ func TestAProcessThatDiesWhileItAppliesAMerge(t *testing.T) {
 		t.Errorf("told: %s %q", p.State, p.Differs)
 	}
 	begin(t, "untold", p.Untold, []string{"one: weir was started anew while the merge was applied"})
+}
+
+// renew makes the fleet anew, as a new process and a new configuration do: it takes all
+// targets for changed by the commit that it begins with.
+func (b *bench) renew() {
+	b.fleet = fleet.New(fleet.Options{Config: b.config, Scopes: b.scopes, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// What a merge is compared by outlives the process, and what a process that begins takes
+// for changed is no difference.
+func TestAMergeWhileWeirIsAway(t *testing.T) {
+	for name, do := range map[string]func(b *bench, head string){
+		"away when it is merged": func(b *bench, head string) {
+			b.do("GFX", func() string { return b.mergeCommit(head) })
+			b.renew()
+		},
+		"away when it is reported": func(b *bench, head string) {
+			b.do("GPXF", func() string { return b.squashCommit(head) })
+			b.renew()
+		},
+		"away once it has looked": func(b *bench, head string) {
+			b.do("GPLFLX", func() string { return b.squashCommit(head) })
+			b.renew()
+		},
+		"a new configuration in between": func(b *bench, head string) {
+			b.do("GP", func() string { return b.squashCommit(head) })
+			b.renew()
+			b.pass()
+			b.merged(1, b.repo.Tip("main"))
+		},
+		"away before, and nothing known": func(b *bench, head string) {
+			b.do("GF", func() string { return b.mergeCommit(head) })
+			err := b.db.Update(func(tx *state.Tx) error {
+				return keptCommits.Remove(tx, func(keptCommit, error) bool { return true })
+			})
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			b.restart()
+			b.renew()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, head := started(t, "", "")
+			b.round()
+			reviewed := b.teller.last()
+			do(b, head)
+			b.do("PRPRRR", nil)
+			b.oneVerdict(reviewed, true)
+		})
+	}
+	t.Run("what came with it is not known", func(t *testing.T) {
+		t.Parallel()
+		b, head := started(t, "", "")
+		b.round()
+		b.merge(1, head)
+		b.stop()
+		b.renew()
+		b.drift("two")
+		b.do("PRR", nil)
+		p := b.teller.last()
+		begin(t, "differs", p.Differs, nil)
+		begin(t, "untold", p.Untold, []string{"two: weir was started when this was merged already"})
+	})
 }
 
 // A merge before its plan was made, and one of a fork that nobody let be planned.

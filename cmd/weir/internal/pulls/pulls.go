@@ -146,10 +146,12 @@ type Watcher struct {
 	live  map[string]string
 	moved map[string]time.Time
 	// commits are those that the source came to, the oldest first in order. Those that
-	// were evicted are in the state directory yet.
+	// were evicted are in the state directory yet. begun says that this process came to
+	// one, also where it was there before.
 	commits map[string]*commit
 	order   []string
 	evicted []int64
+	begun   bool
 	// ruling is about the trailers of the last commit of which that was asked, inquiry
 	// asks about another one.
 	ruling  ruling
