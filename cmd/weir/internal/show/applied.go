@@ -106,6 +106,9 @@ func rollout(r plan.RolloutStatus) string {
 	if r.Percentage > 0 {
 		text += fmt.Sprintf(" %d %%", r.Percentage)
 	}
+	if r.Message != "" {
+		text += " (" + Clean(r.Message) + ")"
+	}
 	return text
 }
 

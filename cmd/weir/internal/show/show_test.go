@@ -190,7 +190,7 @@ func applied() []Applied {
 		Target: "prod", Region: "eu-west-1", Plan: &plan.Plan{Target: "prod"},
 		Pools: []plan.PoolStatus{
 			{Name: "web", Namespace: "default", Target: "prod", Kind: intent.GroupPool, Phase: plan.PhaseScalingUp, DesiredReplicas: 2, ReadyReplicas: 1, LaunchTemplateVersion: "1", Conditions: []plan.Condition{{Type: "Ready", Status: "False", Reason: "InProgress"}}},
-			{Name: "db", Namespace: "default", Target: "prod", Kind: intent.GroupPool, Phase: plan.PhaseRunning, DesiredReplicas: 2, ReadyReplicas: 2, Rollout: &plan.RolloutStatus{Status: "InProgress", Percentage: 50}},
+			{Name: "db", Namespace: "default", Target: "prod", Kind: intent.GroupPool, Phase: plan.PhaseRunning, DesiredReplicas: 2, ReadyReplicas: 2, Rollout: &plan.RolloutStatus{Status: "InProgress", Percentage: 50, Message: "Waiting at the checkpoint of 50% for 3600 seconds."}},
 			{Name: "ng", Namespace: "default", Target: "prod", Kind: intent.NodegroupPool, Phase: plan.PhaseRunning, DesiredReplicas: 1, ReadyReplicas: 1, Converged: true},
 			{Name: "sad", Namespace: "default", Target: "prod", Kind: intent.NodegroupPool, Phase: plan.PhaseFailed, FailureMessage: "no capacity"},
 		},
