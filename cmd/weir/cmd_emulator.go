@@ -20,7 +20,16 @@ zones, images of both architectures with their SSM parameters, Cluster API's rol
 and an EKS cluster named demo. Any credentials are taken.
 
 The first line printed is the address. With --state, the state is read from a file
-and saved to it while it changes and when weir is told to stop.`
+and saved to it while it changes and when weir is told to stop.
+
+With --faults, what a JSON file says goes wrong, and what is written to the file, or
+that it is removed, counts from the next request on. A selector that is missing fits
+all; a code such as Client.InternalError ends machines that have started.
+
+  {"launches":   [{"instanceType": "m5.large", "availabilityZone": "eu-west-1a", "imageId": "ami-…",
+                   "code": "VcpuLimitExceeded", "message": "…"}, {"stuck": true}],
+   "hooks":      [{"group": "web", "unanswered": true}],
+   "nodegroups": [{"cluster": "demo", "nodegroup": "web", "issue": "NodeCreationFailure", "message": "…"}]}`
 
 func emulatorCommand(s surroundings) *cobra.Command {
 	var o embedded.Options
@@ -53,6 +62,7 @@ func emulatorCommand(s surroundings) *cobra.Command {
 	f.StringVar(&o.Listen, "listen", "", "address to listen on, such as 127.0.0.1:8345; port 0 takes a free one")
 	f.StringVar(&o.State, "state", "", "file to keep the state in (default: in memory only)")
 	f.StringVar(&o.Seed, "seed", "", "JSON file with resources to add to the seeded ones")
+	f.StringVar(&o.Faults, "faults", "", "JSON file with what goes wrong, looked at again at each request")
 	f.BoolVar(&o.Realtime, "realtime", false, "take the times that AWS takes instead of seconds")
 	f.BoolVar(&o.Throttle, "throttle", false, "throttle as AWS does")
 	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(awsemu.QuotaNames(), ", "))

@@ -32,6 +32,9 @@ type Options struct {
 	State string
 	// Seed is a JSON file with resources beside the seeded ones; empty for none.
 	Seed string
+	// Faults is a JSON file with what goes wrong, looked at again at each request;
+	// empty for nothing. It need not exist.
+	Faults string
 	// Realtime takes AWS's own times instead of seconds.
 	Realtime bool
 	// Throttle answers as AWS does when a token bucket is empty.
@@ -74,18 +77,26 @@ func New(ctx context.Context, o Options) (*Server, error) {
 			return nil, fmt.Errorf("seed the embedded AWS: %w", err)
 		}
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	handler := http.Handler(emu)
+	if o.Faults != "" {
+		file := &faultFile{name: o.Faults, faults: emu.Faults(), next: emu, logger: o.Logger}
+		if err := file.read(); err != nil {
+			return nil, fmt.Errorf("start the embedded AWS: %w", err)
+		}
+		handler = file
+	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded AWS: %w", err)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	return &Server{
 		AWS: emu, state: o.State, logger: o.Logger, listener: l, calls: -1,
 		server: &http.Server{
-			Handler: emu, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		},
 	}, nil
 }

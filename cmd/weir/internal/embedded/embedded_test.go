@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -21,7 +22,8 @@ func call(t *testing.T, base string, form url.Values) (int, string) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20250101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0")
+	service := map[string]string{"2016-11-15": "ec2", "2011-01-01": "autoscaling"}[form.Get("Version")]
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20250101/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	if err != nil {
@@ -74,6 +76,56 @@ func TestStateSurvivesARestart(t *testing.T) {
 	if status, body := call(t, base, create); !strings.Contains(body, "AlreadyExists") {
 		t.Errorf("the template of the run before is gone: %d %s", status, body)
 	}
+}
+
+// What goes wrong is what the file says at the time of a call.
+func TestFaultsFollowTheirFile(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	dir := t.TempDir()
+	file, seed := filepath.Join(dir, "faults.json"), filepath.Join(dir, "seed.json")
+	if err := os.WriteFile(seed, []byte(`{"regions": {"eu-west-1": {"images": [{"id": "ami-0123456789abcdef0", "name": "ours", "architecture": "x86_64"}]}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base, stop := run(t, Options{Listen: "127.0.0.1:0", Faults: file, Seed: seed})
+	defer stop()
+	create := url.Values{"Action": {"CreateLaunchTemplate"}, "Version": {"2016-11-15"}, "LaunchTemplateName": {"mine"}, "LaunchTemplateData.InstanceType": {"m5.large"}, "LaunchTemplateData.ImageId": {"ami-0123456789abcdef0"}}
+	if status, body := call(t, base, create); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	groups := 0
+	// refused makes a group, and wants AWS to say why it has no machine.
+	refused := func(text string) {
+		t.Helper()
+		groups++
+		name := fmt.Sprint("group-", groups)
+		group := url.Values{
+			"Action": {"CreateAutoScalingGroup"}, "Version": {"2011-01-01"}, "AutoScalingGroupName": {name}, "LaunchTemplate.LaunchTemplateName": {"mine"},
+			"MinSize": {"1"}, "MaxSize": {"1"}, "AvailabilityZones.member.1": {"eu-west-1a"},
+		}
+		if status, body := call(t, base, group); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		if _, body := call(t, base, url.Values{"Action": {"DescribeScalingActivities"}, "Version": {"2011-01-01"}, "AutoScalingGroupName": {name}}); !strings.Contains(body, text) {
+			t.Errorf("want %q: %s", text, body)
+		}
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused("PreInService")
+	write(`{"launches": [{"instanceType": "m5.large", "code": "VcpuLimitExceeded", "message": "no vCPU left"}]}`)
+	refused("no vCPU left")
+	write(`{"launches": [{"code": "InstanceLimitExceeded", "message": "too many instances"}]}`)
+	refused("too many instances")
+	write(`{"launches`)
+	refused("too many instances")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	refused("PreInService")
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -1,0 +1,60 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+)
+
+// faultFile arms what a file says goes wrong, and looks at the file at each request,
+// so that what was written to it counts from the next call on. Without the file
+// nothing goes wrong.
+type faultFile struct {
+	name   string
+	faults *awsemu.Faults
+	next   http.Handler
+	logger *slog.Logger
+
+	mu   sync.Mutex
+	at   time.Time // when the file that is in force was written, zero for none
+	size int64
+}
+
+func (f *faultFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := f.read(); err != nil {
+		f.logger.Error("faults not read: those from before stay", "error", err)
+	}
+	f.next.ServeHTTP(w, r)
+}
+
+// read takes the file if it has changed. One that is broken is reported once.
+func (f *faultFile) read() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := os.Stat(f.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !f.at.IsZero() {
+			f.at, f.size = time.Time{}, 0
+			return f.faults.Replace(strings.NewReader("{}"))
+		}
+		return nil
+	case err != nil:
+		return err
+	case info.ModTime().Equal(f.at) && info.Size() == f.size:
+		return nil
+	}
+	f.at, f.size = info.ModTime(), info.Size()
+	if err := readFile(f.name, f.faults.Replace); err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	return nil
+}
