@@ -75,6 +75,15 @@ type Desired struct {
 	Kinship Kinship
 	// Touched says that the commit changed what the target renders.
 	Touched bool
+	// Reviewed are the images of versions that plans of the target showed to people, by
+	// plan.SourceHash. Reviews says that commits of the source are shown so before they
+	// are followed.
+	Reviewed map[string]plan.ReviewedImage
+	Reviews  bool
+	// Proposed says that the commit is not followed yet, Base is what is followed; nil
+	// where the target is new.
+	Proposed bool
+	Base     *intent.Set
 	// Begin records that the grant of the policy's gates has begun. It is called
 	// where that is Exact and its plan has a step to run, before the first one: so a
 	// grant on record has begun, and one that has not covers its very plan alone,

@@ -11,8 +11,6 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/resolve"
-	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -67,6 +65,8 @@ type Scope struct {
 	left map[string]bool
 	// unsure are the refreshes that the plans of this pass know from an earlier one.
 	unsure map[string]plan.Refresh
+	// planned are the commits that targets were planned at in passes that apply.
+	planned map[string]string
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }
@@ -127,6 +127,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	if state, err = s.tellShort(ctx, inputs, state); err != nil {
 		return reports, err
 	}
+	s.nameImages(ctx, plans)
 	s.keepRefreshes(plans, targets, &state, began)
 	s.retried(inputs)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)
@@ -138,7 +139,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		p := plans[i]
 		maps.Copy(inService, plan.InService(inputs[i]))
 		reports[i].Pools = plan.Statuses(inputs[i], p)
-		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], reports[i].Pools)
+		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], p, reports[i].Pools)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
 		attachOrigins(ctx, p, targets[i])
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
@@ -152,6 +153,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	}
 	if mode == Apply {
 		s.taken(reports)
+		s.keepPlanned(reports)
 		s.joinTokens(ctx, targets, inputs, reports)
 		begin(ctx, targets, reports)
 		s.applyAll(ctx, reports)
@@ -260,7 +262,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	fleet := plan.NewFleet(claims, whole)
 	fleet.Brought = brought
 	inputs := make([]plan.Input, len(targets))
-	answers, err := s.answers(ctx, targets)
+	answers, checked, err := s.answers(ctx, targets)
 	if err != nil {
 		return inputs, err
 	}
@@ -270,63 +272,17 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	memory.Cancelled = make(map[string]bool, len(s.cancelled)+len(s.cancelledBefore))
 	maps.Copy(memory.Cancelled, s.cancelledBefore)
 	maps.Copy(memory.Cancelled, s.cancelled)
+	planned := s.planned
 	s.mu.Unlock()
 	for i, t := range targets {
 		inputs[i] = plan.Input{
+			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,
+			Own:    t.Proposed || t.Reviews && t.Touched && planned[t.Policy.Target] != t.Commit.Revision,
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory, Fenced: t.Kinship != nil,
 			Now: s.clock(), Began: s.now(), AskEvery: s.AskEvery,
 		}
 	}
 	return inputs, nil
-}
-
-// answers resolves the lookups of all targets in one batch.
-func (s *Scope) answers(ctx context.Context, targets []Desired) ([]plan.Answers, error) {
-	var requests []resolve.Request
-	// A target has one network, so within it a lookup has one answer, however
-	// many pools ask.
-	type place struct {
-		target int
-		lookup intent.Lookup
-	}
-	var places []place
-	seen := map[place]bool{}
-	for i, t := range targets {
-		if t.Set == nil {
-			continue
-		}
-		clusters := clustersOf(t.Set)
-		for j := range t.Set.Pools {
-			pool := &t.Set.Pools[j]
-			for _, l := range pool.Lookups() {
-				at := place{i, l}
-				if seen[at] {
-					continue
-				}
-				seen[at] = true
-				requests = append(requests, resolve.Request{Lookup: l, Cluster: clusters(pool), Network: t.Network})
-				places = append(places, at)
-			}
-		}
-	}
-	out := make([]plan.Answers, len(targets))
-	if len(requests) == 0 { // what was known is forgotten all the same
-		_, err := s.Resolver.Answer(ctx, nil)
-		return out, err
-	}
-	ctx, sp := span.Start(ctx, "resolve")
-	got, err := s.Resolver.Answer(ctx, requests)
-	span.End(sp, err)
-	if err != nil {
-		return nil, fmt.Errorf("resolve lookups: %w", err)
-	}
-	for i, p := range places {
-		if out[p.target] == nil {
-			out[p.target] = plan.Answers{}
-		}
-		out[p.target][p.lookup] = got[i]
-	}
-	return out, nil
 }
 
 // clustersOf returns a function that finds a pool's cluster in the set, or makes

@@ -87,8 +87,9 @@ func image(im *types.Image) resolve.Image {
 	out := resolve.Image{
 		Image: plan.Image{
 			ID: aws.ToString(im.ImageId), Name: aws.ToString(im.Name), Architecture: string(im.Architecture), RootDevice: aws.ToString(im.RootDeviceName),
+			CreatedAt: aws.ToString(im.CreationDate),
 		},
-		CreatedAt: aws.ToString(im.CreationDate), State: string(im.State),
+		Owner: aws.ToString(im.OwnerId), DeprecatedAt: aws.ToString(im.DeprecationTime), State: string(im.State),
 	}
 	for _, m := range im.BlockDeviceMappings {
 		if aws.ToString(m.DeviceName) == out.RootDevice && m.Ebs != nil {

@@ -40,6 +40,8 @@ type Image struct {
 	// RootDevice is the device name of the root volume, RootSize its size in GiB.
 	RootDevice string
 	RootSize   int32
+	// CreatedAt is AWS's CreationDate, ISO 8601.
+	CreatedAt string
 }
 
 // ForeignTemplate is a version of a launch template that weir does not make.

@@ -43,6 +43,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
 	p.homes, p.watched, p.outstanding, p.wants, p.Summary = c.homes, c.watched, c.outstanding, c.sharedWants(), c.summary()
+	p.resolved, p.reviewed, p.behind = c.resolved, c.reviewed, c.behind
 	p.Ahead = slices.Sorted(maps.Keys(c.ahead))
 	return p, c.needs
 }
@@ -76,6 +77,10 @@ type computation struct {
 	levels bool
 	// outstanding is the plan's.
 	outstanding map[string]outstanding
+	// resolved, reviewed and behind are the plan's.
+	resolved map[string]ReviewedImage
+	reviewed map[string]string
+	behind   map[string]bool
 	// adopts says that the current pool takes something over.
 	adopts bool
 	// ahead are the commits for which steps are stopped, around those behind all that

@@ -90,7 +90,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 				converge(t, m, in)
 				p, full := m.pass(t, in)
 				in.Memory.Settled = map[string]Settled{}
-				Settle(in.Memory.Settled, nil, full, Statuses(full, p))
+				Settle(in.Memory.Settled, nil, full, p, Statuses(full, p))
 			}
 			behind := at(testInput(tc.after), "1.33", "ACTIVE")
 			behind.Memory, behind.Policy.ReportOnly = in.Memory, false

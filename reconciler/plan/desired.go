@@ -22,7 +22,15 @@ type wantTemplate struct {
 	// follow says that a newly published image is wanted; otherwise a version
 	// keeps the image that it has until something else changes.
 	follow bool
-	hash   string // BodyHash of data, once it was needed
+	// newest is what AWS publishes now; nil where a manifest names the image. was is what
+	// a reviewed plan made of the version, and keeps says that a new version takes the
+	// image that the pool has.
+	newest *Image
+	was    *ReviewedImage
+	keeps  bool
+	// follows says that the pool follows images, whether or not this plan does.
+	follows bool
+	hash    string // BodyHash of data, once it was needed
 }
 
 // answer returns the answer to a lookup of pool, or records why there is none.
@@ -145,7 +153,7 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 // has no answer; the pool is then blocked.
 func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 	t := pool.LaunchTemplate
-	w := &wantTemplate{name: t.Name, data: t.Data, lookup: t.Image, root: t.RootDevice, follow: pool.FollowImages}
+	w := &wantTemplate{name: t.Name, data: t.Data, lookup: t.Image, root: t.RootDevice, follow: pool.FollowImages, follows: pool.FollowImages}
 	w.data.BlockDeviceMappings = slices.Clone(t.Data.BlockDeviceMappings)
 	w.tags = c.in.Policy.allTags(pool, t.Tags)
 	w.keep = c.in.Policy.keepVersions(pool)
@@ -185,11 +193,8 @@ func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) 
 		a, answered := c.answer(pool, t.Image)
 		ok = ok && answered
 		if answered {
-			w.data.ImageID = a.Image.ID
-			if t.RootDevice && len(w.data.BlockDeviceMappings) > 0 {
-				w.data.BlockDeviceMappings[0].DeviceName = a.Image.RootDevice
-				w.needs = a.Image.RootSize
-			}
+			w.newest = a.Image
+			w.take(a.Image)
 		}
 	}
 	tidy(&w.data)
@@ -203,7 +208,19 @@ func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) 
 		source.BlockDeviceMappings[0].DeviceName = ""
 	}
 	w.source = sourceHash(source, c.canonicalImage(t.Image))
+	if ok {
+		c.chooseImage(pool, w)
+	}
 	return w, ok
+}
+
+// take has the version launch an image.
+func (w *wantTemplate) take(im *Image) {
+	w.data.ImageID, w.hash = im.ID, ""
+	if w.root && len(w.data.BlockDeviceMappings) > 0 {
+		w.data.BlockDeviceMappings[0].DeviceName = im.RootDevice
+		w.needs = im.RootSize
+	}
 }
 
 // canonicalImage is canonical, once for each image that the target's pools name.

@@ -44,14 +44,14 @@ func (s Settled) same(pool *intent.Pool, answers Answers) bool {
 func SettledKey(target, pool string) string { return target + "\x00" + pool }
 
 // Settle adds to next what is remembered of one target's pools after a pass in which
-// they stood as statuses say.
-func Settle(next, old map[string]Settled, in Input, statuses []PoolStatus) {
+// they stood as p and statuses say. A pool that is yet to follow an image has not settled.
+func Settle(next, old map[string]Settled, in Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
 	}
 	for i := range in.Set.Pools {
 		key := SettledKey(in.Policy.Target, in.Set.Pools[i].Key.String())
-		if statuses[i].Converged {
+		if statuses[i].Converged && !p.behind[in.Set.Pools[i].Key.String()] {
 			next[key] = Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
 		} else if s, ok := old[key]; ok {
 			next[key] = s

@@ -31,6 +31,15 @@ type Input struct {
 	// AskEvery is for how long AWS is not asked about an instance refresh whose
 	// machines show nothing new; DefaultAskEvery if 0.
 	AskEvery time.Duration
+	// Reviewed are the images of versions that somebody reviewed, by SourceHash; Checked
+	// says of each whether it is an answer to its lookup still.
+	Reviewed map[string]ReviewedImage
+	Checked  map[ImageCheck]Answer
+	// Own says that the plan is a commit's own: images that were published since are no
+	// part of it, also for pools that follow them. Base is what is followed where the
+	// commit is a proposal, nil where the target is new or nothing is proposed.
+	Own  bool
+	Base *intent.Set
 	// Nodes is what the workload cluster says of its nodes, nil where nobody
 	// asked it.
 	Nodes *Nodes

@@ -56,6 +56,7 @@ func (c *computation) planShared(s *sharedTemplate, pool *intent.Pool) {
 		if x.known {
 			c.noteNewerImage(pool, x.want, t, t.Versions[x.version.number])
 			c.noteUnkept(pool, x.want, t, t.Versions[x.version.number])
+			c.holds(x.users, x.want, t.Versions[x.version.number])
 			p.wanted = append(p.wanted, x.version.number)
 		}
 	}
@@ -162,20 +163,25 @@ func mayHold(versions []TemplateVersion) func(*wantTemplate) []TemplateVersion {
 // that is not there is made with the first of them.
 func (c *computation) makeShared(s *sharedTemplate, missing []*sharedContent, t Template, candidates []TemplateVersion) {
 	number := t.LatestVersion
+	observed := candidates
 	for len(missing) > 0 {
 		x := missing[0]
 		pool := s.stand(x.users)
 		before, diags, hold := len(c.steps), len(c.diags), c.hold
 		c.hold = c.holdOfAll(x.users)
+		var refs []TemplateRef
+		for _, u := range x.users {
+			refs = append(refs, c.refsOf(u)...)
+		}
+		// The other versions are for pools that want other content.
+		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(observed), func(v TemplateVersion) bool {
+			return !slices.ContainsFunc(refs, func(r TemplateRef) bool { return versionOf(t, r) == v.Number })
+		}), refs)
 		if c.tooSmall(pool, x.want) {
 			// Its pools wait, and not the others.
 			x.problem, c.blocked, missing = firstError(c.diags[diags:]), false, missing[1:]
 			c.hold = hold
 			continue
-		}
-		var refs []TemplateRef
-		for _, u := range x.users {
-			refs = append(refs, c.refsOf(u)...)
 		}
 		var version wantedVersion
 		if number++; number == 1 {

@@ -77,7 +77,7 @@ func TestAMovedTemplateIsDrift(t *testing.T) {
 	converge(t, m, in)
 	p, full := m.pass(t, in)
 	settled := map[string]Settled{}
-	Settle(settled, nil, full, Statuses(full, p))
+	Settle(settled, nil, full, p, Statuses(full, p))
 	moved := answering(testInput(pool), golden(4))
 	moved.Memory.Settled = settled
 	p, _ = m.pass(t, moved)

@@ -95,6 +95,8 @@ type Change struct {
 	From   any            `json:"from"`
 	To     any            `json:"to"`
 	Origin *diag.Position `json:"origin,omitempty"`
+	// Words say what the values mean, for people.
+	Words string `json:"words,omitempty"`
 
 	// Object and Path say which manifest field the value came from, so that
 	// the caller can attach the origin.
@@ -128,6 +130,12 @@ type Plan struct {
 	// wants are the numbers of the versions that pools want of the templates that
 	// they share, those that exist.
 	wants map[intent.Key]int64
+	// resolved is what Resolved returns, reviewed says of pools which reviewed version
+	// AWS holds for them.
+	resolved map[string]ReviewedImage
+	reviewed map[string]string
+	// behind are the pools that follow images and leave a newer one to a later plan.
+	behind map[string]bool
 }
 
 // Summary counts pools by their gravest verb.

@@ -51,6 +51,7 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 			c.needs.TemplateNames = append(c.needs.TemplateNames, want.name)
 			return w, false
 		}
+		want.keeps = false // there is nothing to keep
 		if c.tooSmall(pool, want) {
 			return w, false
 		}
@@ -72,10 +73,12 @@ func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse 
 		c.noteNewerImage(pool, want, t, v)
 		c.noteForeignVersion(pool, t, []*wantTemplate{want}, []int64{v.Number})
 		c.noteUnkept(pool, want, t, v)
+		c.holds([]*intent.Pool{pool}, want, v)
 		c.prune(pool, want, t, pruning{wanted: []int64{v.Number}, inUse: inUse})
 		c.tagTemplate(pool, want, t)
 		return want.have(t, v), true
 	}
+	want.keepPresent(t, candidates, inUse)
 	if c.tooSmall(pool, want) {
 		return w, false
 	}
@@ -117,6 +120,9 @@ func (c *computation) makeVersion(pool *intent.Pool, want *wantTemplate, t Templ
 	}
 	changes := c.templateChanges(pool, before, want.data)
 	why := changeWords(changes)
+	if s, ours := descriptionHashes(before.Description); ours && s.source == want.source && want.follow && before.Data.ImageID != want.data.ImageID {
+		why = "a newer image is published, which the pool follows: " + why
+	}
 	description := want.description(c.in.Commit, "")
 	for _, v := range candidates {
 		if want.impostor(v) {
@@ -125,6 +131,7 @@ func (c *computation) makeVersion(pool *intent.Pool, want *wantTemplate, t Templ
 			break
 		}
 	}
+	c.tellImage(pool, want)
 	if len(changes) == 0 && before.Number > 0 {
 		why = "version " + itoa(before.Number) + " is not there to go by"
 	}
@@ -163,10 +170,16 @@ func versionOf(t Template, ref TemplateRef) int64 {
 
 // noteNewerImage says that a newer image is published than the wanted version has.
 func (c *computation) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Template, wanted TemplateVersion) {
-	if want.keepsImage() && wanted.Data.ImageID != want.data.ImageID && want.data.ImageID != "" {
+	if !want.published() || want.newest == nil || pool.FollowImages && c.in.Base != nil {
+		return
+	}
+	if want.newest.ID != wanted.Data.ImageID && (want.keepsImage() || want.data.ImageID == wanted.Data.ImageID) {
+		when := "it is taken when the pool's launch configuration changes; annotation weir.dev/ami-policy: follow rolls newer images out"
+		if pool.FollowImages {
+			when = "it is rolled out by itself, after what the commit changes"
+		}
 		c.note(diag.Info, pool, intent.Path{"spec", "awsLaunchTemplate"}, "newer-image",
-			"a newer image "+want.data.ImageID+" is published; version "+itoa(wanted.Number)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID,
-			"it is taken when the pool's launch configuration changes; annotation weir.dev/ami-policy: follow rolls newer images out")
+			"a newer image "+named(want.newest.ID, want.newest.Words())+" is published; version "+itoa(wanted.Number)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID, when)
 	}
 }
 
@@ -242,6 +255,7 @@ func (w *wantTemplate) description(c Commit, confirmation string) string {
 
 func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
 	description := want.description(c.in.Commit, "")
+	c.tellImage(pool, want)
 	c.step(pool, Step{
 		Verb: Create, Resource: LaunchTemplate, Name: want.name, Reason: "it does not exist",
 		Changes: c.newTemplateChanges(pool, want),

@@ -28,6 +28,7 @@ type fact[V any] struct {
 	state   state
 	value   V
 	err     *plan.Error
+	read    time.Time
 	expires time.Time
 }
 
@@ -53,6 +54,14 @@ func (s *shelf[K, V]) get(k K) fact[V] {
 	return f
 }
 
+// since returns the fact k, unread where it was read before a moment.
+func (s *shelf[K, V]) since(k K, moment time.Time) fact[V] {
+	if f, ok := s.facts[k]; ok && f.read.Before(moment) {
+		delete(s.facts, k)
+	}
+	return s.get(k)
+}
+
 // take returns the wanted keys in order and forgets the wish.
 func (s *shelf[K, V]) take() []K {
 	keys := slices.Sorted(maps.Keys(s.wanted))
@@ -65,15 +74,15 @@ func (s *shelf[K, V]) put(k K, v V, now time.Time) {
 	if s.passing != nil && s.passing(v) {
 		ttl = min(ttl, passingTTL)
 	}
-	s.facts[k] = fact[V]{state: present, value: v, expires: now.Add(ttl)}
+	s.facts[k] = fact[V]{state: present, value: v, read: now, expires: now.Add(ttl)}
 }
 
 func (s *shelf[K, V]) putAbsent(k K, now time.Time) {
-	s.facts[k] = fact[V]{state: absent, expires: now.Add(min(s.ttl, negativeTTL))}
+	s.facts[k] = fact[V]{state: absent, read: now, expires: now.Add(min(s.ttl, negativeTTL))}
 }
 
 func (s *shelf[K, V]) putRefused(k K, err *plan.Error, now time.Time) {
-	s.facts[k] = fact[V]{state: refused, err: err, expires: now.Add(min(s.ttl, negativeTTL))}
+	s.facts[k] = fact[V]{state: refused, err: err, read: now, expires: now.Add(min(s.ttl, negativeTTL))}
 }
 
 // expire drops what is too old.
@@ -86,7 +95,8 @@ func (s *shelf[K, V]) expire(now time.Time) {
 type facts struct {
 	parameters    *shelf[string, string]
 	images        *shelf[string, Image]    // by id
-	newestImages  *shelf[string, Image]    // by imageKey
+	reviewed      *shelf[string, Image]    // by id: looked at again soon
+	namedImages   *shelf[string, []Image]  // by imageKey
 	architectures *shelf[string, string]   // by instance type
 	vpcs          *shelf[string, []VPC]    // by ""
 	subnets       *shelf[string, Subnet]   // by id
@@ -104,7 +114,8 @@ func newFacts() *facts {
 	f := &facts{
 		parameters:    newShelf[string, string](movingImageTTL),
 		images:        newShelf[string, Image](imageTTL),
-		newestImages:  newShelf[string, Image](movingImageTTL),
+		reviewed:      newShelf[string, Image](movingImageTTL),
+		namedImages:   newShelf[string, []Image](movingImageTTL),
 		architectures: newShelf[string, string](instanceTypeTTL),
 		vpcs:          newShelf[string, []VPC](networkTTL),
 		subnets:       newShelf[string, Subnet](networkTTL),
@@ -124,7 +135,8 @@ func newFacts() *facts {
 func (f *facts) expire(now time.Time) {
 	f.parameters.expire(now)
 	f.images.expire(now)
-	f.newestImages.expire(now)
+	f.reviewed.expire(now)
+	f.namedImages.expire(now)
 	f.architectures.expire(now)
 	f.vpcs.expire(now)
 	f.subnets.expire(now)

@@ -1,7 +1,9 @@
 package resolve
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +56,7 @@ func (q *question) bootable(image func() plan.Answer) plan.Answer {
 }
 
 func (q *question) imageByParameter(name string) plan.Answer {
-	id, a, ok := know(q, q.facts.parameters.get(name), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
+	id, a, ok := know(q, q.facts.parameters.since(name, q.Since), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
 	if !ok {
 		return a
 	}
@@ -137,28 +139,34 @@ func minorVersion(v string) (string, bool) {
 }
 
 func (q *question) imageByName() plan.Answer {
-	arch, a, ok := q.architecture()
+	named, a, ok := q.namedImages()
 	if !ok {
 		return a
 	}
-	im, a, ok := know(q, q.facts.newestImages.get(imageKey(q.Lookup.Owner, q.Lookup.Name, arch)),
-		problem("image-not-found", "no available image of owner "+q.Lookup.Owner+" is named "+q.Lookup.Name+" and has the architecture "+arch))
-	if !ok {
-		return a
+	im := named[0]
+	if _, known := q.facts.images.facts[im.ID]; !known { // who names it in a plan asks by id
+		q.facts.images.put(im.ID, im, q.now)
 	}
 	return plan.Answer{Image: &im.Image}
 }
 
-// newest picks the image created last; of two made at the same moment the one
-// with the greater id, so that the choice is always the same.
-func newest(images []Image) (Image, bool) {
-	var best Image
-	for _, im := range images {
-		if im.CreatedAt > best.CreatedAt || im.CreatedAt == best.CreatedAt && im.ID > best.ID {
-			best = im
-		}
+// namedImages are the images that a name, an owner and an architecture stand for, the
+// newest first.
+func (q *question) namedImages() ([]Image, plan.Answer, bool) {
+	arch, a, ok := q.architecture()
+	if !ok {
+		return nil, a, false
 	}
-	return best, best.ID != ""
+	return know(q, q.facts.namedImages.since(imageKey(q.Lookup.Owner, q.Lookup.Name, arch), q.Since),
+		problem("image-not-found", "no available image of owner "+q.Lookup.Owner+" is named "+q.Lookup.Name+" and has the architecture "+arch))
+}
+
+// newestFirst orders images by when they were created, the last one first; of two made
+// at the same moment that with the greater id, so that the choice is always the same.
+func newestFirst(images []Image) {
+	slices.SortFunc(images, func(a, b Image) int {
+		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(b.ID, a.ID))
+	})
 }
 
 // supported picks the architecture that weir uses of those that an instance type has.

@@ -19,7 +19,7 @@ const parallel = 8
 // read reads all facts that are wanted, in as few calls as AWS allows.
 func (r *Resolver) read(ctx context.Context) error {
 	for _, f := range []func(context.Context, time.Time) error{
-		r.readParameters, r.readImages, r.readNewestImages, r.readArchitectures, r.readVPCs,
+		r.readParameters, r.readImages, r.readReviewed, r.readNamedImages, r.readArchitectures, r.readVPCs,
 		r.readSubnets, r.readSubnetsIn, r.readSubnetsOf, r.readSubnetsWith, r.readGroupsOf, r.readGroupsWith,
 		r.readClusters, r.readRoles, r.readTemplatesByName, r.readTemplatesByID, r.readTemplateVersions,
 	} {
@@ -102,7 +102,15 @@ func (r *Resolver) readParameters(ctx context.Context, now time.Time) error {
 }
 
 func (r *Resolver) readImages(ctx context.Context, now time.Time) error {
-	return readBatch(r.facts.images, now, func(ids []string) (map[string]Image, error) {
+	return r.readByID(ctx, r.facts.images, now)
+}
+
+func (r *Resolver) readReviewed(ctx context.Context, now time.Time) error {
+	return r.readByID(ctx, r.facts.reviewed, now)
+}
+
+func (r *Resolver) readByID(ctx context.Context, s *shelf[string, Image], now time.Time) error {
+	return readBatch(s, now, func(ids []string) (map[string]Image, error) {
 		images, err := r.cloud.Images(ctx, ImageQuery{IDs: ids})
 		out := map[string]Image{}
 		for _, im := range images {
@@ -112,13 +120,17 @@ func (r *Resolver) readImages(ctx context.Context, now time.Time) error {
 	})
 }
 
-func (r *Resolver) readNewestImages(ctx context.Context, now time.Time) error {
-	return readEach(ctx, r.facts.newestImages, now, func(ctx context.Context, key string) (Image, bool, error) {
+func (r *Resolver) readNamedImages(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.namedImages, now, func(ctx context.Context, key string) ([]Image, bool, error) {
 		images, err := r.cloud.Images(ctx, splitImageKey(key))
-		im, found := newest(images)
-		return im, found, err
+		newestFirst(images)
+		return slices.Clone(images[:min(len(images), namedKept)]), len(images) > 0, err
 	})
 }
+
+// namedKept is how many images of a name are remembered, the newest: one of them is the
+// answer, the others may have been reviewed.
+const namedKept = 200
 
 func (r *Resolver) readArchitectures(ctx context.Context, now time.Time) error {
 	return readBatch(r.facts.architectures, now, func(types []string) (map[string]string, error) {

@@ -33,13 +33,20 @@ type Request struct {
 	// with only its names.
 	Cluster intent.Cluster
 	Network Network
+	// Image asks of an image lookup whether the image with this id is an answer still,
+	// as it was when somebody reviewed it.
+	Image string
+	// Since asks for an answer that is no older: a reviewed plan has seen one of then.
+	Since time.Time
 }
 
 // Image is an AMI as DescribeImages tells it.
 type Image struct {
 	plan.Image
-	// CreatedAt is AWS's CreationDate, ISO 8601.
-	CreatedAt string
+	// Owner is the account that it belongs to.
+	Owner string
+	// DeprecatedAt is when its maker withdraws it, ISO 8601; empty for never.
+	DeprecatedAt string
 	// State is "available" for an image that can be launched.
 	State string
 }

@@ -22,7 +22,7 @@ const (
 )
 
 func image(id, name, arch, created string) resolve.Image {
-	return resolve.Image{Image: plan.Image{ID: id, Name: name, Architecture: arch, RootDevice: "/dev/xvda", RootSize: 8}, CreatedAt: created, State: "available"}
+	return resolve.Image{Image: plan.Image{ID: id, Name: name, Architecture: arch, RootDevice: "/dev/xvda", RootSize: 8, CreatedAt: created}, State: "available", Owner: "maker"}
 }
 
 func subnet(id, vpc, zone string, public bool, tags ...string) resolve.Subnet {

@@ -41,7 +41,8 @@ func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]plan.Answe
 		return nil, ctx.Err()
 	}
 	defer func() { r.turn <- struct{}{} }()
-	r.facts.expire(r.now())
+	now := r.now()
+	r.facts.expire(now)
 	answers := make([]plan.Answer, len(requests))
 	open := make([]int, len(requests))
 	for i := range open {
@@ -50,7 +51,7 @@ func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]plan.Answe
 	for range maxRounds {
 		left := open[:0]
 		for _, i := range open {
-			q := &question{Request: &requests[i], facts: r.facts}
+			q := &question{Request: &requests[i], facts: r.facts, now: now}
 			a := q.answer()
 			if q.waits {
 				left = append(left, i)
@@ -73,21 +74,23 @@ func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]plan.Answe
 type question struct {
 	*Request
 	facts *facts
+	now   time.Time
 	waits bool
 	// tried says in order what was looked at for a network, for the error.
 	tried []string
 }
 
 func (q *question) answer() plan.Answer {
+	if q.Since.After(q.now) {
+		q.Since = time.Time{} // of a clock that was set back since
+	}
+	if q.Image != "" {
+		return q.reviewed(q.Image)
+	}
+	if a, asks := q.image(); asks {
+		return a
+	}
 	switch q.Lookup.Kind {
-	case intent.ImageByID:
-		return q.bootable(func() plan.Answer { return q.imageByID(q.Lookup.Name, "it was written as ami.id") })
-	case intent.ImageByParameter:
-		return q.bootable(func() plan.Answer { return q.imageByParameter(q.Lookup.Name) })
-	case intent.ImageForEKS:
-		return q.imageForEKS()
-	case intent.ImageByName:
-		return q.imageByName()
 	case intent.Subnets:
 		return q.subnets()
 	case intent.CoreSecurityGroups:
@@ -102,6 +105,21 @@ func (q *question) answer() plan.Answer {
 		return q.template()
 	}
 	return problem("unknown-lookup", "nobody knows how to answer the question for "+q.Lookup.String())
+}
+
+// image answers a lookup of an image; asks is false where it is another one.
+func (q *question) image() (a plan.Answer, asks bool) {
+	switch q.Lookup.Kind {
+	case intent.ImageByID:
+		return q.bootable(func() plan.Answer { return q.imageByID(q.Lookup.Name, "it was written as ami.id") }), true
+	case intent.ImageByParameter:
+		return q.bootable(func() plan.Answer { return q.imageByParameter(q.Lookup.Name) }), true
+	case intent.ImageForEKS:
+		return q.imageForEKS(), true
+	case intent.ImageByName:
+		return q.imageByName(), true
+	}
+	return plan.Answer{}, false
 }
 
 func problem(code, text string) plan.Answer { return plan.Answer{Code: code, Problem: text} }

@@ -65,6 +65,7 @@ var planRules = []rule{
 	{"read-denied", "e", "AWS does not let weir read something that a pool's plan needs", "Allow weir the action that the message names; the pool stays as it is until then."},
 	{"refresh-ending", "i", "an instance refresh is ending, and the next one waits for it", "Nothing is to be done: weir looks again at the next pass."},
 	{"remote-access-open", "e", "an empty list of groups would open SSH to everybody", "Name remoteAccess.sourceSecurityGroups, or write remoteAccess.public: true."},
+	{"reviewed-image-gone", "w", "an image that the plan of a pull request showed is not taken any more", "Nothing is to be done where the newer image is welcome, which the plan names; else write the image's id in the pool, as ami.id."},
 	{"rollout-cancelled", "e", "an instance refresh was cancelled outside weir", "Change the pool, or have weir try again with weir reconcile TARGET --retry."},
 	{"rollout-contested", "e", "a pool was rolled or made for one commit again and again, because something changed it back", "Find who else changes the pool: another weir of this instance, another tool, or somebody; then weir reconcile --retry does it again."},
 	{"rollout-failed", "e", "an instance refresh failed", "Mend what the message names; a change of the pool tries again, and so does weir reconcile TARGET --retry."},

@@ -390,8 +390,9 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
 		Source:  t.Source, Ref: snap.Ref, Commit: plan.Commit{Revision: snap.Revision, Subject: snap.Subject},
-		Touched: snap.Revision != "" && it.render.touchedBy == snap.Revision,
-		Err:     it.err, Diagnostics: it.diags,
+		Touched:  snap.Revision != "" && it.render.touchedBy == snap.Revision,
+		Proposed: f.review != nil,
+		Err:      it.err, Diagnostics: it.diags,
 	}
 	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
 	if it.err == nil {

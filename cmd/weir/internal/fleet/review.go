@@ -298,6 +298,9 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 			if r := f.renders[d.Policy.Target].result; p.Head != nil && r != nil {
 				d.Commit = commitIn(*p.Head, r.Reads)
 			}
+			if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil {
+				d.Base = &before.result.Set
+			}
 			if f.roleless[d.Policy.Target] {
 				out.Roleless = append(out.Roleless, d.Policy.Target)
 			}
