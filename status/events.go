@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Event is a milestone: something was made, changed, started, finished, found
@@ -40,12 +41,14 @@ type Event struct {
 }
 
 // EventChange is a field with what it was and became, as JSON values, null where
-// absent. At is the file:line:column that set it, empty where that is not known.
+// absent. At is the file:line:column that set it, empty where that is not known. Words
+// say what the values mean where they are ids.
 type EventChange struct {
 	Field string `json:"field"`
 	From  any    `json:"from"`
 	To    any    `json:"to"`
 	At    string `json:"at,omitempty"`
+	Words string `json:"words,omitempty"`
 }
 
 // Told is what has been told of a target or a source: as much as it takes to tell
@@ -376,7 +379,7 @@ func changesOf(steps []plan.Step) []EventChange {
 			if len(out) == eventChanges {
 				return out
 			}
-			e := EventChange{Field: c.Field, From: bounded(c.From), To: bounded(c.To)}
+			e := EventChange{Field: c.Field, From: bounded(c.From), To: bounded(c.To), Words: wording.Shorten(wording.Clean(c.Words), shownValue)}
 			if c.Origin != nil {
 				e.At = c.Origin.String()
 			}

@@ -109,7 +109,7 @@ func (f Redact) step(s plan.Step) plan.Step {
 	}
 	changes := make([]plan.Change, len(s.Changes))
 	for i, c := range s.Changes {
-		c.From, c.To = f.value(c.From), f.value(c.To)
+		c.From, c.To, c.Words = f.value(c.From), f.value(c.To), f.text(c.Words)
 		if c.Origin != nil {
 			at := *c.Origin
 			c.Origin = &at
@@ -183,7 +183,7 @@ func (f Redact) event(e Event) Event {
 	e.Reason, e.Text = f.text(e.Reason), f.text(e.Text)
 	e.Changes = slices.Clone(e.Changes)
 	for i, c := range e.Changes {
-		e.Changes[i].From, e.Changes[i].To = f.value(c.From), f.value(c.To)
+		e.Changes[i].From, e.Changes[i].To, e.Changes[i].Words = f.value(c.From), f.value(c.To), f.text(c.Words)
 	}
 	e.Facts = maps.Clone(e.Facts)
 	for k, v := range e.Facts {

@@ -57,7 +57,7 @@ func (w *web) events(list []Event, most int) []eventView {
 func eventChangesOf(e Event, l WebLinks) []changeView {
 	var out []changeView
 	for _, c := range e.Changes {
-		v := changeView{Field: c.Field, From: shown(c.From), To: shown(c.To), At: placeView{Text: c.At}}
+		v := changeView{Field: c.Field, From: shown(c.From), To: shown(c.To), Words: c.Words, At: placeView{Text: c.At}}
 		v.At.Link = l.File(e.Revision, placeIn(c.At))
 		out = append(out, v)
 	}

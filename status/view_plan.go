@@ -28,8 +28,8 @@ type stepView struct {
 type linked struct{ Name, Link string }
 
 type changeView struct {
-	Field, From, To string
-	At              placeView
+	Field, From, To, Words string
+	At                     placeView
 }
 
 // stepViews shows the steps of a plan, made at a commit for a target.
@@ -53,7 +53,7 @@ func stepViewOf(s plan.Step, l WebLinks, target, sha string) stepView {
 		v.Users = append(v.Users, linked{p, keyLink(target, p)})
 	}
 	for _, c := range s.Changes {
-		out := changeView{Field: c.Field, From: shown(c.From), To: shown(c.To)}
+		out := changeView{Field: c.Field, From: shown(c.From), To: shown(c.To), Words: c.Words}
 		if c.Origin != nil {
 			out.At = placeOf(l, sha, *c.Origin)
 		}

@@ -111,6 +111,11 @@ func Transition(verb plan.Verb, c plan.Change) string { return transition(verb, 
 func Whole(verb plan.Verb, c plan.Change) string { return transition(verb, c, whole) }
 
 func transition(verb plan.Verb, c plan.Change, value func(any) string) string {
+	if c.Words != "" {
+		words := " (" + Shorten(Clean(c.Words), 200) + ")"
+		c.Words = ""
+		return transition(verb, c, value) + words
+	}
 	switch {
 	case c.From == nil && verb == plan.Create:
 		return value(c.To)
