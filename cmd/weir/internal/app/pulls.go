@@ -166,6 +166,7 @@ func (g *generation) rule(batches []reconciler.Batch, views map[string]fleet.Vie
 			}
 			if w := g.watcher(d.Source); w != nil {
 				w.Rule(d, views[d.Source].Snapshot)
+				w.Images(d)
 			}
 		}
 	}

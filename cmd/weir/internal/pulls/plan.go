@@ -402,6 +402,7 @@ func (w *Watcher) show(k *work, p status.Pull) {
 	p.Approved, p.Unkept = k.Approved, false
 	p = p.Lean()
 	k.shown, k.bytes = p, p.Bytes()
+	w.keepImages(k, p)
 	w.o.Teller.Show(p)
 	k.note(p)
 	w.save(k)

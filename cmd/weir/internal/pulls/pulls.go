@@ -156,6 +156,10 @@ type Watcher struct {
 	// asks about another one.
 	ruling  ruling
 	inquiry *inquiry
+	// images are those that plans showed, by pull request. Whoever changes them and the
+	// state directory together holds imaging, before mu.
+	images  map[int64]imageRecord
+	imaging sync.Mutex
 }
 
 // work is an open pull request.
@@ -202,6 +206,9 @@ func New(o Options) (*Watcher, error) {
 		return nil, err
 	}
 	if err := o.DB.View(func(tx *state.Tx) (err error) { w.ruling, _, err = rulings.Get(tx, o.Source); return err }); err != nil {
+		return nil, err
+	}
+	if err := w.readImages(); err != nil {
 		return nil, err
 	}
 	for _, r := range records {
@@ -284,6 +291,7 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 		}
 	}
 	next = min(next, w.advanceAll(ctx, base))
+	w.pruneImages()
 	w.count()
 	return max(next, 100*time.Millisecond)
 }

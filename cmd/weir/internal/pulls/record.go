@@ -2,6 +2,7 @@ package pulls
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -141,7 +142,12 @@ func (w *Watcher) forget(k *work) {
 	if err := w.o.Git.Forget(w.o.Forge.HeadRef(k.Number)); err != nil {
 		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)
 	}
-	if err := w.o.DB.Update(func(tx *state.Tx) error { return bucket.Delete(tx, w.key(k.Number)) }); err != nil {
+	w.imaging.Lock()
+	defer w.imaging.Unlock()
+	err := w.o.DB.Update(func(tx *state.Tx) error {
+		return errors.Join(bucket.Delete(tx, w.key(k.Number)), w.leaveImages(tx, k))
+	})
+	if err != nil {
 		w.log.Error("state cannot be written", "error", err)
 	}
 }

@@ -21,6 +21,7 @@ func (w *Watcher) Reported(r *plan.Report) {
 	if r.Source != w.o.Source {
 		return
 	}
+	w.realized(r)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := standing(r)
