@@ -1,0 +1,308 @@
+// Package upload carries a work tree to a daemon: a compressed archive of the files
+// that Git would track. Both ends hold to the same limits; the daemon believes nothing
+// of what it gets, and keeps it in memory alone.
+package upload
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source"
+)
+
+// The limits of one work tree.
+const (
+	// MaxPacked bounds the archive, and MaxBytes what all files hold, in bytes.
+	MaxPacked = 8 << 20
+	MaxBytes  = 32 << 20
+	// MaxFiles bounds how many there are, and how many directories they are in.
+	MaxFiles = 20_000
+	// maxPath bounds a path, in bytes, maxDepth how many directories it goes through, and
+	// maxStream an archive that was unpacked.
+	maxPath   = 1024
+	maxDepth  = 128
+	maxStream = MaxBytes + MaxFiles*2048
+)
+
+// ContentType is that of an archive.
+const ContentType = "application/gzip"
+
+// Error says what is wrong with a work tree, and what to do.
+type Error struct{ Message, Hint string }
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+func refuse(hint, format string, args ...any) error {
+	return &Error{Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+const narrower = "plan it with --config FILE --path DIR where that is possible, or have what weir does not read in another repository"
+
+func tooMuch(what string) error {
+	return refuse(narrower, "the work tree is too large to be sent: %s", what)
+}
+
+// Archive is a work tree as it is sent.
+type Archive struct {
+	Data  []byte
+	Files int
+	// Left are files that are not in it, as no render reads them: larger than a file may
+	// be, or kept in Git LFS.
+	Left []string
+}
+
+// Pack makes an archive of a tree.
+func Pack(t tree.Tree) (*Archive, error) {
+	a := &Archive{}
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out)
+	w := tar.NewWriter(compressed)
+	held := 0
+	err := walk(t, ".", func(p string, e tree.Entry) error {
+		data, err := t.ReadFile(p)
+		var large *tree.TooLargeError
+		var lfs *tree.LFSPointerError
+		if errors.As(err, &large) || errors.As(err, &lfs) {
+			a.Left = append(a.Left, p)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		h := &tar.Header{Name: p, Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}
+		switch e.Mode {
+		case tree.Executable:
+			h.Mode = 0o755
+		case tree.Symlink:
+			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, string(data), 0
+			if err := inside(p, h.Linkname); err != nil {
+				return err
+			}
+		}
+		a.Files++
+		held += len(data)
+		switch {
+		case a.Files > MaxFiles:
+			return tooMuch(fmt.Sprintf("it has more than %d files", MaxFiles))
+		case held > MaxBytes:
+			return tooMuch(fmt.Sprintf("its files hold more than %d MiB", MaxBytes>>20))
+		case len(p) > maxPath || strings.Count(p, "/") > maxDepth:
+			return tooMuch(fmt.Sprintf("a path has more than %d bytes, or goes through more than %d directories", maxPath, maxDepth))
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return fmt.Errorf("pack %s: %w", p, err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			_, err = w.Write(data)
+		}
+		return err
+	})
+	if err = errors.Join(err, closed(err, w, compressed)); err != nil {
+		return nil, err
+	}
+	if a.Data = out.Bytes(); len(a.Data) > MaxPacked {
+		return nil, tooMuch(fmt.Sprintf("it has %d MiB compressed, and %d MiB are taken", (len(a.Data)+1<<20-1)>>20, MaxPacked>>20))
+	}
+	return a, nil
+}
+
+// closed ends the writers, unless something was wrong before.
+func closed(before error, writers ...io.Closer) error {
+	for _, w := range writers {
+		if before != nil {
+			return nil
+		}
+		before = w.Close()
+	}
+	return before
+}
+
+// walk visits all files and links below a directory.
+func walk(t tree.Tree, dir string, visit func(string, tree.Entry) error) error {
+	list, err := t.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		p := path.Join(dir, e.Name)
+		switch {
+		case e.Mode == tree.Dir:
+			err = walk(t, p, visit)
+		case e.Mode != tree.Submodule:
+			err = visit(p, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inside refuses a link that leads out of the tree.
+func inside(p, link string) error {
+	if to := path.Join(path.Dir(p), link); path.IsAbs(link) || to == ".." || strings.HasPrefix(to, "../") {
+		return refuse("take the link out of Git, or have it lead to a file of the repository", "the symlink %s leads out of the work tree", p)
+	}
+	return nil
+}
+
+// Unpack reads an archive into memory.
+func Unpack(r io.Reader) (tree.Tree, error) {
+	compressed, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	stream := &io.LimitedReader{R: compressed, N: maxStream}
+	m := &memory{entries: map[string]tree.Entry{}, files: map[string][]byte{}, lists: map[string][]tree.Entry{".": nil}}
+	m.entries["."] = tree.Entry{Name: ".", Mode: tree.Dir, Size: -1}
+	held := 0
+	for in := tar.NewReader(stream); ; {
+		h, err := in.Next()
+		if err == io.EOF { //nolint:errorlint // as tar says it
+			return m.sorted(), nil
+		}
+		if stream.N == 0 {
+			return nil, tooMuch("unpacked it is larger than there may be")
+		}
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		data := []byte(h.Linkname)
+		e := tree.Entry{Mode: tree.Symlink}
+		switch h.Typeflag {
+		case tar.TypeSymlink:
+			if err := inside(h.Name, h.Linkname); err != nil {
+				return nil, err
+			}
+		case tar.TypeReg:
+			e.Mode = tree.File
+			if h.Mode&0o111 != 0 {
+				e.Mode = tree.Executable
+			}
+			if data, err = io.ReadAll(io.LimitReader(in, source.MaxFileBytes+1)); err != nil {
+				return nil, unreadable(err)
+			}
+			if len(data) > source.MaxFileBytes {
+				return nil, tooMuch("a file has more than 1 MiB")
+			}
+		default:
+			return nil, refuse(sameVersion, "the archive holds something other than files and symlinks")
+		}
+		if held += len(data); held > MaxBytes {
+			return nil, tooMuch(fmt.Sprintf("its files hold more than %d MiB", MaxBytes>>20))
+		}
+		if err := m.add(h.Name, e, data); err != nil {
+			return nil, err
+		}
+	}
+}
+
+const sameVersion = "use the weir command of the same version"
+
+func unreadable(err error) error {
+	return refuse(sameVersion, "the archive cannot be read: %v", err)
+}
+
+// memory is a tree in memory.
+type memory struct {
+	entries map[string]tree.Entry
+	files   map[string][]byte
+	lists   map[string][]tree.Entry
+}
+
+// add adds a file or link, and the directories that it is in.
+func (m *memory) add(p string, e tree.Entry, data []byte) error {
+	clean, err := tree.Clean(p)
+	switch {
+	case err != nil || clean != p || p == "." || len(p) > maxPath || strings.Count(p, "/") > maxDepth || strings.ContainsRune(p, 0):
+		return refuse(sameVersion, "the archive holds a path that none of Git's is like")
+	case len(m.files) >= MaxFiles:
+		return tooMuch(fmt.Sprintf("it has more than %d files", MaxFiles))
+	}
+	for name := range strings.SplitSeq(p, "/") {
+		if strings.EqualFold(name, ".git") {
+			return refuse(sameVersion, "the archive holds what is Git's own")
+		}
+	}
+	if _, twice := m.entries[p]; twice {
+		return refuse(sameVersion, "the archive holds a path twice")
+	}
+	if err := m.within(path.Dir(p)); err != nil {
+		return err
+	}
+	e.Name, e.Hash, e.Size = path.Base(p), tree.BlobHash(data), int64(len(data))
+	m.entries[p], m.files[p] = e, data
+	m.lists[path.Dir(p)] = append(m.lists[path.Dir(p)], e)
+	return nil
+}
+
+// within makes a directory, and those that it is in.
+func (m *memory) within(dir string) error {
+	have, known := m.entries[dir]
+	switch {
+	case known && have.Mode != tree.Dir:
+		return refuse(sameVersion, "the archive holds a file where it has a directory")
+	case known:
+		return nil
+	case len(m.lists) > MaxFiles:
+		return tooMuch(fmt.Sprintf("it has more than %d directories", MaxFiles))
+	}
+	if err := m.within(path.Dir(dir)); err != nil {
+		return err
+	}
+	e := tree.Entry{Name: path.Base(dir), Mode: tree.Dir, Size: -1}
+	m.entries[dir], m.lists[dir] = e, nil
+	m.lists[path.Dir(dir)] = append(m.lists[path.Dir(dir)], e)
+	return nil
+}
+
+// sorted is the tree once all is in it.
+func (m *memory) sorted() *memory {
+	for _, list := range m.lists {
+		slices.SortFunc(list, func(a, b tree.Entry) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return m
+}
+
+// Lookup describes the entry at p.
+func (m *memory) Lookup(p string) (tree.Entry, error) {
+	e, ok := m.entries[p]
+	if !ok {
+		return e, &fs.PathError{Op: "lookup", Path: p, Err: fs.ErrNotExist}
+	}
+	return e, nil
+}
+
+// ReadFile gives a file's content or a symlink's text.
+func (m *memory) ReadFile(p string) ([]byte, error) {
+	data, ok := m.files[p]
+	switch {
+	case ok:
+		return bytes.Clone(data), nil
+	case m.entries[p].Mode == tree.Dir:
+		return nil, &fs.PathError{Op: "read", Path: p, Err: errors.New("is a directory")}
+	}
+	return nil, &fs.PathError{Op: "read", Path: p, Err: fs.ErrNotExist}
+}
+
+// ReadDir lists the directory p, sorted by name.
+func (m *memory) ReadDir(p string) ([]tree.Entry, error) {
+	list, ok := m.lists[p]
+	switch {
+	case ok:
+		return slices.Clone(list), nil
+	case m.files[p] != nil:
+		return nil, &fs.PathError{Op: "readdir", Path: p, Err: errors.New("not a directory")}
+	}
+	return nil, &fs.PathError{Op: "readdir", Path: p, Err: fs.ErrNotExist}
+}
