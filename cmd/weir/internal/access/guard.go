@@ -46,6 +46,10 @@ type Guard struct {
 	actions *limiter
 	places  *limiter
 	proofs  proofs
+	// uploads are how much may be sent where; reading bounds how many of them are read
+	// before it is known who sends them.
+	uploads map[string]int64
+	reading chan struct{}
 }
 
 // Options of a Guard.
@@ -55,6 +59,9 @@ type Options struct {
 	// Notices are the pages that a Guard shows.
 	Notices *status.Notices
 	Logger  *slog.Logger
+	// Uploads are the addresses to which those who may read post what is larger than a
+	// command, with how many bytes that may be.
+	Uploads map[string]int64
 	// Now is time.Now where it is nil.
 	Now func() time.Time
 }
@@ -67,6 +74,7 @@ func New(p *Policy, o Options) *Guard {
 	g := &Guard{
 		seals: seals{o.Key, o.Now}, now: o.Now, log: o.Logger, notices: o.Notices, cross: http.NewCrossOriginProtection(),
 		failed: newLimiter(failedLimit, o.Now), actions: newLimiter(actionLimit, o.Now), places: newLimiter(placeLimit, o.Now),
+		uploads: o.Uploads, reading: make(chan struct{}, 1),
 	}
 	g.Set(p)
 	return g
@@ -82,7 +90,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(rw, r) // the same for everybody, and the login needs them
 			return
 		}
-		r.Body = http.MaxBytesReader(rw, r.Body, maxBody)
+		r.Body = http.MaxBytesReader(rw, r.Body, max(maxBody, g.upload(r)))
 		g.serve(&uncached{ResponseWriter: rw}, r, next)
 	}))
 }
@@ -137,7 +145,10 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 
 // pass hands on what the role allows.
 func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request, next http.Handler) {
-	need := needOf(r)
+	need, sends := needOf(r), g.upload(r) > 0
+	if sends {
+		need = Read
+	}
 	if need == Operate && c.Means == Nobody && p.local && strings.HasPrefix(r.URL.Path, "/api/") {
 		next.ServeHTTP(rw, r) // it is for who takes commands to see that they come from this machine
 		return
@@ -154,7 +165,11 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 		g.refuse(rw, r, http.StatusForbidden, "the role of "+c.Name+" is "+c.Role.String()+", and this needs "+need.String(), "ask for it where access is configured")
 		return
 	}
-	if need == Operate && !g.mayAct(p, c, rw, r) {
+	if sends && c.Means == Nobody && !p.local {
+		g.unknown(rw, r, p, "who asks is not known", "show a token of access.tokens in the configuration: it takes more than reading pages")
+		return
+	}
+	if (need == Operate || sends) && !g.mayAct(p, c, rw, r) {
 		return
 	}
 	if r.URL.Path == "/live" {
@@ -205,6 +220,14 @@ func (g *Guard) formOf(c Caller, rw http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	return true
+}
+
+// upload is how many bytes a request may send that is no command, 0 for all others.
+func (g *Guard) upload(r *http.Request) int64 {
+	if r.Method != http.MethodPost {
+		return 0
+	}
+	return g.uploads[r.URL.Path]
 }
 
 // needOf is the role that a request needs.

@@ -26,6 +26,9 @@ var (
 	proxySecret  = strings.Repeat("p", LeastToken)
 )
 
+// uploadPath is where those who may read send something.
+const uploadPath = "/api/v1/plan"
+
 // clock is moved by hand.
 type clock struct {
 	mu sync.Mutex
@@ -85,7 +88,7 @@ func newSite(t *testing.T, change func(*config.Config)) *site {
 	if change != nil {
 		change(s.cfg)
 	}
-	s.guard = New(NewPolicy(s.cfg), Options{Key: []byte(strings.Repeat("k", keyfile.Bytes)), Notices: status.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now})
+	s.guard = New(NewPolicy(s.cfg), Options{Key: []byte(strings.Repeat("k", keyfile.Bytes)), Notices: status.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now, Uploads: map[string]int64{uploadPath: 100 << 10}})
 	return s
 }
 

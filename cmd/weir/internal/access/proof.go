@@ -199,6 +199,14 @@ func (g *Guard) byProof(p *Policy, r *http.Request, header string) (Caller, erro
 	if !ok {
 		return Caller{}, errBadToken
 	}
+	if g.upload(r) > 0 {
+		select {
+		case g.reading <- struct{}{}:
+			defer func() { <-g.reading }()
+		case <-r.Context().Done():
+			return Caller{}, errBadToken
+		}
+	}
 	body, err := io.ReadAll(r.Body) // Handler has bounded it
 	if err != nil {
 		return Caller{}, errBadToken
