@@ -23,6 +23,9 @@ func (f Redact) text(s string) string {
 	return f(s)
 }
 
+// Report is a report of which everything that is shown may be shown.
+func (f Redact) Report(r *plan.Report) *plan.Report { return f.report(r) }
+
 // report copies r as deep as this package reads it, with every free text
 // redacted. The actions of the steps are left out, as they hold user data, but for
 // what tells in which batches instances are replaced.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
@@ -23,6 +25,11 @@ owner are the configuration's, and nothing is written: not to AWS, and not to th
 state directory, which need not be there. Targets that the change leaves as they are
 are planned only if they are named. Such a plan has no digest, as nobody can approve it.
 
+With --server a running daemon plans it, with its own configuration and credentials,
+for whoever may read: the files that Git tracks or would track are sent there, those of
+the current directory without --path. They are planned as a pull request from a fork is:
+with the role for plans, and nothing is decrypted.
+
 Each changed field is shown with the file and line that set it. On a terminal
 long values are cut to its width; what is written elsewhere is whole.
 `
@@ -32,24 +39,34 @@ func planCommand(s surroundings) *cobra.Command {
 	var output string
 	var detailed, full bool
 	var proposal proposalFlags
+	var server serverFlags
 	c := &cobra.Command{
-		Use:   "plan (--config FILE [TARGET…] [--path DIR] [--ref REF] | PATH --region REGION) [flags]",
+		Use:   "plan (--config FILE | --server URL) [TARGET…] [--path DIR] [--ref REF] [flags], or weir plan PATH --region REGION [flags]",
 		Short: "show what apply would do",
 		Long:  planHelp + exitHelp("plan"),
 		Example: `  weir plan overlays/prod --region eu-west-1 --var CLUSTER_NAME=prod
   weir plan --config weir.yaml prod --detailed-exitcode
   weir plan --config weir.yaml --path .
   weir plan --config weir.yaml --ref my-branch prod
+  weir plan --server https://weir.example.com --path . --detailed-exitcode
   weir plan overlays/prod --region eu-west-1 --endpoint-url http://127.0.0.1:8345 -o json`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.add(c, s)
 	proposal.add(c)
+	server.add(c)
+	targets := c.ValidArgsFunction
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if server.address != "" {
+			return completeFromDaemon(s, &flags.config, &server, poolsNever)(c, args, prefix)
+		}
+		return targets(c, args, prefix)
+	}
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 if the plan has changes")
 	c.Flags().BoolVar(&full, "full", false, "cut no value to the terminal's width")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		reports, err := planned(c, s, &flags, proposal, args)
+		reports, err := planned(c, s, &flags, proposal, server, args)
 		if err != nil {
 			return err
 		}
@@ -83,16 +100,30 @@ func planCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// planned makes the plans that a command line asks for.
-func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, args []string) ([]*plan.Report, error) {
-	if proposal.given() {
-		if flags.config == "" {
-			return nil, usage("add --config FILE", "%s needs to know the targets", given(c, "path", "ref"))
+// planned makes the plans that a command line asks for: here, or where a daemon runs.
+func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, server serverFlags, args []string) ([]*plan.Report, error) {
+	asks := server.address != "" || flags.config == "" && proposal.given() && s.getenv("WEIR_SERVER") != ""
+	switch flag := given(c, "address", "token-file", "ca-file"); {
+	case asks && flags.config != "":
+		return nil, usage("leave one of them out", "--server plans with the daemon's configuration, and --config with another")
+	case asks:
+		if flag := cmp.Or(flags.pathOnly(c), given(c, "endpoint-url")); flag != "" {
+			return nil, usage("leave it out: the daemon's configuration says it", "%s does not go with --server", flag)
 		}
+	case flag != "":
+		return nil, usage("add --server URL", "%s goes with --server", flag)
+	case proposal.given() && flags.config == "":
+		return nil, usage("add --config FILE, or --server URL to ask a running daemon", "%s needs to know the targets", given(c, "path", "ref"))
+	}
+	if asks || proposal.given() {
 		if err := flags.fits(c); err != nil {
 			return nil, err
 		}
-		result, err := flags.planProposal(c.Context(), s, proposal, args, s.quiet())
+		plans := flags.planProposal
+		if asks {
+			plans = server.planProposal
+		}
+		result, err := plans(c.Context(), s, proposal, args, s.quiet())
 		if err != nil {
 			return nil, err
 		}

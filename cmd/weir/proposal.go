@@ -29,6 +29,7 @@ type proposalFlags struct{ path, ref string }
 func (f *proposalFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, in place of the commit that its source follows")
 	c.Flags().StringVar(&f.ref, "ref", "", "plan the branch, tag or commit `REF`: of the source's repository, or with --path of the one around DIR")
+	_ = c.MarkFlagDirname("path") // it is there
 }
 
 func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" }
@@ -40,7 +41,7 @@ type proposed struct {
 	what string
 	// lacks tells whether it does not have a commit that the source follows; nil where
 	// that cannot be told.
-	lacks func(ctx context.Context, followed source.Snapshot) (bool, error)
+	lacks func(ctx context.Context, followed string) (bool, error)
 }
 
 // proposalResult is what became of the plan of a proposal.
@@ -74,9 +75,9 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 			return out, err
 		}
 	}
-	from, err := sourceOf(c, names, tree)
-	if err != nil {
-		return out, err
+	from, err := c.SourceOf(names, identities(tree))
+	if wrong := config.AsSourceError(err); wrong != nil {
+		return out, usage(wrong.Hint, "%s", wrong.Message)
 	}
 	dir, err := os.MkdirTemp("", "weir-")
 	if err != nil {
@@ -121,7 +122,7 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 		out.unread = followed.Err.Error()
 	}
 	if is.lacks != nil && out.against != "" {
-		if out.behind, err = is.lacks(ctx, followed.Snapshot); err != nil {
+		if out.behind, err = is.lacks(ctx, out.against); err != nil {
 			return out, err
 		}
 	}
@@ -148,43 +149,15 @@ func openWorkTree(path string) (*source.WorkTree, error) {
 	return tree, nil
 }
 
-// sourceOf is the source that a work tree, or a ref where there is none, stands in for:
-// that of the named targets, or the one of the same repository, or the only one.
-func sourceOf(c *config.Config, names []string, tree *source.WorkTree) (config.Source, error) {
-	var all, named, same []string
-	byName := map[string]config.Source{}
-	ids := []string{}
-	if tree != nil {
-		for _, url := range append([]string{tree.Root}, tree.Remotes...) {
-			ids = append(ids, source.ID(url))
-		}
+// identities are that of a work tree where it is, and those of what it is a clone of.
+func identities(tree *source.WorkTree) (out []string) {
+	if tree == nil {
+		return nil
 	}
-	for _, s := range c.Sources {
-		all, byName[s.Name] = append(all, fmt.Sprintf("%s (%s)", s.Name, s.URL)), s
-		if len(names) > 0 && !slices.ContainsFunc(names, func(t string) bool { return !c.Feeds(s.Name, t) }) {
-			named = append(named, s.Name)
-		}
-		if slices.Contains(ids, source.ID(s.URL)) {
-			same = append(same, s.Name)
-		}
+	for _, url := range append([]string{tree.Root}, tree.Remotes...) {
+		out = append(out, source.ID(url))
 	}
-	both := slices.DeleteFunc(slices.Clone(same), func(name string) bool { return !slices.Contains(named, name) })
-	list := "the sources are " + strings.Join(all, ", ")
-	switch {
-	case len(both) == 1:
-		return byName[both[0]], nil
-	case len(named) == 1:
-		return byName[named[0]], nil
-	case len(names) > 0 && len(named) == 0:
-		return config.Source{}, usage(list, "no source gives the targets %s", strings.Join(names, ", "))
-	case len(names) == 0 && len(same) == 1:
-		return byName[same[0]], nil
-	case len(names) == 0 && len(same) == 0 && len(ids) > 1:
-		return config.Source{}, usage("name one of its targets if it is all the same; "+list, "%s is a clone of none of the sources", tree.Root)
-	case len(c.Sources) == 1:
-		return c.Sources[0], nil
-	}
-	return config.Source{}, usage("name a target of the one that is meant; "+list, "which source is meant cannot be told")
+	return out
 }
 
 // fromWorkTree is a work tree as it is on disk, or a ref of its repository.
@@ -207,8 +180,8 @@ func (w *work) fromWorkTree(ctx context.Context, tree *source.WorkTree, ref stri
 	if ref == "" {
 		p.Snapshot, p.Head, p.what = source.Snapshot{Revision: onDisk, Tree: tree.Tree}, &head, tree.Root+" as it is on disk"
 	}
-	p.lacks = func(ctx context.Context, followed source.Snapshot) (bool, error) {
-		has, err := git.Descends(ctx, head.Revision, followed.Revision)
+	p.lacks = func(ctx context.Context, followed string) (bool, error) {
+		has, err := git.Descends(ctx, head.Revision, followed)
 		return !has, err
 	}
 	return p, nil
@@ -255,12 +228,12 @@ func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 
 // mergeLacks asks the source's history whether a ref lacks what is followed. Where
 // that cannot be read, nobody is told.
-func (w *work) mergeLacks(name string, head source.Snapshot) func(context.Context, source.Snapshot) (bool, error) {
+func (w *work) mergeLacks(name string, head source.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil
 	}
-	return func(ctx context.Context, followed source.Snapshot) (bool, error) {
-		m, err := w.sources[name].Pull(ctx, source.PullRef{Head: head.Ref, HeadSHA: head.Revision, Base: followed.Revision})
+	return func(ctx context.Context, followed string) (bool, error) {
+		m, err := w.sources[name].Pull(ctx, source.PullRef{Head: head.Ref, HeadSHA: head.Revision, Base: followed})
 		return err == nil && m.Behind > 0, ctx.Err()
 	}
 }

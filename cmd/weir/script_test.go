@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 //	signal NAME DAEMON         send a signal to the process in DAEMON.pid
 //	await SECONDS REGEXP FILE|URL   wait until the text matches
 //	certificate CERT KEY CA   make a certificate for this machine, its key, and its authority
+//	sops KEYFILE FILE NAME KEY VALUE   make a key, and a Secret that it opens
 //	notify FILE               be the service manager that is told, and write that to FILE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -51,7 +53,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               func(e *testscript.Env) error { return setupScript(t, e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"aws": cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify, "certificate": cmdCertificate,
+			"sops": func(ts *testscript.TestScript, _ bool, args []string) { cmdSOPS(t, ts, args) },
+			"aws":  cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify, "certificate": cmdCertificate,
 		},
 	})
 }
@@ -170,6 +173,17 @@ func cmdWrites(ts *testscript.TestScript, _ bool, args []string) {
 	if len(got) != want {
 		ts.Fatalf("want %d writes, got %d: %v", want, len(got), got)
 	}
+}
+
+func cmdSOPS(t *testing.T, ts *testscript.TestScript, args []string) {
+	if len(args) != 5 {
+		ts.Fatalf("usage: sops KEYFILE FILE NAME KEY VALUE")
+	}
+	key := sopstest.Age(t)
+	identity, err := os.ReadFile(key.IdentityFile(t))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), identity, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(sopstest.Secret(t, key, args[2], args[3], args[4])), 0o600))
 }
 
 func cmdReset(ts *testscript.TestScript, _ bool, _ []string) {

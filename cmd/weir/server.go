@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,12 +45,16 @@ type daemonClient struct {
 	token string
 	proof *access.Proof
 	http  *http.Client
+	// patience is how long an answer may take, apiTimeout where it is 0; kind is the
+	// type of what is sent, JSON where it is empty.
+	patience time.Duration
+	kind     string
 }
 
 // daemonOf finds the daemon that flags, a configuration or the environment name.
 func (s surroundings) daemonOf(f serverFlags, c *config.Config) (daemonClient, error) {
 	d := daemonClient{address: f.address}
-	t := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	t := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, ExpectContinueTimeout: 2 * time.Second}
 	switch {
 	case d.address != "":
 	case c != nil && c.TLS.CertFile != "":
@@ -180,7 +186,7 @@ func (d daemonClient) post(ctx context.Context, path string, r control.Request) 
 // do asks once. Before a daemon on this machine learns anything it has to prove that
 // it is the one that was meant: any user may listen there.
 func (d daemonClient) do(ctx context.Context, method, path string, body []byte, most int64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.patience, apiTimeout))
 	defer cancel()
 	defer d.http.CloseIdleConnections()
 	switch {
@@ -213,8 +219,11 @@ func (d daemonClient) send(ctx context.Context, method, path string, body []byte
 		return nil, usage("write it like https://weir.example.com", "--server is no URL")
 	}
 	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", cmp.Or(d.kind, "application/json"))
 		req.Header.Set(control.Header, "1")
+	}
+	if len(body) > 0 && d.kind != "" {
+		req.Header.Set("Expect", "100-continue") // a refusal is heard before all of it was sent
 	}
 	if authorization != "" {
 		req.Header.Set("Authorization", authorization)

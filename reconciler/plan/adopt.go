@@ -99,7 +99,7 @@ func (c *computation) mayAdopt(pool *intent.Pool, have, want map[string]string, 
 // changing it.
 func (p Policy) wayOut(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
-		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR"
+		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
 	}
 	return "rename the pool, remove the existing resource, or take it over: " + p.adoptCommand(owner)
 }

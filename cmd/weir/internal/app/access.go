@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
 )
@@ -20,7 +21,7 @@ func (a *App) openAccess() error {
 		return err
 	}
 	a.notices = status.NewNotices()
-	a.guard = access.New(access.NewPolicy(c), access.Options{Key: key, Notices: a.notices, Logger: a.log})
+	a.guard = access.New(access.NewPolicy(c), access.Options{Key: key, Notices: a.notices, Logger: a.log, Uploads: map[string]int64{control.PlanPath: upload.MaxPacked}})
 	if c.TLS.CertFile == "" {
 		return nil
 	}
@@ -57,7 +58,7 @@ func (a *App) handler() http.Handler {
 	commands := control.Handler(control.Options{
 		Book: a.book, Daemon: daemon{a}, Logger: a.log, Redact: a.o.Secrets.Redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
-		Done: a.commanded, Say: a.guard.Say, Refuse: a.refuse,
+		Plan: a.planDraft, Done: a.commanded, Say: a.guard.Say, Refuse: a.refuse,
 	}, page)
 	mux := http.NewServeMux()
 	mux.Handle(forge.Prefix, status.Secured(a.hooks))

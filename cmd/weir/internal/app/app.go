@@ -45,6 +45,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/history"
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
+	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
@@ -119,6 +120,9 @@ type App struct {
 	// are compared with.
 	planScopes *fleet.Scopes
 	base       atomic.Pointer[fleet.Base]
+	// turns bound what is planned for pull requests and drafts together.
+	turns  *pulls.Turns
+	drafts *pulls.Drafts
 	// notifier is that of the current configuration, nil without one.
 	notifier atomic.Pointer[status.Notifier]
 	// posting are the statuses of the current configuration, nil without a forge.
@@ -241,7 +245,8 @@ func (a *App) open(ctx context.Context) (err error) {
 			a.metrics.AWSCall(status.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
 	})
-	a.planScopes = a.scopes.ForPlans()
+	a.planScopes, a.turns = a.scopes.ForPlans(), pulls.NewTurns()
+	a.drafts = &pulls.Drafts{Scopes: a.planScopes, Turns: a.turns, Within: control.PlanWithin}
 	a.starting("opens sources and forges")
 	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
 		return err

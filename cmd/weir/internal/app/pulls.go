@@ -55,7 +55,6 @@ func (g *generation) openPulls(a *App) error {
 	if err != nil {
 		return err
 	}
-	turns := pulls.NewTurns()
 	for _, f := range g.config.Forges {
 		client := clients[f.Source]
 		if client == nil {
@@ -65,7 +64,7 @@ func (g *generation) openPulls(a *App) error {
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
 			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: a.base.Load, Scopes: a.planScopes,
 			Policy: f.PullRequests, Teller: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
-			PageURL: g.config.PublicURL, Marker: status.PullMarker(g.config.Instance, f.Source), Interval: time.Duration(follower.config.Interval), Turns: turns,
+			PageURL: g.config.PublicURL, Marker: status.PullMarker(g.config.Instance, f.Source), Interval: time.Duration(follower.config.Interval), Turns: a.turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 		})
 		if err != nil {
@@ -132,23 +131,22 @@ func (r *review) retry() {
 	}
 }
 
-// compose remembers what pull requests are compared with.
+// compose remembers what pull requests, and drafts of them, are compared with.
 func (g *generation) compose(a *App, views map[string]fleet.View) {
-	if g.review == nil {
-		return
-	}
 	known := 0
-	for _, w := range g.review.watchers {
-		if w.Self() != "" {
-			known++
+	if g.review != nil {
+		for _, w := range g.review.watchers {
+			if w.Self() != "" {
+				known++
+			}
+		}
+		if known != g.review.known {
+			g.review.known = known
+			g.setHooks(a.hooks) // which are told what not to hear
 		}
 	}
-	if known != g.review.known {
-		g.review.known = known
-		g.setHooks(a.hooks) // which are told what not to hear
-	}
 	base := g.fleet.Base(views)
-	if a.base.Swap(base) != base {
+	if a.base.Swap(base) != base && g.review != nil {
 		for _, w := range g.review.watchers {
 			w.Moved()
 		}

@@ -290,8 +290,3 @@ func wildcard(entry string, m Match) *regexp.Regexp {
 func (c *Config) MayHave(target string) bool {
 	return slices.ContainsFunc(c.Targets, func(t Target) bool { return overlap(t.Name, target) })
 }
-
-// Feeds reports whether a target of the name may be one of the source's.
-func (c *Config) Feeds(source, target string) bool {
-	return slices.ContainsFunc(c.Targets, func(t Target) bool { return t.Source == source && overlap(t.Name, target) })
-}

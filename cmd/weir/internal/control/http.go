@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ const (
 	RecordsPath   = "/api/v1/control"
 	Header        = "X-Weir-Command"
 )
+
+const jsonType = "application/json"
 
 // maxRequest bounds the body of a request.
 const maxRequest = 64 << 10
@@ -263,6 +266,8 @@ type Options struct {
 	// empty name stands for somebody unknown, of whom only programs on this machine
 	// are heard. Nil knows nobody.
 	Who func(*http.Request) string
+	// Plan plans what somebody sent; nil plans nothing.
+	Plan func(context.Context, Draft) (*Planned, error)
 	// Done is told of each command that was done.
 	Done func(Deed)
 	// Say has the next page in the same browser show what a form came to, and Refuse
@@ -301,6 +306,9 @@ func Handler(o Options, next http.Handler) http.Handler {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h.api(w, r, strings.TrimPrefix(path, "/api/v1/"), do) })
 	}
 	mux.HandleFunc("GET "+RecordsPath, h.records)
+	if o.Plan != nil {
+		mux.HandleFunc("POST "+PlanPath, h.plan)
+	}
 	if o.Say != nil {
 		mux.HandleFunc("POST "+FormPrefix+"{command}", h.form)
 	}
@@ -316,11 +324,11 @@ func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do com
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by := h.Who(r)
 	if by == "" {
-		if err := local(r); err != nil {
+		if err := local(r, jsonType); err != nil {
 			answer(w, http.StatusForbidden, err)
 			return
 		}
-	} else if err := program(r); err != nil {
+	} else if err := program(r, jsonType); err != nil {
 		answer(w, http.StatusForbidden, err)
 		return
 	}

@@ -13,7 +13,7 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-
 
 // local refuses what does not come from a program on this machine: from another
 // one, through a proxy, or from a page in a browser, which may be anybody's.
-func local(r *http.Request) error {
+func local(r *http.Request, kind string) error {
 	const hint = "run the command on the machine on which weir runs"
 	if !fromHere(r) || slices.ContainsFunc(forwarded, func(h string) bool { return r.Header.Get(h) != "" }) {
 		return fault(hint, "commands are taken from this machine only")
@@ -21,7 +21,7 @@ func local(r *http.Request) error {
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return fault(hint, "commands are taken from programs, not from pages")
 	}
-	if err := program(r); err != nil {
+	if err := program(r, kind); err != nil {
 		return err
 	}
 	host := r.Host
@@ -35,13 +35,13 @@ func local(r *http.Request) error {
 }
 
 // program refuses what a form of a page can send as well.
-func program(r *http.Request) error {
+func program(r *http.Request, kind string) error {
 	const hint = "use the weir command"
 	if r.Header.Get(Header) == "" {
 		return fault(hint, "commands are taken from programs, not from pages")
 	}
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
-		return fault(hint, "the request is not of type application/json")
+	if is, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); is != kind {
+		return fault(hint, "the request is not of type %s", kind)
 	}
 	return nil
 }

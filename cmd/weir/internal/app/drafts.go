@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/nearest"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/status"
+)
+
+// planDraft plans a work tree that somebody sent, as a pull request from a fork would
+// be planned: nothing of it is believed, kept, or told to anybody else.
+func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned, error) {
+	slices.Sort(d.Targets)
+	d.Targets = slices.Compact(d.Targets)
+	end, err := a.drafts.Begin(d.By)
+	if err != nil {
+		return nil, busy(err)
+	}
+	defer end()
+	base := a.base.Load()
+	if base == nil {
+		return nil, busy(pulls.ErrEarly)
+	}
+	from, err := base.Config().SourceOf(d.Targets, d.Repositories)
+	if wrong := config.AsSourceError(err); wrong != nil {
+		return nil, &control.Fault{Message: wrong.Message, Hint: wrong.Hint}
+	}
+	followed := base.View(from.Name).Snapshot
+	if followed.Revision == "" {
+		return nil, busy(pulls.ErrEarly)
+	}
+	tree, err := upload.Unpack(d.Archive)
+	var wrong *upload.Error
+	if errors.As(err, &wrong) {
+		return nil, &control.Fault{Message: wrong.Message, Hint: wrong.Hint}
+	}
+	if err != nil {
+		return nil, err
+	}
+	review, reports, err := a.drafts.Plan(ctx, base, fleet.Proposal{
+		Source: from.Name, Owner: "draft of " + d.By, Only: d.Targets, Head: &source.Snapshot{},
+		Snapshot: source.Snapshot{Revision: "draft", Tree: tree},
+	})
+	switch {
+	case errors.Is(err, pulls.ErrRoleless):
+		return nil, &control.Fault{Message: err.Error(), Hint: "what is sent is planned with a role of its own: set planRoleARN in weir's configuration"}
+	case err != nil:
+		return nil, busy(err)
+	}
+	for _, name := range d.Targets {
+		if !slices.Contains(review.Names, name) {
+			return nil, noTarget(name, from.Name, review.Names)
+		}
+	}
+	out := &control.Planned{
+		Schema: "weir.dev/plans/v1", Plans: []*plan.Plan{}, Source: from.Name, Against: followed.Revision, Places: map[string]control.Place{},
+		Gone: review.Gone, Withheld: review.Withheld,
+	}
+	if len(d.Targets) == 0 {
+		out.Unaffected = review.Targets - len(review.Touched)
+	}
+	for _, r := range reports {
+		r = status.Redact(a.o.Secrets.Redact).Report(r)
+		out.Plans = append(out.Plans, show.PlanOf(r))
+		out.Places[r.Target] = control.Place{Account: r.Account, Region: r.Region}
+	}
+	return out, nil
+}
+
+// busy is control.ErrBusy for what is over by itself, and else the error.
+func busy(err error) error {
+	if errors.Is(err, pulls.ErrBusy) || errors.Is(err, pulls.ErrEarly) {
+		return fmt.Errorf("%w: %v", control.ErrBusy, err) //nolint:errorlint // only that it passes is of interest
+	}
+	return err
+}
+
+func noTarget(name, of string, names []string) error {
+	hint := "the targets are " + strings.Join(names, ", ")
+	if near := nearest.Word(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return &control.Fault{Message: fmt.Sprintf("there is no target %q of source %s", name, of), Hint: hint}
+}

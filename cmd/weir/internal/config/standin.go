@@ -1,0 +1,66 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/source"
+)
+
+// SourceError says why it cannot be told which source is meant, and what to do.
+type SourceError struct{ Message, Hint string }
+
+// Error is the message.
+func (e *SourceError) Error() string { return e.Message }
+
+// Feeds reports whether a target of the name may be one of the source's.
+func (c *Config) Feeds(source, target string) bool {
+	return slices.ContainsFunc(c.Targets, func(t Target) bool { return t.Source == source && overlap(t.Name, target) })
+}
+
+// SourceOf is the source that a repository stands in for, of which the identities are
+// given, that of where it is before those of what it is a clone of: the source of the
+// named targets, or the one of the same repository, or the only one. A clone of another
+// repository has to be meant by a target's name.
+func (c *Config) SourceOf(targets, repositories []string) (Source, error) {
+	var all []string
+	var named, same, both []Source
+	for _, s := range c.Sources {
+		all = append(all, fmt.Sprintf("%s (%s)", s.Name, s.URL))
+		feeds := len(targets) > 0 && !slices.ContainsFunc(targets, func(t string) bool { return !c.Feeds(s.Name, t) })
+		is := slices.Contains(repositories, source.ID(s.URL))
+		if feeds {
+			named = append(named, s)
+		}
+		if is {
+			same = append(same, s)
+		}
+		if feeds && is {
+			both = append(both, s)
+		}
+	}
+	list := "the sources are " + strings.Join(all, ", ")
+	switch {
+	case len(both) == 1:
+		return both[0], nil
+	case len(named) == 1:
+		return named[0], nil
+	case len(targets) > 0 && len(named) == 0:
+		return Source{}, &SourceError{"no source gives the targets " + strings.Join(targets, ", "), list}
+	case len(targets) == 0 && len(same) == 1:
+		return same[0], nil
+	case len(targets) == 0 && len(same) == 0 && len(repositories) > 1:
+		return Source{}, &SourceError{"the repository is a clone of none of the sources", "name one of its targets if it is all the same; " + list}
+	case len(c.Sources) == 1:
+		return c.Sources[0], nil
+	}
+	return Source{}, &SourceError{"which source is meant cannot be told", "name a target of the one that is meant; " + list}
+}
+
+// AsSourceError is the SourceError of an error, nil if it is none.
+func AsSourceError(err error) (wrong *SourceError) {
+	errors.As(err, &wrong)
+	return wrong
+}

@@ -1,0 +1,98 @@
+package control
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// PlanPath is where a work tree is sent to be planned. What it is about stands in the
+// query: repository, target and ref, the first two as often as there are some.
+const PlanPath = "/api/v1/plan"
+
+// PlanWithin bounds how long such a plan takes, and sendWithin how long the tree may
+// take to get here.
+const (
+	PlanWithin = 3 * time.Minute
+	sendWithin = 2 * time.Minute
+)
+
+// Draft is a work tree that somebody sent.
+type Draft struct {
+	By string
+	// Repositories are the identities of the repository that it is of, Targets those to
+	// plan.
+	Repositories, Targets []string
+	// Archive is read once it is this draft's turn.
+	Archive io.Reader
+}
+
+// Planned is what a draft came to, schema weir.dev/plans/v1 with more beside it.
+type Planned struct {
+	Schema string       `json:"schema"`
+	Plans  []*plan.Plan `json:"plans"`
+	// Source is the one that the draft stands in for, and Against the commit of it that
+	// it is compared with.
+	Source  string `json:"source"`
+	Against string `json:"against"`
+	// Places are where the targets are.
+	Places map[string]Place `json:"places"`
+	// Gone are targets that the draft takes away, Unaffected counts those that it leaves
+	// as they are, and Withheld were rendered without their secrets.
+	Gone       []string `json:"gone"`
+	Unaffected int      `json:"unaffected"`
+	Withheld   []string `json:"withheld"`
+}
+
+// Place is where a target is.
+type Place struct {
+	Account string `json:"account"`
+	Region  string `json:"region"`
+}
+
+// ErrBusy says that a draft has to wait for others.
+var ErrBusy = errors.New("not now")
+
+// plan answers a program that sends a work tree.
+func (h handler) plan(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	by := h.Who(r)
+	err := program(r, upload.ContentType)
+	if by == "" {
+		by, err = "somebody", local(r, upload.ContentType)
+	}
+	if err != nil {
+		answer(w, http.StatusForbidden, err)
+		return
+	}
+	until := http.NewResponseController(w)
+	// What cannot be set stays as it is for all other answers.
+	_ = until.SetReadDeadline(time.Now().Add(sendWithin))
+	_ = until.SetWriteDeadline(time.Now().Add(sendWithin + 2*PlanWithin))
+	asked := r.URL.Query()
+	began := time.Now()
+	h.Logger.Info("a work tree is planned that was sent", "by", by, "targets", text(strings.Join(asked["target"], ", "), 200))
+	out, err := h.Plan(r.Context(), Draft{
+		By: by, Repositories: asked["repository"], Targets: asked["target"], Archive: http.MaxBytesReader(w, r.Body, upload.MaxPacked),
+	})
+	h.Logger.Info("a work tree was planned", "by", by, "took", time.Since(began).Round(time.Millisecond), "error", err)
+	var wrong *Fault
+	switch {
+	case err == nil:
+		answer(w, http.StatusOK, out)
+	case errors.As(err, &wrong):
+		answer(w, http.StatusBadRequest, err)
+	case errors.Is(err, ErrBusy):
+		w.Header().Set("Retry-After", "30")
+		answer(w, http.StatusTooManyRequests, fault("try again in a minute", "%v", err))
+	case r.Context().Err() != nil:
+		// nobody is left to tell
+	default:
+		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the work tree could not be planned: %s", text(h.Redact(err.Error()), 500)))
+	}
+}

@@ -1,0 +1,100 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// besideDrafts is how many drafts are planned beside each other, whoever sent them.
+const besideDrafts = 2
+
+var (
+	// ErrBusy says that a draft has to wait for others, of the same person or of all.
+	ErrBusy = errors.New("others are being planned")
+	// ErrEarly says that nothing is known yet that a draft could be compared with.
+	ErrEarly = errors.New("the sources were not read yet")
+	// ErrRoleless says that there is no role with which a draft may be looked at.
+	ErrRoleless = errors.New("there is no role for plans")
+)
+
+// Drafts plans what people have not proposed yet, as if it came from a fork: with roles
+// for plans alone, and without secrets. It shares the turns of pull requests.
+type Drafts struct {
+	Scopes *fleet.Scopes
+	Turns  *Turns
+	// Within bounds how long one takes.
+	Within time.Duration
+
+	mu sync.Mutex
+	by map[string]bool // whose are being planned
+}
+
+// Begin takes a place for somebody's draft, of which one is planned at a time.
+func (d *Drafts) Begin(by string) (end func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.by[by] || len(d.by) >= besideDrafts {
+		return nil, ErrBusy
+	}
+	if d.by == nil {
+		d.by = map[string]bool{}
+	}
+	d.by[by] = true
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.by, by)
+	}, nil
+}
+
+// Plan plans a draft against what is followed. Where targets are named that there are
+// not, the review tells which there are, and nothing is planned.
+func (d *Drafts) Plan(ctx context.Context, base *fleet.Base, p fleet.Proposal) (*fleet.Review, []*plan.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.Within)
+	defer cancel()
+	p.Untrusted, p.Draft = true, true
+	review, err := d.review(ctx, base, p)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, nil, fmt.Errorf("it was not rendered within %s", d.Within)
+	case err != nil:
+		return nil, nil, err
+	case len(review.Touched) < len(p.Only):
+		return review, nil, nil
+	case len(review.Roleless) > 0:
+		return nil, nil, fmt.Errorf("%w of %s", ErrRoleless, strings.Join(review.Roleless, ", "))
+	}
+	opening, opened := context.WithTimeout(ctx, answering)
+	review.Open(opening, d.Scopes)
+	opened()
+	reports := review.Plan(func(b reconciler.Batch) []*plan.Report { return d.Turns.pass(ctx, b) })
+	return review, reports, nil
+}
+
+// review renders a draft once it is its turn. One that holds much is rendered where no
+// pull request does.
+func (d *Drafts) review(ctx context.Context, base *fleet.Base, p fleet.Proposal) (review *fleet.Review, err error) {
+	p.Light = true
+	for {
+		_, err = d.Turns.render(ctx, false, func(ctx context.Context) error {
+			review, err = base.Review(ctx, d.Scopes, p)
+			return err
+		})
+		if !errors.Is(err, fleet.ErrHeavy) || !p.Light {
+			return review, err
+		}
+		if !d.Turns.takeHeavy() {
+			return nil, ErrBusy
+		}
+		defer func() { <-d.Turns.heavy }() // until it is rendered, once
+		p.Light = false
+	}
+}

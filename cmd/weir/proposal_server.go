@@ -1,0 +1,71 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// planProposal has a daemon plan a work tree, or a ref of its repository.
+func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p proposalFlags, names []string, _ *slog.Logger) (out proposalResult, err error) {
+	d, err := s.daemonOf(*f, nil)
+	if err != nil {
+		return out, err
+	}
+	tree, err := openWorkTree(cmp.Or(p.path, "."))
+	if err != nil {
+		return out, err
+	}
+	w := &work{}
+	defer w.close()
+	is, err := w.fromWorkTree(ctx, tree, p.ref)
+	if err != nil {
+		return out, err
+	}
+	archive, err := upload.Pack(is.Snapshot.Tree)
+	var wrong *upload.Error
+	if errors.As(err, &wrong) {
+		return out, hinted(wrong, wrong.Hint)
+	}
+	if err != nil {
+		return out, err
+	}
+	d.kind, d.patience = upload.ContentType, 3*control.PlanWithin
+	asked := url.Values{"repository": identities(tree), "target": names}
+	body, err := d.do(ctx, http.MethodPost, control.PlanPath+"?"+asked.Encode(), archive.Data, maxAnswer)
+	if err != nil {
+		return out, err
+	}
+	var answer control.Planned
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Source == "" {
+		return out, notWeir(d.address)
+	}
+	out = proposalResult{
+		what: is.what, source: answer.Source, against: answer.Against, gone: answer.Gone, unaffected: answer.Unaffected, withheld: answer.Withheld,
+	}
+	if n := len(archive.Left); n > 0 {
+		fmt.Fprintln(s.stderr, show.Clean(fmt.Sprintf("note: %s not sent, as no render reads what is so large or kept in Git LFS: %s and the like", show.Count(n, "file"), archive.Left[0])))
+	}
+	for _, one := range answer.Plans {
+		at := answer.Places[one.Target]
+		one.Account, one.Region = at.Account, at.Region
+		one.Secretless = true // it has no digest, as nobody can approve it
+		out.reports = append(out.reports, &plan.Report{
+			Target: one.Target, Account: at.Account, Region: at.Region, Revision: one.Revision, Plan: one, Diagnostics: one.Diagnostics,
+		})
+	}
+	if is.lacks != nil && answer.Against != "" {
+		out.behind, err = is.lacks(ctx, answer.Against)
+	}
+	return out, err
+}
