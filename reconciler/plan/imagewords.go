@@ -18,8 +18,14 @@ func (im *Image) Words() string {
 // Assumed of AWS: eks-image-names.
 var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-(?:x86_64|arm64)-(standard|nvidia|neuron)-)?(1\.\d+)-v\d+$`)
 
-// family is what an image of EKS is, and the Kubernetes version that it is made for.
+// capaName is how Cluster API Provider AWS names the images that it publishes.
+var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
+
+// family is what a published image is, and the Kubernetes version that it is made for.
 func (im *Image) family() (of, version string) {
+	if m := capaName.FindStringSubmatch(im.Name); m != nil {
+		return "CAPA " + m[1], m[2]
+	}
 	m := eksName.FindStringSubmatch(im.Name)
 	switch {
 	case m == nil:

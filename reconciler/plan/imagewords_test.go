@@ -18,7 +18,8 @@ func TestImagesAreNamed(t *testing.T) {
 		{nil, old, "EKS AL2023 1.33, x86_64, 2026-11-04"},
 		{nil, im("amazon-eks-arm64-node-1.32-v20251112", "arm64", "2025-11-12"), "EKS AL2 1.32, arm64, 2025-11-12"},
 		{nil, im("amazon-eks-gpu-node-1.32-v20251112", "x86_64", "2025-11-12"), "EKS AL2 GPU 1.32, x86_64, 2025-11-12"},
-		{nil, im("capa-ami-ubuntu-24.04-v1.33.0-1762939800", "x86_64", "2025-11-12"), "capa-ami-ubuntu-24.04-v1.33.0-1762939800, x86_64, 2025-11-12"},
+		{nil, im("capa-ami-ubuntu-24.04-v1.33.0-1762939800", "x86_64", "2025-11-12"), "CAPA ubuntu-24.04 1.33.0, x86_64, 2025-11-12"},
+		{nil, im("ours-7", "x86_64", "2025-11-12"), "ours-7, x86_64, 2025-11-12"},
 		{nil, &Image{ID: "ami-1"}, ""},
 		{nil, nil, ""},
 	} {

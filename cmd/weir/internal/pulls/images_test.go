@@ -61,6 +61,22 @@ func moves(reports []*plan.Report) map[string]string {
 	return out
 }
 
+// drifts are the steps of plans that put right what changed outside Git.
+func drifts(reports []*plan.Report) string {
+	var out []string
+	for _, r := range reports {
+		if r.Plan == nil {
+			continue
+		}
+		for _, s := range r.Plan.Steps {
+			if s.Drift != nil {
+				out = append(out, r.Target+": "+s.Reason)
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // found is what was found out about a target.
 func found(reports []*plan.Report, target string) string {
 	var out []string
@@ -136,8 +152,12 @@ func TestAMergeAppliesTheImagesThatItsPlanShowed(t *testing.T) {
 			later := map[string]string{}
 			b.free = true
 			for range 80 {
-				for target, move := range moves(b.pass()) {
+				reports := b.pass()
+				for target, move := range moves(reports) {
 					later[target] += move + " "
+				}
+				if got := drifts(reports); got != "" {
+					t.Errorf("an image that is followed counts as drift: %s", got)
 				}
 				b.awsClock.Advance(time.Minute)
 			}
@@ -275,5 +295,29 @@ func TestImagesOfMergedPullRequestsAreBounded(t *testing.T) {
 	b.round()
 	if n := len(b.w.images); n > 0 {
 		t.Errorf("kept for ever: %d", n)
+	}
+}
+
+// What the process has cached from before the review is no reason to take another image,
+// nor to go back to an older one afterwards.
+func TestAReviewIsNewerThanWhatIsCached(t *testing.T) {
+	b, first, second := withImages(t, "")
+	b.restart() // plans are made with caches of their own
+	b.clock = time.Now().Add(-31 * time.Second)
+	head := b.proposed()
+	b.squash(1, head)
+	if got := moves(b.pass()); got["one"] != first+" → "+second {
+		t.Errorf("the merge: %v", got)
+	}
+	last := map[string]string{}
+	b.free = true
+	for range 60 {
+		for target, move := range moves(b.pass()) {
+			last[target] += move + " "
+		}
+		b.awsClock.Advance(time.Minute)
+	}
+	if last["one"] != "" || last["two"] != first+" → "+second+" " {
+		t.Errorf("afterwards: %v", last)
 	}
 }
