@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source"
 )
 
 // remembered bounds the commits of which it is known what was planned.
@@ -17,7 +18,8 @@ const remembered = 64
 
 // commit is what is known of a commit that the source came to.
 type commit struct {
-	revision, parent string
+	// tree is the name of its tree.
+	revision, parent, tree string
 	// number orders commits as the source came to them, before is the one before it, ""
 	// where none is known.
 	number int64
@@ -153,13 +155,36 @@ func (w *Watcher) follow(base *fleet.Base) (fresh bool) {
 	if now.Revision == "" {
 		return false
 	}
+	tree := treeOf(now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known := w.commits[now.Revision]
 	c := w.commit(now.Revision)
-	c.parent, c.began, w.begun = now.Parent, c.began || !c.followed && !w.begun, true
+	c.parent, c.tree, c.began, w.begun = now.Parent, tree, c.began || !c.followed && !w.begun, true
 	c.follow(base.Touched(w.o.Source))
 	return known == nil
+}
+
+// treeOf is the name of a commit's tree, "" where it cannot be read.
+func treeOf(s source.Snapshot) string {
+	if s.Tree == nil {
+		return ""
+	}
+	root, err := s.Tree.Lookup(".")
+	if err != nil {
+		return ""
+	}
+	return root.Hash
+}
+
+// gives reports whether merging a pull request with a commit gives exactly a tree:
+// however it was merged, nothing else came with it.
+func (w *Watcher) gives(ctx context.Context, k *work, upon, tree string) bool {
+	if upon == "" || tree == "" || k.Seen == "" {
+		return false
+	}
+	m, err := w.bring(ctx, source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.Seen, Base: upon})
+	return err == nil && treeOf(m.Snapshot) == tree
 }
 
 // at is what is known of a commit.
@@ -201,6 +226,7 @@ func (w *Watcher) bringing(ctx context.Context, what string) (found string, err 
 type keptCommit struct {
 	Revision string              `json:"revision"`
 	Parent   string              `json:"parent,omitempty"`
+	Tree     string              `json:"tree,omitempty"`
 	Before   string              `json:"before,omitempty"`
 	Followed bool                `json:"followed,omitempty"`
 	Began    bool                `json:"began,omitempty"`
@@ -219,7 +245,7 @@ func (w *Watcher) keepCommits() {
 	w.evicted = nil
 	for _, c := range w.commits {
 		if c.unsaved {
-			kept[c.number] = keptCommit{c.revision, c.parent, c.before, c.followed, c.began, c.touched, maps.Clone(c.plans), maps.Clone(c.reviewed)}
+			kept[c.number] = keptCommit{c.revision, c.parent, c.tree, c.before, c.followed, c.began, c.touched, maps.Clone(c.plans), maps.Clone(c.reviewed)}
 			c.unsaved = false
 		}
 	}
@@ -253,7 +279,7 @@ func (w *Watcher) recall() error {
 			if !w.owns(key) {
 				return state.ErrStop
 			}
-			c := &commit{revision: k.Revision, parent: k.Parent, before: k.Before, seen: w.o.Now(), began: k.Began, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
+			c := &commit{revision: k.Revision, parent: k.Parent, tree: k.Tree, before: k.Before, seen: w.o.Now(), began: k.Began, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
 			if _, err := fmt.Sscanf(key[len(w.o.Source)+1:], "%d", &c.number); err != nil {
 				return fmt.Errorf("read state: commit %q: %w", key, err)
 			}

@@ -204,6 +204,24 @@ func TestWhatComesWithAMerge(t *testing.T) {
 			b.pass()
 			b.squash(1, head)
 		}},
+		"nothing, where it is rebased and AWS changed since": {do: func(b *bench, _ string) {
+			head := b.propose(1, map[string]string{"README.md": "the second commit"})
+			b.round()
+			b.drift("one")
+			b.rebase(1, head)
+		}, differs: []string{"one: the plan is not the reviewed one"}},
+		"nothing, where it is rebased": {do: func(b *bench, _ string) {
+			head := b.propose(1, map[string]string{"README.md": "the second commit"})
+			b.round()
+			b.rebase(1, head)
+		}},
+		"another commit, where it is rebased and AWS changed since": {do: func(b *bench, _ string) {
+			head := b.propose(1, map[string]string{"README.md": "the second commit"})
+			b.round()
+			b.drift("one")
+			b.main(map[string]string{"another": "x"})
+			b.rebase(1, head)
+		}, untold: []string{"one: it was planned together with other commits, up to "}},
 		"a push right before it": {do: func(b *bench, _ string) {
 			b.squash(1, b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 7")}))
 		}, differs: []string{"the merged commit ", "one: the plan is not the reviewed one"}},
@@ -250,6 +268,18 @@ func TestWhatComesWithAMerge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rebase merges a pull request of two commits as two commits.
+func (b *bench) rebase(number int64, head string) {
+	b.t.Helper()
+	tip := b.repo.Tip("main")
+	for _, commit := range []string{head + "~1", head} {
+		tree := b.repo.Git("merge-tree", "--write-tree", tip, commit)
+		tip = b.repo.Git("commit-tree", tree, "-p", tip, "-m", "rebased")
+	}
+	b.repo.Branch("main", tip)
+	b.merged(number, tip)
 }
 
 func begin(t *testing.T, what string, lines, want []string) {

@@ -211,7 +211,7 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 		return out, false, err
 	}
 	m := merge{commit: at, head: k.Seen, explains: w.explains(k, at)}
-	m.alone = with == k.MergeSHA && at.before != "" && (at.parent == at.before || with == k.Seen && shown.Base == at.before)
+	m.alone = at.before != "" && (with == k.MergeSHA && at.parent == at.before || w.gives(ctx, k, at.before, at.tree))
 	w.reviewedAt(with, shown)
 	return compare(shown, m), true, nil
 }

@@ -48,8 +48,8 @@ var rulings = state.Bucket[ruling]{Name: "trailers"}
 
 // inquiry is a commit of which that is to be found out.
 type inquiry struct {
-	revision, parent string
-	committed        time.Time
+	revision, parent, tree string
+	committed              time.Time
 	// since is when the commit was asked about first, next when the forge is asked again.
 	since, next time.Time
 	warned      bool
@@ -96,7 +96,7 @@ func (w *Watcher) ruled(commit source.Snapshot) (ruling, bool) {
 		return w.ruling, true
 	}
 	if w.inquiry == nil || w.inquiry.revision != commit.Revision {
-		w.inquiry = &inquiry{revision: commit.Revision, parent: commit.Parent, committed: commit.CommittedAt, since: w.o.Now()}
+		w.inquiry = &inquiry{revision: commit.Revision, parent: commit.Parent, tree: treeOf(commit), committed: commit.CommittedAt, since: w.o.Now()}
 		w.heard = true // so that what was merged meanwhile is known
 		w.ring()
 	}
@@ -157,7 +157,8 @@ func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool,
 				return r, false, err
 			}
 		}
-		if is {
+		// Squashed or rebased, and the forge has not said so yet.
+		if is = is || k.Base != "" && w.gives(ctx, k, q.parent, q.tree); is {
 			shown, err := w.reviewOf(ctx, k, q.revision)
 			return k.ruling(q.revision, shown), err == nil, err
 		}

@@ -96,6 +96,10 @@ func TestATrailerCountsForWhatWasShown(t *testing.T) {
 			b.merge(1, head)
 			b.forge.pulls[1].State, b.forge.pulls[1].MergeSHA = forge.Open, ""
 		}},
+		"in the head and in a squash that nobody reports": {proposal: "less" + allowOne, message: "less (#1)" + allowOne, left: 1,
+			merge: func(b *bench, head string) { b.squashCommit(head) }},
+		"first in a squash that nobody reports": {message: "less (#1)" + allowOne, left: 6, ignored: "its plan did not show",
+			merge: func(b *bench, head string) { b.squashCommit(head) }},
 		"moved forward to the head": {proposal: "less" + allowOne, left: 1, merge: func(b *bench, head string) {
 			b.repo.Branch("main", head)
 			p := b.forge.pulls[1]
@@ -195,26 +199,38 @@ func TestATrailerWaitsForTheForge(t *testing.T) {
 			t.Errorf("left %d: %v", left, last.Diagnostics)
 		}
 	})
-	t.Run("the forge tells of the merge late", func(t *testing.T) {
-		b, most := six(t)
-		b.message = "less" + allowOne
-		head := b.propose(1, most)
-		b.round()
-		b.squash(1, head)
-		p, merged := b.forge.pulls[1], *b.forge.pulls[1]
-		p.State, p.MergeSHA = forge.Open, ""
-		b.pass()
-		b.clock = b.clock.Add(asking)
-		b.w.round(t.Context())
-		if got := held(b); got[plan.HeldWaiting] != 5 {
-			t.Errorf("while the forge has it open: %v", got)
-		}
-		*p = merged
-		b.forge.version++
-		if left, last, _ := b.settle(); left != 6 {
-			t.Errorf("left %d: %v", left, last.Diagnostics)
-		}
-	})
+	for name, tc := range map[string]struct {
+		byHand map[string]string
+		hold   plan.Hold
+	}{
+		// Git knows: the commit is what merging the pull request gives.
+		"the forge tells of the merge late":                        {nil, plan.HeldPruneLimit},
+		"the forge tells late of a merge that somebody had edited": {map[string]string{"README.md": "x"}, plan.HeldWaiting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, most := six(t)
+			b.message = "less" + allowOne
+			head := b.propose(1, most)
+			b.round()
+			before := b.repo.Tip("main")
+			sha := b.squashCommit(head)
+			if tc.byHand != nil {
+				tree := b.main(tc.byHand) + "^{tree}"
+				sha = b.repo.Git("commit-tree", b.repo.Git("rev-parse", tree), "-p", before, "-m", b.message)
+				b.repo.Branch("main", sha)
+			}
+			b.pass()
+			b.clock = b.clock.Add(asking)
+			b.w.round(t.Context())
+			if got := held(b); got[tc.hold] != 5 {
+				t.Errorf("while the forge has it open: %v", got)
+			}
+			b.merged(1, sha)
+			if left, last, _ := b.settle(); left != 6 {
+				t.Errorf("left %d: %v", left, last.Diagnostics)
+			}
+		})
+	}
 	t.Run("opened and merged between two looks", func(t *testing.T) {
 		b, most := six(t)
 		b.proposal, b.message = "less"+allowOne, "less"+allowOne
