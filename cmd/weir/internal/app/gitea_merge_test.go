@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,10 +22,10 @@ import (
 // relay stands between Gitea's webhooks and a daemon, and hands them on when it is told.
 type relay struct {
 	t      *testing.T
-	url    string // the daemon's
 	server *httptest.Server
 
 	mu   sync.Mutex
+	url  string // the daemon's
 	held bool
 	kept []delivery
 }
@@ -37,8 +38,9 @@ type delivery struct {
 }
 
 // newRelay hands on what it is given until it is told to hold it.
-func newRelay(t *testing.T, url string) *relay {
-	r := &relay{t: t, url: url}
+func newRelay(t *testing.T, a *App) *relay {
+	r := &relay{t: t}
+	r.to(a)
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		var of struct {
@@ -62,7 +64,10 @@ func newRelay(t *testing.T, url string) *relay {
 }
 
 func (r *relay) send(d delivery) {
-	req, err := http.NewRequest(http.MethodPost, r.url, bytes.NewReader(d.body)) //nolint:noctx // it outlives no test: the server is closed
+	r.mu.Lock()
+	url := r.url
+	r.mu.Unlock()
+	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(d.body)) //nolint:noctx // it outlives no test: the server is closed
 	if err != nil {
 		r.t.Error(err)
 		return
@@ -74,6 +79,13 @@ func (r *relay) send(d delivery) {
 		return
 	}
 	_ = resp.Body.Close()
+}
+
+// to has what comes handed to a daemon.
+func (r *relay) to(a *App) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.url = "http://" + a.Addr() + "/hooks/pools"
 }
 
 // hold keeps what comes from now on.
@@ -114,8 +126,8 @@ func (r *relay) drop() {
 }
 
 // newRelayed is a world whose webhooks go through a relay.
-func newRelayed(t *testing.T, s *giteatest.Server, owner string, interval time.Duration) (*reviewed, *relay) {
-	r := newReviewed(t, s, owner, func(c *config.Config) { c.Sources[0].Interval = config.Duration(interval) })
+func newRelayed(t *testing.T, s *giteatest.Server, owner string, change func(*config.Config)) (*reviewed, *relay) {
+	r := newReviewed(t, s, owner, change)
 	var hooks []struct {
 		ID int64 `json:"id"`
 	}
@@ -123,7 +135,7 @@ func newRelayed(t *testing.T, s *giteatest.Server, owner string, interval time.D
 	for _, h := range hooks {
 		r.repo.Owner.Must(http.MethodDelete, r.repo.Path(fmt.Sprintf("/hooks/%d", h.ID)), nil, nil)
 	}
-	between := newRelay(t, "http://"+r.app.Addr()+"/hooks/pools")
+	between := newRelay(t, r.app)
 	r.repo.Hook(between.server.URL, hookSecret, "push", "pull_request", "issue_comment", "status")
 	return r, between
 }
@@ -169,7 +181,8 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 	s := giteatest.New(t)
 	styles := []string{"merge", "squash", "rebase", "fast-forward-only"}
 	const closed = "pull_request closed"
-	r, hooks := newRelayed(t, s, "dora", time.Hour)
+	var c *config.Config
+	r, hooks := newRelayed(t, s, "dora", func(made *config.Config) { c = made })
 	size := 3
 	next := func() int { size++; return size }
 	applied := func(r *reviewed) { r.finally(r.tip(), "fleet/apply", "success") }
@@ -227,13 +240,54 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		}
 	})
 
-	polled, none := newRelayed(t, s, "erin", 2*time.Second)
+	polled, none := newRelayed(t, s, "erin", func(c *config.Config) { c.Sources[0].Interval = config.Duration(2 * time.Second) })
 	for _, style := range styles {
 		t.Run("no webhook at all, "+style, func(t *testing.T) {
 			number, _ := polled.planned("polled-"+style, next())
 			none.hold()
 			polled.repo.Merge(polled.owner, number, style)
 			polled.asReviewed(number)
+		})
+	}
+
+	t.Run("restarted before it is reported", func(t *testing.T) {
+		number, _ := r.planned("restarted", next())
+		hooks.hold()
+		r.repo.Merge(r.owner, number, "squash")
+		hooks.give("push")
+		applied(r)
+		if err := r.app.Stop(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		r.app = r.run(c)
+		hooks.to(r.app)
+		hooks.give(closed)
+		r.asReviewed(number)
+		hooks.drop()
+	})
+
+	waits, late := newRelayed(t, s, "finn", func(c *config.Config) { c.Targets[0].Apply = config.AsReviewed })
+	for _, approved := range []bool{true, false} {
+		t.Run(fmt.Sprintf("as reviewed, approved %t", approved), func(t *testing.T) {
+			number, _ := waits.planned(fmt.Sprintf("approved-%t", approved), next())
+			writes := len(waits.writes())
+			if approved {
+				waits.marked(waits.repo.Say(waits.reviewer, number, "weir approve"), "+1")
+			}
+			late.hold()
+			waits.repo.Merge(waits.owner, number, "squash")
+			late.give("push")
+			if approved {
+				applied(waits)
+			} else {
+				waits.finally(waits.tip(), "fleet/apply", "pending", "approval")
+			}
+			late.give(closed)
+			waits.asReviewed(number)
+			if n := len(waits.writes()) - writes; (n > 0) != approved {
+				t.Errorf("the merge led to %d writes", n)
+			}
+			late.drop()
 		})
 	}
 }
