@@ -89,6 +89,25 @@ func (q *questions) add(r resolve.Request, put func(plan.Answer)) {
 	q.requests, q.put = append(q.requests, r), append(q.put, put)
 }
 
+// levels are those that the answers tell, each known since it was first told.
+func levels(before map[intent.Lookup]plan.Level, answers []plan.Answers, now time.Time) map[intent.Lookup]plan.Level {
+	out := map[intent.Lookup]plan.Level{}
+	for _, of := range answers {
+		for l, a := range of {
+			level, ok := plan.LevelOf(l, a)
+			if !ok {
+				continue
+			}
+			level.Since = now
+			if old, known := before[l]; known && old.ID == level.ID {
+				level.Since = old.Since
+			}
+			out[l] = level
+		}
+	}
+	return out
+}
+
 // nameImages says of images that plans change which they are. What cannot be read has
 // its id alone: a plan does not depend on it.
 func (s *Scope) nameImages(ctx context.Context, plans []*plan.Plan) {

@@ -29,6 +29,9 @@ type Batch struct {
 	Key     ScopeKey
 	Scope   *Scope
 	Targets []Desired
+	// Fresh is since when what AWS answers is to be known: what was asked before is
+	// asked again.
+	Fresh time.Time
 	// Strays says that these are all targets of the account and region, so that what
 	// belongs to others belongs to nobody.
 	Strays bool

@@ -36,6 +36,9 @@ type Cloud interface {
 // Resolver answers what only AWS can answer, one answer for each request.
 type Resolver interface {
 	Answer(ctx context.Context, requests []resolve.Request) ([]plan.Answer, error)
+	// Renew has the answers that follow asked for at fresh or later, as far as they may
+	// have become others.
+	Renew(fresh time.Time)
 }
 
 // Workload is the Kubernetes cluster that a target's machines join. Its errors
@@ -84,6 +87,9 @@ type Desired struct {
 	// where the target is new.
 	Proposed bool
 	Base     *intent.Set
+	// Wanted stands for what Git and the configuration want, so that others can tell
+	// whether a report is about what is wanted now.
+	Wanted string
 	// Begin records that the grant of the policy's gates has begun. It is called
 	// where that is Exact and its plan has a step to run, before the first one: so a
 	// grant on record has begun, and one that has not covers its very plan alone,

@@ -67,6 +67,8 @@ type Scope struct {
 	unsure map[string]plan.Refresh
 	// planned are the commits that targets were planned at in passes that apply.
 	planned map[string]string
+	// levels are what the lookups of the last pass were answered, passes alone use it.
+	levels map[intent.Lookup]plan.Level
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }
@@ -103,6 +105,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	reports := make([]*plan.Report, len(targets))
 	for i, t := range targets {
 		reports[i] = newReport(t, started)
+		reports[i].Fresh = b.Fresh
 	}
 	s.once.Do(func() { s.busy = make(chan struct{}, 1) })
 	select {
@@ -112,6 +115,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		return reports, fmt.Errorf("wait for the pass before: %w", ctx.Err())
 	}
 	began := s.now()
+	s.Resolver.Renew(b.Fresh)
 	read := nodes(ctx, targets)
 	inputs, err := s.prepare(ctx, targets)
 	for i, n := range read() {
@@ -129,7 +133,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	}
 	s.nameImages(ctx, plans)
 	s.keepRefreshes(plans, targets, &state, began)
-	s.retried(inputs)
+	s.retried(inputs, plans)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)
 	for i := range targets {
 		if targets[i].Set == nil {
@@ -140,6 +144,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		maps.Copy(inService, plan.InService(inputs[i]))
 		reports[i].Pools = plan.Statuses(inputs[i], p)
 		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], p, reports[i].Pools)
+		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
 		attachOrigins(ctx, p, targets[i])
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
@@ -212,13 +217,27 @@ func (s *Scope) taken(reports []*plan.Report) {
 	}
 }
 
-// retried forgets the wishes to try again that this pass has planned for.
-func (s *Scope) retried(inputs []plan.Input) {
+// retried forgets the wishes to try again that this pass has planned for. One whose
+// steps wait for something else stays: without it there are no such steps.
+func (s *Scope) retried(inputs []plan.Input, plans []*plan.Plan) {
+	wait := map[string]bool{}
+	for _, p := range plans {
+		if p == nil {
+			continue
+		}
+		for _, st := range p.Steps {
+			if st.Held.Passes() {
+				wait[st.Pool] = true
+			}
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, in := range inputs {
 		for pool := range in.Memory.Retry {
-			delete(s.memory.Retry, pool)
+			if !wait[pool] {
+				delete(s.memory.Retry, pool)
+			}
 		}
 	}
 }
@@ -242,6 +261,7 @@ func newReport(t Desired, started time.Time) *plan.Report {
 		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
 		Revision: t.Commit.Revision, Subject: t.Commit.Subject, Ref: t.Ref, Touched: t.Touched,
 		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
+		ReportOnly: t.Policy.ReportOnly, Wanted: t.Wanted,
 	}
 }
 
@@ -266,6 +286,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	if err != nil {
 		return inputs, err
 	}
+	s.levels = levels(s.levels, answers, s.now())
 	s.mu.Lock()
 	s.memory.ForgetRollouts(s.clock())
 	memory := s.memory.Clone()
@@ -278,7 +299,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 		inputs[i] = plan.Input{
 			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,
 			Own:    t.Proposed || t.Reviews && t.Touched && planned[t.Policy.Target] != t.Commit.Revision,
-			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Fleet: fleet, Memory: memory, Fenced: t.Kinship != nil,
+			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Levels: s.levels, Fleet: fleet, Memory: memory, Fenced: t.Kinship != nil,
 			Now: s.clock(), Began: s.now(), AskEvery: s.AskEvery,
 		}
 	}

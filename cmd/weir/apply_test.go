@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,35 +58,40 @@ func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
 		settled bool
 		code    int
 	}{
-		"converged":           {plan.Report{Plan: &plan.Plan{}}, true, exitOK},
-		"moving":              {plan.Report{Plan: &plan.Plan{}, Pools: moving}, false, exitOK},
-		"to be done":          {plan.Report{Plan: run}, false, exitOK},
-		"no plan":             {plan.Report{Diagnostics: faults("yaml-syntax")}, true, exitError},
-		"no credentials":      {plan.Report{Err: &plan.Error{Kind: plan.Credentials}}, true, exitError},
-		"other error":         {plan.Report{Err: errors.New("x")}, true, exitError},
-		"throttled":           {plan.Report{Err: &plan.Error{Kind: plan.Throttled}}, false, exitError},
-		"conflict":            {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: faults("conflict")}, true, exitRefused},
-		"conflict and fault":  {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: append(faults("conflict"), faults("rollout-failed")...)}, true, exitError},
-		"held while moving":   {plan.Report{Plan: held(plan.HeldPruneLimit), Pools: moving}, false, exitRefused},
-		"its cluster is made": {plan.Report{Plan: held(plan.HeldControlPlane)}, false, exitRefused},
-		"step refused":        {plan.Report{Plan: run, Outcomes: failure(plan.Invalid)}, true, exitError},
-		"step may pass":       {plan.Report{Plan: run, Outcomes: failure(plan.Transient)}, false, exitError},
+		"converged":            {plan.Report{Plan: &plan.Plan{}}, true, exitOK},
+		"moving":               {plan.Report{Plan: &plan.Plan{}, Pools: moving}, false, exitOK},
+		"to be done":           {plan.Report{Plan: run}, false, exitOK},
+		"no plan":              {plan.Report{Diagnostics: faults("yaml-syntax")}, true, exitError},
+		"no credentials":       {plan.Report{Err: &plan.Error{Kind: plan.Credentials}}, true, exitError},
+		"other error":          {plan.Report{Err: errors.New("x")}, true, exitError},
+		"throttled":            {plan.Report{Err: &plan.Error{Kind: plan.Throttled}}, false, exitError},
+		"conflict":             {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: faults("conflict")}, true, exitRefused},
+		"conflict and fault":   {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: append(faults("conflict"), faults("rollout-failed")...)}, true, exitError},
+		"held while moving":    {plan.Report{Plan: held(plan.HeldPruneLimit), Pools: moving}, false, exitRefused},
+		"its cluster is made":  {plan.Report{Plan: held(plan.HeldControlPlane)}, false, exitRefused},
+		"after one that is":    {plan.Report{Target: "let", Plan: held(plan.HeldWave)}, false, exitRefused},
+		"after one that fails": {plan.Report{Plan: held(plan.HeldWave)}, true, exitRefused},
+		"step refused":         {plan.Report{Plan: run, Outcomes: failure(plan.Invalid)}, true, exitError},
+		"step may pass":        {plan.Report{Plan: run, Outcomes: failure(plan.Transient)}, false, exitError},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := []show.Applied{{First: &tc.report, Last: &tc.report}}
-			if got := settled(a); got != tc.settled {
+			if got := settled(a, func(target string) bool { return target == "let" }); got != tc.settled {
 				t.Errorf("settled: want %t, got %t", tc.settled, got)
 			}
 			if got := applyCode(a, false, false); got != tc.code {
 				t.Errorf("code: want %d, got %d", tc.code, got)
 			}
 			want := gravest(tc.code, exitNotConverged)
-			if name == "its cluster is made" { // that is what was waited for
+			if slices.Contains([]string{"its cluster is made", "after one that is", "after one that fails"}, name) { // that is what was waited for
 				want = exitNotConverged
 			}
 			if late := applyCode(a, true, true); late != want {
 				t.Errorf("code when late: want %d, got %d", want, late)
+			}
+			if ended := applyCode(a, true, false); name == "after one that fails" && ended != exitRefused {
+				t.Errorf("code when nothing moves any more: %d", ended)
 			}
 		})
 	}

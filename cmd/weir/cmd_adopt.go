@@ -137,7 +137,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 			if failing(r) {
 				code = gravest(code, exitError)
 			}
-			if refused(r, "") {
+			if refused(r) {
 				code = gravest(code, exitRefused)
 			}
 		}

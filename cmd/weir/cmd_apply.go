@@ -19,7 +19,8 @@ const applyHelp = `Make AWS what the manifests say, in one pass.
 What is applied is what plan shows for the same arguments; see weir plan --help for
 the two ways to say it. A second apply makes no write. With --wait, passes follow
 one another until every pool has converged: instances are in service, rollouts are
-finished, nothing is left to do.
+finished, nothing is left to do. Targets go in the order of dependsOn, each once
+those before it have converged.
 
 On a terminal the plan is shown first, and the answer to one question applies
 exactly that plan; what goes is named, and its number is the answer. --yes asks nothing.
@@ -108,15 +109,19 @@ func printApplied(s surroundings, output string, applied []show.Applied) error {
 }
 
 func applyCode(applied []show.Applied, wait, late bool) int {
-	code, waited := exitOK, plan.Hold("")
-	if wait { // what a control plane held then has run, or the time was over
-		waited = plan.HeldControlPlane
+	code := exitOK
+	var first, last []plan.Hold
+	if wait { // what a control plane or an earlier target held then has run, or the time was over
+		first, last = []plan.Hold{plan.HeldControlPlane, plan.HeldWave}, []plan.Hold{plan.HeldControlPlane}
+	}
+	if late {
+		last = first
 	}
 	for _, a := range applied {
 		if failing(a.Last) {
 			code = gravest(code, exitError)
 		}
-		if refused(a.First, waited) || refused(a.Last, waited) {
+		if refused(a.First, first...) || refused(a.Last, last...) {
 			code = gravest(code, exitRefused)
 		}
 	}
@@ -150,7 +155,7 @@ func (a *applying) apply(ctx context.Context) (applied []show.Applied, late bool
 	}
 	deadline := time.NewTimer(a.timeout)
 	defer deadline.Stop()
-	for !settled(applied) {
+	for !settled(applied, a.work.gating.opens) {
 		a.progress.pools(applied)
 		timer := time.NewTimer(delay)
 		select {
@@ -172,10 +177,11 @@ func (a *applying) apply(ctx context.Context) (applied []show.Applied, late bool
 }
 
 // settled reports whether another pass would change nothing: each target has
-// converged, or what keeps it from that does not pass by waiting.
-func settled(applied []show.Applied) bool {
+// converged, or what keeps it from that does not pass by waiting. One that waits for
+// others goes on once these let it, which opens says.
+func settled(applied []show.Applied, opens func(target string) bool) bool {
 	for _, a := range applied {
-		if !a.Last.Converged() && !stuck(a.Last) {
+		if !a.Last.Converged() && (!stuck(a.Last) || awaits(a.Last, plan.HeldWave) && opens(a.Last.Target)) {
 			return false
 		}
 	}
@@ -198,16 +204,15 @@ func stuck(r *plan.Report) bool {
 			return false
 		}
 	}
-	if reconciler.Moving(r) || awaitsControlPlane(r) {
-		return false
+	if reconciler.Moving(r) || awaits(r, plan.HeldControlPlane) {
+		return false // it may be ready in a moment
 	}
-	return failing(r) || refused(r, "") && r.Plan.Runnable() == 0
+	return failing(r) || refused(r) && r.Plan.Runnable() == 0
 }
 
-// awaitsControlPlane reports whether something is left that a control plane holds: it
-// may be ready in a moment.
-func awaitsControlPlane(r *plan.Report) bool {
-	return slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held == plan.HeldControlPlane })
+// awaits reports whether something is left that is held so.
+func awaits(r *plan.Report, by plan.Hold) bool {
+	return r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held == by })
 }
 
 // passing reports whether a failed call may succeed when it is made again.

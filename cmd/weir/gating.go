@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -38,6 +39,9 @@ type gating struct {
 // newGating fails where a command that writes cannot know what people asked for.
 func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition, now *clock.Clock, writes bool) (*gating, error) {
 	g := &gating{clock: now, conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
+	for i := range g.all { // of these none is left out
+		g.all[i].Targets = slices.Clone(g.all[i].Targets)
+	}
 	var err error
 	switch g.records, err = readRecords(ctx, s, c, now); {
 	case err != nil && writes:
@@ -87,10 +91,12 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 		return
 	}
 	if g.passes == 0 && (g.waits(batches) || len(g.records.Approvals) > 0) {
+		control.Gate(g.all, g.conditions, g.records, g.known, control.Pending{}, g.clock.Moment())
 		for _, b := range g.all {
-			for _, r := range reconciler.RunBatch(ctx, b, reconciler.PlanOnly) {
-				g.known.Note(r)
+			for i := range b.Targets { // that it waits itself is no news to those after it
+				b.Targets[i].Policy.Gates.Wave = ""
 			}
+			g.look(ctx, b)
 		}
 		g.ready = map[string]control.Grant{}
 		for _, a := range g.records.Approvals {
@@ -100,7 +106,55 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 		}
 	}
 	g.passes++
+	g.renew(ctx, batches)
 	control.Gate(batches, g.conditions, g.records, g.known, control.Pending{Ready: g.ready, Begin: g.begin}, g.clock.Moment())
+}
+
+// look takes in how the targets of a scope stand.
+func (g *gating) look(ctx context.Context, b reconciler.Batch) {
+	for _, r := range reconciler.RunBatch(ctx, b, reconciler.PlanOnly) {
+		g.known.Note(r)
+	}
+}
+
+// renew looks again at targets that others come after and know of something newer
+// that they may be about to move to.
+func (g *gating) renew(ctx context.Context, batches []reconciler.Batch) {
+	fresh := map[string]time.Time{}
+	for _, b := range batches {
+		for _, d := range b.Targets {
+			for name, at := range control.Renewals(d.Policy.Target, g.conditions, g.known) {
+				if at.After(fresh[name]) {
+					fresh[name] = at
+				}
+			}
+		}
+	}
+	for _, b := range g.all {
+		for _, d := range b.Targets {
+			if at := fresh[d.Policy.Target]; at.After(b.Fresh) {
+				b.Fresh = at
+			}
+		}
+		if !b.Fresh.IsZero() {
+			g.look(ctx, b)
+		}
+	}
+}
+
+// opens reports whether the targets that a target comes after let it go on by now.
+func (g *gating) opens(target string) bool {
+	if g == nil {
+		return false
+	}
+	for _, b := range g.all {
+		for i := range b.Targets {
+			if d := &b.Targets[i]; d.Policy.Target == target {
+				return control.Wave(d, g.conditions, g.records, g.known) == ""
+			}
+		}
+	}
+	return false
 }
 
 // begin has what follows of an approved plan run in the passes after this one.
@@ -119,9 +173,15 @@ func (g *gating) waits(batches []reconciler.Batch) bool {
 	})
 }
 
-// after takes in a report.
-func (g *gating) after(r *plan.Report) {
-	if g != nil {
-		g.known.Note(r)
+// after takes in a report. A target that was not chosen is held back by the command
+// alone.
+func (g *gating) after(r *plan.Report, chosen bool) {
+	if g == nil {
+		return
+	}
+	g.known.Note(r)
+	if s := g.known.Standings[r.Target]; !chosen && r.Suspended && !s.Lets() {
+		s.Held, s.Why = "", "is not converged yet, and not a target of this command"
+		g.known.Standings[r.Target] = s
 	}
 }

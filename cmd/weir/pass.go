@@ -303,8 +303,9 @@ func (w *work) pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range reports {
-				w.gating.after(r)
-				if w.chosen == nil || w.chosen[r.Target] {
+				chosen := w.chosen == nil || w.chosen[r.Target]
+				w.gating.after(r, chosen)
+				if chosen {
 					out = append(out, r)
 				}
 			}
@@ -331,8 +332,8 @@ func failing(r *plan.Report) bool {
 
 // refused reports whether a conflict, a limit or a hold kept a step from running. A
 // hold that is waited for is none.
-func refused(r *plan.Report, waited plan.Hold) bool {
-	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held != "" && st.Held != waited })
+func refused(r *plan.Report, waited ...plan.Hold) bool {
+	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held != "" && !slices.Contains(waited, st.Held) })
 	return held || obstructed(r)
 }
 

@@ -118,7 +118,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 			}
 			r := &Report{Source: "fleet", Revision: "abc", Plan: p, Pools: []PoolStatus{s}, Diagnostics: p.Diagnostics}
 			stands := Standing{}.After(r)
-			if why := WaitFor("fleet", "abc", []string{"first"}, map[string]Standing{"first": stands}); !strings.Contains(why, "is held (control-plane)") {
+			if why := WaitFor("fleet", "abc", "first", "", stands); !strings.Contains(why, "is held (control-plane)") {
 				t.Errorf("the next wave: %q", why)
 			}
 

@@ -40,6 +40,12 @@ func (s Settled) same(pool *intent.Pool, answers Answers) bool {
 	})
 }
 
+// settled reports whether the pool wants what it wanted when it last had converged.
+func (c *computation) settled(pool *intent.Pool) bool {
+	then, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, pool.Key.String())]
+	return known && then.same(pool, c.in.Answers)
+}
+
 // SettledKey is a pool's key in Memory.Settled.
 func SettledKey(target, pool string) string { return target + "\x00" + pool }
 

@@ -17,6 +17,12 @@ type Holding struct {
 	Counts map[Hold]int `json:"counts,omitempty"`
 }
 
+// Passes reports whether a hold ends without a change of the plan: a window opens, an
+// earlier target converges, somebody approves.
+func (h Hold) Passes() bool {
+	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting}, h)
+}
+
 // Waits reports whether a step waits for something of weir's own, after which the plan
 // may be another.
 func (p *Plan) Waits() bool {

@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
 
 // Holds that come from people, the clock, other targets and weir itself.
 const (
@@ -23,8 +27,11 @@ type Gates struct {
 	AsReviewed bool
 	// Grant is what somebody's approval still lets run; nil for none.
 	Grant *Grant
-	// Wave says which target this one waits for: no step runs.
-	Wave string
+	// Wave says which target this one waits for: no step runs but those that put drift
+	// back and replace nothing. Earlier are the targets that it comes after where it
+	// waits for none: what has moved without a commit goes through them first.
+	Wave    string
+	Earlier []Earlier
 	// Window says when the next window opens: no step runs that replaces or
 	// ends something.
 	Window string
@@ -141,12 +148,16 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 			s.Held, s.HeldReason = HeldApproval, gates.Deletions
 		case gates.AsReviewed && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, approve
-		case gates.Wave != "":
+		case gates.Wave != "" && !s.mends():
 			s.Held, s.HeldReason = HeldWave, gates.Wave
 		case gates.Window != "" && s.disrupts():
 			s.Held, s.HeldReason = HeldWindow, gates.Window
 		case gates.Waits != "":
 			s.Held, s.HeldReason = HeldWaiting, gates.Waits
+		default:
+			if why := in.awaits(*s); why != "" {
+				s.Held, s.HeldReason = HeldWave, why
+			}
 		}
 	}
 	return p, needs
@@ -154,9 +165,9 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 
 // mayRun reports whether a step of the current pool is held neither by what holds the
 // pool nor by a gate.
-func (c *computation) mayRun(s Step) bool {
+func (c *computation) mayRun(pool *intent.Pool, s Step) bool {
 	g := c.in.Policy.Gates
-	return s.Held == "" && c.hold == "" && g.Wave == "" && (g.Window == "" || !s.disrupts()) && (!g.AsReviewed || g.Grant != nil)
+	return s.Held == "" && c.hold == "" && (g.Wave == "" || c.settled(pool) && !s.disrupts()) && (g.Window == "" || !s.disrupts()) && (!g.AsReviewed || g.Grant != nil)
 }
 
 func (g Gates) suspended(p Policy, pool string) string {

@@ -1,14 +1,12 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/render/diag"
 	"pgregory.net/rapid"
 )
 
@@ -269,44 +267,4 @@ func TestNoRolloutStarves(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestWavesFollowOneAnother(t *testing.T) {
-	done := func(source, rev string) Standing {
-		return Standing{}.After(&Report{Source: source, Revision: rev, Plan: &Plan{}})
-	}
-	failedPlan := &Report{Source: "s", Revision: "2", Plan: &Plan{}, Diagnostics: diag.List{{Severity: diag.Error, Code: "rollout-failed"}}}
-	rolling := &Report{Source: "s", Revision: "2", Plan: &Plan{}, Pools: []PoolStatus{{Rollout: &RolloutStatus{}}}}
-	scaling := &Report{Source: "s", Revision: "2", Plan: &Plan{}, Pools: []PoolStatus{{}}}
-	steps := &Report{Source: "s", Revision: "2", Plan: &Plan{Steps: []Step{{Verb: Update}}}}
-	suspended := &Report{Source: "s", Revision: "2", Plan: &Plan{Steps: []Step{{Held: HeldSuspended}}}}
-	for name, tc := range map[string]struct {
-		at   map[string]Standing
-		want string
-	}{
-		"unknown":                   {nil, "waits for the target canary, which has not been looked at yet"},
-		"done":                      {map[string]Standing{"canary": done("s", "2")}, ""},
-		"done before":               {map[string]Standing{"canary": done("s", "1")}, "waits for the target canary, which is not at 2 yet"},
-		"another source":            {map[string]Standing{"canary": done("other", "7")}, ""},
-		"failed":                    {map[string]Standing{"canary": Standing{}.After(failedPlan)}, "waits for the target canary, which failed: rollout-failed"},
-		"failed later":              {map[string]Standing{"canary": done("s", "2").After(failedPlan)}, "waits for the target canary, which failed: rollout-failed"},
-		"rolling":                   {map[string]Standing{"canary": done("s", "1").After(rolling)}, "waits for the target canary, which rolls out"},
-		"rolling again":             {map[string]Standing{"canary": done("s", "2").After(rolling)}, "waits for the target canary, which rolls out"},
-		"scaling, never seen done":  {map[string]Standing{"canary": done("s", "1").After(scaling)}, "waits for the target canary, which is not converged yet"},
-		"scaling, seen done":        {map[string]Standing{"canary": done("s", "2").After(scaling)}, ""},
-		"with steps, seen done":     {map[string]Standing{"canary": done("s", "2").After(steps)}, "waits for the target canary, which is not converged yet"},
-		"suspended":                 {map[string]Standing{"canary": Standing{}.After(suspended)}, "waits for the target canary, which is held (suspended)"},
-		"its source cannot be read": {map[string]Standing{"canary": done("s", "2").After(&Report{Source: "s", Revision: "2", Err: errors.New("away")})}, "waits for the target canary, which failed: its source or its account cannot be reached"},
-	} {
-		if got := WaitFor("s", "2", []string{"canary"}, tc.at); got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
-	}
-	both := map[string]Standing{"a": done("s", "2"), "b": done("s", "1")}
-	if got := WaitFor("s", "2", []string{"a", "b"}, both); !strings.Contains(got, "target b") {
-		t.Errorf("of two: %q", got)
-	}
-	if got := WaitFor("s", "2", nil, nil); got != "" {
-		t.Errorf("without any: %q", got)
-	}
 }

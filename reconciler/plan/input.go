@@ -14,7 +14,9 @@ type Input struct {
 	Commit  Commit
 	Set     *intent.Set
 	Answers Answers
-	State   *State
+	// Levels are those of the answers, and of others.
+	Levels map[intent.Lookup]Level
+	State  *State
 	// Index is NewIndex(State); Compute makes it where it is nil.
 	Index  *Index
 	Fleet  Fleet

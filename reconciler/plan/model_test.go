@@ -55,6 +55,12 @@ func (m *model) observe(owner string) State {
 }
 
 func (m *model) fill(s State, n Needs) State {
+	for _, q := range n.Activities { // AWS says nothing of them
+		if s.Activities == nil {
+			s.Activities = map[ActivityQuery]Activities{}
+		}
+		s.Activities[q] = Activities{}
+	}
 	for _, name := range n.TemplateNames {
 		if t, ok := m.state.Templates[name]; ok {
 			s.Templates[name] = t

@@ -67,7 +67,7 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	c.existingNodegroups(w, standing)
 	for _, n := range standing {
 		c.nameBehind(pool, n)
-		if !n.DescribedAtPass && slices.ContainsFunc(c.steps[before:], c.mayRun) {
+		if !n.DescribedAtPass && slices.ContainsFunc(c.steps[before:], func(s Step) bool { return c.mayRun(pool, s) }) {
 			// What is remembered may be out of date, its owner included.
 			c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
 		}

@@ -251,8 +251,14 @@ type Report struct {
 
 	StartedAt time.Time
 	Duration  time.Duration
-	// Suspended says that the target is suspended: planned, never written.
-	Suspended bool
+	// Suspended says that the target is suspended, ReportOnly that its mode is report:
+	// planned, never written.
+	Suspended, ReportOnly bool
+	// Wanted stands for what Git and the configuration want of the target, Levels are
+	// what the pass was told that its pools go by, each asked for at Fresh or later.
+	Wanted string
+	Levels []Level
+	Fresh  time.Time
 }
 
 // Converged reports whether every pool has converged and nothing failed.

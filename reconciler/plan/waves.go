@@ -2,46 +2,78 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
 )
 
 // Standing is how a target stood after a pass, for those that wait for it.
 type Standing struct {
-	Source   string
-	Revision string
-	// Converged says that AWS is what that revision says; Failing that something
-	// is wrong; Resting that nothing is left to do and nothing rolls, though the
-	// size of a group may be on its way.
+	// Seen says that there was a pass.
+	Seen   bool
+	Source string
+	// Ground is what the pass went by, Reached what it went by when the target was
+	// last seen converged.
+	Ground, Reached Ground
+	// Converged says that AWS is what the ground says; Failing that something is
+	// wrong; Resting that nothing is left to do and nothing rolls, though the size of
+	// a group may be on its way.
 	Converged, Failing, Resting bool
-	// Reached is the last revision at which the target was seen converged.
-	Reached string
-	// Why says in a few words why it has not converged.
+	// Why says in a few words why it has not converged, and who can end that.
 	Why string
+	// Held is what holds the first of its steps that is held.
+	Held Hold
+
+	// behind says that a pool follows images and is yet to move to the newest: a later
+	// pass does that, after what somebody reviewed.
+	behind          bool
+	account, region string
+	fresh           time.Time
+}
+
+// Ground is what a pass over a target went by.
+type Ground struct {
+	Revision string
+	// Wanted stands for what Git and the configuration want, as Desired says it.
+	Wanted string
+	// Levels are what AWS answered, without a commit of its own.
+	Levels []Level
+}
+
+func (g Ground) is(o Ground) bool {
+	return g.Revision == o.Revision && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b Level) bool { return a.ID == b.ID })
 }
 
 // After is how the target stands after another pass.
 func (s Standing) After(r *Report) Standing {
-	next := Standing{Source: r.Source, Revision: r.Revision, Reached: s.Reached, Converged: r.Converged()}
-	rolling := false
-	for _, p := range r.Pools {
-		rolling = rolling || p.Rollout != nil
+	next := Standing{
+		Seen: true, Source: r.Source, Ground: Ground{Revision: r.Revision, Wanted: r.Wanted, Levels: r.Levels}, Reached: s.Reached, Converged: r.Converged(),
+		account: r.Account, region: r.Region, fresh: s.fresh,
 	}
+	if r.Fresh.After(s.fresh) {
+		next.fresh = r.Fresh // what was asked once is never again of before that
+	}
+	rolling := slices.ContainsFunc(r.Pools, func(p PoolStatus) bool { return p.Rollout != nil })
 	next.Failing = r.Err != nil || r.Diagnostics.HasErrors() || len(r.Failures()) > 0
 	next.Resting = r.Plan != nil && r.Plan.Empty() && !rolling && !next.Failing
-	if next.Converged {
-		next.Reached = r.Revision
+	next.behind = r.Plan != nil && len(r.Plan.behind) > 0
+	if next.Converged && !next.behind {
+		next.Reached = next.Ground
 	}
 	switch {
+	case next.Converged && next.behind:
+		next.Why = "is yet to move to a newer image that it follows"
 	case next.Converged:
 	case next.Failing:
 		next.Why = "failed: " + firstTrouble(r)
 	case r.Plan == nil:
 		next.Why = "has no plan"
+	case r.ReportOnly && !r.Plan.Empty():
+		next.Why = "only reports: it changes nothing before its configuration says mode: correct"
 	case rolling:
 		next.Why = "rolls out"
 	case r.Plan.Runnable() < len(r.Plan.Steps):
-		next.Why = "is held (" + string(firstHold(r.Plan)) + ")"
+		next.Held, next.Why = heldWhy(r)
 	default:
 		next.Why = "is not converged yet"
 		if i := slices.IndexFunc(r.Pools, func(p PoolStatus) bool { return p.Rests() }); i >= 0 {
@@ -51,25 +83,72 @@ func (s Standing) After(r *Report) Standing {
 	return next
 }
 
-func firstHold(p *Plan) Hold {
-	for _, s := range p.Steps {
-		if s.Held != "" {
-			return s.Held
-		}
-	}
-	return ""
+// Lets reports whether those that come after the target may go on. Once it has
+// converged, a group of it that grows or shrinks closes nothing; a new step, a
+// rollout or a failure does, and so does another ground.
+func (s Standing) Lets() bool {
+	return !s.behind && (s.Converged || s.Resting && s.Reached.is(s.Ground))
 }
 
-// firstTrouble is what went wrong first, by its code where it has one: this is
-// said of another target, whose own report says all of it.
+// Opens reports whether those that come after the target may do more than after the
+// pass that left it at old.
+func (s Standing) Opens(old Standing) bool {
+	return s.Lets() && (!old.Lets() || !old.Ground.is(s.Ground) || s.fresh.After(old.fresh))
+}
+
+// Earlier is the target for those that it lets go on.
+func (s Standing) Earlier(target string) Earlier {
+	return Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
+}
+
+// heldWhy says by what the target is held, and who can end that.
+func heldWhy(r *Report) (Hold, string) {
+	i := slices.IndexFunc(r.Plan.Steps, func(s Step) bool { return s.Held != "" })
+	s := r.Plan.Steps[i]
+	text := "is held (" + string(s.Held) + ")"
+	if s.HeldReason != "" {
+		text += ": " + s.HeldReason
+	}
+	switch {
+	case s.Held == HeldSuspended && s.HeldReason == "":
+		text += ": by its configuration"
+	case s.Held == HeldPaused:
+		text += ": the pool " + s.Pool + ", until a commit takes the pause away"
+	}
+	return s.Held, text
+}
+
+// triedAgain are the faults of pools that are left alone until somebody asks.
+var triedAgain = []string{"rollout-failed", "rollout-cancelled", "rollout-contested", "nodegroup-update-failed"}
+
+// firstTrouble is what went wrong first, by its code where it has one, and who can
+// end it: this is said of another target, whose own report says all of it.
 func firstTrouble(r *Report) string {
 	if f := r.Failures(); len(f) > 0 && f[0].Err != nil {
-		return f[0].Err.Operation + ": " + f[0].Err.Code
+		text := f[0].Err.Operation + ": " + f[0].Err.Code
+		if owner := f[0].Step.Owner(); owner != "" {
+			text += " for " + owner
+		}
+		if f[0].Parked {
+			text += "; a commit that changes it ends that, or weir reconcile " + r.Target + " --retry"
+		}
+		return text
 	}
 	for _, d := range r.Diagnostics {
-		if d.Severity == diag.Error {
-			return d.Code
+		if d.Severity != diag.Error {
+			continue
 		}
+		text := d.Code
+		if d.Object != "" {
+			text += " for " + d.Object
+		}
+		switch {
+		case r.Plan == nil:
+			text += "; a commit that mends it ends that"
+		case slices.Contains(triedAgain, d.Code):
+			text += "; a commit that changes the pool ends that, or weir reconcile " + r.Target + " --retry"
+		}
+		return text
 	}
 	if r.Err != nil {
 		return "its source or its account cannot be reached"
@@ -77,26 +156,26 @@ func firstTrouble(r *Report) string {
 	return ""
 }
 
-// WaitFor returns which of the targets that a target depends on it waits for, and
-// why; empty if for none. A target of the same source must have converged at the
-// same revision, one of another source at its own. Once it has, a group of it that
-// grows or shrinks closes nothing; a new step, a rollout or a failure does.
-func WaitFor(source, revision string, on []string, at map[string]Standing) string {
-	for _, name := range on {
-		s, known := at[name]
-		why := s.Why
-		switch {
-		case !known:
-			why = "has not been looked at yet"
-		case s.Source == source && s.Revision != revision:
-			why = "is not at " + shortRevision(revision) + " yet"
-		case s.Converged, s.Resting && s.Reached == s.Revision:
-			continue
-		}
-		return "waits for the target " + name + ", which " + why
+// WaitFor says why a target that follows a revision of a source waits for another one,
+// which stands so; empty if it does not. A target of the same source must have
+// converged at the same revision, one of another source at its own, and each with what
+// is wanted of it now.
+func WaitFor(source, revision, on, wanted string, s Standing) string {
+	switch {
+	case !s.Seen:
+		return WaitText(on, "has not been looked at yet")
+	case s.Source == source && s.Ground.Revision != revision:
+		return WaitText(on, "is not at "+shortRevision(revision)+" yet")
+	case s.Ground.Wanted != wanted:
+		return WaitText(on, "has not been looked at since something else is wanted of it")
+	case s.Lets():
+		return ""
 	}
-	return ""
+	return WaitText(on, s.Why)
 }
+
+// WaitText says for which target another waits, and why.
+func WaitText(target, why string) string { return "waits for the target " + target + ", which " + why }
 
 func shortRevision(revision string) string {
 	if revision == "" {

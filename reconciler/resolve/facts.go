@@ -90,6 +90,11 @@ func (s *shelf[K, V]) expire(now time.Time) {
 	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return !now.Before(f.expires) })
 }
 
+// renew drops what was read before fresh.
+func (s *shelf[K, V]) renew(fresh time.Time) {
+	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return f.read.Before(fresh) })
+}
+
 // facts is all that is known of an account and region. Keys that ask for more
 // than one thing are written as one string, which keeps them comparable.
 type facts struct {
@@ -148,6 +153,16 @@ func (f *facts) expire(now time.Time) {
 	f.clusters.expire(now)
 	f.roles.expire(now)
 	f.templates.expire(now)
+}
+
+// renew drops what was asked before fresh and may be answered otherwise now: what
+// plan.LevelOf tells of.
+func (f *facts) renew(fresh time.Time) {
+	f.parameters.renew(fresh)
+	f.namedImages.renew(fresh)
+	f.clusters.renew(fresh)
+	f.templates.byName.renew(fresh)
+	f.templates.byID.renew(fresh)
 }
 
 // imageKey writes an image query by name as one string.

@@ -446,3 +446,41 @@ func (b *blocking) Role(ctx context.Context, _ string) (string, bool, error) {
 	<-ctx.Done()
 	return "", false, ctx.Err()
 }
+
+// What may be answered otherwise tomorrow is asked again on demand, and only where it
+// was asked before then.
+func TestWhatMovesIsAskedAnew(t *testing.T) {
+	f, clock := world(), newClock()
+	r := resolve.New(f, clock.now)
+	requests := []resolve.Request{
+		{Lookup: intent.Lookup{Kind: intent.EKSCluster, Name: "shop"}},
+		{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/ours/ami"}},
+		{Lookup: intent.Lookup{Kind: intent.Role, Name: "nodes"}},
+	}
+	ask := func() map[string]int {
+		t.Helper()
+		f.mu.Lock()
+		f.calls = nil
+		f.mu.Unlock()
+		if _, err := r.Answer(context.Background(), requests); err != nil {
+			t.Fatal(err)
+		}
+		return f.calls
+	}
+	ask()
+	asked := clock.t
+	clock.t = clock.t.Add(10 * time.Second)
+	r.Renew(asked)
+	if got := ask(); len(got) > 0 {
+		t.Errorf("asked at that time, it was asked again: %v", got)
+	}
+	r.Renew(asked.Add(time.Second))
+	r.Renew(asked) // an earlier wish takes nothing back
+	got := ask()
+	if got["Parameters"] != 1 || got["Cluster"] != 1 || got["Role"] != 0 {
+		t.Errorf("asked anew: %v", got)
+	}
+	if got := ask(); len(got) > 0 {
+		t.Errorf("and again: %v", got)
+	}
+}

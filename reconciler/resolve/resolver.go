@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -20,6 +21,9 @@ type Resolver struct {
 	now   func() time.Time
 	turn  chan struct{} // holds one token: whoever has it may touch facts
 	facts *facts
+
+	mu    sync.Mutex
+	fresh time.Time // what moves was asked then, or later
 }
 
 // New returns a resolver that reads from cloud. now is nil for time.Now.
@@ -30,6 +34,22 @@ func New(cloud Cloud, now func() time.Time) *Resolver {
 	r := &Resolver{cloud: cloud, now: now, turn: make(chan struct{}, 1), facts: newFacts()}
 	r.turn <- struct{}{}
 	return r
+}
+
+// Renew has what may be answered otherwise tomorrow asked again where it was asked
+// before fresh.
+func (r *Resolver) Renew(fresh time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if fresh.After(r.fresh) {
+		r.fresh = fresh
+	}
+}
+
+func (r *Resolver) since() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fresh
 }
 
 // Answer answers each request, in order. Its error is a failure that may pass by
@@ -43,6 +63,7 @@ func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]plan.Answe
 	defer func() { r.turn <- struct{}{} }()
 	now := r.now()
 	r.facts.expire(now)
+	r.facts.renew(r.since())
 	answers := make([]plan.Answer, len(requests))
 	open := make([]int, len(requests))
 	for i := range open {

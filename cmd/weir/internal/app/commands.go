@@ -1,7 +1,9 @@
 package app
 
 import (
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
@@ -23,6 +25,9 @@ type memory struct {
 	batches map[reconciler.ScopeKey]reconciler.Batch
 	// waiting are the scopes with targets that wait for a target, by its name.
 	waiting map[string][]reconciler.ScopeKey
+	// fresh is at what time or later AWS is to be asked what targets follow, by name:
+	// later targets know of something newer.
+	fresh map[string]time.Time
 	// unused says why approvals could not be used by the last pass, so that it is
 	// said once.
 	unused map[string]bool
@@ -41,11 +46,34 @@ func (m *memory) take(c *fleet.Composition) {
 		m.batches[b.Key] = b
 		for i := range b.Targets {
 			for _, name := range c.Conditions[b.Targets[i].Policy.Target].DependsOn {
-				m.waiting[name] = append(m.waiting[name], b.Key)
+				if keys := m.waiting[name]; len(keys) == 0 || keys[len(keys)-1] != b.Key {
+					m.waiting[name] = append(keys, b.Key)
+				}
 			}
 		}
 	}
 	m.before.Keep(c.Conditions)
+	maps.DeleteFunc(m.fresh, func(name string, _ time.Time) bool { _, is := c.Conditions[name]; return !is })
+}
+
+// places are the scopes that a target is in.
+func (m *memory) places(target string) []reconciler.ScopeKey {
+	var out []reconciler.ScopeKey
+	for key, b := range m.batches {
+		if slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// nudge has passes over scopes start now. The caller holds mu.
+func (a *App) nudge(keys []reconciler.ScopeKey) {
+	for _, key := range keys {
+		if l := a.loops.of[key]; l != nil {
+			l.Nudge()
+		}
+	}
 }
 
 // gated is what is wanted of a scope, with the account that it is in, guarded, and
@@ -75,6 +103,9 @@ func (a *App) gated(l *loop, access fleet.Access) reconciler.Batch {
 	b = batches[0]
 	for i := range b.Targets {
 		d := &b.Targets[i]
+		if fresh := a.memory.fresh[d.Policy.Target]; fresh.After(b.Fresh) {
+			b.Fresh = fresh
+		}
 		l.in = append(l.in, d.Policy.Target)
 		if a.elsewhere(l, d.Policy.Target) {
 			d.Policy.Gates.Waits = "waits for the end of a pass that reaches it by another role, region or endpoint"
@@ -147,13 +178,18 @@ func (a *App) noted(r *plan.Report) bool {
 		a.mu.Unlock()
 		return false
 	}
-	reached := m.before.Standings[r.Target].Reached
+	stood := m.before.Standings[r.Target]
 	m.before.Note(r)
-	if r.Converged() && reached != r.Revision {
-		for _, key := range m.waiting[r.Target] {
-			if l := a.loops.of[key]; l != nil {
-				l.Nudge()
+	if m.before.Standings[r.Target].Opens(stood) {
+		a.nudge(m.waiting[r.Target])
+	}
+	for name, fresh := range control.Renewals(r.Target, m.conditions, m.before) {
+		if fresh.After(m.fresh[name]) {
+			if m.fresh == nil {
+				m.fresh = map[string]time.Time{}
 			}
+			m.fresh[name] = fresh
+			a.nudge(m.places(name))
 		}
 	}
 	done := m.busy[r.Target] && r.Converged()

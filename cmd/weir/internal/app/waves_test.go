@@ -307,3 +307,132 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		stop()
 	}
 }
+
+// golden are overlays with one pool each that follows the account's newest image.
+func golden(targets ...string) map[string]string {
+	files := fleetOf("m5.large", targets...)
+	for name, text := range files {
+		text = strings.Replace(text, "ami: {eksLookupType: AmazonLinux2023}", `imageLookupFormat: "golden-*", imageLookupOrg: "000000000000"`, 1)
+		files[name] = strings.Replace(text, "kind: AWSMachinePool\nmetadata: {name: ", "kind: AWSMachinePool\nmetadata: {annotations: {weir.dev/ami-policy: follow}, name: ", 1)
+	}
+	return files
+}
+
+// publish has images of a day in both regions, with other ids and names in each.
+func (w *world) publish(day string) {
+	w.t.Helper()
+	image := func(region string) string {
+		return fmt.Sprintf(`{"images": [{"id": "ami-0000000000000%s%s", "name": "golden-%s-%s", "architecture": "x86_64", "created": "2026-01-%sT00:00:00Z"}]}`,
+			day, map[string]string{"eu-west-1": "aa", "us-east-1": "bb"}[region], region, day, day)
+	}
+	seed := fmt.Sprintf(`{"regions": {"eu-west-1": %s, "us-east-1": %s}}`, image("eu-west-1"), image("us-east-1"))
+	if err := w.aws.Seed(strings.NewReader(seed)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestAFollowedImageReachesTheSecondWaveAfterTheFirst has the second wave be the first
+// to be told of a newer image: in the region before it, what AWS said minutes ago
+// still counts.
+func TestAFollowedImageReachesTheSecondWaveAfterTheFirst(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = strings.Replace(secondWave, "eu-west-1", "us-east-1", 1)
+	w.publish("01")
+	w.repo.Write(golden("prod", "second"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	targetConverged(t, a, "prod", first)
+	targetConverged(t, a, "second", first)
+	w.aws.ResetCalls()
+	w.publish("02")
+	a.mu.Lock()
+	for key, l := range a.loops.of {
+		if key.Region == "us-east-1" {
+			l.scope.Resolver.Renew(time.Now())
+			l.Nudge()
+		}
+	}
+	a.mu.Unlock()
+	var rolled []string
+	eventually(t, "both roll", func() string {
+		rolled = nil
+		for _, c := range w.aws.Calls() {
+			if c.ErrorCode == "" && (c.Operation == "StartInstanceRefresh" || c.Operation == "ModifyLaunchTemplate") {
+				rolled = append(rolled, c.Region+" "+c.Operation)
+			}
+		}
+		if len(rolled) < 4 {
+			return fmt.Sprint(rolled)
+		}
+		return ""
+	})
+	want := []string{"eu-west-1 StartInstanceRefresh", "eu-west-1 ModifyLaunchTemplate", "us-east-1 StartInstanceRefresh", "us-east-1 ModifyLaunchTemplate"}
+	if d := cmp.Diff(want, rolled); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestDriftIsPutBackBehindAWave has the first wave stand still while somebody changes
+// something of the second.
+func TestDriftIsPutBackBehindAWave(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = secondWave
+	w.repo.Write(fleetOf("m5.large", "prod", "second"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	targetConverged(t, a, "second", first)
+	command(t, a, control.SuspendPath, control.Request{Target: "prod", Reason: "incident 17", For: "1h", By: "ann"})
+	w.repo.Write(fleetOf("m6i.large", "prod"))
+	second := w.repo.Commit("the first alone")
+	heldBy(t, a, "prod", second, plan.HeldSuspended, "incident 17")
+	w.aws.ResetCalls()
+	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=second-web&MaxSize=7")
+	a.ring()
+	eventually(t, "the size is put back", func() string {
+		if got := w.query("autoscaling", "DescribeAutoScalingGroups&AutoScalingGroupNames.member.1=second-web"); !strings.Contains(got, "<MaxSize>3</MaxSize>") {
+			return got
+		}
+		return ""
+	})
+
+	// What a commit changes waits, and says for whom and who ends it.
+	w.repo.Write(fleetOf("m6i.large", "second"))
+	third := w.repo.Commit("the second too")
+	heldBy(t, a, "second", third, plan.HeldWave, "waits for the target prod, which is suspended by ann until")
+	heldBy(t, a, "second", third, plan.HeldWave, "; weir resume prod")
+	eventually(t, "status", func() string {
+		if state, text := w.forge.last(third, "fleet/apply/second"); state != "pending" || !strings.Contains(text, "held: waits for the target prod") {
+			return state + " " + text
+		}
+		return ""
+	})
+	command(t, a, control.ResumePath, control.Request{Target: "prod"})
+	targetConverged(t, a, "second", third)
+}
+
+// TestAWaveHoldsOverOthersThatHaveNothingToDo has a commit leave the second of three
+// as it is.
+func TestAWaveHoldsOverOthersThatHaveNothingToDo(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = secondWave + "- {name: third, path: overlays/third, region: eu-west-1, dependsOn: [second]}\n"
+	w.repo.Write(fleetOf("m5.large", "prod", "second", "third"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	targetConverged(t, a, "third", first)
+	healthy := w.aws.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m6i.large"})
+	w.repo.Write(fleetOf("m6i.large", "prod"))
+	w.repo.Write(fleetOf("m7i.large", "third"))
+	second := w.repo.Commit("the first and the third")
+	heldBy(t, a, "third", second, plan.HeldWave, "waits for the target prod, which failed: rollout-failed for AWSMachinePool default/prod-web; a commit that changes the pool ends that, or weir reconcile prod --retry")
+	targetConverged(t, a, "second", second)
+
+	// Asked to try again, the third still waits, and goes on once the first has.
+	command(t, a, control.ReconcilePath, control.Request{Targets: []string{"third"}, Retry: true})
+	heldBy(t, a, "third", second, plan.HeldWave, "waits for the target prod")
+	healthy()
+	command(t, a, control.ReconcilePath, control.Request{Targets: []string{"prod"}, Retry: true})
+	targetConverged(t, a, "third", second)
+}

@@ -162,11 +162,11 @@ type Target struct {
 	// Apply is always (the default), or as-reviewed: a plan is applied once its
 	// digest has been approved.
 	Apply string `yaml:"apply"`
-	// DependsOn are targets that must have converged at the same commit before
-	// anything of this one is changed; * stands for any text of a name, {1} for
-	// what the path's first wildcard matched. Where an entry stands for the target
-	// itself, the entries before it count alone. A name that no directory gives is an
-	// error of the target that waits for it.
+	// DependsOn are targets that must have converged with the same commit, and with
+	// what it follows, before this one moves on, and so must those before them; *
+	// stands for any text of a name, {1} for what the path's first wildcard matched.
+	// Where an entry stands for the target itself, the entries before it count alone.
+	// A name that no directory gives is an error of the target that waits for it.
 	DependsOn []string `yaml:"dependsOn"`
 	// Windows are when steps may run that replace or end instances, or delete
 	// something; none for any time.

@@ -295,7 +295,7 @@ func TestGatesOfATarget(t *testing.T) {
 		"never open":                 {c: fleet.Conditions{Windows: never}, want: plan.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
 		"overridden":                 {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: plan.Gates{AsReviewed: true}},
 		"another overridden":         {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"a wave":                     {c: fleet.Conditions{DependsOn: []string{"canary"}}, want: plan.Gates{AsReviewed: true, Wave: "waits for the target canary, which has not been looked at yet"}},
+		"a wave":                     {c: fleet.Conditions{DependsOn: []string{"canary"}}, want: plan.Gates{AsReviewed: true, Wave: "waits for the target canary, which is not there: a commit has to bring it, or dependsOn to name another"}},
 		"granted":                    {c: fleet.Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true, Grant: begun}},
 		"granted for what it wanted": {c: fleet.Conditions{Rendered: "w1"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true}},
 		"granted for nothing known":  {r: Records{Grants: []Grant{{Target: "prod", Revision: "r1"}}}, want: plan.Gates{AsReviewed: true}},

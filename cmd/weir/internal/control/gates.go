@@ -48,14 +48,17 @@ type Pending struct {
 // the plan with its digest alone, and only once it is on record as begun; then the
 // grant on record lets run what follows, as long as the target wants the same.
 func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r Records, before Before, pending Pending, now clock.Moment) {
+	w := &waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
+			d.Wanted = conditions[d.Policy.Target].Wanted
 			if r.Lost != nil {
 				holdAll(d, *r.Lost)
 				continue
 			}
-			gate(d, conditions[d.Policy.Target], r, before, now)
+			gate(d, conditions[d.Policy.Target], r, now)
+			d.Policy.Gates.Wave, d.Policy.Gates.Earlier = w.of(d)
 			grant(d, conditions[d.Policy.Target], r, pending)
 		}
 	}
@@ -99,7 +102,7 @@ func LossText(lost state.Loss) string {
 	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay, then weir reconcile --accept-lost-state"
 }
 
-func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, now clock.Moment) {
+func gate(d *reconciler.Desired, c fleet.Conditions, r Records, now clock.Moment) {
 	g := &d.Policy.Gates
 	*g = plan.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {
@@ -118,9 +121,6 @@ func gate(d *reconciler.Desired, c fleet.Conditions, r Records, before Before, n
 			g.Pools[s.Pool] = s.Text()
 			tell(d, "the pool "+s.Pool+" is "+s.Text())
 		}
-	}
-	if len(c.DependsOn) > 0 {
-		g.Wave = plan.WaitFor(d.Source, d.Commit.Revision, c.DependsOn, before.Standings)
 	}
 	if len(c.Windows) > 0 && !overridden(r, d.Policy.Target) {
 		g.Window = windowText(c.Windows, now)

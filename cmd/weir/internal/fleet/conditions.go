@@ -12,9 +12,14 @@ import (
 
 // conditions are what the configuration demands of each item, by its name.
 func conditions(items []*item) map[string]Conditions {
+	order := chains{direct: map[string][]string{}, lists: map[string][]string{}}
+	for _, it := range items {
+		order.direct[it.name] = it.waitsFor
+	}
 	out := make(map[string]Conditions, len(items))
 	for _, it := range items {
-		c := Conditions{Rendered: it.wanted(), DependsOn: it.waitsFor}
+		c := Conditions{Rendered: it.wanted(), DependsOn: order.before(it.name)}
+		c.Wanted = c.Rendered + it.configured()
 		// Zones were found when the configuration was read.
 		c.Windows, _ = it.target.Calendar()
 		out[it.name] = c
@@ -35,6 +40,13 @@ func (it *item) wanted() string {
 	m := hmac.New(sha256.New, d.Policy.DigestKey)
 	fmt.Fprintf(m, "%q", []any{it.render.sum, it.key.Account, it.key.Region, d.Network.VPCID, d.Network.SubnetIDs, d.Network.SecurityGroupIDs})
 	return hex.EncodeToString(m.Sum(nil))
+}
+
+// configured stands for what the configuration says of an item beside what it renders,
+// as far as a plan depends on it. It is short: there is one in each report.
+func (it *item) configured() string {
+	p := it.desired.Policy
+	return fmt.Sprint(" ", p.ReportOnly, p.Suspended, p.KeepVersions, p.Prune.Enabled, p.Prune.Percent, p.Prune.Count, p.Adoption.Annotated)
 }
 
 // sumOfSet stands for a render's intents. User data is left out of their own JSON, and

@@ -145,13 +145,16 @@ type Composition struct {
 
 // Conditions are what the configuration demands before a target is changed.
 type Conditions struct {
-	// DependsOn names the targets that must have converged before.
+	// DependsOn names the targets that must have converged before, by way of others
+	// too, the first of all first. Targets that come after the same ones share it.
 	DependsOn []string
 	Windows   []calendar.Window
 	// Rendered stands for what the target wants, by commit and configuration: two
 	// that want the same have the same, in whatever process. It is empty where
 	// nothing is known to be wanted.
 	Rendered string
+	// Wanted is Rendered with what the configuration says of the target beside it.
+	Wanted string
 }
 
 // item is a target on its way to a Desired.

@@ -1,0 +1,116 @@
+package control
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// waves says what targets wait for. Those of one source that come after the same ones
+// share the answer: there may be hundreds of both.
+type waves struct {
+	conditions map[string]fleet.Conditions
+	records    Records
+	before     Before
+	known      map[waveKey]waveOf
+}
+
+type waveKey struct {
+	on               *string // the first of those that it comes after
+	source, revision string
+}
+
+type waveOf struct {
+	wait    string
+	earlier []plan.Earlier
+}
+
+// of says which earlier target a target waits for, or else how they all stand.
+func (w *waves) of(d *reconciler.Desired) (wait string, earlier []plan.Earlier) {
+	on := w.conditions[d.Policy.Target].DependsOn
+	if len(on) == 0 {
+		return "", nil
+	}
+	key := waveKey{&on[0], d.Source, d.Commit.Revision}
+	found, known := w.known[key]
+	if !known {
+		found.wait, found.earlier = w.find(d, on)
+		w.known[key] = found
+	}
+	return found.wait, found.earlier
+}
+
+func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier []plan.Earlier) {
+	for _, name := range on {
+		wants, there := w.conditions[name]
+		stands := w.before.Standings[name]
+		switch why := plan.WaitFor(d.Source, d.Commit.Revision, name, wants.Wanted, stands); {
+		case !there:
+			return plan.WaitText(name, "is not there: a commit has to bring it, or dependsOn to name another"), nil
+		case why == "":
+			earlier = append(earlier, stands.Earlier(name))
+		case stands.Held == plan.HeldSuspended && suspendedText(w.records, name) != "":
+			return plan.WaitText(name, suspendedText(w.records, name)), nil
+		default:
+			return why, nil
+		}
+	}
+	return "", earlier
+}
+
+// Wave says which earlier target a target waits for, and why; empty if for none.
+func Wave(d *reconciler.Desired, conditions map[string]fleet.Conditions, r Records, before Before) string {
+	w := waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
+	wait, _ := w.of(d)
+	return wait
+}
+
+// suspendedText says by whom a target, or a pool of it, is suspended, and how that
+// ends; empty where nobody has.
+func suspendedText(r Records, target string) string {
+	for _, s := range r.Suspensions { // everything comes first
+		switch {
+		case s.Target == "":
+			return "is suspended with all others, " + s.textSince() + "; weir resume --all"
+		case s.Target != target:
+		case s.Pool == "":
+			return "is " + s.textSince() + "; weir resume " + target
+		default:
+			return "has the pool " + s.Pool + " " + s.textSince() + "; weir resume " + target + " " + s.Pool
+		}
+	}
+	return ""
+}
+
+func (s Suspension) textSince() string {
+	if s.Since.IsZero() {
+		return s.Text()
+	}
+	return s.Text() + " (since " + s.Since.UTC().Format("2 Jan 2006 15:04 MST") + ")"
+}
+
+// Renewals say of which earlier targets AWS is to be asked anew, and at what time or
+// later: a later target has been told of something newer than they know of, so that
+// they may be about to move themselves.
+func Renewals(target string, conditions map[string]fleet.Conditions, before Before) map[string]time.Time {
+	r := before.Reports[target]
+	if r == nil || len(r.Levels) == 0 {
+		return nil
+	}
+	out := map[string]time.Time{}
+	for _, name := range conditions[target].DependsOn {
+		stands := before.Standings[name]
+		if !stands.Lets() {
+			continue // it waits for that anyway
+		}
+		e := stands.Earlier(name)
+		for _, l := range r.Levels {
+			if e.Unaware(r.Account, r.Region, l) && l.Since.After(out[name]) {
+				out[name] = l.Since
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,257 @@
+package plan
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+func TestWavesFollowOneAnother(t *testing.T) {
+	report := func(change ...func(*Report)) *Report {
+		r := &Report{Target: "canary", Source: "s", Revision: "2", Wanted: "w", Plan: &Plan{}}
+		for _, c := range change {
+			c(r)
+		}
+		return r
+	}
+	at := func(revision string) func(*Report) { return func(r *Report) { r.Revision = revision } }
+	of := func(source string) func(*Report) { return func(r *Report) { r.Source = source } }
+	wants := func(sum string) func(*Report) { return func(r *Report) { r.Wanted = sum } }
+	level := func(id string) func(*Report) { return func(r *Report) { r.Levels = []Level{{ID: id}} } }
+	fault := func(code, object string) func(*Report) {
+		return func(r *Report) { r.Diagnostics = diag.List{{Severity: diag.Error, Code: code, Object: object}} }
+	}
+	rolling := func(r *Report) { r.Pools = []PoolStatus{{Rollout: &RolloutStatus{}}} }
+	scaling := func(r *Report) { r.Pools = []PoolStatus{{}} }
+	left := func(r *Report) {
+		r.Pools = []PoolStatus{{Namespace: "x", Name: "web", Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Warning", Reason: "RolloutIncomplete", Message: "1 instance is left"}}}}
+	}
+	steps := func(r *Report) { r.Plan = &Plan{Steps: []Step{{Verb: Update}}} }
+	held := func(h Hold, reason string) func(*Report) {
+		return func(r *Report) { r.Plan = &Plan{Steps: []Step{{Held: h, HeldReason: reason, Pool: "x/web"}}} }
+	}
+	refused := func(r *Report) {
+		r.Outcomes = []Outcome{{Status: Failed, Parked: true, Step: Step{Pool: "x/web"}, Err: &Error{Operation: "CreateAutoScalingGroup", Code: "ValidationError"}}}
+	}
+	const again = ", or weir reconcile canary --retry"
+	for name, tc := range map[string]struct {
+		passes []*Report
+		want   string // after "waits for the target canary, which "
+	}{
+		"unknown":                      {nil, "has not been looked at yet"},
+		"done":                         {[]*Report{report()}, ""},
+		"no pools":                     {[]*Report{report(func(r *Report) { r.Pools = nil })}, ""},
+		"done, a newer image is next":  {[]*Report{report(func(r *Report) { r.Plan.behind = map[string]bool{"x/web": true} })}, "is yet to move to a newer image that it follows"},
+		"done before":                  {[]*Report{report(at("1"))}, "is not at 2 yet"},
+		"ahead":                        {[]*Report{report(at("3"))}, "is not at 2 yet"},
+		"another source":               {[]*Report{report(of("other"), at("7"))}, ""},
+		"another configuration":        {[]*Report{report(wants("v"))}, "has not been looked at since something else is wanted of it"},
+		"failed":                       {[]*Report{report(fault("rollout-failed", "AWSMachinePool x/web"))}, "failed: rollout-failed for AWSMachinePool x/web; a commit that changes the pool ends that" + again},
+		"failed later":                 {[]*Report{report(), report(fault("no-subnets", ""))}, "failed: no-subnets"},
+		"broken":                       {[]*Report{report(), report(fault("unknown-field", ""), func(r *Report) { r.Plan = nil })}, "failed: unknown-field; a commit that mends it ends that"},
+		"refused":                      {[]*Report{report(steps, refused)}, "failed: CreateAutoScalingGroup: ValidationError for x/web; a commit that changes it ends that" + again},
+		"rolling":                      {[]*Report{report(at("1")), report(rolling)}, "rolls out"},
+		"rolling again":                {[]*Report{report(), report(rolling)}, "rolls out"},
+		"scaling, never seen done":     {[]*Report{report(at("1")), report(scaling)}, "is not converged yet"},
+		"scaling, seen done":           {[]*Report{report(), report(scaling)}, ""},
+		"scaling, done elsewhere":      {[]*Report{report(wants("v")), report(scaling)}, "is not converged yet"},
+		"scaling, done with the image": {[]*Report{report(level("ami-1")), report(level("ami-1"), scaling)}, ""},
+		"scaling, a newer image":       {[]*Report{report(level("ami-1")), report(level("ami-2"), scaling)}, "is not converged yet"},
+		"machines left, a newer image": {[]*Report{report(level("ami-1")), report(level("ami-2"), left)}, "is not converged yet: x/web: 1 instance is left"},
+		"with steps, seen done":        {[]*Report{report(), report(steps)}, "is not converged yet"},
+		"suspended":                    {[]*Report{report(held(HeldSuspended, "suspended by ann"))}, "is held (suspended): suspended by ann"},
+		"suspended by configuration":   {[]*Report{report(held(HeldSuspended, ""))}, "is held (suspended): by its configuration"},
+		"suspended, nothing to do":     {[]*Report{report(func(r *Report) { r.Suspended = true })}, ""},
+		"in report mode":               {[]*Report{report(held(HeldSuspended, "x"), func(r *Report) { r.ReportOnly = true })}, "only reports: it changes nothing before its configuration says mode: correct"},
+		"paused":                       {[]*Report{report(held(HeldPaused, ""))}, "is held (paused): the pool x/web, until a commit takes the pause away"},
+		"not approved":                 {[]*Report{report(held(HeldApproval, "weir approve abc"))}, "is held (approval): weir approve abc"},
+		"its source cannot be read":    {[]*Report{report(), report(func(r *Report) { r.Err = errors.New("away") })}, "failed: its source or its account cannot be reached"},
+	} {
+		var s Standing
+		for _, r := range tc.passes {
+			s = s.After(r)
+		}
+		want := tc.want
+		if want != "" {
+			want = "waits for the target canary, which " + want
+		}
+		if got := WaitFor("s", "2", "canary", "w", s); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestThoseThatComeAfterAreToldOfChangesAlone(t *testing.T) {
+	done := &Report{Revision: "1", Plan: &Plan{}, Levels: []Level{{ID: "ami-1"}}}
+	fresh := *done
+	fresh.Fresh = time.Unix(1, 0)
+	moved := *done
+	moved.Levels = []Level{{ID: "ami-2"}}
+	busy := *done
+	busy.Plan = &Plan{Steps: []Step{{}}}
+	for name, tc := range map[string]struct {
+		before, after *Report
+		want          bool
+	}{
+		"the same":          {done, done, false},
+		"asked anew":        {done, &fresh, true},
+		"asked before":      {&fresh, done, false},
+		"another image":     {done, &moved, true},
+		"done after work":   {&busy, done, true},
+		"work after done":   {done, &busy, false},
+		"still with work":   {&busy, &busy, false},
+		"seen for the once": {nil, done, true},
+	} {
+		var s Standing
+		if tc.before != nil {
+			s = s.After(tc.before)
+		}
+		if got := s.After(tc.after).Opens(s); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// eksImageOf is what EKS calls an image of a day.
+func eksImageOf(day string) string { return "amazon-eks-node-al2023-x86_64-standard-1.33-v" + day }
+
+// TestWhatMovesGoesThroughEarlierTargetsFirst has a pool whose image has moved without
+// a commit, after targets that had converged before it did.
+func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
+	t0 := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
+	lookup := intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux2023", Version: "1.33"}
+	now := Level{ID: "ami-new", Name: eksImageOf("20261101"), Since: t0}
+	dev := func(account, region string, fresh time.Time, levels ...Level) Earlier {
+		return Earlier{Target: "dev", Account: account, Region: region, Fresh: fresh, Levels: levels}
+	}
+	const unaware = "waits for the target dev, which is yet to look for the EKS image AmazonLinux2023 for Kubernetes 1.33 and instance type (none)"
+	older := Level{ID: "ami-old", Name: eksImageOf("20261001")}
+	golden := Level{ID: "ami-own", Name: "golden-2026-10"}
+	for name, tc := range map[string]struct {
+		earlier Earlier
+		want    string
+	}{
+		"asked before":                      {dev("1", "eu-west-1", t0.Add(-1), older), unaware},
+		"never asked since it was known":    {dev("1", "eu-west-1", time.Time{}, older), unaware},
+		"has the very image":                {dev("1", "eu-west-1", time.Time{}, Level{ID: "ami-new"}), ""},
+		"has the name elsewhere":            {dev("1", "us-east-1", time.Time{}, Level{ID: "ami-x", Name: now.Name}), ""},
+		"has the name in another account":   {dev("2", "eu-west-1", time.Time{}, Level{ID: "ami-x", Name: now.Name}), ""},
+		"has the name, of another image":    {dev("1", "eu-west-1", time.Time{}, Level{ID: "ami-x", Name: now.Name}), unaware},
+		"asked since, its own images":       {dev("2", "us-east-1", t0, golden), ""},
+		"asked since, not published there":  {dev("1", "us-east-1", t0, older), "waits for the target dev, which has " + older.Name + ": AWS is yet to publish " + now.Name + " in us-east-1"},
+		"asked since, published later ones": {dev("1", "us-east-1", t0, Level{ID: "ami-x", Name: eksImageOf("20261201")}), ""},
+		"asked since, another kind":         {dev("1", "us-east-1", t0, Level{ID: "ami-x", Name: "amazon-eks-node-1.33-v20261001"}), ""},
+		"follows nothing":                   {dev("1", "us-east-1", time.Time{}), ""},
+	} {
+		m := newModel()
+		pool := groupPool("web", "m5.large", 2)
+		converge(t, m, testInput(pool))
+		in := testInput(pool)
+		changed := groupPool("web", "m5.xlarge", 2)
+		changed.LaunchTemplate.Image = lookup
+		size := groupPool("api", "m5.large", 2)
+		size.LaunchTemplate.Image = lookup
+		in.Set.Pools = []intent.Pool{changed}
+		in.Policy.Account, in.Policy.Region = "1", "eu-west-1"
+		in.Answers = Answers{}
+		for l, a := range testInput(pool).Answers {
+			in.Answers[l] = a
+		}
+		in.Answers[lookup] = Answer{Image: &Image{ID: now.ID, Name: now.Name, Architecture: "x86_64", RootDevice: "/dev/xvda"}}
+		in.Levels = map[intent.Lookup]Level{lookup: now}
+		in.Policy.Gates.Earlier = []Earlier{tc.earlier}
+		p, _ := m.pass(t, in)
+		if len(p.Steps) < 2 {
+			t.Fatalf("%s: steps %v, %v", name, verbs(p), p.Diagnostics)
+		}
+		for _, s := range p.Steps {
+			if s.HeldReason != tc.want || (s.Held == HeldWave) != (tc.want != "") {
+				t.Errorf("%s: %s %s: held %q, %q, want %q", name, s.Verb, s.Resource, s.Held, s.HeldReason, tc.want)
+			}
+		}
+	}
+}
+
+func TestLevels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lookup intent.Lookup
+		answer Answer
+		want   Level
+		none   bool
+	}{
+		"an image that EKS publishes":   {lookup: intent.Lookup{Kind: intent.ImageForEKS}, answer: Answer{Image: &Image{ID: "ami-1", Name: "n"}}, want: Level{ID: "ami-1", Name: "n"}},
+		"one that Git names":            {lookup: intent.Lookup{Kind: intent.ImageByID}, answer: Answer{Image: &Image{ID: "ami-1"}}, none: true},
+		"no image":                      {lookup: intent.Lookup{Kind: intent.ImageByName}, answer: Answer{Problem: "none"}, none: true},
+		"a version of a template":       {lookup: intent.Lookup{Kind: intent.TemplateByName}, answer: Answer{Template: &ForeignTemplate{ID: "lt-1", Version: 7}}, want: Level{ID: "lt-1:7"}},
+		"the version of control planes": {lookup: intent.Lookup{Kind: intent.EKSCluster}, answer: Answer{Cluster: &EKSCluster{Name: "prod", Version: "1.33"}}, want: Level{ID: "Kubernetes 1.33", Name: "Kubernetes 1.33"}},
+		"subnets":                       {lookup: intent.Lookup{Kind: intent.Subnets}, answer: Answer{Subnets: []string{"subnet-1"}}, none: true},
+	} {
+		if got, ok := LevelOf(tc.lookup, tc.answer); got != tc.want || ok == tc.none {
+			t.Errorf("%s: %+v, %v", name, got, ok)
+		}
+	}
+}
+
+// TestDriftIsPutBackWhileAWaveHolds has pools that had converged differ from Git, which
+// has not changed, while an earlier target has not converged.
+func TestDriftIsPutBackWhileAWaveHolds(t *testing.T) {
+	made := func(t *testing.T) (*model, Input) {
+		m, in := newModel(), testInput(groupPool("web", "m5.large", 3), nodegroupPool("ng", 2))
+		converge(t, m, testInput(groupPool("web", "m5.xlarge", 3), nodegroupPool("ng", 2)))
+		m.behind()
+		converge(t, m, in)
+		m.behind()
+		converge(t, m, in)
+		p, full := m.pass(t, in)
+		in.Memory.Settled = map[string]Settled{}
+		Settle(in.Memory.Settled, nil, full, p, Statuses(full, p))
+		if len(in.Memory.Settled) != 2 {
+			t.Fatalf("settled: %v", in.Memory.Settled)
+		}
+		return m, in
+	}
+	size := func(m *model) {
+		g := m.state.Groups["web"]
+		g.MaxSize++
+		m.state.Groups["web"] = g
+	}
+	others := func(m *model, _ *Input) {
+		g := m.state.Groups["web"]
+		g.Instances = slices.Clone(g.Instances)
+		delete(m.state.Refreshes, "web")
+		g.Instances[0].Template.Version = "1"
+		m.state.Groups["web"] = g
+	}
+	newer := func(in *Input) {
+		in.Answers = maps.Clone(in.Answers)
+		in.Answers[imageLookup] = Answer{Image: &Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
+	}
+	for name, tc := range map[string]struct {
+		change func(m *model, in *Input)
+		want   []string
+	}{
+		"a size":                     {func(m *model, _ *Input) { size(m) }, []string{"update:"}},
+		"the group is gone":          {func(m *model, _ *Input) { delete(m.state.Groups, "web") }, []string{"create:"}},
+		"machines of another kind":   {others, []string{"rollout:wave"}},
+		"a size, and Git changed":    {func(m *model, in *Input) { size(m); in.Set.Pools[1] = groupPool("web", "m5.large", 2) }, []string{"update:wave"}},
+		"a size, and a newer image":  {func(m *model, in *Input) { size(m); newer(in) }, []string{"update:wave"}},
+		"a size, after a restart":    {func(m *model, in *Input) { size(m); in.Memory.Settled = nil }, []string{"update:wave"}},
+		"a size, while windows hold": {func(m *model, in *Input) { size(m); in.Policy.Gates.Window = "x" }, []string{"update:"}},
+		"a size, not approved":       {func(m *model, in *Input) { size(m); in.Policy.Gates.AsReviewed = true }, []string{"update:approval"}},
+	} {
+		m, in := made(t)
+		in.Policy.Gates.Wave = "waits for dev"
+		tc.change(m, &in)
+		p, _ := m.pass(t, in)
+		if d := cmp.Diff(tc.want, heldOf(p)); d != "" {
+			t.Errorf("%s (-want +got):\n%s%v", name, d, p.Diagnostics)
+		}
+	}
+}
