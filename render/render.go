@@ -31,6 +31,10 @@ type Options struct {
 	Vars map[string]string
 	// SecretVars names the variables of Vars that are marked as secret.
 	SecretVars []string
+	// ValueFiles are files of the tree with values for what Vars leaves open.
+	ValueFiles []string
+	// GiveValue says how to give a variable a value, after "give it a value".
+	GiveValue string
 	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
 	// is then an error.
 	Decrypter *sops.Decrypter
@@ -42,7 +46,7 @@ type Options struct {
 }
 
 func (o Options) build(small bool) build.Options {
-	return build.Options{Vars: o.Vars, SecretVars: o.SecretVars, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
+	return build.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
 }
 
 // Result is what a render gave. It is immutable and safe for concurrent use.
@@ -108,7 +112,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
-	r := &Result{path: path, Diags: veiled(built.Diags, built.Again).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
+	r := &Result{path: path, Diags: gathered(veiled(built.Diags, built.Again)).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
 	secrets := slices.Clone(built.Secrets)
 	for _, name := range o.SecretVars {
 		secrets = append(secrets, o.Vars[name])
@@ -232,6 +236,10 @@ func (r *Result) placeBlocked() {
 // Whole says that the render has no error, so that what is missing from it may
 // be taken for gone.
 func (r *Result) Whole() bool { return !r.Diags.HasErrors() }
+
+// Unused are those of the names that no variable of the manifests has. ok is false
+// where that cannot be told, because there is nothing built.
+func (r *Result) Unused(names []string) (unused []string, ok bool) { return r.built.Unused(names) }
 
 // Origin returns the place that set a field of a rendered object. ok is false
 // if the place cannot be told for sure.

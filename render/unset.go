@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,46 @@ import (
 	"github.com/weir-gitops/weir/render/manifest"
 	"go.yaml.in/yaml/v3"
 )
+
+// mostPlaces is how many places of a variable without a value are told.
+const mostPlaces = 100
+
+// gathered are findings with one for each variable that has no value, which names all
+// places where it is used.
+func gathered(list diag.List) diag.List {
+	type use struct{ summary, place string }
+	first, seen := map[string]int{}, map[use]bool{}
+	more := map[int]int{}
+	var out diag.List
+	for _, d := range list {
+		if d.Code != "unset-variable" {
+			out = append(out, d)
+			continue
+		}
+		place := d.Position.String()
+		if !d.Known() {
+			place = d.Object + " " + d.Field
+		}
+		if seen[use{d.Summary, place}] {
+			continue
+		}
+		seen[use{d.Summary, place}] = true
+		i, known := first[d.Summary]
+		switch {
+		case !known:
+			first[d.Summary] = len(out)
+			out = append(out, d)
+		case len(out[i].Related) >= mostPlaces:
+			more[i]++
+		default:
+			out[i].Related = append(out[i].Related, diag.Related{Position: d.Position, Message: strings.TrimSpace("used here too: " + d.Object + " " + d.Field)})
+		}
+	}
+	for i, n := range more {
+		out[i].Detail += fmt.Sprintf(" It is used in %d places more than those that are named.", n)
+	}
+	return out
+}
 
 // despiteUnset are the findings that no value of a variable could mend, so that
 // a person hears of them together with the variables that have no value.

@@ -2,11 +2,13 @@ package render_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -69,5 +71,58 @@ spec:
 	}
 	if len(r.Diags) != 1 || r.Diags[0].Code != "unset-variable" || !strings.Contains(r.Diags[0].Detail, "$${JOIN_TOKEN}") {
 		t.Errorf("%v", r.Diags)
+	}
+}
+
+// A variable without a value is one error, which names each place once.
+func TestAnUnsetVariableIsOneError(t *testing.T) {
+	m := tree.Map{"kustomization.yaml": "resources: [base]\npatches:\n- {path: p.yaml}\n", "base/kustomization.yaml": "resources: [pool.yaml]\n"}
+	m["base/pool.yaml"] = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool\nmetadata: {name: web}\nspec:\n  minSize: ${SIZE}\n  awsLaunchTemplate: {instanceType: \"${TYPE}\"}\n"
+	m["p.yaml"] = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool\nmetadata: {name: web}\nspec: {maxSize: \"${SIZE}\"}\n"
+	r, err := render.Render(t.Context(), m, ".", render.Options{GiveValue: "somewhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Diags.Count(diag.Error) != 2 {
+		t.Fatalf("%v", r.Diags)
+	}
+	for _, d := range r.Diags {
+		if d.Code != "unset-variable" || !strings.Contains(d.Detail, "somewhere") {
+			t.Errorf("%+v", d)
+		}
+		places := []string{d.Position.String()}
+		for _, rel := range d.Related {
+			places = append(places, rel.Position.String())
+		}
+		if strings.Contains(d.Summary, "SIZE") != (len(places) == 2) {
+			t.Errorf("%s: %q", d.Summary, places)
+		}
+		if len(places) == 2 && (!strings.HasPrefix(places[0], "base/pool.yaml:") || places[1] != "p.yaml:4:17") {
+			t.Errorf("%s: %q", d.Summary, places)
+		}
+	}
+}
+
+// However often it is used, what is told is bounded and says so, and nothing else gets
+// lost for it.
+func TestAnUnsetVariableInThousandsOfPlaces(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool\nmetadata: {name: web}\nspec:\n  additionalTags:\n    bad: ${a.b}\n")
+	for i := range 700 {
+		fmt.Fprintf(&text, "    k%d: ${NAME}\n", i)
+	}
+	r, err := render.Render(t.Context(), tree.Map{"m.yaml": text.String()}, "m.yaml", render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string]int{}
+	for _, d := range r.Diags {
+		codes[d.Code]++
+		if d.Code == "unset-variable" && (len(d.Related) != 100 || !strings.Contains(d.Detail, fmt.Sprintf("in %d places more", 700-1-100))) {
+			t.Errorf("%d places, %s", len(d.Related), d.Detail)
+		}
+	}
+	if codes["unset-variable"] != 1 || codes["bad-variable"] != 1 || codes["too-large"] > 0 {
+		t.Errorf("%v", codes)
 	}
 }

@@ -59,6 +59,7 @@ func explainCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		s.printer(s.stderr).Diagnostics(warnUnused(r.unused))
 		fields, err := r.Fields(pool)
 		if err != nil {
 			return err

@@ -42,6 +42,7 @@ func renderCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		s.printer(s.stderr).Diagnostics(warnUnused(r.unused))
 		if r.Secretless {
 			s.printer(s.stderr).Diagnostics(slices.DeleteFunc(slices.Clone(r.Diags), func(d diag.Diagnostic) bool { return d.Code != "sops-encrypted" }))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -35,8 +36,10 @@ type checked struct {
 	Warnings int              `json:"warnings"`
 	Ignored  []intent.Ignored `json:"ignored"`
 
-	place string // the path relative to its repository
-	diags diag.List
+	place  string // the path relative to its repository
+	diags  diag.List
+	unused []string // variables of the command line, if told
+	told   bool
 }
 
 // validation is the JSON form of all that was found. A fault that several paths
@@ -75,6 +78,7 @@ func validateCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		tellUnused(paths)
 		v := summed(paths)
 		switch output {
 		case outputJSON, outputYAML:
@@ -130,7 +134,24 @@ func checkPath(ctx context.Context, s surroundings, path string, vars inputs) (c
 	return checked{
 		Path: path, place: r.path, Pools: len(r.Set.Pools), Ignored: append([]intent.Ignored{}, r.Set.Ignored...),
 		Errors: r.Diags.Count(diag.Error), Warnings: r.Diags.Count(diag.Warning), diags: r.Diags,
+		unused: r.unused, told: r.told,
 	}, nil
+}
+
+// tellUnused adds warnings of the variables of the command line that none of the paths
+// uses. A path that could not be built may use any.
+func tellUnused(paths []checked) {
+	left := paths[0].unused
+	for _, c := range paths {
+		if !c.told {
+			return
+		}
+		left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return !slices.Contains(c.unused, name) })
+	}
+	for i := range paths {
+		paths[i].diags = append(slices.Clone(paths[i].diags), warnUnused(left)...).Sorted()
+		paths[i].Warnings += len(left)
+	}
 }
 
 // findings are the faults of all paths, each once. placed names the paths

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/render"
@@ -17,6 +19,10 @@ type rendered struct {
 	place func(diag.Position) diag.Position
 	// path is the path as place has it.
 	path string
+	// unused are the variables on the command line that nothing uses, as far as told
+	// says that this is known.
+	unused []string
+	told   bool
 }
 
 // renderPath renders a directory or file on disk.
@@ -34,7 +40,17 @@ func renderPath(ctx context.Context, s surroundings, path string, in inputs) (*r
 	r.Diags = fleet.PlaceAll(r.Diags, place)
 	at := place(diag.Position{File: rel}).File
 	r.Diags = hintBelow(r.Diags, path, at, len(r.Set.Pools))
-	return &rendered{Result: r, place: place, path: at}, nil
+	out := &rendered{Result: r, place: place, path: at}
+	out.unused, out.told = r.Unused(slices.Sorted(maps.Keys(in.vars)))
+	return out, nil
+}
+
+// warnUnused are the warnings of variables that nothing uses.
+func warnUnused(names []string) (out diag.List) {
+	for _, name := range names {
+		out = append(out, fleet.UnusedVariable(name))
+	}
+	return out
 }
 
 // plural is a number with its noun.

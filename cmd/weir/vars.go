@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -114,7 +115,7 @@ func (v *varFlags) readKeys(s surroundings, in *inputs) error {
 // options are the options of a render. Where lenient, and with no key at all,
 // encrypted files are read with placeholders; else they are errors.
 func (in inputs) options(lenient bool) render.Options {
-	return render.Options{Vars: in.vars, SecretVars: in.secretVars, Decrypter: sops.New(sops.Options{
+	return render.Options{Vars: in.vars, SecretVars: in.secretVars, GiveValue: fleet.OnCommandLine, Decrypter: sops.New(sops.Options{
 		Identities: in.identities, KMS: in.kms, KMSKeyARNs: in.kmsKeys,
 		Placeholders: lenient && len(in.identities)+len(in.kmsKeys) == 0,
 	})}

@@ -63,7 +63,7 @@ func (r *Result) again(ctx context.Context, w *walker, o Options) (out *Again) {
 	objects, faults, large := substituteAll(nodes, o, style)
 	out.Objects = objects
 	for _, f := range faults {
-		out.add(f.diagnostic())
+		out.add(f.diagnostic(o.GiveValue))
 	}
 	if large != nil {
 		out.add(*large)
@@ -117,9 +117,9 @@ func (r *Result) runAgain(ctx context.Context, w *walker, m *decoy.Maker) ([]*ya
 	if p == nil || !w.contentOnly(w.view.decryption.files) {
 		again := newWalker(v)
 		if p = again.walk(r.path); p == nil || again.diags.HasErrors() || v.failure() != nil {
-			return nil, again.diags
+			return nil, append(again.diags, w.valued...)
 		}
-		found = again.diags
+		found = append(again.diags, w.valued...)
 	} else {
 		fork := *p
 		fork.view, fork.base.view = v, v

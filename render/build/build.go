@@ -35,6 +35,12 @@ type Options struct {
 	// secret.
 	Vars       map[string]string
 	SecretVars []string
+	// ValueFiles are files of the tree that hold values for what Vars leaves open, the
+	// later over the earlier. None of them is secret.
+	ValueFiles []string
+	// GiveValue says how whoever asks for the build gives a variable a value, after
+	// "give it a value".
+	GiveValue string
 	// Strict says for which objects every variable must have a value or a
 	// default. Elsewhere a variable without either is left as it stands,
 	// because a repository also holds texts that are not meant for weir.
@@ -172,8 +178,8 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	v.decryption.by = o.Decrypter
 	w := newWalker(v)
 	w.small = o.Small
-	r := &Result{vars: maps.Clone(o.Vars), tree: t, path: path, limits: lim}
-	r.attempt(limited, w, o)
+	r := &Result{tree: t, path: path, limits: lim}
+	r.attempt(limited, w, &o)
 	if w.large {
 		return nil, ErrLarge
 	}
@@ -217,19 +223,23 @@ func (r *Result) onlyUnset() bool {
 	return r.Objects != nil && r.Diags.HasErrors()
 }
 
-// attempt walks and builds. A panic is a finding: one target must not take the
-// others with it.
-func (r *Result) attempt(ctx context.Context, w *walker, o Options) {
+// attempt reads values, walks and builds. A panic is a finding: one target must not
+// take the others with it.
+func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.add("build-failed", diag.Position{File: r.path}, "weir itself failed at this build", "Report it, with the files if they may be shown.")
 		}
 	}()
+	r.vars = maps.Clone(o.Vars) // where values cannot be read
+	o.Vars = w.values(o.ValueFiles, o.Vars)
+	r.vars = maps.Clone(o.Vars)
+	w.valued = w.diags[:len(w.diags):len(w.diags)]
 	p := w.walk(r.path)
 	w.walked = w.diags[:len(w.diags):len(w.diags)]
 	if p != nil && !w.diags.HasErrors() && !w.large {
 		r.plan = p
-		r.finish(ctx, p, w, o)
+		r.finish(ctx, p, w, *o)
 	}
 }
 

@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -23,8 +24,9 @@ func (r *Result) substitute(o Options, w *walker) {
 		return
 	}
 	r.Objects = objects
+	var unset diag.List
 	for _, f := range faults {
-		d := f.diagnostic()
+		d := f.diagnostic(o.GiveValue)
 		switch {
 		case f.twice:
 			d.Position, _ = r.Near(f.ref, intent.Path{"metadata", "name"})
@@ -36,9 +38,18 @@ func (r *Result) substitute(o Options, w *walker) {
 				d.Position = at
 			}
 		}
-		w.report(d)
+		if d.Code != "unset-variable" {
+			w.report(d)
+		} else if len(unset) < maxUnset {
+			unset = append(unset, d)
+		}
 	}
+	w.diags = append(w.diags, unset...)
 }
+
+// maxUnset is how many uses of variables without a value are told. There is a finding
+// for each, and those of one variable become one.
+const maxUnset = 5_000
 
 // substitutionFault is a finding about an object once variables are substituted.
 type substitutionFault struct {
@@ -51,8 +62,8 @@ type substitutionFault struct {
 }
 
 // diagnostic is the fault without its position.
-func (f substitutionFault) diagnostic() diag.Diagnostic {
-	d := misuseDiagnostic(f.misuse)
+func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
+	d := misuseDiagnostic(f.misuse, giveValue)
 	switch {
 	case f.twice:
 		d = faultAt("duplicate-object", diag.Position{}, fmt.Sprintf("%s is given twice", f.ref), "Give the two different names, or remove one.")
@@ -128,10 +139,10 @@ func grownBy(objects []*yaml.Node, vars map[string]string) int64 {
 	return int64(uses) * int64(longest)
 }
 
-func misuseDiagnostic(m misuse) diag.Diagnostic {
+func misuseDiagnostic(m misuse, giveValue string) diag.Diagnostic {
 	if m.name != "" {
 		return faultAt("unset-variable", diag.Position{}, fmt.Sprintf("variable %s has no value and no default", m.name),
-			fmt.Sprintf("Give it a value in the target's configuration, write ${%s:-default}, or $${%s} for the text itself.", m.name, m.name))
+			fmt.Sprintf("Give it a value %s, write ${%s:-default}, or $${%s} for the text itself.", cmp.Or(giveValue, "in the target's configuration or with --var"), m.name, m.name))
 	}
 	return faultAt("bad-variable", diag.Position{}, fmt.Sprintf("%s is not a form of variable that is substituted", m.form),
 		"The forms are ${VAR}, ${VAR:-default} and ${VAR:=default}, not nested. Write $${ for a literal ${.")

@@ -206,28 +206,54 @@ func (v *view) read(p string) ([]byte, error) {
 	defer v.mu.Unlock()
 	data, ok := v.content[p]
 	if !ok {
-		if v.ctx.Err() != nil {
-			return nil, v.fail(context.Cause(v.ctx))
-		}
-		var large *tree.TooLargeError
-		var pointer *tree.LFSPointerError
-		data, err = v.tree.ReadFile(p)
-		switch {
-		case errors.As(err, &large):
-			return nil, fmt.Errorf("%w: %s has %d bytes, and a file at most %d", errLimit, p, large.Size, min(large.Limit, v.lim.FileBytes))
-		case errors.As(err, &pointer):
-			return nil, errPointer
-		case err != nil:
-			// The tree said that the file exists, so this is no absence.
-			return nil, v.fail(fmt.Errorf("read %s: %w", p, err))
-		}
-		if int64(len(data)) > v.lim.FileBytes {
-			return nil, fileTooLarge(p, v.lim.FileBytes)
+		if data, err = v.load(p); err != nil {
+			return nil, err
 		}
 		data = v.open(p, e, data)
 		v.content[p] = data
 	}
 	return data, v.countLocked(int64(len(data)))
+}
+
+// plain is read of a file that is taken as it stands, encrypted or not.
+func (v *view) plain(p string) ([]byte, error) {
+	e, err := v.look(p)
+	if err != nil {
+		return nil, err
+	}
+	if e.Size > v.lim.FileBytes {
+		return nil, fileTooLarge(p, v.lim.FileBytes)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	data, err := v.load(p)
+	if err != nil {
+		return nil, err
+	}
+	return data, v.countLocked(int64(len(data)))
+}
+
+// load reads a file from the tree. The caller holds mu.
+func (v *view) load(p string) ([]byte, error) {
+	if v.ctx.Err() != nil {
+		return nil, v.fail(context.Cause(v.ctx))
+	}
+	var large *tree.TooLargeError
+	var pointer *tree.LFSPointerError
+	data, err := v.tree.ReadFile(p)
+	switch {
+	case errors.As(err, &large):
+		return nil, fmt.Errorf("%w: %s has %d bytes, and a file at most %d", errLimit, p, large.Size, min(large.Limit, v.lim.FileBytes))
+	case errors.As(err, &pointer):
+		return nil, errPointer
+	case err != nil:
+		// The tree said that the file exists, so this is no absence.
+		return nil, v.fail(fmt.Errorf("read %s: %w", p, err))
+	}
+	if int64(len(data)) > v.lim.FileBytes {
+		return nil, fileTooLarge(p, v.lim.FileBytes)
+	}
+	return data, nil
 }
 
 func fileTooLarge(p string, limit int64) error {

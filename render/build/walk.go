@@ -20,14 +20,14 @@ import (
 type walker struct {
 	view  *view
 	diags diag.List
-	// walked are those of the files alone.
-	walked diag.List
-	files  map[string]*file // by physical path
-	dirs   map[string]*kust // by physical path; nil while its walk is under way
-	order  []*kust          // children before parents
-	chain  []string         // directories that led to where the walk is
-	nodes  int              // YAML nodes that were parsed
-	sizes  map[string]load  // of the largest field of each name; made when asked
+	// walked are those of the files alone, valued those of the files with values.
+	walked, valued diag.List
+	files          map[string]*file // by physical path
+	dirs           map[string]*kust // by physical path; nil while its walk is under way
+	order          []*kust          // children before parents
+	chain          []string         // directories that led to where the walk is
+	nodes          int              // YAML nodes that were parsed
+	sizes          map[string]load  // of the largest field of each name; made when asked
 	// stuffed says that these are too many: nothing more is parsed.
 	stuffed bool
 	// small says that the build is given up where it is not small, which is large.

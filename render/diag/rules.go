@@ -48,8 +48,11 @@ var fileRules = []rule{
 }
 
 var variableRules = []rule{
+	{"bad-values", "e", "a file of the repository that a target takes values from cannot be read as one", "Write lines KEY=VALUE, or a YAML mapping of names to texts. Such a file holds no secret, so it is not encrypted."},
 	{"bad-variable", "e", "a text has ${ in a form that is not substituted", "Write ${VAR}, ${VAR:-default} or ${VAR:=default}, not nested; $${ stands for a literal ${."},
 	{"unset-variable", "e", "a variable has no value and no default", "Give it a value in the target's configuration or with --var, write ${VAR:-default}, or $${VAR} for the text itself."},
+	{"value-ignored", "w", "a file of the repository gives a variable a value that weir's configuration fixes", "Take it out of the file, or out of vars and varsFrom of the target in weir's configuration, which win."},
+	{"value-unused", "w", "a value was given on the command line for a variable that nothing uses", "Correct the name, or leave the value out."},
 }
 
 var fieldRules = []rule{

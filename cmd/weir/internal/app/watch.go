@@ -15,7 +15,7 @@ func (a *App) watchNamed(ctx context.Context) (stop func()) {
 	var values, tokens, credentials, certificates []string
 	for _, t := range g.config.Targets {
 		for _, from := range t.VarsFrom {
-			values = append(values, from.ValueFiles()...)
+			values = append(values, from.Files()...)
 		}
 	}
 	for _, f := range g.config.Forges {

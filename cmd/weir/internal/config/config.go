@@ -186,11 +186,15 @@ type Network struct {
 	SecurityGroupIDs []string `yaml:"securityGroupIDs"`
 }
 
-// VarsFrom is a file with values for variables.
+// VarsFrom is a file with values for variables, lines KEY=VALUE or a mapping in YAML.
 type VarsFrom struct {
 	// File is on weir's own machine, and may hold {1} like the name: a character that
 	// a name cannot hold is then a dash. What it says is not looked through for {1}.
 	File string `yaml:"file"`
+	// Path takes the place of file: a file of the repository, relative to the target's
+	// directory, which may hold {1}. A commit decides what it says, so all that the
+	// configuration says wins over it, vars and files alike, and it is never secret.
+	Path string `yaml:"path"`
 	// Secret marks every value of the file as secret: none is ever shown, and one
 	// that reaches a field outside user data is an error.
 	Secret bool `yaml:"secret"`
@@ -356,7 +360,7 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	v.run()
 	for i := range c.Targets {
 		for j := range c.Targets[i].VarsFrom {
-			c.Targets[i].VarsFrom[j].At = v.position(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j))
+			c.Targets[i].VarsFrom[j].At = v.position(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j)) // or of the entry
 		}
 	}
 	if env.Files {

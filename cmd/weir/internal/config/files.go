@@ -48,7 +48,7 @@ func (v *validator) files() {
 			if !from.Secret {
 				continue
 			}
-			for _, file := range from.ValueFiles() {
+			for _, file := range from.Files() {
 				v.credential(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j), file)
 			}
 		}

@@ -48,10 +48,12 @@ func ParseGlob(p string) (Glob, error) {
 	if g.count > 9 {
 		return Glob{}, fmt.Errorf("%q has more than 9 wildcards", p)
 	}
-	ext := path.Ext(g.elements[len(g.elements)-1])
-	g.files = ext == ".yaml" || ext == ".yml"
+	g.files = isFile(c)
 	return g, nil
 }
+
+// isFile reports whether a target's path is that of a file.
+func isFile(p string) bool { return path.Ext(p) == ".yaml" || path.Ext(p) == ".yml" }
 
 // Wildcards is how many wildcards the path has.
 func (g Glob) Wildcards() int { return g.count }

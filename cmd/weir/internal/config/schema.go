@@ -14,18 +14,17 @@ import (
 // required are the keys without which validation refuses a configuration, by the
 // place that has them; [] stands for an entry of a list or of a mapping.
 var required = map[string][]string{
-	"":                     {"apiVersion", "instance", "kind", "sources", "targets"},
-	"sources[]":            {"name", "url"},
-	"forges[]":             {"type"},
-	"notify[]":             {"secretFile", "url"},
-	"targets[]":            {"name"},
-	"targets[].varsFrom[]": {"file"},
-	"access.tokens[]":      {"file", "name", "role"},
-	"access.rules[]":       {"role"},
+	"":                {"apiVersion", "instance", "kind", "sources", "targets"},
+	"sources[]":       {"name", "url"},
+	"forges[]":        {"type"},
+	"notify[]":        {"secretFile", "url"},
+	"targets[]":       {"name"},
+	"access.tokens[]": {"file", "name", "role"},
+	"access.rules[]":  {"role"},
 }
 
 // oneOf are keys of which at least one must be there, by the place that has them.
-var oneOf = map[string][]string{"targets[]": {"region", "table"}}
+var oneOf = map[string][]string{"targets[]": {"region", "table"}, "targets[].varsFrom[]": {"file", "path"}}
 
 // words are the keys that take one of a few values.
 var words = map[string][]string{

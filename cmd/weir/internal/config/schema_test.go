@@ -103,7 +103,7 @@ targets:
   path: "*/clusters/*"
   key: "{1}/{2}"
   kubeconfigFile: kube/{1}/{2}.yaml
-  varsFrom: [{file: "values/{2}.env"}]
+  varsFrom: [{file: "values/{2}.env"}, {path: values.env}, {path: "../{2}.yaml"}]
   table:
     dev/eu: {region: eu-central-1, accountID: "111111111111", roleARN: "arn:aws:iam::111111111111:role/weir", planRoleARN: "arn:aws:iam::111111111111:role/plan", vars: {SIZE: small, NAME: "{2}"}}
     prod/eu: {region: eu-central-2, allowedRoleARNs: ["arn:aws:iam::222222222222:role/x"], endpointURL: "http://127.0.0.1:1", network: {vpcID: vpc-2}, kmsKeyARNs: ["arn:aws:kms:eu-central-2:222222222222:key/k"], kubeconfigFile: prod}
@@ -192,6 +192,11 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"another mode":                  {from: "mode: correct", to: "mode: wrong"},
 		"report":                        {from: "mode: correct", to: "mode: report", valid: true},
 		"no file":                       {from: "{file: values.yaml}", to: "{}"},
+		"a path that leaves the source": {from: "../{2}.yaml", to: "../../../../x.yaml"},
+		"a path in full":                {from: "../{2}.yaml", to: "/etc/x.yaml"},
+		"a secret path":                 {from: "{path: values.env}", to: "{path: values.env, secret: true}"},
+		"a path and a file":             {from: "{path: values.env}", to: "{path: values.env, file: values.env}"},
+		"a path's placeholder":          {from: "../{2}.yaml", to: "../{3}.yaml"},
 		"an account":                    {from: `"123456789012"`, to: `"12345"`},
 		"an account in digits":          {from: `"123456789012"`, to: "123456789012", valid: true},
 		"an empty account":              {from: `"123456789012"`, to: `""`, valid: true},
@@ -237,7 +242,7 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"a header of others":            {from: "X-Secret", to: "Authorization"},
 		"two of one reference":          {from: "branch: main", to: "branch: main, brunch: a"},
 	}
-	lenient := map[string]bool{"no region in a row": true, "another account's role": true, "a placeholder beyond the path": true, "a key without placeholder": true, "a key without table": true, "a share above 100": true, "a forge without token": true, "a forge without url": true, "generic with token": true, "generic without secret": true, "another event": true} // what the schema does not say
+	lenient := map[string]bool{"a path that leaves the source": true, "a path in full": true, "a secret path": true, "a path and a file": true, "a path's placeholder": true, "no region in a row": true, "another account's role": true, "a placeholder beyond the path": true, "a key without placeholder": true, "a key without table": true, "a share above 100": true, "a forge without token": true, "a forge without url": true, "generic with token": true, "generic without secret": true, "another event": true} // what the schema does not say
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(everyKey, tt.from, tt.to, 1)

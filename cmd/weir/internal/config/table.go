@@ -44,15 +44,18 @@ func (t *Target) For(m Match) *Target {
 	case t.Table == nil && (len(m.Texts) == 0 || !t.templated()):
 		return t
 	}
+	named := func(p string) string { return NameFor(p, m) }
+	exactly := func(p string) string { return fillIn(p, m.Texts) }
 	out := t.with(row)
 	for name, value := range out.Vars {
 		out.Vars[name] = fillIn(value, m.Texts)
 	}
 	out.VarsFrom = slices.Clone(t.VarsFrom)
 	for i := range out.VarsFrom {
-		out.VarsFrom[i].File = fileFor(out.VarsFrom[i].File, m)
+		f := &out.VarsFrom[i]
+		f.File, f.Path = fileFor(f.File, named), fileFor(f.Path, exactly)
 	}
-	out.KubeconfigFile = fileFor(out.KubeconfigFile, m)
+	out.KubeconfigFile = fileFor(out.KubeconfigFile, named)
 	return out
 }
 
@@ -110,7 +113,7 @@ func (t *Target) templated() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.VarsFrom, func(f VarsFrom) bool { return placeholder.MatchString(f.File) })
+	return slices.ContainsFunc(t.VarsFrom, func(f VarsFrom) bool { return placeholder.MatchString(f.File + f.Path) })
 }
 
 // fillIn puts what wildcards stand for into a text.
@@ -123,15 +126,16 @@ func fillIn(template string, texts []string) string {
 	})
 }
 
-// fileFor is the name of a file on this machine for one directory, of which the
-// repository decides the name: it fills in one part of a path and leads nowhere else.
-func fileFor(template string, m Match) string {
+// fileFor is the name of a file for one directory, of which the repository decides the
+// name: what a placeholder stands for fills in one part of a path and leads nowhere
+// else.
+func fileFor(template string, standsFor func(placeholder string) string) string {
 	parts := strings.Split(template, "/")
 	for i, part := range parts {
 		if !placeholder.MatchString(part) {
 			continue
 		}
-		parts[i] = placeholder.ReplaceAllStringFunc(part, func(p string) string { return NameFor(p, m) })
+		parts[i] = placeholder.ReplaceAllStringFunc(part, standsFor)
 		if strings.Trim(parts[i], ".") == "" {
 			parts[i] = strings.Repeat("-", len(parts[i]))
 		}
@@ -139,9 +143,12 @@ func fileFor(template string, m Match) string {
 	return strings.Join(parts, "/")
 }
 
-// ValueFiles are the files of varsFrom that there are: of a name that holds
-// placeholders all those that it may stand for.
-func (f VarsFrom) ValueFiles() []string {
+// Files are the files on this machine that there are: of a name that holds placeholders
+// all those that it may stand for.
+func (f VarsFrom) Files() []string {
+	if f.File == "" {
+		return nil
+	}
 	if !placeholder.MatchString(f.File) {
 		return []string{f.File}
 	}

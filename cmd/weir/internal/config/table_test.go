@@ -151,12 +151,26 @@ func TestValueFilesOfEveryDirectory(t *testing.T) {
 	for _, name := range []string{"[a].dev.env", "[a].prod.env", "b.dev.env"} {
 		write(t, filepath.Join(dir, name), "A=b\n")
 	}
-	got := VarsFrom{File: filepath.Join(dir, "[a].{1}.env")}.ValueFiles()
+	got := VarsFrom{File: filepath.Join(dir, "[a].{1}.env")}.Files()
 	if want := []string{filepath.Join(dir, "[a].dev.env"), filepath.Join(dir, "[a].prod.env")}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	if got := (VarsFrom{File: "/x*"}).ValueFiles(); !slices.Equal(got, []string{"/x*"}) {
+	if got := (VarsFrom{File: "/x*"}).Files(); !slices.Equal(got, []string{"/x*"}) {
 		t.Errorf("a name without placeholders: %q", got)
+	}
+}
+
+func TestValuePathsBesideTheTarget(t *testing.T) {
+	targets, faults := tabledTargets(t, "- {name: '{1}', path: 'o/*', region: eu-west-1, varsFrom: [{path: values.env}, {file: x}, {path: '../v/{1}.yaml'}]}\n- {name: 'f-{1}', path: 'o/*.yaml', region: eu-west-1, varsFrom: [{path: values.env}]}\n")
+	if targets == nil {
+		t.Fatal(faults)
+	}
+	got := targets[0].For(Match{Path: "o/a b", Texts: []string{"a b"}}).ValuePaths("o/a b")
+	if !slices.Equal(got, []string{"o/a b/values.env", "o/v/a b.yaml"}) {
+		t.Errorf("beside a directory: %q", got)
+	}
+	if got := targets[1].ValuePaths("o/a.yaml"); !slices.Equal(got, []string{"o/values.env"}) {
+		t.Errorf("beside a file: %q", got)
 	}
 }
 
@@ -167,7 +181,7 @@ func FuzzExpansion(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	target := Target{
-		Name: "{1}-{2}", Path: "*/*", Key: "{1}/{2}", VarsFrom: []VarsFrom{{File: "/etc/weir/{1}{2}/{2}.env"}}, KubeconfigFile: "/etc/kube/x{1}/{2}",
+		Name: "{1}-{2}", Path: "*/*", Key: "{1}/{2}", VarsFrom: []VarsFrom{{File: "/etc/weir/{1}{2}/{2}.env"}, {Path: "../{1}/{2}{1}/x"}}, KubeconfigFile: "/etc/kube/x{1}/{2}",
 		Vars:  map[string]string{"A": "{1}", "B": "x{2}y{1}", "C": "plain"},
 		Table: map[string]Row{"dev/eu": {Region: "eu-west-1", AccountID: "111111111111"}},
 	}
@@ -185,6 +199,9 @@ func FuzzExpansion(f *testing.F) {
 		got = target.For(m)
 		if got.Vars["A"] != one || got.Vars["B"] != "x"+two+"y"+one || got.Vars["C"] != "plain" {
 			t.Errorf("vars: %q", got.Vars)
+		}
+		if p := got.VarsFrom[1].Path; path.Clean(p) != p || strings.Count(p, "/") != 3 || !strings.HasPrefix(p, "../") || strings.HasPrefix(p, "../../") {
+			t.Errorf("%q and %q make the path %q", one, two, p)
 		}
 		for file, root := range map[string]string{got.VarsFrom[0].File: "/etc/weir/", got.KubeconfigFile: "/etc/kube/"} {
 			if path.Clean(file) != file || !strings.HasPrefix(file, root) || strings.Count(file, "/") != 4 || strings.ContainsAny(file, "\x00\n") {

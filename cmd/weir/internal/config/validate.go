@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/values"
 )
 
 var (
@@ -23,7 +24,7 @@ var (
 	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
 	rolePattern    = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
 	kmsKeyPattern  = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
-	varPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	varPattern     = values.Name
 )
 
 // ValidInstance reports whether name can be the name of an instance.
@@ -257,11 +258,32 @@ func (v *validator) targetName(at string, t *Target, names map[string]string) {
 
 func (v *validator) varsFrom(at string, t *Target, g Glob) {
 	for j, from := range t.VarsFrom {
-		at := fmt.Sprintf("%s.varsFrom[%d].file", at, j)
-		if from.File == "" {
-			v.fault(at, "missing-key", "", "a file is required")
+		at := fmt.Sprintf("%s.varsFrom[%d]", at, j)
+		switch {
+		case from.File == "" && from.Path == "":
+			v.fault(at, "missing-key", "", "a file on this machine, or the path of one in the repository, is required")
+		case from.File != "" && from.Path != "":
+			v.fault(at, "bad-value", "write an entry for each", "file and path are two files")
+		case from.Path != "" && from.Secret:
+			v.fault(at+".secret", "bad-value", "put secret values into a file on this machine, or have SOPS encrypt the manifests that hold them", "a file of the repository is read by everybody who reads that")
 		}
-		v.placeholders(at, from.File, g)
+		if from.Path != "" {
+			v.valuePath(at+".path", from.Path, g)
+		}
+		v.placeholders(at+".file", from.File, g)
+		v.placeholders(at+".path", from.Path, g)
+	}
+}
+
+// valuePath checks that a file of the repository is below the source's root, whatever
+// the target's wildcards stand for.
+func (v *validator) valuePath(at, p string, g Glob) {
+	dir := strings.Join(g.elements, "/")
+	if g.files {
+		dir = path.Dir(dir)
+	}
+	if _, err := cleanPath(path.Join(dir, p)); err != nil || path.IsAbs(p) || strings.Contains(p, "\\") {
+		v.fault(at, "bad-value", "write it relative to the target's directory, such as values.env", "%q is not a path below the source's root", p)
 	}
 }
 

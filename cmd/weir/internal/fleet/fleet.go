@@ -169,6 +169,8 @@ type item struct {
 	// files are opened with.
 	secretVars []string
 	keys       keyring
+	// valueFiles are those of the tree.
+	valueFiles []string
 	// plain are the variables, and keyless opens what is encrypted, as an untrusted
 	// proposal sees them; hidden says that plain lacks something.
 	plain   map[string]string

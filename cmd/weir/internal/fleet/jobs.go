@@ -87,7 +87,7 @@ func (f *Fleet) leave() {
 // wants reports whether two items are rendered to the same.
 func (it *item) wants(o *item) bool {
 	return it.path == o.path && it.view.ID == o.view.ID && it.view.Verify == o.view.Verify && it.view.Snapshot.Revision == o.view.Snapshot.Revision &&
-		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secretVars, o.secretVars)
+		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secretVars, o.secretVars) && slices.Equal(it.valueFiles, o.valueFiles)
 }
 
 // settle takes over what a job has made for the item, or finds that its last render

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -14,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source"
@@ -32,7 +35,8 @@ type PathOptions struct {
 	// Target defaults to the directory's name, Instance to PathInstance.
 	Target   string
 	Instance string
-	Vars     map[string]string
+	// Vars are all used, or warned of.
+	Vars map[string]string
 	// SecretVars names the variables that are marked as secret, Decrypter opens
 	// encrypted files.
 	SecretVars []string
@@ -45,6 +49,17 @@ type PathOptions struct {
 	// Prune deletes what the directory no longer wants.
 	Prune    bool
 	Endpoint string
+}
+
+// OnCommandLine says how a variable is given a value beside a PATH.
+const OnCommandLine = "with --var NAME=VALUE or --vars-file FILE"
+
+// UnusedVariable warns of a value that was given on the command line for nothing.
+func UnusedVariable(name string) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Warning, Code: "value-unused", Summary: "nothing uses the variable " + name + ", which the command line gives a value",
+		Detail: diag.Hint("value-unused"),
+	}
 }
 
 // longestName is how long a target's name may be.
@@ -80,7 +95,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	if err != nil {
 		return reconciler.Batch{}, err
 	}
-	result, err := render.Render(ctx, tree, rel, render.Options{Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter})
+	result, err := render.Render(ctx, tree, rel, render.Options{Vars: o.Vars, SecretVars: o.SecretVars, GiveValue: OnCommandLine, Decrypter: o.Decrypter})
 	if err != nil {
 		return reconciler.Batch{}, err
 	}
@@ -96,6 +111,10 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 		Commit:  commitOf(ctx, root, result.Reads),
 	}
 	key := reconciler.ScopeKey{Region: o.Region, Endpoint: o.Endpoint}
+	unused, _ := result.Unused(slices.Sorted(maps.Keys(o.Vars)))
+	for _, name := range unused {
+		d.Diagnostics = append(d.Diagnostics, UnusedVariable(name))
+	}
 	kept, err := result.Keep(render.NewShared(nil))
 	if err != nil {
 		return reconciler.Batch{}, err

@@ -27,6 +27,7 @@ type rendered struct {
 	path       string
 	vars       map[string]string
 	secretVars []string
+	valueFiles []string
 	keys       string // id of the keyring
 	source     string // identity of the repository
 	verify     string // what its commit had to be signed with
@@ -53,15 +54,27 @@ type rendered struct {
 // of reports whether the render was made of the item's path, repository and values,
 // of a commit that was signed as the configuration asks.
 func (r *rendered) of(it *item) bool {
-	return r.path == it.path && r.source == it.view.ID && r.verify == it.view.Verify && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secretVars, it.secretVars)
+	return r.path == it.path && r.source == it.view.ID && r.verify == it.view.Verify && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secretVars, it.secretVars) && slices.Equal(r.valueFiles, it.valueFiles)
 }
 
 // options are what the item is rendered with.
 func (it *item) options() render.Options {
-	if it.keyless != nil {
-		return render.Options{Vars: it.plain, Decrypter: it.keyless, Limits: it.room.build(), Patient: it.proposed}
+	o := render.Options{
+		Vars: it.vars, SecretVars: it.secretVars, ValueFiles: it.valueFiles, GiveValue: it.giveValue(), Decrypter: it.keys.decrypter,
+		Limits: it.room.build(), Patient: it.proposed,
 	}
-	return render.Options{Vars: it.vars, SecretVars: it.secretVars, Decrypter: it.keys.decrypter, Limits: it.room.build(), Patient: it.proposed}
+	if it.keyless != nil {
+		o.Vars, o.SecretVars, o.Decrypter = it.plain, nil, it.keyless
+	}
+	return o
+}
+
+// giveValue says where values of the item's variables are written.
+func (it *item) giveValue() string {
+	if n := len(it.valueFiles); n > 0 {
+		return "in " + it.valueFiles[n-1] + " or in targets[].vars of weir's configuration"
+	}
+	return "in targets[].vars of weir's configuration"
 }
 
 // origins answers where fields of the item's render were set. Where the render is not
@@ -152,6 +165,7 @@ func (it *item) make(ctx context.Context) error {
 	}
 	it.room.take(it.name, r, result, full)
 	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
+	r.valueFiles = it.valueFiles
 	r.secretVars, r.keys, r.verify = it.secretVars, it.keys.id, it.view.Verify
 	it.move()
 	return nil

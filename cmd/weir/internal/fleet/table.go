@@ -28,6 +28,7 @@ func (f *Fleet) give(t *config.Target, items []*item) {
 			it.target = f.same(it.name, own, t)
 		}
 		values, err := it.target.Values(read)
+		it.valueFiles = it.target.ValuePaths(it.path)
 		it.vars, it.secretVars, it.keys = values.Vars, values.Secret, f.keysOf(it.target, ages)
 		for _, err := range []error{err, agesErr} {
 			if it.err == nil {
