@@ -22,6 +22,9 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 	if err != nil {
 		return out, err
 	}
+	if d.open {
+		return out, usage("write https://", "the work tree would go to %s unencrypted", withoutUser(d.address))
+	}
 	tree, err := openWorkTree(cmp.Or(p.path, "."))
 	if err != nil {
 		return out, err

@@ -44,7 +44,9 @@ type daemonClient struct {
 	// neither where nobody asks for one.
 	token string
 	proof *access.Proof
-	http  *http.Client
+	// open says that whoever is on the way there reads along.
+	open bool
+	http *http.Client
 	// patience is how long an answer may take, apiTimeout where it is 0; kind is the
 	// type of what is sent, JSON where it is empty.
 	patience time.Duration
@@ -83,6 +85,7 @@ func (s surroundings) daemonOf(f serverFlags, c *config.Config) (daemonClient, e
 		}
 	}
 	here := onThisMachine(u.Hostname())
+	d.open = u.Scheme == "http" && !here
 	if !here {
 		// What comes to this machine through a proxy is refused.
 		t.Proxy = http.ProxyFromEnvironment

@@ -169,6 +169,10 @@ func Unpack(r io.Reader) (tree.Tree, error) {
 	for in := tar.NewReader(stream); ; {
 		h, err := in.Next()
 		if err == io.EOF { //nolint:errorlint // as tar says it
+			// To its end, so that who serves it sees when the sender has gone.
+			if _, err := io.Copy(io.Discard, r); err != nil {
+				return nil, unreadable(err)
+			}
 			return m.sorted(), nil
 		}
 		if stream.N == 0 {

@@ -131,7 +131,10 @@ func (t tooLarge) ReadFile(p string) ([]byte, error) {
 func archived(t *testing.T, headers ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := tar.NewWriter(z)
 	for _, h := range headers {
 		if err := w.WriteHeader(&h); err != nil {
@@ -162,7 +165,7 @@ func TestHostileArchives(t *testing.T) {
 		}
 	}
 	var records []tar.Header
-	for i := range 100 {
+	for i := range 80 {
 		records = append(records, tar.Header{Name: fmt.Sprint(i), Typeflag: tar.TypeReg, Format: tar.FormatPAX, PAXRecords: map[string]string{"WEIR.x": strings.Repeat("y", 1<<20-100)}})
 	}
 	for name, c := range map[string]struct {
