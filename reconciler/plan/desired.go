@@ -89,11 +89,20 @@ func (c *computation) oneVPC(pool *intent.Pool, subnets Answer) {
 	if pool.LaunchTemplate == nil || len(subnets.VPCs) == 0 {
 		return
 	}
-	for _, l := range pool.LaunchTemplate.SecurityGroups {
+	for _, l := range pool.Lookups() {
+		switch l.Kind {
+		case intent.CoreSecurityGroups, intent.SecurityGroupsByFilter, intent.SecurityGroupByID:
+		default:
+			continue
+		}
 		a := c.in.Answers[l]
 		if other := slices.IndexFunc(a.VPCs, func(vpc string) bool { return vpc != subnets.VPCs[0] }); other >= 0 {
 			object, path := asksFor(pool, l, a.Code)
-			c.blockAt(pool, object, path, "network-mismatch", "the pool's subnets are in "+subnets.VPCs[0]+", and of its security groups "+join(a.SecurityGroups)+" some are in "+a.VPCs[other], "")
+			which := "of its security groups " + join(a.SecurityGroups) + " some are in "
+			if len(a.SecurityGroups) == 1 {
+				which = "its security group " + a.SecurityGroups[0] + " is in "
+			}
+			c.blockAt(pool, object, path, "network-mismatch", "the pool's subnets are in "+subnets.VPCs[0]+", and "+which+a.VPCs[other], "")
 		}
 	}
 }
@@ -111,6 +120,21 @@ func cmpOr(s, fallback string) string {
 		return fallback
 	}
 	return s
+}
+
+// givenGroupPath is the field that names a security group by its id. Beside groups that
+// are found by filters, the intent does not tell which one of the list it is.
+func givenGroupPath(pool *intent.Pool, id string) intent.Path {
+	at := intent.Path{"spec", "awsLaunchTemplate", "additionalSecurityGroups"}
+	t := pool.LaunchTemplate
+	i := slices.Index(t.Data.SecurityGroupIDs, id)
+	switch filtered := slices.ContainsFunc(t.SecurityGroups, func(l intent.Lookup) bool { return l.Kind == intent.SecurityGroupsByFilter }); {
+	case i < 0: // of an interface, which PoolOptions have
+		return nil
+	case filtered:
+		return at
+	}
+	return at.Join(intent.Index(i), "id")
 }
 
 // asksFor is the object and the field that ask a lookup, which code says more about.
@@ -141,6 +165,8 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 		return intent.Path{"spec", "subnets"}
 	case intent.SecurityGroupsByFilter:
 		return intent.Path{"spec", "awsLaunchTemplate", "additionalSecurityGroups"}
+	case intent.SecurityGroupByID:
+		return givenGroupPath(pool, l.Name)
 	case intent.Role:
 		return intent.Path{"spec", "roleName"}
 	case intent.TemplateByName, intent.TemplateByID:

@@ -68,6 +68,41 @@ func withTemplate(pool intent.Pool) intent.Pool {
 	return pool
 }
 
+// TestAGroupGivenByIDIsBlamedWhereItStands, and what is not known of one blames nobody.
+func TestAGroupGivenByIDIsBlamedWhereItStands(t *testing.T) {
+	for name, tt := range map[string]struct {
+		vpc   []string
+		data  intent.TemplateData
+		field string
+	}{
+		"elsewhere": {[]string{"vpc-b"}, intent.TemplateData{SecurityGroupIDs: []string{"sg-a", "sg-x"}}, "spec.awsLaunchTemplate.additionalSecurityGroups[1].id"},
+		"interface": {[]string{"vpc-b"}, intent.TemplateData{NetworkInterfaces: []intent.NetworkInterface{{Groups: []string{"sg-x"}}}}, ""},
+		"here":      {[]string{"vpc-a"}, intent.TemplateData{SecurityGroupIDs: []string{"sg-x"}}, "none"},
+		"unknown":   {nil, intent.TemplateData{SecurityGroupIDs: []string{"sg-x"}}, "none"},
+	} {
+		for _, pool := range []intent.Pool{groupPool("web", "m5.large", 2), withTemplate(nodegroupPool("ng", 1))} {
+			tt.data.InstanceType = "m5.large"
+			pool.LaunchTemplate.Data = tt.data
+			in := testInput(pool)
+			in.Answers[intent.Lookup{Kind: intent.SecurityGroupByID, Name: "sg-x"}] = Answer{SecurityGroups: []string{"sg-x"}, VPCs: tt.vpc}
+			a := in.Answers[subnetsOf(&pool)]
+			a.VPCs = []string{"vpc-a"}
+			in.Answers[subnetsOf(&pool)] = a
+			p, _ := newModel().pass(t, in)
+			if tt.field == "none" {
+				if slices.Contains(codes(p), "network-mismatch") {
+					t.Errorf("%s: %v", name, p.Diagnostics)
+				}
+				continue
+			}
+			if len(p.Diagnostics) != 1 || p.Diagnostics[0].Code != "network-mismatch" || p.Diagnostics[0].Field != tt.field || !p.Empty() ||
+				p.Diagnostics[0].Summary != "the pool's subnets are in vpc-a, and its security group sg-x is in vpc-b" {
+				t.Errorf("%s: %v %+v", name, verbs(p), p.Diagnostics)
+			}
+		}
+	}
+}
+
 func TestSubnetsAndSecurityGroupsAreOfOneVPC(t *testing.T) {
 	for name, tt := range map[string]struct {
 		subnets, groups []string

@@ -99,15 +99,16 @@ func (s *shelf[K, V]) renew(fresh time.Time) {
 // than one thing are written as one string, which keeps them comparable.
 type facts struct {
 	parameters    *shelf[string, string]
-	images        *shelf[string, Image]    // by id
-	reviewed      *shelf[string, Image]    // by id: looked at again soon
-	namedImages   *shelf[string, []Image]  // by imageKey
-	architectures *shelf[string, string]   // by instance type
-	vpcs          *shelf[string, []VPC]    // by ""
-	subnets       *shelf[string, Subnet]   // by id
-	subnetsIn     *shelf[string, []Subnet] // by VPC id
-	subnetsOf     *shelf[string, []Subnet] // by cluster tag name
-	subnetsWith   *shelf[string, []Subnet] // by filters
+	images        *shelf[string, Image]         // by id
+	reviewed      *shelf[string, Image]         // by id: looked at again soon
+	namedImages   *shelf[string, []Image]       // by imageKey
+	architectures *shelf[string, string]        // by instance type
+	vpcs          *shelf[string, []VPC]         // by ""
+	subnets       *shelf[string, Subnet]        // by id
+	subnetsIn     *shelf[string, []Subnet]      // by VPC id
+	subnetsOf     *shelf[string, []Subnet]      // by cluster tag name
+	subnetsWith   *shelf[string, []Subnet]      // by filters
+	groups        *shelf[string, SecurityGroup] // by id
 	groupsOf      *shelf[string, []SecurityGroup]
 	groupsWith    *shelf[string, []SecurityGroup]
 	clusters      *shelf[string, plan.EKSCluster]
@@ -127,6 +128,7 @@ func newFacts() *facts {
 		subnetsIn:     newShelf[string, []Subnet](networkTTL),
 		subnetsOf:     newShelf[string, []Subnet](networkTTL),
 		subnetsWith:   newShelf[string, []Subnet](networkTTL),
+		groups:        newShelf[string, SecurityGroup](groupTTL),
 		groupsOf:      newShelf[string, []SecurityGroup](networkTTL),
 		groupsWith:    newShelf[string, []SecurityGroup](networkTTL),
 		clusters:      newShelf[string, plan.EKSCluster](clusterTTL),
@@ -148,6 +150,7 @@ func (f *facts) expire(now time.Time) {
 	f.subnetsIn.expire(now)
 	f.subnetsOf.expire(now)
 	f.subnetsWith.expire(now)
+	f.groups.expire(now)
 	f.groupsOf.expire(now)
 	f.groupsWith.expire(now)
 	f.clusters.expire(now)

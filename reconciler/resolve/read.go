@@ -20,7 +20,7 @@ const parallel = 8
 func (r *Resolver) read(ctx context.Context) error {
 	for _, f := range []func(context.Context, time.Time) error{
 		r.readParameters, r.readImages, r.readReviewed, r.readNamedImages, r.readArchitectures, r.readVPCs,
-		r.readSubnets, r.readSubnetsIn, r.readSubnetsOf, r.readSubnetsWith, r.readGroupsOf, r.readGroupsWith,
+		r.readSubnets, r.readSubnetsIn, r.readSubnetsOf, r.readSubnetsWith, r.readGroups, r.readGroupsOf, r.readGroupsWith,
 		r.readClusters, r.readRoles, r.readTemplatesByName, r.readTemplatesByID, r.readTemplateVersions,
 	} {
 		if err := f(ctx, r.now()); err != nil {
@@ -209,6 +209,23 @@ func (r *Resolver) readSubnetsWith(ctx context.Context, now time.Time) error {
 	return readEach(ctx, r.facts.subnetsWith, now, func(ctx context.Context, filters string) ([]Subnet, bool, error) {
 		found, err := r.cloud.Subnets(ctx, intent.SplitFilters(filters))
 		return found, len(found) > 0, err
+	})
+}
+
+// readGroups reads all groups that are given by id, as many in a call as EC2 takes.
+func (r *Resolver) readGroups(ctx context.Context, now time.Time) error {
+	return readBatch(r.facts.groups, now, func(ids []string) (map[string]SecurityGroup, error) {
+		out := map[string]SecurityGroup{}
+		for batch := range slices.Chunk(ids, filterValues) {
+			found, err := r.cloud.SecurityGroups(ctx, []intent.Filter{{Name: "group-id", Values: batch}})
+			if err != nil {
+				return nil, err
+			}
+			for _, g := range found {
+				out[g.ID] = g
+			}
+		}
+		return out, nil
 	})
 }
 

@@ -129,6 +129,7 @@ const (
 	movingImageTTL  = 10 * time.Minute // parameters and name patterns: what is newest changes
 	imageTTL        = 24 * time.Hour   // an image's own properties do not
 	instanceTypeTTL = 24 * time.Hour
+	groupTTL        = 24 * time.Hour // a security group stays in its VPC
 	networkTTL      = 5 * time.Minute
 	clusterTTL      = time.Minute
 	passingTTL      = 5 * time.Second // what is being made is looked at again soon

@@ -248,7 +248,41 @@ func TestASecondVPCLeavesTheAnswerOfOld(t *testing.T) {
 	}
 }
 
-// TestVPCsAreTold as far as they are known without another read.
+// TestGroupsGivenByIDAreReadTogether: in one call for all pools, whichever way they are
+// named, and not again while a group cannot have moved. What AWS does not tell of a
+// group is no problem of the pool.
+func TestGroupsGivenByIDAreReadTogether(t *testing.T) {
+	f, clock := world(), newClock()
+	f.groups = append(f.groups, resolve.SecurityGroup{ID: "sg-1", VPCID: "vpc-1"}, resolve.SecurityGroup{ID: "sg-2", VPCID: "vpc-2"})
+	requests := []resolve.Request{
+		{Lookup: intent.Lookup{Kind: intent.CoreSecurityGroups}, Network: resolve.Network{SecurityGroupIDs: []string{"sg-2", "sg-1"}}},
+	}
+	for _, id := range []string{"sg-1", "sg-2", "sg-gone"} {
+		requests = append(requests, resolve.Request{Lookup: intent.Lookup{Kind: intent.SecurityGroupByID, Name: id}})
+	}
+	r := resolve.New(f, clock.now)
+	for _, want := range []int{1, 1} {
+		got, err := r.Answer(context.Background(), requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vpcs := fmt.Sprint(got[0].VPCs, got[1].VPCs, got[2].VPCs, got[3].VPCs)
+		if vpcs != "[vpc-1 vpc-2] [vpc-1] [vpc-2] []" || got[3].Problem != "" || f.calls["SecurityGroups"] != want {
+			t.Errorf("VPCs %s, %d calls, %+v", vpcs, f.calls["SecurityGroups"], got[3])
+		}
+	}
+	clock.t = clock.t.Add(6 * time.Minute)
+	if _, err := r.Answer(context.Background(), requests[1:3]); err != nil || f.calls["SecurityGroups"] != 1 {
+		t.Errorf("%d calls, %v", f.calls["SecurityGroups"], err)
+	}
+	f.fail = map[string]error{"SecurityGroups": &plan.Error{Kind: plan.Denied, Message: "no"}}
+	got, err := resolve.New(f, clock.now).Answer(context.Background(), requests)
+	if err != nil || got[0].Problem != "" || len(got[0].VPCs) != 0 || len(got[0].SecurityGroups) != 2 {
+		t.Errorf("denied: %+v, %v", got, err)
+	}
+}
+
+// TestVPCsAreTold as far as they are known.
 func TestVPCsAreTold(t *testing.T) {
 	requests := map[string]resolve.Request{
 		"vpc-default,vpc-web": {Lookup: intent.Lookup{Kind: intent.Subnets, IDs: "subnet-a,subnet-d1"}},

@@ -118,6 +118,8 @@ func (q *question) answer() plan.Answer {
 		return q.coreSecurityGroups()
 	case intent.SecurityGroupsByFilter:
 		return q.securityGroupsByFilter()
+	case intent.SecurityGroupByID:
+		return q.givenGroups(q.Lookup.Name)
 	case intent.EKSCluster:
 		return q.cluster()
 	case intent.Role:

@@ -19,7 +19,7 @@ const (
 // EKS, tags, the default VPC.
 func (q *question) coreSecurityGroups() plan.Answer {
 	if len(q.Network.SecurityGroupIDs) > 0 {
-		return groupsAnswer(q.Network.SecurityGroupIDs)
+		return q.givenGroups(q.Network.SecurityGroupIDs...)
 	}
 	q.tried = append(q.tried, "the target's configuration names no security groups")
 	for _, try := range []func() (plan.Answer, step){q.overriddenGroups, q.groupsOfEKS, q.taggedGroups, q.defaultGroup} {
@@ -44,6 +44,17 @@ func groupsAnswer(ids []string, vpcs ...string) plan.Answer {
 	return plan.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
 }
 
+// givenGroups are groups whose ids somebody wrote. They are in the VPCs that AWS says;
+// of one that it does not tell, nothing is known.
+func (q *question) givenGroups(ids ...string) plan.Answer {
+	var vpcs []string
+	for _, id := range distinct(ids) {
+		g, _, _ := know(q, q.facts.groups.get(id), plan.Answer{})
+		vpcs = append(vpcs, g.VPCID)
+	}
+	return groupsAnswer(ids, vpcs...)
+}
+
 // overriddenGroups are the manifests' securityGroupOverrides. Nodes of EKS have
 // the group that EKS made for the cluster as well.
 func (q *question) overriddenGroups() (plan.Answer, step) {
@@ -52,7 +63,7 @@ func (q *question) overriddenGroups() (plan.Answer, step) {
 		if o[roleNode] == "" {
 			return plan.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleNode)
 		}
-		return groupsAnswer([]string{o[roleNode], o[roleLB]}), answers
+		return q.givenGroups(o[roleNode], o[roleLB]), answers
 	}
 	if o[roleEKSNode] == "" {
 		return plan.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleEKSNode)
@@ -62,7 +73,8 @@ func (q *question) overriddenGroups() (plan.Answer, step) {
 	if !ok {
 		return a, stops
 	}
-	return groupsAnswer([]string{o[roleEKSNode], c.ClusterSecurityGroupID}, c.VPCID), answers
+	out := q.givenGroups(o[roleEKSNode])
+	return groupsAnswer(append(out.SecurityGroups, c.ClusterSecurityGroupID), append(out.VPCs, c.VPCID)...), answers
 }
 
 func (q *question) groupsOfEKS() (plan.Answer, step) {

@@ -225,6 +225,9 @@ func (p *Pool) Lookups() []Lookup {
 	if t := p.LaunchTemplate; t != nil {
 		add(t.Image, t.UserData.Cluster)
 		add(t.SecurityGroups...)
+		for _, id := range t.Data.groupIDs() {
+			add(Lookup{Kind: SecurityGroupByID, Name: id})
+		}
 	}
 	if g := p.Group; g != nil {
 		add(g.Subnets)

@@ -30,6 +30,9 @@ const (
 	CoreSecurityGroups LookupKind = "core-security-groups"
 	// SecurityGroupsByFilter asks for the groups that match Filters.
 	SecurityGroupsByFilter LookupKind = "security-groups"
+	// SecurityGroupByID asks in which VPC the group Name is. That the group cannot be
+	// looked at is no fault of the pool: EC2 may still know it.
+	SecurityGroupByID LookupKind = "security-group-id"
 	// EKSCluster asks for the EKS cluster Name.
 	EKSCluster LookupKind = "eks-cluster"
 	// Role asks for the ARN of the IAM role Name.
@@ -79,6 +82,8 @@ func (l Lookup) String() string {
 		return "security groups of cluster " + l.Cluster.String()
 	case SecurityGroupsByFilter:
 		return "security groups with " + l.Filters
+	case SecurityGroupByID:
+		return "security group " + l.Name
 	case EKSCluster:
 		return "EKS cluster " + l.Name
 	case Role:
