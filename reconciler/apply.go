@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/span"
@@ -23,20 +22,6 @@ import (
 // flight is finished and no further step starts: a call that AWS may have taken
 // is never left without its answer being read. What did not run is planned again
 // by the next pass, from what AWS then holds.
-
-// parking is a pool whose steps AWS refused.
-type parking struct {
-	digest string
-	until  time.Time
-	err    *plan.Error
-}
-
-// How long refused steps are left alone while the plan asks the same.
-const (
-	parkInvalid = time.Hour
-	parkDenied  = 10 * time.Minute
-	parkUnknown = 10 * time.Minute
-)
 
 func poolKey(target, pool string) string { return target + "\x00" + pool }
 
@@ -349,46 +334,4 @@ func (s *Scope) remember(r *plan.Report, st plan.Step, res plan.Result) {
 		s.memory.Started = map[plan.NodegroupName]plan.StartedUpdate{}
 	}
 	s.memory.Started[name] = plan.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint}
-}
-
-// refusal returns the error with which AWS refused these very steps a short
-// while ago: asking again would get the same answer and spend the rate limit.
-func (s *Scope) refusal(key, digest string) *plan.Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.parked[key]
-	if !ok || p.digest != digest || s.now().After(p.until) {
-		return nil
-	}
-	return p.err
-}
-
-// park leaves steps alone that AWS will not take however often it is asked, and
-// reports whether err is of that kind.
-func (s *Scope) park(key, digest string, err *plan.Error) bool {
-	var wait time.Duration
-	switch err.Kind {
-	case plan.Invalid:
-		wait = parkInvalid
-		if err.Unknown != (plan.UnknownName{}) {
-			wait = parkUnknown // which may be made outside Git
-		}
-	case plan.Denied, plan.Quota, plan.AlreadyThere:
-		wait = parkDenied
-	default:
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.parked == nil {
-		s.parked = map[string]parking{}
-	}
-	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err}
-	return true
-}
-
-func (s *Scope) unpark(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.parked, key)
 }

@@ -1,6 +1,8 @@
 package reconciler_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,5 +134,62 @@ func TestAParkedRolloutTakesNoTurn(t *testing.T) {
 	w.must(reconciler.Apply, wish("m5.xlarge", "m5.xlarge"))
 	if n := w.writes()["autoscaling:StartInstanceRefresh"]; n != 1 {
 		t.Errorf("%d refreshes were started behind the one that is refused, want 1", n)
+	}
+}
+
+// What is left alone says so, and how it is lifted, with the step and of its pools, in
+// what programs read too; once it is lifted and done nothing is said.
+func TestAParkedPoolSaysHowItIsLifted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		operation, code string
+		status          int
+		wait            string
+	}{
+		"invalid": {"UpdateAutoScalingGroup", "ValidationError", 400, "for an hour"},
+		"denied":  {"UpdateAutoScalingGroup", "AccessDenied", 403, "for 10 minutes"},
+		"version": {"CreateLaunchTemplateVersion", "UnauthorizedOperation", 403, "for 10 minutes"},
+	} {
+		w := newWorld(t)
+		web, api := groupPool("web", "m5.large", 2), groupPool("api", "m5.large", 2)
+		w.settle(target("blue", web, api))
+		w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: tt.operation, Code: tt.code, Status: tt.status, Times: -1})
+		d := changed(web, func(p *intent.Pool) { p.Group.MaxSize = 20 })
+		d.Set.Pools = append(d.Set.Pools, api)
+		for pass := range 2 {
+			r := w.must(reconciler.Apply, d)[0]
+			var lift string
+			for _, o := range r.Failures() {
+				lift = o.Lift
+			}
+			if !strings.Contains(lift, tt.wait) || !strings.Contains(lift, "weir reconcile blue --retry") || !strings.Contains(lift, "a commit") {
+				t.Errorf("%s, pass %d: the step says %q", name, pass, lift)
+			}
+			for _, p := range r.Pools {
+				text, err := json.Marshal(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if said := strings.Contains(string(text), lift); said != (p.Name == "web") || said != (p.FailureReason == plan.FailureRefused) || said && !strings.Contains(p.FailureMessage, tt.code) {
+					t.Errorf("%s, pass %d: pool %s says %s", name, pass, p.Name, text)
+				}
+				if ready := p.Conditions[0]; p.Name == "web" && (ready.Reason != "StepRefused" || ready.Severity != "Error" || ready.Message != p.FailureMessage) {
+					t.Errorf("%s, pass %d: the condition %+v", name, pass, ready)
+				}
+			}
+		}
+		path := d
+		path.Policy.OwnTargetOnly = true
+		if r := w.must(reconciler.Apply, path)[0]; len(r.Failures()) == 0 || r.Failures()[0].Lift != "" {
+			t.Errorf("%s: of a PATH %+v", name, r.Failures())
+		}
+		w.srv.Faults().Clear()
+		if r := w.must(reconciler.Apply, d)[0]; len(r.Failures()) == 0 {
+			t.Errorf("%s: it is tried again unasked", name)
+		}
+		w.scope.Retry([]string{"default/web"})
+		w.settle(d)
+		if r := w.must(reconciler.Apply, d)[0]; r.Pools[0].FailureMessage != "" || r.Pools[1].FailureMessage != "" {
+			t.Errorf("%s: done, and it says %+v", name, r.Pools)
+		}
 	}
 }

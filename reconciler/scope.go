@@ -164,6 +164,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.applyAll(ctx, reports)
 		for i, r := range reports {
 			tellUnknownNames(ctx, targets[i], r)
+			tellParked(targets[i].Policy, r)
 		}
 	}
 	for _, r := range reports {

@@ -28,7 +28,8 @@ func (t *teller) pools() {
 			next.Causes = nil
 		}
 		failureTold := t.rollout(p, &next, rolls[key])
-		if p.FailureReason != "" && t.isNew(p, old, &next) && !failureTold && findingKinds[p.FailureReason] == "" {
+		// A step that AWS refused is told as that.
+		if p.FailureReason != "" && t.isNew(p, old, &next) && !failureTold && findingKinds[p.FailureReason] == "" && p.FailureReason != plan.FailureRefused {
 			t.add(Event{Kind: "pool-failed", Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
 		}
 		if p.Converged && known && !old.Converged {

@@ -367,6 +367,9 @@ func (w *web) targetView(t TargetState) targetView {
 		v.Error = r.Err.Error()
 	} else if failures := r.Failures(); len(failures) > 0 {
 		v.Error, _ = firstFault(&plan.Report{Outcomes: failures})
+		if lift := failures[0].Lift; lift != "" {
+			v.Error += "; " + lift
+		}
 	}
 	// What is no more than information is on the target's own page.
 	v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return d.Severity == diag.Info }), l, r.Revision)

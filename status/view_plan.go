@@ -74,6 +74,9 @@ func outcomeViews(outcomes []plan.Outcome, l WebLinks, target, sha string) []ste
 		if o.Err != nil {
 			s.Error = o.Err.Error()
 		}
+		if o.Lift != "" {
+			s.Error += "; " + o.Lift
+		}
 		out = append(out, s)
 	}
 	return out

@@ -98,6 +98,8 @@ type Outcome struct {
 	// Parked says that AWS refused the step, or one before it of the same pool, for
 	// good: it is left alone for a while or until the pool's steps change.
 	Parked bool
+	// Lift says what has a parked step tried again, where somebody can have it so.
+	Lift string
 }
 
 // MarshalJSON writes what commands and the API say of an outcome: which step it
@@ -113,10 +115,11 @@ func (o Outcome) MarshalJSON() ([]byte, error) {
 		Status       OutcomeStatus `json:"status"`
 		Error        string        `json:"error,omitempty"`
 		Kind         ErrorKind     `json:"kind,omitempty"`
+		Lift         string        `json:"lift,omitempty"`
 		Duration     float64       `json:"durationSeconds"`
 	}{
 		Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, LaunchConfig: o.Step.LaunchConfig, Name: o.Step.Name,
-		Status: o.Status, Duration: o.Duration.Seconds(),
+		Status: o.Status, Lift: o.Lift, Duration: o.Duration.Seconds(),
 	}
 	if o.Err != nil {
 		out.Error, out.Kind = o.Err.Error(), o.Err.Kind

@@ -1,0 +1,96 @@
+package reconciler
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// parking is a pool whose steps AWS refused.
+type parking struct {
+	digest string
+	until  time.Time
+	err    *plan.Error
+}
+
+// How long refused steps are left alone while the plan asks the same.
+const (
+	parkInvalid = time.Hour
+	parkDenied  = 10 * time.Minute
+	parkUnknown = 10 * time.Minute
+)
+
+// parkedFor is how long steps are left alone that AWS refused so, 0 where asking again
+// may help.
+func parkedFor(err *plan.Error) time.Duration {
+	switch err.Kind {
+	case plan.Invalid:
+		if err.Unknown != (plan.UnknownName{}) {
+			return parkUnknown // which may be made outside Git
+		}
+		return parkInvalid
+	case plan.Denied, plan.Quota, plan.AlreadyThere:
+		return parkDenied
+	}
+	return 0
+}
+
+// refusal returns the error with which AWS refused these very steps a short
+// while ago: asking again would get the same answer and spend the rate limit.
+func (s *Scope) refusal(key, digest string) *plan.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.parked[key]
+	if !ok || p.digest != digest || s.now().After(p.until) {
+		return nil
+	}
+	return p.err
+}
+
+// park leaves steps alone that AWS will not take however often it is asked, and
+// reports whether err is of that kind.
+func (s *Scope) park(key, digest string, err *plan.Error) bool {
+	wait := parkedFor(err)
+	if wait == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parked == nil {
+		s.parked = map[string]parking{}
+	}
+	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err}
+	return true
+}
+
+func (s *Scope) unpark(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.parked, key)
+}
+
+// tellParked says with the steps that are left alone, and of their pools, what has them
+// tried again. A command that works on a PATH tries each time that it is called.
+func tellParked(policy plan.Policy, r *plan.Report) {
+	if policy.OwnTargetOnly {
+		return
+	}
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		if !o.Parked || o.Err == nil {
+			continue
+		}
+		o.Lift = "weir leaves it alone for " + in(parkedFor(o.Err)) + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, has it tried at once"
+		for j := range r.Pools {
+			plan.TellRefused(&r.Pools[j], o)
+		}
+	}
+}
+
+func in(wait time.Duration) string {
+	if wait == time.Hour {
+		return "an hour"
+	}
+	return strconv.Itoa(int(wait.Minutes())) + " minutes"
+}

@@ -1,0 +1,40 @@
+package status
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// TestAParkedStepSaysOnThePageHowItIsLifted, and its pool's failure is told by the step's
+// event alone.
+func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
+	const lift = "weir leaves it alone for an hour; weir reconcile prod --retry has it tried at once"
+	o := plan.Outcome{
+		Step: plan.Step{Verb: plan.Update, Resource: plan.AutoScalingGroup, Name: "web", Pool: "default/web"}, Status: plan.Failed, Parked: true, Lift: lift,
+		Err: &plan.Error{Kind: plan.Invalid, Code: "ValidationError", Message: "no"},
+	}
+	if got := outcomeViews([]plan.Outcome{o}, WebLinks{}, "prod", "")[0].Error; !strings.Contains(got, "ValidationError") || !strings.HasSuffix(got, lift) {
+		t.Errorf("the step says %q", got)
+	}
+	pool := plan.PoolStatus{Target: "prod", Namespace: "default", Name: "web"}
+	plan.TellRefused(&pool, &o)
+	r := &plan.Report{Target: "prod", Plan: &plan.Plan{}, Outcomes: []plan.Outcome{o}, Pools: []plan.PoolStatus{pool}}
+	v := (&web{}).targetView(TargetState{Target: Target{Name: "prod"}, Last: r})
+	if !strings.HasSuffix(v.Error, lift) {
+		t.Errorf("the target says %q", v.Error)
+	}
+	if !strings.HasSuffix(pool.FailureMessage, lift) {
+		t.Errorf("the pool says %q", pool.FailureMessage)
+	}
+	_, events := tell(Told{}, r, noon, false)
+	var kinds []string
+	for _, e := range events {
+		kinds = append(kinds, e.Kind)
+	}
+	if !slices.Contains(kinds, "step-failed") || slices.Contains(kinds, "pool-failed") {
+		t.Errorf("told are %v", kinds)
+	}
+}
