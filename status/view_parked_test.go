@@ -22,7 +22,7 @@ func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
 	pool := plan.PoolStatus{Target: "prod", Namespace: "default", Name: "web"}
 	plan.TellRefused(&pool, &o)
 	r := &plan.Report{Target: "prod", Plan: &plan.Plan{}, Outcomes: []plan.Outcome{o}, Pools: []plan.PoolStatus{pool}}
-	v := (&web{}).targetView(TargetState{Target: Target{Name: "prod"}, Last: r})
+	v := (&web{board: NewBoard(BoardOptions{})}).targetView(TargetState{Target: Target{Name: "prod"}, Last: r})
 	if !strings.HasSuffix(v.Error, lift) {
 		t.Errorf("the target says %q", v.Error)
 	}

@@ -42,7 +42,7 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 	d.ownCapacity(o.Metadata)
 	if brings {
 		d.ownTemplate(o.Metadata, launched(groupTypes(s)))
-		b.unusedBootstrap(d)
+		b.unusedBootstrap(d, true)
 		d.noteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
 		return
 	}

@@ -53,8 +53,8 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 	if !managedImage(s) {
 		d.checkAL2(o)
 	}
-	if d.ownTemplate(o.Metadata, nodegroupTypes(s)) || s.AWSLaunchTemplate == nil {
-		b.unusedBootstrap(d)
+	if brings := d.ownTemplate(o.Metadata, nodegroupTypes(s)); brings || s.AWSLaunchTemplate == nil {
+		b.unusedBootstrap(d, brings)
 		return
 	}
 	b.managedTemplate(d, o, tags)
@@ -212,13 +212,17 @@ func (d *draft) imageVersion() kubernetes {
 	return d.cluster.version
 }
 
-// unusedBootstrap notes bootstrap data that CAPA ignores as well.
-func (b *builder) unusedBootstrap(d *draft) {
+// unusedBootstrap notes bootstrap data that CAPA ignores as well, of a pool that brings
+// its own launch template or is a managed one without any.
+func (b *builder) unusedBootstrap(d *draft, brings bool) {
 	at := path("spec", "template", "spec", "bootstrap")
 	boot := d.machinePool.Spec.Template.Spec.Bootstrap
 	why, detail := "has no awsLaunchTemplate to carry user data", "write spec.awsLaunchTemplate: {} in the pool to use it"
-	if d.ForeignTemplate != nil {
+	switch ref := boot.ConfigRef; {
+	case brings:
 		why, detail = "brings its own launch template, whose user data its machines get", `write dataSecretName: "" in its place`
+	case ref != nil && (ref.Kind != "NodeadmConfig" || strings.HasPrefix(d.Nodegroup.AMIType, "BOTTLEROCKET_")):
+		detail = `EKS cannot merge it into its own user data: bring an image, by amiType: CUSTOM and spec.awsLaunchTemplate.ami, or write dataSecretName: "" in its place`
 	}
 	switch ref := boot.ConfigRef; {
 	case ref != nil && b.bootstrapWritesNothing(d.Key.Namespace, ref):
