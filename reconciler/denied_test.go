@@ -10,6 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // deny refuses a read, of all resources or of one, until remove is called.
@@ -231,4 +233,25 @@ func TestADeniedUpdateListBlocksItsNodegroup(t *testing.T) {
 	}
 	remove()
 	w.settle(want)
+}
+
+// TestAGroupWhoseClusterMayNotBeReadGoesOn, and its report says which action is missing
+// and what is not held back for want of it, until the action is allowed.
+func TestAGroupWhoseClusterMayNotBeReadGoesOn(t *testing.T) {
+	w := newWorld(t)
+	pool := groupPool("web", "m5.large", 2)
+	pool.Version, pool.ControlPlane = "v1.34.0", intent.Lookup{Kind: intent.EKSCluster, Name: "demo"}
+	allow := w.deny("eks", "DescribeCluster", "")
+	d := target("blue", pool)
+	w.settle(d)
+	r := w.must(reconciler.PlanOnly, d)[0]
+	said := slices.IndexFunc(r.Diagnostics, func(d diag.Diagnostic) bool { return d.Code == "control-plane-unread" })
+	if said < 0 || r.Diagnostics[said].Severity != diag.Warning || !strings.Contains(r.Diagnostics[said].Summary, "eks:DescribeCluster") {
+		t.Errorf("%v", r.Diagnostics)
+	}
+	allow()
+	w.clock.Advance(time.Hour)
+	if r = w.must(reconciler.PlanOnly, d)[0]; hasCode(r, "control-plane-unread") {
+		t.Errorf("%v", r.Diagnostics)
+	}
 }

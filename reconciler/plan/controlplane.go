@@ -76,6 +76,9 @@ func (c *computation) holdNewer(pool *intent.Pool, before int) {
 		wanted = pool.Nodegroup.Version
 	}
 	server, kubelet := minorOf(has), minorOf(wanted)
+	if has == "" && kubelet >= 0 {
+		c.noteUnread(pool, wanted)
+	}
 	if server < 0 || kubelet < 0 {
 		return
 	}
@@ -98,6 +101,17 @@ func (c *computation) holdNewer(pool *intent.Pool, before int) {
 	if held {
 		c.note(diag.Info, pool, nil, "waits-for-control-plane", "the pool wants Kubernetes "+wanted+" and waits for its API servers, which are on "+has, "")
 	}
+}
+
+// noteUnread says that nobody tells weir which version the API servers of a group's EKS
+// cluster have. For a nodegroup that is an error of its own: EKS makes it anyway.
+func (c *computation) noteUnread(pool *intent.Pool, wanted string) {
+	a := c.in.Answers[pool.ControlPlane]
+	if pool.ControlPlane.Kind == "" || a.Code != "access-denied" && a.Code != "lookup-refused" {
+		return
+	}
+	c.note(diag.Warning, pool, nil, "control-plane-unread", "weir cannot read the EKS cluster "+pool.ControlPlane.Name+", so nothing holds the pool's machines on Kubernetes "+wanted+
+		" back while its API servers are older or still being made: "+a.Problem, "")
 }
 
 // launchesNewer reports whether the step makes machines, or a launch configuration

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,38 @@ func TestAKubeletThatIsTooOldIsAWarning(t *testing.T) {
 		p, _ := newModel().pass(t, at(testInput(selfManaged("v1.34.0", 2)), version, "ACTIVE"))
 		if got := len(codes(p)) == 1 && codes(p)[0] == "kubelet-too-old"; got != want || p.Runnable() != 2 {
 			t.Errorf("API servers on %s: %v %v", version, codes(p), verbs(p))
+		}
+	}
+}
+
+// Where AWS does not let weir look, nothing is held back, and that is said with the
+// action that is missing; not where a kubeconfig tells, or there is nothing to hold.
+func TestAControlPlaneThatCannotBeReadIsSaid(t *testing.T) {
+	denied := Answer{Code: "access-denied", Problem: "AWS does not let weir look: not authorized to perform: eks:DescribeCluster"}
+	for name, tc := range map[string]struct {
+		version string
+		answer  Answer
+		nodes   *Nodes
+		want    bool
+	}{
+		"denied":         {"v1.34.0", denied, nil, true},
+		"a kubeconfig":   {"v1.34.0", denied, &Nodes{APIServer: "v1.34.0"}, false},
+		"no answer yet":  {"v1.34.0", denied, &Nodes{}, true},
+		"no version":     {"", denied, nil, false},
+		"read":           {"v1.34.0", Answer{Cluster: &EKSCluster{Name: "prod", Version: "1.34", Status: "ACTIVE"}}, nil, false},
+		"not there":      {"v1.34.0", Answer{Code: "cluster-not-found", Problem: "there is no EKS cluster"}, nil, false},
+		"another reason": {"v1.34.0", Answer{Code: "lookup-refused", Problem: "AWS refuses the question: x"}, nil, true},
+	} {
+		pool := selfManaged(tc.version, 2)
+		in := testInput(pool)
+		in.Answers[pool.ControlPlane], in.Nodes = tc.answer, tc.nodes
+		p, _ := newModel().pass(t, in)
+		said := slices.Contains(codes(p), "control-plane-unread")
+		if said != tc.want || p.Runnable() != 2 || p.Diagnostics.HasErrors() {
+			t.Errorf("%s: %v %v", name, p.Diagnostics, verbs(p))
+		}
+		if said && (!strings.Contains(p.Diagnostics[0].Summary, tc.answer.Problem) || !strings.Contains(p.Diagnostics[0].Summary, "v1.34.0") || !strings.Contains(p.Diagnostics[0].Detail, "eks:DescribeCluster")) {
+			t.Errorf("%s: %s %s", name, p.Diagnostics[0].Summary, p.Diagnostics[0].Detail)
 		}
 	}
 }

@@ -33,6 +33,7 @@ var planRules = []rule{
 	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool. What no weir has can be adopted, or removed. What another weir applies is its own: weir plan --config FILE --path DIR plans a work tree as that one would."},
 	{"contested-name", "e", "several targets want the same resource", "Give the pools, or the AWSLaunchConfigTemplate that they name, different names, or put them in different accounts or regions."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
+	{"control-plane-unread", "w", "the EKS cluster of a group cannot be read, so kubelets newer than its API servers are not held back", "Allow eks:DescribeCluster on the cluster, or give the target a kubeconfigFile, which tells the version too."},
 	{"deletion-protected", "e", "nothing in Git wants a group any more, and AWS does not let it be deleted", "Have it drained, or lower its deletion protection, as the message says: weir does neither by itself."},
 	{"drain-waits", "w", "a group that nothing in Git wants is drained before it is deleted, and something keeps its machines", "Take the protection, the standby or the suspension off, or end the machines that are retained; or take the tag weir.dev/delete off the group, and it is deleted with its machines."},
 	{"drift", "wi", "something of a pool was changed outside Git", "Write the change in Git if it is meant to stay; a target in mode correct puts it right."},
