@@ -51,6 +51,13 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 			if w.chosen != nil && !w.chosen[t.Name] || t.Config == nil {
 				continue
 			}
+			if d.Policy.Region == "" { // it is applied nowhere, so nothing is granted for it
+				s.printer(s.stderr).Diagnostics(d.Diagnostics)
+				if d.Err != nil {
+					return nil, d.Err // nobody knows which targets there are
+				}
+				continue
+			}
 			if d.Set == nil || d.Diagnostics.HasErrors() {
 				blind = append(blind, t.Name)
 				s.printer(s.stderr).Diagnostics(d.Diagnostics)
