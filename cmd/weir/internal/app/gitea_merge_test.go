@@ -30,7 +30,8 @@ type relay struct {
 	kept []delivery
 }
 
-// delivery is a webhook, with its event and action such as "pull_request closed".
+// delivery is a webhook, with its event and action or branch, such as "pull_request
+// closed" and "push main".
 type delivery struct {
 	event  string
 	header http.Header
@@ -44,10 +45,10 @@ func newRelay(t *testing.T, a *App) *relay {
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		var of struct {
-			Action string `json:"action"`
+			Action, Ref string
 		}
-		_ = json.Unmarshal(body, &of) // what is no JSON has no action
-		d := delivery{strings.TrimSpace(req.Header.Get("X-Gitea-Event") + " " + of.Action), req.Header, body}
+		_ = json.Unmarshal(body, &of) // what is no JSON has neither
+		d := delivery{strings.TrimSpace(req.Header.Get("X-Gitea-Event") + " " + of.Action + strings.TrimPrefix(of.Ref, "refs/heads/")), req.Header, body}
 		r.mu.Lock()
 		held := r.held
 		if held {
@@ -190,10 +191,10 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		styles []string
 		do     func()
 	}{
-		"early": {styles, func() { hooks.give(closed); time.Sleep(time.Second); hooks.give("push"); applied(r) }},
-		"late":  {styles, func() { hooks.give("push"); applied(r); time.Sleep(time.Second); hooks.give(closed) }},
+		"early": {styles, func() { hooks.give(closed); time.Sleep(time.Second); hooks.give("push main"); applied(r) }},
+		"late":  {styles, func() { hooks.give("push main"); applied(r); time.Sleep(time.Second); hooks.give(closed) }},
 		// Each takes half a minute.
-		"missing": {styles[:2], func() { hooks.give("push"); applied(r) }},
+		"missing": {styles[:2], func() { hooks.give("push main"); applied(r) }},
 	} {
 		for _, style := range tc.styles {
 			t.Run(order+", "+style, func(t *testing.T) {
@@ -213,7 +214,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		later := r.clone.Push("out-of-order", "right before the merge")
 		r.repo.Merge(r.owner, number, "squash")
 		hooks.give(closed)
-		hooks.give("push")
+		hooks.give("push main")
 		applied(r)
 		hooks.give("pull_request synchronized")
 		r.comment(number, "Merged as", "not all as it was reviewed", short(later)+" was not planned before the merge", "the plan of "+short(head), "the plan is not the reviewed one")
@@ -254,7 +255,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		number, _ := r.planned("restarted", next())
 		hooks.hold()
 		r.repo.Merge(r.owner, number, "squash")
-		hooks.give("push")
+		hooks.give("push main")
 		applied(r)
 		if err := r.app.Stop(context.Background()); err != nil {
 			t.Fatal(err)
@@ -276,7 +277,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 			}
 			late.hold()
 			waits.repo.Merge(waits.owner, number, "squash")
-			late.give("push")
+			late.give("push main")
 			if approved {
 				applied(waits)
 			} else {

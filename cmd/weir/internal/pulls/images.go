@@ -115,7 +115,7 @@ func (w *Watcher) leaveImages(tx *state.Tx, k *work) error {
 	switch {
 	case !known:
 		return nil
-	case k.MergeSHA == "":
+	case !k.merged():
 		delete(w.images, k.Number)
 		return imageRecords.Delete(tx, w.key(k.Number))
 	}
