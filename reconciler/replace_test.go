@@ -236,7 +236,7 @@ func TestAReplacementThatFails(t *testing.T) {
 	if n := w.srv.CallCounts()["eks:DeleteNodegroup"]; n != 0 {
 		t.Error("the old nodegroup was deleted")
 	}
-	if text := whole(r); !strings.Contains(text, "nodegroup-failed") || !strings.Contains(text, "EC2 could not launch instances") {
+	if text := whole(r); !strings.Contains(text, "nodegroup-failed") || !strings.Contains(text, "EC2 has no such machine free") {
 		t.Errorf("diagnostics: %s", text)
 	}
 	w.settle(before)
