@@ -261,6 +261,16 @@ func TestHealthOfANodegroup(t *testing.T) {
 	if text := whole(r); !strings.Contains(text, "nodegroup-degraded") || !strings.Contains(text, "too few free addresses") {
 		t.Errorf("diagnostics %s", text)
 	}
+	s := r.Pools[0]
+	if c := s.Ready(); s.FailureReason != "nodegroup-degraded" || s.FailureCause == "" || !strings.Contains(s.FailureMessage, "no addresses left; a subnet has too few") || c.Message != s.FailureMessage || s.Converged {
+		t.Errorf("%+v", s)
+	}
+	// A step that is held beside it hides nothing.
+	held := target("blue", nodegroupPool("ng", 1))
+	held.Set.Pools[0].Nodegroup.MaxSize.Value, held.Set.Pools[0].Paused = 9, true
+	if s = w.must(reconciler.Apply, held)[0].Pools[0]; s.FailureReason != "nodegroup-degraded" || !strings.Contains(s.Ready().Message, "no addresses left") {
+		t.Errorf("beside a held step: %+v", s)
+	}
 	remove()
 	w.settle(blue)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -74,8 +75,8 @@ type Told struct {
 type ToldPool struct {
 	Converged bool   `json:"converged,omitempty"`
 	Failure   string `json:"failure,omitempty"`
-	// Causes are those for which AWS launched no machine, and that were told since the
-	// pool had all of them.
+	// Causes are those for which AWS launched no machine or called the nodegroup degraded,
+	// and that were told since the pool had converged.
 	Causes  []string     `json:"causes,omitempty"`
 	Rollout *ToldRollout `json:"rollout,omitempty"`
 }
@@ -164,7 +165,7 @@ func (t *teller) findings() {
 	told := 0
 	for _, d := range t.r.Diagnostics {
 		kind := findingKinds[d.Code]
-		if kind == "" || told == maxTold {
+		if kind == "" || told == maxTold || t.ofPool(d) {
 			continue
 		}
 		told++
@@ -178,6 +179,15 @@ func (t *teller) findings() {
 		}
 		t.once("finding "+d.Code+" "+about, e)
 	}
+}
+
+// ofPool reports whether a diagnostic is told as the failure of its pool, once for
+// each cause.
+func (t *teller) ofPool(d diag.Diagnostic) bool {
+	key := objectPool(t.r, d.Object)
+	return slices.ContainsFunc(t.r.Pools, func(p plan.PoolStatus) bool {
+		return poolKey(p) == key && p.FailureReason == d.Code && p.FailureCause != ""
+	})
 }
 
 // holds tells which steps wait for something, once for each pool and hold.

@@ -28,9 +28,11 @@ func (t *teller) pools() {
 			next.Causes = nil
 		}
 		failureTold := t.rollout(p, &next, rolls[key])
+		kind := cmp.Or(findingKinds[p.FailureReason], "pool-failed")
 		// A step that AWS refused is told as that.
-		if p.FailureReason != "" && t.isNew(p, old, &next) && !failureTold && findingKinds[p.FailureReason] == "" && p.FailureReason != plan.FailureRefused {
-			t.add(Event{Kind: "pool-failed", Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
+		told := failureTold || p.FailureReason == plan.FailureRefused || kind != "pool-failed" && p.FailureCause == ""
+		if p.FailureReason != "" && t.isNew(p, old, &next) && !told {
+			t.add(Event{Kind: kind, Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
 		}
 		if p.Converged && known && !old.Converged {
 			t.add(Event{Kind: "pool-converged", Pool: key, Text: fmt.Sprintf("%d of %d ready", p.ReadyReplicas, p.DesiredReplicas)})
@@ -39,8 +41,8 @@ func (t *teller) pools() {
 	}
 }
 
-// isNew reports whether a pool's failure was not told yet. Why AWS launches no machine
-// is told once for each cause, though causes take turns, and though nothing is known
+// isNew reports whether a pool's failure was not told yet. What has a cause, such
+// as why AWS launches no machine, is told once for each, though causes take turns, and though nothing is known
 // while a machine is on its way.
 func (t *teller) isNew(p plan.PoolStatus, old ToldPool, next *ToldPool) bool {
 	cause := shortHash(p.FailureCause)

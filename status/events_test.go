@@ -62,6 +62,13 @@ func launchFailed(cause string) poolOption {
 
 var tries int
 
+// ails is a pass that finds a degraded nodegroup.
+func ails(machine, cause string) *plan.Report {
+	return found(report("prod", pool("prod", "web", managed, unconverged(plan.PhaseRunning), func(p *plan.PoolStatus) {
+		p.FailureReason, p.FailureMessage, p.FailureCause = "nodegroup-degraded", cause+": "+machine, cause
+	})), diag.Warning, "nodegroup-degraded", cause+": "+machine)
+}
+
 func rollsBack(p *plan.PoolStatus) {
 	rolling(60, 4)(p)
 	p.Rollout.Status = "RollbackInProgress"
@@ -141,6 +148,11 @@ func TestTell(t *testing.T) {
 			[]*plan.Report{
 				steady(), busy(launchFailed("a")), busy(launchFailed("b")), busy(launchFailed("a")), busy(), busy(launchFailed("a")), busy(launchFailed("b")), steady(), busy(launchFailed("a")),
 			}, []string{"pool-failed", "pool-failed", "pool-converged", "pool-failed"},
+		},
+		"a nodegroup ails for one cause, then for another": {
+			[]*plan.Report{
+				steady(), ails("i-1", "NodeCreationFailure"), ails("i-2", "NodeCreationFailure"), ails("", "AccessDenied"), ails("i-3", "NodeCreationFailure"), steady(),
+			}, []string{"nodegroup-degraded", "nodegroup-degraded", "pool-converged"},
 		},
 		"drift is corrected": {
 			[]*plan.Report{steady(), done(busy(), plan.UpdateGroup{}, plan.Update, plan.AutoScalingGroup), busy(), steady()},

@@ -14,8 +14,9 @@ type outstanding struct {
 	// severity is Info for what passes by itself, Warning for what somebody has to
 	// look at; it, reason and message are those of the condition Ready.
 	severity, reason, message string
-	// failure is the pool's FailureReason, "" where it has not failed.
-	failure string
+	// failure is the pool's FailureReason, "" where it has not failed, and cause its
+	// FailureCause.
+	failure, cause string
 }
 
 // outstands records that something that Git asks for of a pool is outstanding.
@@ -27,9 +28,9 @@ func (c *computation) outstands(pool *intent.Pool, severity, reason, message str
 }
 
 // fails has what is outstanding of a pool told as its failure.
-func (c *computation) fails(pool *intent.Pool, code string) {
+func (c *computation) fails(pool *intent.Pool, code, cause string) {
 	left := c.outstanding[pool.Key.String()]
-	left.failure = code
+	left.failure, left.cause = code, cause
 	c.outstanding[pool.Key.String()] = left
 }
 
@@ -57,17 +58,16 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 			c.Severity, s.FailureReason, s.FailureMessage = "Warning", failureNodes, unready
 		}
 	case launch != "":
-		c.Severity, c.Reason, c.Message = "Warning", reasonLaunchFailed, launch
+		c.Severity, c.Reason = "Warning", reasonLaunchFailed
 	case !s.InfrastructureReady, moving:
 		c.Reason = "InProgress"
 		if text := in.pending(pool); text != "" {
 			c.Reason, c.Message = ReasonPending, text
+		} else if s.Nodegroup != nil && len(s.Nodegroup.Health) > 0 && left.failure == "" {
+			c.Message = s.Nodegroup.ailment()
 		}
 	case open:
 		c.Severity, c.Reason, c.Message = left.severity, left.reason, left.message
-		if left.failure != "" {
-			s.FailureReason, s.FailureMessage = left.failure, left.message
-		}
 	case s.ReadyReplicas < s.DesiredReplicas:
 		c.Reason = "InProgress"
 	case s.AvailableReplicas < s.DesiredReplicas:
@@ -76,19 +76,28 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 	default:
 		return Condition{Type: conditionReady, Status: truth(true)}
 	}
-	if launch != "" {
-		s.FailureCause = cause
-		if s.FailureReason == "" {
-			s.FailureReason, s.FailureMessage = failureLaunch, launch
-		}
-		if c.Reason != reasonLaunchFailed { // it has begun beside what else is to be done
-			c.Message = strings.TrimPrefix(c.Message+"; "+launch, "; ")
-		}
+	// What fails is told beside whatever else is to be done.
+	s.failsBeside(&c, failureLaunch, cause, launch)
+	if left.failure != "" {
+		s.failsBeside(&c, left.failure, left.cause, left.message)
 	}
 	if pool.Paused {
 		c.Severity, c.Reason = "Info", "Paused"
 	}
 	return c
+}
+
+// failsBeside adds a failure to the condition Ready; the pool's own is the first.
+func (s *PoolStatus) failsBeside(c *Condition, reason, cause, text string) {
+	if text == "" {
+		return
+	}
+	if s.FailureReason == "" {
+		s.FailureReason, s.FailureCause, s.FailureMessage = reason, cause, text
+	}
+	if c.Message != text {
+		c.Message = strings.TrimPrefix(c.Message+"; "+text, "; ")
+	}
 }
 
 // Reasons of the condition Ready that others go by.

@@ -179,8 +179,11 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 	if have.Status == "DEGRADED" {
 		text := "the nodegroup " + have.Name + " is DEGRADED: " + healthText(have.HealthIssues)
 		c.note(diag.Warning, pool, nil, "nodegroup-degraded", text, healthHint(have.HealthIssues))
+		if hint := healthHint(have.HealthIssues); hint != "" {
+			text += "; " + hint
+		}
 		c.outstands(pool, "Warning", "NodegroupDegraded", text)
-		c.fails(pool, "nodegroup-degraded")
+		c.fails(pool, "nodegroup-degraded", healthCause(have.HealthIssues))
 	}
 	version := c.versionSteps(w, have)
 	steps := append(c.configStep(w, have), version...)

@@ -1,5 +1,10 @@
 package plan
 
+import (
+	"slices"
+	"strings"
+)
+
 // issueHints say what to do about the codes that EKS has for a nodegroup's health
 // and for a failed update: Issue and ErrorDetail in its API reference, and
 // "Troubleshoot problems with Amazon EKS clusters and nodes" in its user guide.
@@ -63,4 +68,14 @@ func healthHint(issues []HealthIssue) string {
 		}
 	}
 	return ""
+}
+
+// healthCause stands for why a nodegroup ails, whichever machines EKS names.
+func healthCause(issues []HealthIssue) string {
+	var out []string
+	for _, i := range issues {
+		out = append(out, i.Code+" "+launchCause(i.Message))
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), "; ")
 }

@@ -56,3 +56,14 @@ func nodegroupStatus(all []Nodegroup) *NodegroupStatus {
 	}
 	return out
 }
+
+// ailment is the first health issue in words.
+func (n *NodegroupStatus) ailment() string {
+	text := "EKS says of the nodegroup " + n.Name + ": " + n.Health[0].Code
+	for _, more := range []string{n.Health[0].Message, n.Health[0].Hint} {
+		if more != "" {
+			text += "; " + more
+		}
+	}
+	return text
+}

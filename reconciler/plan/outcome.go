@@ -186,8 +186,9 @@ type PoolStatus struct {
 	InfrastructureReady   bool          `json:"infrastructureReady"`
 	FailureReason         string        `json:"failureReason,omitempty"`
 	FailureMessage        string        `json:"failureMessage,omitempty"`
-	// FailureCause stands for why AWS launches no machine: it stays the same while the
-	// message names another zone or type at each try. It is "" for other failures.
+	// FailureCause stands for why AWS launches no machine or EKS calls a nodegroup
+	// degraded: it stays the same while the message names another zone, type or machine
+	// each time. It is "" for other failures.
 	FailureCause string      `json:"-"`
 	Conditions   []Condition `json:"conditions"`
 
