@@ -3,6 +3,9 @@ package plan
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // What AWS writes into a failed scaling activity, a nodegroup's health issue or the
@@ -63,6 +66,40 @@ func TestLaunchCauseIsTheSameInEachTry(t *testing.T) {
 	} {
 		if got := launchCause(c.one) == launchCause(c.other); got != c.same {
 			t.Errorf("%q and %q: the same is %v", c.one, c.other, got)
+		}
+	}
+}
+
+// Machines that are late say what they wait for, and those that are not say nothing.
+func TestLateMachinesSayWhatTheyWaitFor(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	hook := func(name, transition string) intent.LifecycleHook {
+		return intent.LifecycleHook{Name: name, LifecycleTransition: "autoscaling:EC2_INSTANCE_" + transition, HeartbeatTimeout: 1800, DefaultResult: "CONTINUE"}
+	}
+	for name, c := range map[string]struct {
+		states []string
+		hooks  []intent.LifecycleHook
+		after  time.Duration
+		want   string
+	}{
+		"in time":             {[]string{"Pending"}, nil, 4 * time.Minute, ""},
+		"late":                {[]string{"InService", "Pending"}, nil, 5 * time.Minute, "03:04 UTC: i-1 is in Pending, so EC2"},
+		"many":                {[]string{"Pending", "Pending", "Pending", "Pending", "Pending"}, nil, time.Hour, "i-0, i-1, i-2 and 2 more are in Pending"},
+		"hooks not known":     {[]string{"Pending:Wait", "Pending"}, nil, time.Hour, "i-0 is in Pending:Wait until something completes the group's launching lifecycle hook; aws autoscaling"},
+		"somebody's hook":     {[]string{"Pending:Wait", "Pending:Wait"}, []intent.LifecycleHook{hook("drain", "TERMINATING"), hook("boot", "LAUNCHING")}, time.Hour, `i-0, i-1 are in Pending:Wait until something completes the lifecycle hook "boot"; from about 2026-01-02 03:34 UTC, if it sends no heartbeat, AWS takes it into service`},
+		"EKS's hook":          {[]string{"Pending:Wait"}, []intent.LifecycleHook{hook("Launch-LC-Hook", "LAUNCHING")}, time.Hour, "until its node has joined the cluster and EKS completes"},
+		"all have come since": {[]string{"InService"}, nil, time.Hour, ""},
+	} {
+		pool := groupPool("web", "m5.large", int32(len(c.states)))
+		g := Group{Name: pool.Group.Name, DesiredCapacity: int32(len(c.states))}
+		for i, s := range c.states {
+			g.Instances = append(g.Instances, Instance{ID: "i-" + itoa(i), LifecycleState: s, Health: "Healthy"})
+		}
+		in := Input{Now: began.Add(c.after), State: &State{
+			Groups: map[string]Group{g.Name: g}, Launches: map[string]Launches{g.Name: {Since: began}}, Hooks: map[string]GroupHooks{g.Name: {Hooks: c.hooks}},
+		}}
+		if got := in.pending(&pool); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -17,6 +17,9 @@ const (
 	// PendingLate is for how long a machine may be on its way into service until AWS
 	// is asked what it waits for, and that is told.
 	PendingLate = 5 * time.Minute
+	// eksLaunchHook is EKS's own hook of the groups behind managed nodegroups.
+	// Assumed of AWS: nodegroup-launch-hook.
+	eksLaunchHook = "Launch-LC-Hook"
 	// pendingNamed is how many machines a message names.
 	pendingNamed = 3
 )
@@ -152,9 +155,9 @@ func (in Input) hooksAwaited(group string, since time.Time) string {
 			hooks = append(hooks, h)
 		}
 	}
-	const complete = "aws autoscaling complete-lifecycle-action does that by hand"
+	complete := "; aws autoscaling complete-lifecycle-action does that by hand"
 	if len(hooks) == 0 {
-		return "something completes the group's launching lifecycle hook; " + complete
+		return "something completes the group's launching lifecycle hook" + complete
 	}
 	var words []string
 	for _, h := range hooks {
@@ -162,10 +165,14 @@ func (in Input) hooksAwaited(group string, since time.Time) string {
 		if h.DefaultResult == "CONTINUE" {
 			then = "AWS takes it into service all the same"
 		}
+		who := "something completes the lifecycle hook "
+		if h.Name == eksLaunchHook {
+			who, complete = "its node has joined the cluster and EKS completes the lifecycle hook ", "; look at the bootstrap data, the node role and its access to the cluster, and the route to the cluster's endpoint"
+		}
 		until := since.Add(time.Duration(h.HeartbeatTimeout) * time.Second)
-		words = append(words, "something completes the lifecycle hook "+quote(h.Name)+"; from about "+clockTime(until)+", if it sends no heartbeat, "+then+" ("+h.DefaultResult+")")
+		words = append(words, who+quote(h.Name)+"; from about "+clockTime(until)+", if it sends no heartbeat, "+then+" ("+h.DefaultResult+")")
 	}
-	return strings.Join(words, ", and ") + "; " + complete
+	return strings.Join(words, ", and ") + complete
 }
 
 func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
