@@ -30,8 +30,8 @@ func (t *teller) pools() {
 		failureTold := t.rollout(p, &next, rolls[key])
 		kind := cmp.Or(findingKinds[p.FailureReason], "pool-failed")
 		// A step that AWS refused is told as that.
-		told := failureTold || p.FailureReason == plan.FailureRefused || kind != "pool-failed" && p.FailureCause == ""
-		if p.FailureReason != "" && t.isNew(p, old, &next) && !told {
+		elsewhere := p.FailureReason == plan.FailureRefused || kind != "pool-failed" && p.FailureCause == ""
+		if p.FailureReason != "" && !elsewhere && t.isNew(p, old, &next) && !failureTold {
 			t.add(Event{Kind: kind, Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
 		}
 		if p.Converged && known && !old.Converged {
