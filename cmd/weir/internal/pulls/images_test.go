@@ -321,3 +321,46 @@ func TestAReviewIsNewerThanWhatIsCached(t *testing.T) {
 		t.Errorf("afterwards: %v", last)
 	}
 }
+
+// A launch template that pools share goes the same way: what its pools have is kept where
+// images are followed, and what a review showed is taken where they are not.
+func TestImagesOfASharedTemplate(t *testing.T) {
+	shared := func(target, annotations, instanceType string) string {
+		text := pool(target)
+		at := strings.Index(text, "  awsLaunchTemplate:")
+		return text[:at] + "  launchConfigRef: {kind: AWSLaunchConfigTemplate, name: nodes-" + target + "}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSLaunchConfigTemplate\nmetadata: {name: nodes-" + target + annotations +
+			"}\nspec: {template: {spec: {instanceType: " + instanceType + ", imageLookupFormat: \"ours-*\", imageLookupOrg: \"000000000000\"}}}\n"
+	}
+	files := func(instanceType string) map[string]string {
+		return map[string]string{"o/one/pool.yaml": shared("one", "", instanceType), "o/two/pool.yaml": shared("two", ", annotations: {weir.dev/ami-policy: follow}", instanceType)}
+	}
+	b := newBench(t, "", "")
+	first := b.newImage(1)
+	b.main(files(largeMachine))
+	b.converge()
+	second := b.newImage(2)
+	b.again()
+	b.compose()
+	head := b.propose(1, files(biggerMachine))
+	b.round()
+	if p := b.teller.last(); p.State != status.PullPlanned || moves(p.Reports)["one"] != first+" → "+second || moves(p.Reports)["two"] != "" {
+		t.Fatalf("shown: %s %s %v", p.State, p.Reason, moves(p.Reports))
+	}
+	third := b.newImage(3)
+	b.again()
+	b.squash(1, head)
+	if got := moves(b.pass()); got["one"] != first+" → "+second || got["two"] != "" {
+		t.Errorf("the merge: %v", got)
+	}
+	later := map[string]string{}
+	b.free = true
+	for range 60 {
+		for target, move := range moves(b.pass()) {
+			later[target] += move + " "
+		}
+		b.awsClock.Advance(time.Minute)
+	}
+	if later["one"] != "" || later["two"] != first+" → "+third+" " {
+		t.Errorf("afterwards: %v", later)
+	}
+}
