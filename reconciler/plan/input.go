@@ -94,6 +94,9 @@ type Policy struct {
 	// KeepVersions is how many versions of a launch template are kept beside
 	// the wanted one where the pool does not say; DefaultKeepVersions if 0.
 	KeepVersions int32
+	// Placeless are targets of the instance of which the configuration does not say
+	// where they are applied: what they have is theirs, here or elsewhere.
+	Placeless map[string]bool
 	// OwnTargetOnly refuses resources of another target of the same instance
 	// and source: path mode, where nobody knows what other targets want.
 	OwnTargetOnly bool

@@ -88,6 +88,8 @@ func (p Policy) owns(tags map[string]string, wantedBy string, whole bool) owners
 		return ownership{why: "its weir.dev/source tag " + quote(tags[TagSource]) + " is none of this instance's sources"}
 	case tags[TagTarget] != p.Target && p.OwnTargetOnly:
 		return ownership{why: "it belongs to the target " + quote(tags[TagTarget])}
+	case tags[TagTarget] != p.Target && p.Placeless[tags[TagTarget]]:
+		return ownership{why: "it belongs to the target " + quote(tags[TagTarget]) + ", of which weir's configuration does not say where it is applied"}
 	case tags[TagTarget] != p.Target && !whole:
 		return ownership{why: "it belongs to the target " + quote(tags[TagTarget]) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
 	case tags[TagTarget] != p.Target && wantedBy != p.Target:

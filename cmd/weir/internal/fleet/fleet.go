@@ -242,6 +242,7 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 		}
 	}
 	depend(items)
+	reserve(items)
 	c.Batches = f.batches(items)
 	for _, b := range c.Batches {
 		account := f.o.Scopes.account(b.Key)

@@ -82,6 +82,21 @@ func unmatched(t *config.Target, items []*item) {
 	}
 }
 
+// reserve has nobody take over what targets have that lack their row.
+func reserve(items []*item) {
+	names := map[string]bool{}
+	for _, it := range items {
+		if it.rowless {
+			names[it.name] = true
+		}
+	}
+	for _, it := range items {
+		if len(names) > 0 {
+			it.desired.Policy.Placeless = names
+		}
+	}
+}
+
 // doubt keeps anything from being deleted where targets may be of which nobody knows:
 // those of a path that could not be read, in every place that its table names.
 func (f *Fleet) doubt(items []*item, batches []reconciler.Batch) {

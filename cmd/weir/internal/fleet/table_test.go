@@ -145,6 +145,35 @@ func TestARowThatGoesTakesNothingAlong(t *testing.T) {
 	}
 }
 
+// Nor does a target that wants the same names take it over.
+func TestWhatARowlessTargetHasIsNotTakenOver(t *testing.T) {
+	h := newTabled(t, tabled)
+	m := pools("o/dev")
+	c, _ := h.compose(View{Snapshot: snapshot("r1", m)})
+	for _, r := range reconciler.RunBatch(t.Context(), c.Batches[0], reconciler.Apply) {
+		if len(r.Outcomes) != 2 || r.Err != nil {
+			t.Fatalf("%v, %v", r.Err, r.Outcomes)
+		}
+	}
+	rows := maps.Clone(h.fleet.o.Config.Targets[0].Table)
+	delete(rows, "dev")
+	h.fleet.o.Config.Targets[0].Table = rows
+	m["o/stage/pool.yaml"] = m["o/dev/pool.yaml"]
+	c, _ = h.compose(View{Snapshot: snapshot("r2", m)})
+	for _, b := range c.Batches {
+		for _, r := range reconciler.RunBatch(t.Context(), b, reconciler.Apply) {
+			for _, o := range r.Outcomes {
+				if o.Status == plan.Done {
+					t.Errorf("%s: %+v", r.Target, o)
+				}
+			}
+			if text := fmt.Sprint(r.Diagnostics); r.Target == "stage" && !strings.Contains(text, "does not say where it is applied") {
+				t.Error(text)
+			}
+		}
+	}
+}
+
 func TestRowsWithoutADirectoryAreWarnedOf(t *testing.T) {
 	h := newTabled(t, tabled)
 	_, got := h.compose(View{Snapshot: snapshot("r1", pools("o/dev", "o/prod"))})
