@@ -177,6 +177,16 @@ func WaitFor(source, revision, on, wanted string, s Standing) string {
 // WaitText says for which target another waits, and why.
 func WaitText(target, why string) string { return "waits for the target " + target + ", which " + why }
 
+// Await holds all that would run until an earlier target has moved. It is for plans that
+// are shown before anybody can know how that one stands.
+func (p *Plan) Await(why string) {
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Held == "" {
+			s.Held, s.HeldReason = HeldWave, why
+		}
+	}
+}
+
 func shortRevision(revision string) string {
 	if revision == "" {
 		return "this revision"

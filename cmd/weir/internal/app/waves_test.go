@@ -308,6 +308,25 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 	}
 }
 
+// TestAPullRequestSaysWhichTargetMovesFirst has one change both waves.
+func TestAPullRequestSaysWhichTargetMovesFirst(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = secondWave
+	w.repo.Write(fleetOf("m5.large", "prod", "second"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	targetConverged(t, a, "second", first)
+	w.propose(1, fleetOf("m6i.large", "prod", "second"))
+	const says = "held: wave, waits for the target prod, which moves first"
+	eventually(t, "the comment", func() string {
+		if told := w.forge.told(1); len(told) != 1 || !strings.Contains(told[0], says) || strings.Contains(told[0], "target second, which") {
+			return fmt.Sprintf("%q", told)
+		}
+		return ""
+	})
+}
+
 // golden are overlays with one pool each that follows the account's newest image.
 func golden(targets ...string) map[string]string {
 	files := fleetOf("m5.large", targets...)

@@ -172,6 +172,8 @@ type Review struct {
 	// Roleless are touched targets of AWS itself that have no role for plans.
 	Roleless []string
 
+	// after are the targets that touched ones come after.
+	after map[string][]string
 	// reads is what the renders of the touched targets looked up; nil where they may
 	// turn out otherwise though nothing was committed.
 	reads *build.ReadSet
@@ -211,7 +213,23 @@ func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.R
 	}
 	wg.Wait()
 	slices.SortFunc(out, func(a, b *plan.Report) int { return strings.Compare(a.Target, b.Target) })
+	r.await(out)
 	return out
+}
+
+// await has plans say which target moves before theirs: of those, that alone is known
+// before the proposal is followed.
+func (r *Review) await(reports []*plan.Report) {
+	moves := map[string]bool{}
+	for _, report := range reports {
+		moves[report.Target] = report.Plan == nil || !report.Plan.Empty()
+	}
+	for _, report := range reports {
+		on := r.after[report.Target]
+		if i := slices.IndexFunc(on, func(earlier string) bool { return moves[earlier] }); i >= 0 && report.Plan != nil {
+			report.Plan.Await(plan.WaitText(on[i], "moves first"))
+		}
+	}
 }
 
 // Same reports whether the touched targets would be rendered from t to the same,
@@ -226,7 +244,7 @@ func (r *Review) Same(t tree.Tree) bool {
 
 // Planned drops what only planning needs. A review is kept for as long as its
 // proposal is open, and so little more than what it read.
-func (r *Review) Planned() { r.Batches, r.others, r.openable = nil, nil, 0 }
+func (r *Review) Planned() { r.Batches, r.others, r.openable, r.after = nil, nil, 0, nil }
 
 // read notes what the renders of the touched targets looked up.
 func (r *Review) read(renders map[string]*rendered) {
@@ -280,6 +298,10 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 		out.Touched = slices.DeleteFunc(slices.Clone(out.Names), func(name string) bool { return !slices.Contains(p.Only, name) })
 	}
 	out.read(f.renders)
+	out.after = map[string][]string{}
+	for _, name := range out.Touched {
+		out.after[name] = c.Conditions[name].DependsOn
+	}
 	for _, batch := range c.Batches {
 		touched := false
 		for i := range batch.Targets {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
 func TestTargetsComeAfterThoseOfOthersToo(t *testing.T) {
@@ -20,6 +22,42 @@ func TestTargetsComeAfterThoseOfOthersToo(t *testing.T) {
 	c := chains{direct: direct, lists: map[string][]string{}}
 	if a, b := c.before("eu"), c.before("us"); &a[0] != &b[0] {
 		t.Error("targets after the same ones do not share a list")
+	}
+}
+
+// A proposal's plan names the target that it moves first, where that has something to do.
+func TestAProposalNamesWhatMovesFirst(t *testing.T) {
+	report := func(target string, held ...plan.Hold) *plan.Report {
+		r := &plan.Report{Target: target, Plan: &plan.Plan{}}
+		for _, h := range held {
+			r.Plan.Steps = append(r.Plan.Steps, plan.Step{Held: h})
+		}
+		return r
+	}
+	broken := &plan.Report{Target: "dev"}
+	for name, tc := range map[string]struct {
+		reports []*plan.Report
+		want    string
+	}{
+		"all change":                 {[]*plan.Report{report("dev", ""), report("prod", ""), report("stage", "")}, "waits for the target dev, which moves first"},
+		"the first has nothing":      {[]*plan.Report{report("dev"), report("prod", ""), report("stage", "")}, "waits for the target stage, which moves first"},
+		"the first is not touched":   {[]*plan.Report{report("prod", "")}, ""},
+		"the first cannot be told":   {[]*plan.Report{broken, report("prod", "")}, "waits for the target dev, which moves first"},
+		"the last has nothing":       {[]*plan.Report{report("dev", ""), report("prod")}, ""},
+		"the last is held, as it is": {[]*plan.Report{report("dev", ""), report("prod", plan.HeldPaused)}, ""},
+	} {
+		r := &Review{after: map[string][]string{"prod": {"dev", "stage"}, "stage": {"dev"}}}
+		r.await(tc.reports)
+		for _, report := range tc.reports {
+			if report.Target == "prod" && !report.Plan.Empty() {
+				if got := report.Plan.Steps[0]; got.HeldReason != tc.want || (got.Held == plan.HeldWave) != (tc.want != "") {
+					t.Errorf("%s: %q, %q", name, got.Held, got.HeldReason)
+				}
+			}
+			if report.Target == "dev" && report.Plan != nil && !report.Plan.Empty() && report.Plan.Steps[0].Held != "" {
+				t.Errorf("%s: the first waits", name)
+			}
+		}
 	}
 }
 
