@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -73,6 +74,39 @@ func (w *world) runs(groups ...string) string {
 	}
 	slices.Sort(out[len(groups):])
 	return strings.Join(out, "\n")
+}
+
+// A version that somebody deletes while a pool is pinned to it is made anew once a launch
+// fails for it, though the process knows its body; nothing is read for that at rest, and
+// nothing more once machines come again.
+func TestADeletedVersionThatAPoolRunsIsMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	w.settle(w.differing("web AWSMachinePool v1.33.0 x", "api AWSMachinePool v1.33.0 x"))
+	d := w.differing("web AWSMachinePool v1.33.0 x", "api AWSMachinePool v1.34.0 x")
+	w.settle(d)
+	lt := w.templateOf("api")
+	out, err := w.ec2().DeleteLaunchTemplateVersions(context.Background(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(lt.ID), Versions: []string{lt.Version}})
+	if err != nil || len(out.SuccessfullyDeletedLaunchTemplateVersions) != 1 {
+		t.Fatal(err, out)
+	}
+	w.srv.ResetCalls()
+	w.must(reconciler.Apply, d)
+	if n := w.srv.CallCounts(); n["ec2:DescribeLaunchTemplateVersions"] != 0 {
+		t.Errorf("at rest: %v", n)
+	}
+	w.endOne("api")
+	w.paced(5*time.Minute, d)
+	w.settle(d)
+	now := w.templateOf("api")
+	want := "web: 1 of demo-workers-group, 1.33 x\napi: " + now.Version + " of demo-workers-group, 1.34 x\ndemo-workers-group: versions [1 " + now.Version + "], default 1"
+	if got := w.runs("web", "api"); got != want || now.Version == lt.Version {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	w.srv.ResetCalls()
+	w.paced(5*time.Minute, d)
+	if _, writes := w.calls(); writes != 0 || w.srv.CallCounts()["ec2:DescribeLaunchTemplateVersions"] != 0 {
+		t.Errorf("afterwards: %v", w.srv.CallCounts())
+	}
 }
 
 // One of two pools is upgraded, then the other: one template, whose versions they

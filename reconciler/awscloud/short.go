@@ -218,8 +218,21 @@ func (c *Cloud) fillShort(ctx context.Context, s *plan.State, names []string) er
 		_, known := s.Hooks[name]
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, plan.Instance.AwaitsHook)
 		c.short.with(name, func(g *shortGroup) { g.hooks = waits })
+		if lacksVersion(s.Launches[name].Failure.Message) {
+			// Somebody deleted it, and the cache still has it: the next pass reads which
+			// there are, and makes it anew.
+			c.versions.forget(s.Groups[name].Template.ID)
+		}
 	}
 	return nil
+}
+
+// lacksVersion reports whether a launch failed because the version of the launch
+// template is not there. Where the words mean something else, a read too many is made.
+// Assumed of AWS: deleted-version-texts.
+func lacksVersion(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "launch template") && strings.Contains(m, "version") && (strings.Contains(m, "not find") || strings.Contains(m, "not exist") || strings.Contains(m, "not found"))
 }
 
 // askHooks reads the hooks of groups that declare none in Git and have machines that
