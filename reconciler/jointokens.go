@@ -38,7 +38,7 @@ func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []plan
 	g.SetLimit(parallelTokens)
 	for i := range targets {
 		t := &targets[i]
-		if t.Tokens == nil || t.Set == nil || reports[i].Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.JoinTokens.Prefix == "" {
+		if t.Tokens == nil || t.Set == nil || reports[i].Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.Adoption.Asked || t.Policy.JoinTokens.Prefix == "" {
 			continue
 		}
 		g.Go(func() error {

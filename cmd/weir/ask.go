@@ -58,6 +58,7 @@ func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err erro
 		w.deletions = withoutYes
 		return true, nil
 	}
+	w.decided = true
 	reports := w.pass(ctx, reconciler.PlanOnly)
 	if err := ctx.Err(); err != nil {
 		return false, err

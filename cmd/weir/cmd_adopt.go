@@ -24,6 +24,10 @@ retagged and, as steps of a later pass, what apply does afterwards: nothing, whe
 the manifests say what AWS holds. A pool with a KubeadmConfig gets one new version
 of its launch template, whose user data is the only difference; its machines stay.
 
+Targets in report mode and suspended ones are adopted too, as only tags change. If
+Git wants other machines than there are, the first rollout afterwards is held until
+somebody approves it, or a commit changes the pool.
+
 Never adopted is what CloudFormation, Karpenter or EKS has marked as its own, what
 belongs to another cluster, and the group behind a nodegroup, which follows its
 nodegroup. Before this, stop whoever reconciles the resources now: pause the
@@ -155,6 +159,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 	for _, r := range w.pass(ctx, reconciler.Apply) {
 		applied = append(applied, show.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
+	code := applyCode(applied, false, false) // what is held from now on was not asked for
 	w.lookAgain(ctx, applied)
 	if err := printAdopted(s, output, applied); err != nil {
 		return err
@@ -162,16 +167,22 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return withCode(applyCode(applied, false, false))
+	for _, a := range applied {
+		if failing(a.Last) {
+			code = gravest(code, exitError)
+		}
+	}
+	return withCode(code)
 }
 
-// lookAgain takes what the pools are now that they are adopted: a pass knows only
-// what they were before it.
+// lookAgain takes what the pools are now that they are adopted, for a target as it is
+// otherwise: a pass knows only what they were before it, and one that adopts nothing else.
 func (w *work) lookAgain(ctx context.Context, applied []show.Applied) {
 	done := func(o plan.Outcome) bool { return o.Status == plan.Done }
 	if !slices.ContainsFunc(applied, func(a show.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
 		return
 	}
+	w.each(func(d *reconciler.Desired) { d.Policy.Adoption = plan.Adoption{} })
 	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
 		if i := slices.IndexFunc(applied, func(a show.Applied) bool { return a.First.Target == r.Target }); i >= 0 && r.Err == nil && applied[i].First.Err == nil {
 			applied[i].Last = r

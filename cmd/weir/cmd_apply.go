@@ -24,7 +24,8 @@ those before it have converged.
 
 On a terminal the plan is shown first, and the answer to one question applies
 exactly that plan; what goes is named, and its number is the answer. --yes asks nothing.
-Without a terminal nobody is asked, and nothing is deleted unless --yes is given.
+Without a terminal nobody is asked; nothing is deleted, and nothing that was adopted
+is rolled for the first time, unless --yes is given.
 `
 
 // The time between passes of apply --wait, and how long it waits at most.
@@ -66,7 +67,7 @@ func applyCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		defer w.close()
-		if !yes {
+		if w.decided = yes; !yes {
 			agreed, err := w.agree(c.Context(), s)
 			if err == nil && !agreed {
 				fmt.Fprintln(s.stderr, "weir: nothing was applied")

@@ -97,6 +97,9 @@ type work struct {
 	deletions string
 	// sources are what the commits are read from, and release gives them up.
 	sources map[string]*source.Git
+	// decided lets what was adopted roll for the first time.
+	decided bool
+	// release gives up what the commits are read from.
 	release []func()
 }
 
@@ -292,7 +295,8 @@ func (w *work) choose(names []string, targets []fleet.Target) error {
 func (w *work) pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
 	w.gating.before(ctx, w.batches)
 	w.each(func(d *reconciler.Desired) {
-		d.Policy.Gates.Agreed, d.Policy.Gates.Deletions = w.agreed[d.Policy.Target], w.deletions
+		g := &d.Policy.Gates
+		g.Agreed, g.Deletions, g.Decided = w.agreed[d.Policy.Target], w.deletions, w.decided
 	})
 	var mu sync.Mutex
 	var wg sync.WaitGroup

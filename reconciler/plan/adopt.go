@@ -161,6 +161,7 @@ func (c *computation) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool
 		return false
 	}
 	want = takingProcesses(recordingHooks(want, a.have, pool.Group.LifecycleHooks), *g, pool)
+	want = withTags(want, map[string]string{TagAdopted: adoptedFor(pool)})
 	a.put, a.remove = missingTags(want, a.have)
 	t := TagGroup{Group: g.Name, Put: map[string]GroupTag{}, Remove: a.remove}
 	for k, v := range a.put {
@@ -194,7 +195,7 @@ func (c *computation) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownersh
 	if !n.DescribedAtPass {
 		c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
 	}
-	a.put, a.remove = missingTags(want, a.have)
+	a.put, a.remove = missingTags(withTags(want, map[string]string{TagAdopted: adoptedFor(pool)}), a.have)
 	c.adopt(pool, a, TagNodegroup{NodegroupName: n.NodegroupName, ARN: n.ARN, Put: a.put, Remove: a.remove})
 	n.Tags = a.tags()
 	return true

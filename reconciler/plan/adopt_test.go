@@ -179,22 +179,53 @@ func TestAnAdoptedGroupsReference(t *testing.T) {
 	}
 }
 
-// What is held is not adopted either, and says so.
-func TestAHeldPoolIsNotAdopted(t *testing.T) {
-	for name, change := range map[string]func(*Input){
-		string(HeldPaused):    func(in *Input) { in.Set.Pools[0].Paused = true },
-		string(HeldSuspended): func(in *Input) { in.Policy.ReportOnly = true },
+// Adopting changes tags alone, so a target that is suspended or in report mode is adopted
+// where somebody asks for it, and an annotation that stands there is not heeded. What
+// Git itself pauses is left alone.
+func TestAdoptingWhatIsHeld(t *testing.T) {
+	key := groupPool("web", "m5.large", 2).Key.String()
+	for name, c := range map[string]struct {
+		change func(*Input)
+		asked  Hold
+	}{
+		"paused":           {func(in *Input) { in.Set.Pools[0].Paused = true }, HeldPaused},
+		"report mode":      {func(in *Input) { in.Policy.ReportOnly = true }, ""},
+		"suspended":        {func(in *Input) { in.Policy.Suspended, in.Policy.Gates.Suspended = true, "suspended by ann" }, ""},
+		"a suspended pool": {func(in *Input) { in.Policy.Gates.Pools = map[string]string{key: "suspended by ann"} }, ""},
 	} {
-		m := newModel()
-		in := testInput(groupPool("web", "m5.large", 2))
-		m.converge(t, in)
-		in.Policy.Instance = "next"
-		in.Policy.Adoption = Adoption{Asked: true, From: testPolicy().Instance}
-		change(&in)
-		p, _ := m.pass(t, in)
-		want := []string{"adopt auto-scaling-group web held:" + name, "adopt launch-template web held:" + name}
-		if got := verbs(p); !slices.Equal(got, want) || p.Runnable() != 0 {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			in := testInput(groupPool("web", "m5.large", 2))
+			m.converge(t, in)
+			in.Policy.Instance = "next"
+			in.Policy.Adoption = Adoption{Asked: true, From: testPolicy().Instance}
+			c.change(&in)
+			p, _ := m.pass(t, in)
+			want := []string{"adopt auto-scaling-group web", "adopt launch-template web"}
+			if c.asked != "" {
+				want[0], want[1] = want[0]+" held:"+string(c.asked), want[1]+" held:"+string(c.asked)
+			}
+			if got := verbs(p); !slices.Equal(got, want) || (p.Runnable() == 0) != (c.asked != "") {
+				t.Errorf("asked for: got %v, want %v", got, want)
+			}
+
+			for n, g := range m.state.Groups {
+				g.Tags = nil
+				m.state.Groups[n] = g
+			}
+			for n, tm := range m.state.Templates {
+				tm.Tags = nil
+				m.state.Templates[n] = tm
+			}
+			in.Policy.Adoption = Adoption{Annotated: true}
+			in.Set.Pools[0].Adopt = true
+			p, _ = m.pass(t, in)
+			if p.Runnable() != 0 || len(p.Steps) == 0 || p.Steps[0].Verb != Adopt {
+				t.Fatalf("annotated: %v", verbs(p))
+			}
+			if s := p.Steps[0]; c.asked == "" && !strings.Contains(s.HeldReason, "weir adopt --config FILE "+in.Policy.Target+" adopts it all the same, which changes tags only") {
+				t.Errorf("annotated: held: %s", s.HeldReason)
+			}
+		})
 	}
 }

@@ -138,6 +138,7 @@ func (c *computation) pool(pool *intent.Pool) {
 		return
 	}
 	c.adopted(before)
+	c.firstRollout(pool, before)
 	c.holdNewer(pool, before)
 	for i := before; i < len(c.steps); i++ {
 		c.steps[i].Pool, c.steps[i].wanted = pool.Key.String(), pool
@@ -165,12 +166,14 @@ func (c *computation) wantedTwice(pool *intent.Pool, claim Claim, targets []stri
 }
 
 func (c *computation) holdOf(pool *intent.Pool) Hold {
+	// Adopting changes tags alone, and somebody asks for it: only Git's word holds it.
+	asked := c.in.Policy.Adoption.Asked
 	switch {
-	case c.in.Policy.Suspended || c.in.Policy.ReportOnly:
+	case !asked && (c.in.Policy.Suspended || c.in.Policy.ReportOnly):
 		return HeldSuspended
 	case pool.Paused:
 		return HeldPaused
-	case c.in.Policy.Gates.Pools[pool.Key.String()] != "":
+	case !asked && c.in.Policy.Gates.Pools[pool.Key.String()] != "":
 		return HeldSuspended
 	}
 	return ""

@@ -99,7 +99,7 @@ func (c *computation) drift() {
 	var order []string
 	for i := range c.steps {
 		s := &c.steps[i]
-		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || s.Held == HeldStopped || s.Held == HeldWaiting || s.Held == HeldControlPlane || !c.drifted(*s, pools) {
+		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || s.Held == HeldStopped || s.Held == HeldWaiting || s.Held == HeldControlPlane || takesAdopted(*s) || !c.drifted(*s, pools) {
 			continue
 		}
 		d := c.cause(s)

@@ -37,6 +37,9 @@ type Gates struct {
 	Window string
 	// Agreed is nil where nobody was asked.
 	Agreed *Agreement
+	// Decided lets the first rollout of what was taken over run: whoever is there was
+	// shown it, or wants no question.
+	Decided bool
 	// Deletions says how deletions are agreed to, where nobody can be asked: none
 	// runs.
 	Deletions string
@@ -137,6 +140,9 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 		case s.HeldReason != "": // said where it was planned
 		case s.Held == HeldSuspended:
 			s.HeldReason = gates.suspended(in.Policy, s.Pool)
+			if s.Verb == Adopt {
+				s.HeldReason += "; " + in.Policy.adoptCommand("") + " adopts it all the same, which changes tags only"
+			}
 		case s.Held == HeldPruneLimit:
 			s.HeldReason = approve
 		case s.Held == HeldWaiting && s.HeldReason == "":
@@ -146,6 +152,8 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 			s.Held, s.HeldReason = HeldApproval, "it is not what was shown and agreed to: apply again"
 		case gates.Deletions != "" && s.Verb == Delete && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, gates.Deletions
+		case s.first && !gates.Decided && (!granted || !grant.allows(*s)):
+			s.Held, s.HeldReason = HeldApproval, in.Policy.undecided(p.Digest())
 		case gates.AsReviewed && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, approve
 		case gates.Wave != "" && !s.mends():

@@ -384,7 +384,7 @@ func TestASharedTemplateIsAdoptedWithItsVersions(t *testing.T) {
 	}
 	in = testInput(wanting(0, "a=1", "b=3")...)
 	p, _ = m.pass(t, in)
-	if d := cmp.Diff([]string{"update launch-template " + sharedGroup, "rollout auto-scaling-group b"}, verbs(p)); d != "" {
+	if d := cmp.Diff([]string{"update launch-template " + sharedGroup, "update auto-scaling-group b", "rollout auto-scaling-group b"}, verbs(p)); d != "" {
 		t.Errorf("an edit of one (-want +got):\n%s", d)
 	}
 	m.converge(t, in)

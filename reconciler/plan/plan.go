@@ -84,6 +84,9 @@ type Step struct {
 	Rollout string `json:"-"`
 	// Fingerprint identifies the intent behind a nodegroup update.
 	Fingerprint string `json:"-"`
+	// first says that the step would be the first to replace machines since the pool
+	// was taken over, or goes along with that.
+	first bool
 	// wanted is the pool that the step is of, of what is shared the first.
 	wanted *intent.Pool
 }

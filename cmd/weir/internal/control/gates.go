@@ -90,6 +90,7 @@ func holdAll(d *reconciler.Desired, lost state.Loss) {
 	g := &d.Policy.Gates
 	*g = plan.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost)}
 	d.Policy.Suspended, d.Begin = true, nil
+	d.Policy.Adoption.Asked = false
 	warn(d, diag.Diagnostic{Severity: diag.Warning, Code: "state-lost", Summary: "nothing is written, as " + g.Suspended})
 }
 

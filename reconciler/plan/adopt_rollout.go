@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"encoding/json"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// TagAdopted stands on a group or nodegroup that was taken over, and holds what Git
+// wanted of the pool then. Taking over changes tags alone; what machines would be
+// replaced for is a decision of its own. While Git wants the same, each such step is
+// held until somebody lets it run. The tag goes right before the first that does, or
+// once a commit has changed the pool. It stands in AWS, so that no lost state and no
+// second weir begins what nobody decided.
+const TagAdopted = "weir.dev/adopted"
+
+// adoptedFor is what TagAdopted holds: a hash over what decides about a pool's
+// machines. Members that are empty or zero are left out, so that a weir that knows
+// more of them gives the same.
+func adoptedFor(pool *intent.Pool) string {
+	var wanted struct {
+		Template  string                   `json:"template"`
+		Foreign   *intent.ForeignTemplate  `json:"foreign"`
+		Overrides []intent.ForeignTemplate `json:"overrides"`
+		Replicas  intent.Number            `json:"replicas"`
+		Min, Max  int32
+		Subnets   intent.Lookup          `json:"subnets"`
+		Mixed     *intent.MixedInstances `json:"mixed"`
+		Nodegroup *intent.Nodegroup      `json:"nodegroup"`
+	}
+	if t := pool.LaunchTemplate; t != nil {
+		wanted.Template = SourceHash(t.Data, t.Image)
+	}
+	wanted.Foreign, wanted.Overrides, wanted.Replicas = pool.ForeignTemplate, pool.ForeignOverrides, pool.Replicas
+	if g := pool.Group; g != nil {
+		wanted.Min, wanted.Max, wanted.Subnets, wanted.Mixed = g.MinSize, g.MaxSize, g.Subnets, g.MixedInstancesPolicy
+	}
+	if n := pool.Nodegroup; n != nil {
+		plain := *n
+		plain.Tags = nil
+		wanted.Nodegroup = &plain
+	}
+	var generic any
+	if err := json.Unmarshal(canonical(wanted), &generic); err != nil {
+		panic("what a pool wants: " + err.Error()) // canonical made it
+	}
+	some, _ := strip(generic)
+	return shortHash(canonical(some))
+}
+
+// adoptedTag is TagAdopted on the pool's group or nodegroup as the plan sees it, "" for
+// none, and the step that takes it away.
+func (c *computation) adoptedTag(pool *intent.Pool) (tag string, gone Step) {
+	gone = Step{Verb: Update, Reason: "its first rollout since it was adopted is decided"}
+	if pool.Group != nil {
+		have := c.in.State.Groups[pool.Group.Name]
+		gone.Resource, gone.Name, gone.Do = AutoScalingGroup, have.Name, TagGroup{Group: have.Name, Remove: []string{TagAdopted}}
+		tag = have.Tags[TagAdopted].Value
+	}
+	if pool.Nodegroup != nil {
+		for _, have := range c.in.nodegroupsOf(pool) {
+			if tag = have.Tags[TagAdopted]; tag != "" {
+				gone.Resource, gone.Name = ManagedNodegroup, have.Name
+				gone.Do = TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Remove: []string{TagAdopted}}
+				break
+			}
+		}
+	}
+	gone.Changes = tagChanges(pool, nil, []string{TagAdopted}, map[string]string{TagAdopted: tag})
+	return tag, gone
+}
+
+// firstRollout marks the steps of a pool, those from the given position on, that would
+// be the first to replace machines since the pool was taken over.
+func (c *computation) firstRollout(pool *intent.Pool, from int) {
+	tag, gone := c.adoptedTag(pool)
+	first := -1
+	for i := from; i < len(c.steps); i++ {
+		if c.steps[i].disrupts() {
+			first = i
+			break
+		}
+	}
+	decided := tag != adoptedFor(pool)
+	switch {
+	case tag == "" || c.adopts || c.in.Policy.Adoption.Asked || first < 0 && !decided:
+		return
+	case first < 0:
+		first = len(c.steps)
+	}
+	gone.Pool = pool.Key.String()
+	c.steps = append(c.steps[:first], append([]Step{gone}, c.steps[first:]...)...)
+	for i := first; i < len(c.steps) && !decided; i++ {
+		if s := &c.steps[i]; i == first || s.disrupts() {
+			s.first = true
+		}
+	}
+}
+
+// takesAdopted reports whether the step takes TagAdopted away and does nothing else. It
+// is about weir's own mark, and so no drift.
+func takesAdopted(s Step) bool {
+	var put int
+	var remove []string
+	switch a := s.Do.(type) {
+	case TagGroup:
+		put, remove = len(a.Put), a.Remove
+	case TagNodegroup:
+		put, remove = len(a.Put), a.Remove
+	}
+	return put == 0 && len(remove) == 1 && remove[0] == TagAdopted
+}
+
+// undecided says why a step waits that would be the first to replace machines of a pool
+// since it was taken over.
+func (p Policy) undecided(digest string) string {
+	why := "it would be the first to replace machines since the pool was adopted: "
+	switch {
+	case p.OwnTargetOnly:
+		return why + "apply it on a terminal, or with --yes"
+	case digest == "":
+		return why + "it was planned without the target's secrets and cannot be approved"
+	}
+	return why + "weir approve " + digest + ", or a commit that changes the pool"
+}
