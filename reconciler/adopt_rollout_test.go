@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -130,4 +132,71 @@ func TestTheFirstUpdateAfterAdoption(t *testing.T) {
 	if slices.Equal(before, w.instances(behind)) {
 		t.Error("nothing was replaced")
 	}
+}
+
+// TestReportModeShowsWhatIsNotAdopted: a fleet of somebody else's is shown as it is, with
+// its machines and with what differs from Git, and nothing is written. What another tool
+// has marked stays a conflict.
+func TestReportModeShowsWhatIsNotAdopted(t *testing.T) {
+	report := func(d reconciler.Desired) reconciler.Desired {
+		d.Policy.ReportOnly = true
+		return d
+	}
+	shown := func(t *testing.T, w *world, d reconciler.Desired, field, command string) {
+		t.Helper()
+		w.srv.ResetCalls()
+		w.manyPasses(report(d))
+		w.restart()
+		r := w.manyPasses(report(d))
+		if wrote := w.wrote(); len(wrote) > 0 {
+			t.Errorf("report mode wrote %v", wrote)
+		}
+		if r.Diagnostics.HasErrors() || len(r.Pools) != 1 {
+			t.Fatalf("%v\n%+v", r.Diagnostics, r.Pools)
+		}
+		if p := r.Pools[0]; p.Phase != plan.PhaseRunning || p.ReadyReplicas != 2 || p.DesiredReplicas != 2 || len(p.ProviderIDList) != 2 || p.LaunchTemplateVersion == "" || p.Converged {
+			t.Errorf("%s %d/%d, version %q, converged %v, %v", p.Phase, p.ReadyReplicas, p.DesiredReplicas, p.LaunchTemplateVersion, p.Converged, p.ProviderIDList)
+		}
+		var adopts int
+		var differs bool
+		for _, s := range r.Plan.Steps {
+			if s.Held != plan.HeldSuspended {
+				t.Errorf("%s %s is held by %q", s.Verb, s.Name, s.Held)
+			}
+			if s.Verb == plan.Adopt {
+				if adopts++; !strings.Contains(s.HeldReason, command+" adopts it all the same") {
+					t.Errorf("held: %s", s.HeldReason)
+				}
+			}
+			differs = differs || slices.ContainsFunc(s.Changes, func(c plan.Change) bool { return c.Field == field })
+		}
+		if adopts == 0 || !differs {
+			t.Errorf("%d adoptions; %s differs: %t; %+v", adopts, field, differs, r.Plan.Steps)
+		}
+	}
+	t.Run("a group of CAPA's", func(t *testing.T) {
+		w := newWorld(t)
+		w.capaGroup(capaGroupTarget(t, secretBootstrap, "", "m5.large"), "first", "second", capaSecret)
+		shown(t, w, capaGroupTarget(t, secretBootstrap, "", "m5.xlarge"), "awsLaunchTemplate.instanceType", "weir adopt --config FILE blue")
+	})
+	t.Run("a nodegroup of CAPA's", func(t *testing.T) {
+		w := newWorld(t)
+		w.capaNodegroup(fromManifests(t, capaNodegroupManifests))
+		shown(t, w, fromManifests(t, strings.Replace(capaNodegroupManifests, "instanceType: m5.large", "instanceType: m5.xlarge", 1)), "awsLaunchTemplate.instanceType", "weir adopt --config FILE blue")
+	})
+	t.Run("a group of another weir's", func(t *testing.T) {
+		w := newWorld(t)
+		w.settle(target("blue", groupPool("web", "m5.large", 2)))
+		shown(t, w, owned(target("blue", groupPool("web", "m5.xlarge", 2)), "next"), "awsLaunchTemplate.instanceType", "--from "+testInstance)
+	})
+	t.Run("Karpenter's", func(t *testing.T) {
+		w := newWorld(t)
+		d := capaGroupTarget(t, secretBootstrap, "", "m5.large")
+		w.capaGroup(d, "first", "second", capaSecret)
+		w.check(w.groups().CreateOrUpdateTags(t.Context(), &autoscaling.CreateOrUpdateTagsInput{Tags: []astypes.Tag{{Key: aws.String("karpenter.sh/nodepool"), Value: aws.String("x"),
+			PropagateAtLaunch: aws.Bool(false), ResourceId: aws.String("web"), ResourceType: aws.String("auto-scaling-group")}}}))
+		if r := w.manyPasses(report(d)); !hasCode(r, "conflict") {
+			t.Errorf("%v", r.Diagnostics)
+		}
+	})
 }

@@ -73,6 +73,9 @@ func (c *computation) mayAdopt(pool *intent.Pool, have, want map[string]string, 
 	if never == "" && !among {
 		o.wayOut = p.wayOut(owner)
 	}
+	if p.onlyShows() && never == "" && !among {
+		return true
+	}
 	if !a.Asked && (!pool.Adopt || !a.Annotated) {
 		if pool.Adopt && owner == "" {
 			o.why += "; annotation weir.dev/adopt has no effect, because the target's configuration does not say allowAdopt"
@@ -103,6 +106,10 @@ func (p Policy) wayOut(owner string) string {
 	}
 	return "rename the pool, remove the existing resource, or take it over: " + p.adoptCommand(owner)
 }
+
+// onlyShows reports whether the plan is for looking at: then what somebody else has is
+// shown as what it would be once it is adopted, with what differs from Git.
+func (p Policy) onlyShows() bool { return p.ReportOnly && !p.Adoption.Asked }
 
 // adoptCommand is the command that takes over for the target what owner has, for
 // whom "" stands for no weir. The owner is the text of somebody's tag: what can be
@@ -148,8 +155,12 @@ func (c *computation) adopt(pool *intent.Pool, a adopting, do Action) {
 		why = "it belongs to Cluster API Provider AWS"
 	}
 	c.adopts = true
-	c.step(pool, Step{Verb: Adopt, Resource: a.resource, Name: a.name, Reason: why + "; only its tags change",
-		Changes: tagChanges(pool, a.put, a.remove, a.have), Do: do})
+	s := Step{Verb: Adopt, Resource: a.resource, Name: a.name, Reason: why + "; only its tags change",
+		Changes: tagChanges(pool, a.put, a.remove, a.have), Do: do}
+	if p := c.in.Policy; p.onlyShows() {
+		s.HeldReason = p.Gates.suspended(p, pool.Key.String()) + "; " + p.adoptCommand(a.have[TagOwner]) + " adopts it all the same, which changes tags only"
+	}
+	c.step(pool, s)
 }
 
 // adoptGroup plans to take a group over, and has the rest of the plan see it as
@@ -192,7 +203,7 @@ func (c *computation) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownersh
 	if n.Status == "DELETING" || !c.mayAdopt(pool, a.have, want, o) {
 		return false
 	}
-	if !n.DescribedAtPass {
+	if !n.DescribedAtPass && !c.in.Policy.onlyShows() {
 		c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
 	}
 	a.put, a.remove = missingTags(withTags(want, map[string]string{TagAdopted: adoptedFor(pool)}), a.have)
