@@ -312,7 +312,7 @@ func TestAnnotations(t *testing.T) {
 	known := map[string]bool{"weir.dev/delete": true}
 	for _, v := range []string{
 		plan.TagOwner, plan.TagTarget, plan.TagSource, plan.TagPool, plan.TagLaunchConfig, plan.TagPrune, plan.TagKeep, plan.TagKeys, plan.TagCluster, plan.TagDelete, plan.TagHooks, plan.TagSuspended,
-		plan.TagRevision, plan.TagSince,
+		plan.TagRevision, plan.TagSince, plan.TagAdopted,
 	} {
 		known[v] = true
 	}

@@ -271,14 +271,16 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 	if run.Steps.Done+run.Steps.Failed > 0 {
 		next.Applied = r
 	}
+	key := toldOfTarget(r.Target)
+	before := b.told[key]
 	// Without a plan nothing was observed, so the earlier pools stand.
 	if r.Plan != nil || len(r.Pools) > 0 {
 		next.Pools, next.LaunchConfigs, next.PoolsAt = r.Pools, r.LaunchConfigs, at
 		next.ConvergedSince = convergedSince(old.ConvergedSince, r.Pools, at)
+	} else {
+		next.Pools, next.PoolsAt = lastSeen(old, r.Target, before)
 	}
 	b.targets[r.Target] = next
-	key := toldOfTarget(r.Target)
-	before := b.told[key]
 	// The whole report tells what a step did; its events are redacted after.
 	told, events := tell(before, whole, at, old.Last == nil)
 	var runs []Run

@@ -79,6 +79,8 @@ type ToldPool struct {
 	// and that were told since the pool had converged.
 	Causes  []string     `json:"causes,omitempty"`
 	Rollout *ToldRollout `json:"rollout,omitempty"`
+	// Seen is how the pool was seen last.
+	Seen *SeenPool `json:"seen,omitempty"`
 }
 
 // ToldRollout is a rollout whose start was told and whose end was not.

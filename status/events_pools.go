@@ -23,7 +23,7 @@ func (t *teller) pools() {
 	for _, p := range t.r.Pools {
 		key := poolKey(p)
 		old, known := t.old.Pools[key]
-		next := ToldPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout, Causes: old.Causes}
+		next := ToldPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout, Causes: old.Causes, Seen: seenOf(old.Seen, p, t.at)}
 		if p.Converged {
 			next.Causes = nil
 		}

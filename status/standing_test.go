@@ -98,7 +98,7 @@ func TestStalePoolsAreNotCalledConverged(t *testing.T) {
 	b.Report(t.Context(), away)
 	b.Report(t.Context(), report("edge", pool("edge", "cache")))
 	for path, want := range map[string][]string{
-		"/":                                 {"Pools 1 / 3 converged", "Instances 3 / 9 ready", "2 pools are not known now"},
+		"/":                                 {"Pools 1 / 3 converged", "Instances 9 / 9 ready, 6 of them as last seen", "2 pools are not known now"},
 		"/pools":                            {"Running stale", "not known", "Failed stale"},
 		"/targets/prod/pools/default/web":   {"Running stale", "Converged not known", "As it was", "What is wrong with prod", "sts:AssumeRole: AccessDenied"},
 		"/targets/edge/pools/default/cache": {"Running Namespace"},

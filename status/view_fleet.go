@@ -260,14 +260,15 @@ func (v *indexView) headline(items []poolItem, all []TargetState, by map[TargetP
 		}
 	}
 	converged, rolling, scaling, stale := 0, 0, 0, 0
-	var ready, desired int32
+	var ready, desired, before int32
 	for _, i := range items {
 		desired += i.pool.DesiredReplicas
+		ready += i.pool.ReadyReplicas
 		if i.stale {
 			stale++
+			before += i.pool.DesiredReplicas
 			continue
 		}
-		ready += i.pool.ReadyReplicas
 		switch {
 		case i.pool.Converged:
 			converged++
@@ -310,10 +311,14 @@ func (v *indexView) headline(items []poolItem, all []TargetState, by map[TargetP
 		moves = append(moves, plural(stale, "pool")+" "+verb(stale, "is", "are")+" not known now")
 	}
 	v.Moves = strings.Join(moves, ", ")
+	readyNote := "ready"
+	if before > 0 {
+		readyNote += ", " + thousands(int(before)) + " of them as last seen"
+	}
 	v.Figures = []figure{
 		{"Targets", fmt.Sprintf("%s / %s", thousands(by[TargetConverged]), thousands(targets)), "converged"},
 		{"Pools", fmt.Sprintf("%s / %s", thousands(converged), thousands(len(items))), "converged"},
-		{"Instances", fmt.Sprintf("%s / %s", thousands(int(ready)), thousands(int(desired))), "ready"},
+		{"Instances", fmt.Sprintf("%s / %s", thousands(int(ready)), thousands(int(desired))), readyNote},
 	}
 }
 

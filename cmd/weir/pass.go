@@ -95,11 +95,10 @@ type work struct {
 	// deletions says how deletions are agreed to where nobody can be asked.
 	agreed    map[string]*plan.Agreement
 	deletions string
-	// sources are what the commits are read from, and release gives them up.
-	sources map[string]*source.Git
 	// decided lets what was adopted roll for the first time.
 	decided bool
-	// release gives up what the commits are read from.
+	// sources are what the commits are read from, and release gives them up.
+	sources map[string]*source.Git
 	release []func()
 }
 

@@ -202,6 +202,9 @@ type PoolStatus struct {
 	LastRollout *RolloutStatus `json:"lastRollout,omitempty"`
 	// Converged says that AWS is what Git says and nothing moves.
 	Converged bool `json:"converged"`
+	// LastSeen is when the pool was as this says, where the last pass could not tell,
+	// because its commit does not render or AWS does not answer; zero where it could.
+	LastSeen time.Time `json:"lastSeen,omitzero"`
 }
 
 // NodeRef is a reference to a node of the workload cluster.
