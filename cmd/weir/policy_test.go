@@ -260,7 +260,7 @@ func TestPolicyFitsTheCalls(t *testing.T) {
 		}
 		owned[a.resource] = true
 	}
-	r.weir("other", "apply", "--wait")
+	r.weir("other", "apply", "--yes", "--wait")
 	// With its own policy, without the right to take: the other one is a stranger.
 	r.write("pools.yaml", "kind: AWSMachinePool", "kind: Other", "kind: MachinePool # group", "kind: Other", "kind: PoolOptions", "kind: Other")
 	r.weir("other", "apply", "--prune", "--yes", "--wait")
