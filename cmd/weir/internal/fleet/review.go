@@ -217,21 +217,6 @@ func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.R
 	return out
 }
 
-// await has plans say which target moves before theirs: of those, that alone is known
-// before the proposal is followed.
-func (r *Review) await(reports []*plan.Report) {
-	moves := map[string]bool{}
-	for _, report := range reports {
-		moves[report.Target] = report.Plan == nil || !report.Plan.Empty()
-	}
-	for _, report := range reports {
-		on := r.after[report.Target]
-		if i := slices.IndexFunc(on, func(earlier string) bool { return moves[earlier] }); i >= 0 && report.Plan != nil {
-			report.Plan.Await(plan.WaitText(on[i], "moves first"))
-		}
-	}
-}
-
 // Same reports whether the touched targets would be rendered from t to the same,
 // so that their plans change only with AWS.
 func (r *Review) Same(t tree.Tree) bool {

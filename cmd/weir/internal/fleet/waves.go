@@ -1,6 +1,11 @@
 package fleet
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
 
 // chains finds the targets that others come after, by way of others too.
 type chains struct {
@@ -40,4 +45,19 @@ func (c *chains) before(target string) []string {
 	}
 	c.lists[key] = out
 	return out
+}
+
+// await has plans say which target moves before theirs: of those, that alone is known
+// before the proposal is followed.
+func (r *Review) await(reports []*plan.Report) {
+	moves := map[string]bool{}
+	for _, report := range reports {
+		moves[report.Target] = report.Plan == nil || !report.Plan.Empty()
+	}
+	for _, report := range reports {
+		on := r.after[report.Target]
+		if i := slices.IndexFunc(on, func(earlier string) bool { return moves[earlier] }); i >= 0 && report.Plan != nil {
+			report.Plan.Await(plan.WaitText(on[i], "moves first"))
+		}
+	}
 }
