@@ -112,7 +112,7 @@ func (in Input) launchFailure(pool *intent.Pool) (text, cause string) {
 		}
 		text += plainLaunch(f.Message)
 		if hint := LaunchHint(f.Message); hint != "" {
-			text += "; " + hint
+			text = strings.TrimSuffix(text, ".") + "; " + hint
 		}
 		return text, launchCause(f.Message)
 	}

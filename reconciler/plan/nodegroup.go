@@ -180,7 +180,7 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 		text := "the nodegroup " + have.Name + " is DEGRADED: " + healthText(have.HealthIssues)
 		c.note(diag.Warning, pool, nil, "nodegroup-degraded", text, healthHint(have.HealthIssues))
 		if hint := healthHint(have.HealthIssues); hint != "" {
-			text += "; " + hint
+			text = strings.TrimSuffix(text, ".") + "; " + hint
 		}
 		c.outstands(pool, "Warning", "NodegroupDegraded", text)
 		c.fails(pool, "nodegroup-degraded", healthCause(have.HealthIssues))
