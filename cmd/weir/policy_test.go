@@ -298,7 +298,7 @@ func (r *policyRun) ofOthers() {
 			r.t.Errorf("%s on %s: without --adopt the policy allows to take what nobody owns", a.action, a.resource)
 		}
 	}
-	r.weir("weir", "apply", "--wait")
+	r.weir("weir", "apply", "--yes", "--wait")
 	r.write("adopted.yaml", "kind: AWSMachinePool # found", "kind: Other", "kind: MachinePool # found", "kind: Other", "kind: PoolOptions", "kind: Other")
 	r.weir("weir", "apply", "--prune", "--yes", "--wait")
 	r.hold(r.of(iampolicy.Apply, "weir"), plan)
