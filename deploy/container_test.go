@@ -183,9 +183,9 @@ listen: 127.0.0.1:0
 aws: {endpoint: embedded}
 sources: [{name: fleet, url: /srv/fleet, ref: {branch: main}}]
 targets:
-- name: spot
+- name: dev-eu
   source: fleet
-  path: overlays/spot
+  path: overlays/dev-eu
   region: eu-west-1
   vars: {CLUSTER_NAME: demo, KUBERNETES_VERSION: v1.34.1, AWS_REGION: eu-west-1}
 `

@@ -6,5 +6,5 @@ import "embed"
 
 // Files are the files of the example, as they are in this directory.
 //
-//go:embed README.md all:base all:overlays
+//go:embed README.md all:base all:pools all:stages all:overlays
 var Files embed.FS

@@ -121,7 +121,7 @@ func TestTrialWithGitea(t *testing.T) {
 	if code := run(t.Context(), []string{"status", "--address", "http://" + listen}, surroundings{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv}); code != 0 {
 		t.Errorf("weir status ends with %d", code)
 	}
-	if files := clone.Git("ls-files"); strings.Contains(files, ".go") || !strings.Contains(files, "overlays/spot/kustomization.yaml") {
+	if files := clone.Git("ls-files"); strings.Contains(files, ".go") || !strings.Contains(files, "overlays/dev-eu/kustomization.yaml") {
 		t.Errorf("the fleet holds %s", files)
 	}
 	clone.Write(map[string]string{"NOTES.md": "Ours.\n"})

@@ -55,7 +55,11 @@ func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make demo: %w", err)
 	}
-	o := embedded.Options{Listen: kept.aws.or(awsAddress), State: filepath.Join(dir, "aws.json")}
+	seed := filepath.Join(dir, "aws-seed.json")
+	if err := os.WriteFile(seed, []byte(seedText), 0o600); err != nil {
+		return nil, fmt.Errorf("make demo: %w", err)
+	}
+	o := embedded.Options{Listen: kept.aws.or(awsAddress), State: filepath.Join(dir, "aws.json"), Seed: seed}
 	if d.AWS, err = embedded.New(ctx, o); err != nil {
 		o.Listen = anyPort
 		if d.AWS, err = embedded.New(ctx, o); err != nil {
@@ -97,21 +101,30 @@ aws:
 sources:
 - name: fleet
   url: fleet # a Git repository beside this file
+  ref: {branch: main}
 targets:
 - name: "{1}" # one target for each directory that the path matches
   source: fleet
   path: overlays/*
   region: eu-west-1
   vars:
-    CLUSTER_NAME: demo
-    KUBERNETES_VERSION: v1.34.1
+    CLUSTER_NAME: "{1}"
     AWS_REGION: eu-west-1
     API_SERVER: 10.0.0.10
   varsFrom:
+  - path: values.env # in the directory itself
   - file: join.env # what a real fleet keeps out of Git
+  network: # where manifests and EKS do not say it
+    subnetIDs: [subnet-13c49c1d20c402adc, subnet-1af09c8e1de7e0deb, subnet-89674f70ca416dc59]
+    securityGroupIDs: [sg-844d146a43bde436d]
+  dependsOn: ["dev-*"] # production waits until development has converged at the same commit
   prune:
     enabled: true
     limit: 1
+`
+
+// seedText are the EKS clusters that the overlays are named after.
+const seedText = `{"regions": {"eu-west-1": {"clusters": [{"name": "dev-eu"}, {"name": "prod-eu"}]}}}
 `
 
 // joinText holds values of the right form that open no door.
@@ -145,14 +158,15 @@ func (d *Demo) NextSteps(weir string) string {
 	const watch = `
 What to try next, in another terminal:
 
-  # Ask for another size: the page shows it within a second of the commit.
+  # Ask for another size: the page shows it within a second of the commit, in dev
+  # first, and once that has converged in prod.
   cd %[1]s
-  sed -i.bak 's/maxSize: 12/maxSize: 20/' overlays/spot/awsmachinepool-patch.yaml
+  sed -i.bak 's/maxSize: 12/maxSize: 20/' pools/spot/awsmachinepool-patch.yaml
   %[2]s
 
   # Change something behind weir's back: it is put right within ten seconds.
   export AWS_ACCESS_KEY_ID=weir AWS_SECRET_ACCESS_KEY=weir AWS_DEFAULT_REGION=eu-west-1
-  aws --endpoint-url %[3]s autoscaling update-auto-scaling-group --auto-scaling-group-name spot-workers --max-size 7
+  aws --endpoint-url %[3]s autoscaling update-auto-scaling-group --auto-scaling-group-name dev-eu-spot-workers --max-size 7
 
   # See what the next pass would do, and how the pools stand.
   %[4]s plan --config %[5]s
@@ -160,7 +174,7 @@ What to try next, in another terminal:
 
 Ctrl-C ends the demo.
 `
-	commit := "git commit -qam 'a larger spot pool'"
+	commit := "git commit -qam 'larger spot pools'"
 	if !d.Git {
 		commit = "# git is not installed here, so there is no way to commit it"
 	}

@@ -101,7 +101,7 @@ func TestDemoWritesAValidConfiguration(t *testing.T) {
 			t.Errorf("next steps lack %s", want)
 		}
 	}
-	patch, err := fs.ReadFile(examplerepo.Files, "overlays/spot/awsmachinepool-patch.yaml")
+	patch, err := fs.ReadFile(examplerepo.Files, "pools/spot/awsmachinepool-patch.yaml")
 	if err != nil || !strings.Contains(string(patch), "maxSize: 12") {
 		t.Errorf("the command of the next steps finds nothing to change: %v", err)
 	}
