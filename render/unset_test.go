@@ -92,7 +92,7 @@ func TestAnUnsetVariableIsOneError(t *testing.T) {
 		}
 		places := []string{d.Position.String()}
 		for _, rel := range d.Related {
-			places = append(places, rel.Position.String())
+			places = append(places, rel.String())
 		}
 		if strings.Contains(d.Summary, "SIZE") != (len(places) == 2) {
 			t.Errorf("%s: %q", d.Summary, places)

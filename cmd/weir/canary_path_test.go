@@ -75,9 +75,7 @@ func TestPathKeepsJoinTokens(t *testing.T) {
 	if parameters != 2 {
 		t.Errorf("%d parameters", parameters)
 	}
-	for _, data := range w.userData(t) {
-		shown = append(shown, data)
-	}
+	shown = append(shown, w.userData(t)...)
 	// New tokens: those of before are gone from the cluster.
 	settled := digest()
 	if settled == first {

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +32,12 @@ type watcher struct {
 
 	mu    sync.Mutex
 	calls []asked
+	// elsewhere are the access keys of roles in other accounts, whose tags are not
+	// looked at.
+	elsewhere []string
 }
+
+var accessKeyID = regexp.MustCompile(`<AccessKeyId>(\w+)</AccessKeyId>`)
 
 func (w *watcher) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -38,16 +45,34 @@ func (w *watcher) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return // weir was stopped in the middle
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	// What a role did that was assumed is of another account, whose tags are not looked at.
 	by := r.Header.Get("Authorization")
-	if r.Header.Get(pastWeir) == "" && strings.Count(by, "/") >= 4 && !strings.Contains(by, "Credential=ASIA") {
+	if r.Header.Get(pastWeir) == "" && strings.Count(by, "/") >= 4 && !w.isElsewhere(by) {
 		c := newCall(w.t, w.emu, r, body)
 		questions := append([]asked{c.asked()}, c.behalf()...)
 		w.mu.Lock()
 		w.calls = append(w.calls, questions...)
 		w.mu.Unlock()
 	}
-	w.emu.ServeHTTP(rw, r)
+	if !bytes.Contains(body, []byte("Action=AssumeRole&")) || bytes.Contains(body, []byte("iam%3A%3A000000000000%3Arole")) {
+		w.emu.ServeHTTP(rw, r)
+		return
+	}
+	answer := httptest.NewRecorder()
+	w.emu.ServeHTTP(answer, r)
+	if key := accessKeyID.FindStringSubmatch(answer.Body.String()); key != nil {
+		w.mu.Lock()
+		w.elsewhere = append(w.elsewhere, key[1])
+		w.mu.Unlock()
+	}
+	maps.Copy(rw.Header(), answer.Header())
+	rw.WriteHeader(answer.Code)
+	_, _ = answer.Body.WriteTo(rw) // weir was stopped in the middle
+}
+
+func (w *watcher) isElsewhere(authorization string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.elsewhere, func(key string) bool { return strings.Contains(authorization, "Credential="+key+"/") })
 }
 
 // take returns what was asked since the last time.
