@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Event is a milestone: something was made, changed, started, finished, found
@@ -39,17 +37,6 @@ type Event struct {
 	Changes []EventChange `json:"changes,omitempty"`
 	// Facts are what else is known, such as version, refresh or percentage.
 	Facts map[string]string `json:"facts,omitempty"`
-}
-
-// EventChange is a field with what it was and became, as JSON values, null where
-// absent. At is the file:line:column that set it, empty where that is not known. Words
-// say what the values mean where they are ids.
-type EventChange struct {
-	Field string `json:"field"`
-	From  any    `json:"from"`
-	To    any    `json:"to"`
-	At    string `json:"at,omitempty"`
-	Words string `json:"words,omitempty"`
 }
 
 // Told is what has been told of a target or a source: as much as it takes to tell
@@ -383,31 +370,5 @@ func (t *teller) fault() {
 	}
 }
 
-// changesOf are the changes of steps, as far as an event holds them.
-func changesOf(steps []plan.Step) []EventChange {
-	var out []EventChange
-	for _, s := range steps {
-		for _, c := range s.Changes {
-			if len(out) == eventChanges {
-				return out
-			}
-			e := EventChange{Field: c.Field, From: bounded(c.From), To: bounded(c.To), Words: wording.Shorten(wording.Clean(c.Words), shownValue)}
-			if c.Origin != nil {
-				e.At = c.Origin.String()
-			}
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // eventChanges bounds the changes in an event, shownValue each of their values.
 const eventChanges = 20
-
-// bounded is a JSON value, as clipped text where it is long.
-func bounded(v any) any {
-	if raw, err := json.Marshal(v); err != nil || len(raw) > shownValue {
-		return shown(v)
-	}
-	return v
-}

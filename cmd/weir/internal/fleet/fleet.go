@@ -13,8 +13,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -26,10 +24,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source"
@@ -157,48 +152,6 @@ type Conditions struct {
 	Wanted string
 }
 
-// item is a target on its way to a Desired.
-type item struct {
-	target *config.Target
-	name   string
-	path   string
-	match  config.Match
-	view   View
-	vars   map[string]string
-	// secretVars names the variables that are marked as secret, keys are what encrypted
-	// files are opened with.
-	secretVars []string
-	keys       keyring
-	// valueFiles are those of the tree.
-	valueFiles []string
-	// plain are the variables, and keyless opens what is encrypted, as an untrusted
-	// proposal sees them; hidden says that plain lacks something.
-	plain   map[string]string
-	keyless *sops.Decrypter
-	hidden  bool
-	// proposed says that the item is of a commit that is not followed yet, light that
-	// the proposal is to be.
-	proposed, light bool
-	// unknown says that the item stands for targets whose names are not known:
-	// those of a path with wildcards that matches nothing or could not be read;
-	// crowded that they are too many.
-	unknown, crowded bool
-	// rowless says that the target's table has no row for the item.
-	rowless bool
-	// waitsFor are the targets that must have converged before.
-	waitsFor []string
-	// err says that the target cannot be rendered or not be trusted to be whole.
-	err     error
-	diags   diag.List
-	render  *rendered
-	room    *room
-	desired reconciler.Desired
-	key     reconciler.ScopeKey
-	// kept says that the last render holds, since from when on a newer one is made.
-	kept  bool
-	since time.Time
-}
-
 // Compose makes what passes take of the sources' views, by name. It waits for all
 // renders, opens no account, and fails only if ctx ends.
 func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Composition, error) {
@@ -264,43 +217,6 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 	return c, ctx.Err()
 }
 
-// expand makes one item of each target that the configuration stands for.
-func (f *Fleet) expand(views map[string]View) []*item {
-	f.earlier, f.made = f.made, map[string]*config.Target{}
-	var items []*item
-	taken := map[string]*item{}
-	room := map[string]int{} // how many targets a source may still have
-	for _, s := range f.o.Config.Sources {
-		room[s.Name] = int(f.limits().Targets)
-	}
-	for i := range f.o.Config.Targets {
-		t := &f.o.Config.Targets[i]
-		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
-		room[t.Source] -= len(expanded)
-		if f.review == nil {
-			unmatched(t, expanded)
-		}
-		f.give(t, expanded)
-		for _, it := range expanded {
-			it.proposed, it.light = f.review != nil, f.review != nil && f.review.Light
-			if f.review != nil && f.review.Untrusted {
-				it.withhold()
-			}
-			if first := taken[it.name]; first != nil {
-				first.diags = append(first.diags, diag.Diagnostic{
-					Severity: diag.Error, Code: "duplicate-target",
-					Summary: fmt.Sprintf("paths %s and %s both give the target %q", first.path, it.path, it.name),
-					Detail:  "Give the targets names that tell them apart.",
-				})
-				continue
-			}
-			taken[it.name] = it
-			items = append(items, it)
-		}
-	}
-	return items
-}
-
 // hide has values kept out of everything that is shown.
 func (f *Fleet) hide(owner string, values *secret.Set) {
 	switch {
@@ -337,123 +253,6 @@ func (f *Fleet) forget(items []*item) {
 // limits bound what sources may ask for.
 func (f *Fleet) limits() config.Limits { return f.o.Config.Limits.WithDefaults() }
 
-// expandTarget makes an item of each target that t stands for, of which its source
-// may have room more.
-func expandTarget(t *config.Target, v View, limits config.Limits, room int) []*item {
-	glob, err := config.ParseGlob(t.Path)
-	if err != nil {
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
-	}
-	if v.Snapshot.Tree == nil {
-		// Which targets a wildcard stands for is unknown. One that stands for
-		// them all keeps the account from being taken for complete.
-		err := v.Err
-		if err == nil {
-			err = fmt.Errorf("read source %s: not read yet", t.Source)
-		}
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
-	}
-	matches, found, err := glob.Expand(v.Snapshot.Tree, room)
-	switch {
-	case errors.Is(err, config.ErrTooManyNames) || found > room:
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, crowded: true, diags: diag.List{tooManyTargets(t, limits, found, room)}}}
-	case err != nil:
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
-	}
-	if len(matches) == 0 {
-		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, diags: diag.List{{
-			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("nothing in the commit matches path %s", t.Path),
-			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
-		}}}}
-	}
-	items := make([]*item, len(matches))
-	for i, m := range matches {
-		items[i] = &item{target: t, path: m.Path, match: m, view: v}
-		items[i].named(config.NameFor(t.Name, m))
-	}
-	return items
-}
-
-func (f *Fleet) sourceIDs(views map[string]View) []string {
-	var ids []string
-	for _, s := range f.o.Config.Sources {
-		ids = append(ids, views[s.Name].ID)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
-// desired is the item as the reconciler takes it, but for its account.
-func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
-	t, snap := it.target, it.view.Snapshot
-	d := reconciler.Desired{
-		Policy: plan.Policy{
-			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
-			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
-			Gates: plan.Gates{AsReviewed: t.Apply == config.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
-			KeepVersions: int32(f.o.Config.KeepVersions), Adoption: plan.Adoption{Annotated: t.AllowAdopt},
-			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
-		},
-		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
-		Source:  t.Source, Ref: snap.Ref, Commit: plan.Commit{Revision: snap.Revision, Subject: snap.Subject},
-		Touched:  snap.Revision != "" && it.render.touchedBy == snap.Revision,
-		Proposed: f.review != nil,
-		Err:      it.err, Diagnostics: it.diags,
-	}
-	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
-	if it.err == nil {
-		d.Err = unreadable(it.view.Err)
-	}
-	// A render that is kept while something cannot be read stands for this very
-	// path, repository and values only: after a reload the target may be another.
-	if r := it.render.result; r != nil && it.render.over == nil && !it.diags.HasErrors() && it.render.of(it) {
-		fill(&d, r, &it.key, t.AllowedRoleARNs)
-		d.Origins = it.origins()
-		d.Policy.Secretless = d.Policy.Secretless || it.hidden
-	}
-	if !it.since.IsZero() {
-		it.behind(&d)
-	}
-	d.Whole = d.Whole && d.Err == nil
-	it.key.RoleARN = f.planRole(t, it.key.RoleARN)
-	f.roleless[it.name] = t.PlanRoleARN == "" && it.key.Endpoint == ""
-	if it.placeless() {
-		// Nobody is asked, about whatever there may be by some default.
-		it.key, f.roleless[it.name], d.Policy.Region = reconciler.ScopeKey{}, false, ""
-	}
-	f.attachWorkload(&d, t)
-	return d
-}
-
-// behind has a target whose newest commit is still being rendered told by the one that
-// was rendered last, under its name. It is observed and planned, and nothing of it is
-// written: what it wants is about to be something else. Only where commits come
-// faster than they are rendered, for long, is what was rendered last applied.
-func (it *item) behind(d *reconciler.Desired) {
-	r := it.render
-	d.Whole, d.Policy.Prune.Allowed = false, nil
-	d.Ref, d.Commit, d.Touched = r.ref, plan.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision
-	if time.Since(r.behind) < forLong {
-		d.Policy.Gates.Waits = "commit " + short(it.view.Snapshot.Revision) + " is being rendered since " + it.since.UTC().Format("15:04:05 MST")
-	}
-}
-
-func short(revision string) string { return revision[:min(7, len(revision))] }
-
-// endpoint is where the target's AWS is; empty for AWS itself.
-func (f *Fleet) endpoint(t *config.Target) string {
-	switch {
-	case f.o.Endpoint != "":
-		return f.o.Endpoint
-	case t.EndpointURL != "":
-		return t.EndpointURL
-	case f.o.Config.AWS.Endpoint == config.EmbeddedEndpoint:
-		return f.o.EmbeddedURL
-	default:
-		return f.o.Config.AWS.Endpoint
-	}
-}
-
 func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 	var out []Revision
 	for _, s := range f.o.Config.Sources {
@@ -473,23 +272,5 @@ func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 		}
 		out = append(out, r)
 	}
-	return out
-}
-
-// batches groups the items by scope.
-func (f *Fleet) batches(items []*item) []reconciler.Batch {
-	index := map[reconciler.ScopeKey]int{}
-	var out []reconciler.Batch
-	for _, it := range items {
-		n, known := index[it.key]
-		if !known {
-			n = len(out)
-			index[it.key] = n
-			// What nobody wants is not a proposal's.
-			out = append(out, reconciler.Batch{Key: it.key, Strays: f.review == nil && allKnown(items)})
-		}
-		out[n].Targets = append(out[n].Targets, it.desired)
-	}
-	f.doubt(items, out)
 	return out
 }

@@ -1,0 +1,109 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+)
+
+func (f *Fleet) sourceIDs(views map[string]View) []string {
+	var ids []string
+	for _, s := range f.o.Config.Sources {
+		ids = append(ids, views[s.Name].ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// desired is the item as the reconciler takes it, but for its account.
+func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
+	t, snap := it.target, it.view.Snapshot
+	d := reconciler.Desired{
+		Policy: plan.Policy{
+			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
+			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
+			Gates: plan.Gates{AsReviewed: t.Apply == config.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
+			KeepVersions: int32(f.o.Config.KeepVersions), Adoption: plan.Adoption{Annotated: t.AllowAdopt},
+			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
+		},
+		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
+		Source:  t.Source, Ref: snap.Ref, Commit: plan.Commit{Revision: snap.Revision, Subject: snap.Subject},
+		Touched:  snap.Revision != "" && it.render.touchedBy == snap.Revision,
+		Proposed: f.review != nil,
+		Err:      it.err, Diagnostics: it.diags,
+	}
+	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
+	if it.err == nil {
+		d.Err = unreadable(it.view.Err)
+	}
+	// A render that is kept while something cannot be read stands for this very
+	// path, repository and values only: after a reload the target may be another.
+	if r := it.render.result; r != nil && it.render.over == nil && !it.diags.HasErrors() && it.render.of(it) {
+		fill(&d, r, &it.key, t.AllowedRoleARNs)
+		d.Origins = it.origins()
+		d.Policy.Secretless = d.Policy.Secretless || it.hidden
+	}
+	if !it.since.IsZero() {
+		it.behind(&d)
+	}
+	d.Whole = d.Whole && d.Err == nil
+	it.key.RoleARN = f.planRole(t, it.key.RoleARN)
+	f.roleless[it.name] = t.PlanRoleARN == "" && it.key.Endpoint == ""
+	if it.placeless() {
+		// Nobody is asked, about whatever there may be by some default.
+		it.key, f.roleless[it.name], d.Policy.Region = reconciler.ScopeKey{}, false, ""
+	}
+	f.attachWorkload(&d, t)
+	return d
+}
+
+// behind has a target whose newest commit is still being rendered told by the one that
+// was rendered last, under its name. It is observed and planned, and nothing of it is
+// written: what it wants is about to be something else. Only where commits come
+// faster than they are rendered, for long, is what was rendered last applied.
+func (it *item) behind(d *reconciler.Desired) {
+	r := it.render
+	d.Whole, d.Policy.Prune.Allowed = false, nil
+	d.Ref, d.Commit, d.Touched = r.ref, plan.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision
+	if time.Since(r.behind) < forLong {
+		d.Policy.Gates.Waits = "commit " + short(it.view.Snapshot.Revision) + " is being rendered since " + it.since.UTC().Format("15:04:05 MST")
+	}
+}
+
+func short(revision string) string { return revision[:min(7, len(revision))] }
+
+// endpoint is where the target's AWS is; empty for AWS itself.
+func (f *Fleet) endpoint(t *config.Target) string {
+	switch {
+	case f.o.Endpoint != "":
+		return f.o.Endpoint
+	case t.EndpointURL != "":
+		return t.EndpointURL
+	case f.o.Config.AWS.Endpoint == config.EmbeddedEndpoint:
+		return f.o.EmbeddedURL
+	default:
+		return f.o.Config.AWS.Endpoint
+	}
+}
+
+// batches groups the items by scope.
+func (f *Fleet) batches(items []*item) []reconciler.Batch {
+	index := map[reconciler.ScopeKey]int{}
+	var out []reconciler.Batch
+	for _, it := range items {
+		n, known := index[it.key]
+		if !known {
+			n = len(out)
+			index[it.key] = n
+			// What nobody wants is not a proposal's.
+			out = append(out, reconciler.Batch{Key: it.key, Strays: f.review == nil && allKnown(items)})
+		}
+		out[n].Targets = append(out[n].Targets, it.desired)
+	}
+	f.doubt(items, out)
+	return out
+}

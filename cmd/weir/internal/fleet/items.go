@@ -1,0 +1,128 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/sops"
+)
+
+// item is a target on its way to a Desired.
+type item struct {
+	target *config.Target
+	name   string
+	path   string
+	match  config.Match
+	view   View
+	vars   map[string]string
+	// secretVars names the variables that are marked as secret, keys are what encrypted
+	// files are opened with.
+	secretVars []string
+	keys       keyring
+	// valueFiles are those of the tree.
+	valueFiles []string
+	// plain are the variables, and keyless opens what is encrypted, as an untrusted
+	// proposal sees them; hidden says that plain lacks something.
+	plain   map[string]string
+	keyless *sops.Decrypter
+	hidden  bool
+	// proposed says that the item is of a commit that is not followed yet, light that
+	// the proposal is to be.
+	proposed, light bool
+	// unknown says that the item stands for targets whose names are not known:
+	// those of a path with wildcards that matches nothing or could not be read;
+	// crowded that they are too many.
+	unknown, crowded bool
+	// rowless says that the target's table has no row for the item.
+	rowless bool
+	// waitsFor are the targets that must have converged before.
+	waitsFor []string
+	// err says that the target cannot be rendered or not be trusted to be whole.
+	err     error
+	diags   diag.List
+	render  *rendered
+	room    *room
+	desired reconciler.Desired
+	key     reconciler.ScopeKey
+	// kept says that the last render holds, since from when on a newer one is made.
+	kept  bool
+	since time.Time
+}
+
+// expand makes one item of each target that the configuration stands for.
+func (f *Fleet) expand(views map[string]View) []*item {
+	f.earlier, f.made = f.made, map[string]*config.Target{}
+	var items []*item
+	taken := map[string]*item{}
+	room := map[string]int{} // how many targets a source may still have
+	for _, s := range f.o.Config.Sources {
+		room[s.Name] = int(f.limits().Targets)
+	}
+	for i := range f.o.Config.Targets {
+		t := &f.o.Config.Targets[i]
+		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
+		room[t.Source] -= len(expanded)
+		if f.review == nil {
+			unmatched(t, expanded)
+		}
+		f.give(t, expanded)
+		for _, it := range expanded {
+			it.proposed, it.light = f.review != nil, f.review != nil && f.review.Light
+			if f.review != nil && f.review.Untrusted {
+				it.withhold()
+			}
+			if first := taken[it.name]; first != nil {
+				first.diags = append(first.diags, diag.Diagnostic{
+					Severity: diag.Error, Code: "duplicate-target",
+					Summary: fmt.Sprintf("paths %s and %s both give the target %q", first.path, it.path, it.name),
+					Detail:  "Give the targets names that tell them apart.",
+				})
+				continue
+			}
+			taken[it.name] = it
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// expandTarget makes an item of each target that t stands for, of which its source
+// may have room more.
+func expandTarget(t *config.Target, v View, limits config.Limits, room int) []*item {
+	glob, err := config.ParseGlob(t.Path)
+	if err != nil {
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
+	}
+	if v.Snapshot.Tree == nil {
+		// Which targets a wildcard stands for is unknown. One that stands for
+		// them all keeps the account from being taken for complete.
+		err := v.Err
+		if err == nil {
+			err = fmt.Errorf("read source %s: not read yet", t.Source)
+		}
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
+	}
+	matches, found, err := glob.Expand(v.Snapshot.Tree, room)
+	switch {
+	case errors.Is(err, config.ErrTooManyNames) || found > room:
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, crowded: true, diags: diag.List{tooManyTargets(t, limits, found, room)}}}
+	case err != nil:
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
+	}
+	if len(matches) == 0 {
+		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, diags: diag.List{{
+			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("nothing in the commit matches path %s", t.Path),
+			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
+		}}}}
+	}
+	items := make([]*item, len(matches))
+	for i, m := range matches {
+		items[i] = &item{target: t, path: m.Path, match: m, view: v}
+		items[i].named(config.NameFor(t.Name, m))
+	}
+	return items
+}

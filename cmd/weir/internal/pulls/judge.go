@@ -1,0 +1,86 @@
+package pulls
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/status"
+)
+
+// judge plans what a review touches.
+func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.Review) status.Pull {
+	out := status.Pull{BaseSHA: at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: status.PullPlanned}
+	if len(review.Touched)+len(review.Gone) == 0 {
+		out.State = status.PullUnaffected
+		return out
+	}
+	if k.pr.Fork && len(review.Roleless) > 0 {
+		out.State = status.PullFailing
+		out.Reason = "pull requests from forks are planned with a role of their own: set planRoleARN of " + strings.Join(review.Roleless, ", ") + " in weir's configuration"
+		return out
+	}
+	opening, cancel := context.WithTimeout(ctx, answering)
+	review.Open(opening, w.o.Scopes)
+	cancel()
+	out.AsReviewed = asReviewed(review)
+	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return w.o.Turns.pass(ctx, b) })
+	review.Planned()
+	var plans []*plan.Plan
+	for _, r := range out.Reports {
+		if r.Plan != nil {
+			plans = append(plans, r.Plan)
+		}
+		if out.State == status.PullPlanned && (r.Err != nil || r.Diagnostics.HasErrors()) {
+			out.State, out.Reason = status.PullFailing, firstFault(r)
+		}
+	}
+	// What fails has none: it could not be approved, and who reads it must not find
+	// what a later plan is approved by.
+	if out.State == status.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
+		out.Digest = plan.CombinedDigest(plans)
+	}
+	return out
+}
+
+// asReviewed reports whether a touched target is applied as it was reviewed.
+func asReviewed(review *fleet.Review) bool {
+	return slices.ContainsFunc(review.Batches, func(b reconciler.Batch) bool {
+		return slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool {
+			return d.Policy.Gates.AsReviewed && slices.Contains(review.Touched, d.Policy.Target)
+		})
+	})
+}
+
+// firstFault is what keeps a target from being planned, on one line.
+func firstFault(r *plan.Report) string {
+	if r.Err != nil {
+		return r.Target + ": " + r.Err.Error()
+	}
+	for _, d := range r.Diagnostics {
+		if d.Severity == diag.Error {
+			return r.Target + ": " + d.String()
+		}
+	}
+	return r.Target
+}
+
+// conflictText says why the branch cannot be merged as it is.
+func conflictText(list []source.Conflict) string {
+	const most = 5
+	var lines []string
+	for _, c := range list[:min(most, len(list))] {
+		lines = append(lines, c.String())
+	}
+	text := "update the branch: " + strings.Join(lines, "; ")
+	if n := len(list) - most; n > 0 {
+		text += fmt.Sprintf("; and %d more", n)
+	}
+	return text
+}

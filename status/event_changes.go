@@ -1,0 +1,45 @@
+package status
+
+import (
+	"encoding/json"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// EventChange is a field with what it was and became, as JSON values, null where
+// absent. At is the file:line:column that set it, empty where that is not known. Words
+// say what the values mean where they are ids.
+type EventChange struct {
+	Field string `json:"field"`
+	From  any    `json:"from"`
+	To    any    `json:"to"`
+	At    string `json:"at,omitempty"`
+	Words string `json:"words,omitempty"`
+}
+
+// changesOf are the changes of steps, as far as an event holds them.
+func changesOf(steps []plan.Step) []EventChange {
+	var out []EventChange
+	for _, s := range steps {
+		for _, c := range s.Changes {
+			if len(out) == eventChanges {
+				return out
+			}
+			e := EventChange{Field: c.Field, From: bounded(c.From), To: bounded(c.To), Words: wording.Shorten(wording.Clean(c.Words), shownValue)}
+			if c.Origin != nil {
+				e.At = c.Origin.String()
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// bounded is a JSON value, as clipped text where it is long.
+func bounded(v any) any {
+	if raw, err := json.Marshal(v); err != nil || len(raw) > shownValue {
+		return shown(v)
+	}
+	return v
+}
