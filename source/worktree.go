@@ -38,7 +38,67 @@ type WorkTree struct {
 	// Remotes are the URLs of the repository's remotes, that of origin first.
 	Remotes []string
 
-	dirs gitDirs
+	dirs    gitDirs
+	disk    tree.Tree
+	tracked map[string]bool
+}
+
+// Tracked is what Git tracks, as it is on disk. What only no pattern tells Git to ignore
+// is no part of it: nobody has said yet that it belongs to the repository.
+func (w *WorkTree) Tracked() tree.Tree {
+	return &unignored{Tree: w.disk, root: w.Root, tracked: w.tracked, strict: true, hidden: map[string]bool{}}
+}
+
+// Untracked are the files of Tree that Git does not track yet, sorted.
+func (w *WorkTree) Untracked() ([]string, error) {
+	var out []string
+	var walk func(dir string) error
+	walk = func(dir string) error {
+		list, err := w.Tree.ReadDir(dir)
+		for _, e := range list {
+			p := path.Join(dir, e.Name)
+			switch {
+			case err != nil:
+			case e.Mode == tree.Dir:
+				err = walk(p)
+			case !w.tracked[p]:
+				out = append(out, p)
+			}
+		}
+		return err
+	}
+	if err := walk("."); err != nil {
+		return nil, fmt.Errorf("list the work tree: %w", err)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Filtered is the first line that has Git store a file otherwise than it is on disk, such
+// as encrypted, with the file that holds the line; empty where there is none. What Git
+// LFS keeps is not meant.
+func (w *WorkTree) Filtered() (line, file string) {
+	files := []string{filepath.Join(w.dirs.common, "info", "attributes")}
+	for p := range w.tracked {
+		if path.Base(p) == ".gitattributes" {
+			files = append(files, filepath.Join(w.Root, filepath.FromSlash(p)))
+		}
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // one that is not there says nothing
+		}
+		for line := range strings.Lines(string(data)) {
+			for _, attribute := range strings.Fields(line) {
+				if name, ok := strings.CutPrefix(attribute, "filter="); ok && name != "lfs" && !strings.HasPrefix(line, "#") {
+					return strings.TrimSpace(line), file
+				}
+			}
+		}
+	}
+	return "", ""
 }
 
 // OpenWorkTree opens the work tree around a directory or file.
@@ -72,6 +132,7 @@ func OpenWorkTree(p string) (*WorkTree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open work tree %s: %w", p, err)
 	}
+	w.disk, w.tracked = disk, tracked
 	w.Tree = &unignored{
 		Tree: disk, root: root, tracked: tracked, hidden: map[string]bool{},
 		patterns: map[string][]gitignore.Pattern{"": w.dirs.excludes(settings)},
@@ -185,6 +246,8 @@ type unignored struct {
 	tree.Tree
 	root    string
 	tracked map[string]bool
+	// strict takes all that is not tracked for ignored.
+	strict bool
 
 	mu       sync.Mutex
 	hidden   map[string]bool
@@ -228,6 +291,9 @@ func (t *unignored) hides(p string, mode tree.Mode) bool {
 func (t *unignored) ignored(p string, isDir bool) bool {
 	if p == "." || t.tracked[p] {
 		return false
+	}
+	if t.strict {
+		return true
 	}
 	is, known := t.hidden[p]
 	if !known {

@@ -179,3 +179,73 @@ func TestNamesInAWorkTree(t *testing.T) {
 		t.Error("a plain directory is taken for a work tree")
 	}
 }
+
+// What is sent elsewhere is what somebody has added, and no clean filter is passed by.
+func TestWhatOfAWorkTreeIsSent(t *testing.T) {
+	dir := t.TempDir()
+	home := t.TempDir()
+	git := func(args ...string) { gitDo(t, dir, home, args...) }
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q")
+	// Patterns that go-git and Git read differently.
+	write(".gitignore", "\ufeff# ours\nconfig/**.key\nkey[!0-9].env\nsecrets/\n!*.yaml\n")
+	write("a.yaml", "a")
+	write("secrets/kept.yaml", "kept")
+	git("add", "-f", ".gitignore", "a.yaml", "secrets/kept.yaml")
+	for _, name := range []string{"config/x.key", "keyA.env", "secrets/a.yaml", "new.yaml"} {
+		write(name, "not added")
+	}
+	write("a.yaml", "changed")
+	w, err := source.OpenWorkTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent []string
+	var walk func(string)
+	walk = func(at string) {
+		list, err := w.Tracked().ReadDir(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if p := path.Join(at, e.Name); e.Mode == tree.Dir {
+				walk(p)
+			} else {
+				sent = append(sent, p)
+			}
+		}
+	}
+	walk(".")
+	if want := []string{".gitignore", "a.yaml", "secrets/kept.yaml"}; !slices.Equal(sent, want) {
+		t.Errorf("sent %v, want %v", sent, want)
+	}
+	if text, err := w.Tracked().ReadFile("a.yaml"); err != nil || string(text) != "changed" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := w.Tracked().ReadFile("new.yaml"); err == nil {
+		t.Error("a file that was not added can be read")
+	}
+	if left, err := w.Untracked(); err != nil || !slices.Contains(left, "new.yaml") || slices.Contains(left, "a.yaml") {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if line, file := w.Filtered(); line != "" {
+		t.Errorf("%q of %s", line, file)
+	}
+	write("secrets/.gitattributes", "# filter=none\n*.bin filter=lfs -text\n*.env filter=git-crypt\n")
+	git("add", "-f", "secrets/.gitattributes")
+	if w, err = source.OpenWorkTree(dir); err != nil {
+		t.Fatal(err)
+	}
+	if line, file := w.Filtered(); line != "*.env filter=git-crypt" || !strings.HasSuffix(file, "secrets/.gitattributes") {
+		t.Errorf("%q of %q", line, file)
+	}
+}

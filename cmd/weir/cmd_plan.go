@@ -26,9 +26,10 @@ state directory, which need not be there. Targets that the change leaves as they
 are planned only if they are named. Such a plan has no digest, as nobody can approve it.
 
 With --server a running daemon plans it, with its own configuration and credentials,
-for whoever may read: the files that Git tracks or would track are sent there, those of
-the current directory without --path. They are planned as a pull request from a fork is:
-with the role for plans, and nothing is decrypted.
+for whoever may read: the files that Git tracks are sent there as they are on disk, those
+of the current directory without --path. A new file is sent once it was added. They are
+planned as a pull request from a fork is: with the role for plans, and nothing is
+decrypted.
 
 Each changed field is shown with the file and line that set it. On a terminal
 long values are cut to its width; what is written elsewhere is whole.

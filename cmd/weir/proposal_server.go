@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
@@ -29,11 +30,23 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 	if err != nil {
 		return out, err
 	}
+	if line, file := tree.Filtered(); line != "" && p.ref == "" {
+		return out, hinted(fmt.Errorf("the work tree is not sent: %q in %s has Git store files otherwise than they are on disk, such as encrypted", line, file),
+			"commit, and send what is committed with --ref HEAD, or plan with --config FILE --path DIR")
+	}
 	w := &work{}
 	defer w.close()
 	is, err := w.fromWorkTree(ctx, tree, p.ref)
 	if err != nil {
 		return out, err
+	}
+	if p.ref == "" { // what nobody has added may be anything, and it would leave this machine
+		is.Snapshot.Tree = tree.Tracked()
+		if left, err := tree.Untracked(); err != nil {
+			return out, err
+		} else if len(left) > 0 {
+			fmt.Fprintln(s.stderr, show.Clean(fmt.Sprintf("note: %s not sent, as Git does not track what was not added: git add %s", show.Count(len(left), "file"), strings.Join(left[:min(3, len(left))], " "))))
+		}
 	}
 	archive, err := upload.Pack(is.Snapshot.Tree)
 	var wrong *upload.Error

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -49,8 +50,12 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 	if err != nil {
 		return nil, err
 	}
+	// Nothing was decrypted: what is hidden of the draft are texts of who sent it, and
+	// those hide nothing from anybody else.
+	own := &redact.Registry{}
 	review, reports, err := a.drafts.Plan(ctx, base, fleet.Proposal{
-		Source: from.Name, Owner: "draft of " + d.By, Only: d.Targets, Head: &source.Snapshot{},
+		Secrets: own,
+		Source:  from.Name, Owner: "draft of " + d.By, Only: d.Targets, Head: &source.Snapshot{},
 		Snapshot: source.Snapshot{Revision: "draft", Tree: tree},
 	})
 	switch {
@@ -72,7 +77,7 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 		out.Unaffected = review.Targets - len(review.Touched)
 	}
 	for _, r := range reports {
-		r = status.Redact(a.o.Secrets.Redact).Report(r)
+		r = status.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
 		out.Plans = append(out.Plans, show.PlanOf(r))
 		out.Places[r.Target] = control.Place{Account: r.Account, Region: r.Region}
 	}

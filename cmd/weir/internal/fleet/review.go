@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/build"
@@ -131,6 +132,8 @@ type Proposal struct {
 	Snapshot source.Snapshot
 	// Owner tells its secret values apart from those of other proposals.
 	Owner string
+	// Secrets is told of them; nil stands for what the fleet tells.
+	Secrets *redact.Registry
 	// Untrusted proposals are rendered without any secret.
 	Untrusted bool
 	// Light ones end with ErrHeavy where what is to be kept of them is more than
@@ -250,6 +253,9 @@ func (r *Review) read(renders map[string]*rendered) {
 func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
 	f.o.Scopes, f.review = scopes, &p
+	if p.Secrets != nil {
+		f.o.Secrets = p.Secrets
+	}
 	if p.Light {
 		f.room.shared.Limit(min(lightBytes, f.room.bytes(reviewShares)), nil)
 	}

@@ -237,6 +237,26 @@ func TestProposalsHideOnlyWhatTheyChange(t *testing.T) {
 	}
 }
 
+// What a proposal with a registry of its own calls secret is masked for who made it, and
+// for nobody else.
+func TestADraftHidesNothingFromOthers(t *testing.T) {
+	h := newHarness(t, globbed)
+	h.fleet.o.Secrets = &redact.Registry{}
+	m := pools("o/one")
+	base := View{Snapshot: snapshot("base", m)}
+	h.compose(base)
+	mine := "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: mine}\nstringData: {name: pool-one-7}\n"
+	head := snapshot("head", with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + mine}))
+	own := &redact.Registry{}
+	h.review(base, Proposal{Snapshot: head, Owner: "draft of reader", Untrusted: true, Draft: true, Secrets: own})
+	if got := h.fleet.o.Secrets.Redact("pool-one-7 of one"); got != "pool-one-7 of one" {
+		t.Errorf("everybody reads %q", got)
+	}
+	if got := own.Redact("pool-one-7 of one"); got == "pool-one-7 of one" {
+		t.Error("the values of the draft are not known at all: the test shows nothing")
+	}
+}
+
 // Two pull requests are planned at once: the watchers of two sources share scopes,
 // which a review therefore leaves as they are.
 func TestReviewsAtOnce(t *testing.T) {
