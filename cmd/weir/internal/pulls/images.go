@@ -27,6 +27,8 @@ const (
 // imageRecord is what a pull request's plan resolved.
 type imageRecord struct {
 	Number int64 `json:"number"`
+	// Merged says that the forge has told of the merge.
+	Merged bool `json:"merged,omitempty"`
 	// At is when the plan was made, MergedAt when the pull request had been seen to its
 	// end.
 	At       time.Time `json:"at"`
@@ -35,6 +37,8 @@ type imageRecord struct {
 	Images  []plan.ReviewedImage      `json:"images"`
 	Targets map[string]map[string]int `json:"targets"`
 }
+
+func (r imageRecord) isMerged() bool { return r.Merged || !r.MergedAt.IsZero() }
 
 var imageRecords = state.Bucket[imageRecord]{Name: "pull-images"}
 
@@ -66,9 +70,11 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 	return out
 }
 
-// keepImages keeps what a plan resolved that is about to be shown.
+// keepImages keeps what a plan resolved that is about to be shown. A fork's plan is
+// anybody's, and anybody may have the same content planned again: its images are never
+// applied for that reason.
 func (w *Watcher) keepImages(k *work, p status.Pull) {
-	if p.State != status.PullPlanned || p.Stale != "" {
+	if p.State != status.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
 	}
 	w.imaging.Lock()
@@ -124,6 +130,21 @@ func (w *Watcher) leaveImages(tx *state.Tx, k *work) error {
 	return imageRecords.Put(tx, w.key(k.Number), r)
 }
 
+// mergeImages notes that the forge has told of a merge: of the images that several plans
+// showed for one content, those count that are merged.
+func (w *Watcher) mergeImages(k *work) {
+	w.imaging.Lock()
+	defer w.imaging.Unlock()
+	w.mu.Lock()
+	r, known := w.images[k.Number]
+	w.mu.Unlock()
+	if !known || r.Merged {
+		return
+	}
+	r.Merged = true
+	w.changeImages(func(tx *state.Tx) error { return imageRecords.Put(tx, w.key(k.Number), r) }, func() { w.images[k.Number] = r })
+}
+
 // readImages reads what an earlier process kept.
 func (w *Watcher) readImages() error {
 	w.images = map[int64]imageRecord{}
@@ -169,8 +190,8 @@ func (w *Watcher) Images(d *reconciler.Desired) {
 // that what was planned last. mu is held.
 func (w *Watcher) imagesInOrder() []imageRecord {
 	return slices.SortedFunc(maps.Values(w.images), func(a, b imageRecord) int {
-		if a.MergedAt.IsZero() != b.MergedAt.IsZero() {
-			if a.MergedAt.IsZero() {
+		if a.isMerged() != b.isMerged() {
+			if b.isMerged() {
 				return -1
 			}
 			return 1

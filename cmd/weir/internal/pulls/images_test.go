@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
@@ -295,6 +296,54 @@ func TestImagesOfMergedPullRequestsAreBounded(t *testing.T) {
 	b.round()
 	if n := len(b.w.images); n > 0 {
 		t.Errorf("kept for ever: %d", n)
+	}
+}
+
+// Anybody may open a pull request with the content of another one, and push until its plan
+// is the latest: its images are not those of the merge.
+func TestWhoseImagesAreApplied(t *testing.T) {
+	b := newBench(t, "", "")
+	b.main(map[string]string{"o/one/pool.yaml": pool("one")})
+	b.compose()
+	of := func() string {
+		d := reconciler.Desired{Policy: plan.Policy{Target: "one"}}
+		b.w.Images(&d)
+		return d.Reviewed["s"].ID
+	}
+	add := func(number int64, minutes int, id string) {
+		b.w.images[number] = imageRecord{
+			Number: number, At: b.now().Add(time.Duration(minutes) * time.Minute), Images: []plan.ReviewedImage{{ID: id}}, Targets: map[string]map[string]int{"one": {"s": 0}},
+		}
+	}
+	add(1, 0, "ami-reviewed")
+	add(2, 1, "ami-other")
+	if got := of(); got != "ami-other" {
+		t.Errorf("with nothing merged: %s", got)
+	}
+	b.w.mergeImages(&work{pr: forge.PullRequest{Number: 1}, record: record{Number: 1}})
+	if got := of(); got != "ami-reviewed" {
+		t.Errorf("once the forge told of the merge: %s", got)
+	}
+	// What was noted is durable.
+	if err := b.w.readImages(); err != nil || !b.w.images[1].Merged {
+		t.Errorf("after a restart: %+v, %v", b.w.images, err)
+	}
+}
+
+func TestImagesOfAForkAreNotKept(t *testing.T) {
+	b, _, _ := withImages(t, "")
+	b.proposed()
+	if len(b.w.images) != 1 {
+		t.Fatalf("images of %d pull requests", len(b.w.images))
+	}
+	for number, k := range b.w.open {
+		for _, fork := range []bool{true, false} {
+			delete(b.w.images, number)
+			k.pr.Fork = fork
+			if b.w.keepImages(k, k.shown); (len(b.w.images) == 0) != fork {
+				t.Errorf("fork %t: images of %d", fork, len(b.w.images))
+			}
+		}
 	}
 }
 

@@ -327,9 +327,12 @@ func (w *Watcher) show(k *work, p status.Pull) {
 		k.Approved = ""
 	}
 	p.Approved, p.Unkept = k.Approved, false
+	again := len(p.Reports) > 0 && slices.Equal(p.Reports, k.shown.Reports) // with another title
 	p = p.Lean()
 	k.shown, k.bytes = p, p.Bytes()
-	w.keepImages(k, p)
+	if !again {
+		w.keepImages(k, p)
+	}
 	w.o.Teller.Show(p)
 	k.note(p)
 	w.save(k)
