@@ -22,22 +22,25 @@ func adoptedFor(pool *intent.Pool) string {
 		Template  string                   `json:"template"`
 		Foreign   *intent.ForeignTemplate  `json:"foreign"`
 		Overrides []intent.ForeignTemplate `json:"overrides"`
-		Replicas  intent.Number            `json:"replicas"`
-		Min, Max  int32
-		Subnets   intent.Lookup          `json:"subnets"`
-		Mixed     *intent.MixedInstances `json:"mixed"`
-		Nodegroup *intent.Nodegroup      `json:"nodegroup"`
+		Groups    []intent.Lookup          `json:"groups"`
+		UserData  string                   `json:"userData"`
+		Subnets   intent.Lookup            `json:"subnets"`
+		Mixed     *intent.MixedInstances   `json:"mixed"`
+		Nodegroup *intent.Nodegroup        `json:"nodegroup"`
 	}
 	if t := pool.LaunchTemplate; t != nil {
-		wanted.Template = SourceHash(t.Data, t.Image)
+		wanted.Template, wanted.Groups = SourceHash(t.Data, t.Image), t.SecurityGroups
+		if t.UserData.Text != "" {
+			wanted.UserData = shortHash([]byte(t.UserData.Text))
+		}
 	}
-	wanted.Foreign, wanted.Overrides, wanted.Replicas = pool.ForeignTemplate, pool.ForeignOverrides, pool.Replicas
+	wanted.Foreign, wanted.Overrides = pool.ForeignTemplate, pool.ForeignOverrides
 	if g := pool.Group; g != nil {
-		wanted.Min, wanted.Max, wanted.Subnets, wanted.Mixed = g.MinSize, g.MaxSize, g.Subnets, g.MixedInstancesPolicy
+		wanted.Subnets, wanted.Mixed = g.Subnets, g.MixedInstancesPolicy
 	}
 	if n := pool.Nodegroup; n != nil {
 		plain := *n
-		plain.Tags = nil
+		plain.Tags, plain.MinSize, plain.MaxSize = nil, intent.Number{}, intent.Number{} // sizes replace nothing
 		wanted.Nodegroup = &plain
 	}
 	var generic any
@@ -121,5 +124,5 @@ func (p Policy) undecided(digest string) string {
 	case digest == "":
 		return why + "it was planned without the target's secrets and cannot be approved"
 	}
-	return why + "weir approve " + digest + ", or a commit that changes the pool"
+	return why + "weir approve " + digest + ", or a commit that changes what its machines are"
 }
