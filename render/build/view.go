@@ -195,12 +195,9 @@ func (v *view) countLocked(n int64) error {
 // read returns the content of the file, or the text of the link, at a physical
 // path. The caller must not change what it returns.
 func (v *view) read(p string) ([]byte, error) {
-	e, err := v.look(p)
+	e, err := v.sized(p)
 	if err != nil {
 		return nil, err
-	}
-	if e.Size > v.lim.FileBytes {
-		return nil, fileTooLarge(p, v.lim.FileBytes)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -215,14 +212,19 @@ func (v *view) read(p string) ([]byte, error) {
 	return data, v.countLocked(int64(len(data)))
 }
 
+// sized is the entry at a physical path, where it is not too large to be read.
+func (v *view) sized(p string) (tree.Entry, error) {
+	e, err := v.look(p)
+	if err == nil && e.Size > v.lim.FileBytes {
+		err = fileTooLarge(p, v.lim.FileBytes)
+	}
+	return e, err
+}
+
 // plain is read of a file that is taken as it stands, encrypted or not.
 func (v *view) plain(p string) ([]byte, error) {
-	e, err := v.look(p)
-	if err != nil {
+	if _, err := v.sized(p); err != nil {
 		return nil, err
-	}
-	if e.Size > v.lim.FileBytes {
-		return nil, fileTooLarge(p, v.lim.FileBytes)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
