@@ -35,6 +35,33 @@ func undecided(r *plan.Report) (out []string) {
 	return out
 }
 
+// The mark of an adoption stays while the rollout that it is about is held, whoever has
+// decided about that: else the next one would need no decision.
+func TestTheMarkOfAnAdoptionWaitsWithItsRollout(t *testing.T) {
+	w := newWorld(t)
+	w.capaGroup(capaGroupTarget(t, secretBootstrap, "", "m5.large"), "first", "second", "third", capaSecret)
+	w.must(reconciler.Apply, adopting(capaGroupTarget(t, secretBootstrap, "", "m5.xlarge"), ""))
+	d := capaGroupTarget(t, secretBootstrap, "", "m5.2xlarge") // the commit that decides
+	d.Policy.Gates.Window = "the window is closed"
+	r := w.manyPasses(d)
+	marks := 0
+	for _, s := range r.Plan.Steps {
+		if _, tags := s.Do.(plan.TagGroup); tags {
+			marks++
+			if s.Held != plan.HeldWindow {
+				t.Errorf("the step that takes the mark away is held by %q", s.Held)
+			}
+		}
+	}
+	if marks != 1 {
+		t.Errorf("%d steps change tags: %+v", marks, r.Plan.Steps)
+	}
+	d.Policy.Gates.Window = ""
+	if r = w.manyPasses(d); len(r.Plan.Steps) > 0 || !r.Pools[0].Converged {
+		t.Errorf("once the window opens: %+v", r.Plan.Steps)
+	}
+}
+
 // TestTheFirstRolloutAfterAdoption: what Git wants otherwise of a group that was taken
 // over in report mode replaces no machine when the target is set to correct, nor after a
 // restart, until somebody approves it or a commit changes the pool. After that there is

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -96,6 +97,21 @@ func (c *computation) firstRollout(pool *intent.Pool, from int) {
 	for i := first; i < len(c.steps) && !decided; i++ {
 		if s := &c.steps[i]; i == first || s.disrupts() {
 			s.first = true
+		}
+	}
+}
+
+// holdMarks holds the steps that take TagAdopted away where the step is held that they
+// make way for: what decided about that one may be gone by the time it runs.
+func (p *Plan) holdMarks() {
+	for i := range p.Steps {
+		mark := &p.Steps[i]
+		if mark.Held != "" || !takesAdopted(*mark) {
+			continue
+		}
+		after := p.Steps[i+1:]
+		if n := slices.IndexFunc(after, func(s Step) bool { return s.Pool == mark.Pool && s.disrupts() }); n >= 0 {
+			mark.Held, mark.HeldReason = after[n].Held, after[n].HeldReason
 		}
 	}
 }

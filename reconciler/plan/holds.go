@@ -168,6 +168,7 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 			}
 		}
 	}
+	p.holdMarks()
 	return p, needs
 }
 
@@ -240,6 +241,11 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 		c.step.Held = HeldRolloutLimit
 		c.step.HeldReason = itoa(int64(moving+free)) + " of at most " + itoa(int64(limit)) + " rollouts are under way in the account and region; " + itoa(int64(n)) + " wait before this one"
 		waiting = append(waiting, c.Waiting)
+	}
+	for _, p := range plans {
+		if p != nil {
+			p.holdMarks()
+		}
 	}
 	return waiting
 }
