@@ -1,0 +1,108 @@
+// Package field is the table of the fields of a pool that stand for one member of
+// AWS's API each. A field is one row here and one member of a struct in package
+// intent; what else is to be known of it follows from the two.
+//
+// Terms. A row is of a kind: of a launch template's data, of an Auto Scaling group or
+// of a nodegroup. Its member is where the value is in the intent, by the keys of the
+// intent's JSON, which are AWS's names. Its sources are the fields of manifests that
+// set it: of the pool's object, under names that Cluster API Provider AWS chose, or of
+// PoolOptions, where a field has AWS's name in lower camel case.
+//
+// Rules. A row says what is true of one field by itself and nothing else: there are no
+// conditions, no expressions and no functions in it. What depends on another field, on
+// an answer of AWS or on the order of calls is code, and the row says so in Special:
+// it is then in the documentation, in origins and in changes as any other, and the
+// code that Special names converts it.
+//
+// The table is not the emulator's: that imitates AWS, and would agree with a mistake.
+package field
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Kind says what has the member of a row.
+type Kind string
+
+// The kinds of rows.
+const (
+	Template  Kind = "LaunchTemplateData" // intent.TemplateData
+	Group     Kind = "AutoScalingGroup"   // intent.Group
+	Nodegroup Kind = "Nodegroup"          // intent.Nodegroup
+)
+
+// Row is one field.
+type Row struct {
+	Of Kind
+	// AWS is the path of the member as AWS spells it, with [] for each item of a list.
+	AWS string
+	// Member is the path of the intent's member where it is not that of AWS's. The
+	// first letter of a key may be lower case there.
+	Member string
+	// Pool are the fields below spec of the pool that may set it, the likeliest first,
+	// separated by |. Without any it is PoolOptions that sets it.
+	Pool string
+
+	// What may be written, beside what the member's type says. Fields of the pool have
+	// the limits of their own schema, in package manifest.
+	Required bool
+	Values   string // the only texts, separated by |
+	Begins   string // how a text begins: arn: or the prefix of an id, sg-
+	Min, Max *int64
+	Default  string // where nobody writes it
+
+	// By is the call that changes it; "" for the usual one of its kind.
+	By string
+	// Replaces says that a change replaces machines or what has the member.
+	Replaces bool
+	// Doc says of it what its name in AWS does not.
+	Doc string
+	// Special says which code converts, compares or fills the member, and why.
+	Special string
+}
+
+// member is the path of the intent's member.
+func (r *Row) member() string { return cmp.Or(r.Member, r.AWS) }
+
+// OfPool reports whether the pool's own object sets the field, and not PoolOptions.
+func (r *Row) OfPool() bool { return r.Pool != "" }
+
+// PoolFields are the paths below spec of the pool's object that may set the field.
+func (r *Row) PoolFields() []string {
+	if r.Pool == "" {
+		return nil
+	}
+	return strings.Split(r.Pool, "|")
+}
+
+// OptionsField is the path below spec of PoolOptions that sets the field.
+func (r *Row) OptionsField() string {
+	parts := strings.Split(r.AWS, ".")
+	for i, p := range parts {
+		parts[i] = Key(p)
+	}
+	return section(r.Of) + "." + strings.Join(parts, ".")
+}
+
+// Call is the call that changes the field.
+func (r *Row) Call() string {
+	return cmp.Or(r.By, map[Kind]string{Template: "CreateLaunchTemplateVersion", Group: "UpdateAutoScalingGroup", Nodegroup: "UpdateNodegroupConfig"}[r.Of])
+}
+
+// Key is how a manifest spells AWS's name of a member.
+func Key(name string) string { return strings.ToLower(name[:1]) + name[1:] }
+
+// section is the part of PoolOptions that is about a kind.
+func section(of Kind) string {
+	return map[Kind]string{Template: "launchTemplate", Group: "autoScalingGroup", Nodegroup: "nodegroup"}[of]
+}
+
+// elements splits A.B[].C into A, B, [] and C.
+func elements(path string) intent.Path {
+	return strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")
+}
+
+func n(v int64) *int64 { return &v }
