@@ -14,10 +14,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/nearest"
+	"github.com/weir-gitops/weir/render/redact"
 )
 
 // The rules of what is printed: standard output holds the result and nothing

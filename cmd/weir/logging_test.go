@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/render/redact"
 )
 
 // Programs read the log by its keys: time, level and msg first, then the facts.

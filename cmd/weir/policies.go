@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
-	"github.com/weir-gitops/weir/cmd/weir/internal/iampolicy"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
 // ofConfig makes the policies of a configuration's targets, one for each account

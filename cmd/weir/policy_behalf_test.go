@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/iampolicy"
+	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
 // behalf are the questions that AWS asks IAM because of a call, beside the one about

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/iampolicy"
+	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
 // asked is one question to IAM: may this be done?

@@ -17,8 +17,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/iampolicy"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
 // pastWeir marks requests that a test makes itself.

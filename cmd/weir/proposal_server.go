@@ -13,8 +13,8 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
-	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source/upload"
 )
 
 // planProposal has a daemon plan a work tree, or a ref of its repository.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -88,7 +88,7 @@ func newSite(t *testing.T, change func(*config.Config)) *site {
 	if change != nil {
 		change(s.cfg)
 	}
-	s.guard = New(NewPolicy(s.cfg), Options{Key: []byte(strings.Repeat("k", keyfile.Bytes)), Notices: status.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now, Uploads: map[string]int64{uploadPath: 100 << 10}})
+	s.guard = New(NewPolicy(s.cfg), Options{Key: []byte(strings.Repeat("k", files.KeyBytes)), Notices: status.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now, Uploads: map[string]int64{uploadPath: 100 << 10}})
 	return s
 }
 

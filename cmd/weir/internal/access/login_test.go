@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
 func TestLoginAndLogout(t *testing.T) {
@@ -59,7 +59,7 @@ func TestSessionsEnd(t *testing.T) {
 		"with another token":    func(s *site) { s.file("ops", readerToken[:LeastToken-1]+"x") },
 		"with the file":         func(s *site) { _ = os.Remove(filepath.Join(s.dir, "ops")) },
 		"with a name":           func(s *site) { s.cfg.Access.Tokens[0].Name = "others"; s.guard.Set(NewPolicy(s.cfg)) },
-		"with the key":          func(s *site) { s.guard.seals.key = []byte(strings.Repeat("z", keyfile.Bytes)) },
+		"with the key":          func(s *site) { s.guard.seals.key = []byte(strings.Repeat("z", files.KeyBytes)) },
 		"where TLS is gone":     func(s *site) { s.cfg.TLS = config.TLS{}; s.guard.Set(NewPolicy(s.cfg)) },
 		"where tokens are gone": func(s *site) { s.cfg.Access.Tokens = nil; s.guard.Set(NewPolicy(s.cfg)) },
 	} {
@@ -236,7 +236,7 @@ func FuzzIdentity(f *testing.F) {
 // FuzzOpen holds sealed values to being nobody else's.
 func FuzzOpen(f *testing.F) {
 	c := &clock{at: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
-	s := seals{[]byte(strings.Repeat("k", keyfile.Bytes)), c.now}
+	s := seals{[]byte(strings.Repeat("k", files.KeyBytes)), c.now}
 	good := s.seal("session", session{ID: "a", Name: "ops"})
 	f.Add(good)
 	f.Add("e30.e30")

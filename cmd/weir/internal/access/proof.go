@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
 // Where there is no TLS, whoever listens at an address of this machine may be any of
@@ -48,7 +48,7 @@ type Proof struct {
 // read the directory holds all that the daemon holds. It is not ok where the
 // directory cannot be read.
 func LocalProof(stateDir, user string) (p Proof, ok bool) {
-	key, err := keyfile.Read(keyOf(stateDir))
+	key, err := files.ReadKey(keyOf(stateDir))
 	return Proof{seals{key: key}, user}, err == nil
 }
 

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
 // Key reads the key that sessions and forms are signed with from the state
 // directory, and makes it once. Without the file all sessions end.
-func Key(stateDir string) ([]byte, error) { return keyfile.Open(keyOf(stateDir)) }
+func Key(stateDir string) ([]byte, error) { return files.OpenKey(keyOf(stateDir)) }
 
 func keyOf(stateDir string) (file, what, lost string) {
 	return filepath.Join(stateDir, "session.key"), "session key", "everybody logs in again"

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
-	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
 	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
 )
 

@@ -38,23 +38,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
-	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
-	"github.com/weir-gitops/weir/cmd/weir/internal/history"
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/history"
 )
 
 // stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and

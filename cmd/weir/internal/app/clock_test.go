@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
-	"github.com/weir-gitops/weir/cmd/weir/internal/history"
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/history"
 )
 
 // TestAWSClockCounts runs daemons on a machine whose clock is two days ahead.

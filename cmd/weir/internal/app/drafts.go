@@ -11,12 +11,12 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
-	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/nearest"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
 )
 

@@ -4,7 +4,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status"
 )
 

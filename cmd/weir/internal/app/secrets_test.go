@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/render/redact"
 )
 
 // shownBy is all that the page and the API show, and what is kept on the disk.

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source/sourcetest"
 	"github.com/weir-gitops/weir/status"
 )

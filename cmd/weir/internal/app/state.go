@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/keyfile"
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
 // State is a state directory that this process alone uses.
@@ -50,5 +50,5 @@ func (s *State) path(name string) string { return filepath.Join(s.Dir, name) }
 // DigestKey reads the key that stands for user data in plans' digests from the
 // state directory dir, and makes it once if it is not there.
 func DigestKey(dir string) ([]byte, error) {
-	return keyfile.Open(filepath.Join(dir, "digest.key"), "digest key", "digests of earlier plans no longer match")
+	return files.OpenKey(filepath.Join(dir, "digest.key"), "digest key", "digests of earlier plans no longer match")
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
+	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 )
 
 // When a plan of a target is applied.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
+	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 )
 
 func parseTargets(t *testing.T, targets string) (*Config, string) {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/calendar"
-	"github.com/weir-gitops/weir/cmd/weir/internal/clock"
+	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 )
 
 // TestClocksThatAreSet reads what people asked for at moments when it is not known

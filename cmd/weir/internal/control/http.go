@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/nearest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/source/upload"
 )
 
 // PlanPath is where a work tree is sent to be planned. What it is about stands in the

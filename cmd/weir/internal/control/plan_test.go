@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/upload"
+	"github.com/weir-gitops/weir/source/upload"
 )
 
 // What somebody sends is planned for programs alone: those that have shown who they

@@ -14,8 +14,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/atomicfile"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
 // The addresses that a demo takes where they are free.
@@ -149,7 +149,7 @@ func (d *Demo) configure(kept addresses, page string) error {
 			return nil
 		}
 	}
-	return atomicfile.Write(d.Config, text)
+	return files.Write(d.Config, text)
 }
 
 // NextSteps are command lines that work as they stand while the demo runs; weir

@@ -16,8 +16,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/atomicfile"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
 // saveEvery is the time between two looks at whether the state has changed.
@@ -164,7 +164,7 @@ func (s *Server) save() error {
 	}
 	sum := sha256.Sum256(b.Bytes())
 	if sum != s.saved {
-		if err := atomicfile.Write(s.state, b.Bytes()); err != nil {
+		if err := files.Write(s.state, b.Bytes()); err != nil {
 			return fmt.Errorf("save the state of the embedded AWS: %w", err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/render/tree"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
-	"github.com/weir-gitops/weir/cmd/weir/internal/redact"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/tree"
 )
 

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forgehttp"

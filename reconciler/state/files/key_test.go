@@ -1,4 +1,4 @@
-package keyfile
+package files
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 
 func TestAKeyIsMadeOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "some.key")
-	first, err := Open(file, "some key", "nothing is lost")
-	if err != nil || len(first) != Bytes {
+	first, err := OpenKey(file, "some key", "nothing is lost")
+	if err != nil || len(first) != KeyBytes {
 		t.Fatalf("%d bytes, %v", len(first), err)
 	}
-	again, err := Open(file, "some key", "nothing is lost")
+	again, err := OpenKey(file, "some key", "nothing is lost")
 	if err != nil || !bytes.Equal(first, again) {
 		t.Errorf("another key: %v", err)
 	}
@@ -26,7 +26,7 @@ func TestAKeyIsMadeOnce(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(file, "some key", "nothing is lost"); err == nil || !strings.Contains(err.Error(), "remove it, and nothing is lost") {
+		if _, err := OpenKey(file, "some key", "nothing is lost"); err == nil || !strings.Contains(err.Error(), "remove it, and nothing is lost") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -1,6 +1,7 @@
-// Package atomicfile writes files that are either the old or the new ones,
-// whenever the process or the machine stops.
-package atomicfile
+// Package files keeps small files of weir's own: each is either the old or the new
+// one, whenever the process or the machine stops, and its owner alone may read it. A
+// random key is such a file that is made once, and read ever after.
+package files
 
 import (
 	"errors"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/state"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/atomicfile"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
 // MarkerFile stands beside File from the first start on: a directory that has it
@@ -58,5 +58,5 @@ func markBegun(dir string) error {
 	if is, err := begun(dir); err != nil || is {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, MarkerFile), []byte(markerText))
+	return files.Write(filepath.Join(dir, MarkerFile), []byte(markerText))
 }

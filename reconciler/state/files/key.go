@@ -1,0 +1,54 @@
+package files
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// KeyBytes is how long a key is.
+const KeyBytes = 32
+
+// OpenKey is ReadKey, and makes file and directory where there are none.
+func OpenKey(file, what, lost string) ([]byte, error) {
+	key, err := ReadKey(file, what, lost)
+	if errors.Is(err, fs.ErrNotExist) {
+		return create(file, what)
+	}
+	return key, err
+}
+
+// ReadKey reads the key in a file, which holds it in base64. Errors name what the key
+// is, such as "digest key", and lost is what becomes of removing a file that holds
+// none.
+func ReadKey(file, what, lost string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != KeyBytes {
+		return nil, fmt.Errorf("read %s: %s does not hold %d bytes in base64; remove it, and %s", what, file, KeyBytes, lost)
+	}
+	return key, nil
+}
+
+func create(file, what string) ([]byte, error) {
+	key := make([]byte, KeyBytes)
+	_, err := rand.Read(key)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err == nil {
+		err = Write(file, []byte(base64.StdEncoding.EncodeToString(key)+"\n"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", what, err)
+	}
+	return key, nil
+}
