@@ -26,6 +26,8 @@ type compiled struct {
 	members map[Kind]*node
 	// steps are those to any row's member, by the struct that has the field.
 	steps map[reflect.Type]map[string]*Step
+	// refused says why, by the struct that would have a member, and its key.
+	refused map[reflect.Type]map[string]string
 }
 
 // node is an element of the paths of rows.
@@ -35,8 +37,9 @@ type node struct {
 }
 
 var table = sync.OnceValue(func() *compiled {
-	c := &compiled{rows: map[Kind][]*Row{}, members: map[Kind]*node{}, steps: map[reflect.Type]map[string]*Step{}}
+	c := &compiled{rows: map[Kind][]*Row{}, members: map[Kind]*node{}, steps: map[reflect.Type]map[string]*Step{}, refused: map[reflect.Type]map[string]string{}}
 	c.add(Template, template, reflect.TypeFor[intent.TemplateData]())
+	c.refuse(refusedTemplate, reflect.TypeFor[intent.TemplateData]())
 	return c
 })
 
@@ -93,6 +96,30 @@ func (c *compiled) enter(t reflect.Type, key string, r *Row, last bool) reflect.
 	return f.Type
 }
 
+// refuse notes why members are refused.
+func (c *compiled) refuse(why map[string]string, root reflect.Type) {
+	for member, text := range why {
+		in, path := root, elements(member)
+		for _, e := range path[:len(path)-1] {
+			for in.Kind() == reflect.Pointer {
+				in = in.Elem()
+			}
+			if e != "[]" {
+				in = in.Field(memberIndex(in, e)).Type
+			} else {
+				in = in.Elem()
+			}
+		}
+		for in.Kind() == reflect.Pointer {
+			in = in.Elem()
+		}
+		if c.refused[in] == nil {
+			c.refused[in] = map[string]string{}
+		}
+		c.refused[in][Key(path[len(path)-1])] = text
+	}
+}
+
 // memberIndex finds a field of a struct by AWS's name of it.
 func memberIndex(t reflect.Type, name string) int {
 	for i := range t.NumField() {
@@ -120,6 +147,10 @@ func At(t reflect.Type, name string) (s Step, ok bool) {
 	}
 	return Step{}, false
 }
+
+// Refused says why a struct of the intent has no member of AWS's, by the key that a
+// manifest would have; "" where nothing is to be said of it.
+func Refused(t reflect.Type, key string) string { return table().refused[t][key] }
 
 // Find returns the row of a member, whose path has the intent's keys and positions;
 // below a list of texts every position is of its row.

@@ -43,7 +43,7 @@ type Row struct {
 	// first letter of a key may be lower case there.
 	Member string
 	// Pool are the fields below spec of the pool that may set it, the likeliest first,
-	// separated by |. Without any it is PoolOptions that sets it.
+	// separated by |. Without any it is PoolOptions that sets it; - where neither does.
 	Pool string
 
 	// What may be written, beside what the member's type says. Fields of the pool have
@@ -72,7 +72,7 @@ func (r *Row) OfPool() bool { return r.Pool != "" }
 
 // PoolFields are the paths below spec of the pool's object that may set the field.
 func (r *Row) PoolFields() []string {
-	if r.Pool == "" {
+	if r.Pool == "" || r.Pool == "-" {
 		return nil
 	}
 	return strings.Split(r.Pool, "|")

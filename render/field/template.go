@@ -87,8 +87,32 @@ var template = []Row{
 	{AWS: "TagSpecifications[].ResourceType", Pool: "additionalTags", Special: "manifest: instance and volume"},
 	{AWS: "TagSpecifications[].Tags[].Key", Pool: "additionalTags", Special: "plan: told by key"},
 	{AWS: "TagSpecifications[].Tags[].Value", Pool: "additionalTags", Special: "plan: told by key"},
-	{AWS: "UserData", Special: "userdata: made of the bootstrap configuration"},
+	{AWS: "UserData", Pool: "-", Special: "userdata: made of the bootstrap configuration"},
 }
+
+// refusedTemplate are members of AWS's that no pool can have, each with why.
+var refusedTemplate = map[string]string{
+	"ElasticGpuSpecifications":               ended,
+	"ElasticInferenceAccelerators":           ended,
+	"InstanceRequirements":                   "a pool names its instance types: spec.awsLaunchTemplate.instanceType, or mixedInstancesPolicy.overrides",
+	"NetworkInterfaces[].Ipv4Prefixes":       fixed,
+	"NetworkInterfaces[].Ipv6Addresses":      fixed,
+	"NetworkInterfaces[].Ipv6Prefixes":       fixed,
+	"NetworkInterfaces[].NetworkInterfaceId": fixed,
+	"NetworkInterfaces[].PrivateIpAddress":   fixed,
+	"NetworkInterfaces[].PrivateIpAddresses": fixed,
+	"Operator":                               "it names an AWS service that manages the template, and weir is none",
+	"Placement.AvailabilityZone":             zones,
+	"Placement.AvailabilityZoneId":           zones,
+	"Placement.SpreadDomain":                 "EC2 keeps it for later use",
+	"UserData":                               "user data comes from the MachinePool's bootstrap configuration",
+}
+
+const (
+	ended = "AWS has ended this service"
+	fixed = "one address or interface cannot belong to all instances of a pool; the fields that end in Count ask for addresses"
+	zones = "the pool's subnets and zones decide where its instances run"
+)
 
 // TemplateFields is Fields of a launch template's data, whose first volume is the
 // pool's rootVolume where it has one.

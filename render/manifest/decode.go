@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/nearest"
 	"go.yaml.in/yaml/v3"
@@ -161,7 +162,7 @@ func (d *decoder) unknownField(t reflect.Type, fields []field, name string, at i
 			names = append(names, f.name)
 		}
 	}
-	detail := ""
+	detail := rows.Refused(t, name)
 	if hint, ok := reflect.Zero(t).Interface().(interface{ unknownHint(string) string }); ok {
 		detail = hint.unknownHint(name)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/nearest"
 	"go.yaml.in/yaml/v3"
@@ -20,6 +21,8 @@ import (
 //	check:"required,min=1,max=9,minlen=2"; required=v1beta1 is so in that version
 //	in:"v1beta1,v1beta2"         the versions that have the field; all without the tag
 //	later:"true"                 known, but refused by this version of weir
+//
+// or, for a member of a struct of package intent, as its row in package field says.
 type field struct {
 	name       string
 	index      []int
@@ -30,6 +33,7 @@ type field struct {
 	requiredIn string
 	min, max   *int64
 	minLen     int
+	begins     string
 	versions   []string
 	later      bool
 }
@@ -47,24 +51,50 @@ type enumerated interface{ values(version string) []string }
 
 // hasField says that YAML of the struct type T may have the key.
 func hasField[T any](name string) bool {
-	return slices.ContainsFunc(reflect.VisibleFields(reflect.TypeFor[T]()), func(sf reflect.StructField) bool { return sf.Tag.Get("json") == name })
+	d := &decoder{tables: map[reflect.Type][]field{}}
+	return slices.ContainsFunc(d.fields(reflect.TypeFor[T]()), func(f field) bool { return f.name == name })
 }
 
-// fields returns the fields of a struct type, those of embedded structs included.
+// fields returns the fields of a struct type, those of embedded structs included. Of an
+// embedded struct of the intent those are left out that PoolOptions does not set.
 func (d *decoder) fields(t reflect.Type) []field {
 	if table, ok := d.tables[t]; ok {
 		return table
 	}
 	var table []field
 	for _, sf := range reflect.VisibleFields(t) {
-		name := sf.Tag.Get("json")
+		name := rows.JSONKey(sf)
 		if sf.Anonymous || name == "" || name == "-" {
 			continue
 		}
-		table = append(table, newField(sf, name))
+		owner := t
+		if n := len(sf.Index); n > 1 {
+			owner = t.FieldByIndex(sf.Index[:n-1]).Type
+		}
+		f := newField(sf, name)
+		if step, ok := rows.At(owner, sf.Name); ok {
+			if owner != t && !step.OfOptions {
+				continue
+			}
+			f.name = step.Key
+			f.ofRow(step.Row)
+		}
+		table = append(table, f)
 	}
 	d.tables[t] = table
 	return table
+}
+
+// ofRow adds what a row says of a field.
+func (f *field) ofRow(r *rows.Row) {
+	if r == nil {
+		return // it holds the members of rows
+	}
+	if r.Values != "" {
+		f.enum = strings.Split(r.Values, "|")
+	}
+	f.byDefault, f.hasDefault = r.Default, r.Default != ""
+	f.required, f.min, f.max, f.begins = r.Required, r.Min, r.Max, r.Begins
 }
 
 func newField(sf reflect.StructField, name string) field {
@@ -122,10 +152,18 @@ func (d *decoder) check(f field, v reflect.Value, n *yaml.Node, p intent.Path) {
 		}
 		v = v.Elem()
 	}
+	if list, ok := v.Interface().([]string); ok && f.begins != "" {
+		for i, text := range list {
+			d.checkBeginning(f.begins, text, p.Join(intent.Index(i)))
+		}
+	}
 	if n.Kind == yaml.ScalarNode {
 		switch v.Kind() {
 		case reflect.String:
 			d.checkText(f, v, p)
+			if text := v.String(); f.begins != "" && text != "" {
+				d.checkBeginning(f.begins, text, p)
+			}
 		case reflect.Int, reflect.Int32, reflect.Int64:
 			d.checkRange(f, v.Int(), p)
 		}
@@ -150,6 +188,15 @@ func (d *decoder) checkText(f field, v reflect.Value, p intent.Path) {
 	}
 	if len(v.String()) < f.minLen {
 		d.error(p, "out-of-range", fmt.Sprintf("%s must have at least %d characters", p, f.minLen), "")
+	}
+}
+
+// checkBeginning checks an ARN or an id.
+func (d *decoder) checkBeginning(with, text string, p intent.Path) {
+	if with == "arn:" {
+		checkARN(d.reporter, p, text)
+	} else {
+		checkID(d.reporter, p, text, with)
 	}
 }
 

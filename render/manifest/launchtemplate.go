@@ -3,31 +3,33 @@ package manifest
 import (
 	"fmt"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // LaunchTemplate is awsLaunchTemplate, which both pool kinds share. Fields
 // marked with a version are not in the other one.
 type LaunchTemplate struct {
 	// Name is ignored by CAPA, which derives the template's name from the pool.
-	Name                          string                 `json:"name"`
-	IamInstanceProfile            string                 `json:"iamInstanceProfile"`
-	AMI                           AMI                    `json:"ami"`
-	ImageLookupFormat             string                 `json:"imageLookupFormat"`
-	ImageLookupOrg                string                 `json:"imageLookupOrg"`
-	ImageLookupBaseOS             string                 `json:"imageLookupBaseOS"`
-	InstanceType                  string                 `json:"instanceType"`
-	RootVolume                    *Volume                `json:"rootVolume"`
-	NonRootVolumes                []Volume               `json:"nonRootVolumes" in:"v1beta2"`
-	SSHKeyName                    *string                `json:"sshKeyName"`
-	VersionNumber                 *int64                 `json:"versionNumber"`
-	AdditionalSecurityGroups      []AWSResourceReference `json:"additionalSecurityGroups"`
-	SpotMarketOptions             *SpotMarketOptions     `json:"spotMarketOptions"`
-	InstanceMetadataOptions       *MetadataOptions       `json:"instanceMetadataOptions" in:"v1beta2"`
-	EnclaveOptions                *EnclaveOptions        `json:"enclaveOptions" in:"v1beta2"`
-	PrivateDNSName                *PrivateDNSName        `json:"privateDnsName" in:"v1beta2"`
-	CapacityReservationID         *string                `json:"capacityReservationId" in:"v1beta2"`
-	MarketType                    string                 `json:"marketType" in:"v1beta2" enum:"OnDemand|Spot|CapacityBlock"`
-	CapacityReservationPreference string                 `json:"capacityReservationPreference" in:"v1beta2" enum:"None|CapacityReservationsOnly|Open|"`
+	Name                          string                        `json:"name"`
+	IamInstanceProfile            string                        `json:"iamInstanceProfile"`
+	AMI                           AMI                           `json:"ami"`
+	ImageLookupFormat             string                        `json:"imageLookupFormat"`
+	ImageLookupOrg                string                        `json:"imageLookupOrg"`
+	ImageLookupBaseOS             string                        `json:"imageLookupBaseOS"`
+	InstanceType                  string                        `json:"instanceType"`
+	RootVolume                    *Volume                       `json:"rootVolume"`
+	NonRootVolumes                []Volume                      `json:"nonRootVolumes" in:"v1beta2"`
+	SSHKeyName                    *string                       `json:"sshKeyName"`
+	VersionNumber                 *int64                        `json:"versionNumber"`
+	AdditionalSecurityGroups      []AWSResourceReference        `json:"additionalSecurityGroups"`
+	SpotMarketOptions             *SpotMarketOptions            `json:"spotMarketOptions"`
+	InstanceMetadataOptions       *intent.MetadataOptions       `json:"instanceMetadataOptions" in:"v1beta2"`
+	EnclaveOptions                *intent.EnclaveOptions        `json:"enclaveOptions" in:"v1beta2"`
+	PrivateDNSName                *intent.PrivateDNSNameOptions `json:"privateDnsName" in:"v1beta2"`
+	CapacityReservationID         *string                       `json:"capacityReservationId" in:"v1beta2"`
+	MarketType                    string                        `json:"marketType" in:"v1beta2" enum:"OnDemand|Spot|CapacityBlock"`
+	CapacityReservationPreference string                        `json:"capacityReservationPreference" in:"v1beta2" enum:"None|CapacityReservationsOnly|Open|"`
 }
 
 func (LaunchTemplate) unknownHint(name string) string {
@@ -71,28 +73,6 @@ type Volume struct {
 // SpotMarketOptions asks for spot instances. MaxPrice is in US dollars an hour.
 type SpotMarketOptions struct {
 	MaxPrice *string `json:"maxPrice"`
-}
-
-// MetadataOptions are the options of the instance metadata service. The
-// defaults are those of CAPA's schema, and count only where the block is present.
-type MetadataOptions struct {
-	HTTPEndpoint            string `json:"httpEndpoint" enum:"enabled|disabled" default:"enabled"`
-	HTTPProtocolIPv6        string `json:"httpProtocolIpv6" enum:"enabled|disabled" default:"disabled"`
-	HTTPPutResponseHopLimit int64  `json:"httpPutResponseHopLimit" check:"min=1,max=64" default:"1"`
-	HTTPTokens              string `json:"httpTokens" enum:"optional|required" default:"optional"`
-	InstanceMetadataTags    string `json:"instanceMetadataTags" enum:"enabled|disabled" default:"disabled"`
-}
-
-// EnclaveOptions switches Nitro enclaves on or off.
-type EnclaveOptions struct {
-	Enabled *bool `json:"enabled"`
-}
-
-// PrivateDNSName is the kind of host name that instances get.
-type PrivateDNSName struct {
-	EnableResourceNameDNSAAAARecord *bool   `json:"enableResourceNameDnsAAAARecord"`
-	EnableResourceNameDNSARecord    *bool   `json:"enableResourceNameDnsARecord"`
-	HostnameType                    *string `json:"hostnameType" enum:"ip-name|resource-name"`
 }
 
 // AWSResourceReference names an AWS resource by id or by EC2 filters.

@@ -187,7 +187,7 @@ func (b *builder) addTemplateOptions(d *draft, t *TemplateOptions) {
 // interfaces, and the nodes could not join with the VPC's default group.
 func (d *draft) coreGroups(t *TemplateOptions) {
 	core := intent.Lookup{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}
-	bare := slices.ContainsFunc(t.NetworkInterfaces, func(n NetworkInterface) bool { return len(n.Groups) == 0 })
+	bare := slices.ContainsFunc(t.NetworkInterfaces, func(n intent.NetworkInterface) bool { return len(n.Groups) == 0 })
 	if lt := d.LaunchTemplate; bare && !slices.Contains(lt.SecurityGroups, core) {
 		lt.SecurityGroups = append([]intent.Lookup{core}, lt.SecurityGroups...)
 	}
@@ -301,39 +301,32 @@ func (t *TemplateOptions) addTo(out *intent.TemplateData) {
 		c.TargetGroupARN = arn
 		out.CapacityReservationSpecification = &c
 	}
-	out.CPUOptions = (*intent.CPUOptions)(t.CPUOptions)
-	out.CreditSpecification = (*intent.CreditSpecification)(t.CreditSpecification)
-	out.DisableAPIStop, out.DisableAPITermination, out.EbsOptimized = t.DisableAPIStop, t.DisableAPITermination, t.EbsOptimized
-	out.HibernationOptions = (*intent.HibernationOptions)(t.HibernationOptions)
-	out.InstanceInitiatedShutdownBehavior, out.KernelID, out.RAMDiskID = t.InstanceInitiatedShutdownBehavior, t.KernelID, t.RAMDiskID
-	for _, l := range t.LicenseSpecifications {
-		out.LicenseSpecifications = append(out.LicenseSpecifications, intent.LicenseConfiguration(l))
-	}
-	out.MaintenanceOptions = (*intent.MaintenanceOptions)(t.MaintenanceOptions)
-	out.Monitoring = (*intent.Monitoring)(t.Monitoring)
-	for i := range t.NetworkInterfaces {
-		out.NetworkInterfaces = append(out.NetworkInterfaces, t.NetworkInterfaces[i].intent())
-	}
-	out.NetworkPerformanceOptions = (*intent.NetworkPerformanceOptions)(t.NetworkPerformanceOptions)
-	out.Placement = (*intent.Placement)(t.Placement)
-}
-
-func (n *NetworkInterface) intent() intent.NetworkInterface {
-	out := intent.NetworkInterface{
-		AssociateCarrierIPAddress: n.AssociateCarrierIPAddress, AssociatePublicIPAddress: n.AssociatePublicIPAddress,
-		DeleteOnTermination: n.DeleteOnTermination, Description: n.Description, DeviceIndex: n.DeviceIndex, EnaQueueCount: n.EnaQueueCount,
-		Groups: slices.Clone(n.Groups), InterfaceType: n.InterfaceType, IPv4PrefixCount: n.IPv4PrefixCount, IPv6AddressCount: n.IPv6AddressCount,
-		IPv6PrefixCount: n.IPv6PrefixCount, NetworkCardIndex: n.NetworkCardIndex, PrimaryIPv6: n.PrimaryIPv6,
-		SecondaryPrivateIPAddressCount: n.SecondaryPrivateIPAddressCount, SubnetID: n.SubnetID,
-	}
-	if c := n.ConnectionTrackingSpecification; c != nil && *c != (ConnectionTracking{}) {
-		out.ConnectionTrackingSpecification = (*intent.ConnectionTracking)(c)
-	}
-	if e := n.EnaSrdSpecification; e != nil && *e != (EnaSrd{}) {
-		out.EnaSrdSpecification = &intent.EnaSrd{EnaSrdEnabled: e.EnaSrdEnabled}
-		if u := e.EnaSrdUDPSpecification; u != nil && *u != (EnaSrdUDP{}) {
-			out.EnaSrdSpecification.EnaSrdUDPSpecification = (*intent.EnaSrdUDP)(u)
+	from, to := reflect.ValueOf(&t.TemplateData).Elem(), reflect.ValueOf(out).Elem()
+	for i := range from.NumField() {
+		if v := from.Field(i); !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0) {
+			to.Field(i).Set(from.Field(i))
 		}
 	}
-	return out
+	out.NetworkInterfaces = slices.Clone(out.NetworkInterfaces)
+	for i := range out.NetworkInterfaces {
+		leaveOutEmpty(&out.NetworkInterfaces[i])
+	}
+}
+
+// leaveOutEmpty takes out of an interface what says nothing.
+func leaveOutEmpty(n *intent.NetworkInterface) {
+	if c := n.ConnectionTrackingSpecification; c != nil && *c == (intent.ConnectionTracking{}) {
+		n.ConnectionTrackingSpecification = nil
+	}
+	e := n.EnaSrdSpecification
+	if e == nil {
+		return
+	}
+	e = &intent.EnaSrd{EnaSrdEnabled: e.EnaSrdEnabled, EnaSrdUDPSpecification: e.EnaSrdUDPSpecification}
+	if u := e.EnaSrdUDPSpecification; u != nil && *u == (intent.EnaSrdUDP{}) {
+		e.EnaSrdUDPSpecification = nil
+	}
+	if n.EnaSrdSpecification = e; *e == (intent.EnaSrd{}) {
+		n.EnaSrdSpecification = nil
+	}
 }

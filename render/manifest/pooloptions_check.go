@@ -27,16 +27,7 @@ func checkPoolOptions(o *object[PoolOptionsSpec], r reporter) {
 	if t.Placement != nil {
 		checkPlacementOptions(r, optionsTemplate.Join("placement"), t.Placement)
 	}
-	for i, l := range t.LicenseSpecifications {
-		checkARN(r, optionsTemplate.Join("licenseSpecifications", intent.Index(i), "licenseConfigurationArn"), l.LicenseConfigurationARN)
-	}
 	checkARN(r, optionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), t.reservationGroup())
-	if t.KernelID != "" {
-		checkID(r, optionsTemplate.Join("kernelId"), t.KernelID, "aki-")
-	}
-	if t.RAMDiskID != "" {
-		checkID(r, optionsTemplate.Join("ramDiskId"), t.RAMDiskID, "ari-")
-	}
 }
 
 func checkARN(r reporter, at intent.Path, arn string) {
@@ -45,7 +36,7 @@ func checkARN(r reporter, at intent.Path, arn string) {
 	}
 }
 
-func checkPlacementOptions(r reporter, at intent.Path, p *Placement) {
+func checkPlacementOptions(r reporter, at intent.Path, p *intent.Placement) {
 	if p.GroupName != "" && p.GroupID != "" {
 		r.error(at.Join("groupId"), "exclusive", at.Join("groupId").String()+" excludes groupName", "name the placement group once")
 	}
@@ -58,12 +49,11 @@ func checkPlacementOptions(r reporter, at intent.Path, p *Placement) {
 	if p.HostResourceGroupARN != "" && p.HostID != "" {
 		r.error(at.Join("hostId"), "exclusive", at.Join("hostId").String()+" excludes hostResourceGroupArn", "")
 	}
-	checkARN(r, at.Join("hostResourceGroupArn"), p.HostResourceGroupARN)
 }
 
 // checkInterfaces checks network interfaces. Each has a place of its own, the
 // device index on its network card, and one of them is the primary one.
-func checkInterfaces(r reporter, p intent.Path, list []NetworkInterface) {
+func checkInterfaces(r reporter, p intent.Path, list []intent.NetworkInterface) {
 	places := map[[2]int32]int{}
 	for i := range list {
 		n, at := &list[i], p.Join(intent.Index(i))
@@ -73,12 +63,6 @@ func checkInterfaces(r reporter, p intent.Path, list []NetworkInterface) {
 				Related: []RelatedField{{Ref: r.ref, Path: p.Join(intent.Index(first)), Message: "the other one"}}})
 		} else {
 			places[place] = i
-		}
-		for j, id := range n.Groups {
-			checkID(r, at.Join("groups", intent.Index(j)), id, "sg-")
-		}
-		if n.SubnetID != "" {
-			checkID(r, at.Join("subnetId"), n.SubnetID, "subnet-")
 		}
 		if n.InterfaceType == "efa-only" {
 			checkEFAOnly(r, at, n, place == [2]int32{})
@@ -98,7 +82,7 @@ func checkInterfaces(r reporter, p intent.Path, list []NetworkInterface) {
 }
 
 // checkEFAOnly refuses addresses on an interface that has none.
-func checkEFAOnly(r reporter, at intent.Path, n *NetworkInterface, primary bool) {
+func checkEFAOnly(r reporter, at intent.Path, n *intent.NetworkInterface, primary bool) {
 	if primary {
 		r.error(at.Join("interfaceType"), "exclusive", at.Join("interfaceType").String()+" efa-only is not possible for the primary interface", "write efa or interface; the primary interface needs an address")
 	}

@@ -32,17 +32,10 @@ func (b *builder) launchTemplate(d *draft, lt *LaunchTemplate, name string, addi
 	out.Data = intent.TemplateData{
 		ImageID: text(lt.AMI.ID), InstanceType: lt.InstanceType, KeyName: text(lt.SSHKeyName), BlockDeviceMappings: volumes(lt),
 		InstanceMarketOptions: market(lt), CapacityReservationSpecification: reservation(lt), MetadataOptions: metadata(lt.InstanceMetadataOptions),
-		TagSpecifications: specifications(tags),
+		TagSpecifications: specifications(tags), EnclaveOptions: lt.EnclaveOptions, PrivateDNSNameOptions: lt.PrivateDNSName,
 	}
 	if lt.IamInstanceProfile != "" {
 		out.Data.IamInstanceProfile = profile(lt.IamInstanceProfile)
-	}
-	if lt.EnclaveOptions != nil {
-		out.Data.EnclaveOptions = &intent.EnclaveOptions{Enabled: lt.EnclaveOptions.Enabled}
-	}
-	if n := lt.PrivateDNSName; n != nil {
-		out.Data.PrivateDNSNameOptions = &intent.PrivateDNSNameOptions{HostnameType: text(n.HostnameType),
-			EnableResourceNameDNSARecord: n.EnableResourceNameDNSARecord, EnableResourceNameDNSAAAARecord: n.EnableResourceNameDNSAAAARecord}
 	}
 	for _, ref := range lt.AdditionalSecurityGroups {
 		if ref.ID != nil {
@@ -128,14 +121,11 @@ func (d *draft) checkMetadataTags() {
 
 // metadata carries what CAPA sends. httpProtocolIpv6 goes along only where it is
 // enabled: EC2 then reads it back, and its default reads back as absent.
-func metadata(m *MetadataOptions) *intent.MetadataOptions {
-	if m == nil {
-		return nil
+func metadata(m *intent.MetadataOptions) *intent.MetadataOptions {
+	if m == nil || m.HTTPProtocolIPv6 == "enabled" {
+		return m
 	}
-	out := &intent.MetadataOptions{HTTPEndpoint: m.HTTPEndpoint, HTTPPutResponseHopLimit: int32(m.HTTPPutResponseHopLimit),
-		HTTPTokens: m.HTTPTokens, InstanceMetadataTags: m.InstanceMetadataTags}
-	if m.HTTPProtocolIPv6 == "enabled" {
-		out.HTTPProtocolIPv6 = m.HTTPProtocolIPv6
-	}
-	return out
+	out := *m
+	out.HTTPProtocolIPv6 = ""
+	return &out
 }
