@@ -257,7 +257,7 @@ func TestTokensNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sources strings.Builder
-	for _, dir := range []string{"../source/forge", "../status"} {
+	for _, dir := range []string{"../status/forge", "../status"} {
 		files, err := filepath.Glob(filepath.Join(dir, "git*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // PostedComment is a comment that is on a forge.

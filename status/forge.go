@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // CommitState is a commit status' state; GitHub and Gitea know these four, and

@@ -9,7 +9,7 @@ import (
 
 	"code.gitea.io/sdk/gitea"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // Gitea writes commit statuses to Gitea or Forgejo, whose API is the same here.

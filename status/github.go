@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-github/v84/github"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // GitHub writes commit statuses to GitHub or GitHub Enterprise Server.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-github/v84/github"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // Dialect is GitHub's.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // GitLab writes commit statuses to GitLab, through its REST API version 4. What

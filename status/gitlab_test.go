@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // gitlabServer answers as GitLab does for the project company/platform/fleet: a

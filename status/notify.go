@@ -23,7 +23,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // Receiver is where events are sent to.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // memoryPulls is a forge with comments in memory.

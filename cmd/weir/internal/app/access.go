@@ -8,9 +8,9 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // openAccess makes what stands before the page and the API.

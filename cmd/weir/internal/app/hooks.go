@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // openHooks makes what takes webhooks.

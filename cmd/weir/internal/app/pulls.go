@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // review is what plans the pull requests of one generation.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // propose commits files to a branch from main and opens a pull request with them.

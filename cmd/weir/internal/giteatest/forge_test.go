@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
-	"github.com/weir-gitops/weir/source/forge"
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // open makes a client of a repository with a token.

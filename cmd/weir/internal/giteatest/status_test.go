@@ -10,7 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/status"
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token string) *status.Gitea {

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // What comes between two things that weir does: pushes, comments, passes, restarts

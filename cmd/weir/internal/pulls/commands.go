@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 const (

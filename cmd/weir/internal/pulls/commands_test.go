@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // look has the watcher look at once, as a webhook does.

@@ -23,10 +23,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/source/sourcetest"
 	"github.com/weir-gitops/weir/status"
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 func pool(name string, changes ...string) string {

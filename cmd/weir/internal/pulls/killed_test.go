@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // doomed are the arguments of a process that is killed as it renders a pull request.

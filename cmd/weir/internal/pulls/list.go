@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weir-gitops/weir/source/forge"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // look reads the forge, where it is time to or the forge told of a change.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // heap is what is held, in bytes.

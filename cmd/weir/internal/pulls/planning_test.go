@@ -10,8 +10,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 	"go.uber.org/goleak"
 )
 

@@ -24,8 +24,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // Git merges pull requests.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // What a merge changes besides is said, whichever target is reported first.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/source/forge"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 const allowOne = "\n\nWeir-Allow-Prune: one\n"

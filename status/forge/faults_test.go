@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // calls is every method of a client that asks the forge.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // lab reads GitLab's API, version 4. Its pull requests are merge requests, and

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // withoutPulls says why Gitea has no list of pull requests. It answers 404 where

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // hub reads GitHub's API, which is Gitea's and Forgejo's too but for what dialect says.

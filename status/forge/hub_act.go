@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weir-gitops/weir/status/forgehttp"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // Permission is what a user's role in the repository is. A role that an
