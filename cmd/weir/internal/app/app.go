@@ -44,7 +44,6 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
-	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
@@ -108,7 +107,7 @@ type App struct {
 	clockWrong atomic.Bool
 	key        []byte
 	tracing    *telemetry.Tracing
-	manager    systemd.Manager
+	watchdog   time.Duration // how often the service manager must hear of it at least; 0 for never
 	listener   net.Listener
 	emulator   *embedded.Server
 	board      *status.Board
@@ -190,7 +189,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 // open opens everything; what it opened before an error is in the cleanups.
 func (a *App) open(ctx context.Context) (err error) {
 	o := a.o
-	if a.manager, err = systemd.Open(o.Getenv); err != nil {
+	if a.watchdog, err = watchdog(); err != nil {
 		return err
 	}
 	a.starting("opens its state")

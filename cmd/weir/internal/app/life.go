@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -48,7 +50,7 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("conductor", conductorShare, conductor.end)
 	a.startConductor(ctx, conductor)
 	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, conductor) }))
-	if a.manager.Listens() {
+	if os.Getenv("NOTIFY_SOCKET") != "" {
 		a.onStop("service manager", 0, a.spawn(ctx, "service manager", a.supervise))
 	}
 	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
@@ -165,7 +167,7 @@ func (a *App) Run(ctx context.Context) error {
 	case failure = <-a.fatal:
 		a.log.Error("weir stops", "error", failure)
 	}
-	a.tellManager(systemd.Stopping)
+	a.tellManager(systemd.SdNotifyStopping)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	return errors.Join(failure, a.Stop(stop))

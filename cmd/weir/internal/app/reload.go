@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -46,10 +48,10 @@ func (a *App) configChanged() {
 // reload puts a new configuration in the place of the old one. One that has a
 // fault, or that changes what only a restart can change, is refused as a whole.
 func (a *App) reload(ctx context.Context, conductor *running) {
-	a.tellManager(systemd.Reloading()...)
+	a.tellManager(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {
 		if ctx.Err() == nil { // else it was told that weir stops
-			a.tellManager(systemd.Ready)
+			a.tellManager(systemd.SdNotifyReady)
 		}
 	}()
 	c, err := a.o.Load()

@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/systemd"
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -19,24 +21,43 @@ const (
 	startStep  = time.Minute
 )
 
+// watchdog reads what the service manager that started the process wants of it: how
+// often it is told at least that weir is alive, 0 where nobody waits for that. An
+// environment that cannot be meant is an error here, because whoever waits for READY in
+// vain learns no reason.
+func watchdog() (time.Duration, error) {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return 0, nil
+	}
+	if socket[0] != '/' && socket[0] != '@' {
+		return 0, fmt.Errorf("read NOTIFY_SOCKET: %q is neither a path nor an abstract name; unset it where no service manager listens", socket)
+	}
+	every, err := systemd.SdWatchdogEnabled(false)
+	if err != nil || every < 0 || every > 24*time.Hour { // below 0 where it overflows
+		return 0, fmt.Errorf("read WATCHDOG_USEC: %q is no number of microseconds up to a day, or WATCHDOG_PID %q is no process", os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"))
+	}
+	return every, nil
+}
+
 // starting tells the service manager which step of the start begins. It is given time
 // for that step alone, so that a start that is slow goes on and one that hangs ends.
 func (a *App) starting(step string) {
-	a.tellManager(systemd.Extend(startStep), systemd.Status("starts: "+step))
+	a.tellManager(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
 }
 
 // supervise tells the service manager that the daemon is ready, which it is before its
 // first pass, and from then on that it is alive, as long as the loop shows signs of life.
 func (a *App) supervise(ctx context.Context) error {
 	started, told := time.Now(), ""
-	lines := []string{systemd.Ready}
+	lines := []string{systemd.SdNotifyReady}
 	for {
-		if a.manager.Watchdog() > 0 && a.board.Alive(started, 0) {
-			lines = append(lines, systemd.Alive)
+		if a.watchdog > 0 && a.board.Alive(started, 0) {
+			lines = append(lines, systemd.SdNotifyWatchdog)
 		}
 		if text := standing(a.board.Targets()); text != told {
 			told = text
-			lines = append(lines, systemd.Status(text))
+			lines = append(lines, "STATUS="+text)
 		}
 		a.tellManager(lines...)
 		lines = nil
@@ -44,8 +65,8 @@ func (a *App) supervise(ctx context.Context) error {
 		if !a.Ready() {
 			pace = firstPace
 		}
-		if w := a.manager.Watchdog(); w > 0 {
-			pace = min(pace, w/2)
+		if a.watchdog > 0 {
+			pace = min(pace, a.watchdog/2)
 		}
 		timer := time.NewTimer(pace)
 		select {
@@ -63,7 +84,7 @@ func (a *App) tellManager(lines ...string) {
 	if len(lines) == 0 {
 		return
 	}
-	if err := a.manager.Tell(lines...); err != nil {
+	if _, err := systemd.SdNotify(false, strings.Join(lines, "\n")); err != nil {
 		a.log.Debug("service manager is not told", "error", err)
 	}
 }
