@@ -46,6 +46,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/workload"}, only: []string{}, std: true, also: []string{"go.yaml.in/yaml"}, reason: "a client of Kubernetes knows nothing of pools"},
 	{of: []string{"reconciler/resolve"}, only: []string{"reconciler/plan", "render/intent", "render/diag"}, reason: "it asks through its own interface"},
 	{of: []string{"reconciler/awscloud"}, only: []string{"reconciler/awscloud/...", "reconciler/jointoken", "reconciler/plan", "reconciler/resolve", "render/field", "render/intent", "render/diag", "render/nearest"}, reason: "the adapter knows what it adapts to"},
+	{of: []string{"reconciler/target"}, only: []string{"reconciler/gates/calendar", "render/diag", "render/tree", "render/values"}, std: true, reason: "what an operator says of targets is for everyone to read"},
 	{of: []string{"reconciler/state"}, only: []string{"reconciler/state/files"}, std: true, also: []string{"go.etcd.io/bbolt"}, reason: "a record does not know what is recorded"},
 	{of: []string{"reconciler/state/files", "reconciler/clock", "reconciler/gates/calendar"}, only: []string{}, std: true, reason: "files, the time and windows are the same for whoever asks"},
 	{of: []string{"reconciler/iampolicy"}, only: []string{"render/intent"}, std: true, reason: "a policy names calls and resources, whoever makes the calls"},

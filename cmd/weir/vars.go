@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -51,7 +52,7 @@ func (v *varFlags) read(s surroundings) (inputs, error) {
 		if file == "" {
 			continue
 		}
-		vars, err := config.ReadVars(file)
+		vars, err := target.ReadVars(file)
 		if err != nil {
 			return inputs{}, err
 		}

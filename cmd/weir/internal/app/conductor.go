@@ -21,7 +21,7 @@ func (a *App) conduct(ctx context.Context) error {
 		if err := a.compose(ctx); err != nil && ctx.Err() == nil {
 			a.log.Error("what Git wants cannot be put together", "error", err)
 		}
-		timer := time.NewTimer(time.Duration(a.gen.config.Interval))
+		timer := time.NewTimer(a.gen.config.Interval)
 		for due := false; !due; {
 			select {
 			case <-ctx.Done():
@@ -122,7 +122,7 @@ const plansUnused = time.Hour
 func (a *App) compose(ctx context.Context) error {
 	g := a.gen
 	all := a.all.Swap(false)
-	a.board.Beat(3 * time.Duration(g.config.Interval))
+	a.board.Beat(3 * g.config.Interval)
 	a.hideCredentials()
 	if a.look.Swap(false) {
 		g.look()

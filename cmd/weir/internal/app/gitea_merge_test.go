@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -241,7 +242,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		}
 	})
 
-	polled, none := newRelayed(t, s, "erin", func(c *config.Config) { c.Sources[0].Interval = config.Duration(2 * time.Second) })
+	polled, none := newRelayed(t, s, "erin", func(c *config.Config) { c.Sources[0].Interval = 2 * time.Second })
 	for _, style := range styles {
 		t.Run("no webhook at all, "+style, func(t *testing.T) {
 			number, _ := polled.planned("polled-"+style, next())
@@ -267,7 +268,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		hooks.drop()
 	})
 
-	waits, late := newRelayed(t, s, "finn", func(c *config.Config) { c.Targets[0].Apply = config.AsReviewed })
+	waits, late := newRelayed(t, s, "finn", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
 	for _, approved := range []bool{true, false} {
 		t.Run(fmt.Sprintf("as reviewed, approved %t", approved), func(t *testing.T) {
 			number, _ := waits.planned(fmt.Sprintf("approved-%t", approved), next())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // reviewed is a world on Gitea with pull requests: weir has a user of its own, which
@@ -37,7 +38,7 @@ func newReviewed(t *testing.T, s *giteatest.Server, owner string, change func(*c
 		change(c)
 	}
 	r.app = g.run(c, "push", "pull_request", "issue_comment", "status")
-	if c.Targets[0].Apply == config.AsReviewed {
+	if c.Targets[0].Apply == target.AsReviewed {
 		_, digest, _ := strings.Cut(g.finally(r.main, "fleet/apply", "pending", "weir approve "), "weir approve ")
 		if _, err := r.app.book.Approve(digest, "the test"); err != nil {
 			t.Fatal(err)
@@ -177,7 +178,7 @@ func (r *reviewed) tip() string {
 
 // testGiteaPullHeld has a target whose changes wait until they are approved.
 func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
-	r := newReviewed(t, s, "bob", func(c *config.Config) { c.Targets[0].Apply = config.AsReviewed })
+	r := newReviewed(t, s, "bob", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
 	head := r.propose("larger", 4)
 	number := r.repo.Open(r.owner, "larger", "More machines")
 	r.finally(head, "fleet/plan", "success")
@@ -209,7 +210,7 @@ func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
 // testGiteaPullGated has a draft and a fork, each of which waits for somebody.
 func testGiteaPullGated(t *testing.T, s *giteatest.Server) {
 	r := newReviewed(t, s, "carol", func(c *config.Config) {
-		c.Forges[0].PullRequests = config.PullRequests{Plan: config.Always, Drafts: config.Wait, Forks: config.Forks{AllowBy: []string{config.Comment}}}
+		c.Forges[0].PullRequests = config.PullRequests{Plan: target.Always, Drafts: config.Wait, Forks: config.Forks{AllowBy: []string{config.Comment}}}
 	})
 	head := r.propose("draft", 4)
 	number := r.repo.Open(r.owner, "draft", "WIP: More machines")

@@ -56,7 +56,7 @@ func (g *giteaWorld) put(name, content string) {
 func (g *giteaWorld) config() *config.Config {
 	g.t.Helper()
 	c := g.world.config()
-	c.Sources[0].URL, c.Sources[0].Interval = g.repo.URL()+".git", config.Duration(time.Hour)
+	c.Sources[0].URL, c.Sources[0].Interval = g.repo.URL()+".git", time.Hour
 	c.Sources[0].Auth.TokenFile = filepath.Join(g.dir, "source-token")
 	c.PublicURL = "https://weir.example.com/"
 	c.Forges[0].URL, c.Forges[0].WebhookSecretFile = g.repo.URL(), filepath.Join(g.dir, "webhook-secret")

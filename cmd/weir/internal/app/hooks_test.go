@@ -30,7 +30,7 @@ func (w *world) hooked() *config.Config {
 		w.t.Fatal(err)
 	}
 	c := w.config()
-	c.Interval, c.Sources[0].Interval = config.Duration(time.Hour), config.Duration(time.Hour)
+	c.Interval, c.Sources[0].Interval = time.Hour, time.Hour
 	c.Forges[0].WebhookSecretFile = file
 	// The fake forge does not serve the repository under the name that it has there.
 	c.Forges[0].URL = w.forge.url + "/platform/fleet"

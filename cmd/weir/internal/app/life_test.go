@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // TestASlowStepOfStopLeavesTheOthersTheirTime: also where the whole is over
@@ -151,8 +152,8 @@ func TestAChangedFileActsAtOnce(t *testing.T) {
 	w.repo.Write(overlay(map[string]string{"web": strings.Replace(pool("web", "m5.large", 3), "maxSize: 3", "maxSize: ${MAX}", 1)}))
 	first := w.repo.Commit("first")
 	c := w.config()
-	c.Interval = config.Duration(time.Hour)
-	c.Targets[0].VarsFrom = []config.VarsFrom{{File: values}}
+	c.Interval = time.Hour
+	c.Targets[0].VarsFrom = []target.VarsFrom{{File: values}}
 	a, stop := w.startConfig(c, nil)
 	defer stop()
 	converged(t, a, first, 1)

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // running is the conductor that runs now, replaced on a reload.
@@ -164,12 +165,12 @@ func (a *App) pace(l *loop) {
 	if quick(a.gen.config) {
 		moving = quickDelay
 	}
-	l.SetPace(time.Duration(a.gen.config.Interval), moving)
+	l.SetPace(a.gen.config.Interval, moving)
 }
 
 func quick(c *config.Config) bool {
-	return c.AWS.Endpoint != "" || !slices.ContainsFunc(c.Targets, func(t config.Target) bool {
-		return slices.ContainsFunc(t.Rows(), func(row *config.Target) bool { return row.EndpointURL == "" })
+	return c.AWS.Endpoint != "" || !slices.ContainsFunc(c.Targets, func(t target.Target) bool {
+		return slices.ContainsFunc(t.Rows(), func(row *target.Target) bool { return row.EndpointURL == "" })
 	})
 }
 

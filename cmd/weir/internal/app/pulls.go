@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
@@ -64,7 +63,7 @@ func (g *generation) openPulls(a *App) error {
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
 			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: a.base.Load, Scopes: a.planScopes,
 			Policy: f.PullRequests, Teller: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
-			PageURL: g.config.PublicURL, Marker: status.PullMarker(g.config.Instance, f.Source), Interval: time.Duration(follower.config.Interval), Turns: a.turns,
+			PageURL: g.config.PublicURL, Marker: status.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 		})
 		if err != nil {

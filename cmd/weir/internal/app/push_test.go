@@ -65,6 +65,6 @@ func manyAWS(n int) awsemu.Options {
 func (w *world) many(of func() *config.Config) *config.Config {
 	w.extra = "- {name: '{1}', path: 'overlays/*', region: us-east-1}\n"
 	c := of()
-	c.Targets, c.Interval = c.Targets[1:], config.Duration(time.Minute)
+	c.Targets, c.Interval = c.Targets[1:], time.Minute
 	return c
 }

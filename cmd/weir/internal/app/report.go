@@ -34,7 +34,7 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 		g.commits.Report(ctx, report)
 	}
 	g.reported(report)
-	wait := time.Duration(g.config.Interval)
+	wait := g.config.Interval
 	if reconciler.Moving(report) {
 		wait = min(wait, reconciler.DefaultMovingDelay)
 	}

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/redact"
 )
 
@@ -144,7 +143,7 @@ func TestARotatedTokenIsHiddenAtOnce(t *testing.T) {
 	}
 	write("canary1first")
 	c := w.config()
-	c.Interval, c.Sources[0].Interval = config.Duration(time.Hour), config.Duration(20*time.Millisecond)
+	c.Interval, c.Sources[0].Interval = time.Hour, 20*time.Millisecond
 	c.Sources[0].URL, c.Sources[0].Auth.TokenFile = echo.URL+"/fleet.git", token
 	secrets, log := &redact.Registry{}, &text{}
 	a, err := New(t.Context(), Options{

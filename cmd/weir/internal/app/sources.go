@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/secret"
@@ -23,7 +22,7 @@ type Hide func(owner string, values *secret.Set)
 // mirror below the state directory, and its GitHub App where it has one.
 func SourceConfig(s config.Source, stateDir string, hide Hide) (source.Config, *githubapp.App, error) {
 	c := source.Config{
-		Name: s.Name, URL: s.URL, Interval: time.Duration(s.Interval), Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref.GitRef(), Verify: s.Verify.Policy(),
+		Name: s.Name, URL: s.URL, Interval: s.Interval, Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref.GitRef(), Verify: s.Verify.Policy(),
 		Auth: source.Auth{
 			TokenFile: s.Auth.TokenFile, Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile, BearerTokenFile: s.Auth.BearerTokenFile,
 			SSHKeyFile: s.Auth.SSHKeyFile, PassphraseFile: s.Auth.PassphraseFile, KnownHostsFile: s.Auth.KnownHostsFile,

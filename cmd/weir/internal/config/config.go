@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -48,17 +49,17 @@ type Config struct {
 	TLS       TLS    `yaml:"tls"`
 	Access    Access `yaml:"access"`
 	// Interval is the time between passes while nothing moves.
-	Interval Duration `yaml:"interval"`
-	AWS      AWS      `yaml:"aws"`
+	Interval time.Duration `yaml:"interval"`
+	AWS      AWS           `yaml:"aws"`
 	// KeepVersions is how many versions of a launch template are kept beside
 	// the wanted one, where a pool's annotation weir.dev/keep-versions says
 	// nothing else: 1 to 9998.
-	KeepVersions Versions `yaml:"keepVersions"`
-	Limits       Limits   `yaml:"limits"`
-	Sources      []Source `yaml:"sources"`
-	Forges       []Forge  `yaml:"forges"`
-	Notify       []Notify `yaml:"notify"`
-	Targets      []Target `yaml:"targets"`
+	KeepVersions Versions        `yaml:"keepVersions"`
+	Limits       target.Limits   `yaml:"limits"`
+	Sources      []Source        `yaml:"sources"`
+	Forges       []Forge         `yaml:"forges"`
+	Notify       []Notify        `yaml:"notify"`
+	Targets      []target.Target `yaml:"targets"`
 
 	// File is where the configuration was read from, as it was given.
 	File string `yaml:"-"`
@@ -100,115 +101,6 @@ type Forge struct {
 	PullRequests PullRequests `yaml:"pullRequests"`
 }
 
-// Modes of a target.
-const (
-	Correct = "correct"
-	Report  = "report"
-)
-
-// Target is one directory of a source, or with wildcards several, applied to
-// one AWS account and region.
-type Target struct {
-	// Name may hold {1}, {2}…: what the path's wildcards matched.
-	Name   string `yaml:"name"`
-	Source string `yaml:"source"`
-	// Path is below the source's root; * and ? match within one path element.
-	Path string `yaml:"path"`
-	// Table says for each directory of a path with wildcards where it is applied to:
-	// accounts, regions, roles and values by key, so that no commit chooses them. A
-	// directory that it lacks is not planned, and nothing of it is changed or deleted.
-	Table map[string]Row `yaml:"table"`
-	// Key finds the row of a directory, such as {1}/{2}; {1} if left out. All
-	// directories that come to one key have one row.
-	Key string `yaml:"key"`
-	// Region is one of AWS's. It may be left to the rows of the table.
-	Region string `yaml:"region"`
-	// AccountID is checked against the credentials where given.
-	AccountID string `yaml:"accountID"`
-	// RoleARN is assumed for everything in this target.
-	RoleARN string `yaml:"roleARN"`
-	// PlanRoleARN is assumed in its place for plans of pull requests. It needs read
-	// access only. Pull requests from forks are never planned against AWS without one.
-	PlanRoleARN string `yaml:"planRoleARN"`
-	// AllowedRoleARNs are roles that an AWSClusterRoleIdentity in the
-	// repository may name.
-	AllowedRoleARNs []string `yaml:"allowedRoleARNs"`
-	// EndpointURL takes the place of aws.endpoint.
-	EndpointURL string  `yaml:"endpointURL"`
-	Network     Network `yaml:"network"`
-	// Vars are values for ${VAR} in the manifests; they win over VarsFrom, and
-	// a later file over an earlier one. Where the path has wildcards, {1} in a value is
-	// what the first of them matched.
-	Vars     map[string]string `yaml:"vars"`
-	VarsFrom []VarsFrom        `yaml:"varsFrom"`
-	// AgeKeyFiles hold the age identities that decrypt the SOPS files of the
-	// target, and KMSKeyARNs are the keys of AWS KMS that may be asked to, with
-	// the target's role. A file that names other keys only is an error.
-	AgeKeyFiles []string `yaml:"ageKeyFiles"`
-	KMSKeyARNs  []string `yaml:"kmsKeyARNs"`
-	// KubeconfigFile is how weir reaches the cluster that the target's machines
-	// join: for its nodes, and to keep join tokens for KubeadmConfigs without one.
-	// It may hold {1} like the name. Exec plugins and auth providers are refused.
-	KubeconfigFile string `yaml:"kubeconfigFile"`
-	// SSMPrefixes are where parameters of AWS Systems Manager may be written; the
-	// join tokens are below the first one. /weir if there is a kubeconfigFile.
-	SSMPrefixes []string `yaml:"ssmPrefixes"`
-	// Mode is correct (the default) or report: show drift, change nothing.
-	Mode  string `yaml:"mode"`
-	Prune Prune  `yaml:"prune"`
-	// AllowAdopt lets the annotation weir.dev/adopt in the manifests take over
-	// resources that no weir owns.
-	AllowAdopt bool `yaml:"allowAdopt"`
-	// Apply is always (the default), or as-reviewed: a plan is applied once its
-	// digest has been approved.
-	Apply string `yaml:"apply"`
-	// DependsOn are targets that must have converged with the same commit, and with
-	// what it follows, before this one moves on, and so must those before them; *
-	// stands for any text of a name, {1} for what the path's first wildcard matched.
-	// Where an entry stands for the target itself, the entries before it count alone.
-	// A name that no directory gives is an error of the target that waits for it.
-	DependsOn []string `yaml:"dependsOn"`
-	// Windows are when steps may run that replace or end instances, or delete
-	// something; none for any time.
-	Windows []Window `yaml:"windows"`
-	// MaxConcurrentRollouts bounds the instance refreshes and nodegroup updates
-	// that move at a time in the target's account and region; the smallest of the
-	// targets there counts. None for no bound.
-	MaxConcurrentRollouts Rollouts `yaml:"maxConcurrentRollouts"`
-	// Suspend plans and never writes.
-	Suspend bool `yaml:"suspend"`
-}
-
-// Network takes the place of what the manifests or AWS say.
-type Network struct {
-	VPCID            string   `yaml:"vpcID"`
-	SubnetIDs        []string `yaml:"subnetIDs"`
-	SecurityGroupIDs []string `yaml:"securityGroupIDs"`
-}
-
-// VarsFrom is a file with values for variables, lines KEY=VALUE or a mapping in YAML.
-type VarsFrom struct {
-	// File is on weir's own machine, and may hold {1} like the name: a character that
-	// a name cannot hold is then a dash. What it says is not looked through for {1}.
-	File string `yaml:"file"`
-	// Path takes the place of file: a file of the repository, relative to the target's
-	// directory, which may hold {1}. A commit decides what it says, so all that the
-	// configuration says wins over it, vars and files alike, and it is never secret.
-	Path string `yaml:"path"`
-	// Secret marks every value of the file as secret: none is ever shown, and one
-	// that reaches a field outside user data is an error.
-	Secret bool `yaml:"secret"`
-	// At is where the configuration names the file.
-	At diag.Position `yaml:"-"`
-}
-
-// Prune says whether what Git no longer wants is deleted.
-type Prune struct {
-	Enabled bool `yaml:"enabled"`
-	// Limit bounds what one pass may delete.
-	Limit Limit `yaml:"limit"`
-}
-
 // Defaults of a configuration.
 const (
 	DefaultListen         = "127.0.0.1:8344"
@@ -216,7 +108,6 @@ const (
 	DefaultSourceInterval = 30 * time.Second
 	DefaultPrunePercent   = 20
 	DefaultKeepVersions   = 10
-	DefaultSSMPrefix      = "/weir"
 )
 
 // Env is what the surroundings contribute.
@@ -257,13 +148,13 @@ func (c *Config) setDefaults(env Env) {
 	for i := range c.Targets {
 		t := &c.Targets[i]
 		orText(&t.Path, ".")
-		orText(&t.Mode, Correct)
-		orText(&t.Apply, Always)
+		orText(&t.Mode, target.Correct)
+		orText(&t.Apply, target.Always)
 		for j := range t.Windows {
-			orText(&t.Windows[j].Kind, Allow)
+			orText(&t.Windows[j].Kind, target.Allow)
 			orText(&t.Windows[j].Timezone, "UTC")
 		}
-		if t.Prune.Limit == (Limit{}) {
+		if t.Prune.Limit == (target.Limit{}) {
 			t.Prune.Limit.Percent = DefaultPrunePercent
 		}
 		for j := range t.VarsFrom {
@@ -277,11 +168,11 @@ func (c *Config) setDefaults(env Env) {
 			t.Table[key] = row
 		}
 		if len(t.Table) > 0 {
-			orText(&t.Key, DefaultKey)
+			orText(&t.Key, target.DefaultKey)
 		}
 		absolute(base, &t.KubeconfigFile)
 		if t.KubeconfigFile != "" && len(t.SSMPrefixes) == 0 {
-			t.SSMPrefixes = []string{DefaultSSMPrefix}
+			t.SSMPrefixes = []string{target.DefaultSSMPrefix}
 		}
 		if len(c.Sources) == 1 {
 			orText(&t.Source, c.Sources[0].Name)
@@ -312,9 +203,9 @@ func orText(p *string, fallback string) {
 	}
 }
 
-func orDuration(p *Duration, fallback time.Duration) {
+func orDuration(p *time.Duration, fallback time.Duration) {
 	if *p == 0 {
-		*p = Duration(fallback)
+		*p = fallback
 	}
 }
 

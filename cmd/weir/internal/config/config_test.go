@@ -2,17 +2,17 @@ package config
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // withoutPlaces leaves out where the configuration names a file.
-var withoutPlaces = cmpopts.IgnoreFields(VarsFrom{}, "At")
+var withoutPlaces = cmpopts.IgnoreFields(target.VarsFrom{}, "At")
 
 var env = Env{Getenv: func(name string) string { return map[string]string{"HOME": "/home/u"}[name] }}
 
@@ -64,22 +64,22 @@ func TestParseWhole(t *testing.T) {
 	}
 	want := &Config{
 		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", PublicURL: "https://weir.example.com", Access: Access{Anonymous: AnonymousRead, WithoutTLS: Insecure},
-		Interval: Duration(2 * time.Minute), AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
+		Interval: 2 * time.Minute, AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: target.Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
-			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: Duration(10 * time.Second)},
+			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: 10 * time.Second},
 			{
-				Name: "other", URL: "https://git.example.com/o/r.git", Interval: Duration(DefaultSourceInterval),
+				Name: "other", URL: "https://git.example.com/o/r.git", Interval: DefaultSourceInterval,
 				Auth: Auth{Username: "u", PasswordFile: "/etc/weir/secrets/pw"}, CAFile: "/etc/weir/ca.pem", Proxy: "http://proxy:3128",
 			},
 		},
-		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: PullRequests{Plan: Always, Drafts: Plan}}},
-		Targets: []Target{{
+		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: PullRequests{Plan: target.Always, Drafts: Plan}}},
+		Targets: []target.Target{{
 			Name: "{1}", Source: "pools", Path: "overlays/*", Region: "eu-west-1", AccountID: "000000000000",
 			RoleARN:         "arn:aws:iam::000000000000:role/weir",
 			AllowedRoleARNs: []string{"arn:aws:iam::000000000000:role/other"}, EndpointURL: "http://127.0.0.1:1",
-			Network: Network{VPCID: "vpc-1", SubnetIDs: []string{"subnet-1"}, SecurityGroupIDs: []string{"sg-1"}},
-			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []VarsFrom{{File: "/etc/weir/vars.yaml"}},
-			Mode: Report, Prune: Prune{Enabled: true, Limit: Limit{Percent: 30}}, AllowAdopt: true, Apply: Always, Suspend: true,
+			Network: target.Network{VPCID: "vpc-1", SubnetIDs: []string{"subnet-1"}, SecurityGroupIDs: []string{"sg-1"}},
+			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []target.VarsFrom{{File: "/etc/weir/vars.yaml"}},
+			Mode: target.Report, Prune: target.Prune{Enabled: true, Limit: target.Limit{Percent: 30}}, AllowAdopt: true, Apply: target.Always, Suspend: true,
 		}},
 	}
 	if diff := cmp.Diff(want, c, withoutPlaces); diff != "" {
@@ -99,16 +99,16 @@ targets: [{name: t, region: us-gov-west-1}]
 	if len(faults) != 0 {
 		t.Fatalf("faults: %v", faults)
 	}
-	if c.StateDir != "/home/u/.local/state/weir" || c.Listen != DefaultListen || time.Duration(c.Interval) != DefaultInterval {
+	if c.StateDir != "/home/u/.local/state/weir" || c.Listen != DefaultListen || c.Interval != DefaultInterval {
 		t.Errorf("defaults of the daemon: %q %q %v", c.StateDir, c.Listen, c.Interval)
 	}
 	if c.KeepVersions != DefaultKeepVersions {
 		t.Errorf("kept versions: got %d", c.KeepVersions)
 	}
-	if want := (Limits{Targets: 4_000, Pools: 10_000, Nodes: 300_000}); c.Limits != want {
+	if want := (target.Limits{Targets: 4_000, Pools: 10_000, Nodes: 300_000}); c.Limits != want {
 		t.Errorf("limits: got %+v", c.Limits)
 	}
-	want := Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: Correct, Apply: Always, Prune: Prune{Limit: Limit{Percent: 20}}}
+	want := target.Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: target.Correct, Apply: target.Always, Prune: target.Prune{Limit: target.Limit{Percent: 20}}}
 	if diff := cmp.Diff(want, c.Targets[0], withoutPlaces); diff != "" {
 		t.Errorf("target (-want +got):\n%s", diff)
 	}
@@ -239,69 +239,6 @@ func TestParseFaults(t *testing.T) {
 				t.Errorf("a secret is shown:\n%s", text)
 			}
 		})
-	}
-}
-
-func TestVarsFile(t *testing.T) {
-	tests := map[string]struct {
-		in   string
-		want map[string]string
-		err  string
-	}{
-		"yaml":          {in: "A: 1\nB: text\nC:\n", want: map[string]string{"A": "1", "B": "text", "C": ""}},
-		"lines":         {in: "# values\nA=1\n\nexport B=\"a b\"\nC=x=y\nD=\n", want: map[string]string{"A": "1", "B": "a b", "C": "x=y", "D": ""}},
-		"empty":         {in: "", want: map[string]string{}},
-		"comments":      {in: "# nothing\n", want: map[string]string{}},
-		"json":          {in: `{"A": "b=c"}`, want: map[string]string{"A": "b=c"}},
-		"url in yaml":   {in: "URL: https://h/?a=b\n", want: map[string]string{"URL": "https://h/?a=b"}},
-		"bad line":      {in: "A=1\nnonsense\n", err: "line 2: want KEY=VALUE"},
-		"list":          {in: "- a\n", err: "want a mapping"},
-		"nested":        {in: "A: {b: c}\n", err: "line 1: the value of A"},
-		"twice":         {in: "A: 1\nA: 2\n", err: "line 2: A is given twice"},
-		"no name":       {in: "a-b: 1\n", err: "no name of a variable"},
-		"broken":        {in: "A: [\n", err: "no valid YAML"},
-		"alias refused": {in: "A: &a x\nB: *a\n", err: "line 2: the value of B"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "vars")
-			write(t, file, tc.in)
-			got, err := ReadVars(file)
-			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Fatalf("want an error with %q, got %v", tc.err, err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestValuesOrder(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a"), "A=1\nB=1\nC=1\n")
-	write(t, filepath.Join(dir, "b"), "B=2\nC=2\n")
-	target := Target{
-		VarsFrom: []VarsFrom{{File: filepath.Join(dir, "a")}, {File: filepath.Join(dir, "b")}},
-		Vars:     map[string]string{"C": "3"},
-	}
-	v, err := target.Values(ReadVars)
-	got := v.Vars
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"A": "1", "B": "2", "C": "3"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	target.VarsFrom = append(target.VarsFrom, VarsFrom{File: filepath.Join(dir, "gone")})
-	if _, err := target.Values(ReadVars); err == nil {
-		t.Error("a missing file must be an error")
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -29,11 +30,8 @@ type decoder struct {
 	broken bool
 }
 
-// scalar is a type that reads itself from the text of a YAML scalar.
-type scalar interface{ parse(text string) error }
-
 var (
-	scalarType = reflect.TypeFor[scalar]()
+	scalarType = reflect.TypeFor[encoding.TextUnmarshaler]()
 	syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 )
 
@@ -97,7 +95,10 @@ func (d *decoder) value(path string, n *yaml.Node, v reflect.Value) {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return // as if it were absent
 	case v.CanAddr() && v.Addr().Type().Implements(scalarType):
-		d.scalar(path, n, v.Addr().Interface().(scalar))
+		d.scalar(path, n, v.Addr().Interface().(encoding.TextUnmarshaler))
+		return
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		d.scalar(path, n, duration{v})
 		return
 	}
 	switch v.Kind() {
@@ -138,11 +139,11 @@ func (d *decoder) kind(path string, n *yaml.Node, want yaml.Kind, wanted string)
 	return false
 }
 
-func (d *decoder) scalar(path string, n *yaml.Node, into scalar) {
+func (d *decoder) scalar(path string, n *yaml.Node, into encoding.TextUnmarshaler) {
 	if !d.kind(path, n, yaml.ScalarNode, "a single value") {
 		return
 	}
-	if err := into.parse(n.Value); err != nil {
+	if err := into.UnmarshalText([]byte(n.Value)); err != nil {
 		d.fault(d.position(n), "bad-value", "", "%s: %v", path, err)
 	}
 }
@@ -238,15 +239,15 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Duration is a time span in Go's form, such as 30s or 5m.
-type Duration time.Duration
+// duration takes a time span in Go's form, such as 30s or 5m.
+type duration struct{ of reflect.Value }
 
-func (d *Duration) parse(text string) error {
-	v, err := time.ParseDuration(text)
+func (d duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
 	if err != nil {
 		return fmt.Errorf("%q is no duration; write it like 30s or 5m", text)
 	}
-	*d = Duration(v)
+	d.of.SetInt(int64(v))
 	return nil
 }
 
@@ -257,34 +258,13 @@ type Versions int32
 // of 10,000 versions for a launch template.
 const maxVersions = 9998
 
-func (v *Versions) parse(text string) error {
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (v *Versions) UnmarshalText(b []byte) error {
+	text := string(b)
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 || n > maxVersions || strings.HasPrefix(text, "+") {
 		return fmt.Errorf("%q is no number of versions; write one from 1 to %d", text, maxVersions)
 	}
 	*v = Versions(n)
-	return nil
-}
-
-// Limit is a number of pools, or a share of them.
-type Limit struct {
-	// Percent is 1 to 100, or 0 where Count says how many.
-	Percent int
-	Count   int
-}
-
-func (l *Limit) parse(text string) error {
-	number, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.Atoi(number)
-	switch {
-	case err != nil || n < 1 || strings.HasPrefix(number, "+"):
-		return fmt.Errorf("%q is no limit; write a number from 1, or a percentage like 20%%", text)
-	case percent && n > 100:
-		return fmt.Errorf("%q is above 100%%", text)
-	case percent:
-		*l = Limit{Percent: n}
-	default:
-		*l = Limit{Count: n}
-	}
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 func parseTargets(t *testing.T, targets string) (*Config, string) {
@@ -99,35 +99,9 @@ func TestDependenciesOfExpandedTargets(t *testing.T) {
 		"prod-first":    {2, "first", []string{"stage-first"}},
 		"prod-second-a": {2, "second-a", []string{"stage-second-a", "prod-first"}},
 	} {
-		got := c.Targets[tc.target].Dependencies(self, Match{Texts: []string{tc.text}}, names)
+		got := c.Targets[tc.target].Dependencies(self, target.Match{Texts: []string{tc.text}}, names)
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", self, diff)
 		}
 	}
-}
-
-func TestOverlap(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want bool
-	}{
-		{"a", "a", true}, {"a", "b", false}, {"a*", "*b", true}, {"a*c", "ab*", true}, {"a*c", "b*", false}, {"prod-{1}", "prod-eu", true},
-		{"prod-{1}", "stage-{1}", false}, {"*", "", true}, {"", "", true}, {"a", "", false}, {"**", "a", true}, {"a*b*c", "abc", true}, {"a*b*c", "acb", false},
-	} {
-		if overlap(tc.a, tc.b) != tc.want || overlap(tc.b, tc.a) != tc.want {
-			t.Errorf("%q and %q: want %v", tc.a, tc.b, tc.want)
-		}
-	}
-	// Whatever both patterns stand for, they overlap.
-	rapid.Check(t, func(rt *rapid.T) {
-		text := rapid.StringMatching(`[ab]{0,6}`).Draw(rt, "text")
-		blur := func(label string) string {
-			from := rapid.IntRange(0, len(text)).Draw(rt, label+" from")
-			to := rapid.IntRange(from, len(text)).Draw(rt, label+" to")
-			return text[:from] + "*" + text[to:]
-		}
-		if a, b := blur("a"), blur("b"); !overlap(a, b) {
-			rt.Fatalf("%q and %q both stand for %q", a, b, text)
-		}
-	})
 }

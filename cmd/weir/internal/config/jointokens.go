@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // ssmPrefix is a path of AWS Systems Manager below which names still have room:
@@ -11,7 +13,7 @@ import (
 var ssmPrefix = regexp.MustCompile(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
 
 // joinTokens checks where join tokens are kept.
-func (v *validator) joinTokens(at string, t *Target) {
+func (v *validator) joinTokens(at string, t *target.Target) {
 	for i, prefix := range t.SSMPrefixes {
 		at := fmt.Sprintf("%s.ssmPrefixes[%d]", at, i)
 		if why, wayOut := SSMPrefixFault(prefix); why != "" {

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // Words of PullRequests.
@@ -42,7 +44,7 @@ type Forks struct {
 }
 
 func (p *PullRequests) setDefaults() {
-	orText(&p.Plan, Always)
+	orText(&p.Plan, target.Always)
 	orText(&p.Drafts, Plan)
 	if slices.Contains(p.Forks.AllowBy, Label) {
 		orText(&p.Forks.Label, DefaultForkLabel)
@@ -51,7 +53,7 @@ func (p *PullRequests) setDefaults() {
 
 // PlansPulls reports whether pull requests of the forge are planned.
 func (c *Config) PlansPulls(f Forge) bool {
-	if f.Type == Generic || f.PullRequests.Plan != Always {
+	if f.Type == Generic || f.PullRequests.Plan != target.Always {
 		return false
 	}
 	i := slices.IndexFunc(c.Sources, func(s Source) bool { return s.Name == f.Source })
@@ -64,8 +66,8 @@ func (r Ref) branches() bool { return r == Ref{Branch: r.Branch} }
 func (v *validator) pulls(at string, f *Forge) {
 	p := f.PullRequests
 	at += ".pullRequests"
-	if p.Plan != Always && p.Plan != Never {
-		v.fault(at+".plan", "bad-value", "", "want %s or %s, got %q", Always, Never, p.Plan)
+	if p.Plan != target.Always && p.Plan != Never {
+		v.fault(at+".plan", "bad-value", "", "want %s or %s, got %q", target.Always, Never, p.Plan)
 	}
 	if p.Drafts != Plan && p.Drafts != Wait {
 		v.fault(at+".drafts", "bad-value", "", "want %s or %s, got %q", Plan, Wait, p.Drafts)
@@ -84,7 +86,7 @@ func (v *validator) pulls(at string, f *Forge) {
 	switch i := slices.IndexFunc(v.config.Sources, func(s Source) bool { return s.Name == f.Source }); {
 	case f.Type == Generic:
 		v.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
-	case i >= 0 && p.Plan == Always && !v.config.Sources[i].Ref.branches():
+	case i >= 0 && p.Plan == target.Always && !v.config.Sources[i].Ref.branches():
 		v.fault(at, "bad-value", "pull requests go into branches; write plan: never, or follow a branch", "the source %q does not follow a branch", f.Source)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/schema"
 )
 
@@ -28,9 +30,9 @@ var oneOf = map[string][]string{"targets[]": {"region", "table"}, "targets[].var
 
 // words are the keys that take one of a few values.
 var words = map[string][]string{
-	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Generic, Gitea, GitHub, GitLab}, "targets[].mode": {Correct, Report}, "sources[].verify.mode": {"commit", "either", "tag"},
-	"targets[].apply": {Always, AsReviewed}, "targets[].windows[].kind": {Allow, Deny}, "targets[].windows[].days[]": weekdays,
-	"forges[].pullRequests.plan": {Always, Never}, "forges[].pullRequests.drafts": {Plan, Wait}, "forges[].pullRequests.forks.allowBy[]": {Comment, Label},
+	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Generic, Gitea, GitHub, GitLab}, "targets[].mode": {target.Correct, target.Report}, "sources[].verify.mode": {"commit", "either", "tag"},
+	"targets[].apply": {target.Always, target.AsReviewed}, "targets[].windows[].kind": {target.Allow, target.Deny}, "targets[].windows[].days[]": target.Weekdays,
+	"forges[].pullRequests.plan": {target.Always, Never}, "forges[].pullRequests.drafts": {Plan, Wait}, "forges[].pullRequests.forks.allowBy[]": {Comment, Label},
 	"access.anonymous": {AnonymousNone, AnonymousRead}, "access.withoutTLS": {BehindProxy, Insecure}, "access.tokens[].role": roles, "access.rules[].role": roles,
 }
 
@@ -44,9 +46,9 @@ var forms = map[string]*regexp.Regexp{
 
 // defaults are the values of keys that are left out.
 var defaults = map[string]any{
-	"listen": DefaultListen, "limits.nodes": DefaultNodes, "limits.pools": DefaultPools, "limits.targets": DefaultTargets, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": Correct, "targets[].prune.limit": "20%",
-	"targets[].apply": Always, "targets[].windows[].kind": Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
-	"forges[].pullRequests.plan": Always, "forges[].pullRequests.drafts": Plan, "forges[].pullRequests.forks.label": DefaultForkLabel,
+	"listen": DefaultListen, "limits.nodes": target.DefaultNodes, "limits.pools": target.DefaultPools, "limits.targets": target.DefaultTargets, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": target.Correct, "targets[].prune.limit": "20%",
+	"targets[].apply": target.Always, "targets[].windows[].kind": target.Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
+	"forges[].pullRequests.plan": target.Always, "forges[].pullRequests.drafts": Plan, "forges[].pullRequests.forks.label": DefaultForkLabel,
 	"access.proxy.userHeader": DefaultUserHeader, "access.proxy.groupsHeader": DefaultGroupsHeader, "access.proxy.secretHeader": DefaultSecretHeader,
 }
 
@@ -69,15 +71,15 @@ func describe(at string, t reflect.Type) schema.Node {
 
 func shape(at string, t reflect.Type) schema.Node {
 	switch {
-	case t == reflect.TypeFor[Duration]():
+	case t == reflect.TypeFor[time.Duration]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": schema.Duration}, schema.Node{"enum": []any{0, nil}}}}
-	case t == reflect.TypeFor[Limit]():
+	case t == reflect.TypeFor[target.Limit]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*%?$`}, schema.Node{"type": "null"}}}
-	case t == reflect.TypeFor[Clock]():
-		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": clockPattern.String()}, schema.Node{"type": "null"}}}
-	case t == reflect.TypeFor[Count]():
-		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1, "maximum": maxCount}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
-	case t == reflect.TypeFor[Rollouts]():
+	case t == reflect.TypeFor[target.Clock]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": target.ClockPattern.String()}, schema.Node{"type": "null"}}}
+	case t == reflect.TypeFor[target.Count]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1, "maximum": target.MaxCount}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
+	case t == reflect.TypeFor[target.Rollouts]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
 	case reflect.PointerTo(t).Implements(scalarType):
 		return anyScalar()

@@ -289,7 +289,7 @@ func TestSchemaDefaults(t *testing.T) {
 		return c
 	}
 	left, written := parse("", ""), parse("listen: 127.0.0.1:8344\ninterval: 1m\n", ", path: ., mode: correct, prune: {limit: 20%}")
-	written.Sources[0].Interval = Duration(DefaultSourceInterval)
+	written.Sources[0].Interval = DefaultSourceInterval
 	if l, w := left.Targets[0], written.Targets[0]; left.Listen != written.Listen || left.Interval != written.Interval || l.Path != w.Path || l.Mode != w.Mode || l.Prune != w.Prune {
 		t.Errorf("%+v and %+v", l, w)
 	}
@@ -297,7 +297,7 @@ func TestSchemaDefaults(t *testing.T) {
 
 // TestDescriptions keeps the descriptions in the schema the same as the comments.
 func TestDescriptions(t *testing.T) {
-	want, err := comments.Table("yaml", ".")
+	want, err := comments.Table("yaml", ".", "../../../../reconciler/target")
 	if err != nil {
 		t.Fatal(err)
 	}

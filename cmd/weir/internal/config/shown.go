@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // Shown is the configuration that holds, every default filled in, as YAML for
@@ -87,20 +89,20 @@ func shownNode(v reflect.Value) *yaml.Node {
 // shownScalar is a single value as it is written.
 func shownScalar(v reflect.Value) (string, bool) {
 	switch x := v.Interface().(type) {
-	case Duration:
-		text := time.Duration(x).String()
+	case time.Duration:
+		text := x.String()
 		for _, zero := range []string{"m0s", "h0m"} { // 1h0m0s is 1h
 			if strings.HasSuffix(text, zero) {
 				text = text[:len(text)-2]
 			}
 		}
 		return text, true
-	case Limit:
+	case target.Limit:
 		if x.Percent > 0 {
 			return fmt.Sprintf("%d%%", x.Percent), true
 		}
 		return fmt.Sprint(x.Count), true
-	case Clock:
+	case target.Clock:
 		return fmt.Sprintf("%02d:%02d", int(x)/60, int(x)%60), true
 	}
 	switch v.Kind() {

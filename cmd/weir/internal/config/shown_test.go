@@ -74,7 +74,7 @@ func TestShownKnowsEveryKey(t *testing.T) {
 
 // fill gives every member a value that says something.
 func fill(v reflect.Value) {
-	if v.Type() == reflect.TypeFor[Duration]() {
+	if v.Type() == reflect.TypeFor[time.Duration]() {
 		v.SetInt(int64(time.Hour))
 		return
 	}

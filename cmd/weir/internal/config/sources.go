@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/signature"
@@ -18,8 +19,8 @@ type Source struct {
 	URL string `yaml:"url"`
 	Ref Ref    `yaml:"ref"`
 	// Interval is the time between polls.
-	Interval Duration `yaml:"interval"`
-	Auth     Auth     `yaml:"auth"`
+	Interval time.Duration `yaml:"interval"`
+	Auth     Auth          `yaml:"auth"`
 	// CAFile holds PEM certificates of authorities that are trusted beside the system's.
 	CAFile string `yaml:"caFile"`
 	// ClientCert is shown to servers that ask for a certificate.

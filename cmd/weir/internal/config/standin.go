@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/source"
 )
 
@@ -16,8 +17,8 @@ type SourceError struct{ Message, Hint string }
 func (e *SourceError) Error() string { return e.Message }
 
 // Feeds reports whether a target of the name may be one of the source's.
-func (c *Config) Feeds(source, target string) bool {
-	return slices.ContainsFunc(c.Targets, func(t Target) bool { return t.Source == source && overlap(t.Name, target) })
+func (c *Config) Feeds(source, name string) bool {
+	return slices.ContainsFunc(c.Targets, func(t target.Target) bool { return t.Source == source && target.Overlap(t.Name, name) })
 }
 
 // SourceOf is the source that a repository stands in for, of which the identities are

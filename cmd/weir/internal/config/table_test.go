@@ -1,19 +1,18 @@
 package config
 
 import (
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 const tableHead = "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\ntargets:\n"
 
 // tabledTargets reads a configuration with these targets, nil where it has an error.
-func tabledTargets(t *testing.T, targets string) ([]Target, []string) {
+func tabledTargets(t *testing.T, targets string) ([]target.Target, []string) {
 	t.Helper()
 	c, faults := Parse("/etc/weir/w.yaml", []byte(tableHead+targets), env)
 	var all []string
@@ -55,20 +54,20 @@ func TestARowTakesThePlaceOfTheTargetsKeys(t *testing.T) {
 		t.Fatal(faults)
 	}
 	base := &targets[0]
-	prod := base.For(Match{Path: "overlays/prod", Texts: []string{"prod"}})
+	prod := base.For(target.Match{Path: "overlays/prod", Texts: []string{"prod"}})
 	want := *base
 	want.Table, want.Key, want.SSMPrefixes = nil, "", []string{"/weir"}
 	want.Region, want.AccountID = "eu-central-1", "222222222222"
 	want.RoleARN, want.PlanRoleARN = "arn:aws:iam::222222222222:role/weir", "arn:aws:iam::222222222222:role/plan"
 	want.AllowedRoleARNs, want.KMSKeyARNs = []string{"arn:aws:iam::222222222222:role/x"}, []string{"arn:aws:kms:eu-central-1:222222222222:key/k"}
-	want.Network = Network{VPCID: "vpc-prod"}
+	want.Network = target.Network{VPCID: "vpc-prod"}
 	want.Vars = map[string]string{"CLUSTER": "c-prod", "TIER": "prod", "SIZE": "small", "SELF": "prod!"}
-	want.VarsFrom = []VarsFrom{{File: "/etc/weir/values/prod.env"}, {File: "/etc/weir/common.env"}}
+	want.VarsFrom = []target.VarsFrom{{File: "/etc/weir/values/prod.env"}, {File: "/etc/weir/common.env"}}
 	want.KubeconfigFile = "/etc/weir/prod.kubeconfig"
 	if diff := cmp.Diff(&want, prod, withoutPlaces); diff != "" {
 		t.Errorf("prod (-want +got):\n%s", diff)
 	}
-	bare := base.For(Match{Path: "overlays/bare", Texts: []string{"bare"}})
+	bare := base.For(target.Match{Path: "overlays/bare", Texts: []string{"bare"}})
 	if bare.Region != "eu-west-1" || bare.RoleARN != "" || bare.Network.VPCID != "vpc-all" || bare.Vars["CLUSTER"] != "c-bare" || bare.KubeconfigFile != "/etc/weir/kube/bare/config" {
 		t.Errorf("an empty row: %+v", bare)
 	}
@@ -84,11 +83,11 @@ func TestARowTakesThePlaceOfTheTargetsKeys(t *testing.T) {
 func TestNoDirectoryComesToAnothersRow(t *testing.T) {
 	targets, _ := tabledTargets(t, tabled)
 	for _, name := range []string{"pro", "Prod", "prod ", "prod\n", "p rod", "", "{1}", "dev-prod", "prod/../prod"} {
-		if got := targets[0].For(Match{Path: "overlays/" + name, Texts: []string{name}}); got != nil {
+		if got := targets[0].For(target.Match{Path: "overlays/" + name, Texts: []string{name}}); got != nil {
 			t.Errorf("%q has the row of account %s", name, got.AccountID)
 		}
 	}
-	summary, detail := targets[0].Lacks(Match{Path: "overlays/new", Texts: []string{"new"}})
+	summary, detail := targets[0].Lacks(target.Match{Path: "overlays/new", Texts: []string{"new"}})
 	if !strings.Contains(summary, `no row "new"`) || !strings.Contains(detail, `"new": {region: `) {
 		t.Errorf("%s\n%s", summary, detail)
 	}
@@ -96,10 +95,10 @@ func TestNoDirectoryComesToAnothersRow(t *testing.T) {
 	if two == nil {
 		t.Fatal(faults)
 	}
-	if got := two[0].For(Match{Texts: []string{"a", "b"}}); got == nil || got.Region != "eu-west-1" {
+	if got := two[0].For(target.Match{Texts: []string{"a", "b"}}); got == nil || got.Region != "eu-west-1" {
 		t.Errorf("two wildcards: %+v", got)
 	}
-	if got := two[0].For(Match{Texts: []string{"b", "a"}}); got != nil {
+	if got := two[0].For(target.Match{Texts: []string{"b", "a"}}); got != nil {
 		t.Errorf("the key's order does not count: %+v", got)
 	}
 }
@@ -109,10 +108,10 @@ func TestWhatNeedsNoRowIsTheTargetItself(t *testing.T) {
 	if targets == nil {
 		t.Fatal(faults)
 	}
-	if got := targets[0].For(Match{Texts: []string{"x"}}); got != &targets[0] {
+	if got := targets[0].For(target.Match{Texts: []string{"x"}}); got != &targets[0] {
 		t.Errorf("got %+v", got)
 	}
-	if got := targets[1].For(Match{}); got != &targets[1] || got.Vars["DIGITS"] != "[0-9]{3}" {
+	if got := targets[1].For(target.Match{}); got != &targets[1] || got.Vars["DIGITS"] != "[0-9]{3}" {
 		t.Errorf("a path without wildcards has its braces read: %+v", got)
 	}
 }
@@ -146,67 +145,16 @@ func TestFaultsOfATable(t *testing.T) {
 	}
 }
 
-func TestValueFilesOfEveryDirectory(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"[a].dev.env", "[a].prod.env", "b.dev.env"} {
-		write(t, filepath.Join(dir, name), "A=b\n")
-	}
-	got := VarsFrom{File: filepath.Join(dir, "[a].{1}.env")}.Files()
-	if want := []string{filepath.Join(dir, "[a].dev.env"), filepath.Join(dir, "[a].prod.env")}; !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-	if got := (VarsFrom{File: "/x*"}).Files(); !slices.Equal(got, []string{"/x*"}) {
-		t.Errorf("a name without placeholders: %q", got)
-	}
-}
-
 func TestValuePathsBesideTheTarget(t *testing.T) {
 	targets, faults := tabledTargets(t, "- {name: '{1}', path: 'o/*', region: eu-west-1, varsFrom: [{path: values.env}, {file: x}, {path: '../v/{1}.yaml'}]}\n- {name: 'f-{1}', path: 'o/*.yaml', region: eu-west-1, varsFrom: [{path: values.env}]}\n")
 	if targets == nil {
 		t.Fatal(faults)
 	}
-	got := targets[0].For(Match{Path: "o/a b", Texts: []string{"a b"}}).ValuePaths("o/a b")
+	got := targets[0].For(target.Match{Path: "o/a b", Texts: []string{"a b"}}).ValuePaths("o/a b")
 	if !slices.Equal(got, []string{"o/a b/values.env", "o/v/a b.yaml"}) {
 		t.Errorf("beside a directory: %q", got)
 	}
 	if got := targets[1].ValuePaths("o/a.yaml"); !slices.Equal(got, []string{"o/values.env"}) {
 		t.Errorf("beside a file: %q", got)
 	}
-}
-
-// FuzzExpansion holds what directories may be called against what a target makes of
-// it: no name leads to a row that is not written for it, or to a file elsewhere.
-func FuzzExpansion(f *testing.F) {
-	for _, s := range [][2]string{{"dev", "eu"}, {"..", "."}, {"a/b", "\x00"}, {"{2}", "{1}"}, {"dev-eu", ""}, {".", ".."}, {"dev", "eu\n"}} {
-		f.Add(s[0], s[1])
-	}
-	target := Target{
-		Name: "{1}-{2}", Path: "*/*", Key: "{1}/{2}", VarsFrom: []VarsFrom{{File: "/etc/weir/{1}{2}/{2}.env"}, {Path: "../{1}/{2}{1}/x"}}, KubeconfigFile: "/etc/kube/x{1}/{2}",
-		Vars:  map[string]string{"A": "{1}", "B": "x{2}y{1}", "C": "plain"},
-		Table: map[string]Row{"dev/eu": {Region: "eu-west-1", AccountID: "111111111111"}},
-	}
-	f.Fuzz(func(t *testing.T, one, two string) {
-		if strings.Contains(one+two, "/") || one == "" || two == "" {
-			return // no part of a path is such
-		}
-		m := Match{Path: one + "/" + two, Texts: []string{one, two}}
-		got := target.For(m)
-		if (got != nil) != (one == "dev" && two == "eu") {
-			t.Fatalf("%q and %q: %+v", one, two, got)
-		}
-		target := target
-		target.Table = nil
-		got = target.For(m)
-		if got.Vars["A"] != one || got.Vars["B"] != "x"+two+"y"+one || got.Vars["C"] != "plain" {
-			t.Errorf("vars: %q", got.Vars)
-		}
-		if p := got.VarsFrom[1].Path; path.Clean(p) != p || strings.Count(p, "/") != 3 || !strings.HasPrefix(p, "../") || strings.HasPrefix(p, "../../") {
-			t.Errorf("%q and %q make the path %q", one, two, p)
-		}
-		for file, root := range map[string]string{got.VarsFrom[0].File: "/etc/weir/", got.KubeconfigFile: "/etc/kube/"} {
-			if path.Clean(file) != file || !strings.HasPrefix(file, root) || strings.Count(file, "/") != 4 || strings.ContainsAny(file, "\x00\n") {
-				t.Errorf("%q and %q make the file %q", one, two, file)
-			}
-		}
-	})
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/values"
 )
@@ -19,7 +20,6 @@ var (
 	namePattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	// targetPattern leaves room for what placeholders stand for.
 	targetPattern  = regexp.MustCompile(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
-	placeholder    = regexp.MustCompile(`\{([1-9])\}`)
 	regionPattern  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
 	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
 	rolePattern    = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
@@ -204,18 +204,18 @@ func (v *validator) targets() {
 		if t.Region == "" && len(t.Table) == 0 {
 			v.fault(at+".region", "missing-key", "", "the AWS region is required")
 		}
-		if g, err := ParseGlob(t.Path); err == nil { // else it has been said
+		if g, err := target.ParseGlob(t.Path); err == nil { // else it has been said
 			v.place(at, t, g)
 			v.varsFrom(at, t, g)
 		}
 		v.table(at, t)
 		v.ageKeys(at, t)
 		v.joinTokens(at, t)
-		if t.Mode != Correct && t.Mode != Report {
-			v.fault(at+".mode", "bad-value", "", "want %s or %s, got %q", Correct, Report, t.Mode)
+		if t.Mode != target.Correct && t.Mode != target.Report {
+			v.fault(at+".mode", "bad-value", "", "want %s or %s, got %q", target.Correct, target.Report, t.Mode)
 		}
-		if t.Apply != Always && t.Apply != AsReviewed {
-			v.fault(at+".apply", "bad-value", "", "want %s or %s, got %q", Always, AsReviewed, t.Apply)
+		if t.Apply != target.Always && t.Apply != target.AsReviewed {
+			v.fault(at+".apply", "bad-value", "", "want %s or %s, got %q", target.Always, target.AsReviewed, t.Apply)
 		}
 		v.windows(at+".windows", t.Windows)
 	}
@@ -223,7 +223,7 @@ func (v *validator) targets() {
 	v.dependencies()
 }
 
-func (v *validator) targetName(at string, t *Target, names map[string]string) {
+func (v *validator) targetName(at string, t *target.Target, names map[string]string) {
 	if t.Name != "" && !targetPattern.MatchString(t.Name) {
 		v.fault(at+".name", "bad-value", "", "%q: use letters, digits, dots, dashes, underscores and {1} to {9}", t.Name)
 	} else {
@@ -236,13 +236,13 @@ func (v *validator) targetName(at string, t *Target, names map[string]string) {
 			names[t.Name] = at
 		}
 	}
-	g, err := ParseGlob(t.Path)
+	g, err := target.ParseGlob(t.Path)
 	if err != nil {
 		v.fault(at+".path", "bad-value", "", "%v", err)
 		return
 	}
 	used := map[int]bool{}
-	for _, m := range placeholder.FindAllStringSubmatch(t.Name, -1) {
+	for _, m := range target.Placeholder.FindAllStringSubmatch(t.Name, -1) {
 		n := int(m[1][0] - '0')
 		used[n] = true
 		if n > g.Wildcards() {
@@ -256,7 +256,7 @@ func (v *validator) targetName(at string, t *Target, names map[string]string) {
 	}
 }
 
-func (v *validator) varsFrom(at string, t *Target, g Glob) {
+func (v *validator) varsFrom(at string, t *target.Target, g target.Glob) {
 	for j, from := range t.VarsFrom {
 		at := fmt.Sprintf("%s.varsFrom[%d]", at, j)
 		switch {
@@ -277,18 +277,18 @@ func (v *validator) varsFrom(at string, t *Target, g Glob) {
 
 // valuePath checks that a file of the repository is below the source's root, whatever
 // the target's wildcards stand for.
-func (v *validator) valuePath(at, p string, g Glob) {
-	dir := strings.Join(g.elements, "/")
-	if g.files {
+func (v *validator) valuePath(at, p string, g target.Glob) {
+	dir := g.String()
+	if g.OfFiles() {
 		dir = path.Dir(dir)
 	}
-	if _, err := cleanPath(path.Join(dir, p)); err != nil || path.IsAbs(p) || strings.Contains(p, "\\") {
+	if _, err := target.CleanPath(path.Join(dir, p)); err != nil || path.IsAbs(p) || strings.Contains(p, "\\") {
 		v.fault(at, "bad-value", "write it relative to the target's directory, such as values.env", "%q is not a path below the source's root", p)
 	}
 }
 
 // ageKeys and kmsKeys check what the target's encrypted files are decrypted with.
-func (v *validator) ageKeys(at string, t *Target) {
+func (v *validator) ageKeys(at string, t *target.Target) {
 	for i, file := range t.AgeKeyFiles {
 		if file == "" {
 			v.fault(fmt.Sprintf("%s.ageKeyFiles[%d]", at, i), "missing-key", "", "a file is required")
@@ -296,7 +296,7 @@ func (v *validator) ageKeys(at string, t *Target) {
 	}
 }
 
-func (v *validator) kmsKeys(at string, t *Target) {
+func (v *validator) kmsKeys(at string, t *target.Target) {
 	for i, arn := range t.KMSKeyARNs {
 		if !ValidKMSKey(arn) {
 			v.fault(fmt.Sprintf("%s.kmsKeyARNs[%d]", at, i), "bad-value", "give each key in full, as the files name it; there are no wildcards", "%q is not the ARN of a KMS key", arn)
@@ -304,7 +304,7 @@ func (v *validator) kmsKeys(at string, t *Target) {
 	}
 }
 
-func (v *validator) roles(at string, t *Target) {
+func (v *validator) roles(at string, t *target.Target) {
 	for _, role := range []struct{ key, arn string }{{"roleARN", t.RoleARN}, {"planRoleARN", t.PlanRoleARN}} {
 		switch account := accountOf(role.arn); {
 		case role.arn == "":
@@ -321,7 +321,7 @@ func (v *validator) roles(at string, t *Target) {
 	}
 }
 
-func (v *validator) network(at string, n Network) {
+func (v *validator) network(at string, n target.Network) {
 	if n.VPCID != "" && !strings.HasPrefix(n.VPCID, "vpc-") {
 		v.fault(at+".vpcID", "bad-value", "", "%q is not the id of a VPC", n.VPCID)
 	}
@@ -335,13 +335,4 @@ func (v *validator) network(at string, n Network) {
 			v.fault(fmt.Sprintf("%s.securityGroupIDs[%d]", at, i), "bad-value", "", "%q is not the id of a security group", id)
 		}
 	}
-}
-
-// cleanPath is a target's path in the form of tree paths.
-func cleanPath(p string) (string, error) {
-	c := path.Clean(p)
-	if path.IsAbs(c) || c == ".." || strings.HasPrefix(c, "../") || strings.Contains(p, "\\") {
-		return "", fmt.Errorf("%q is not a path below the source's root", p)
-	}
-	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 func (f *Fleet) sourceIDs(views map[string]View) []string {
@@ -25,8 +26,8 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 	d := reconciler.Desired{
 		Policy: plan.Policy{
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
-			Suspended: t.Suspend, ReportOnly: t.Mode == config.Report, DigestKey: f.o.DigestKey,
-			Gates: plan.Gates{AsReviewed: t.Apply == config.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
+			Suspended: t.Suspend, ReportOnly: t.Mode == target.Report, DigestKey: f.o.DigestKey,
+			Gates: plan.Gates{AsReviewed: t.Apply == target.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
 			KeepVersions: int32(f.o.Config.KeepVersions), Adoption: plan.Adoption{Annotated: t.AllowAdopt},
 			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
@@ -77,7 +78,7 @@ func (it *item) behind(d *reconciler.Desired) {
 func short(revision string) string { return revision[:min(7, len(revision))] }
 
 // endpoint is where the target's AWS is; empty for AWS itself.
-func (f *Fleet) endpoint(t *config.Target) string {
+func (f *Fleet) endpoint(t *target.Target) string {
 	switch {
 	case f.o.Endpoint != "":
 		return f.o.Endpoint

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
@@ -92,13 +93,13 @@ type Fleet struct {
 	places chan struct{}
 	// made are the targets that the configuration's tables and wildcards make, by name,
 	// and earlier those of the composition before.
-	made, earlier map[string]*config.Target
+	made, earlier map[string]*target.Target
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
 	f := &Fleet{
-		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}, made: map[string]*config.Target{},
+		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}, made: map[string]*target.Target{},
 		jobs: map[string]*job{}, ended: make(chan struct{}, 1), places: make(chan struct{}, besideReview),
 	}
 	f.room = newRoom(f.limits(), render.NewShared(nil))
@@ -116,7 +117,7 @@ func (f *Fleet) Adopt(earlier *Fleet) {
 type Target struct {
 	Name, Source, Path, Account, Region string
 	// Config is what it was expanded from.
-	Config *config.Target
+	Config *target.Target
 }
 
 // Revision is what a source's commit means for its targets.
@@ -251,7 +252,7 @@ func (f *Fleet) forget(items []*item) {
 }
 
 // limits bound what sources may ask for.
-func (f *Fleet) limits() config.Limits { return f.o.Config.Limits.WithDefaults() }
+func (f *Fleet) limits() target.Limits { return f.o.Config.Limits.WithDefaults() }
 
 func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 	var out []Revision

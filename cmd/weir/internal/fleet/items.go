@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/sops"
 )
 
 // item is a target on its way to a Desired.
 type item struct {
-	target *config.Target
+	target *target.Target
 	name   string
 	path   string
-	match  config.Match
+	match  target.Match
 	view   View
 	vars   map[string]string
 	// secretVars names the variables that are marked as secret, keys are what encrypted
@@ -55,7 +55,7 @@ type item struct {
 
 // expand makes one item of each target that the configuration stands for.
 func (f *Fleet) expand(views map[string]View) []*item {
-	f.earlier, f.made = f.made, map[string]*config.Target{}
+	f.earlier, f.made = f.made, map[string]*target.Target{}
 	var items []*item
 	taken := map[string]*item{}
 	room := map[string]int{} // how many targets a source may still have
@@ -92,8 +92,8 @@ func (f *Fleet) expand(views map[string]View) []*item {
 
 // expandTarget makes an item of each target that t stands for, of which its source
 // may have room more.
-func expandTarget(t *config.Target, v View, limits config.Limits, room int) []*item {
-	glob, err := config.ParseGlob(t.Path)
+func expandTarget(t *target.Target, v View, limits target.Limits, room int) []*item {
+	glob, err := target.ParseGlob(t.Path)
 	if err != nil {
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
 	}
@@ -108,7 +108,7 @@ func expandTarget(t *config.Target, v View, limits config.Limits, room int) []*i
 	}
 	matches, found, err := glob.Expand(v.Snapshot.Tree, room)
 	switch {
-	case errors.Is(err, config.ErrTooManyNames) || found > room:
+	case errors.Is(err, target.ErrTooManyNames) || found > room:
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, crowded: true, diags: diag.List{tooManyTargets(t, limits, found, room)}}}
 	case err != nil:
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
@@ -122,7 +122,7 @@ func expandTarget(t *config.Target, v View, limits config.Limits, room int) []*i
 	items := make([]*item, len(matches))
 	for i, m := range matches {
 		items[i] = &item{target: t, path: m.Path, match: m, view: v}
-		items[i].named(config.NameFor(t.Name, m))
+		items[i].named(target.NameFor(t.Name, m))
 	}
 	return items
 }

@@ -8,9 +8,9 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/sops"
 )
 
@@ -28,7 +28,7 @@ type ageKeys struct {
 }
 
 // ageKeysOf reads the age keys that the configuration lists for a target.
-func ageKeysOf(t *config.Target) (ageKeys, error) {
+func ageKeysOf(t *target.Target) (ageKeys, error) {
 	var out ageKeys
 	for _, file := range t.AgeKeyFiles {
 		text, err := os.ReadFile(file)
@@ -46,7 +46,7 @@ func ageKeysOf(t *config.Target) (ageKeys, error) {
 
 // keysOf are the keys that the configuration lists for a target. While they are the
 // same, so is the decrypter, which remembers data keys.
-func (f *Fleet) keysOf(t *config.Target, ages ageKeys) keyring {
+func (f *Fleet) keysOf(t *target.Target, ages ageKeys) keyring {
 	h := sha256.New()
 	for _, text := range ages.texts {
 		fmt.Fprintf(h, "age %d %s\n", len(text), text)

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
@@ -13,7 +13,7 @@ import (
 
 // tooManyTargets says that a path stands for more targets than its source has room
 // for; found is 0 where there were too many names to count them.
-func tooManyTargets(t *config.Target, limits config.Limits, found, room int) diag.Diagnostic {
+func tooManyTargets(t *target.Target, limits target.Limits, found, room int) diag.Diagnostic {
 	stands := fmt.Sprintf("stands for %d targets", found)
 	if found == 0 {
 		stands = "leads through too many directories to count its targets"
@@ -42,7 +42,7 @@ const idle = 4 << 20
 
 // room is what there may be of renders, and what there is.
 type room struct {
-	limits config.Limits
+	limits target.Limits
 	// shared is what several renders hold.
 	shared *render.Shared
 	// review says that it is what a review adds to a fleet.
@@ -60,7 +60,7 @@ type room struct {
 }
 
 // newRoom makes room for a fleet.
-func newRoom(limits config.Limits, shared *render.Shared) *room {
+func newRoom(limits target.Limits, shared *render.Shared) *room {
 	o := &room{limits: limits, shared: shared, made: map[string]*rendered{}}
 	shared.Limit(o.bytes(fleetShares), o.live)
 	return o
@@ -205,7 +205,7 @@ func (o *room) littered(bytes int) []*render.Kept {
 
 // excess is by how much a render is more than there may be.
 type excess struct {
-	limits        config.Limits
+	limits        target.Limits
 	pools, others int
 	full          *render.FullError
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/intent"
@@ -20,7 +20,7 @@ import (
 // gone nor stray.
 func TestTooManyTargetsOfASource(t *testing.T) {
 	h := newHarness(t, "- {name: first, path: alone, region: eu-west-1}\n"+globbed)
-	h.fleet.o.Config.Limits = config.Limits{Targets: 4}
+	h.fleet.o.Config.Limits = target.Limits{Targets: 4}
 	m := pools("alone", "o/a", "o/b", "o/c")
 	before := View{Snapshot: snapshot("r1", m)}
 	if _, got := h.compose(before); len(got) != 4 || got["c"].Set == nil || !got["c"].Whole {
@@ -99,14 +99,14 @@ func boots(bytes int, names ...string) tree.Map {
 // without being rendered again until there is room. Nothing of it may be deleted.
 func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 	for name, tc := range map[string]struct {
-		limits       config.Limits
+		limits       target.Limits
 		before, more tree.Map
 		code         string
 		summary      string
 	}{
-		"pools": {config.Limits{Pools: 2}, pools("o/a", "o/b"), pools("o/c"), "too-many-pools",
+		"pools": {target.Limits{Pools: 2}, pools("o/a", "o/b"), pools("o/c"), "too-many-pools",
 			"the target has 1 pools, beside 2 of other targets, and limits.pools allows 2"},
-		"nodes": {config.Limits{Nodes: 200}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 10 times 200"},
+		"nodes": {target.Limits{Nodes: 200}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 10 times 200"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, globbed)
@@ -156,7 +156,7 @@ func (c *counted) ReadFile(p string) ([]byte, error) {
 // A proposal may add less than a fleet may hold, and is told what it is.
 func TestMoreThanAProposalMayAdd(t *testing.T) {
 	h := newHarness(t, globbed)
-	h.fleet.o.Config.Limits = config.Limits{Nodes: 400}
+	h.fleet.o.Config.Limits = target.Limits{Nodes: 400}
 	h.fleet.room = newRoom(h.fleet.limits(), render.NewShared(nil))
 	m := boots(30_000, "a", "b", "c")
 	base := View{Snapshot: snapshot("base", m)}
@@ -193,7 +193,7 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 
 // The limits that hold by default admit what they are meant to.
 func TestDefaultLimits(t *testing.T) {
-	l := config.Limits{}.WithDefaults()
+	l := target.Limits{}.WithDefaults()
 	if int(l.Nodes) != build.DefaultNodes {
 		t.Errorf("limits.nodes is %d, and a build's own limit %d", l.Nodes, build.DefaultNodes)
 	}
@@ -210,7 +210,7 @@ func TestDefaultLimits(t *testing.T) {
 // place of that one.
 func TestRoomCountsWhatWillBe(t *testing.T) {
 	kept := func(pools int) *render.Kept { return &render.Kept{Set: intent.Set{Pools: make([]intent.Pool, pools)}} }
-	o := newRoom(config.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
+	o := newRoom(target.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
 	a, b := &rendered{}, &rendered{}
 	o.hold(map[string]*rendered{"a": a, "b": b})
 	o.take("a", a, kept(4), nil)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"
@@ -123,7 +123,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	d.Origins = result.Origins
 	placeDesired(&d, Placer(root))
 	if o.Kubeconfig != "" {
-		d.Policy.JoinTokens.Prefix = config.DefaultSSMPrefix
+		d.Policy.JoinTokens.Prefix = target.DefaultSSMPrefix
 		cluster, err := workload.Open(o.Kubeconfig)
 		if err == nil && o.Hide != nil {
 			o.Hide.Set("kubeconfig "+o.Kubeconfig, secret.New(cluster.Credentials()...))

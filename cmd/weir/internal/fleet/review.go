@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops"
@@ -329,7 +330,7 @@ func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review,
 }
 
 // planRole is the role that a target is read with, configured or for plans.
-func (f *Fleet) planRole(t *config.Target, configured string) string {
+func (f *Fleet) planRole(t *target.Target, configured string) string {
 	if f.review != nil && t.PlanRoleARN != "" {
 		return t.PlanRoleARN
 	}

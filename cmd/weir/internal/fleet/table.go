@@ -6,17 +6,17 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
 )
 
 // give gives the items of a target what the configuration says of each: its row,
 // values and keys.
-func (f *Fleet) give(t *config.Target, items []*item) {
+func (f *Fleet) give(t *target.Target, items []*item) {
 	ages, agesErr := ageKeysOf(t)
-	read := config.ReadOnce()
+	read := target.ReadOnce()
 	f.hide(f.valuesOwner(t.Name), secret.New(t.Hidden(read)...))
 	for _, it := range items {
 		if !it.unknown {
@@ -40,7 +40,7 @@ func (f *Fleet) give(t *config.Target, items []*item) {
 
 // same is what a target was made last time where that says the same, so that what is
 // equal stays one.
-func (f *Fleet) same(name string, own, written *config.Target) *config.Target {
+func (f *Fleet) same(name string, own, written *target.Target) *target.Target {
 	if own == written {
 		return own
 	}
@@ -64,7 +64,7 @@ func (it *item) placeless() bool { return it.rowless || it.unknown && it.target.
 
 // unmatched warns of rows for which there is no directory, with the first of the
 // target's items. Where the source cannot be read, nobody knows.
-func unmatched(t *config.Target, items []*item) {
+func unmatched(t *target.Target, items []*item) {
 	if len(items) == 0 || t.Table == nil || items[0].unknown && (items[0].err != nil || items[0].crowded) {
 		return
 	}

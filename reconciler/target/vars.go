@@ -1,4 +1,4 @@
-package config
+package target
 
 import (
 	"fmt"
@@ -10,6 +10,9 @@ import (
 	"github.com/weir-gitops/weir/render/values"
 )
 
+// maxVars is the size of the largest file with values that is read.
+const maxVars = 4 << 20
+
 // ReadVars reads a file with values for variables: a YAML mapping of texts, or
 // lines KEY=VALUE with blank lines and lines that start with # between them.
 func ReadVars(file string) (map[string]string, error) {
@@ -17,8 +20,8 @@ func ReadVars(file string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read variables: %w", err)
 	}
-	if len(content) > maxBytes {
-		return nil, fmt.Errorf("read variables from %s: the file has %d bytes, more than %d", file, len(content), maxBytes)
+	if len(content) > maxVars {
+		return nil, fmt.Errorf("read variables from %s: the file has %d bytes, more than %d", file, len(content), maxVars)
 	}
 	found, err := values.Parse(content)
 	if err != nil {
@@ -63,7 +66,7 @@ func (t *Target) Values(read func(file string) (map[string]string, error)) (Valu
 	v := Values{Vars: map[string]string{}}
 	secret := map[string]bool{}
 	for _, from := range t.VarsFrom {
-		if from.Path != "" || placeholder.MatchString(from.File) {
+		if from.Path != "" || Placeholder.MatchString(from.File) {
 			continue
 		}
 		vars, err := read(from.File)

@@ -1,4 +1,4 @@
-package config
+package target
 
 import (
 	"fmt"
@@ -25,16 +25,18 @@ const (
 	DefaultNodes   = 300_000
 )
 
-// maxCount is the largest Count: far more than any machine holds.
-const maxCount = 1_000_000_000
+// MaxCount is the largest Count: far more than any machine holds.
+const MaxCount = 1_000_000_000
 
 // Count is a number of things, 0 where none is written.
 type Count int
 
-func (c *Count) parse(text string) error {
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Count) UnmarshalText(b []byte) error {
+	text := string(b)
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || n < 1 || n > maxCount {
-		return fmt.Errorf("%q is no limit; write a whole number from 1 to %d", text, maxCount)
+	if err != nil || n < 1 || n > MaxCount {
+		return fmt.Errorf("%q is no limit; write a whole number from 1 to %d", text, MaxCount)
 	}
 	*c = Count(n)
 	return nil

@@ -1,4 +1,4 @@
-package config
+package target
 
 import (
 	"errors"
@@ -10,6 +10,9 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 )
+
+// Placeholder is {1} to {9}, which stands for what the path's wildcards matched.
+var Placeholder = regexp.MustCompile(`\{([1-9])\}`)
 
 // Glob is a target's path: a plain one, or one whose wildcards * and ? match
 // within one path element, as in overlays/*/nodes. A wildcard never matches the
@@ -24,7 +27,7 @@ type Glob struct {
 
 // ParseGlob reads a target's path.
 func ParseGlob(p string) (Glob, error) {
-	c, err := cleanPath(p)
+	c, err := CleanPath(p)
 	if err != nil {
 		return Glob{}, err
 	}
@@ -55,6 +58,12 @@ func ParseGlob(p string) (Glob, error) {
 // isFile reports whether a target's path is that of a file.
 func isFile(p string) bool { return path.Ext(p) == ".yaml" || path.Ext(p) == ".yml" }
 
+// String is the path.
+func (g Glob) String() string { return strings.Join(g.elements, "/") }
+
+// OfFiles says that it matches files, not directories.
+func (g Glob) OfFiles() bool { return g.files }
+
 // Wildcards is how many wildcards the path has.
 func (g Glob) Wildcards() int { return g.count }
 
@@ -76,11 +85,11 @@ var ErrTooManyNames = fmt.Errorf("its wildcards lead through more than %d files 
 // exists. An error means that t could not be read, or is too large to look through.
 func (g Glob) Expand(t tree.Tree, most int) (matches []Match, found int, err error) {
 	if g.count == 0 {
-		return []Match{{Path: strings.Join(g.elements, "/")}}, 1, nil
+		return []Match{{Path: g.String()}}, 1, nil
 	}
 	x := expansion{glob: g, tree: t, most: most}
 	if err := x.below(".", nil, 0); err != nil {
-		return nil, 0, fmt.Errorf("expand path %s: %w", strings.Join(g.elements, "/"), err)
+		return nil, 0, fmt.Errorf("expand path %s: %w", g, err)
 	}
 	return x.matches, x.found, nil
 }
@@ -154,7 +163,7 @@ func (g Glob) fits(e tree.Entry, last bool) bool {
 // NameFor puts a match's texts into a target's name. A character that a name
 // cannot hold becomes a dash.
 func NameFor(template string, m Match) string {
-	name := placeholder.ReplaceAllStringFunc(template, func(p string) string {
+	name := Placeholder.ReplaceAllStringFunc(template, func(p string) string {
 		if n := int(p[1] - '0'); n <= len(m.Texts) {
 			return m.Texts[n-1]
 		}
@@ -166,4 +175,13 @@ func NameFor(template string, m Match) string {
 		}
 		return r
 	}, name)
+}
+
+// CleanPath is a target's path in the form of tree paths.
+func CleanPath(p string) (string, error) {
+	c := path.Clean(p)
+	if path.IsAbs(c) || c == ".." || strings.HasPrefix(c, "../") || strings.Contains(p, "\\") {
+		return "", fmt.Errorf("%q is not a path below the source's root", p)
+	}
+	return c, nil
 }
