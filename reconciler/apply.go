@@ -326,12 +326,11 @@ func (s *Scope) remember(r *plan.Report, st plan.Step, res plan.Result) {
 	case plan.CancelRefresh:
 		s.cancelled, s.cancelledBefore = keep(s.cancelled, s.cancelledBefore, a.RefreshID, true, remembered)
 	}
-	name, ok := plan.NodegroupOf(st.Do)
-	if !ok || res.UpdateID == "" {
+	if res.UpdateID == "" {
 		return
 	}
 	if s.memory.Started == nil {
 		s.memory.Started = map[plan.NodegroupName]plan.StartedUpdate{}
 	}
-	s.memory.Started[name] = plan.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint}
+	s.memory.Started[st.Do.About().Nodegroup] = plan.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint}
 }

@@ -53,7 +53,7 @@ func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *plan
 // is as it was planned with: what an earlier pass was told is asked for again right
 // before it is acted on. If it has gone on, the next pass plans anew.
 func (s *Scope) confirmRefresh(ctx context.Context, do plan.Action) error {
-	group := plan.RefreshOf(do)
+	group := do.About().RefreshOf()
 	was, unsure := s.unsure[group]
 	if !unsure {
 		return nil
@@ -75,7 +75,7 @@ func (s *Scope) confirmRefresh(ctx context.Context, do plan.Action) error {
 // noteRefresh remembers what a step made of a group's refreshes. Where that is not
 // known, because it failed or its answer was lost, the next pass asks.
 func (s *Scope) noteRefresh(do plan.Action, instances int, res plan.Result, err error) {
-	group := plan.RefreshOf(do)
+	group := do.About().RefreshOf()
 	if group == "" {
 		return
 	}

@@ -21,7 +21,7 @@ func (c *Cloud) Execute(ctx context.Context, a plan.Action) (plan.Result, error)
 	if e.Kind == plan.NotFound || e.Kind == plan.Invalid {
 		// Versions are remembered because they never change, but somebody may have
 		// deleted one: what was refused is planned anew from what is there.
-		for _, id := range subjects(a) {
+		for _, id := range a.About().Subjects() {
 			c.versions.forget(id)
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Cloud) execute(ctx context.Context, a plan.Action) (plan.Result, error)
 // settles reports whether a failure comes from something that weir made so
 // short a while ago that other services do not see it yet.
 func (c *Cloud) settles(a plan.Action, e *plan.Error) bool {
-	return e.Kind == plan.NotFound && c.fresh.any(subjects(a)...)
+	return e.Kind == plan.NotFound && c.fresh.any(a.About().Subjects()...)
 }
 
 // unknownName is the failure of a step that needs what weir does not make. As nobody
@@ -111,54 +111,6 @@ func (c *Cloud) unknownName(e *plan.Error, u plan.UnknownName) *plan.Error {
 	}
 	return &out
 }
-
-// subjects are the names and ids that an action depends on.
-func subjects(a plan.Action) []string {
-	switch a := a.(type) {
-	case plan.CreateLaunchTemplateVersion:
-		return []string{a.Template.ID, a.Template.Name}
-	case plan.SetDefaultVersion:
-		return []string{a.Template.ID, a.Template.Name}
-	case plan.TagLaunchTemplate:
-		return []string{a.Template.ID, a.Template.Name}
-	case plan.CreateGroup:
-		return []string{a.Group.Template.ID, a.Group.Template.Name}
-	case plan.UpdateGroup:
-		if a.Template != nil {
-			return []string{groupKey(a.Name), a.Template.ID, a.Template.Name}
-		}
-		return []string{groupKey(a.Name)}
-	case plan.StartRefresh:
-		return []string{groupKey(a.Group), a.Template.ID, a.Template.Name}
-	case plan.SetProcesses:
-		return []string{groupKey(a.Group)}
-	case plan.SetTrafficSources:
-		return []string{groupKey(a.Group)}
-	case plan.PutWarmPool:
-		return []string{groupKey(a.Group)}
-	case plan.SetMetrics:
-		return []string{groupKey(a.Group)}
-	case plan.TagGroup:
-		return []string{groupKey(a.Group)}
-	case plan.PutHook:
-		return []string{groupKey(a.Group)}
-	case plan.CreateNodegroup:
-		return []string{a.Nodegroup.Template.ID, a.Nodegroup.Template.Name}
-	case plan.UpdateNodegroupConfig:
-		return []string{nodegroupKey(a.NodegroupName)}
-	case plan.UpdateNodegroupVersion:
-		if a.Template != nil {
-			return []string{nodegroupKey(a.NodegroupName), a.Template.ID, a.Template.Name}
-		}
-		return []string{nodegroupKey(a.NodegroupName)}
-	case plan.TagNodegroup:
-		return []string{nodegroupKey(a.NodegroupName)}
-	}
-	return nil
-}
-
-func groupKey(name string) string                 { return "group/" + name }
-func nodegroupKey(name plan.NodegroupName) string { return "nodegroup/" + name.String() }
 
 // claim says whose an existing resource is, seen from an action that wanted to
 // make it.

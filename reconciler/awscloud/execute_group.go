@@ -40,7 +40,7 @@ func (c *Cloud) createGroup(ctx context.Context, a plan.CreateGroup) error {
 		}
 		return e
 	}
-	c.fresh.add(groupKey(g.Name))
+	c.fresh.add(plan.GroupSubject(g.Name))
 	return nil
 }
 
@@ -203,6 +203,6 @@ func (c *Cloud) deleteGroup(ctx context.Context, a plan.DeleteGroup) error {
 			return e
 		}
 	}
-	c.fresh.drop(groupKey(a.Name))
+	c.fresh.drop(plan.GroupSubject(a.Name))
 	return nil
 }

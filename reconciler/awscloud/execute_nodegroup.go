@@ -30,7 +30,7 @@ func (c *Cloud) createNodegroup(ctx context.Context, a plan.CreateNodegroup) err
 		}
 		return e
 	}
-	c.fresh.add(nodegroupKey(n.NodegroupName))
+	c.fresh.add(plan.NodegroupSubject(n.NodegroupName))
 	return nil
 }
 
@@ -112,6 +112,6 @@ func (c *Cloud) deleteNodegroup(ctx context.Context, a plan.DeleteNodegroup) err
 	if e := classify("eks", "DeleteNodegroup", err); e != nil && e.Kind != plan.NotFound {
 		return e
 	}
-	c.fresh.drop(nodegroupKey(a.NodegroupName))
+	c.fresh.drop(plan.NodegroupSubject(a.NodegroupName))
 	return nil
 }

@@ -1,14 +1,129 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // Action is the request of a step, one of the types below. An executor does it
-// with one call to AWS (tags that are set and removed aside).
-type Action interface{ action() }
+// with one call to AWS (tags that are set and removed aside). A new one is a type
+// that says what it is about, with the case that does it in the adapter's Execute; one
+// that launches machines from a template version also knows how to take it
+// (versioned), one that writes tags how to take another (tagging), and one for which
+// AWS's scaling activities may give a reason which of them does (explained).
+type Action interface {
+	About() About
+}
+
+// About is what anybody asks of an action without knowing which one it is. Members
+// are zero where the action has nothing to do with them.
+type About struct {
+	// Group, Nodegroup and Template are what is there already and is changed or ended.
+	Group     string
+	Nodegroup NodegroupName
+	Template  TemplateRef // without a version
+	// Cluster is the EKS cluster of what is made.
+	Cluster string
+	// Ends is set where what is gone already needs no failure: the action removes it.
+	Ends bool
+	// Makes is what the template version holds that is made, as ContentOf says it.
+	Makes string
+	// Launches is the template version from which machines are to be launched.
+	Launches *TemplateRef
+	// Starts says that machines of another launch configuration may start at once,
+	// Configures that the action is a step on the way of a launch configuration to the
+	// machines.
+	Starts, Configures bool
+	// Refresh says what becomes of the instance refresh of Group.
+	Refresh RefreshUse
+	// Put and Remove are the tags that are written and those that go.
+	Put    map[string]string
+	Remove []string
+}
+
+// RefreshUse says what an action has to do with the newest instance refresh of a group.
+type RefreshUse string
+
+// Uses of an instance refresh. What a refresh would undo goes by it.
+const (
+	StartsRefresh  RefreshUse = "starts"
+	CancelsRefresh RefreshUse = "cancels"
+	GoesByRefresh  RefreshUse = "goes-by"
+)
+
+// Subjects are the names and ids that AWS has to see before the action can be done.
+func (a About) Subjects() []string {
+	if a.Ends {
+		return nil
+	}
+	var out []string
+	if a.Group != "" {
+		out = append(out, GroupSubject(a.Group))
+	}
+	if a.Nodegroup != (NodegroupName{}) {
+		out = append(out, NodegroupSubject(a.Nodegroup))
+	}
+	for _, t := range []*TemplateRef{&a.Template, a.Launches} {
+		if t != nil && *t != (TemplateRef{}) {
+			out = append(out, t.ID, t.Name)
+		}
+	}
+	return out
+}
+
+// RefreshOf names the group whose newest instance refresh the action goes by, "" for
+// none: it starts or ends one, or would be undone by one.
+func (a About) RefreshOf() string {
+	if a.Refresh == "" {
+		return ""
+	}
+	return a.Group
+}
+
+// GroupSubject is a group among the subjects of an action.
+func GroupSubject(name string) string { return "group/" + name }
+
+// NodegroupSubject is a nodegroup among the subjects of an action.
+func NodegroupSubject(name NodegroupName) string { return "nodegroup/" + name.String() }
+
+// cluster is the EKS cluster of the nodegroup, or of its new template, that an action
+// is about.
+func (a About) cluster() string { return cmp.Or(a.Cluster, a.Nodegroup.Cluster) }
+
+// unmade is the version that an action needs and that has not been made, zero for none.
+func (a About) unmade() madeKey {
+	switch {
+	case a.Template.Name != "" && a.Template.ID == "":
+		return madeKey{name: a.Template.Name}
+	case a.Launches != nil && a.Launches.Name != "" && a.Launches.Version == "":
+		return madeKey{a.Launches.Name, a.Launches.Content}
+	}
+	return madeKey{}
+}
+
+// Unmade reports whether an action needs a template version that has not been
+// made: a step before it that was to make it did not run.
+func Unmade(a Action) bool { return a.About().unmade() != madeKey{} }
+
+// makes is what a further version of a template holds that the step makes, "" for none:
+// of the template that is made with its first, nobody takes another.
+func (s Step) makes() string {
+	if s.Verb == Create {
+		return ""
+	}
+	return s.about().Makes
+}
+
+// about is what is asked of a step's action; a step that stands for what cannot be
+// planned yet has none.
+func (s Step) about() About {
+	if s.Do == nil {
+		return About{}
+	}
+	return s.Do.About()
+}
 
 // CreateLaunchTemplate makes a template with version 1.
 type CreateLaunchTemplate struct {
@@ -200,98 +315,4 @@ type TagNodegroup struct {
 // DeleteNodegroup deletes a nodegroup.
 type DeleteNodegroup struct {
 	NodegroupName
-}
-
-func (CreateLaunchTemplate) action()         {}
-func (CreateLaunchTemplateVersion) action()  {}
-func (SetDefaultVersion) action()            {}
-func (DeleteLaunchTemplate) action()         {}
-func (DeleteLaunchTemplateVersions) action() {}
-func (TagLaunchTemplate) action()            {}
-func (CreateGroup) action()                  {}
-func (UpdateGroup) action()                  {}
-func (StartRefresh) action()                 {}
-func (CancelRefresh) action()                {}
-func (SetProcesses) action()                 {}
-func (SetTrafficSources) action()            {}
-func (PutWarmPool) action()                  {}
-func (DeleteWarmPool) action()               {}
-func (SetMetrics) action()                   {}
-func (TagGroup) action()                     {}
-func (DeleteGroup) action()                  {}
-func (CreateNodegroup) action()              {}
-func (UpdateNodegroupConfig) action()        {}
-func (UpdateNodegroupVersion) action()       {}
-func (TagNodegroup) action()                 {}
-func (DeleteNodegroup) action()              {}
-
-// Made are the template versions that steps have made.
-type Made map[madeKey]TemplateRef
-
-// madeKey is a template's name and what a version of it holds, "" for any.
-type madeKey struct{ name, content string }
-
-// Add notes what an action has made.
-func (m Made) Add(a Action, made TemplateRef) {
-	switch a := a.(type) {
-	case CreateLaunchTemplate:
-		m[madeKey{a.Name, ContentOf(a.Description)}] = made
-		m[madeKey{name: a.Name}] = made
-	case CreateLaunchTemplateVersion:
-		m[madeKey{a.Template.Name, ContentOf(a.Description)}] = made
-	}
-}
-
-// WithTemplate returns the action with the template version that an earlier
-// step made filled in. Other actions are returned as they are.
-func WithTemplate(a Action, made Made) Action {
-	fill := func(r TemplateRef) TemplateRef {
-		if m, ok := made[madeKey{r.Name, r.Content}]; ok && r.Version == "" {
-			return m
-		}
-		return r
-	}
-	switch a := a.(type) {
-	case CreateLaunchTemplateVersion:
-		if t, ok := made[madeKey{name: a.Template.Name}]; ok && a.Template.ID == "" {
-			// A token of one template is not that of another of the same name.
-			a.Template.ID, a.Token = t.ID, shortHash([]byte(t.ID), []byte(a.Token))
-		}
-		return a
-	case CreateGroup:
-		a.Group.Template = fill(a.Group.Template)
-		return a
-	case UpdateGroup:
-		if a.Template != nil {
-			t := fill(*a.Template)
-			a.Template = &t
-		}
-		return a
-	case StartRefresh:
-		a.Template = fill(a.Template)
-		return a
-	case CreateNodegroup:
-		if a.Nodegroup.Template.Name != "" {
-			a.Nodegroup.Template = fill(a.Nodegroup.Template)
-		}
-		return a
-	case UpdateNodegroupVersion:
-		if a.Template != nil {
-			t := fill(*a.Template)
-			a.Template = &t
-		}
-		return a
-	}
-	return a
-}
-
-// NodegroupOf returns the nodegroup whose update the action starts.
-func NodegroupOf(a Action) (NodegroupName, bool) {
-	switch a := a.(type) {
-	case UpdateNodegroupConfig:
-		return a.NodegroupName, true
-	case UpdateNodegroupVersion:
-		return a.NodegroupName, true
-	}
-	return NodegroupName{}, false
 }

@@ -119,15 +119,8 @@ func (p *Plan) holdMarks() {
 // takesAdopted reports whether the step takes TagAdopted away and does nothing else. It
 // is about weir's own mark, and so no drift.
 func takesAdopted(s Step) bool {
-	var put int
-	var remove []string
-	switch a := s.Do.(type) {
-	case TagGroup:
-		put, remove = len(a.Put), a.Remove
-	case TagNodegroup:
-		put, remove = len(a.Put), a.Remove
-	}
-	return put == 0 && len(remove) == 1 && remove[0] == TagAdopted
+	a := s.about()
+	return len(a.Put) == 0 && len(a.Remove) == 1 && a.Remove[0] == TagAdopted
 }
 
 // undecided says why a step waits that would be the first to replace machines of a pool

@@ -57,8 +57,7 @@ func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, 
 		// AWS lets nobody set a group to a version while a refresh with a
 		// configuration of its own moves: that one ends first.
 		for i := from; i < len(c.steps); i++ {
-			_, cancels := c.steps[i].Do.(CancelRefresh)
-			c.steps[i].Later = !cancels
+			c.steps[i].Later = c.steps[i].about().Refresh != CancelsRefresh
 		}
 	}
 	later := len(c.steps) > from && c.steps[from].Later
@@ -70,7 +69,7 @@ func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, 
 
 // starts reports whether one of the steps starts an instance refresh.
 func starts(steps []Step) bool {
-	return slices.ContainsFunc(steps, func(s Step) bool { _, ok := s.Do.(StartRefresh); return ok })
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.about().Refresh == StartsRefresh })
 }
 
 // means is the number of the version that an alias stands for, 0 where that cannot be
@@ -126,7 +125,8 @@ func (c *computation) awaitPins(s *sharedTemplate, steps []Step) {
 		}
 		hold := c.holdOf(u)
 		for i := range steps {
-			if _, makes := steps[i].Do.(CreateLaunchTemplateVersion); makes && hold == "" {
+			makes := steps[i].makes() != ""
+			if makes && hold == "" {
 				steps[i].Later = true
 			} else if makes && (steps[i].Held == "" || steps[i].Held == s.hold) {
 				s.hold, s.holdReason = hold, "the group "+u.Group.Name+" follows the newest version of the template, and its pool "+u.Key.String()+" is "+string(hold)

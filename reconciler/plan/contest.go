@@ -138,11 +138,7 @@ func (c *computation) lost(pool *intent.Pool, what string) bool {
 // contest says so. What only the rollout was for is not made either.
 func (c *computation) contest(pool *intent.Pool, summary string) {
 	c.steps = slices.DeleteFunc(c.steps, func(s Step) bool {
-		switch s.Do.(type) {
-		case CreateLaunchTemplateVersion, CreateLaunchTemplate:
-			return s.Pool == pool.Key.String()
-		}
-		return false
+		return s.about().Makes != "" && s.Pool == pool.Key.String()
 	})
 	c.note(diag.Error, pool, nil, "rollout-contested", summary, "")
 }

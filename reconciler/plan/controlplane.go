@@ -118,13 +118,6 @@ func (c *computation) noteUnread(pool *intent.Pool, wanted string) {
 // for them, that may have another kubelet than the pool has. Where the launch
 // configuration does not decide that, EKS does, and its version has a step of its own.
 func (s Step) launchesNewer(decides bool) bool {
-	switch a := s.Do.(type) {
-	case CreateGroup, CreateNodegroup:
-		return true
-	case CreateLaunchTemplate, CreateLaunchTemplateVersion, StartRefresh, CancelRefresh, UpdateNodegroupVersion:
-		return decides
-	case UpdateGroup:
-		return a.Template != nil
-	}
-	return false
+	a := s.about()
+	return a.Starts || a.Configures && decides
 }

@@ -29,7 +29,7 @@ func (p *Plan) Digest() string {
 	}
 	var steps []step
 	for _, s := range p.Steps {
-		d := step{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: clusterOf(s.Do)}
+		d := step{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.about().cluster()}
 		for _, c := range s.Changes {
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})
 		}
@@ -40,26 +40,6 @@ func (p *Plan) Digest() string {
 	// A Change holds JSON values only, so encoding cannot fail.
 	_ = enc.Encode([]any{p.Target, p.Account, p.Region, steps})
 	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// clusterOf is the EKS cluster of the nodegroup, or of its new template, that an
-// action is about.
-func clusterOf(a Action) string {
-	switch a := a.(type) {
-	case CreateLaunchTemplate:
-		return a.Tags[TagCluster]
-	case CreateNodegroup:
-		return a.Nodegroup.Cluster
-	case UpdateNodegroupConfig:
-		return a.Cluster
-	case UpdateNodegroupVersion:
-		return a.Cluster
-	case TagNodegroup:
-		return a.Cluster
-	case DeleteNodegroup:
-		return a.Cluster
-	}
-	return ""
 }
 
 // CombinedDigest is the digest of several targets' plans: the hash of their

@@ -185,7 +185,11 @@ func (c *computation) cause(s *Step) Drift {
 	if moved := c.moved[s.Pool]; moved != "" && s.Verb == Rollout {
 		return Drift{Cause: moved}
 	}
-	tells := activityOf(*s, c.in.State)
+	does, tell := s.Do.(explained)
+	if !tell {
+		return Drift{}
+	}
+	tells := does.explained(c.in.State.Groups[s.Name])
 	if tells == nil {
 		return Drift{}
 	}
@@ -202,31 +206,6 @@ func (c *computation) cause(s *Step) Drift {
 }
 
 var newDesired = regexp.MustCompile(`changing the desired capacity from \d+ to (\d+)\b`)
-
-// activityOf tells the activity that explains a step's difference from others; nil
-// where no activity does.
-func activityOf(s Step, state *State) func(Activity) bool {
-	g := state.Groups[s.Name]
-	switch a := s.Do.(type) {
-	case CreateGroup: // whatever happened last was its end
-		return func(Activity) bool { return true }
-	case UpdateGroup:
-		if a.DesiredCapacity == nil {
-			return nil // bounds alone start and end no machine
-		}
-		return func(act Activity) bool {
-			m := newDesired.FindStringSubmatch(act.Cause)
-			return m != nil && m[1] == itoa(g.DesiredCapacity)
-		}
-	case StartRefresh:
-		return func(act Activity) bool {
-			return strings.HasPrefix(act.Description, "Launching") && slices.ContainsFunc(g.Instances, func(i Instance) bool {
-				return (i.Template.ID != a.Template.ID || i.Template.Version != a.Template.Version) && strings.Contains(act.Description, i.ID)
-			})
-		}
-	}
-	return nil
-}
 
 // withDrift adds the condition of a pool of which something drifted.
 func (f findings) withDrift(conditions []Condition, pool *intent.Pool) []Condition {

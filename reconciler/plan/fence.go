@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"strconv"
 	"strings"
 
@@ -157,11 +156,11 @@ func (c *computation) causes(s Step) []cause {
 		out = c.tagCauses(out, groupTagValues(g.Tags), "the group "+s.Name)
 		out = c.templateCauses(out, g.Template.Name)
 	case ManagedNodegroup:
-		n := c.in.State.Nodegroups[NodegroupName{Cluster: clusterOf(s.Do), Name: s.Name}]
+		n := c.in.State.Nodegroups[NodegroupName{Cluster: s.about().cluster(), Name: s.Name}]
 		out = c.tagCauses(out, n.Tags, "the nodegroup "+s.Name)
 		out = c.templateCauses(out, n.Template.Name)
 	}
-	if ref := templateIn(s.Do); ref != nil {
+	if ref := s.about().Launches; ref != nil {
 		out = c.templateCauses(out, ref.Name)
 	}
 	if s.Verb == Create || s.Verb == Delete {
@@ -263,30 +262,13 @@ func describedCommit(description string) string {
 
 func hexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// templateIn is the template version that an action has machines launched from.
-func templateIn(a Action) *TemplateRef {
-	switch a := a.(type) {
-	case CreateGroup:
-		return &a.Group.Template
-	case UpdateGroup:
-		return a.Template
-	case StartRefresh:
-		return &a.Template
-	case CreateNodegroup:
-		return &a.Nodegroup.Template
-	case UpdateNodegroupVersion:
-		return a.Template
-	}
-	return nil
-}
-
 // mostTags is how many tags EC2, Auto Scaling and EKS let a resource have, beside AWS's
 // own. A stamp takes no place that somebody needs.
 const mostTags = 50
 
 // roomFor reports whether a resource that has tags, and is given more, can have n
 // besides.
-func roomFor[T any](n int, have map[string]string, more map[string]T) bool {
+func roomFor(n int, have, more map[string]string) bool {
 	for k := range have {
 		if _, again := more[k]; !again && k != TagRevision && k != TagSince && !strings.HasPrefix(k, "aws:") {
 			n++
@@ -308,44 +290,25 @@ func (c *computation) stamp() {
 }
 
 func (c *computation) stamped(do Action) Action {
-	stamp := map[string]string{TagRevision: c.in.Commit.Revision}
-	switch a := do.(type) {
-	case CreateLaunchTemplate:
-		if roomFor(1, nil, a.Tags) {
-			a.Tags = withTags(a.Tags, stamp)
-		}
-		return a
-	case TagLaunchTemplate:
-		have := c.in.State.Templates[a.Template.Name]
-		if !c.fromHere(have.Tags) {
-			stamp[TagSince] = itoa(have.LatestVersion)
-		}
-		if len(a.Put) > 0 && roomFor(len(stamp), have.Tags, a.Put) {
-			a.Put = withTags(a.Put, stamp)
-		}
-		return a
-	case CreateGroup:
-		if roomFor(1, nil, a.Group.Tags) {
-			a.Group.Tags = maps.Clone(a.Group.Tags)
-			a.Group.Tags[TagRevision] = GroupTag{Value: c.in.Commit.Revision}
-		}
-		return a
-	case TagGroup:
-		if len(a.Put) > 0 && roomFor(1, groupTagValues(c.in.State.Groups[a.Group].Tags), a.Put) {
-			a.Put = maps.Clone(a.Put)
-			a.Put[TagRevision] = GroupTag{Value: c.in.Commit.Revision}
-		}
-		return a
-	case CreateNodegroup:
-		if roomFor(1, nil, a.Nodegroup.Tags) {
-			a.Nodegroup.Tags = withTags(a.Nodegroup.Tags, stamp)
-		}
-		return a
-	case TagNodegroup:
-		if len(a.Put) > 0 && roomFor(1, c.in.State.Nodegroups[a.NodegroupName].Tags, a.Put) {
-			a.Put = withTags(a.Put, stamp)
-		}
-		return a
+	writes, tags := do.(tagging)
+	if !tags {
+		return do
 	}
-	return do
+	about, stamp := do.About(), map[string]string{TagRevision: c.in.Commit.Revision}
+	var have map[string]string
+	switch {
+	case about.Group != "":
+		have = groupTagValues(c.in.State.Groups[about.Group].Tags)
+	case about.Nodegroup != (NodegroupName{}):
+		have = c.in.State.Nodegroups[about.Nodegroup].Tags
+	case about.Template != (TemplateRef{}):
+		t := c.in.State.Templates[about.Template.Name]
+		if have = t.Tags; !c.fromHere(have) {
+			stamp[TagSince] = itoa(t.LatestVersion)
+		}
+	}
+	if len(about.Put) == 0 || !roomFor(len(stamp), have, about.Put) {
+		return do
+	}
+	return writes.tagged(stamp)
 }

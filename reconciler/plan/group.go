@@ -199,7 +199,7 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 	}
 	changes = append(changes, changedOptions(pool, have, &u)...)
 	if len(changes) > 0 {
-		ends, n := endsMachines(have, u)
+		ends, n := u.endsMachines(have)
 		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})
 	}
 	c.updateApart(pool, have)

@@ -252,11 +252,7 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 
 // startsRollout reports whether the step would begin to replace instances.
 func (s Step) startsRollout() bool {
-	if s.Held != "" || s.Later || s.Verb != Rollout && s.Verb != Replace {
-		return false
-	}
-	_, cancels := s.Do.(CancelRefresh)
-	return !cancels
+	return s.Held == "" && !s.Later && (s.Verb == Rollout || s.Verb == Replace) && s.about().Refresh != CancelsRefresh
 }
 
 // RolloutsMoving counts the instance refreshes, nodegroup updates and nodegroup

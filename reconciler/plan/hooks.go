@@ -27,9 +27,6 @@ type DeleteHook struct {
 	Name  string
 }
 
-func (PutHook) action()    {}
-func (DeleteHook) action() {}
-
 // TagHooks says which lifecycle hooks of a group are weir's, in the form of
 // keyMarks: a hook that Git drops is removed, and one that somebody else put there
 // is left alone.

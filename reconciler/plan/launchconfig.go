@@ -340,34 +340,3 @@ func (s Step) Owner() string {
 
 // OfLaunchConfig reports whether an owner is an AWSLaunchConfig.
 func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, ownerOfConfig) }
-
-// Unmade reports whether an action needs a template version that has not been
-// made: a step before it that was to make it did not run.
-func Unmade(a Action) bool { return unmade(a) != madeKey{} }
-
-// unmade is the version that an action needs and that has not been made, zero for none.
-func unmade(a Action) madeKey {
-	missing := func(r *TemplateRef) madeKey {
-		if r == nil || r.Name == "" || r.Version != "" {
-			return madeKey{}
-		}
-		return madeKey{r.Name, r.Content}
-	}
-	switch a := a.(type) {
-	case CreateLaunchTemplateVersion:
-		if a.Template.ID == "" {
-			return madeKey{name: a.Template.Name}
-		}
-	case CreateGroup:
-		return missing(&a.Group.Template)
-	case UpdateGroup:
-		return missing(a.Template)
-	case StartRefresh:
-		return missing(&a.Template)
-	case CreateNodegroup:
-		return missing(&a.Nodegroup.Template)
-	case UpdateNodegroupVersion:
-		return missing(a.Template)
-	}
-	return madeKey{}
-}

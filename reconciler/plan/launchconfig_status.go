@@ -64,10 +64,7 @@ func (s *sharedTemplate) status(in Input, p *Plan) LaunchConfigStatus {
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		if st.LaunchConfig == s.key() {
-			switch st.Do.(type) {
-			case CreateLaunchTemplate, CreateLaunchTemplateVersion:
-				making = true
-			}
+			making = making || st.about().Makes != ""
 			waiting = true
 		}
 		waiting = waiting || slices.Contains(out.Pools, st.Pool)

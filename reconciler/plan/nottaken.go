@@ -62,9 +62,9 @@ type write struct {
 // changes no field: that is known by its reason.
 func (s Step) writes(target string) []write {
 	key := func(more ...[]byte) WriteKey {
-		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), clusterOf(s.Do), s.Name}, "\x00")
-		if v, makes := s.Do.(CreateLaunchTemplateVersion); makes {
-			text += "\x00" + ContentOf(v.Description) // one of several for pools that share the template
+		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.about().cluster(), s.Name}, "\x00")
+		if content := s.makes(); content != "" {
+			text += "\x00" + content // one of several for pools that share the template
 		}
 		return WriteKey{target, s.Owner(), shortHash(append(more, []byte(text))...)}
 	}
@@ -85,7 +85,7 @@ func (m Memory) spent(s Step, w write) bool {
 		return false
 	}
 	most := mostUnchanged
-	if _, version := s.Do.(CreateLaunchTemplateVersion); version || s.Verb == Create || s.Verb == Delete || s.Rollout != "" {
+	if s.makes() != "" || s.Verb == Create || s.Verb == Delete || s.Rollout != "" {
 		most = mostMade
 	}
 	return before.from == w.from && before.unchanged >= most || w.change.To != nil && before.writes >= mostWrites
@@ -162,13 +162,13 @@ func (c *computation) notTaken() {
 		}
 		s.Held = HeldStopped
 		s.HeldReason = c.tellNotTaken(*s)
-		if v, makes := s.Do.(CreateLaunchTemplateVersion); makes {
-			waits[madeKey{v.Template.Name, ContentOf(v.Description)}] = s.HeldReason
+		if content := s.makes(); content != "" {
+			waits[madeKey{s.Name, content}] = s.HeldReason
 		}
 	}
 	for i := range c.steps {
 		s := &c.steps[i]
-		if why := waits[unmade(s.Do)]; why != "" && s.Held == "" {
+		if why := waits[s.about().unmade()]; why != "" && s.Held == "" {
 			s.Held, s.HeldReason = HeldStopped, why
 		}
 	}

@@ -162,19 +162,3 @@ func (w Watched) shown(r Refresh) Refresh {
 	r.Percentage, r.InstancesLeft = max(r.Percentage, (w.Total-w.Left)*100/w.Total), w.Left
 	return r
 }
-
-// RefreshOf names the group whose newest instance refresh an action goes by, "" for
-// none: it starts or ends one, or would be undone by one.
-func RefreshOf(a Action) string {
-	switch a := a.(type) {
-	case StartRefresh:
-		return a.Group
-	case CancelRefresh:
-		return a.Group
-	case UpdateGroup:
-		if a.Template != nil {
-			return a.Name
-		}
-	}
-	return ""
-}

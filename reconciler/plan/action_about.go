@@ -1,0 +1,263 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// About is a template that is made; nothing of it is there yet.
+func (a CreateLaunchTemplate) About() About {
+	return About{Cluster: a.Tags[TagCluster], Makes: ContentOf(a.Description), Configures: true, Put: a.Tags}
+}
+
+// About is the template that gets a version.
+func (a CreateLaunchTemplateVersion) About() About {
+	return About{Template: a.Template, Makes: ContentOf(a.Description), Configures: true}
+}
+
+// About is the template whose default moves.
+func (a SetDefaultVersion) About() About { return About{Template: unversioned(a.Template)} }
+
+// About is the template that is deleted.
+func (a DeleteLaunchTemplate) About() About { return About{Template: a.Template, Ends: true} }
+
+// About is the template whose versions are deleted.
+func (a DeleteLaunchTemplateVersions) About() About { return About{Template: a.Template, Ends: true} }
+
+// About is the template with the tags.
+func (a TagLaunchTemplate) About() About {
+	return About{Template: a.Template, Put: a.Put, Remove: a.Remove}
+}
+
+// About is a group that is made; nothing of it is there yet.
+func (a CreateGroup) About() About {
+	return About{Launches: &a.Group.Template, Starts: true, Put: groupTagValues(a.Group.Tags)}
+}
+
+// About is the group; a launch configuration that is written to it would be undone by a
+// refresh that moves.
+func (a UpdateGroup) About() About {
+	if a.Template == nil {
+		return About{Group: a.Name}
+	}
+	return About{Group: a.Name, Launches: a.Template, Starts: true, Refresh: GoesByRefresh}
+}
+
+// About is the group whose machines are replaced.
+func (a StartRefresh) About() About {
+	return About{Group: a.Group, Launches: &a.Template, Configures: true, Refresh: StartsRefresh}
+}
+
+// About is the group whose refresh ends.
+func (a CancelRefresh) About() About {
+	return About{Group: a.Group, Ends: true, Configures: true, Refresh: CancelsRefresh}
+}
+
+// About is the group with the processes.
+func (a SetProcesses) About() About { return About{Group: a.Group} }
+
+// About is the group behind the load balancers.
+func (a SetTrafficSources) About() About { return About{Group: a.Group} }
+
+// About is the group of the warm pool.
+func (a PutWarmPool) About() About { return About{Group: a.Group} }
+
+// About is the group whose warm pool goes.
+func (a DeleteWarmPool) About() About { return About{Group: a.Group, Ends: true} }
+
+// About is the group that collects the metrics.
+func (a SetMetrics) About() About { return About{Group: a.Group} }
+
+// About is the group with the tags.
+func (a TagGroup) About() About {
+	return About{Group: a.Group, Put: groupTagValues(a.Put), Remove: a.Remove}
+}
+
+// About is the group that is deleted.
+func (a DeleteGroup) About() About { return About{Group: a.Name, Ends: true} }
+
+// About is the group with the hook.
+func (a PutHook) About() About { return About{Group: a.Group} }
+
+// About is the group that loses the hook.
+func (a DeleteHook) About() About { return About{Group: a.Group, Ends: true} }
+
+// About is a nodegroup that is made; nothing of it is there yet.
+func (a CreateNodegroup) About() About {
+	return About{Cluster: a.Nodegroup.Cluster, Launches: &a.Nodegroup.Template, Starts: true, Put: a.Nodegroup.Tags}
+}
+
+// About is the nodegroup whose configuration changes.
+func (a UpdateNodegroupConfig) About() About { return About{Nodegroup: a.NodegroupName} }
+
+// About is the nodegroup whose machines are replaced.
+func (a UpdateNodegroupVersion) About() About {
+	return About{Nodegroup: a.NodegroupName, Launches: a.Template, Configures: true}
+}
+
+// About is the nodegroup with the tags.
+func (a TagNodegroup) About() About {
+	return About{Nodegroup: a.NodegroupName, Put: a.Put, Remove: a.Remove}
+}
+
+// About is the nodegroup that is deleted.
+func (a DeleteNodegroup) About() About { return About{Nodegroup: a.NodegroupName, Ends: true} }
+
+func unversioned(r TemplateRef) TemplateRef { return TemplateRef{ID: r.ID, Name: r.Name} }
+
+// Made are the template versions that steps have made.
+type Made map[madeKey]TemplateRef
+
+// madeKey is a template's name and what a version of it holds, "" for any.
+type madeKey struct{ name, content string }
+
+// Add notes what an action has made.
+func (m Made) Add(a Action, made TemplateRef) {
+	about := a.About()
+	if about.Makes == "" {
+		return
+	}
+	m[madeKey{made.Name, about.Makes}] = made
+	if about.Template == (TemplateRef{}) {
+		m[madeKey{name: made.Name}] = made
+	}
+}
+
+// version is the reference with the version filled in, where a step has made it.
+func (m Made) version(r TemplateRef) TemplateRef {
+	if made, ok := m[madeKey{r.Name, r.Content}]; ok && r.Version == "" && r.Name != "" {
+		return made
+	}
+	return r
+}
+
+// pointer is version for what may have none.
+func (m Made) pointer(r *TemplateRef) *TemplateRef {
+	if r == nil {
+		return nil
+	}
+	made := m.version(*r)
+	return &made
+}
+
+// versioned is an action that takes what earlier steps of its plan have made.
+type versioned interface {
+	with(made Made) Action
+}
+
+// WithTemplate returns the action with the template version that an earlier
+// step made filled in. Other actions are returned as they are.
+func WithTemplate(a Action, made Made) Action {
+	if v, takes := a.(versioned); takes {
+		return v.with(made)
+	}
+	return a
+}
+
+func (a CreateLaunchTemplateVersion) with(made Made) Action {
+	if t, ok := made[madeKey{name: a.Template.Name}]; ok && a.Template.ID == "" {
+		// A token of one template is not that of another of the same name.
+		a.Template.ID, a.Token = t.ID, shortHash([]byte(t.ID), []byte(a.Token))
+	}
+	return a
+}
+
+func (a CreateGroup) with(made Made) Action {
+	a.Group.Template = made.version(a.Group.Template)
+	return a
+}
+
+func (a UpdateGroup) with(made Made) Action {
+	a.Template = made.pointer(a.Template)
+	return a
+}
+
+func (a StartRefresh) with(made Made) Action {
+	a.Template = made.version(a.Template)
+	return a
+}
+
+func (a CreateNodegroup) with(made Made) Action {
+	a.Nodegroup.Template = made.version(a.Nodegroup.Template)
+	return a
+}
+
+func (a UpdateNodegroupVersion) with(made Made) Action {
+	a.Template = made.pointer(a.Template)
+	return a
+}
+
+// tagging is an action that writes tags, and can write others besides.
+type tagging interface {
+	tagged(more map[string]string) Action
+}
+
+func (a CreateLaunchTemplate) tagged(more map[string]string) Action {
+	a.Tags = withTags(a.Tags, more)
+	return a
+}
+
+func (a TagLaunchTemplate) tagged(more map[string]string) Action {
+	a.Put = withTags(a.Put, more)
+	return a
+}
+
+func (a CreateGroup) tagged(more map[string]string) Action {
+	a.Group.Tags = withGroupTags(a.Group.Tags, more)
+	return a
+}
+
+func (a TagGroup) tagged(more map[string]string) Action {
+	a.Put = withGroupTags(a.Put, more)
+	return a
+}
+
+func (a CreateNodegroup) tagged(more map[string]string) Action {
+	a.Nodegroup.Tags = withTags(a.Nodegroup.Tags, more)
+	return a
+}
+
+func (a TagNodegroup) tagged(more map[string]string) Action {
+	a.Put = withTags(a.Put, more)
+	return a
+}
+
+func withGroupTags(base map[string]GroupTag, more map[string]string) map[string]GroupTag {
+	out := maps.Clone(base)
+	for k, v := range more {
+		out[k] = GroupTag{Value: v}
+	}
+	return out
+}
+
+// explained is an action of which AWS's scaling activities may tell the cause: those that
+// the answer takes; nil where none tells it.
+type explained interface {
+	explained(have Group) func(Activity) bool
+}
+
+// explained by any activity: whatever happened last to a group that is gone was its end.
+func (CreateGroup) explained(Group) func(Activity) bool {
+	return func(Activity) bool { return true }
+}
+
+// explained by a change of the desired capacity: bounds alone start and end no machine.
+func (a UpdateGroup) explained(have Group) func(Activity) bool {
+	if a.DesiredCapacity == nil {
+		return nil
+	}
+	return func(act Activity) bool {
+		m := newDesired.FindStringSubmatch(act.Cause)
+		return m != nil && m[1] == itoa(have.DesiredCapacity)
+	}
+}
+
+// explained by a launch of a machine that is to be replaced.
+func (a StartRefresh) explained(have Group) func(Activity) bool {
+	return func(act Activity) bool {
+		return strings.HasPrefix(act.Description, "Launching") && slices.ContainsFunc(have.Instances, func(i Instance) bool {
+			return (i.Template.ID != a.Template.ID || i.Template.Version != a.Template.Version) && strings.Contains(act.Description, i.ID)
+		})
+	}
+}
