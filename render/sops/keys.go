@@ -13,6 +13,7 @@ import (
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
+	"github.com/getsops/sops/v3/shamir"
 
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -52,7 +53,7 @@ func (d *Decrypter) dataKey(ctx context.Context, m *metadata, at diag.Position) 
 		key, problem = checked(parts[0], at)
 		return key, false, problem
 	case len(parts) >= need:
-		key, err := combine(parts)
+		key, err := shamir.Combine(parts)
 		if err != nil {
 			f := fault(at, "sops-invalid", "the parts of the data key do not fit together", "Encrypt the file again with sops.")
 			return nil, false, &f
@@ -212,49 +213,4 @@ func openAge(k masterKey, identities []age.Identity) ([]byte, error) {
 		return nil, errors.New("sops.age.enc is damaged")
 	}
 	return key, nil
-}
-
-// combine puts together the parts of a key that was split by Shamir's scheme:
-// each byte of the key is the value at 0 of a polynomial over GF(2^8), and a part
-// is the values at one point, which is its last byte.
-func combine(parts [][]byte) ([]byte, error) {
-	size := len(parts[0])
-	seen := map[byte]bool{}
-	for _, p := range parts {
-		if len(p) != size || size < 2 || p[size-1] == 0 || seen[p[size-1]] {
-			return nil, errors.New("the parts do not fit together")
-		}
-		seen[p[size-1]] = true
-	}
-	out := make([]byte, size-1)
-	for i, p := range parts {
-		x, basis := p[size-1], byte(1)
-		for j, q := range parts {
-			if i != j {
-				basis = times(basis, times(q[size-1], inverse(x^q[size-1])))
-			}
-		}
-		for n := range out {
-			out[n] ^= times(p[n], basis)
-		}
-	}
-	return out, nil
-}
-
-// times multiplies in GF(2^8) with the polynomial of AES.
-func times(a, b byte) (out byte) {
-	for ; b != 0; b >>= 1 {
-		out ^= a * (b & 1)
-		a = a<<1 ^ 0x1b*(a>>7)
-	}
-	return out
-}
-
-// inverse is a^254, for a is of a group of 255 elements.
-func inverse(a byte) byte {
-	out := byte(1)
-	for range 254 {
-		out = times(out, a)
-	}
-	return out
 }

@@ -1,10 +1,15 @@
 package sops
 
 import (
+	"bytes"
+	"context"
 	"regexp"
 	"testing"
 
+	"github.com/getsops/sops/v3/shamir"
 	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 // Whatever sealed matches has the parts that it says.
@@ -33,4 +38,44 @@ func TestDocumentEnd(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	})
+}
+
+// kmsParts is a KMS that decrypts nothing: what it is given is a part of a key.
+type kmsParts struct{}
+
+func (kmsParts) Decrypt(_ context.Context, _ string, blob []byte, _ map[string]string) ([]byte, error) {
+	return blob, nil
+}
+
+// Whatever parts groups hold, a key or a fault comes of them.
+func TestPartsOfADataKey(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, keySize)
+	whole, err := shamir.Split(key, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := append(bytes.Clone(whole[1][:10]), whole[1][keySize])
+	for name, tc := range map[string]struct {
+		parts [][]byte
+		code  string
+	}{
+		"two of them":       {parts: whole[1:]},
+		"all":               {parts: whole},
+		"one twice":         {parts: [][]byte{whole[0], whole[0]}, code: "sops-invalid"},
+		"another's length":  {parts: [][]byte{whole[0], short}, code: "sops-invalid"},
+		"nothing":           {parts: [][]byte{{}, {}}, code: "sops-invalid"},
+		"a key of one byte": {parts: [][]byte{{1, 1}, {1, 2}}, code: "sops-invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &metadata{Threshold: 2}
+			for _, p := range tc.parts {
+				m.Groups = append(m.Groups, []masterKey{{kind: "kms", name: "arn", data: p}})
+			}
+			d := New(Options{KMS: kmsParts{}, KMSKeyARNs: []string{"arn"}})
+			got, _, problem := d.dataKey(t.Context(), m, diag.Position{})
+			if tc.code == "" && (problem != nil || !bytes.Equal(got, key)) || tc.code != "" && (problem == nil || problem.Code != tc.code || got != nil) {
+				t.Errorf("%x, %v", got, problem)
+			}
+		})
+	}
 }
