@@ -2,7 +2,6 @@ package awscloud
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func group(g types.AutoScalingGroup) plan.Group {
 		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
 	}
 	slices.Sort(out.SuspendedProcesses)
-	recast(g, &out.Options)
+	carry(g, &out.Options)
 	settleOptions(&out.Options, g.WarmPoolConfiguration, metricsOf(g.EnabledMetrics))
 	out.Tags = make(map[string]plan.GroupTag, len(g.Tags))
 	for _, t := range g.Tags {
@@ -101,27 +100,15 @@ func templateSpec(r plan.TemplateRef) *types.LaunchTemplateSpecification {
 func mixedInstances(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref plan.TemplateRef, unknown bool) {
 	m = usualPolicy()
 	if d := p.InstancesDistribution; d != nil {
-		recast(withoutNil(*d), m)
+		carry(*d, m)
 		unknown = len(d.DistributionSegments) > 0
 	}
 	if t := p.LaunchTemplate; t != nil {
 		ref = templateRef(t.LaunchTemplateSpecification)
-		recast(t.Overrides, &m.Overrides)
+		carry(t.Overrides, &m.Overrides)
 	}
 	tidyPolicy(m)
 	return m, ref, unknown
-}
-
-// withoutNil has the members of a distribution that AWS sent: an absent one must
-// not take the place of a default.
-func withoutNil(d types.InstancesDistribution) map[string]any {
-	out := map[string]any{}
-	for v, i := reflect.ValueOf(d), 0; i < v.NumField(); i++ {
-		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
-			out[v.Type().Field(i).Name] = f.Interface()
-		}
-	}
-	return out
 }
 
 // usualPolicy holds what Auto Scaling takes a policy's distribution for where it
@@ -173,7 +160,7 @@ func mixedPolicy(m *intent.MixedInstances, ref plan.TemplateRef, change bool) *t
 	}
 	for _, o := range m.Overrides {
 		var to types.LaunchTemplateOverrides
-		recast(o, &to)
+		carry(o, &to)
 		if t := to.LaunchTemplateSpecification; t != nil && t.LaunchTemplateId != nil {
 			t.LaunchTemplateName = nil // the two together are refused
 		}
@@ -190,7 +177,7 @@ func refresh(r types.InstanceRefresh) plan.Refresh {
 		StartedAt: aws.ToTime(r.StartTime), EndedAt: aws.ToTime(r.EndTime),
 	}
 	if p := r.Preferences; p != nil {
-		recast(p, &out.Preferences)
+		carry(p, &out.Preferences)
 	}
 	if d := r.DesiredConfiguration; d != nil {
 		out.Template = templateRef(d.LaunchTemplate)

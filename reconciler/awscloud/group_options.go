@@ -69,11 +69,11 @@ func (o optionMembers) create(in *autoscaling.CreateAutoScalingGroupInput) {
 }
 
 func (o optionMembers) update(in *autoscaling.UpdateAutoScalingGroupInput) {
-	recastIf(o.AvailabilityZoneDistribution, &in.AvailabilityZoneDistribution)
-	recastIf(o.AvailabilityZoneImpairmentPolicy, &in.AvailabilityZoneImpairmentPolicy)
-	recastIf(o.CapacityReservationSpecification, &in.CapacityReservationSpecification)
-	recastIf(o.InstanceLifecyclePolicy, &in.InstanceLifecyclePolicy)
-	recastIf(o.InstanceMaintenancePolicy, &in.InstanceMaintenancePolicy)
+	carryIf(o.AvailabilityZoneDistribution, &in.AvailabilityZoneDistribution)
+	carryIf(o.AvailabilityZoneImpairmentPolicy, &in.AvailabilityZoneImpairmentPolicy)
+	carryIf(o.CapacityReservationSpecification, &in.CapacityReservationSpecification)
+	carryIf(o.InstanceLifecyclePolicy, &in.InstanceLifecyclePolicy)
+	carryIf(o.InstanceMaintenancePolicy, &in.InstanceMaintenancePolicy)
 	in.DeletionProtection, in.DesiredCapacityType = types.DeletionProtection(o.DeletionProtection), stringOrNil(o.DesiredCapacityType)
 	in.HealthCheckGracePeriod, in.HealthCheckType = o.HealthCheckGracePeriod, stringOrNil(o.HealthCheckType)
 	in.MaxInstanceLifetime, in.NewInstancesProtectedFromScaleIn = o.MaxInstanceLifetime, o.NewInstancesProtected
@@ -81,11 +81,11 @@ func (o optionMembers) update(in *autoscaling.UpdateAutoScalingGroupInput) {
 	in.SkipZonalShiftValidation, in.TerminationPolicies = o.SkipZonalShiftValidation, o.TerminationPolicies
 }
 
-// recastIf is recast of what is there.
-func recastIf[F, T any](from *F, to **T) {
+// carryIf is carry of what is there.
+func carryIf[F, T any](from *F, to **T) {
 	if from != nil {
 		*to = new(T)
-		recast(from, *to)
+		carry(from, *to)
 	}
 }
 
@@ -93,7 +93,7 @@ func recastIf[F, T any](from *F, to **T) {
 // repeated refresh replaces nothing.
 func preferences(r intent.Refresh) *types.RefreshPreferences {
 	var out types.RefreshPreferences
-	recast(r, &out)
+	carry(r, &out)
 	if out.SkipMatching == nil {
 		out.SkipMatching = aws.Bool(true)
 	}

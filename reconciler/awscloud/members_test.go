@@ -93,7 +93,7 @@ func TestEveryPreferenceIsSent(t *testing.T) {
 			t.Errorf("%s is not sent", f.Name)
 		}
 	}
-	recast(sent, &back)
+	carry(sent, &back)
 	back.Disable, back.Strategy = r.Disable, r.Strategy
 	if d := cmp.Diff(r, back); d != "" {
 		t.Errorf("there and back (-want +got):\n%s", d)
@@ -103,13 +103,13 @@ func TestEveryPreferenceIsSent(t *testing.T) {
 	}
 }
 
-// TestRecastLosesNothing takes every member there and back.
-func TestRecastLosesNothing(t *testing.T) {
+// TestCarryLosesNothing takes every member there and back.
+func TestCarryLosesNothing(t *testing.T) {
 	var want, got intent.Override
 	fillMembers(reflect.ValueOf(&want).Elem())
 	var sdk types.LaunchTemplateOverrides
-	recast(want, &sdk)
-	recast(sdk, &got)
+	carry(want, &sdk)
+	carry(sdk, &got)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("there and back (-want +got):\n%s", d)
 	}
