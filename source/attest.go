@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/weir-gitops/weir/source/signature"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // checkVerify refuses a policy that no revision of the ref could satisfy.
@@ -34,7 +35,7 @@ func (r Ref) namesTag() bool {
 //
 // Signatures say that somebody wrote a commit, not that it is the newest: who may
 // push can still go back to an older one.
-func (r repository) attest(p signature.Policy, c candidate, again bool, s *Snapshot) error {
+func (r repository) attest(p signature.Policy, c candidate, again bool, s *snapshot.Snapshot) error {
 	if p.IsZero() {
 		return nil
 	}

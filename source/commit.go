@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // maxTagDepth bounds a chain of tags that name tags.
@@ -74,17 +75,17 @@ func shortened(subject string) string {
 
 // snapshot verifies the commit that h leads to and describes it. Source and
 // SourceID are left to the caller.
-func (r repository) snapshot(h plumbing.Hash, ref string) (Snapshot, error) {
+func (r repository) snapshot(h plumbing.Hash, ref string) (snapshot.Snapshot, error) {
 	c, err := r.peel(h)
 	if err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if err := r.verify.verify(c.TreeHash); err != nil {
-		return Snapshot{}, fmt.Errorf("verify commit %s: %w", c.Hash, err)
+		return snapshot.Snapshot{}, fmt.Errorf("verify commit %s: %w", c.Hash, err)
 	}
 	message := strings.ToValidUTF8(c.Message, "\uFFFD")
 	subject, _, _ := strings.Cut(strings.TrimLeft(message, "\n"), "\n")
-	s := Snapshot{
+	s := snapshot.Snapshot{
 		Revision: c.Hash.String(), Ref: ref,
 		Subject: shortened(strings.TrimRight(subject, "\r ")), Message: message,
 		CommittedAt: c.Committer.When,

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // Git is one source. Its methods may be used by several goroutines.
@@ -22,7 +23,7 @@ type Git struct {
 	op semaphore
 
 	mu     sync.Mutex // guards what follows
-	last   Snapshot
+	last   snapshot.Snapshot
 	loaded bool
 	// standings are what was found out about commits, compared with the heads standingTo.
 	standings  map[string]Standing
@@ -33,11 +34,11 @@ type Git struct {
 // called by one goroutine at a time; the other methods at any time.
 type backend interface {
 	// latest gives what the ref names now; last is what it gave before.
-	latest(ctx context.Context, last Snapshot) (Snapshot, error)
+	latest(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, error)
 	// load gives what an earlier process left, the zero Snapshot if nothing.
-	load() (Snapshot, error)
+	load() (snapshot.Snapshot, error)
 	// at gives a commit that is already here.
-	at(h plumbing.Hash) (Snapshot, error)
+	at(h plumbing.Hash) (snapshot.Snapshot, error)
 	puller
 	// watch names what to watch for changes; nil for a remote repository.
 	watch() watchSet
@@ -71,9 +72,9 @@ func (g *Git) Name() string { return g.cfg.Name }
 // Latest gives the commit that the ref names now, fetching it if it is not here.
 // An error is an *UnavailableError, or wraps ctx's; it comes with no snapshot,
 // and what Last gives stays.
-func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
+func (g *Git) Latest(ctx context.Context) (snapshot.Snapshot, error) {
 	if err := g.op.acquire(ctx); err != nil {
-		return Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
+		return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
 	}
 	defer g.op.release()
 	last, _ := g.Last()
@@ -86,11 +87,11 @@ func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
+			return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
 		}
 		ue := unavailable(g.cfg.Name, err)
 		ue.wasted = patienceOf(op).brought()
-		return Snapshot{}, ue
+		return snapshot.Snapshot{}, ue
 	}
 	s = g.named(s)
 	if s.Revision != last.Revision {
@@ -114,7 +115,7 @@ func (g *Git) Latest(ctx context.Context) (Snapshot, error) {
 
 // Last gives the last good snapshot, that of an earlier process included, and
 // false if there is none.
-func (g *Git) Last() (Snapshot, bool) {
+func (g *Git) Last() (snapshot.Snapshot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.loaded {
@@ -134,16 +135,16 @@ func (g *Git) Last() (Snapshot, bool) {
 
 // At gives the snapshot of a commit that is already here: in the mirror, or in
 // the repository on this machine. It does not ask the remote.
-func (g *Git) At(ctx context.Context, revision string) (Snapshot, error) {
+func (g *Git) At(ctx context.Context, revision string) (snapshot.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
-		return Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
+		return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
 	}
 	if !isHash(revision) {
-		return Snapshot{}, unavailable(g.cfg.Name, faultf(MissingRef, "%q is no full object name of 40 lower-case hex digits", plain(revision)))
+		return snapshot.Snapshot{}, unavailable(g.cfg.Name, faultf(MissingRef, "%q is no full object name of 40 lower-case hex digits", plain(revision)))
 	}
 	s, err := g.backend.at(plumbing.NewHash(revision))
 	if err != nil {
-		return Snapshot{}, unavailable(g.cfg.Name, err)
+		return snapshot.Snapshot{}, unavailable(g.cfg.Name, err)
 	}
 	return g.named(s), nil
 }
@@ -152,7 +153,7 @@ func (g *Git) At(ctx context.Context, revision string) (Snapshot, error) {
 // usable.
 func (g *Git) Close() { g.backend.close() }
 
-func (g *Git) named(s Snapshot) Snapshot {
+func (g *Git) named(s snapshot.Snapshot) snapshot.Snapshot {
 	s.Source, s.SourceID = g.cfg.Name, g.id
 	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 func TestPollerTiming(t *testing.T) {
@@ -28,19 +29,21 @@ func TestPollerTiming(t *testing.T) {
 		p := poller{
 			interval: 10 * time.Second, wake: wake,
 			rand: func() float64 { return draws[min(len(looks)-1, len(draws)-1)] },
-			look: func(context.Context) (Snapshot, error) {
+			look: func(context.Context) (snapshot.Snapshot, error) {
 				looks = append(looks, time.Since(start).Round(time.Millisecond))
 				if len(looks) == len(outcomes) {
 					defer cancel()
 				}
 				switch o := outcomes[len(looks)-1].(type) {
 				case Reason:
-					return Snapshot{}, &UnavailableError{Source: "s", Reason: o, Err: errors.New("x")}
+					return snapshot.Snapshot{}, &UnavailableError{Source: "s", Reason: o, Err: errors.New("x")}
 				default:
-					return Snapshot{Revision: o.(string)}, nil
+					return snapshot.Snapshot{Revision: o.(string)}, nil
 				}
 			},
-			report: func(s Snapshot, err error) { told = append(told, fmt.Sprint(s.Revision, outcomeOf(s, err).reason)) },
+			report: func(s snapshot.Snapshot, err error) {
+				told = append(told, fmt.Sprint(s.Revision, outcomeOf(s, err).reason))
+			},
 		}
 		p.run(ctx)
 		// 9 s, 10 s, 11 s, 10 s, 10 s, then a second until the mirror is made
@@ -67,8 +70,10 @@ func TestPollerSkipsToTheNewest(t *testing.T) {
 		var told []string
 		p := poller{
 			interval: time.Hour, rand: rand.Float64, wake: wake,
-			look: func(context.Context) (Snapshot, error) { return Snapshot{Revision: fmt.Sprint(revision)}, nil },
-			report: func(s Snapshot, _ error) {
+			look: func(context.Context) (snapshot.Snapshot, error) {
+				return snapshot.Snapshot{Revision: fmt.Sprint(revision)}, nil
+			},
+			report: func(s snapshot.Snapshot, _ error) {
 				told = append(told, s.Revision)
 				for range 5 { // Five commits come while the first is worked on.
 					revision++

@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/weir-gitops/weir/source/signature"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // localBackend is a repository on this machine. It is only ever read: someone
@@ -164,20 +165,20 @@ func newLocalBackend(path string, ref Ref, policy signature.Policy) *localBacken
 	return &localBackend{path: path, ref: ref, policy: policy, repository: newRepository(db)}
 }
 
-func (b *localBackend) latest(ctx context.Context, last Snapshot) (Snapshot, error) {
+func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	dirs, err := findGitDirs(b.path)
 	if err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if err := checkFormat(dirs); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	t, err := b.resolve(dirs)
 	if err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if last.Tree != nil && t.key() == b.current {
 		if len(t.rivals) == 0 {
@@ -186,23 +187,23 @@ func (b *localBackend) latest(ctx context.Context, last Snapshot) (Snapshot, err
 		return last, nil
 	}
 	if err := b.db.refresh(); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if b.ref.Commit != "" {
 		if have, err := b.db.has(t.hash); err != nil || !have {
-			return Snapshot{}, errors.Join(err, missingRef(b.path, "commit "+b.ref.Commit))
+			return snapshot.Snapshot{}, errors.Join(err, missingRef(b.path, "commit "+b.ref.Commit))
 		}
 	}
 	c, err := b.newest(t)
 	if err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	s, err := b.snapshot(c.hash, c.ref)
 	if err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if err := b.attest(b.policy, c, s.Revision == last.Revision, &s); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	b.current = t.key()
 	return s, nil
@@ -274,9 +275,9 @@ func (b *localBackend) hashRefs(refs storer.ReferenceStorer) (map[string]plumbin
 	return out, nil
 }
 
-func (b *localBackend) load() (Snapshot, error) { return Snapshot{}, nil }
+func (b *localBackend) load() (snapshot.Snapshot, error) { return snapshot.Snapshot{}, nil }
 
-func (b *localBackend) at(h plumbing.Hash) (Snapshot, error) {
+func (b *localBackend) at(h plumbing.Hash) (snapshot.Snapshot, error) {
 	return commitAt(b.repository, h)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -338,7 +339,7 @@ func TestMirrorWithManyPacks(t *testing.T) {
 	dir := t.TempDir()
 	g := open(t, source.Config{URL: repo.URL(), Dir: dir}, source.Options{})
 	source.SetMirrorLimits(g, 3, 1<<20)
-	var first source.Snapshot
+	var first snapshot.Snapshot
 	for i := range 8 {
 		repo.Write(map[string]string{"f": fmt.Sprint(i)})
 		s := wantRevision(t, g, repo.Commit(fmt.Sprint(i)))

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/weir-gitops/weir/source/signature"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // maxRaces is how often a fetch starts over because the ref moved under it.
@@ -33,7 +34,7 @@ type mirrorBackend struct {
 
 var _ backend = (*mirrorBackend)(nil)
 
-func (b *mirrorBackend) latest(ctx context.Context, last Snapshot) (Snapshot, error) {
+func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, error) {
 	if b.ref.Commit != "" && last.Revision == b.ref.Commit && !b.mirror.suspect.Load() && !b.mirror.crowded.Load() {
 		return last, nil // A commit never changes.
 	}
@@ -47,16 +48,16 @@ func (b *mirrorBackend) latest(ctx context.Context, last Snapshot) (Snapshot, er
 
 // look asks once what the ref names and brings it here. The target is zero where
 // it did not come to know it.
-func (b *mirrorBackend) look(ctx context.Context, last Snapshot) (Snapshot, target, error) {
+func (b *mirrorBackend) look(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, target, error) {
 	s, err := b.remote.connect(ctx, b.ref.chooses)
 	if err != nil {
-		return Snapshot{}, target{}, err
+		return snapshot.Snapshot{}, target{}, err
 	}
 	defer s.close()
 	b.mirror.shallow.Store(s.shallow)
 	t, err := s.selectRef(b.ref)
 	if err != nil {
-		return Snapshot{}, target{}, err
+		return snapshot.Snapshot{}, target{}, err
 	}
 	if last.Tree != nil && t.key() == b.current && !b.mirror.suspect.Load() && !b.mirror.crowded.Load() {
 		if len(t.rivals) == 0 {
@@ -66,7 +67,7 @@ func (b *mirrorBackend) look(ctx context.Context, last Snapshot) (Snapshot, targ
 	}
 	snap, err := b.update(ctx, s, t)
 	if err != nil {
-		return Snapshot{}, t, err
+		return snapshot.Snapshot{}, t, err
 	}
 	b.current = t.key()
 	return snap, t, nil
@@ -88,20 +89,20 @@ func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 }
 
 // update brings t into the mirror, verifies it and records it.
-func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (Snapshot, error) {
+func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (snapshot.Snapshot, error) {
 	if b.mirror.suspect.Load() {
 		return b.rebuild(ctx, s, t)
 	}
 	m := b.mirror
 	if err := m.prepare(); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if err := m.sweep(b.now(), b.sweepAge); err != nil {
-		return Snapshot{}, b.damaged(err)
+		return snapshot.Snapshot{}, b.damaged(err)
 	}
 	have, err := m.hasAll(t)
 	if err != nil {
-		return Snapshot{}, b.damaged(err)
+		return snapshot.Snapshot{}, b.damaged(err)
 	}
 	if (!have || m.crowded.Swap(false)) && m.overgrown() {
 		snap, err := b.rebuild(ctx, s, t)
@@ -111,13 +112,13 @@ func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (Snaps
 		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.packCount()), slog.Any("error", err))
 		// The session has given its one pack.
 		if s, err = b.remote.connect(ctx, b.ref.chooses); err != nil {
-			return Snapshot{}, err
+			return snapshot.Snapshot{}, err
 		}
 		defer s.close()
 	}
 	if !have {
 		if err := b.fetch(ctx, m, s, t); err != nil {
-			return Snapshot{}, err
+			return snapshot.Snapshot{}, err
 		}
 	}
 	return b.accept(m, t)
@@ -162,22 +163,22 @@ func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *session, t targ
 }
 
 // accept verifies t and moves the mirror's ref.
-func (b *mirrorBackend) accept(m *mirror, t target) (Snapshot, error) {
+func (b *mirrorBackend) accept(m *mirror, t target) (snapshot.Snapshot, error) {
 	c, err := m.newest(t)
 	if err != nil {
-		return Snapshot{}, b.damaged(err)
+		return snapshot.Snapshot{}, b.damaged(err)
 	}
 	snap, err := m.snapshot(c.hash, c.ref)
 	if err != nil {
-		return Snapshot{}, b.damaged(err)
+		return snapshot.Snapshot{}, b.damaged(err)
 	}
 	ok, err := b.mirror.ok()
 	again := err == nil && ok.String() == snap.Revision
 	if err := m.attest(b.policy, c, again, &snap); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if err := m.setOK(plumbing.NewHash(snap.Revision), c.hash); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	return snap, nil
 }
@@ -208,27 +209,27 @@ func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 }
 
 // rebuild makes the mirror again beside the old one and puts it into place.
-func (b *mirrorBackend) rebuild(ctx context.Context, s *session, t target) (Snapshot, error) {
+func (b *mirrorBackend) rebuild(ctx context.Context, s *session, t target) (snapshot.Snapshot, error) {
 	b.log.Warn("making the mirror again")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)
 	fresh.limits = b.mirror.limits
 	fresh.shallow.Store(s.shallow)
 	defer fresh.db.close()
 	if err := os.RemoveAll(fresh.dir); err != nil {
-		return Snapshot{}, fmt.Errorf("make mirror: %w", err)
+		return snapshot.Snapshot{}, fmt.Errorf("make mirror: %w", err)
 	}
 	if err := fresh.prepare(); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if err := b.fetch(ctx, fresh, s, t); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	_, refused := b.accept(fresh, t)
 	if refused != nil && !b.keepOK(fresh, refused) {
-		return Snapshot{}, refused
+		return snapshot.Snapshot{}, refused
 	}
 	if err := b.mirror.replaceBy(fresh); err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	b.mirror.suspect.Store(false)
 	return b.accept(b.mirror, t)
@@ -236,13 +237,13 @@ func (b *mirrorBackend) rebuild(ctx context.Context, s *session, t target) (Snap
 
 // load gives the last verified commit of an earlier process. It must satisfy the
 // policy of this one.
-func (b *mirrorBackend) load() (Snapshot, error) {
+func (b *mirrorBackend) load() (snapshot.Snapshot, error) {
 	h, err := b.mirror.ok()
 	if err != nil {
-		return Snapshot{}, b.damaged(err)
+		return snapshot.Snapshot{}, b.damaged(err)
 	}
 	if h.IsZero() {
-		return Snapshot{}, nil
+		return snapshot.Snapshot{}, nil
 	}
 	ref := b.ref.fullName()
 	switch {
@@ -255,7 +256,7 @@ func (b *mirrorBackend) load() (Snapshot, error) {
 	}
 	s, err := b.mirror.snapshot(h, ref)
 	if err != nil {
-		return Snapshot{}, b.damaged(err)
+		return snapshot.Snapshot{}, b.damaged(err)
 	}
 	named, err := readRef(b.mirror.signedRef())
 	if err != nil || named.IsZero() {
@@ -268,12 +269,12 @@ func (b *mirrorBackend) load() (Snapshot, error) {
 	var f *fault
 	if errors.As(err, &f) {
 		b.log.Warn("the commit that was applied last is not signed as the configuration asks now", slog.String("revision", s.Revision), slog.Any("error", err))
-		return Snapshot{}, nil
+		return snapshot.Snapshot{}, nil
 	}
 	return s, err
 }
 
-func (b *mirrorBackend) at(h plumbing.Hash) (Snapshot, error) {
+func (b *mirrorBackend) at(h plumbing.Hash) (snapshot.Snapshot, error) {
 	return commitAt(b.mirror.repository, h)
 }
 
@@ -284,7 +285,7 @@ func (b *mirrorBackend) close() {
 	b.mirror.db.close()
 }
 
-func commitAt(r repository, h plumbing.Hash) (Snapshot, error) {
+func commitAt(r repository, h plumbing.Hash) (snapshot.Snapshot, error) {
 	have, err := r.db.has(h)
 	if err == nil && !have {
 		if err = r.db.refresh(); err == nil {
@@ -292,10 +293,10 @@ func commitAt(r repository, h plumbing.Hash) (Snapshot, error) {
 		}
 	}
 	if err != nil {
-		return Snapshot{}, err
+		return snapshot.Snapshot{}, err
 	}
 	if !have {
-		return Snapshot{}, faultf(MissingRef, "commit %s is not here; only fetched commits can be shown", h)
+		return snapshot.Snapshot{}, faultf(MissingRef, "commit %s is not here; only fetched commits can be shown", h)
 	}
 	return r.snapshot(h, h.String())
 }

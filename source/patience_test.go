@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // TestPatience lets servers send at several paces, on a clock of its own.
@@ -78,13 +80,13 @@ func TestPollerLeavesWasteAlone(t *testing.T) {
 		looks := 0
 		p := poller{
 			interval: 30 * time.Second, rand: func() float64 { return 0.5 }, wake: make(chan struct{}),
-			look: func(context.Context) (Snapshot, error) {
+			look: func(context.Context) (snapshot.Snapshot, error) {
 				if looks++; looks == 3 {
 					cancel()
 				}
-				return Snapshot{}, &UnavailableError{Reason: Unsupported, Err: errors.New("too large"), wasted: 4 << 30}
+				return snapshot.Snapshot{}, &UnavailableError{Reason: Unsupported, Err: errors.New("too large"), wasted: 4 << 30}
 			},
-			report: func(Snapshot, error) {},
+			report: func(snapshot.Snapshot, error) {},
 		}
 		p.run(ctx)
 		if took := time.Since(start); took != 2*4096*time.Second {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // PullRef names a pull request as a forge describes it.
@@ -31,7 +32,7 @@ type Merge struct {
 	// Parent, and the merged files. Its Tree is nil if there are conflicts. It is
 	// readable until the mirror is made again; then reading gives ErrReplaced, and
 	// Pull gives it anew.
-	Snapshot Snapshot
+	Snapshot snapshot.Snapshot
 	// MergeBase is the commit that both have in common, the youngest of several;
 	// empty if there is none.
 	MergeBase string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -140,7 +141,7 @@ func TestPull(t *testing.T) {
 	})
 }
 
-func at(t testing.TB, g *source.Git, revision string) source.Snapshot {
+func at(t testing.TB, g *source.Git, revision string) snapshot.Snapshot {
 	t.Helper()
 	s, err := g.At(context.Background(), revision)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -33,7 +34,7 @@ func open(t testing.TB, cfg source.Config, opts source.Options) *source.Git {
 	return g
 }
 
-func latest(t testing.TB, g *source.Git) source.Snapshot {
+func latest(t testing.TB, g *source.Git) snapshot.Snapshot {
 	t.Helper()
 	s, err := g.Latest(context.Background())
 	if err != nil {
@@ -110,7 +111,7 @@ func TestLatestOverHTTP(t *testing.T) {
 	s := latest(t, g)
 	got := s
 	got.Tree = nil
-	if diff := cmp.Diff(source.Snapshot{
+	if diff := cmp.Diff(snapshot.Snapshot{
 		Source: "fleet", SourceID: source.ID(repo.URL()), Revision: first, Ref: "refs/heads/main",
 		Subject: "pools: start", Message: "pools: start\n\nBody of the message.\n", CommittedAt: got.CommittedAt,
 	}, got); diff != "" {
@@ -285,7 +286,7 @@ func TestMovingRefs(t *testing.T) {
 	}
 }
 
-func wantRevision(t *testing.T, g *source.Git, want string) source.Snapshot {
+func wantRevision(t *testing.T, g *source.Git, want string) snapshot.Snapshot {
 	t.Helper()
 	s := latest(t, g)
 	if s.Revision != want {

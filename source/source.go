@@ -23,7 +23,6 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/signature"
 )
 
@@ -90,30 +89,6 @@ type Options struct {
 	// Looked is told of each look that worked, after Last knows of it: when it began,
 	// and the revision that it found. Default: nobody is told.
 	Looked func(began time.Time, revision string)
-}
-
-// Snapshot is one commit of a source. It does not change.
-type Snapshot struct {
-	// Source is the name of the source, SourceID the identity of its repository
-	// (see ID).
-	Source, SourceID string
-	// Revision is the commit's object name in hex.
-	Revision string
-	// Ref is the full name of the ref that led to the commit, "HEAD" for a
-	// detached one, the object name for a pinned commit, or, until the repository
-	// was asked after a restart, the range of versions that is followed.
-	Ref string
-	// Subject is the first line of Message.
-	Subject, Message string
-	// CommittedAt is the committer's time.
-	CommittedAt time.Time
-	// Parent is the object name of the first parent, empty for a root commit.
-	Parent string
-	// SignedBy names the key that vouches for the revision, empty where none is
-	// asked for.
-	SignedBy string
-	// Tree holds the commit's files. It may be used by several goroutines.
-	Tree tree.Tree
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 const (
@@ -34,7 +36,7 @@ func (g *Git) Nudge() {
 // or the end of one. What came and went while fn ran is skipped.
 //
 // Watch returns nil once ctx has ended. One Watch may run at a time.
-func (g *Git) Watch(ctx context.Context, fn func(Snapshot, error)) error {
+func (g *Git) Watch(ctx context.Context, fn func(snapshot.Snapshot, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -58,8 +60,8 @@ type poller struct {
 	interval time.Duration
 	rand     func() float64
 	wake     <-chan struct{}
-	look     func(context.Context) (Snapshot, error)
-	report   func(Snapshot, error)
+	look     func(context.Context) (snapshot.Snapshot, error)
+	report   func(snapshot.Snapshot, error)
 	// before runs ahead of each look.
 	before func()
 }
@@ -113,7 +115,7 @@ func restAfter(err error) time.Duration {
 	return time.Duration(ue.wasted/wasteRate) * time.Second
 }
 
-func outcomeOf(s Snapshot, err error) outcome {
+func outcomeOf(s snapshot.Snapshot, err error) outcome {
 	if err == nil {
 		return outcome{seen: true, revision: s.Revision, ref: s.Ref}
 	}

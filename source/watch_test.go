@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
 type event struct {
-	snap source.Snapshot
+	snap snapshot.Snapshot
 	err  error
 }
 
@@ -22,7 +23,7 @@ func watch(t *testing.T, g *source.Git) <-chan event {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	events, done := make(chan event, 100), make(chan error, 1)
-	go func() { done <- g.Watch(ctx, func(s source.Snapshot, err error) { events <- event{s, err} }) }()
+	go func() { done <- g.Watch(ctx, func(s snapshot.Snapshot, err error) { events <- event{s, err} }) }()
 	t.Cleanup(func() {
 		cancel()
 		select {

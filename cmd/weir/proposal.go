@@ -21,6 +21,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // proposalFlags say what is planned in place of the commit that a source follows.
@@ -165,7 +166,7 @@ func (w *work) fromWorkTree(ctx context.Context, tree *source.WorkTree, ref stri
 	git, err := tree.At(cmp.Or(ref, "HEAD"))
 	if err != nil && ref == "" { // nothing was committed yet
 		p.what = tree.Root + " as it is on disk"
-		p.Snapshot, p.Head = source.Snapshot{Revision: onDisk, Tree: tree.Tree}, &source.Snapshot{}
+		p.Snapshot, p.Head = snapshot.Snapshot{Revision: onDisk, Tree: tree.Tree}, &snapshot.Snapshot{}
 		return p, nil
 	}
 	if err != nil {
@@ -178,7 +179,7 @@ func (w *work) fromWorkTree(ctx context.Context, tree *source.WorkTree, ref stri
 	}
 	p.Snapshot, p.At, p.what = head, git.At, fmt.Sprintf("%s (%s) of %s", ref, head.Revision[:7], tree.Root)
 	if ref == "" {
-		p.Snapshot, p.Head, p.what = source.Snapshot{Revision: onDisk, Tree: tree.Tree}, &head, tree.Root+" as it is on disk"
+		p.Snapshot, p.Head, p.what = snapshot.Snapshot{Revision: onDisk, Tree: tree.Tree}, &head, tree.Root+" as it is on disk"
 	}
 	p.lacks = func(ctx context.Context, followed string) (bool, error) {
 		has, err := git.Descends(ctx, head.Revision, followed)
@@ -228,7 +229,7 @@ func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 
 // mergeLacks asks the source's history whether a ref lacks what is followed. Where
 // that cannot be read, nobody is told.
-func (w *work) mergeLacks(name string, head source.Snapshot) func(context.Context, string) (bool, error) {
+func (w *work) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil
 	}

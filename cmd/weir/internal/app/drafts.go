@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/nearest"
 	"github.com/weir-gitops/weir/render/redact"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
 )
@@ -55,8 +55,8 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 	own := &redact.Registry{}
 	review, reports, err := a.drafts.Plan(ctx, base, fleet.Proposal{
 		Secrets: own,
-		Source:  from.Name, Owner: "draft of " + d.By, Only: d.Targets, Head: &source.Snapshot{},
-		Snapshot: source.Snapshot{Revision: "draft", Tree: tree},
+		Source:  from.Name, Owner: "draft of " + d.By, Only: d.Targets, Head: &snapshot.Snapshot{},
+		Snapshot: snapshot.Snapshot{Revision: "draft", Tree: tree},
 	})
 	switch {
 	case errors.Is(err, pulls.ErrRoleless):

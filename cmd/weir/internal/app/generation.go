@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/githubapp"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -151,14 +152,14 @@ func (g *generation) startSources(ctx context.Context, a *App) {
 		}
 		f.stop = a.spawn(ctx, "source "+name, func(ctx context.Context) error {
 			defer f.git.Close()
-			return f.git.Watch(ctx, func(s source.Snapshot, err error) { f.hear(a, s, err) })
+			return f.git.Watch(ctx, func(s snapshot.Snapshot, err error) { f.hear(a, s, err) })
 		})
 	}
 }
 
 // hear takes in what a source says. After an error the last good snapshot stays:
 // a source that cannot be read is never an empty one.
-func (f *follower) hear(a *App, s source.Snapshot, err error) {
+func (f *follower) hear(a *App, s snapshot.Snapshot, err error) {
 	now := time.Now()
 	f.mu.Lock()
 	f.view.Err = err

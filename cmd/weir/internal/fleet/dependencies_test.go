@@ -36,11 +36,11 @@ func TestDependenciesOfExpandedTargets(t *testing.T) {
 		view    View
 		want    map[string]string
 	}{
-		"each has its own":           {waves, View{Snapshot: snapshot("r", pools("dev/a", "dev/b", "prod/a"))}, map[string]string{}},
-		"one lacks its own":          {waves, View{Snapshot: snapshot("r", pools("dev/a", "prod/a", "prod/b"))}, map[string]string{"prod-b": "the target prod-b waits for the target dev-b, which no directory of the commit gives\n"}},
-		"no directory of the first":  {waves, View{Snapshot: snapshot("r", pools("prod/a"))}, map[string]string{"prod-a": "the target prod-a waits for the target dev-a, which no directory of the commit gives\n"}},
-		"two that wait for another":  {turned, View{Snapshot: snapshot("r", pools("o/a/b", "o/b/a", "o/c/c"))}, map[string]string{"a-b": "targets wait for each other: a-b waits for b-a waits for a-b\n", "b-a": "targets wait for each other: a-b waits for b-a waits for a-b\n"}},
-		"one of two that would wait": {turned, View{Snapshot: snapshot("r", pools("o/a/b"))}, map[string]string{"a-b": "the target a-b waits for the target b-a, which no directory of the commit gives\n"}},
+		"each has its own":           {waves, View{Snapshot: snap("r", pools("dev/a", "dev/b", "prod/a"))}, map[string]string{}},
+		"one lacks its own":          {waves, View{Snapshot: snap("r", pools("dev/a", "prod/a", "prod/b"))}, map[string]string{"prod-b": "the target prod-b waits for the target dev-b, which no directory of the commit gives\n"}},
+		"no directory of the first":  {waves, View{Snapshot: snap("r", pools("prod/a"))}, map[string]string{"prod-a": "the target prod-a waits for the target dev-a, which no directory of the commit gives\n"}},
+		"two that wait for another":  {turned, View{Snapshot: snap("r", pools("o/a/b", "o/b/a", "o/c/c"))}, map[string]string{"a-b": "targets wait for each other: a-b waits for b-a waits for a-b\n", "b-a": "targets wait for each other: a-b waits for b-a waits for a-b\n"}},
+		"one of two that would wait": {turned, View{Snapshot: snap("r", pools("o/a/b"))}, map[string]string{"a-b": "the target a-b waits for the target b-a, which no directory of the commit gives\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, faultsOf(t, tc.targets, tc.view)); diff != "" {
@@ -55,7 +55,7 @@ func TestADependencyInASourceThatCannotBeRead(t *testing.T) {
 	h := newHarness(t, "- {name: 'dev-{1}', path: 'dev/*', region: eu-west-1}\n- {name: 'prod-{1}', path: 'prod/*', region: eu-west-1, dependsOn: ['dev-{1}']}\n")
 	h.fleet.o.Config.Targets[0].Source = "other"
 	for name, other := range map[string]View{"not read yet": {}, "gone": {Err: errors.New("gone")}} {
-		c, err := h.fleet.Compose(t.Context(), map[string]View{"s": {ID: "id", Snapshot: snapshot("r", pools("prod/a"))}, "other": other})
+		c, err := h.fleet.Compose(t.Context(), map[string]View{"s": {ID: "id", Snapshot: snap("r", pools("prod/a"))}, "other": other})
 		if err != nil {
 			t.Fatal(err)
 		}

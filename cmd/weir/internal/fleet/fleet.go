@@ -28,7 +28,7 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // View is a source as it stands: its last good snapshot, and why there is no
@@ -37,10 +37,10 @@ type View struct {
 	// ID is the identity of the repository.
 	ID string
 	// Snapshot has no tree before the first good one.
-	Snapshot source.Snapshot
+	Snapshot snapshot.Snapshot
 	Err      error
 	// At gives another commit of the source.
-	At func(ctx context.Context, revision string) (source.Snapshot, error)
+	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
 	// Verify stands for the signatures that are asked for of the source's commits:
 	// what was rendered while others were, or none, does not count.
 	Verify string

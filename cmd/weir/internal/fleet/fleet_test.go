@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // clusterYAML is a cluster in a region, with a role to assume.
@@ -50,8 +50,8 @@ func pools(paths ...string) tree.Map {
 	return m
 }
 
-func snapshot(revision string, m tree.Map) source.Snapshot {
-	return source.Snapshot{Source: "s", Revision: revision, Ref: "refs/heads/main", Subject: "subject of " + revision, Tree: m}
+func snap(revision string, m tree.Map) snapshot.Snapshot {
+	return snapshot.Snapshot{Source: "s", Revision: revision, Ref: "refs/heads/main", Subject: "subject of " + revision, Tree: m}
 }
 
 // harness is a fleet over an embedded AWS.
@@ -105,7 +105,7 @@ const globbed = "- {name: '{1}', path: 'o/*', region: eu-west-1}\n"
 func TestOnlyWhatACommitChangesIsRenderedAgain(t *testing.T) {
 	h := newHarness(t, globbed)
 	m := pools("o/one", "o/two")
-	c, first := h.compose(View{Snapshot: snapshot("r1", m)})
+	c, first := h.compose(View{Snapshot: snap("r1", m)})
 	if diff := cmp.Diff([]Revision{{Source: "s", SHA: "r1", Touched: []string{"one", "two"}}}, c.Revisions); diff != "" {
 		t.Errorf("first revision (-want +got):\n%s", diff)
 	}
@@ -115,7 +115,7 @@ func TestOnlyWhatACommitChangesIsRenderedAgain(t *testing.T) {
 
 	m = maps.Clone(m)
 	m["o/two/pool.yaml"] += "# changed\n"
-	c, second := h.compose(View{Snapshot: snapshot("r2", m)})
+	c, second := h.compose(View{Snapshot: snap("r2", m)})
 	if diff := cmp.Diff([]string{"two"}, c.Revisions[0].Touched); diff != "" {
 		t.Errorf("touched (-want +got):\n%s", diff)
 	}
@@ -130,14 +130,14 @@ func TestOnlyWhatACommitChangesIsRenderedAgain(t *testing.T) {
 	}
 
 	// A later pass over the same commit says the same.
-	if c, _ = h.compose(View{Snapshot: snapshot("r2", m)}); !cmp.Equal(c.Revisions[0].Touched, []string{"two"}) {
+	if c, _ = h.compose(View{Snapshot: snap("r2", m)}); !cmp.Equal(c.Revisions[0].Touched, []string{"two"}) {
 		t.Errorf("a second pass says the commit touches %v", c.Revisions[0].Touched)
 	}
 
 	// A directory that appears is a target of its own.
 	m = maps.Clone(m)
 	maps.Copy(m, pools("o/three"))
-	c, third := h.compose(View{Snapshot: snapshot("r3", m)})
+	c, third := h.compose(View{Snapshot: snap("r3", m)})
 	if len(third) != 3 || !cmp.Equal(c.Revisions[0].Touched, []string{"three"}) {
 		t.Errorf("targets %d, touched %v", len(third), c.Revisions[0].Touched)
 	}
@@ -156,8 +156,8 @@ func TestASourceThatFailsIsNeverEmpty(t *testing.T) {
 		t.Errorf("before the source was read: %+v", d)
 	}
 	// After it, the last good one stays, and nothing may be deleted.
-	h.compose(View{Snapshot: snapshot("r1", pools("o/one"))})
-	_, got = h.compose(View{Snapshot: snapshot("r1", pools("o/one")), Err: broken})
+	h.compose(View{Snapshot: snap("r1", pools("o/one"))})
+	_, got = h.compose(View{Snapshot: snap("r1", pools("o/one")), Err: broken})
 	if d := got["one"]; !errors.Is(d.Err, broken) || d.Set == nil || len(d.Set.Pools) != 1 || d.Whole {
 		t.Errorf("with the last snapshot: %+v", d)
 	}
@@ -184,7 +184,7 @@ func TestDiagnosticsOfComposition(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, tc.targets)
-			_, got := h.compose(View{Snapshot: snapshot("r1", tc.tree)})
+			_, got := h.compose(View{Snapshot: snap("r1", tc.tree)})
 			d, ok := got["one"]
 			if !ok {
 				d = got["{1}"]
@@ -204,7 +204,7 @@ func TestTheRoleOfAClusterLeadsToItsAccount(t *testing.T) {
 	h := newHarness(t, "- {name: one, path: o/one, region: us-west-2, allowedRoleARNs: ['arn:aws:iam::111111111111:role/other']}\n")
 	m := pools("o/one")
 	m["o/one/cluster.yaml"] = clusterYAML
-	c, got := h.compose(View{Snapshot: snapshot("r1", m)})
+	c, got := h.compose(View{Snapshot: snap("r1", m)})
 	if d := got["one"]; d.Policy.Account != "111111111111" || c.Batches[0].Key.RoleARN != "arn:aws:iam::111111111111:role/other" {
 		t.Errorf("account %q, key %+v, error %v, %v", d.Policy.Account, c.Batches[0].Key, d.Err, d.Diagnostics)
 	}
@@ -212,7 +212,7 @@ func TestTheRoleOfAClusterLeadsToItsAccount(t *testing.T) {
 
 func TestAnAccountThatCannotBeOpened(t *testing.T) {
 	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1, accountID: '999999999999'}\n")
-	c, got := h.compose(View{Snapshot: snapshot("r1", pools("o/one"))})
+	c, got := h.compose(View{Snapshot: snap("r1", pools("o/one"))})
 	if d := got["one"]; d.Err == nil || !strings.Contains(d.Err.Error(), "999999999999") || d.Whole || c.Batches[0].Scope != nil {
 		t.Errorf("error %v, whole %t", d.Err, d.Whole)
 	}
@@ -221,7 +221,7 @@ func TestAnAccountThatCannotBeOpened(t *testing.T) {
 func TestTwoRolesInOneAccountDeleteNothing(t *testing.T) {
 	role := "roleARN: 'arn:aws:iam::222222222222:role/%s'"
 	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1, "+fmt.Sprintf(role, "x")+"}\n- {name: two, path: o/two, region: eu-west-1, "+fmt.Sprintf(role, "y")+"}\n")
-	_, got := h.compose(View{Snapshot: snapshot("r1", pools("o/one", "o/two"))})
+	_, got := h.compose(View{Snapshot: snap("r1", pools("o/one", "o/two"))})
 	for name, d := range got {
 		if d.Err != nil || d.Whole {
 			t.Errorf("%s: error %v, whole %t", name, d.Err, d.Whole)
@@ -231,7 +231,7 @@ func TestTwoRolesInOneAccountDeleteNothing(t *testing.T) {
 
 func TestVariables(t *testing.T) {
 	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1, varsFrom: [{file: vars}]}\n")
-	view := View{Snapshot: snapshot("r1", pools("o/one"))}
+	view := View{Snapshot: snap("r1", pools("o/one"))}
 	_, got := h.compose(view)
 	if got["one"].Err == nil {
 		t.Error("a missing file is no error")
@@ -255,7 +255,7 @@ func TestWhatATargetWants(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(h.dir, "vars"), []byte(vars), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, got := h.compose(View{Snapshot: snapshot(revision, tr)})
+		c, got := h.compose(View{Snapshot: snap(revision, tr)})
 		if d := got["one"]; d.Err != nil || d.Set == nil {
 			t.Fatalf("%v, %v", d.Err, d.Diagnostics)
 		}
@@ -288,12 +288,12 @@ func TestWhatATargetWants(t *testing.T) {
 
 func TestPruneTrailer(t *testing.T) {
 	h := newHarness(t, globbed)
-	parent := snapshot("r1", pools("o/one", "o/two"))
-	after := snapshot("r2", tree.Map{"o/one/pool.yaml": "# nothing\n", "o/two/pool.yaml": "# nothing\n"})
+	parent := snap("r1", pools("o/one", "o/two"))
+	after := snap("r2", tree.Map{"o/one/pool.yaml": "# nothing\n", "o/two/pool.yaml": "# nothing\n"})
 	after.Parent, after.Message = "r1", "remove\n\nBecause.\n\nSigned-off-by: x\nweir-allow-prune: one\n"
-	_, got := h.compose(View{Snapshot: after, At: func(_ context.Context, revision string) (source.Snapshot, error) {
+	_, got := h.compose(View{Snapshot: after, At: func(_ context.Context, revision string) (snapshot.Snapshot, error) {
 		if revision != "r1" {
-			return source.Snapshot{}, errors.New("no such commit")
+			return snapshot.Snapshot{}, errors.New("no such commit")
 		}
 		return parent, nil
 	}})

@@ -43,7 +43,7 @@ func TestAFleetForgetsWhatIsGone(t *testing.T) {
 			files["clusters/"+name+"/pool.yaml"] = fleettest.Pool("web-" + name)
 			write("kube-"+name+".yaml", string(kubeconfig))
 		}
-		h.compose(View{Snapshot: snapshot(fmt.Sprint(round), files)})
+		h.compose(View{Snapshot: snap(fmt.Sprint(round), files)})
 		want := map[string]int{"renders": 4, "room": 4, "made": 0, "clusters": 4, "decrypters": 1, "roleless": 4, "sources": 4, "jobs": 0, "names": 4}
 		if d := cmp.Diff(want, counts()); d != "" {
 			t.Errorf("round %d (-want +got):\n%s", round, d)

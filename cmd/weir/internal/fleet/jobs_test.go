@@ -61,12 +61,12 @@ func TestASlowRenderHoldsUpItself(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	_, before := advance(t, h, ctx, View{Snapshot: snapshot("r1", first)}, -1)
+	_, before := advance(t, h, ctx, View{Snapshot: snap("r1", first)}, -1)
 	changes := map[string]string{}
 	for _, dir := range dirs {
 		changes[dir+"/pool.yaml"] = first[dir+"/pool.yaml"] + "# changed\n"
 	}
-	second := snapshot("r2", with(first, changes))
+	second := snap("r2", with(first, changes))
 	second.Subject = "names what a render may tell to be secret"
 	d := drip{second.Tree, make(chan struct{}), &sync.Map{}}
 	second.Tree = d
@@ -88,7 +88,7 @@ func TestASlowRenderHoldsUpItself(t *testing.T) {
 
 	// The quick one goes on with the next commit.
 	changes["o/quick/pool.yaml"] += "# again\n"
-	third := snapshot("r3", with(first, changes))
+	third := snap("r3", with(first, changes))
 	d.Tree = third.Tree
 	third.Tree = d
 	if _, got = advance(t, h, ctx, View{Snapshot: third}, patience); got["quick"].Commit.Revision != "r3" {

@@ -40,7 +40,7 @@ func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
 	}
 	m := pools("o/stays")
 	m["o/changes/pool.yaml"] = big(100)
-	h.compose(View{Snapshot: snapshot("first", m)})
+	h.compose(View{Snapshot: snap("first", m)})
 	one := h.fleet.room.shared.Bytes()
 	if one < 200_000 {
 		t.Fatalf("one commit's renders are kept in %d bytes", one)
@@ -49,7 +49,7 @@ func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
 	const commits = 30
 	for n := range commits {
 		m = with(m, map[string]string{"o/changes/pool.yaml": big(101 + n)})
-		h.compose(View{Snapshot: snapshot(strconv.Itoa(n), m)})
+		h.compose(View{Snapshot: snap(strconv.Itoa(n), m)})
 		most = max(most, h.fleet.room.shared.Bytes())
 	}
 	if most > 3*one+idle {
@@ -59,7 +59,7 @@ func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
 		t.Fatal("the commits are too small to tell")
 	}
 	m = with(m, map[string]string{"o/changes/pool.yaml": ""})
-	h.compose(View{Snapshot: snapshot("last", m)})
+	h.compose(View{Snapshot: snap("last", m)})
 	h.fleet.room.swept = -idle // as if there had been enough
 	h.fleet.room.sweep()
 	if left := h.fleet.room.shared.Bytes(); left > 20_000 || len(h.fleet.renders) != 1 {

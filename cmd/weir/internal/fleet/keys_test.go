@@ -68,7 +68,7 @@ func TestKMSKeysOfATarget(t *testing.T) {
 	target := &h.fleet.o.Config.Targets[0]
 	files := bootPools(sopstest.Secret(t, key, "boot", "value", "#!/bin/bash\nexport TOKEN=s3cr3t-t0ken-9\n"))
 
-	_, got := h.compose(View{ID: "r", Snapshot: snapshot("1", files)})
+	_, got := h.compose(View{ID: "r", Snapshot: snap("1", files)})
 	if d := got["a"]; d.Whole || d.Set != nil || len(d.Diagnostics) != 1 || d.Diagnostics[0].Code != "sops-no-key" || !strings.Contains(d.Diagnostics[0].Summary, arn) || calls.Load() != 0 {
 		t.Fatalf("without the key: %v, %d calls", d.Diagnostics, calls.Load())
 	}
@@ -78,7 +78,7 @@ func TestKMSKeysOfATarget(t *testing.T) {
 		if i >= 2 {
 			files["a/new-"+revision+".yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new-" + revision + "}\n"
 		}
-		_, got = h.compose(View{ID: "r", Snapshot: snapshot(revision, files)})
+		_, got = h.compose(View{ID: "r", Snapshot: snap(revision, files)})
 		d := got["a"]
 		if !d.Whole || len(d.Set.Pools) != 1 || !strings.Contains(d.Set.Pools[0].LaunchTemplate.UserData.Text, "s3cr3t-t0ken-9") {
 			t.Fatalf("with the key: %v", d.Diagnostics)
@@ -97,7 +97,7 @@ func TestKMSThatRefuses(t *testing.T) {
 	key := sopstest.KMS("arn:aws:kms:eu-west-1:000000000000:key/none", func([]byte) []byte { return []byte("a blob of no key at all, and long enough") })
 	files := bootPools(sopstest.Secret(t, key, "boot", "value", "text of the secret"))
 	for range 2 {
-		_, got := h.compose(View{ID: "r", Snapshot: snapshot("1", files)})
+		_, got := h.compose(View{ID: "r", Snapshot: snap("1", files)})
 		d := got["a"]
 		if d.Whole || d.Set != nil || len(d.Diagnostics) != 1 || d.Diagnostics[0].Code != "sops-key-failed" || !strings.Contains(d.Diagnostics[0].Summary, "NotFoundException") {
 			t.Fatalf("%v", d.Diagnostics)
@@ -109,7 +109,7 @@ func TestAgeKeysOfATarget(t *testing.T) {
 	h := newHarness(t, "- {name: a, path: a, region: eu-west-1, ageKeyFiles: [key.txt]}")
 	key := sopstest.Age(t)
 	files := bootPools(sopstest.Secret(t, key, "boot", "value", "text of the secret"))
-	view := View{ID: "r", Snapshot: snapshot("1", files)}
+	view := View{ID: "r", Snapshot: snap("1", files)}
 	_, got := h.compose(view)
 	if d := got["a"]; d.Err == nil || !strings.Contains(d.Err.Error(), "read age keys") || d.Whole {
 		t.Fatalf("without the file: %v", d.Err)

@@ -22,14 +22,14 @@ func TestTooManyTargetsOfASource(t *testing.T) {
 	h := newHarness(t, "- {name: first, path: alone, region: eu-west-1}\n"+globbed)
 	h.fleet.o.Config.Limits = target.Limits{Targets: 4}
 	m := pools("alone", "o/a", "o/b", "o/c")
-	before := View{Snapshot: snapshot("r1", m)}
+	before := View{Snapshot: snap("r1", m)}
 	if _, got := h.compose(before); len(got) != 4 || got["c"].Set == nil || !got["c"].Whole {
 		t.Fatalf("as many as there may be: %v", got)
 	}
 	crowd := with(m, map[string]string{"o/d/pool.yaml": fleettest.Pool("pool-d")})
 	refused := "path o/* stands for 4 targets, beside 1 of other paths, and limits.targets allows 4 for each source"
 
-	r := h.review(before, Proposal{Snapshot: snapshot("head", crowd), Owner: "pull 1"})
+	r := h.review(before, Proposal{Snapshot: snap("head", crowd), Owner: "pull 1"})
 	if diff := cmp.Diff([]string{"{1}"}, r.Touched); diff != "" || len(r.Gone) > 0 || len(r.Batches) != 1 {
 		t.Errorf("the proposal touches %v, takes away %v, %d batches", r.Touched, r.Gone, len(r.Batches))
 	} else if d := r.Batches[0].Targets[len(r.Batches[0].Targets)-1]; len(d.Diagnostics) != 1 || d.Diagnostics[0].Summary != refused || d.Whole {
@@ -37,7 +37,7 @@ func TestTooManyTargetsOfASource(t *testing.T) {
 	}
 
 	for range 2 { // each pass over it says the same
-		c, got := h.compose(View{Snapshot: snapshot("r2", crowd)})
+		c, got := h.compose(View{Snapshot: snap("r2", crowd)})
 		d := got["{1}"]
 		if len(got) != 2 || d.Set != nil || d.Whole || !d.Touched || len(d.Diagnostics) != 1 || d.Diagnostics[0].Code != "too-many-targets" || d.Diagnostics[0].Summary != refused {
 			t.Fatalf("one more: %v", got)
@@ -49,7 +49,7 @@ func TestTooManyTargetsOfASource(t *testing.T) {
 			t.Errorf("it removes %v, and reports strays: %t", c.Revisions[0].Removed, c.Batches[0].Strays)
 		}
 	}
-	if c, got := h.compose(View{Snapshot: snapshot("r3", m)}); len(got) != 4 || !got["a"].Whole || len(c.Revisions[0].Removed) > 0 {
+	if c, got := h.compose(View{Snapshot: snap("r3", m)}); len(got) != 4 || !got["a"].Whole || len(c.Revisions[0].Removed) > 0 {
 		t.Errorf("after it was taken back: %v", got)
 	}
 }
@@ -74,7 +74,7 @@ func (d names) ReadDir(p string) ([]tree.Entry, error) {
 
 func TestMoreNamesThanCanBeCounted(t *testing.T) {
 	h := newHarness(t, "- {name: '{1}-{2}', path: 'o/*/*', region: eu-west-1}\n- {name: first, path: alone, region: eu-west-1}\n")
-	snap := snapshot("r1", nil)
+	snap := snap("r1", nil)
 	snap.Tree = names{pools("alone", "o/a/b"), 1000}
 	_, got := h.compose(View{Snapshot: snap})
 	if d := got["{1}-{2}"]; d.Whole || len(d.Diagnostics) != 1 || !strings.Contains(d.Diagnostics[0].Summary, "too many directories to count") {
@@ -112,14 +112,14 @@ func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 			h := newHarness(t, globbed)
 			h.fleet.o.Config.Limits = tc.limits
 			h.fleet.room = newRoom(h.fleet.limits(), render.NewShared(nil))
-			if _, got := h.compose(View{Snapshot: snapshot("r1", tc.before)}); len(got) != 2 || !got["a"].Whole || !got["b"].Whole {
+			if _, got := h.compose(View{Snapshot: snap("r1", tc.before)}); len(got) != 2 || !got["a"].Whole || !got["b"].Whole {
 				t.Fatalf("as much as there may be: %+v", got)
 			}
 			more := with(tc.before, tc.more)
 			disk := &counted{Tree: more}
 			var reads []int
 			for i := range 3 {
-				snap := snapshot("r2", more)
+				snap := snap("r2", more)
 				snap.Tree = disk
 				_, got := h.compose(View{Snapshot: snap})
 				reads = append(reads, disk.reads)
@@ -134,8 +134,8 @@ func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 				t.Errorf("reads after each pass: %v", reads)
 			}
 			less := with(more, map[string]string{"o/b/pool.yaml": ""})
-			_, _ = h.compose(View{Snapshot: snapshot("r3", less)})
-			if _, got := h.compose(View{Snapshot: snapshot("r3", less)}); len(got) != 2 || !got["c"].Whole || got["c"].Set == nil {
+			_, _ = h.compose(View{Snapshot: snap("r3", less)})
+			if _, got := h.compose(View{Snapshot: snap("r3", less)}); len(got) != 2 || !got["c"].Whole || got["c"].Set == nil {
 				t.Errorf("with room for it: %+v", got)
 			}
 		})
@@ -159,14 +159,14 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 	h.fleet.o.Config.Limits = target.Limits{Nodes: 400}
 	h.fleet.room = newRoom(h.fleet.limits(), render.NewShared(nil))
 	m := boots(30_000, "a", "b", "c")
-	base := View{Snapshot: snapshot("base", m)}
+	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
 	held := h.fleet.room.shared.Bytes()
 	if held < 90_000 {
 		t.Fatalf("%d bytes are held", held)
 	}
 	say := func(m tree.Map) (touched []string, refused string) {
-		r := h.review(base, Proposal{Snapshot: snapshot("head", m), Owner: "pull 1"})
+		r := h.review(base, Proposal{Snapshot: snap("head", m), Owner: "pull 1"})
 		for _, b := range r.Batches {
 			for _, d := range b.Targets {
 				for _, found := range d.Diagnostics {

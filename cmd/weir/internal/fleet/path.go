@@ -20,6 +20,7 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // The identity of what is applied from a path instead of a repository.
@@ -157,7 +158,7 @@ func commitOf(ctx context.Context, root string, reads build.ReadSet) plan.Commit
 }
 
 // commitIn is a commit, if everything that a render read is as there.
-func commitIn(head source.Snapshot, reads build.ReadSet) plan.Commit {
+func commitIn(head snapshot.Snapshot, reads build.ReadSet) plan.Commit {
 	if head.Tree == nil {
 		return plan.Commit{Subject: "uncommitted changes"}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // rendered is a target's last render, and what it came from.
@@ -280,7 +280,7 @@ const pruneTrailer = "Weir-Allow-Prune"
 // AllowedPrunes are the targets that a commit message's trailers name, one each.
 func AllowedPrunes(message string) []string {
 	var out []string
-	for _, t := range source.Trailers(message) {
+	for _, t := range snapshot.Trailers(message) {
 		if strings.EqualFold(t.Key, pruneTrailer) {
 			out = append(out, t.Value)
 		}

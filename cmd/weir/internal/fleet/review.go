@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // Base is what a fleet had composed at one moment: what a change that is not
@@ -130,7 +130,7 @@ func (b *Base) Config() *config.Config { return b.fleet.o.Config }
 type Proposal struct {
 	Source string
 	// Snapshot is what the source would be with it.
-	Snapshot source.Snapshot
+	Snapshot snapshot.Snapshot
 	// Owner tells its secret values apart from those of other proposals.
 	Owner string
 	// Secrets is told of them; nil stands for what the fleet tells.
@@ -147,11 +147,11 @@ type Proposal struct {
 	// all that are touched.
 	Only []string
 	// At gives other commits of where the snapshot is from. Nil: of the source.
-	At func(ctx context.Context, revision string) (source.Snapshot, error)
+	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
 	// Head is the commit that the snapshot is on top of, where that is a work tree with
 	// what was not committed: a target is of it that reads the same there. It is zero
 	// before there is a commit, and nil where the snapshot is one.
-	Head *source.Snapshot
+	Head *snapshot.Snapshot
 }
 
 // ErrHeavy says that a proposal is not light.

@@ -49,7 +49,7 @@ func with(m tree.Map, changes map[string]string) tree.Map {
 func TestAProposalTouchesWhatItChanges(t *testing.T) {
 	h := newHarness(t, globbed)
 	m := pools("o/one", "o/two", "o/three")
-	base := View{Snapshot: snapshot("base", m)}
+	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
 	changed := strings.ReplaceAll(m["o/one/pool.yaml"], "maxSize: 3", "maxSize: 4")
 	if changed == m["o/one/pool.yaml"] {
@@ -68,7 +68,7 @@ func TestAProposalTouchesWhatItChanges(t *testing.T) {
 		"one that is broken": {with(m, map[string]string{"o/one/pool.yaml": "a: [\n"}), []string{"one"}, nil, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := h.review(base, Proposal{Snapshot: snapshot("head", tc.tree), Owner: "pull 1"})
+			r := h.review(base, Proposal{Snapshot: snap("head", tc.tree), Owner: "pull 1"})
 			if diff := cmp.Diff(tc.touched, r.Touched); diff != "" {
 				t.Errorf("touched: %s", diff)
 			}
@@ -88,7 +88,7 @@ func TestAProposalTouchesWhatItChanges(t *testing.T) {
 	}
 	// A head that is an earlier commit of the branch, or the branch's own.
 	for _, revision := range []string{"base", "earlier"} {
-		if r := h.review(base, Proposal{Snapshot: snapshot(revision, m)}); len(r.Touched) > 0 {
+		if r := h.review(base, Proposal{Snapshot: snap(revision, m)}); len(r.Touched) > 0 {
 			t.Errorf("%s touches %v", revision, r.Touched)
 		}
 	}
@@ -101,10 +101,10 @@ func TestAProposalTouchesWhatItChanges(t *testing.T) {
 func TestSameToldByWhatWasRead(t *testing.T) {
 	h := newHarness(t, globbed)
 	m := pools("o/one", "o/two")
-	base := View{Snapshot: snapshot("base", m)}
+	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
 	head := with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# more\n"})
-	r := h.review(base, Proposal{Snapshot: snapshot("head", head)})
+	r := h.review(base, Proposal{Snapshot: snap("head", head)})
 	if !r.Same(with(head, map[string]string{"o/two/pool.yaml": "x", "other": "y"})) {
 		t.Error("a change of another target counts")
 	}
@@ -117,9 +117,9 @@ func TestProposalsAreReadWithTheRoleForPlans(t *testing.T) {
 	const apply, read = "arn:aws:iam::000000000000:role/weir", "arn:aws:iam::000000000000:role/weir-plan"
 	h := newHarness(t, "- {name: t, path: 'o/one', region: eu-west-1, roleARN: '"+apply+"', planRoleARN: '"+read+"'}\n- {name: u, path: 'o/two', region: eu-west-2, roleARN: '"+apply+"'}\n")
 	m := pools("o/one", "o/two")
-	base := View{Snapshot: snapshot("base", m)}
+	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
-	r := h.review(base, Proposal{Snapshot: snapshot("head", with(m, map[string]string{
+	r := h.review(base, Proposal{Snapshot: snap("head", with(m, map[string]string{
 		"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n", "o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n",
 	}))})
 	roles := map[string]string{}
@@ -143,7 +143,7 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := pools("o/one", "o/two")
-	base := View{Snapshot: snapshot("base", m)}
+	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
 	leak := with(m, map[string]string{
 		"o/one/pool.yaml": fleettest.Pool("pool-one", `dataSecretName: ""`, "dataSecretName: boot") +
@@ -159,11 +159,11 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 		}
 		return false, false
 	}
-	trusted := h.review(base, Proposal{Snapshot: snapshot("head", leak)})
+	trusted := h.review(base, Proposal{Snapshot: snap("head", leak)})
 	if found, _ := find(trusted); !found {
 		t.Fatal("the secret is nowhere, so nothing can be withheld")
 	}
-	r := h.review(base, Proposal{Snapshot: snapshot("head", leak), Untrusted: true})
+	r := h.review(base, Proposal{Snapshot: snap("head", leak), Untrusted: true})
 	if found, placeholder := find(r); found || !placeholder {
 		t.Errorf("secret shown: %t, placeholder: %t", found, placeholder)
 	}
@@ -178,7 +178,7 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 		}
 	}
 	// What is not touched is not rendered anew without its secrets.
-	if r = h.review(base, Proposal{Snapshot: snapshot("head", with(m, map[string]string{"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n"})), Untrusted: true}); !slices.Equal(r.Touched, []string{"u"}) {
+	if r = h.review(base, Proposal{Snapshot: snap("head", with(m, map[string]string{"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n"})), Untrusted: true}); !slices.Equal(r.Touched, []string{"u"}) {
 		t.Errorf("touched: %v", r.Touched)
 	}
 }
@@ -193,12 +193,12 @@ func TestUntrustedProposalsOpenNoWritableAccount(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "weir")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "weir")
 	m := pools("o/one", "o/two", "o/three")
-	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	base := View{ID: "id", Snapshot: snap("base", m)}
 	h.compose(base)
 	head := with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n", "o/three/pool.yaml": m["o/three/pool.yaml"] + "# x\n"})
 	for _, untrusted := range []bool{false, true} {
 		plans := h.scopes.ForPlans()
-		r, err := h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), plans, Proposal{Source: "s", Snapshot: snapshot("head", head), Untrusted: untrusted})
+		r, err := h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), plans, Proposal{Source: "s", Snapshot: snap("head", head), Untrusted: untrusted})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,12 +226,12 @@ func TestProposalsHideOnlyWhatTheyChange(t *testing.T) {
 	h := newHarness(t, globbed)
 	h.fleet.o.Secrets = &redact.Registry{}
 	m := pools("o/one", "o/two")
-	base := View{Snapshot: snapshot("base", m)}
+	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
 	for _, r := range h.fleet.renders {
 		r.result.Hidden = secret.New("a-hidden-value-of-the-base")
 	}
-	h.review(base, Proposal{Snapshot: snapshot("head", with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n"})), Owner: "pull 1"})
+	h.review(base, Proposal{Snapshot: snap("head", with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n"})), Owner: "pull 1"})
 	if got := h.fleet.o.Secrets.Redact("a-hidden-value-of-the-base"); got != "a-hidden-value-of-the-base" {
 		t.Error("a proposal hides the values of targets that it leaves as they are once more")
 	}
@@ -243,10 +243,10 @@ func TestADraftHidesNothingFromOthers(t *testing.T) {
 	h := newHarness(t, globbed)
 	h.fleet.o.Secrets = &redact.Registry{}
 	m := pools("o/one")
-	base := View{Snapshot: snapshot("base", m)}
+	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
 	mine := "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: mine}\nstringData: {name: pool-one-7}\n"
-	head := snapshot("head", with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + mine}))
+	head := snap("head", with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + mine}))
 	own := &redact.Registry{}
 	h.review(base, Proposal{Snapshot: head, Owner: "draft of reader", Untrusted: true, Draft: true, Secrets: own})
 	if got := h.fleet.o.Secrets.Redact("pool-one-7 of one"); got != "pool-one-7 of one" {
@@ -262,7 +262,7 @@ func TestADraftHidesNothingFromOthers(t *testing.T) {
 func TestReviewsAtOnce(t *testing.T) {
 	h := newHarness(t, globbed)
 	m := pools("o/one", "o/two")
-	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	base := View{ID: "id", Snapshot: snap("base", m)}
 	h.compose(base)
 	b, scopes := h.fleet.Base(map[string]View{"s": base}), h.scopes.ForPlans()
 	var wg sync.WaitGroup
@@ -271,7 +271,7 @@ func TestReviewsAtOnce(t *testing.T) {
 		head := with(m, map[string]string{file: m[file] + "# x\n"})
 		wg.Go(func() {
 			for range 3 {
-				r, err := b.Review(t.Context(), scopes, Proposal{Source: "s", Snapshot: snapshot("head "+name, head), Owner: "pull " + name})
+				r, err := b.Review(t.Context(), scopes, Proposal{Source: "s", Snapshot: snap("head "+name, head), Owner: "pull " + name})
 				if err != nil {
 					t.Error(err)
 					return
@@ -324,11 +324,11 @@ func TestAProposalOfManyTargetsLeavesTurns(t *testing.T) {
 		dirs = append(dirs, fmt.Sprintf("o/t-%02d", i))
 	}
 	m := pools(dirs...)
-	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	base := View{ID: "id", Snapshot: snap("base", m)}
 	h.compose(base)
 	b := h.fleet.Base(map[string]View{"s": base})
 	review := func(g gate) {
-		snap := snapshot("head", nil)
+		snap := snap("head", nil)
 		snap.Tree = g
 		if _, err := b.Review(t.Context(), h.scopes.ForPlans(), Proposal{Source: "s", Snapshot: snap, Owner: "pull"}); err != nil {
 			t.Error(err)
@@ -377,11 +377,11 @@ func (u unreadableTree) ReadFile(p string) ([]byte, error) {
 func TestAProposalThatCannotBeRead(t *testing.T) {
 	h := newHarness(t, globbed)
 	m := pools("o/one", "o/two")
-	base := View{ID: "id", Snapshot: snapshot("base", m)}
+	base := View{ID: "id", Snapshot: snap("base", m)}
 	h.compose(base)
 	changed := with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# changed\n"})
 	review := func(err error) (*Review, error) {
-		s := snapshot("head", changed)
+		s := snap("head", changed)
 		s.Tree = unreadableTree{changed, "o/one/pool.yaml", err}
 		return h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), h.scopes, Proposal{Source: "s", Snapshot: s, Owner: "pull 1"})
 	}

@@ -46,7 +46,7 @@ func TestACommitTouchesWhatItBreaks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, tc.targets)
 			revision := func(sha string, m tree.Map) (Revision, map[string]reconciler.Desired) {
-				c, got := h.compose(View{Snapshot: snapshot(sha, m)})
+				c, got := h.compose(View{Snapshot: snap(sha, m)})
 				return c.Revisions[0], got
 			}
 			revision("r1", tc.before)
@@ -83,19 +83,19 @@ func sum(path string) string {
 // configuration, which is no commit.
 func TestWhatCannotBeReadTakesNothingAway(t *testing.T) {
 	h := newHarness(t, globbed)
-	h.compose(View{Snapshot: snapshot("r1", pools("o/one", "o/two"))})
+	h.compose(View{Snapshot: snap("r1", pools("o/one", "o/two"))})
 	h.compose(View{Err: errors.New("unreachable")})
-	c, _ := h.compose(View{Snapshot: snapshot("r2", pools("o/one"))})
+	c, _ := h.compose(View{Snapshot: snap("r2", pools("o/one"))})
 	if diff := cmp.Diff([]string{"two"}, c.Revisions[0].Removed); diff != "" {
 		t.Errorf("after an outage (-want +got):\n%s", diff)
 	}
 	other := newHarness(t, "- {name: 'x-{1}', path: 'o/*', region: eu-west-1}\n")
 	other.fleet.Adopt(h.fleet)
-	c, _ = other.compose(View{Snapshot: snapshot("r2", pools("o/one"))})
+	c, _ = other.compose(View{Snapshot: snap("r2", pools("o/one"))})
 	if len(c.Revisions[0].Removed) != 1 { // what r2 took away, it took away
 		t.Errorf("after a reload: %v", c.Revisions[0].Removed)
 	}
-	if c, _ = other.compose(View{Snapshot: snapshot("r3", pools("o/one"))}); len(c.Revisions[0].Removed) > 0 {
+	if c, _ = other.compose(View{Snapshot: snap("r3", pools("o/one"))}); len(c.Revisions[0].Removed) > 0 {
 		t.Errorf("the next commit takes away %v", c.Revisions[0].Removed)
 	}
 }
@@ -104,7 +104,7 @@ func TestWhatCannotBeReadTakesNothingAway(t *testing.T) {
 // the account.
 func TestASourcesFailureIsNoCommitsFault(t *testing.T) {
 	h := newHarness(t, globbed)
-	_, got := h.compose(View{Snapshot: snapshot("r1", pools("o/one")), Err: errors.New("unreachable")})
+	_, got := h.compose(View{Snapshot: snap("r1", pools("o/one")), Err: errors.New("unreachable")})
 	if err := got["one"].Err; !errors.Is(err, plan.ErrSource) || err.Error() != "unreachable" {
 		t.Errorf("error %v", err)
 	}
@@ -113,7 +113,7 @@ func TestASourcesFailureIsNoCommitsFault(t *testing.T) {
 		t.Errorf("before the source was read: %v", err)
 	}
 	h = newHarness(t, "- {name: one, path: o/one, region: eu-west-1, accountID: '999999999999'}\n")
-	_, got = h.compose(View{Snapshot: snapshot("r1", pools("o/one"))})
+	_, got = h.compose(View{Snapshot: snap("r1", pools("o/one"))})
 	if err := got["one"].Err; err == nil || errors.Is(err, plan.ErrSource) {
 		t.Errorf("an account that cannot be opened: %v", err)
 	}
@@ -137,11 +137,11 @@ func TestWhatATargetLeftBehindIsReported(t *testing.T) {
 		return codes
 	}
 	both := pools("o/one", "o/two")
-	pass(View{Snapshot: snapshot("r1", both)})
-	if codes := pass(View{Snapshot: snapshot("r1", both)}); slices.Contains(codes, "unknown-target") {
+	pass(View{Snapshot: snap("r1", both)})
+	if codes := pass(View{Snapshot: snap("r1", both)}); slices.Contains(codes, "unknown-target") {
 		t.Fatalf("while it is there: %v", codes)
 	}
-	gone := View{Snapshot: snapshot("r2", pools("o/one"))}
+	gone := View{Snapshot: snap("r2", pools("o/one"))}
 	for range 2 {
 		if codes := pass(gone); !slices.Contains(codes, "unknown-target") {
 			t.Errorf("after it is gone: %v", codes)

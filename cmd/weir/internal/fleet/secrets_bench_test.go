@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // indexed is a tree in memory whose directories are found as fast as in a real one.
@@ -101,7 +101,7 @@ func BenchmarkStartWithSecrets(b *testing.B) {
 					h := newHarness(b, fmt.Sprintf("- {name: '{1}', path: 'o/*', region: eu-west-1, ageKeyFiles: [%q]}\n", key.IdentityFile(b)))
 					h.fleet.o.Secrets = &redact.Registry{}
 					before := cpuTime(b)
-					_, targets := h.compose(View{Snapshot: source.Snapshot{Source: "s", Revision: "r1", Tree: files}})
+					_, targets := h.compose(View{Snapshot: snapshot.Snapshot{Source: "s", Revision: "r1", Tree: files}})
 					spent += cpuTime(b) - before
 					n++
 					if len(targets) != size.overlays {

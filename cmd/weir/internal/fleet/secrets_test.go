@@ -11,11 +11,11 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 func secretsAt(revision string, t tree.Tree) View {
-	return View{Snapshot: source.Snapshot{Source: "s", Revision: revision, Tree: t}}
+	return View{Snapshot: snapshot.Snapshot{Source: "s", Revision: revision, Tree: t}}
 }
 
 // What is encrypted costs one more build, without a second walk over the files, and

@@ -48,7 +48,7 @@ func codes(d reconciler.Desired) (out []string) {
 
 func TestEachDirectoryIsAppliedWhereItsRowSays(t *testing.T) {
 	h := newTabled(t, tabled)
-	view := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage", "o/prod"))}
+	view := View{Snapshot: snap("r1", pools("o/dev", "o/stage", "o/prod"))}
 	c, _ := h.compose(view)
 	var places []string
 	for _, b := range c.Batches {
@@ -75,9 +75,9 @@ func TestADirectoryWithoutARow(t *testing.T) {
 	for name, targets := range map[string]string{"as it is": tabled, "with a region for all": "- region: eu-west-1\n" + strings.Replace(tabled, "- name", "  name", 1)} {
 		t.Run(name, func(t *testing.T) {
 			h := newTabled(t, targets)
-			before := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage", "o/prod"))}
+			before := View{Snapshot: snap("r1", pools("o/dev", "o/stage", "o/prod"))}
 			h.compose(before)
-			c, got := h.compose(View{Snapshot: snapshot("r2", pools("o/dev", "o/stage", "o/prod", "o/new"))})
+			c, got := h.compose(View{Snapshot: snap("r2", pools("o/dev", "o/stage", "o/prod", "o/new"))})
 			d := got["new"]
 			if !slices.Equal(codes(d), []string{"row-missing"}) || d.Err != nil || d.Set != nil || d.Whole || d.Policy.Account != "" || d.Policy.Region != "" || !d.Touched {
 				t.Errorf("%v, %v, %+v", d.Diagnostics, d.Err, d.Policy)
@@ -98,9 +98,9 @@ func TestADirectoryWithoutARow(t *testing.T) {
 				}
 			}
 			// A proposal says the same, and touches nothing else.
-			base := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage", "o/prod"))}
+			base := View{Snapshot: snap("r1", pools("o/dev", "o/stage", "o/prod"))}
 			h.compose(base)
-			r := h.review(base, Proposal{Snapshot: snapshot("head", pools("o/dev", "o/stage", "o/prod", "o/new")), Owner: "pull 1", Untrusted: true})
+			r := h.review(base, Proposal{Snapshot: snap("head", pools("o/dev", "o/stage", "o/prod", "o/new")), Owner: "pull 1", Untrusted: true})
 			if !slices.Equal(r.Touched, []string{"new"}) || len(r.Batches) != 1 || r.Batches[0].Scope != nil || !slices.Equal(codes(r.Batches[0].Targets[0]), []string{"row-missing"}) || len(r.Roleless) > 0 {
 				t.Errorf("touched %v, roleless %v, %+v", r.Touched, r.Roleless, r.Batches)
 			}
@@ -111,7 +111,7 @@ func TestADirectoryWithoutARow(t *testing.T) {
 // Where a row goes, what its target has stays, and is told by who looks there.
 func TestARowThatGoesTakesNothingAlong(t *testing.T) {
 	h := newTabled(t, tabled)
-	view := View{Snapshot: snapshot("r1", pools("o/dev", "o/stage"))}
+	view := View{Snapshot: snap("r1", pools("o/dev", "o/stage"))}
 	c, _ := h.compose(view)
 	apply := func(c *Composition) map[string]*plan.Report {
 		out := map[string]*plan.Report{}
@@ -149,7 +149,7 @@ func TestARowThatGoesTakesNothingAlong(t *testing.T) {
 func TestWhatARowlessTargetHasIsNotTakenOver(t *testing.T) {
 	h := newTabled(t, tabled)
 	m := pools("o/dev")
-	c, _ := h.compose(View{Snapshot: snapshot("r1", m)})
+	c, _ := h.compose(View{Snapshot: snap("r1", m)})
 	for _, r := range reconciler.RunBatch(t.Context(), c.Batches[0], reconciler.Apply) {
 		if len(r.Outcomes) != 2 || r.Err != nil {
 			t.Fatalf("%v, %v", r.Err, r.Outcomes)
@@ -159,7 +159,7 @@ func TestWhatARowlessTargetHasIsNotTakenOver(t *testing.T) {
 	delete(rows, "dev")
 	h.fleet.o.Config.Targets[0].Table = rows
 	m["o/stage/pool.yaml"] = m["o/dev/pool.yaml"]
-	c, _ = h.compose(View{Snapshot: snapshot("r2", m)})
+	c, _ = h.compose(View{Snapshot: snap("r2", m)})
 	for _, b := range c.Batches {
 		for _, r := range reconciler.RunBatch(t.Context(), b, reconciler.Apply) {
 			for _, o := range r.Outcomes {
@@ -176,11 +176,11 @@ func TestWhatARowlessTargetHasIsNotTakenOver(t *testing.T) {
 
 func TestRowsWithoutADirectoryAreWarnedOf(t *testing.T) {
 	h := newTabled(t, tabled)
-	_, got := h.compose(View{Snapshot: snapshot("r1", pools("o/dev", "o/prod"))})
+	_, got := h.compose(View{Snapshot: snap("r1", pools("o/dev", "o/prod"))})
 	if d := got["dev"]; !slices.Equal(codes(d), []string{"row-unused"}) || !strings.Contains(d.Diagnostics[0].Summary, `"stage"`) || !d.Whole {
 		t.Errorf("whole %t, %v", d.Whole, d.Diagnostics)
 	}
-	_, got = h.compose(View{Snapshot: snapshot("r2", pools("x"))})
+	_, got = h.compose(View{Snapshot: snap("r2", pools("x"))})
 	if d := got["{1}"]; !slices.Equal(codes(d), []string{"path-missing", "row-unused", "row-unused", "row-unused"}) {
 		t.Errorf("nothing matches: %v", d.Diagnostics)
 	}
@@ -200,8 +200,8 @@ func TestNothingIsDeletedWhereATableMayLead(t *testing.T) {
 	c := h.fleet.o.Config
 	c.Sources = append(c.Sources, config.Source{Name: "t"})
 	c.Targets[0].Source, c.Targets[1].Source = "t", "t"
-	for name, unknown := range map[string]View{"not read yet": {}, "unreadable": {Err: errors.New("gone")}, "no directory": {Snapshot: snapshot("r1", pools("x"))}} {
-		c, err := h.fleet.Compose(t.Context(), map[string]View{"s": unknown, "t": {ID: "t", Snapshot: snapshot("r1", pools("here"))}})
+	for name, unknown := range map[string]View{"not read yet": {}, "unreadable": {Err: errors.New("gone")}, "no directory": {Snapshot: snap("r1", pools("x"))}} {
+		c, err := h.fleet.Compose(t.Context(), map[string]View{"s": unknown, "t": {ID: "t", Snapshot: snap("r1", pools("here"))}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestValuesOfEachDirectory(t *testing.T) {
 	for name, text := range m {
 		m[name] = strings.ReplaceAll(text, "metadata: {name: pool-", "metadata: {labels: {n: \"${NAME}\"}, name: pool-")
 	}
-	view := View{Snapshot: snapshot("r1", m)}
+	view := View{Snapshot: snap("r1", m)}
 	_, got := h.compose(view)
 	if d := got["one"]; d.Err != nil || d.Set == nil || d.Set.Pools[0].Group.MaxSize != 7 {
 		t.Errorf("one: %v, %v", d.Err, d.Diagnostics)
@@ -260,7 +260,7 @@ func TestValuesOfTheRepository(t *testing.T) {
 		m[name] = strings.ReplaceAll(text, "metadata: {name: pool-", "metadata: {labels: {n: \"${NAME}\"}, name: pool-")
 	}
 	m["o/one/values.env"], m["o/two/values.env"] = "MAX=7\n", "MAX: 8\n"
-	_, first := h.compose(View{Snapshot: snapshot("r1", m)})
+	_, first := h.compose(View{Snapshot: snap("r1", m)})
 	size := func(got map[string]reconciler.Desired, target string) int32 {
 		t.Helper()
 		d := got[target]
@@ -274,12 +274,12 @@ func TestValuesOfTheRepository(t *testing.T) {
 	}
 	m = maps.Clone(m)
 	m["o/two/values.env"] = "MAX: 9\n"
-	c, second := h.compose(View{Snapshot: snapshot("r2", m)})
+	c, second := h.compose(View{Snapshot: snap("r2", m)})
 	if !slices.Equal(c.Revisions[0].Touched, []string{"two"}) || second["one"].Set != first["one"].Set || size(second, "two") != 9 {
 		t.Errorf("touched %q, one rendered again: %t, size %d", c.Revisions[0].Touched, second["one"].Set != first["one"].Set, size(second, "two"))
 	}
 	// A proposal sees the same, whoever it is from, and the configuration wins.
-	r := h.review(View{Snapshot: snapshot("r2", m)}, Proposal{Snapshot: snapshot("head", with(m, map[string]string{"o/one/values.env": "MAX=6\nNAME=prod\n"})), Owner: "pull 1", Untrusted: true})
+	r := h.review(View{Snapshot: snap("r2", m)}, Proposal{Snapshot: snap("head", with(m, map[string]string{"o/one/values.env": "MAX=6\nNAME=prod\n"})), Owner: "pull 1", Untrusted: true})
 	if !slices.Equal(r.Touched, []string{"one"}) {
 		t.Fatalf("touched %q", r.Touched)
 	}
@@ -289,11 +289,11 @@ func TestValuesOfTheRepository(t *testing.T) {
 		}
 	}
 	// Without its file the target has a fault there, and nothing of it is deleted.
-	_, third := h.compose(View{Snapshot: snapshot("r3", with(m, map[string]string{"o/one/values.env": ""}))})
+	_, third := h.compose(View{Snapshot: snap("r3", with(m, map[string]string{"o/one/values.env": ""}))})
 	if d := third["one"]; !slices.Equal(codes(d), []string{"missing-file"}) || d.Diagnostics[0].File != "o/one/values.env" || d.Set != nil || d.Whole || !third["two"].Whole {
 		t.Errorf("%v", d.Diagnostics)
 	}
-	_, fourth := h.compose(View{Snapshot: snapshot("r4", m)})
+	_, fourth := h.compose(View{Snapshot: snap("r4", m)})
 	if size(fourth, "one") != 7 {
 		t.Error("it is not rendered again once its file is back")
 	}
@@ -308,7 +308,7 @@ func TestASecretValueIsNotTheRepositorys(t *testing.T) {
 	m := pools("o/one")
 	m["o/one/pool.yaml"] = strings.ReplaceAll(m["o/one/pool.yaml"], "instanceType: m5.large", "instanceType: \"${TYPE}\", sshKeyName: \"${TOKEN}\"")
 	m["o/one/values.env"] = "TYPE=m5.large\nTOKEN=plain\n"
-	_, got := h.compose(View{Snapshot: snapshot("r1", m)})
+	_, got := h.compose(View{Snapshot: snap("r1", m)})
 	d := got["one"]
 	if !slices.Equal(codes(d), []string{"secret-in-plain-field", "value-ignored"}) || d.Set != nil && len(d.Set.Pools) > 0 && d.Set.Pools[0].Blocked == nil {
 		t.Errorf("%v", d.Diagnostics)
@@ -327,7 +327,7 @@ func TestAnUnsetVariableNamesTheConfiguration(t *testing.T) {
 		m := pools("o/one")
 		m["o/one/pool.yaml"] = strings.ReplaceAll(m["o/one/pool.yaml"], "minSize: 1", "minSize: ${MIN}")
 		m["o/one/values.env"] = ""
-		_, got := h.compose(View{Snapshot: snapshot("r1", m)})
+		_, got := h.compose(View{Snapshot: snap("r1", m)})
 		if d := got["one"]; len(d.Diagnostics) != 1 || !strings.HasPrefix(d.Diagnostics[0].Detail, want) {
 			t.Errorf("%v: %s", d.Diagnostics, d.Diagnostics[0].Detail)
 		}

@@ -21,7 +21,7 @@ func TestTargetsHaveTheirClusters(t *testing.T) {
 	hidden := &redact.Registry{}
 	h.fleet.o.Secrets = hidden
 	h.fleet.o.Logger = slog.New(slog.DiscardHandler)
-	view := View{Snapshot: snapshot("1", tree.Map{"clusters/a/pool.yaml": fleettest.Pool("web-a"), "clusters/b/pool.yaml": fleettest.Pool("web-b"), "plain/pool.yaml": fleettest.Pool("web-c")})}
+	view := View{Snapshot: snap("1", tree.Map{"clusters/a/pool.yaml": fleettest.Pool("web-a"), "clusters/b/pool.yaml": fleettest.Pool("web-b"), "plain/pool.yaml": fleettest.Pool("web-c")})}
 	server := workloadtest.New(t)
 	write := func(name, text string) {
 		t.Helper()

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // remembered bounds the commits of which it is known what was planned.
@@ -166,7 +167,7 @@ func (w *Watcher) follow(base *fleet.Base) (fresh bool) {
 }
 
 // treeOf is the name of a commit's tree, "" where it cannot be read.
-func treeOf(s source.Snapshot) string {
+func treeOf(s snapshot.Snapshot) string {
 	if s.Tree == nil {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // draft is what main holds with other files, as somebody sends it.
@@ -22,7 +22,7 @@ func (b *bench) draft(files map[string]string) fleet.Proposal {
 	for name, text := range files {
 		m[name] = text
 	}
-	return fleet.Proposal{Source: "s", Owner: "draft of ann", Snapshot: source.Snapshot{Revision: "draft", Tree: m}, Head: &source.Snapshot{}}
+	return fleet.Proposal{Source: "s", Owner: "draft of ann", Snapshot: snapshot.Snapshot{Revision: "draft", Tree: m}, Head: &snapshot.Snapshot{}}
 }
 
 func (b *bench) drafts() *Drafts {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // A trailer that lifts the limit of deletions is a line in a commit message, and the
@@ -58,7 +58,7 @@ type inquiry struct {
 // Rule has the trailer of a target's commit count for what it may count for. It is
 // called for each pass; where nothing is known yet, what the trailer would let go
 // waits, and the loop is rung once it is.
-func (w *Watcher) Rule(d *reconciler.Desired, commit source.Snapshot) {
+func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune := &d.Policy.Prune
 	if len(prune.Allowed) == 0 {
 		return
@@ -89,7 +89,7 @@ func (w *Watcher) Rule(d *reconciler.Desired, commit source.Snapshot) {
 
 // ruled is what is known of a commit. Of one that nothing is known of, it has the
 // watcher find out.
-func (w *Watcher) ruled(commit source.Snapshot) (ruling, bool) {
+func (w *Watcher) ruled(commit snapshot.Snapshot) (ruling, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ruling.Revision == commit.Revision {

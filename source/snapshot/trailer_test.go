@@ -1,4 +1,4 @@
-package source_test
+package snapshot_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -63,7 +63,7 @@ var trailerTable = map[string]string{
 	"s\n\nKey: a\x00\n\nprose":          "Key: a\n",
 }
 
-func text(trailers []source.Trailer) string {
+func text(trailers []snapshot.Trailer) string {
 	out := ""
 	for _, t := range trailers {
 		out += t.Key + ": " + t.Value + "\n"
@@ -93,7 +93,7 @@ func gitsTrailers(t *testing.T, messages []string) []string {
 func TestTrailers(t *testing.T) {
 	var messages []string
 	for message, want := range trailerTable {
-		if diff := cmp.Diff(want, text(source.Trailers(message))); diff != "" {
+		if diff := cmp.Diff(want, text(snapshot.Trailers(message))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", message, diff)
 		}
 		messages = append(messages, message)
@@ -126,7 +126,7 @@ func TestTrailersAreGits(t *testing.T) {
 	}
 	some := 0
 	for i, want := range gitsTrailers(t, messages) {
-		got := text(source.Trailers(messages[i]))
+		got := text(snapshot.Trailers(messages[i]))
 		if got != "" {
 			some++
 		}
@@ -145,7 +145,7 @@ func FuzzTrailers(f *testing.F) {
 		f.Add(message)
 	}
 	f.Fuzz(func(t *testing.T, message string) {
-		got := text(source.Trailers(message))
+		got := text(snapshot.Trailers(message))
 		cmd := exec.Command("git", "interpret-trailers", "--parse", "--no-divider")
 		cmd.Env, cmd.Dir = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "PATH=" + os.Getenv("PATH")}, t.TempDir()
 		cmd.Stdin = strings.NewReader(strings.TrimLeft(strings.SplitN(message, "\x00", 2)[0], " \t\r\n"))
