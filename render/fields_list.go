@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -18,15 +19,6 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 	}
 	if len(field) > 4 && field[0] == "group" && field[2] == "overrides" {
 		return r.overrideFields(p, field[3], field[4:]), true
-	}
-	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
-		if at, ok := intent.PoolOptionsPath(field[2:]); ok {
-			options := p.Options
-			if c := p.LaunchConfig; c != nil {
-				options = c.Options
-			}
-			return []manifestField{{options, spec.Join(at...)}}, true
-		}
 	}
 	i, rest, list := listed(field)
 	if f := p.ForeignTemplate; f != nil && len(field) > 1 && (field[0] == "foreignTemplate" || list == "foreignOverrides") {
@@ -42,19 +34,6 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 	}
 	t := p.LaunchTemplate
 	switch list {
-	case "launchTemplate.data.BlockDeviceMappings":
-		at := spec.Join("awsLaunchTemplate", "nonRootVolumes", intent.Index(i))
-		switch {
-		case t.RootDevice && i == 0:
-			at = spec.Join("awsLaunchTemplate", "rootVolume")
-		case t.RootDevice:
-			at[len(at)-1] = intent.Index(i - 1)
-		}
-		var fields []manifestField
-		for _, name := range volumeFields[rest] {
-			fields = append(fields, pool(at.Join(name))...)
-		}
-		return fields, true
 	case "launchTemplate.data.TagSpecifications":
 		// [i].Tags[j].Key and .Value
 		j, _, inner := listed(field[4:])
@@ -87,7 +66,26 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 		effect := strings.ToLower(strings.ReplaceAll(taint.Effect, "_", "-"))
 		return pool(r.named(p, spec.Join("taints"), map[string]string{"key": taint.Key, "value": taint.Value, "effect": effect}).Join(rest)), true
 	}
+	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
+		return templateFields(p, field[2:]), true
+	}
 	return nil, false
+}
+
+// templateFields are the manifest fields of a member of the launch template's data.
+func templateFields(p *intent.Pool, member intent.Path) (out []manifestField) {
+	paths, ofOptions := rows.TemplateFields(member, p.LaunchTemplate.RootDevice)
+	ref := p.Infrastructure
+	switch c := p.LaunchConfig; {
+	case ofOptions && c != nil:
+		ref = c.Options
+	case ofOptions:
+		ref = p.Options
+	}
+	for _, at := range paths {
+		out = append(out, manifestField{ref, intent.Path{"spec"}.Join(at...)})
+	}
+	return out
 }
 
 // overrideFields are the manifest fields of an override: the pool's own names an
@@ -107,13 +105,6 @@ func (r *Result) overrideFields(p *intent.Pool, index string, rest intent.Path) 
 		}
 	}
 	return []manifestField{{p.Options, more.Join(index).Join(rest...)}}
-}
-
-// volumeFields says which of a volume's fields in the manifest set one of a block
-// device mapping.
-var volumeFields = map[string][]string{
-	"DeviceName": {"deviceName"}, "Ebs.VolumeSize": {"size"}, "Ebs.VolumeType": {"type"}, "Ebs.Iops": {"iops"},
-	"Ebs.Throughput": {"throughput"}, "Ebs.Encrypted": {"encrypted", "encryptionKey"}, "Ebs.KmsKeyId": {"encryptionKey"},
 }
 
 // listed splits a field at its first index.

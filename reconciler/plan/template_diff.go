@@ -5,41 +5,11 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// manifestField names the field of awsLaunchTemplate that a member of the
-// template data comes from. Members below BlockDeviceMappings, MetadataOptions
-// and TagSpecifications have rules of their own.
-var manifestField = map[string]intent.Path{
-	"ImageId":                                                        {"ami", "id"},
-	"InstanceType":                                                   {"instanceType"},
-	"KeyName":                                                        {"sshKeyName"},
-	"IamInstanceProfile.Name":                                        {"iamInstanceProfile"},
-	"IamInstanceProfile.Arn":                                         {"iamInstanceProfile"},
-	"SecurityGroupIds":                                               {"additionalSecurityGroups"},
-	"InstanceMarketOptions.MarketType":                               {"marketType"},
-	"InstanceMarketOptions.MaxPrice":                                 {"spotMarketOptions", "maxPrice"},
-	"EnclaveOptions.Enabled":                                         {"enclaveOptions", "enabled"},
-	"PrivateDnsNameOptions.HostnameType":                             {"privateDnsName", "hostnameType"},
-	"MetadataOptions.HttpEndpoint":                                   {"instanceMetadataOptions", "httpEndpoint"},
-	"MetadataOptions.HttpProtocolIpv6":                               {"instanceMetadataOptions", "httpProtocolIpv6"},
-	"MetadataOptions.HttpTokens":                                     {"instanceMetadataOptions", "httpTokens"},
-	"MetadataOptions.InstanceMetadataTags":                           {"instanceMetadataOptions", "instanceMetadataTags"},
-	"MetadataOptions.HttpPutResponseHopLimit":                        {"instanceMetadataOptions", "httpPutResponseHopLimit"},
-	"PrivateDnsNameOptions.EnableResourceNameDnsARecord":             {"privateDnsName", "enableResourceNameDnsARecord"},
-	"PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord":          {"privateDnsName", "enableResourceNameDnsAAAARecord"},
-	"CapacityReservationSpecification.CapacityReservationId":         {"capacityReservationId"},
-	"CapacityReservationSpecification.CapacityReservationPreference": {"capacityReservationPreference"},
-}
-
-var volumeField = map[string]string{
-	"DeviceName": "deviceName", "VolumeSize": "size", "VolumeType": "type", "Iops": "iops",
-	"Throughput": "throughput", "Encrypted": "encrypted", "KmsKeyId": "encryptionKey",
-}
 
 // templateChanges lists the fields in which a version and a body differ, named as
 // the manifest names them.
@@ -71,9 +41,9 @@ func (c *computation) templateChanges(pool *intent.Pool, version TemplateVersion
 		if ch.From == nil && ch.To == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
 			continue // as it is where no manifest says it
 		}
-		below := templatePath(key, pool.LaunchTemplate.RootDevice)
-		if at, ok := optionsPath(key); ok {
-			below, ch.Object = at, pool.Options
+		below, ofOptions := templatePath(key, pool.LaunchTemplate.RootDevice)
+		if ofOptions {
+			ch.Object = pool.Options
 		}
 		ch.Path = append(intent.Path{"spec"}, below...)
 		ch.Field = below.String()
@@ -95,43 +65,22 @@ func decoded(b64 string) string {
 	return intent.DecodeUserData(raw)
 }
 
-// templatePath turns a flattened member name into a path below spec.
-func templatePath(key string, root bool) intent.Path {
-	base := intent.Path{"awsLaunchTemplate"}
-	if p, ok := manifestField[key]; ok {
-		return base.Join(p...)
-	}
-	if rest, ok := strings.CutPrefix(key, "BlockDeviceMappings["); ok {
-		index, member, _ := strings.Cut(rest, "].")
-		member = strings.TrimPrefix(member, "Ebs.")
-		if f, known := volumeField[member]; known {
-			member = f
-		}
-		n, err := strconv.Atoi(index)
-		switch {
-		case err != nil:
-			return base.Join(key)
-		case root && n == 0:
-			return base.Join("rootVolume", member)
-		case root:
-			n--
-		}
-		return base.Join("nonRootVolumes", intent.Index(n), member)
-	}
+// templatePath is the path below spec of the pool, or of its PoolOptions, that sets a
+// flattened member.
+func templatePath(key string, root bool) (at intent.Path, ofOptions bool) {
 	if rest, ok := strings.CutPrefix(key, "TagSpecifications/"); ok {
 		_, tag, _ := strings.Cut(rest, "/")
-		return intent.Path{"additionalTags", tag}
+		return intent.Path{"additionalTags", tag}, false
 	}
-	return base.Join(strings.Split(key, ".")...)
-}
-
-// optionsPath is the path below spec of PoolOptions that sets a flattened member.
-func optionsPath(key string) (intent.Path, bool) {
 	member, err := intent.ParsePath(key)
 	if err != nil {
-		return nil, false
+		return intent.Path{"awsLaunchTemplate", key}, false
 	}
-	return intent.PoolOptionsPath(member)
+	paths, ofOptions := field.TemplateFields(member, root)
+	if len(paths) == 0 {
+		return intent.Path{"awsLaunchTemplate"}.Join(member...), false
+	}
+	return paths[0], ofOptions
 }
 
 // flatten lists the leaves of template data by member path. Security groups are

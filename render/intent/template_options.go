@@ -1,10 +1,5 @@
 package intent
 
-import (
-	"slices"
-	"strings"
-)
-
 // The types in this file are members of EC2's RequestLaunchTemplateData that
 // Cluster API Provider AWS's types cannot say. Their members are EC2's, in the
 // order of their keys, and absent where nobody wrote them. A number that EC2
@@ -102,31 +97,4 @@ type Placement struct {
 	HostResourceGroupARN string `json:"HostResourceGroupArn,omitempty"`
 	PartitionNumber      int32  `json:"PartitionNumber,omitempty"`
 	Tenancy              string `json:"Tenancy,omitempty"`
-}
-
-// poolOptionsMembers are the members of TemplateData, by their keys, that
-// PoolOptions sets and no pool does.
-func poolOptionsMembers() []string {
-	return []string{
-		"CpuOptions", "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized", "HibernationOptions",
-		"InstanceInitiatedShutdownBehavior", "KernelId", "LicenseSpecifications", "MaintenanceOptions", "Monitoring",
-		"NetworkInterfaces", "NetworkPerformanceOptions", "Placement", "RamDiskId",
-	}
-}
-
-// PoolOptionsPath is the path below spec of PoolOptions that sets a member of
-// TemplateData, whose path has the keys of its JSON; ok is false for a member
-// that the pool's own manifests set.
-func PoolOptionsPath(member Path) (at Path, ok bool) {
-	if len(member) > 1 && member[1] == "CapacityReservationResourceGroupArn" {
-		return Path{"launchTemplate", "capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"}, true
-	}
-	if len(member) == 0 || !slices.Contains(poolOptionsMembers(), member[0]) {
-		return nil, false
-	}
-	at = Path{"launchTemplate"}
-	for _, e := range member {
-		at = append(at, strings.ToLower(e[:1])+e[1:])
-	}
-	return at, true
 }
