@@ -40,11 +40,17 @@ type drifts struct {
 // members are the members of plan.UpdateGroup, by name.
 func members() map[string]drifts {
 	out := map[string]drifts{
-		"MinSize":               update("minSize", func(*world) plan.UpdateGroup { return plan.UpdateGroup{MinSize: aws.Int32(1)} }),
-		"MaxSize":               update("maxSize", func(*world) plan.UpdateGroup { return plan.UpdateGroup{MaxSize: aws.Int32(5)} }),
-		"DefaultCooldown":       update("defaultCoolDown", func(*world) plan.UpdateGroup { return plan.UpdateGroup{DefaultCooldown: aws.Int32(60)} }),
-		"DefaultInstanceWarmup": update("defaultInstanceWarmup", func(*world) plan.UpdateGroup { return plan.UpdateGroup{DefaultInstanceWarmup: aws.Int32(30)} }),
-		"CapacityRebalance":     update("capacityRebalance", func(*world) plan.UpdateGroup { return plan.UpdateGroup{CapacityRebalance: aws.Bool(true)} }),
+		"MinSize": update("minSize", func(*world) plan.UpdateGroup { return plan.UpdateGroup{MinSize: aws.Int32(1)} }),
+		"MaxSize": update("maxSize", func(*world) plan.UpdateGroup { return plan.UpdateGroup{MaxSize: aws.Int32(5)} }),
+		"DefaultCooldown": update("defaultCoolDown", func(*world) plan.UpdateGroup {
+			return plan.UpdateGroup{GroupSettings: intent.GroupSettings{DefaultCooldown: aws.Int32(60)}}
+		}),
+		"DefaultInstanceWarmup": update("defaultInstanceWarmup", func(*world) plan.UpdateGroup {
+			return plan.UpdateGroup{GroupSettings: intent.GroupSettings{DefaultInstanceWarmup: aws.Int32(30)}}
+		}),
+		"CapacityRebalance": update("capacityRebalance", func(*world) plan.UpdateGroup {
+			return plan.UpdateGroup{GroupSettings: intent.GroupSettings{CapacityRebalance: aws.Bool(true)}}
+		}),
 		"DesiredCapacity": with(update("replicas", func(*world) plan.UpdateGroup { return plan.UpdateGroup{DesiredCapacity: aws.Int32(4)} }), func(d *drifts) {
 			d.cause = "changing the desired capacity from 2 to 4"
 		}),
@@ -91,7 +97,9 @@ func with(d drifts, more func(*drifts)) drifts {
 
 // option is a change of a member of UpdateGroup.Options.
 func option(field string, declared, changed intent.GroupOptions) drifts {
-	d := update(field, func(*world) plan.UpdateGroup { return plan.UpdateGroup{Options: changed} })
+	d := update(field, func(*world) plan.UpdateGroup {
+		return plan.UpdateGroup{GroupSettings: intent.GroupSettings{Options: changed}}
+	})
 	d.declare = declares(declared)
 	return d
 }
@@ -237,8 +245,13 @@ func TestEveryMemberAndActionHasADrift(t *testing.T) {
 		switch f := of.Field(i); {
 		case f.Name == "Name":
 		case f.Type.Kind() == reflect.Struct:
-			for j := range f.Type.NumField() {
-				if name := f.Name + "." + f.Type.Field(j).Name; notDrift[name] == "" {
+			for _, inner := range reflect.VisibleFields(f.Type) {
+				if inner.Type.Kind() != reflect.Struct {
+					need(inner.Name)
+				}
+			}
+			for _, inner := range reflect.VisibleFields(reflect.TypeFor[intent.GroupOptions]()) {
+				if name := "Options." + inner.Name; notDrift[name] == "" {
 					need(name)
 				}
 			}

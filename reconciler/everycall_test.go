@@ -89,7 +89,7 @@ func chapters(t testing.TB, subnets []string) []chapter {
 	edited := func() (full, mix, brings intent.Pool) {
 		full, mix, brings = rolled()
 		g := full.Group
-		full.Replicas.Value, g.MinSize, g.MaxSize, g.DefaultCooldown = 3, 1, 8, 60
+		full.Replicas.Value, g.MinSize, g.MaxSize, g.DefaultCooldown = 3, 1, 8, new(int32(60))
 		g.Tags = map[string]string{"Name": "full", "team": "platform"}
 		full.LaunchTemplate.Tags = g.Tags
 		g.SuspendedProcesses = []intent.Process{{Name: "AZRebalance"}, {Name: "AlarmNotification", Suspended: true}}

@@ -33,7 +33,7 @@ func tampered() (before, after reconciler.Desired) {
 	full, ng = groupPool("full", "m5.large", 1), nodegroupPool("ng", 1)
 	everything(&full)
 	g := full.Group
-	g.MinSize, g.MaxSize, g.DefaultCooldown, g.DefaultInstanceWarmup, g.CapacityRebalance = 1, 8, 60, 30, true
+	g.MinSize, g.MaxSize, g.DefaultCooldown, g.DefaultInstanceWarmup, g.CapacityRebalance = 1, 8, new(int32(60)), new(int32(30)), new(true)
 	g.Tags = map[string]string{"Name": "full", "team": "platform"}
 	full.LaunchTemplate.Tags = g.Tags
 	full.LaunchTemplate.Data.KeyName = "another"
@@ -161,7 +161,7 @@ func TestWhatIsNotTakenIsNamedAndWrittenAgain(t *testing.T) {
 	w := newWorld(t)
 	wish := func(cooldown, most int32) reconciler.Desired {
 		p := groupPool("web", "m5.large", 2)
-		p.Group.DefaultCooldown, p.Group.MaxSize = cooldown, most
+		p.Group.DefaultCooldown, p.Group.MaxSize = &cooldown, most
 		return target("blue", p, groupPool("api", "m5.large", 1))
 	}
 	w.settle(wish(300, 10))
@@ -271,7 +271,7 @@ func TestAnswersThatChangeEachTimeEnd(t *testing.T) {
 		n++
 		return strconv.Itoa(n), true
 	}})
-	p.Group.DefaultCooldown = 60
+	p.Group.DefaultCooldown = new(int32(60))
 	w.srv.ResetCalls()
 	w.bounded(t, target("blue", p), 5)
 }

@@ -25,7 +25,7 @@ func TestAWindowHoldsWhatEndsMachines(t *testing.T) {
 		groupPool("life", "m5.large", 1), mixed(2, 100), nodegroupPool("ng", 3), nodegroupPool("grows", 1)))
 
 	cooled = groupPool("cooled", "m5.large", 2)
-	cooled.Group.DefaultCooldown = 60
+	cooled.Group.DefaultCooldown = new(int32(60))
 	bound := groupPool("bound", "m5.large", 3)
 	bound.Replicas.Written, bound.Group.MaxSize = false, 2
 	life := groupPool("life", "m5.large", 1)

@@ -207,9 +207,10 @@ func groupPool(name, instanceType string, replicas int32) intent.Pool {
 				IamInstanceProfile:  &intent.InstanceProfile{Name: "nodes.cluster-api-provider-aws.sigs.k8s.io"},
 				BlockDeviceMappings: []intent.BlockDeviceMapping{{Ebs: intent.Ebs{VolumeSize: 40, VolumeType: "gp3"}}}},
 		},
-		Group: &intent.Group{Name: name, MinSize: 0, MaxSize: 10, DefaultCooldown: 300, DefaultInstanceWarmup: 0,
-			Subnets: intent.Lookup{Kind: intent.Subnets, Cluster: clusterKey},
-			Tags:    map[string]string{"Name": name}, Refresh: intent.Refresh{Strategy: "Rolling"}},
+		Group: &intent.Group{Name: name, MinSize: 0, MaxSize: 10,
+			GroupSettings: intent.GroupSettings{DefaultCooldown: new(int32(300)), DefaultInstanceWarmup: new(int32(0)), CapacityRebalance: new(false)},
+			Subnets:       intent.Lookup{Kind: intent.Subnets, Cluster: clusterKey},
+			Tags:          map[string]string{"Name": name}, Refresh: intent.Refresh{Strategy: "Rolling"}},
 	}
 }
 

@@ -18,7 +18,6 @@ const (
 	defaultSpotStrategy       = "lowest-price"
 	defaultSpotPools          = 2
 	defaultOnDemandPercentage = 100
-	defaultCooldown           = 300 // seconds
 )
 
 // group converts a group as DescribeAutoScalingGroups tells it.
@@ -28,14 +27,7 @@ func group(g types.AutoScalingGroup) plan.Group {
 		// Status is set while a group is being deleted, and at no other time.
 		Deleting: aws.ToString(g.Status) != "",
 		MinSize:  aws.ToInt32(g.MinSize), MaxSize: aws.ToInt32(g.MaxSize), DesiredCapacity: aws.ToInt32(g.DesiredCapacity),
-		SubnetIDs: splitSubnets(aws.ToString(g.VPCZoneIdentifier)), DefaultCooldown: defaultCooldown, DefaultInstanceWarmup: -1,
-		CapacityRebalance: aws.ToBool(g.CapacityRebalance), Template: templateRef(g.LaunchTemplate), CreatedAt: aws.ToTime(g.CreatedTime),
-	}
-	if g.DefaultCooldown != nil {
-		out.DefaultCooldown = *g.DefaultCooldown
-	}
-	if g.DefaultInstanceWarmup != nil {
-		out.DefaultInstanceWarmup = *g.DefaultInstanceWarmup
+		SubnetIDs: splitSubnets(aws.ToString(g.VPCZoneIdentifier)), Template: templateRef(g.LaunchTemplate), CreatedAt: aws.ToTime(g.CreatedTime),
 	}
 	if p := g.MixedInstancesPolicy; p != nil {
 		out.MixedInstancesPolicy, out.Template, out.UnknownPolicy = mixedInstances(p)
@@ -44,6 +36,7 @@ func group(g types.AutoScalingGroup) plan.Group {
 		out.SuspendedProcesses = append(out.SuspendedProcesses, aws.ToString(p.ProcessName))
 	}
 	slices.Sort(out.SuspendedProcesses)
+	carry(g, &out.GroupSettings)
 	carry(g, &out.Options)
 	settleOptions(&out.Options, g.WarmPoolConfiguration, metricsOf(g.EnabledMetrics))
 	out.Tags = make(map[string]plan.GroupTag, len(g.Tags))

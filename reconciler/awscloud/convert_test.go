@@ -189,7 +189,7 @@ func TestGroup(t *testing.T) {
 	}{
 		"bare": {
 			in:   astypes.AutoScalingGroup{AutoScalingGroupName: p("web")},
-			want: plan.Group{Name: "web", DefaultCooldown: 300, DefaultInstanceWarmup: -1, Tags: map[string]plan.GroupTag{}},
+			want: plan.Group{Name: "web", Tags: map[string]plan.GroupTag{}},
 		},
 		"whole": {
 			in: astypes.AutoScalingGroup{
@@ -205,7 +205,7 @@ func TestGroup(t *testing.T) {
 			},
 			want: plan.Group{
 				Name: "web", ARN: "arn", Deleting: true, MinSize: 1, MaxSize: 9, DesiredCapacity: 2, SubnetIDs: []string{"subnet-a", "subnet-b"},
-				CapacityRebalance: true, Template: ref, CreatedAt: created, SuspendedProcesses: []string{"AZRebalance", "Launch"},
+				GroupSettings: intent.GroupSettings{DefaultCooldown: p[int32](0), DefaultInstanceWarmup: p[int32](0), CapacityRebalance: p(true)}, Template: ref, CreatedAt: created, SuspendedProcesses: []string{"AZRebalance", "Launch"},
 				Tags: map[string]plan.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}},
 				Instances: []plan.Instance{{ID: "i-1"},
 					{ID: "i-2", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: ref}},
@@ -216,7 +216,7 @@ func TestGroup(t *testing.T) {
 				LaunchTemplate:        &astypes.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: []astypes.LaunchTemplateOverrides{{InstanceType: p("m5.large")}, {InstanceType: p("a1.large")}}},
 				InstancesDistribution: &astypes.InstancesDistribution{SpotInstancePools: p[int32](2), SpotMaxPrice: p("")},
 			}},
-			want: plan.Group{Name: "web", DefaultCooldown: 300, DefaultInstanceWarmup: -1, Tags: map[string]plan.GroupTag{}, Template: ref,
+			want: plan.Group{Name: "web", Tags: map[string]plan.GroupTag{}, Template: ref,
 				MixedInstancesPolicy: &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100,
 					SpotAllocationStrategy: "lowest-price", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "a1.large"}}}},
 		},

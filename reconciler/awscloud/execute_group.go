@@ -20,14 +20,13 @@ func (c *Cloud) createGroup(ctx context.Context, a plan.CreateGroup) error {
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(g.Name), MinSize: aws.Int32(g.MinSize), MaxSize: aws.Int32(g.MaxSize),
 		DesiredCapacity:   aws.Int32(g.DesiredCapacity),
-		VPCZoneIdentifier: stringOrNil(strings.Join(g.SubnetIDs, ",")), DefaultCooldown: aws.Int32(g.DefaultCooldown),
-		CapacityRebalance: aws.Bool(g.CapacityRebalance), LifecycleHookSpecificationList: lifecycleHooks(a.LifecycleHooks),
+		VPCZoneIdentifier: stringOrNil(strings.Join(g.SubnetIDs, ",")), LifecycleHookSpecificationList: lifecycleHooks(a.LifecycleHooks),
 		Tags: groupTags(g.Name, g.Tags),
 	}
-	if g.DefaultInstanceWarmup >= 0 {
-		in.DefaultInstanceWarmup = aws.Int32(g.DefaultInstanceWarmup)
+	carrySettings(&g.GroupSettings, in)
+	if m := in.InstanceMaintenancePolicy; m != nil && aws.ToInt32(m.MinHealthyPercentage) < 0 {
+		in.InstanceMaintenancePolicy = nil // which clears one, and there is none yet
 	}
-	optionMembers(g.Options).create(in)
 	if g.MixedInstancesPolicy != nil {
 		in.MixedInstancesPolicy = mixedPolicy(g.MixedInstancesPolicy, g.Template, false)
 	} else {
@@ -89,10 +88,9 @@ func groupTags(group string, tags map[string]plan.GroupTag) []types.Tag {
 func (c *Cloud) updateGroup(ctx context.Context, a plan.UpdateGroup) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(a.Name), MinSize: a.MinSize, MaxSize: a.MaxSize, DesiredCapacity: a.DesiredCapacity,
-		VPCZoneIdentifier: stringOrNil(strings.Join(a.SubnetIDs, ",")), DefaultCooldown: a.DefaultCooldown,
-		DefaultInstanceWarmup: a.DefaultInstanceWarmup, CapacityRebalance: a.CapacityRebalance,
+		VPCZoneIdentifier: stringOrNil(strings.Join(a.SubnetIDs, ",")),
 	}
-	optionMembers(a.Options).update(in)
+	carrySettings(&a.GroupSettings, in)
 	switch {
 	case a.Template != nil && a.MixedInstancesPolicy != nil:
 		in.MixedInstancesPolicy = mixedPolicy(a.MixedInstancesPolicy, *a.Template, true)

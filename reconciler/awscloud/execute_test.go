@@ -23,8 +23,8 @@ func createTemplate(e *env, name string) plan.CreateLaunchTemplate {
 func createGroup(e *env, name string, ref plan.TemplateRef, size int32) plan.CreateGroup {
 	return plan.CreateGroup{
 		Group: plan.Group{
-			Name: name, MinSize: 0, MaxSize: 5, DesiredCapacity: size, SubnetIDs: e.subnets(), DefaultCooldown: 200, DefaultInstanceWarmup: 100,
-			CapacityRebalance: true, Template: ref, Tags: groupTags(name),
+			Name: name, MinSize: 0, MaxSize: 5, DesiredCapacity: size, SubnetIDs: e.subnets(),
+			GroupSettings: intent.GroupSettings{DefaultCooldown: ptr[int32](200), DefaultInstanceWarmup: ptr[int32](100), CapacityRebalance: ptr(true)}, Template: ref, Tags: groupTags(name),
 		},
 		LifecycleHooks: []intent.LifecycleHook{{Name: "hook", LifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING", HeartbeatTimeout: 60, DefaultResult: "CONTINUE"}},
 	}
@@ -122,7 +122,7 @@ func TestGroupLife(t *testing.T) {
 	mixed := &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandBaseCapacity: 1, OnDemandPercentageAboveBaseCapacity: 20,
 		SpotAllocationStrategy: "capacity-optimized", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "m5.xlarge"}}}
 	e.do(plan.UpdateGroup{Name: "web", MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredCapacity: ptr[int32](3), SubnetIDs: e.subnets()[:1],
-		DefaultCooldown: ptr[int32](1), DefaultInstanceWarmup: ptr[int32](-1), CapacityRebalance: ptr(false), Template: &ref, MixedInstancesPolicy: mixed})
+		GroupSettings: intent.GroupSettings{DefaultCooldown: ptr[int32](1), DefaultInstanceWarmup: ptr[int32](-1), CapacityRebalance: ptr(false)}, Template: &ref, MixedInstancesPolicy: mixed})
 	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"AZRebalance", "Terminate"}})
 	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"Launch"}, Resume: []string{"Terminate"}})
 	e.do(plan.SetProcesses{Group: "web"}) // nothing is no request for all
@@ -132,7 +132,7 @@ func TestGroupLife(t *testing.T) {
 	wantTags := groupTags("web")
 	wantTags["k"] = plan.GroupTag{Value: "v", PropagateAtLaunch: true}
 	delete(wantTags, plan.TagPool)
-	want = plan.Group{Name: "web", MinSize: 1, MaxSize: 4, DesiredCapacity: 3, SubnetIDs: e.subnets()[:1], DefaultCooldown: 1, DefaultInstanceWarmup: -1,
+	want = plan.Group{Name: "web", MinSize: 1, MaxSize: 4, DesiredCapacity: 3, SubnetIDs: e.subnets()[:1], GroupSettings: intent.GroupSettings{DefaultCooldown: ptr[int32](1), CapacityRebalance: ptr(false)},
 		Template: ref, MixedInstancesPolicy: mixed, SuspendedProcesses: []string{"AZRebalance", "Launch"}, Tags: wantTags}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("after the update (-want +got):\n%s", d)

@@ -92,7 +92,7 @@ func TestWhoUsesWhichVersion(t *testing.T) {
 	ref := func(name, version string) plan.TemplateRef {
 		return plan.TemplateRef{ID: s.Templates[name].ID, Name: name, Version: version}
 	}
-	group := plan.Group{Name: "theirs", MaxSize: 2, DesiredCapacity: 1, SubnetIDs: e.subnets(), DefaultInstanceWarmup: -1, Template: ref("web-000", "1")}
+	group := plan.Group{Name: "theirs", MaxSize: 2, DesiredCapacity: 1, SubnetIDs: e.subnets(), Template: ref("web-000", "1")}
 	e.do(plan.CreateGroup{Group: group})
 	e.clock.Advance(60e9)
 	two := ref("web-000", "2")

@@ -50,43 +50,11 @@ func metricsOf(list []types.EnabledMetric) []string {
 	return out
 }
 
-// optionMembers are options to be sent.
-type optionMembers intent.GroupOptions
-
-func (o optionMembers) create(in *autoscaling.CreateAutoScalingGroupInput) {
-	var w autoscaling.UpdateAutoScalingGroupInput
-	o.update(&w)
-	in.AvailabilityZoneDistribution, in.AvailabilityZoneImpairmentPolicy = w.AvailabilityZoneDistribution, w.AvailabilityZoneImpairmentPolicy
-	in.CapacityReservationSpecification, in.DeletionProtection, in.DesiredCapacityType = w.CapacityReservationSpecification, w.DeletionProtection, w.DesiredCapacityType
-	in.HealthCheckGracePeriod, in.HealthCheckType, in.InstanceLifecyclePolicy = w.HealthCheckGracePeriod, w.HealthCheckType, w.InstanceLifecyclePolicy
-	in.InstanceMaintenancePolicy, in.MaxInstanceLifetime = w.InstanceMaintenancePolicy, w.MaxInstanceLifetime
-	in.NewInstancesProtectedFromScaleIn, in.PlacementGroup, in.ServiceLinkedRoleARN = w.NewInstancesProtectedFromScaleIn, w.PlacementGroup, w.ServiceLinkedRoleARN
-	in.SkipZonalShiftValidation, in.TerminationPolicies = w.SkipZonalShiftValidation, w.TerminationPolicies
-	in.TargetGroupARNs, in.LoadBalancerNames, in.TrafficSources = o.TargetGroupARNs, o.LoadBalancerNames, trafficSources(o.TrafficSources)
-	if m := w.InstanceMaintenancePolicy; m != nil && aws.ToInt32(m.MinHealthyPercentage) < 0 {
-		in.InstanceMaintenancePolicy = nil // which clears one, and there is none yet
-	}
-}
-
-func (o optionMembers) update(in *autoscaling.UpdateAutoScalingGroupInput) {
-	carryIf(o.AvailabilityZoneDistribution, &in.AvailabilityZoneDistribution)
-	carryIf(o.AvailabilityZoneImpairmentPolicy, &in.AvailabilityZoneImpairmentPolicy)
-	carryIf(o.CapacityReservationSpecification, &in.CapacityReservationSpecification)
-	carryIf(o.InstanceLifecyclePolicy, &in.InstanceLifecyclePolicy)
-	carryIf(o.InstanceMaintenancePolicy, &in.InstanceMaintenancePolicy)
-	in.DeletionProtection, in.DesiredCapacityType = types.DeletionProtection(o.DeletionProtection), stringOrNil(o.DesiredCapacityType)
-	in.HealthCheckGracePeriod, in.HealthCheckType = o.HealthCheckGracePeriod, stringOrNil(o.HealthCheckType)
-	in.MaxInstanceLifetime, in.NewInstancesProtectedFromScaleIn = o.MaxInstanceLifetime, o.NewInstancesProtected
-	in.PlacementGroup, in.ServiceLinkedRoleARN = stringOrNil(o.PlacementGroup), stringOrNil(o.ServiceLinkedRoleARN)
-	in.SkipZonalShiftValidation, in.TerminationPolicies = o.SkipZonalShiftValidation, o.TerminationPolicies
-}
-
-// carryIf is carry of what is there.
-func carryIf[F, T any](from *F, to **T) {
-	if from != nil {
-		*to = new(T)
-		carry(from, *to)
-	}
+// carrySettings writes the members of a group's settings into a request. Those of
+// PoolOptions are a level deeper in the intent.
+func carrySettings(s *intent.GroupSettings, in any) {
+	carry(s, in)
+	carry(&s.Options, in)
 }
 
 // preferences always skips what matches unless Git says otherwise, so that a

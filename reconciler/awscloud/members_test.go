@@ -55,22 +55,22 @@ func TestMembersAreThoseOfTheSDK(t *testing.T) {
 	}
 }
 
-// ownElsewhere are the members of UpdateAutoScalingGroup that are no options: the
-// pool sets them, or nobody does.
+// ownElsewhere are the members of UpdateAutoScalingGroup that are no settings: sizes, what
+// instances are launched from and where, or what nobody sets.
 var ownElsewhere = []string{
-	"AutoScalingGroupName", "AvailabilityZoneIds", "AvailabilityZones", "CapacityRebalance", "Context", "DefaultCooldown", "DefaultInstanceWarmup", "DesiredCapacity",
+	"AutoScalingGroupName", "AvailabilityZoneIds", "AvailabilityZones", "Context", "DesiredCapacity",
 	"LaunchConfigurationName", "LaunchTemplate", "MaxSize", "MinSize", "MixedInstancesPolicy", "VPCZoneIdentifier",
 }
 
-// TestEveryOptionIsSent: all members of a group that can be changed are options or
-// stand in the pool, and each option of which the call takes the value is in it.
-func TestEveryOptionIsSent(t *testing.T) {
-	var o intent.GroupOptions
-	fillMembers(reflect.ValueOf(&o).Elem())
+// TestEverySettingIsSent: all members of a group that can be changed are rows of the
+// table or have code of their own, and each of which the call takes the value is in it.
+func TestEverySettingIsSent(t *testing.T) {
+	var g intent.GroupSettings
+	fillMembers(reflect.ValueOf(&g).Elem())
 	var update autoscaling.UpdateAutoScalingGroupInput
 	var create autoscaling.CreateAutoScalingGroupInput
-	optionMembers(o).update(&update)
-	optionMembers(o).create(&create)
+	carrySettings(&g, &update)
+	carrySettings(&g, &create)
 	check := func(in reflect.Value, without ...string) {
 		for i := range in.NumField() {
 			name := in.Type().Field(i).Name

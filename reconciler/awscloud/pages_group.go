@@ -12,6 +12,7 @@ import (
 	smithytime "github.com/aws/smithy-go/time"
 	"github.com/weir-gitops/weir/reconciler/awscloud/xmlscan"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -111,11 +112,11 @@ func scanGroups(body []byte) (groups []plan.Group, next string, err error) {
 
 // scanGroup reads one group; it is group for a scanner.
 func scanGroup(s *pageScan) plan.Group {
-	g := plan.Group{DefaultCooldown: defaultCooldown, DefaultInstanceWarmup: -1, Tags: make(map[string]plan.GroupTag, 12)}
+	g := plan.Group{Tags: make(map[string]plan.GroupTag, 12)}
 	var policyRef plan.TemplateRef
 	var pond *types.WarmPoolConfiguration
 	var metrics []string
-	options := membersOf(reflect.TypeFor[intent.GroupOptions]())
+	settings := field.GroupMember()
 	for s.Child() {
 		switch string(s.Name()) {
 		case "AutoScalingGroupName":
@@ -132,12 +133,6 @@ func scanGroup(s *pageScan) plan.Group {
 			g.DesiredCapacity = s.int32()
 		case "VPCZoneIdentifier":
 			g.SubnetIDs = splitSubnets(s.Text())
-		case "DefaultCooldown":
-			g.DefaultCooldown = s.int32()
-		case "DefaultInstanceWarmup":
-			g.DefaultInstanceWarmup = s.int32()
-		case "CapacityRebalance":
-			g.CapacityRebalance = s.bool()
 		case "CreatedTime":
 			g.CreatedAt = s.time()
 		case "LaunchTemplate":
@@ -155,8 +150,8 @@ func scanGroup(s *pageScan) plan.Group {
 		case "WarmPoolConfiguration":
 			pond = scanWarmPool(s)
 		default:
-			if i, ok := options[string(s.Name())]; ok {
-				scanInto(s, reflect.ValueOf(&g.Options).Elem().Field(i))
+			if m := settings[string(s.Name())]; m != nil {
+				scanInto(s, m.Of(&g.GroupSettings))
 			} else {
 				s.Skip()
 			}

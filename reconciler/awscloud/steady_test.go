@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -23,7 +24,7 @@ func (e *env) populate(n int) {
 				return err
 			}
 			_, err = e.cloud.Execute(e.t.Context(), plan.CreateGroup{Group: plan.Group{
-				Name: name, MinSize: 1, MaxSize: 3, DesiredCapacity: 1, SubnetIDs: subnets, DefaultCooldown: 300, DefaultInstanceWarmup: 300,
+				Name: name, MinSize: 1, MaxSize: 3, DesiredCapacity: 1, SubnetIDs: subnets, GroupSettings: intent.GroupSettings{DefaultCooldown: new(int32(300)), DefaultInstanceWarmup: new(int32(300))},
 				Template: res.Template, Tags: groupTags(name),
 			}})
 			return err
@@ -51,7 +52,7 @@ func TestSteadyPassCallCount(t *testing.T) {
 		for ; made < tt.pools; made++ {
 			name := fmt.Sprintf("pool-%05d", made)
 			res := e.do(plan.CreateLaunchTemplate{Name: name, Description: "d", Data: e.data(), Tags: tags(name)})
-			e.do(plan.CreateGroup{Group: plan.Group{Name: name, MaxSize: 3, SubnetIDs: e.subnets(), DefaultInstanceWarmup: -1, Template: res.Template, Tags: groupTags(name)}})
+			e.do(plan.CreateGroup{Group: plan.Group{Name: name, MaxSize: 3, SubnetIDs: e.subnets(), Template: res.Template, Tags: groupTags(name)}})
 		}
 		s := e.observe(query())
 		e.fill(s, allVersions(s))

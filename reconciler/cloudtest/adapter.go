@@ -58,7 +58,7 @@ func (e *env) templateAction(owner, suffix string) plan.CreateLaunchTemplate {
 }
 
 func (e *env) groupAction(owner, suffix string, ref plan.TemplateRef, size int32) plan.CreateGroup {
-	g := plan.Group{Name: e.name(suffix), MaxSize: 4, DesiredCapacity: size, SubnetIDs: e.subnets(), DefaultCooldown: 300, DefaultInstanceWarmup: 10, Template: ref, Tags: map[string]plan.GroupTag{}}
+	g := plan.Group{Name: e.name(suffix), MaxSize: 4, DesiredCapacity: size, SubnetIDs: e.subnets(), GroupSettings: intent.GroupSettings{DefaultCooldown: new(int32(300)), DefaultInstanceWarmup: new(int32(10))}, Template: ref, Tags: map[string]plan.GroupTag{}}
 	for k, v := range e.owned(owner) {
 		g.Tags[k] = plan.GroupTag{Value: v}
 	}

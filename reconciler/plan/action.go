@@ -179,18 +179,14 @@ type CreateGroup struct {
 
 // UpdateGroup changes the members of a group that are not nil.
 type UpdateGroup struct {
-	Name                  string
-	MinSize               *int32
-	MaxSize               *int32
-	DesiredCapacity       *int32
-	SubnetIDs             []string
-	DefaultCooldown       *int32
-	DefaultInstanceWarmup *int32
-	CapacityRebalance     *bool
-	Template              *TemplateRef
-	MixedInstancesPolicy  *intent.MixedInstances // sent with Template
-	// Options holds those that change, and that this call can change.
-	Options intent.GroupOptions
+	Name                 string
+	MinSize              *int32
+	MaxSize              *int32
+	DesiredCapacity      *int32
+	SubnetIDs            []string
+	intent.GroupSettings // those that change, and that this call can change
+	Template             *TemplateRef
+	MixedInstancesPolicy *intent.MixedInstances // sent with Template
 }
 
 // StartRefresh starts an instance refresh with SkipMatching and the desired configuration.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -119,12 +120,14 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 	}
 	group := Group{
 		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: firstSize(pool),
-		SubnetIDs: subnets, DefaultCooldown: g.DefaultCooldown, DefaultInstanceWarmup: g.DefaultInstanceWarmup,
-		CapacityRebalance: g.CapacityRebalance, Template: version.ref, MixedInstancesPolicy: g.MixedInstancesPolicy, Options: g.Options,
+		SubnetIDs: subnets, GroupSettings: g.GroupSettings, Template: version.ref, MixedInstancesPolicy: g.MixedInstancesPolicy,
 		Tags: map[string]GroupTag{},
 	}
-	// These have steps of their own.
-	group.Options.WarmPool, group.Options.DeleteWarmPool, group.Options.MetricsCollection = nil, false, nil
+	for _, m := range field.GroupMembers() {
+		if !m.OfCreation() { // it has a step of its own
+			m.Of(&group.GroupSettings).SetZero()
+		}
+	}
 	for k, v := range c.groupTags(pool) {
 		group.Tags[k] = GroupTag{Value: v}
 	}
@@ -145,7 +148,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 		changes = append(changes, policyChanges(pool, nil, g.MixedInstancesPolicy)...)
 	}
 	changes = append(changes, c.newMembers(pool, group)...)
-	changes = append(changes, newOptions(pool)...)
+	changes = append(changes, newSettings(pool, false)...)
 	c.step(pool, Step{
 		Verb: Create, Resource: AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
 		Instances: int(group.DesiredCapacity), Changes: changes, Rollout: made,
@@ -178,16 +181,10 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 	}
 	set("minSize", have.MinSize, g.MinSize, &u.MinSize)
 	set("maxSize", have.MaxSize, g.MaxSize, &u.MaxSize)
-	set("defaultCoolDown", have.DefaultCooldown, g.DefaultCooldown, &u.DefaultCooldown)
-	set("defaultInstanceWarmup", have.DefaultInstanceWarmup, g.DefaultInstanceWarmup, &u.DefaultInstanceWarmup)
 	// A written number is held; a default set the size at creation only.
 	if want := desiredSize(pool); pool.Replicas.Written && !pool.ReplicasManagedExternally && want != have.DesiredCapacity {
 		u.DesiredCapacity = &want
 		changes = append(changes, replicasChange(pool, have.DesiredCapacity, want))
-	}
-	if have.CapacityRebalance != g.CapacityRebalance {
-		u.CapacityRebalance = &g.CapacityRebalance
-		changes = append(changes, infraChange(pool, "capacityRebalance", have.CapacityRebalance, g.CapacityRebalance))
 	}
 	if !slices.Equal(have.SubnetIDs, subnets) {
 		u.SubnetIDs = subnets
@@ -197,7 +194,7 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 		u.Template, u.MixedInstancesPolicy = &version.ref, g.MixedInstancesPolicy
 		changes = append(changes, c.launchChanges(pool, have, version)...)
 	}
-	changes = append(changes, changedOptions(pool, have, &u)...)
+	changes = append(changes, changedSettings(pool, have, &u)...)
 	if len(changes) > 0 {
 		ends, n := u.endsMachines(have)
 		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})

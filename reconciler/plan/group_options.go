@@ -8,34 +8,13 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// What PoolOptions declares of a group is held; everything else of it is left as
-// it is found, and so is a member that was declared once and is no more: AWS keeps
-// no record of who set it.
-
-// apart are the options that UpdateAutoScalingGroup does not take.
-func apart(member string) bool {
-	switch member {
-	case "deleteWarmPool", "loadBalancerNames", "metricsCollection", "skipZonalShiftValidation", "targetGroupARNs", "trafficSources", "warmPool":
-		return true
-	}
-	return false
-}
-
-// optionMembers calls each for the members of options, by their names.
-func optionMembers(o *intent.GroupOptions, each func(name string, v reflect.Value)) {
-	v := reflect.ValueOf(o).Elem()
-	for i := range v.NumField() {
-		each(jsonName(v.Type().Field(i)), v.Field(i))
-	}
-}
-
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
+// What Git declares of a group is held; everything else of it is left as it is found,
+// and so is a member of PoolOptions that was declared once and is no more: AWS keeps no
+// record of who set it.
 
 func optionChange(pool *intent.Pool, member string, from, to any) Change {
 	return Change{Field: "autoScalingGroup." + member, From: plainJSON(from), To: plainJSON(to),
@@ -54,38 +33,43 @@ func plainJSON(v any) any {
 	return out
 }
 
-// newOptions are the changes that the options of a new group are.
-func newOptions(pool *intent.Pool) []Change {
+// settingChange is a change of a member of a group.
+func settingChange(pool *intent.Pool, m *field.Member, from, to any) Change {
+	object := pool.Options
+	if m.OfPool {
+		object = pool.Infrastructure
+	}
+	return Change{Field: m.Field, From: plainJSON(from), To: plainJSON(to), Object: object, Path: intent.Path{"spec"}.Join(fieldPath(m.Field)...)}
+}
+
+// newSettings are the changes that the settings of a new group are, those of the pool or
+// those of its PoolOptions. What its creation does not send has steps of its own.
+func newSettings(pool *intent.Pool, ofPool bool) []Change {
 	var out []Change
-	optionMembers(&pool.Group.Options, func(name string, v reflect.Value) {
-		switch name {
-		case "warmPool", "metricsCollection", "deleteWarmPool": // of steps of their own
-		default:
-			if !v.IsZero() {
-				out = append(out, optionChange(pool, name, nil, v.Interface()))
-			}
+	for _, m := range field.GroupMembers() {
+		if v := m.Of(&pool.Group.GroupSettings); m.OfPool == ofPool && m.OfCreation() && !m.IsDefault(v) {
+			out = append(out, settingChange(pool, m, nil, v.Interface()))
 		}
-	})
+	}
 	return out
 }
 
-// changedOptions puts the options that differ into u and says what they were.
-func changedOptions(pool *intent.Pool, have Group, u *UpdateGroup) []Change {
-	if reflect.ValueOf(pool.Group.Options).IsZero() {
-		return nil // as of most pools in a steady pass
-	}
+// changedSettings puts the settings that differ into u and says what they were.
+func changedSettings(pool *intent.Pool, have Group, u *UpdateGroup) []Change {
 	var out []Change
-	found, to := reflect.ValueOf(withDefaults(have.Options)), reflect.ValueOf(&u.Options).Elem()
-	want := withDefaults(pool.Group.Options)
-	i := -1
-	optionMembers(&pool.Group.Options, func(name string, v reflect.Value) {
-		i++
-		if v.IsZero() || apart(name) || name == "desiredCapacityType" && !counts(pool.Group.Options.DesiredCapacityType, have, u) || covers(reflect.ValueOf(want).Field(i), found.Field(i)) {
-			return
+	wanted, found := unordered(pool.Group.GroupSettings), unordered(have.GroupSettings)
+	for _, m := range field.GroupMembers() {
+		want := m.Of(&wanted)
+		if want.IsZero() || m.Call != field.UpdateGroup || m.Holds(want, m.Of(&found)) || m.AWS == "DesiredCapacityType" && !counts(want.String(), have, u) {
+			continue
 		}
-		to.Field(i).Set(v)
-		out = append(out, optionChange(pool, name, reflect.ValueOf(have.Options).Field(i).Interface(), v.Interface()))
-	})
+		want, from := m.Of(&pool.Group.GroupSettings), m.Of(&have.GroupSettings)
+		if m.OfPool {
+			from = m.Found(from)
+		}
+		m.Of(&u.GroupSettings).Set(want)
+		out = append(out, settingChange(pool, m, from.Interface(), want.Interface()))
+	}
 	if u.Options.AvailabilityZoneImpairmentPolicy != nil {
 		u.Options.SkipZonalShiftValidation = pool.Group.Options.SkipZonalShiftValidation
 		out = append(out, skipChanges(pool)...)
@@ -113,75 +97,23 @@ func byAttributes(m *intent.MixedInstances) bool {
 	return m != nil && slices.ContainsFunc(m.Overrides, func(o intent.Override) bool { return o.InstanceRequirements != nil })
 }
 
-// covers reports whether what is found holds all that is wanted: a member that is
-// absent from want may be anything.
-func covers(want, found reflect.Value) bool {
-	switch want.Kind() {
-	case reflect.Pointer:
-		return want.IsNil() || !found.IsNil() && covers(want.Elem(), found.Elem())
-	case reflect.Struct:
-		for i := range want.NumField() {
-			if !covers(want.Field(i), found.Field(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Slice:
-		return want.IsNil() || want.Len() == 0 && found.Len() == 0 || reflect.DeepEqual(want.Interface(), found.Interface())
-	case reflect.String:
-		return want.String() == "" || want.String() == found.String()
+// unordered sorts what has no order. A group's instances are always checked by EC2.
+func unordered(s intent.GroupSettings) intent.GroupSettings {
+	if o := &s.Options; o.HealthCheckType != "" {
+		kinds := slices.DeleteFunc(strings.Split(o.HealthCheckType, ","), func(k string) bool { return k == "EC2" || k == "" })
+		slices.Sort(kinds)
+		o.HealthCheckType = strings.Join(append([]string{"EC2"}, kinds...), ",")
 	}
-	return reflect.DeepEqual(want.Interface(), found.Interface())
-}
-
-// withDefaults fills in what Auto Scaling takes an absent member for (API
-// reference, CreateAutoScalingGroup), and sorts what has no order.
-func withDefaults(o intent.GroupOptions) intent.GroupOptions {
-	zero, none, no := int32(0), int32(-1), false
-	fill(&o.DeletionProtection, "none")
-	// Assumed of AWS: unit-of-capacity.
-	fill(&o.DesiredCapacityType, "units")
-	kinds := slices.DeleteFunc(strings.Split(o.HealthCheckType, ","), func(k string) bool { return k == "EC2" || k == "" })
-	slices.Sort(kinds)
-	o.HealthCheckType = strings.Join(append([]string{"EC2"}, kinds...), ",") // which is always checked
-	pointTo(&o.HealthCheckGracePeriod, zero)
-	pointTo(&o.MaxInstanceLifetime, zero)
-	pointTo(&o.NewInstancesProtected, no)
-	pointTo(&o.InstanceMaintenancePolicy, intent.HealthyPercentages{MaxHealthyPercentage: &none, MinHealthyPercentage: &none})
-	pointTo(&o.AvailabilityZoneDistribution, intent.ZoneDistribution{CapacityDistributionStrategy: "balanced-best-effort"})
-	z := intent.ZoneImpairment{}
-	if o.AvailabilityZoneImpairmentPolicy != nil {
-		z = *o.AvailabilityZoneImpairmentPolicy
-	}
-	fill(&z.ImpairedZoneHealthCheckBehavior, "ReplaceUnhealthy")
-	pointTo(&z.ZonalShiftEnabled, no)
-	o.AvailabilityZoneImpairmentPolicy = &z
-	pointTo(&o.InstanceLifecyclePolicy, intent.LifecyclePolicy{RetentionTriggers: &intent.RetentionTriggers{TerminateHookAbandon: "terminate"}})
-	c := intent.GroupReservation{}
-	if o.CapacityReservationSpecification != nil {
-		c = *o.CapacityReservationSpecification
-	}
-	fill(&c.CapacityReservationPreference, "default")
-	if t := c.CapacityReservationTarget; t != nil {
-		c.CapacityReservationTarget = &intent.GroupReservationTarget{
+	if c := s.Options.CapacityReservationSpecification; c != nil && c.CapacityReservationTarget != nil {
+		t := c.CapacityReservationTarget
+		sorted := *c
+		sorted.CapacityReservationTarget = &intent.GroupReservationTarget{
 			CapacityReservationIDs:               slices.Sorted(slices.Values(t.CapacityReservationIDs)),
 			CapacityReservationResourceGroupARNs: slices.Sorted(slices.Values(t.CapacityReservationResourceGroupARNs)),
 		}
+		s.Options.CapacityReservationSpecification = &sorted
 	}
-	o.CapacityReservationSpecification = &c
-	return o
-}
-
-func fill(s *string, usual string) {
-	if *s == "" {
-		*s = usual
-	}
-}
-
-func pointTo[T any](p **T, usual T) {
-	if *p == nil {
-		*p = &usual
-	}
+	return s
 }
 
 // updateApart plans the options that have calls of their own.

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -68,7 +69,7 @@ func wantedTypes(pool *intent.Pool) []string {
 
 // triedWithOptions is triedWith for the preferences of PoolOptions.
 func triedWithOptions(tried, want intent.Refresh) bool {
-	return covers(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)))
+	return field.Holds(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)), reflect.Value{})
 }
 
 // rest is a refresh without what triedWith compares.

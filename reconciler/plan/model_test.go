@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -231,9 +232,11 @@ func (m *model) doGroup(a Action) {
 		assign(&g.MaxSize, a.MaxSize)
 		assign(&g.DesiredCapacity, a.DesiredCapacity)
 		g.DesiredCapacity = min(max(g.DesiredCapacity, g.MinSize), g.MaxSize)
-		assign(&g.DefaultCooldown, a.DefaultCooldown)
-		assign(&g.DefaultInstanceWarmup, a.DefaultInstanceWarmup)
-		assign(&g.CapacityRebalance, a.CapacityRebalance)
+		for _, member := range field.GroupMembers() {
+			if v := member.Of(&a.GroupSettings); !v.IsZero() {
+				member.Of(&g.GroupSettings).Set(v)
+			}
+		}
 		if a.SubnetIDs != nil {
 			g.SubnetIDs = a.SubnetIDs
 		}
@@ -375,8 +378,8 @@ func groupPool(name, instanceType string, replicas int32) intent.Pool {
 		Replicas:   intent.Number{Value: replicas, Written: true},
 		LaunchTemplate: &intent.LaunchTemplate{Name: name, Image: imageLookup, Tags: map[string]string{"Name": name},
 			Data: intent.TemplateData{InstanceType: instanceType, KeyName: "key"}},
-		Group: &intent.Group{Name: name, MinSize: 0, MaxSize: 10, Subnets: subnetLookup, DefaultCooldown: 300,
-			DefaultInstanceWarmup: 300, Tags: map[string]string{"Name": name}, Refresh: intent.Refresh{Strategy: "Rolling"}},
+		Group: &intent.Group{Name: name, MinSize: 0, MaxSize: 10, Subnets: subnetLookup,
+			GroupSettings: intent.GroupSettings{DefaultCooldown: new(int32(300)), DefaultInstanceWarmup: new(int32(300)), CapacityRebalance: new(false)}, Tags: map[string]string{"Name": name}, Refresh: intent.Refresh{Strategy: "Rolling"}},
 	}
 }
 

@@ -88,7 +88,7 @@ func TestAMovedTemplateIsDrift(t *testing.T) {
 		t.Errorf("diagnostics %v", codes(p))
 	}
 	// A change of Git is none.
-	pool.Group.DefaultCooldown = 1
+	pool.Group.DefaultCooldown = new(int32(1))
 	changed := answering(testInput(pool), golden(4))
 	changed.Memory.Settled = map[string]Settled{SettledKey("blue", "default/web"): {Pool: &intent.Pool{}, Answers: in.Answers}}
 	if p, _ = m.pass(t, changed); slices.Contains(codes(p), "drift") {

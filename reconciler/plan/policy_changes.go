@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -18,22 +19,22 @@ var usualPolicy = intent.MixedInstances{
 // and override by override. A new one is compared with AWS's defaults, so that what
 // has the usual value goes without saying. Two that differ never give an empty list.
 func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []Change {
-	const field = "mixedInstancesPolicy"
+	const policy = "mixedInstancesPolicy"
 	switch {
 	case from.Same(to):
 		return nil
 	case to == nil:
-		return []Change{infraChange(pool, field, plainJSON(from), nil)}
+		return []Change{infraChange(pool, policy, plainJSON(from), nil)}
 	}
 	before := *cmp.Or(from, &usualPolicy)
 	var out []Change
 	a, b := reflect.ValueOf(before), reflect.ValueOf(*to)
 	for i := range a.NumField() {
-		name := jsonName(a.Type().Field(i))
+		name := field.JSONKey(a.Type().Field(i))
 		if name == "overrides" || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			continue
 		}
-		ch := infraChange(pool, field+".instancesDistribution."+name, nil, plainJSON(b.Field(i).Interface()))
+		ch := infraChange(pool, policy+".instancesDistribution."+name, nil, plainJSON(b.Field(i).Interface()))
 		if from != nil {
 			ch.From = plainJSON(a.Field(i).Interface())
 		}
@@ -42,9 +43,9 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []Change 
 		}
 		out = append(out, ch)
 	}
-	out = append(out, overrideChanges(pool, field+".overrides", before.Overrides, to.Overrides)...)
+	out = append(out, overrideChanges(pool, policy+".overrides", before.Overrides, to.Overrides)...)
 	if len(out) == 0 { // usual in every member
-		out = append(out, infraChange(pool, field, nil, plainJSON(to)))
+		out = append(out, infraChange(pool, policy, nil, plainJSON(to)))
 	}
 	return out
 }

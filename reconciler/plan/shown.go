@@ -10,12 +10,6 @@ import (
 // approve, and what tells a request that AWS refused from one that Git has mended.
 // Members that have the usual value go without saying.
 
-// Cluster API Provider AWS's defaults of a group, in seconds.
-const (
-	usualCooldown = 300
-	usualWarmup   = 300
-)
-
 // usualStrategy is how a refresh goes where nobody says otherwise.
 const usualStrategy = "Rolling"
 
@@ -23,16 +17,7 @@ const usualStrategy = "Rolling"
 // subnets and launch configuration.
 func (c *computation) newMembers(pool *intent.Pool, group Group) []Change {
 	g := pool.Group
-	var out []Change
-	if g.DefaultCooldown != usualCooldown {
-		out = append(out, infraChange(pool, "defaultCoolDown", nil, g.DefaultCooldown))
-	}
-	if g.DefaultInstanceWarmup != usualWarmup {
-		out = append(out, infraChange(pool, "defaultInstanceWarmup", nil, g.DefaultInstanceWarmup))
-	}
-	if g.CapacityRebalance {
-		out = append(out, infraChange(pool, "capacityRebalance", nil, true))
-	}
+	out := newSettings(pool, true)
 	for _, h := range g.LifecycleHooks {
 		out = append(out, hookChange(pool, h.Name, nil, hookValue(h)))
 	}

@@ -107,14 +107,14 @@ type Group struct {
 	Name string
 	ARN  string
 	// Deleting is set while AWS is deleting the group.
-	Deleting              bool
-	MinSize               int32
-	MaxSize               int32
-	DesiredCapacity       int32
-	SubnetIDs             []string // sorted
-	DefaultCooldown       int32    // seconds
-	DefaultInstanceWarmup int32    // seconds; -1 where unset
-	CapacityRebalance     bool
+	Deleting        bool
+	MinSize         int32
+	MaxSize         int32
+	DesiredCapacity int32
+	SubnetIDs       []string // sorted
+	// GroupSettings holds all traffic sources in Options.TrafficSources;
+	// Options.DeleteWarmPool says that AWS is deleting the warm pool.
+	intent.GroupSettings
 	// Template is the group's launch template, of the mixed instances policy
 	// where there is one.
 	Template             TemplateRef
@@ -123,12 +123,9 @@ type Group struct {
 	// weir does not know.
 	UnknownPolicy      bool
 	SuspendedProcesses []string // sorted
-	// Options holds what else the group is set to, all traffic sources in
-	// TrafficSources; DeleteWarmPool says that AWS is deleting the warm pool.
-	Options   intent.GroupOptions
-	Tags      map[string]GroupTag
-	Instances []Instance
-	CreatedAt time.Time
+	Tags               map[string]GroupTag
+	Instances          []Instance
+	CreatedAt          time.Time
 }
 
 // GroupTag is a tag's value on a group, and whether launches copy it.

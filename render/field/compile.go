@@ -40,6 +40,8 @@ var table = sync.OnceValue(func() *compiled {
 	c := &compiled{rows: map[Kind][]*Row{}, members: map[Kind]*node{}, steps: map[reflect.Type]map[string]*Step{}, refused: map[reflect.Type]map[string]string{}}
 	c.add(Template, template, reflect.TypeFor[intent.TemplateData]())
 	c.refuse(refusedTemplate, reflect.TypeFor[intent.TemplateData]())
+	c.add(Group, group, reflect.TypeFor[intent.GroupSettings]())
+	c.add(Group, groupOptions, reflect.TypeFor[intent.GroupOptions]())
 	return c
 })
 

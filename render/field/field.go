@@ -53,6 +53,8 @@ type Row struct {
 	Begins   string // how a text begins: arn: or the prefix of an id, sg-
 	Min, Max *int64
 	Default  string // where nobody writes it
+	// Absent is what AWS takes an absent member for.
+	Absent string
 
 	// By is the call that changes it; "" for the usual one of its kind.
 	By string

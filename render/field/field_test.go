@@ -14,12 +14,20 @@ import (
 // TestEveryMemberOfTheIntentIsARow: a member without a row would have no origin and no
 // place in the documentation.
 func TestEveryMemberOfTheIntentIsARow(t *testing.T) {
-	for of, root := range map[Kind]reflect.Type{Template: reflect.TypeFor[intent.TemplateData]()} {
+	for of, roots := range map[Kind][]reflect.Type{
+		Template: {reflect.TypeFor[intent.TemplateData]()}, Group: {reflect.TypeFor[intent.GroupSettings](), reflect.TypeFor[intent.GroupOptions]()},
+	} {
 		var got, want []string
 		for _, r := range Rows(of) {
-			got = append(got, r.member())
+			got = append(got, strings.ToLower(r.member()))
 		}
-		leaves(root, "", &want)
+		for _, root := range roots {
+			leaves(root, "", &want)
+		}
+		for i, path := range want {
+			want[i] = strings.ToLower(path)
+		}
+		want = slices.DeleteFunc(want, func(path string) bool { return strings.HasPrefix(path, "options.") })
 		slices.Sort(got)
 		slices.Sort(want)
 		if d := cmp.Diff(want, got); d != "" {

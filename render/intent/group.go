@@ -6,19 +6,14 @@ type Group struct {
 	MinSize int32  `json:"minSize"`
 	MaxSize int32  `json:"maxSize"`
 	Subnets Lookup `json:"subnets"`
-	// DefaultCooldown and DefaultInstanceWarmup are in seconds.
-	DefaultCooldown       int32           `json:"defaultCooldown"`
-	DefaultInstanceWarmup int32           `json:"defaultInstanceWarmup"`
-	CapacityRebalance     bool            `json:"capacityRebalance"`
-	MixedInstancesPolicy  *MixedInstances `json:"mixedInstancesPolicy,omitempty"`
-	Refresh               Refresh         `json:"refresh"`
+	GroupSettings
+	MixedInstancesPolicy *MixedInstances `json:"mixedInstancesPolicy,omitempty"`
+	Refresh              Refresh         `json:"refresh"`
 	// SuspendedProcesses is what the manifest declares, sorted by process; a
 	// process that is not in it is left as it is found.
 	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`
 	// LifecycleHooks are sorted by name.
 	LifecycleHooks []LifecycleHook `json:"lifecycleHooks,omitempty"`
-	// Options are what only PoolOptions can declare.
-	Options GroupOptions `json:"options,omitzero"`
 	// Tags are put on the group, none of them propagated at launch.
 	Tags map[string]string `json:"tags,omitempty"`
 }

@@ -1,5 +1,17 @@
 package intent
 
+// GroupSettings are the members of an Auto Scaling group that are its own: sizes,
+// subnets, launch configuration and tags aside. The same type says what Git declares,
+// what a group has and what a request changes. An absent member was not declared, is
+// not set in AWS, or stays as it is. Package field has a row for each.
+type GroupSettings struct {
+	DefaultCooldown       *int32 `json:"defaultCooldown,omitzero"`       // seconds
+	DefaultInstanceWarmup *int32 `json:"defaultInstanceWarmup,omitzero"` // seconds
+	CapacityRebalance     *bool  `json:"capacityRebalance,omitzero"`
+	// Options are those that Cluster API Provider AWS's types cannot say.
+	Options GroupOptions `json:"options,omitzero"`
+}
+
 // GroupOptions are members of an Auto Scaling group that Cluster API Provider
 // AWS's types cannot say. An absent member was not declared, and stays as it is
 // found. Names are those of the Auto Scaling API in lower camel case. The same

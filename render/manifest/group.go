@@ -30,9 +30,8 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
 	}
 	d.Group = &intent.Group{
-		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s),
-		DefaultCooldown: seconds(s.DefaultCoolDown), DefaultInstanceWarmup: seconds(s.DefaultInstanceWarmup),
-		CapacityRebalance: s.CapacityRebalance, MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s.RefreshPreferences),
+		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s), GroupSettings: s.settings(),
+		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s.RefreshPreferences),
 		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
 	}
 	if d.cluster.eks {
@@ -99,8 +98,15 @@ func (d *draft) checkTagCount(tags map[string]string) {
 	}
 }
 
-func seconds(v Duration) int32 {
-	return int32(min(v.Duration/time.Second, 1<<31-1))
+// settings are the members of the group that the pool's own object sets.
+func (s *AWSMachinePoolSpec) settings() intent.GroupSettings {
+	rebalance := s.CapacityRebalance
+	return intent.GroupSettings{DefaultCooldown: seconds(s.DefaultCoolDown), DefaultInstanceWarmup: seconds(s.DefaultInstanceWarmup), CapacityRebalance: &rebalance}
+}
+
+func seconds(v Duration) *int32 {
+	n := int32(min(v.Duration/time.Second, 1<<31-1))
+	return &n
 }
 
 // mixed fills the defaults of AWS, which are CAPA's as well.

@@ -1,0 +1,191 @@
+package field
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Operations that send most members of their kind.
+const (
+	CreateGroup = "CreateAutoScalingGroup"
+	UpdateGroup = "UpdateAutoScalingGroup"
+)
+
+// Member is a member of the requests and answers of AWS about a kind, which rows of the
+// same first name make up, and its place in a struct of settings: what Git declares, what
+// AWS has and what a request changes are of one type, in which an absent member was not
+// declared, is not set, or stays as it is.
+type Member struct {
+	// AWS is the name, and Field the manifest's field below spec, which changes are told
+	// by.
+	AWS, Field string
+	// OfPool says that the pool's own object sets it, and not PoolOptions.
+	OfPool bool
+	// Call is the call that changes it.
+	Call    string
+	index   []int
+	normal  reflect.Value // where nobody writes it
+	missing reflect.Value // what AWS takes an absent one for
+}
+
+// GroupMembers are those of an Auto Scaling group, in intent.GroupSettings, in the order
+// of the rows.
+var GroupMembers = sync.OnceValue(func() []*Member { return membersOf[intent.GroupSettings](Group) })
+
+// GroupMember are GroupMembers by their names in AWS.
+var GroupMember = sync.OnceValue(func() map[string]*Member { return byName(GroupMembers()) })
+
+func byName(members []*Member) map[string]*Member {
+	out := make(map[string]*Member, len(members))
+	for _, m := range members {
+		out[m.AWS] = m
+	}
+	return out
+}
+
+// Of is the member in the struct that settings points to.
+func (m *Member) Of(settings any) reflect.Value {
+	return reflect.ValueOf(settings).Elem().FieldByIndex(m.index)
+}
+
+// OfCreation reports whether the call that makes the resource sends the member.
+func (m *Member) OfCreation() bool {
+	switch m.Call {
+	case UpdateGroup, CreateGroup, "AttachTrafficSources":
+		return true
+	}
+	return false
+}
+
+// IsDefault reports whether a value goes without saying.
+func (m *Member) IsDefault(v reflect.Value) bool {
+	return v.IsZero() || m.normal.IsValid() && reflect.DeepEqual(v.Interface(), m.normal.Interface())
+}
+
+// Found is what AWS has, where that is absent what AWS takes it for.
+func (m *Member) Found(v reflect.Value) reflect.Value {
+	if v.IsZero() && m.missing.IsValid() {
+		return m.missing
+	}
+	return v
+}
+
+// Holds reports whether what is found holds all that is wanted. What is absent is what
+// AWS takes it for; where that is not known, an absent wish is fulfilled by anything.
+func (m *Member) Holds(want, found reflect.Value) bool {
+	return want.IsZero() || Holds(want, found, m.missing)
+}
+
+// Holds compares as Member.Holds does; missing is what AWS takes what is absent for, and
+// the zero Value where that is not known.
+func Holds(want, found, missing reflect.Value) bool {
+	if missing.IsValid() && found.IsZero() {
+		found = missing
+	}
+	if missing.IsValid() && want.IsZero() {
+		want = missing
+	}
+	switch want.Kind() {
+	case reflect.Pointer:
+		if want.IsNil() || found.IsNil() {
+			return want.IsNil()
+		}
+		if missing.IsValid() && !missing.IsNil() {
+			return Holds(want.Elem(), found.Elem(), missing.Elem())
+		}
+		return Holds(want.Elem(), found.Elem(), reflect.Value{})
+	case reflect.Struct:
+		for i := range want.NumField() {
+			below := missing
+			if below.IsValid() {
+				below = below.Field(i)
+			}
+			if !Holds(want.Field(i), found.Field(i), below) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		return want.IsNil() || want.Len() == 0 && found.Len() == 0 || reflect.DeepEqual(want.Interface(), found.Interface())
+	case reflect.String:
+		return want.String() == "" || want.String() == found.String()
+	}
+	return want.Equal(found)
+}
+
+// membersOf puts the rows of a kind together that have the first name in common, and
+// finds their places in the struct T, or in one below it.
+func membersOf[T any](of Kind) []*Member {
+	var out []*Member
+	for _, r := range Rows(of) {
+		path := elements(r.AWS)
+		name := path[0]
+		i := slices.IndexFunc(out, func(m *Member) bool { return m.AWS == name })
+		if i < 0 {
+			i = len(out)
+			f := settingOf(reflect.TypeFor[T](), name)
+			m := &Member{AWS: name, OfPool: r.OfPool(), Call: r.Call(), index: f.Index, Field: section(of) + "." + Key(name)}
+			if m.OfPool {
+				m.Field, _, _ = strings.Cut(r.PoolFields()[0], ".")
+			}
+			out = append(out, m)
+		}
+		t := reflect.TypeFor[T]().FieldByIndex(out[i].index).Type
+		put(&out[i].normal, t, path[1:], r.Default)
+		put(&out[i].missing, t, path[1:], r.Absent)
+	}
+	return out
+}
+
+// settingOf is the field of a struct, or of one below it, that has AWS's name.
+func settingOf(t reflect.Type, name string) reflect.StructField {
+	if i := memberIndex(t, name); i >= 0 {
+		return t.Field(i)
+	}
+	for i := range t.NumField() {
+		if outer := t.Field(i); outer.Type.Kind() == reflect.Struct {
+			if j := memberIndex(outer.Type, name); j >= 0 {
+				f := outer.Type.Field(j)
+				f.Index = []int{i, j}
+				return f
+			}
+		}
+	}
+	panic("field: " + t.String() + " has no member " + name)
+}
+
+// put writes a text into what is at a path of a value of type t, which is made where it
+// is the first.
+func put(v *reflect.Value, t reflect.Type, path []string, text string) {
+	if text == "" {
+		return
+	}
+	if !v.IsValid() {
+		*v = reflect.New(t).Elem()
+	}
+	at := *v
+	for {
+		if at.Kind() == reflect.Pointer {
+			if at.IsNil() {
+				at.Set(reflect.New(at.Type().Elem()))
+			}
+			at = at.Elem()
+		}
+		if len(path) == 0 {
+			break
+		}
+		at, path = at.Field(memberIndex(at.Type(), path[0])), path[1:]
+	}
+	if at.Kind() == reflect.String {
+		text = strconv.Quote(text)
+	}
+	if err := json.Unmarshal([]byte(text), at.Addr().Interface()); err != nil {
+		panic("field: " + text + ": " + err.Error())
+	}
+}
