@@ -83,7 +83,7 @@ var template = []Row{
 	{AWS: "PrivateDnsNameOptions.EnableResourceNameDnsARecord", Pool: "awsLaunchTemplate.privateDnsName.enableResourceNameDnsARecord"},
 	{AWS: "PrivateDnsNameOptions.HostnameType", Pool: "awsLaunchTemplate.privateDnsName.hostnameType", Values: "ip-name|resource-name"},
 	{AWS: "RamDiskId", Begins: "ari-"},
-	{AWS: "SecurityGroupIds", Pool: "awsLaunchTemplate.additionalSecurityGroups", Doc: "beside those of the cluster", Special: "resolve: those of the cluster are looked up"},
+	{AWS: "SecurityGroupIds", Pool: "awsLaunchTemplate.additionalSecurityGroups", Special: "resolve: those of the cluster are looked up"},
 	{AWS: "TagSpecifications[].ResourceType", Pool: "additionalTags", Special: "manifest: instance and volume"},
 	{AWS: "TagSpecifications[].Tags[].Key", Pool: "additionalTags", Special: "plan: told by key"},
 	{AWS: "TagSpecifications[].Tags[].Value", Pool: "additionalTags", Special: "plan: told by key"},

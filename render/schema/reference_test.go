@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/schema"
 	"github.com/weir-gitops/weir/render/schema/comments"
@@ -240,7 +241,7 @@ func (r *referencePage) row(t *testing.T, version, field string, s *manifest.Sch
 }
 
 // inAWS is what the longest line that fits says of a field.
-func (r *referencePage) inAWS(field string, in []string) string {
+func (r *referencePage) inAWS(path string, in []string) string {
 	try := func(kind, field string) (string, bool) {
 		parts := strings.Split(field, ".")
 		for n := len(parts); n >= 0; n-- {
@@ -261,14 +262,48 @@ func (r *referencePage) inAWS(field string, in []string) string {
 		return "", false
 	}
 	if in != nil {
-		if rest, ok := strings.CutPrefix(field, in[1]+"."); ok {
+		if rest, ok := strings.CutPrefix(path, in[1]+"."); ok {
+			if id := in[0] + " " + rest; r.aws[id] == "" {
+				if text := inTable(field.Template, "awsLaunchTemplate."+rest); text != "" {
+					return text
+				}
+			}
 			if text, ok := try(in[0], rest); ok {
 				return text
 			}
 		}
 	}
-	text, _ := try(r.kind, field)
+	of := map[string]field.Kind{"AWSMachinePool": field.Group, "AWSManagedMachinePool": field.Nodegroup}[r.kind]
+	if rest, ok := strings.CutPrefix(path, "spec."); ok && r.aws[r.kind+" "+path] == "" {
+		if text := inTable(of, rest); text != "" {
+			return text
+		}
+	}
+	text, _ := try(r.kind, path)
 	return text
+}
+
+// inTable is what rows of package field say of a field below spec of the pool. The root
+// volume's are those of any volume.
+func inTable(of field.Kind, path string) string {
+	set := field.SetBy(of, strings.Replace(path, ".rootVolume", ".nonRootVolumes[]", 1))
+	if len(set) == 0 {
+		return ""
+	}
+	api := map[field.Kind]string{field.Template: "EC2", field.Group: "Auto Scaling", field.Nodegroup: "EKS"}[of]
+	var names []string
+	var doc string
+	own := set[0].PoolFields()[0]
+	for _, r := range set {
+		names = append(names, strings.ReplaceAll(r.AWS, "[]", ""))
+		if doc = ""; r.Doc != "" {
+			doc = ", " + r.Doc
+		}
+		if r.PoolFields()[0] != own { // it holds the members
+			return api + " `" + strings.Split(names[0], ".")[0] + "`"
+		}
+	}
+	return api + " `" + strings.Join(names, "` or `") + "`" + doc
 }
 
 // withRest puts the rest of a field's name into the place of a plus at the end,
