@@ -6,40 +6,31 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Dialect is a forge's way with comments: how long they may be, and how it links.
-type Dialect string
-
-// Dialects.
-const (
-	DialectGitHub Dialect = "github"
-	DialectGitLab Dialect = "gitlab"
-	DialectGitea  Dialect = "gitea"
-)
-
-// Limit is the length of the longest comment, in bytes, which is what no forge
-// counts more of. GitHub takes 65,536 characters and GitLab 1,000,000; Gitea names
-// no limit, and older databases of it hold 65,535 bytes.
-func (d Dialect) Limit() int {
-	switch d {
-	case DialectGitLab:
+// CommentLimit is the length of the longest comment that a forge takes, in bytes, which
+// is what no forge counts more of. GitHub takes 65,536 characters and GitLab 1,000,000;
+// Gitea names no limit, and older databases of it hold 65,535 bytes.
+func CommentLimit(kind forge.Kind) int {
+	switch kind {
+	case forge.GitLab:
 		return 1_000_000
-	case DialectGitHub:
+	case forge.GitHub:
 		return 65_536
 	default:
 		return 65_000
 	}
 }
 
-// paths are what follows a repository's address: to a pull request, a file at a
+// pathsOf are what follows a repository's address: to a pull request, a file at a
 // commit, and a commit.
-func (d Dialect) paths() (pull, file, commit string) {
-	switch d {
-	case DialectGitLab:
+func pathsOf(kind forge.Kind) (pull, file, commit string) {
+	switch kind {
+	case forge.GitLab:
 		return "/-/merge_requests/", "/-/blob/", "/-/commit/"
-	case DialectGitHub:
+	case forge.GitHub:
 		return "/pull/", "/blob/", "/commit/"
 	default:
 		return "/pulls/", "/src/commit/", "/commit/"
@@ -49,8 +40,8 @@ func (d Dialect) paths() (pull, file, commit string) {
 // CommentOptions says how a comment is written.
 type CommentOptions struct {
 	Instance string
-	Dialect  Dialect
-	// Limit is in bytes; 0 is the dialect's. A limit below 1,000 counts as that.
+	Forge    forge.Kind
+	// Limit is in bytes; 0 is the forge's. A limit below 1,000 counts as that.
 	Limit int
 }
 
@@ -100,10 +91,10 @@ const (
 // fold, and how to approve. It is Markdown. Equal pull requests give equal text, and
 // it is never longer than the limit.
 func PullComment(p Pull, o CommentOptions) string {
-	c := comment{Pull: p, o: o, repository: repositoryURL(p.WebURL, o.Dialect)}
+	c := comment{Pull: p, o: o, repository: repositoryURL(p.WebURL, o.Forge)}
 	limit := o.Limit
 	if limit == 0 {
-		limit = o.Dialect.Limit()
+		limit = CommentLimit(o.Forge)
 	}
 	limit = max(limit, leastLimit)
 	for ; c.level <= tableAlone; c.level++ {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -23,7 +24,7 @@ func (c *comment) place(pos diag.Position) string {
 // commit is a commit's short hash as a link.
 func (c *comment) commit(sha string) string {
 	text := wording.Code(short(oneLine(sha)))
-	_, _, commit := c.o.Dialect.paths()
+	_, _, commit := pathsOf(c.o.Forge)
 	if c.repository == "" || !hexadecimal.MatchString(sha) {
 		return text
 	}
@@ -46,7 +47,7 @@ func (c *comment) fileURL(pos diag.Position) string {
 		}
 		parts[i] = url.PathEscape(p)
 	}
-	_, file, _ := c.o.Dialect.paths()
+	_, file, _ := pathsOf(c.o.Forge)
 	link := safeURL(c.repository + file + c.HeadSHA + "/" + strings.Join(parts, "/"))
 	if link != "" && pos.Line > 0 {
 		link += fmt.Sprintf("#L%d", pos.Line)
@@ -55,9 +56,9 @@ func (c *comment) fileURL(pos diag.Position) string {
 }
 
 // repositoryURL is the address on the web of the repository that a pull request is
-// in, "" where its own address is not as the dialect has them.
-func repositoryURL(pull string, d Dialect) string {
-	between, _, _ := d.paths()
+// in, "" where its own address is not as the forge has them.
+func repositoryURL(pull string, kind forge.Kind) string {
+	between, _, _ := pathsOf(kind)
 	link := safeURL(pull)
 	i := strings.LastIndex(link, between)
 	if i < 0 || strings.ContainsAny(link, "?#") {

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 var updateGoldens = flag.Bool("update", false, "write the goldens")
@@ -112,16 +113,16 @@ func pulls() map[string]Pull {
 	}
 }
 
-var addresses = map[Dialect]string{
-	DialectGitHub: "https://github.com/platform/fleet/pull/12", DialectGitLab: "https://gitlab.example.com/company/platform/fleet/-/merge_requests/12",
-	DialectGitea: "https://git.example.com/platform/fleet/pulls/12",
+var addresses = map[forge.Kind]string{
+	forge.GitHub: "https://github.com/platform/fleet/pull/12", forge.GitLab: "https://gitlab.example.com/company/platform/fleet/-/merge_requests/12",
+	forge.Gitea: "https://git.example.com/platform/fleet/pulls/12",
 }
 
 func TestPullComment(t *testing.T) {
 	for dialect, address := range addresses {
 		for name, p := range pulls() {
 			p.WebURL = address
-			o := CommentOptions{Instance: "production", Dialect: dialect}
+			o := CommentOptions{Instance: "production", Forge: dialect}
 			if name == "long" {
 				o.Limit = 20_000
 			}
@@ -148,7 +149,7 @@ func TestPeopleSeeWholeARNs(t *testing.T) {
 	p := planned()
 	role := "arn:aws:iam::123456789012:instance-profile/" + strings.Repeat("team-one/", 60)
 	p.Reports[0].Plan.Steps[0].Changes = []plan.Change{{Field: "awsLaunchTemplate.iamInstanceProfile", From: role + "reader", To: role + "admin"}}
-	comment := PullComment(p, CommentOptions{Instance: "production", Dialect: DialectGitHub})
+	comment := PullComment(p, CommentOptions{Instance: "production", Forge: forge.GitHub})
 	if !strings.Contains(comment, role+"reader") || !strings.Contains(comment, role+"admin") {
 		t.Error("the comment cuts it")
 	}
@@ -166,7 +167,7 @@ func TestEqualPlansHaveEqualComments(t *testing.T) {
 	for _, r := range b.Reports {
 		r.StartedAt, r.Duration = noon, 5
 	}
-	o := CommentOptions{Instance: "production", Dialect: DialectGitHub}
+	o := CommentOptions{Instance: "production", Forge: forge.GitHub}
 	if diff := cmp.Diff(PullComment(a, o), PullComment(b, o)); diff != "" {
 		t.Error(diff)
 	}
@@ -175,11 +176,11 @@ func TestEqualPlansHaveEqualComments(t *testing.T) {
 // TestCommentsAreShortened holds every length against the limit.
 func TestCommentsAreShortened(t *testing.T) {
 	p := pulls()["long"]
-	p.WebURL = addresses[DialectGitHub]
+	p.WebURL = addresses[forge.GitHub]
 	lead := "\n**Merging this changes 203 of 214 targets:** "
 	seen := map[string]bool{}
 	for limit := leastLimit; limit < 1_000_000; limit = limit*8/5 + 1 {
-		got := PullComment(p, CommentOptions{Instance: "production", Dialect: DialectGitHub, Limit: limit})
+		got := PullComment(p, CommentOptions{Instance: "production", Forge: forge.GitHub, Limit: limit})
 		if len(got) > limit {
 			t.Fatalf("%d bytes for a limit of %d", len(got), limit)
 		}
@@ -219,7 +220,7 @@ func texts(t *rapid.T) Pull {
 	p.State = rapid.SampledFrom([]PullState{PullPlanned, PullFailing, PullConflict, PullWaiting, PullMerged, PullClosed, PullUnaffected}).Draw(t, "state")
 	p.Title, p.Author, p.Reason, p.Stale, p.Approved = draw("title"), draw("author"), draw("reason"), draw("stale"), draw("approved")
 	p.BaseRef, p.HeadSHA, p.MergeSHA, p.Digest, p.PageURL = draw("ref"), draw("head"), draw("merge"), draw("digest"), "https://w.example/"+draw("page")
-	p.WebURL = rapid.SampledFrom([]string{addresses[DialectGitHub], "https://evil.example/)[x](y)/pull/1", "javascript:x"}).Draw(t, "web") + draw("web")
+	p.WebURL = rapid.SampledFrom([]string{addresses[forge.GitHub], "https://evil.example/)[x](y)/pull/1", "javascript:x"}).Draw(t, "web") + draw("web")
 	p.Gone, p.Differs, p.Untold = []string{draw("gone")}, []string{draw("differs")}, []string{draw("untold")}
 	r := p.Reports[0]
 	r.Target, r.Account, r.Region = draw("target"), draw("account"), draw("region")
@@ -275,8 +276,8 @@ func FuzzComment(f *testing.F) { f.Fuzz(rapid.MakeFuzz(nothingBreaksOut)) }
 func nothingBreaksOut(t *rapid.T) {
 	shape := regexp.MustCompile(`^(|<!-- weir:[^<> ]*:[^<> ]* -->(<!-- weir:digest:[0-9a-f]{64} -->)?|\*\*.*|> \*\*.*|\|.* \|| *- .*|<details( open)?>|<summary><b>[^<>]*</b>: [^<>]*</summary>|</details>|(No|What|Shortened|This|Approved|Commit|Base|Merged|Digest|\[?[A-Z]).*)$`)
 	p := texts(t)
-	dialect := rapid.SampledFrom([]Dialect{DialectGitHub, DialectGitLab, DialectGitea}).Draw(t, "dialect")
-	got := PullComment(p, CommentOptions{Instance: "prod", Dialect: dialect, Limit: rapid.SampledFrom([]int{0, 1000, 3000, 6000}).Draw(t, "limit")})
+	dialect := rapid.SampledFrom([]forge.Kind{forge.GitHub, forge.GitLab, forge.Gitea}).Draw(t, "dialect")
+	got := PullComment(p, CommentOptions{Instance: "prod", Forge: dialect, Limit: rapid.SampledFrom([]int{0, 1000, 3000, 6000}).Draw(t, "limit")})
 	depth, bars := 0, 0
 	for i, line := range strings.Split(got, "\n") {
 		if !shape.MatchString(line) {
@@ -368,11 +369,11 @@ func TestLinks(t *testing.T) {
 		"https://git.example.com/o/r/issues/7":    "",
 		"":                                        "",
 	} {
-		if got := repositoryURL(raw, DialectGitea); got != want {
+		if got := repositoryURL(raw, forge.Gitea); got != want {
 			t.Errorf("%s: %q, want %q", raw, got, want)
 		}
 	}
-	c := comment{Pull: Pull{HeadSHA: shaNew}, o: CommentOptions{Dialect: DialectGitLab}, repository: "https://git.example.com/o/r"}
+	c := comment{Pull: Pull{HeadSHA: shaNew}, o: CommentOptions{Forge: forge.GitLab}, repository: "https://git.example.com/o/r"}
 	for file, want := range map[string]string{
 		"a b/(x).yaml": "https://git.example.com/o/r/-/blob/" + shaNew + "/a%20b/%28x%29.yaml#L3",
 		"../x":         "", "/etc/passwd": "", "a//b": "",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // Commits writes commit statuses: the aggregate context <instance>/apply on
@@ -58,7 +59,7 @@ type CommitsOptions struct {
 	Logger   *slog.Logger
 	// Wrote is told of each write that ended, for metrics; nil if nobody asks.
 	// Result is "written", "unchanged", or a Fault.
-	Wrote func(forge string, state CommitState, result string)
+	Wrote func(forge string, state forge.CommitState, result string)
 	// Now defaults to time.Now.
 	Now func() time.Time
 }
@@ -140,8 +141,8 @@ type track struct {
 
 // contextTrack is the status that a context should have.
 type contextTrack struct {
-	Want      CommitStatus `json:"want"`
-	Delivered bool         `json:"delivered"`
+	Want      forge.CommitStatus `json:"want"`
+	Delivered bool               `json:"delivered"`
 	// Shown says that the forge may show the context as pending while something
 	// else is wanted: such a commit is never forgotten.
 	Shown bool `json:"shown,omitempty"`
@@ -159,7 +160,7 @@ func (c *contextTrack) open() bool { return !c.Delivered && !c.gaveUp }
 // finished reports whether nothing is left to post of a superseded commit.
 func (t *track) finished() bool {
 	for _, ct := range t.Contexts {
-		if ct.open() || !ct.Delivered && ct.Shown || ct.Want.State == Pending {
+		if ct.open() || !ct.Delivered && ct.Shown || ct.Want.State == forge.Pending {
 			return false
 		}
 	}
@@ -198,10 +199,10 @@ func (c *Commits) Begin(r Revision) {
 	if cur == nil || cur.SHA != r.SHA {
 		next := &track{Source: r.Source, SHA: r.SHA, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
 		for _, name := range r.Touched {
-			next.Targets[name] = &targetTrack{State: Pending, Description: "planning", Pools: unfinished(cur, name)}
+			next.Targets[name] = &targetTrack{State: forge.Pending, Description: "planning", Pools: unfinished(cur, name)}
 		}
 		for _, name := range r.Removed {
-			next.Targets[name] = &targetTrack{State: Success, Description: removedText, Removed: true}
+			next.Targets[name] = &targetTrack{State: forge.Success, Description: removedText, Removed: true}
 		}
 		for _, old := range c.tracks[r.Source] {
 			c.close(old, "superseded by "+short(r.SHA))
@@ -230,7 +231,7 @@ const removedText = "the commit takes this target away; what it has in AWS stays
 // unfinished are the pools that a superseded commit was still changing on a
 // target: the commit that took its place answers for them.
 func unfinished(old *track, target string) map[string]plan.Verb {
-	if old == nil || old.Targets[target] == nil || old.Targets[target].State == Success {
+	if old == nil || old.Targets[target] == nil || old.Targets[target].State == forge.Success {
 		return nil
 	}
 	return maps.Clone(old.Targets[target].Pools)
@@ -262,7 +263,7 @@ func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	}
 	cur.recovered = time.Time{}
 	t := cur.Targets[r.Target]
-	if t.State == Success {
+	if t.State == forge.Success {
 		return
 	}
 	t.observe(c.o.Redact.report(r), c.o.Now())
@@ -277,11 +278,11 @@ func (c *Commits) Forget(target string) {
 	defer c.mu.Unlock()
 	for source, q := range c.queues {
 		cur := c.current(source)
-		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State != Pending {
+		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State != forge.Pending {
 			continue
 		}
 		delete(cur.Targets, target)
-		c.want(cur, c.targetContext(source, target), Error, "the target is no longer configured", target)
+		c.want(cur, c.targetContext(source, target), forge.Errored, "the target is no longer configured", target)
 		c.refreshAggregate(cur)
 		q.nudge()
 	}

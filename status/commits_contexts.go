@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // refresh sets what the contexts of a source's current commit should say.
@@ -19,8 +21,8 @@ func (c *Commits) refresh(t *track) {
 
 func (c *Commits) refreshTarget(t *track, name string) {
 	state, text := t.Targets[name].State, t.Targets[name].Description
-	if t.Fault != "" && state == Pending {
-		state, text = Failure, t.Fault
+	if t.Fault != "" && state == forge.Pending {
+		state, text = forge.Failure, t.Fault
 	}
 	c.want(t, c.targetContext(t.Source, name), state, text, name)
 }
@@ -28,7 +30,7 @@ func (c *Commits) refreshTarget(t *track, name string) {
 func (c *Commits) refreshAggregate(t *track) {
 	state, text := aggregate(t.Targets)
 	if t.Fault != "" {
-		state, text = Failure, t.Fault
+		state, text = forge.Failure, t.Fault
 	}
 	c.want(t, c.aggregateContext(t.Source), state, text, "")
 }
@@ -42,14 +44,14 @@ func (c *Commits) targetContext(source, target string) string {
 }
 
 // want sets a context. A status that is wanted already keeps its place and its tries.
-func (c *Commits) want(t *track, name string, state CommitState, text, target string) {
-	c.wantStatus(t, CommitStatus{
+func (c *Commits) want(t *track, name string, state forge.CommitState, text, target string) {
+	c.wantStatus(t, forge.CommitStatus{
 		Context: name, State: state, TargetURL: c.link(target),
 		Description: clip(oneLine(text), c.queues[t.Source].forge.Limits().Description),
 	})
 }
 
-func (c *Commits) wantStatus(t *track, status CommitStatus) {
+func (c *Commits) wantStatus(t *track, status forge.CommitStatus) {
 	name := status.Context
 	old := t.Contexts[name]
 	if old != nil && old.Want == status {
@@ -73,14 +75,14 @@ func (c *Commits) link(target string) string {
 // close ends what is pending on a commit without a verdict.
 func (c *Commits) close(t *track, why string) {
 	for name, ct := range t.Contexts {
-		if t.Pull != 0 && ct.Want.State == Pending && !ct.Shown && !ct.Stays {
+		if t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Shown && !ct.Stays {
 			delete(t.Contexts, name) // nobody saw it
 			c.changed = true
 			continue
 		}
-		if ct.Want.State == Pending && (!ct.Stays || why != interrupted) {
+		if ct.Want.State == forge.Pending && (!ct.Stays || why != interrupted) {
 			s := ct.Want
-			s.State, s.Description = Error, clip(oneLine(why), c.queues[t.Source].forge.Limits().Description)
+			s.State, s.Description = forge.Errored, clip(oneLine(why), c.queues[t.Source].forge.Limits().Description)
 			*ct = contextTrack{Want: s, Shown: ct.Shown}
 			c.changed = true
 		}

@@ -8,11 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
@@ -202,7 +201,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f, dir := newMemoryForge(), t.TempDir()
 					dead, count := false, 0
-					f.failWith(func(sha string, s CommitStatus) error {
+					f.failWith(func(sha string, s forge.CommitStatus) error {
 						if dead {
 							return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "gone"}
 						}
@@ -210,7 +209,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 							dead = true
 							if effect {
 								if f.now[sha] == nil {
-									f.now[sha] = map[string]CommitStatus{}
+									f.now[sha] = map[string]forge.CommitStatus{}
 								}
 								f.now[sha][s.Context] = s
 							}
@@ -280,7 +279,7 @@ func TestStopWithForgeDownKeepsTheJournal(t *testing.T) {
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: shaNew, Touched: []string{"prod"}})
 		settle()
-		f.failWith(func(string, CommitStatus) error {
+		f.failWith(func(string, forge.CommitStatus) error {
 			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "down"}
 		})
 		if err := p.stop(t); err == nil || !strings.Contains(err.Error(), "2 left") {
@@ -312,55 +311,6 @@ func TestForgetTarget(t *testing.T) {
 			"weir/apply/prod": "error: the target is no longer configured",
 		})
 	})
-}
-
-// TestCommitsOverHTTP goes the whole way with the real clients.
-func TestCommitsOverHTTP(t *testing.T) {
-	for _, kind := range []string{"github", "gitea"} {
-		t.Run(kind, func(t *testing.T) {
-			server, url := newForgeServer(t) // the commit is not there yet
-			p := start(t, t.TempDir(), forges(t, url, token("s3cret"))[kind])
-			p.Begin(Revision{Source: "fleet", SHA: shaNew, Touched: []string{"prod"}})
-			broken := report("prod")
-			broken.Plan = nil
-			broken.Diagnostics = diag.List{unknownField(), {Severity: diag.Error, Summary: strings.Repeat("ä", 300)}}
-			until(t, func() bool { server.mu.Lock(); defer server.mu.Unlock(); return len(server.requests) > 0 })
-			server.mu.Lock()
-			server.commits[shaNew] = nil
-			server.mu.Unlock()
-			until(t, func() bool { return server.newest(shaNew)["weir/apply"].State == Pending })
-			p.Report(t.Context(), broken)
-			until(t, func() bool { return p.Pending() == 0 })
-			want := CommitStatus{
-				Context: "weir/apply/prod", State: Failure, TargetURL: "https://weir.example.com/targets/prod",
-				Description: "2 faults: awsLaunchTemplate.instanceTyp: unknown field (overlays/staging/pool.yaml:12:5)",
-			}
-			if diff := cmp.Diff(want, server.newest(shaNew)["weir/apply/prod"]); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
-			p.Report(t.Context(), report("prod", pool("prod", "web")))
-			until(t, func() bool { return p.Pending() == 0 })
-			if got := server.newest(shaNew)["weir/apply"]; got.State != Success {
-				t.Errorf("aggregate is %+v, want success once a later pass converges", got)
-			}
-			if err := p.stop(t); err != nil {
-				t.Error(err)
-			}
-			// A lost journal: what the commit has is read, and only what differs is written.
-			for _, want := range []int{1, 0} {
-				writes := server.writes
-				p = start(t, t.TempDir(), forges(t, url, token("s3cret"))[kind])
-				p.Begin(Revision{Source: "fleet", SHA: shaNew})
-				until(t, func() bool { return p.Pending() == 0 })
-				if err := p.stop(t); err != nil {
-					t.Error(err)
-				}
-				if n := server.writes - writes; n != want {
-					t.Errorf("%d writes, want %d", n, want)
-				}
-			}
-		})
-	}
 }
 
 func until(t *testing.T, ok func() bool) {

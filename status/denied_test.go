@@ -11,10 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-func denied(string, CommitStatus) error {
+func denied(string, forge.CommitStatus) error {
 	return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultDenied, Status: 401, Message: "the token is not accepted"}
 }
 
@@ -139,7 +140,7 @@ func TestALostAnswerIsNotWrittenTwice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newMemoryForge()
 				answers := 0
-				f.loseWith(func(string, CommitStatus) error {
+				f.loseWith(func(string, forge.CommitStatus) error {
 					if answers++; answers%2 == 1 {
 						return lost
 					}
@@ -187,8 +188,8 @@ func TestAPendingWithALostAnswerIsClosed(t *testing.T) {
 }
 
 // denyAfter loses one answer; every later write is refused.
-func denyAfter(lost error, f *memoryForge) func(string, CommitStatus) error {
-	return func(string, CommitStatus) error {
+func denyAfter(lost error, f *memoryForge) func(string, forge.CommitStatus) error {
+	return func(string, forge.CommitStatus) error {
 		f.fail, f.lose = denied, nil // SetStatus holds the lock
 		return lost
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -162,7 +163,7 @@ func (c poolChange) words(r *plan.Report) string {
 
 // status is what <instance>/plan says of a pull request. ok is false where nothing
 // is to be said: it ended.
-func (p Pull) status() (state CommitState, text string, ok bool) {
+func (p Pull) status() (state forge.CommitState, text string, ok bool) {
 	lead, more := p.headline()
 	switch p.State {
 	case PullPlanned:
@@ -178,16 +179,16 @@ func (p Pull) status() (state CommitState, text string, ok bool) {
 		if p.Stale != "" {
 			text = "may no longer hold: " + p.Stale
 		}
-		return Success, text, true
+		return forge.Success, text, true
 	case PullUnaffected:
-		return Success, "no target affected", true
+		return forge.Success, "no target affected", true
 	case PullConflict:
-		return Failure, strings.TrimSuffix("update the branch: "+more, ": "), true
+		return forge.Failure, strings.TrimSuffix("update the branch: "+more, ": "), true
 	case PullWaiting:
-		return Pending, "needs a maintainer" + strings.TrimSuffix(": "+more, ": "), true
+		return forge.Pending, "needs a maintainer" + strings.TrimSuffix(": "+more, ": "), true
 	case PullFailing:
-		return Failure, strings.TrimSuffix(more, ": "), true
+		return forge.Failure, strings.TrimSuffix(more, ": "), true
 	default:
-		return Error, strings.ToLower(lead), false
+		return forge.Errored, strings.ToLower(lead), false
 	}
 }

@@ -11,27 +11,28 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // memoryForge keeps statuses in memory, so that tests can drive time.
 type memoryForge struct {
 	mu     sync.Mutex
 	posted []string // "sha7 context state: description", in order
-	now    map[string]map[string]CommitStatus
+	now    map[string]map[string]forge.CommitStatus
 	reads  int
-	fail   func(sha string, s CommitStatus) error // for writes
-	lose   func(sha string, s CommitStatus) error // the answers of writes that took effect
-	limits Limits
+	fail   func(sha string, s forge.CommitStatus) error // for writes
+	lose   func(sha string, s forge.CommitStatus) error // the answers of writes that took effect
+	limits forge.Limits
 }
 
 func newMemoryForge() *memoryForge {
-	return &memoryForge{now: map[string]map[string]CommitStatus{}, limits: Limits{Context: 255, Description: 140}}
+	return &memoryForge{now: map[string]map[string]forge.CommitStatus{}, limits: forge.Limits{Context: 255, Description: 140}}
 }
 
-func (f *memoryForge) Name() string   { return "memory" }
-func (f *memoryForge) Limits() Limits { return f.limits }
+func (f *memoryForge) Kind() forge.Kind     { return "memory" }
+func (f *memoryForge) Limits() forge.Limits { return f.limits }
 
-func (f *memoryForge) SetStatus(_ context.Context, sha string, s CommitStatus) error {
+func (f *memoryForge) SetStatus(_ context.Context, sha string, s forge.CommitStatus) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -40,7 +41,7 @@ func (f *memoryForge) SetStatus(_ context.Context, sha string, s CommitStatus) e
 		}
 	}
 	if f.now[sha] == nil {
-		f.now[sha] = map[string]CommitStatus{}
+		f.now[sha] = map[string]forge.CommitStatus{}
 	}
 	f.now[sha][s.Context] = s
 	f.posted = append(f.posted, fmt.Sprintf("%s %s %s: %s", short(sha), s.Context, s.State, s.Description))
@@ -50,11 +51,11 @@ func (f *memoryForge) SetStatus(_ context.Context, sha string, s CommitStatus) e
 	return nil
 }
 
-func (f *memoryForge) Statuses(_ context.Context, sha string) (map[string]CommitStatus, error) {
+func (f *memoryForge) Statuses(_ context.Context, sha string) (map[string]forge.CommitStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
-	out := map[string]CommitStatus{}
+	out := map[string]forge.CommitStatus{}
 	for k, v := range f.now[sha] {
 		out[k] = v
 	}
@@ -62,14 +63,14 @@ func (f *memoryForge) Statuses(_ context.Context, sha string) (map[string]Commit
 }
 
 // failWith has writes fail as fail says, until it is called again.
-func (f *memoryForge) failWith(fail func(sha string, s CommitStatus) error) {
+func (f *memoryForge) failWith(fail func(sha string, s forge.CommitStatus) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail = fail
 }
 
 // loseWith has the answers of writes that took effect be what lose says.
-func (f *memoryForge) loseWith(lose func(sha string, s CommitStatus) error) {
+func (f *memoryForge) loseWith(lose func(sha string, s forge.CommitStatus) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lose = lose
@@ -98,7 +99,7 @@ func (f *memoryForge) anyPending() (out []string) {
 	defer f.mu.Unlock()
 	for sha, contexts := range f.now {
 		for name, s := range contexts {
-			if s.State == Pending {
+			if s.State == forge.Pending {
 				out = append(out, short(sha)+" "+name)
 			}
 		}

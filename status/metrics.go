@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // Metrics are weir's Prometheus metrics. Their number is bounded by the
@@ -245,7 +246,7 @@ func (m *Metrics) Fetch(source string, took time.Duration, at time.Time, err err
 }
 
 // StatusWrite counts one write of a commit status; it is what CommitsOptions.Wrote wants.
-func (m *Metrics) StatusWrite(forge string, state CommitState, result string) {
+func (m *Metrics) StatusWrite(forge string, state forge.CommitState, result string) {
 	m.writes.WithLabelValues(forge, string(state), result).Inc()
 }
 

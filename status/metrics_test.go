@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 func TestMetrics(t *testing.T) {
@@ -30,7 +31,7 @@ func TestMetrics(t *testing.T) {
 	m.AWSCall(AWSCall{Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Kind: plan.Throttled, Throttled: 3})
 	m.Fetch("fleet", 30*time.Millisecond, noon, nil)
 	m.Fetch("fleet", 5*time.Second, noon.Add(time.Hour), errors.New("refused"))
-	m.StatusWrite("github", Pending, "written")
+	m.StatusWrite("github", forge.Pending, "written")
 
 	problems, err := testutil.GatherAndLint(reg)
 	if err != nil || len(problems) > 0 {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/status/forge"
 	"golang.org/x/time/rate"
 )
 
@@ -49,7 +50,7 @@ type PullsOptions struct {
 	Logger   *slog.Logger
 	// Wrote is told of each commit status, WroteComment of each comment, as
 	// CommitsOptions.Wrote is; nil if nobody asks.
-	Wrote        func(forge string, state CommitState, result string)
+	Wrote        func(forge string, state forge.CommitState, result string)
 	WroteComment func(forge, result string)
 	// Now defaults to time.Now.
 	Now func() time.Time
@@ -90,7 +91,7 @@ func NewPulls(o PullsOptions) (*Pulls, error) {
 // not block.
 func (p *Pulls) Begin(source string, number int64, sha string) {
 	if _, ok := p.desks[source]; ok && sha != "" {
-		p.statuses.tell(source, number, headStatus{sha: sha, state: Pending, text: planning, link: p.page(source, number)})
+		p.statuses.tell(source, number, headStatus{sha: sha, state: forge.Pending, text: planning, link: p.page(source, number)})
 	}
 }
 
@@ -176,7 +177,7 @@ func (p *Pulls) Retry() {
 // statuses.
 func newDesk(p *Pulls, source string, f PullForge, limit *rate.Limiter) *desk {
 	return &desk{
-		source: source, forge: f, limit: limit, wake: make(chan struct{}, 1), told: map[int64]*told{}, longest: f.Dialect().Limit(),
-		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", f.Name()), wrote: p.o.WroteComment, now: p.o.Now, redact: p.o.Redact,
+		source: source, forge: f, limit: limit, wake: make(chan struct{}, 1), told: map[int64]*told{}, longest: CommentLimit(f.Kind()),
+		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", string(f.Kind())), wrote: p.o.WroteComment, now: p.o.Now, redact: p.o.Redact,
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
@@ -30,7 +31,7 @@ type desk struct {
 
 	mu   sync.Mutex
 	told map[int64]*told
-	// longest is the longest comment that the forge takes, less than its dialect's
+	// longest is the longest comment that the forge takes, less than its usual one
 	// once it refused one.
 	longest int
 	// notBefore is when the forge, by its own word, may be asked again. denied counts
@@ -192,7 +193,7 @@ func (d *desk) write(ctx context.Context, t *told, p Pull) (result string, err e
 	d.mu.Lock()
 	longest := d.longest
 	d.mu.Unlock()
-	text := PullComment(p, CommentOptions{Instance: d.instance, Dialect: d.forge.Dialect(), Limit: longest})
+	text := PullComment(p, CommentOptions{Instance: d.instance, Forge: d.forge.Kind(), Limit: longest})
 	if !t.read {
 		if err := d.find(ctx, t, p); err != nil {
 			return "", err
@@ -207,9 +208,9 @@ func (d *desk) write(ctx context.Context, t *told, p Pull) (result string, err e
 		case err == nil:
 			t.text = text
 			return "written", nil
-		case tooLong(err) && d.shorten(longest):
+		case forge.TooLong(err) && d.shorten(longest):
 			return "", errTooLong
-		case !gone(err):
+		case !forge.Gone(err):
 			return "", err
 		}
 		// A person deleted it, or the token cannot see it any more: looking tells.
@@ -232,7 +233,7 @@ func (d *desk) write(ctx context.Context, t *told, p Pull) (result string, err e
 	case err == nil:
 		t.id, t.text = id, text
 		return "written", nil
-	case tooLong(err) && d.shorten(longest):
+	case forge.TooLong(err) && d.shorten(longest):
 		return "", errTooLong
 	case unclear(err):
 		t.read = false // it may be there
@@ -259,10 +260,10 @@ func (d *desk) find(ctx context.Context, t *told, p Pull) error {
 			return err
 		}
 		if d.login == "" {
-			return &forgehttp.Error{Forge: d.forge.Name(), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is, and comments cannot be told from others'"}
+			return &forgehttp.Error{Forge: string(d.forge.Kind()), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is, and comments cannot be told from others'"}
 		}
 	}
-	var list []PostedComment
+	var list []forge.PostedComment
 	err := d.call(ctx, func(ctx context.Context) (err error) {
 		list, err = d.forge.ListComments(ctx, p.Number)
 		return err
@@ -271,10 +272,10 @@ func (d *desk) find(ctx context.Context, t *told, p Pull) error {
 		return err
 	}
 	marker := PullMarker(d.instance, d.source)
-	list = slices.DeleteFunc(list, func(c PostedComment) bool {
+	list = slices.DeleteFunc(list, func(c forge.PostedComment) bool {
 		return !strings.EqualFold(c.Author, d.login) || !strings.HasPrefix(strings.TrimSpace(c.Body), marker)
 	})
-	slices.SortFunc(list, func(a, b PostedComment) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	slices.SortFunc(list, func(a, b forge.PostedComment) int { return int(min(max(a.ID-b.ID, -1), 1)) })
 	t.read, t.id, t.text = true, 0, ""
 	for i, c := range list {
 		if i == 0 {
@@ -282,7 +283,7 @@ func (d *desk) find(ctx context.Context, t *told, p Pull) error {
 			continue
 		}
 		err := d.call(ctx, func(ctx context.Context) error { return d.forge.DeleteComment(ctx, p.Number, c.ID) })
-		if err != nil && !gone(err) {
+		if err != nil && !forge.Gone(err) {
 			t.read = false
 			return err
 		}
@@ -318,13 +319,13 @@ func (d *desk) done(t *told, p Pull, turn int, result string, err error) {
 	}
 	var refusal *forgehttp.Error
 	if err != nil && !errors.As(err, &refusal) {
-		refusal = &forgehttp.Error{Forge: d.forge.Name(), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
+		refusal = &forgehttp.Error{Forge: string(d.forge.Kind()), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
 	}
 	if refusal != nil {
 		result = string(refusal.Fault)
 	}
 	if d.wrote != nil {
-		d.wrote(d.forge.Name(), result)
+		d.wrote(string(d.forge.Kind()), result)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // headStatus is what a pull request wants to be said of its head.
 type headStatus struct {
 	sha, text, link string
-	state           CommitState
+	state           forge.CommitState
 	// waits says that a person is waited for, fork that it comes from one: anybody
 	// may open such a pull request of any commit.
 	waits, fork bool
@@ -22,7 +24,7 @@ func (h headStatus) rank() int {
 	switch {
 	case h.waits:
 		return 8
-	case h.state == Failure:
+	case h.state == forge.Failure:
 		rank = 0
 	case h.state.Final():
 		rank = 1
@@ -43,7 +45,7 @@ func (c *Commits) tell(source string, number int64, want headStatus) {
 		c.heads[source] = map[int64]headStatus{}
 	}
 	last := c.heads[source][number]
-	if want.state == Pending && !want.waits {
+	if want.state == forge.Pending && !want.waits {
 		want.fork = last.fork // which is told with the plan
 	}
 	c.heads[source][number] = want
@@ -97,7 +99,7 @@ func (c *Commits) choose(source, sha string) bool {
 	}
 	t, limits := c.tracks[source][i], c.queues[source].forge.Limits()
 	t.Pull, t.recovered = number, time.Time{}
-	status := CommitStatus{
+	status := forge.CommitStatus{
 		Context: contextName(c.o.Instance+"/plan", limits.Context), State: best.state, TargetURL: best.link, Description: clip(oneLine(best.text), limits.Description),
 	}
 	c.wantStatus(t, status)

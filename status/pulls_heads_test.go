@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
@@ -78,7 +79,7 @@ func TestEndedPullsAreForgotten(t *testing.T) {
 					}
 					return nil
 				}
-				f.comments = []PostedComment{{1, "weir", PullMarker("weir", "fleet") + "\nan old one"}}
+				f.comments = []forge.PostedComment{{ID: 1, Author: "weir", Body: PullMarker("weir", "fleet") + "\nan old one"}}
 				p := startPulls(t, t.TempDir(), f)
 				for n := range int64(2 * mostEnded) {
 					pull := small(PullPlanned, "")

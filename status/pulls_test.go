@@ -14,13 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // memoryPulls is a forge with comments in memory.
 type memoryPulls struct {
 	*memoryForge
-	comments []PostedComment
+	comments []forge.PostedComment
 	next     int64
 	calls    []string
 	// refuse has calls fail, before their effect; forget loses answers of what was done.
@@ -29,7 +30,7 @@ type memoryPulls struct {
 
 func newMemoryPulls() *memoryPulls { return &memoryPulls{memoryForge: newMemoryForge(), next: 100} }
 
-func (f *memoryPulls) Dialect() Dialect { return DialectGitea }
+func (f *memoryPulls) Kind() forge.Kind { return forge.Gitea }
 
 func (f *memoryPulls) do(call, body string, effect func() error) error {
 	f.mu.Lock()
@@ -53,7 +54,7 @@ func (f *memoryPulls) Login(context.Context) (name string, err error) {
 	return "weir", f.do("login", "", func() error { return nil })
 }
 
-func (f *memoryPulls) ListComments(context.Context, int64) (out []PostedComment, err error) {
+func (f *memoryPulls) ListComments(context.Context, int64) (out []forge.PostedComment, err error) {
 	err = f.do("list", "", func() error { out = slices.Clone(f.comments); return nil })
 	return out, err
 }
@@ -61,7 +62,7 @@ func (f *memoryPulls) ListComments(context.Context, int64) (out []PostedComment,
 func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (id int64, err error) {
 	err = f.do("create", body, func() error {
 		f.next++
-		f.comments = append(f.comments, PostedComment{f.next, "weir", body})
+		f.comments = append(f.comments, forge.PostedComment{ID: f.next, Author: "weir", Body: body})
 		id = f.next
 		return nil
 	})
@@ -69,7 +70,7 @@ func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (id
 }
 
 func (f *memoryPulls) at(id int64, change func(i int)) error {
-	i := slices.IndexFunc(f.comments, func(c PostedComment) bool { return c.ID == id })
+	i := slices.IndexFunc(f.comments, func(c forge.PostedComment) bool { return c.ID == id })
 	if i < 0 {
 		return refusal(404, forgehttp.FaultMissing, "no such comment")
 	}
@@ -330,9 +331,9 @@ func TestCommentsOfOthersAndOfCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newMemoryPulls()
 		marker := PullMarker("weir", "fleet")
-		f.comments = []PostedComment{
-			{1, "someone", marker + "\nspoofed"}, {2, "weir", "I quote " + marker}, {3, "weir", PullMarker("weir", "other") + "\nanother source"},
-			{4, "Weir", marker + "\nmine"}, {5, "weir", marker + "\nmine again"}, {6, "weir", marker + "\nand again"},
+		f.comments = []forge.PostedComment{
+			{ID: 1, Author: "someone", Body: marker + "\nspoofed"}, {ID: 2, Author: "weir", Body: "I quote " + marker}, {ID: 3, Author: "weir", Body: PullMarker("weir", "other") + "\nanother source"},
+			{ID: 4, Author: "Weir", Body: marker + "\nmine"}, {ID: 5, Author: "weir", Body: marker + "\nmine again"}, {ID: 6, Author: "weir", Body: marker + "\nand again"},
 		}
 		p := startPulls(t, t.TempDir(), f)
 		p.Show(small(PullPlanned, ""))

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
@@ -18,7 +19,7 @@ type queue struct {
 	limit *rate.Limiter
 	// known holds the statuses that commits have, as last read or written. The
 	// first write to a commit is preceded by a reading.
-	known map[string]map[string]CommitStatus
+	known map[string]map[string]forge.CommitStatus
 	// notBefore is when the forge, by its own word, may be asked again.
 	notBefore time.Time
 	// denied counts the refusals of the token in a row, and deniedUntil is when
@@ -28,7 +29,7 @@ type queue struct {
 }
 
 func newQueue(f Forge, share int) *queue {
-	q := &queue{forge: f, wake: make(chan struct{}, 1), known: map[string]map[string]CommitStatus{}, limit: rate.NewLimiter(rate.Inf, 1)}
+	q := &queue{forge: f, wake: make(chan struct{}, 1), known: map[string]map[string]forge.CommitStatus{}, limit: rate.NewLimiter(rate.Inf, 1)}
 	if n := f.Limits().PerMinute / share; n > 0 {
 		// Half of a minute's budget may go at once: the statuses of one push.
 		q.limit = rate.NewLimiter(rate.Limit(float64(n)/60), max(1, n/2))
@@ -66,7 +67,7 @@ const (
 // job is one status to post.
 type job struct {
 	sha  string
-	want CommitStatus
+	want forge.CommitStatus
 	// again leaves a verdict as it is until there is the next one.
 	again bool
 }
@@ -147,7 +148,7 @@ func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, 
 				score++
 			}
 			if score > best || score == best && name < found.want.Context {
-				best, found = score, job{sha: t.SHA, want: ct.Want, again: t.Pull != 0 && ct.Want.State == Pending && !ct.Stays}
+				best, found = score, job{sha: t.SHA, want: ct.Want, again: t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Stays}
 			}
 		}
 	}
@@ -184,7 +185,7 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 			q.known[j.sha] = known
 		case errors.As(err, &refusal) && (refusal.Fault == forgehttp.FaultDenied || refusal.Fault == forgehttp.FaultRefused):
 			// A token may be good for writing only.
-			known = map[string]CommitStatus{}
+			known = map[string]forge.CommitStatus{}
 		default:
 			return err
 		}
@@ -193,7 +194,7 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 	if has == j.want {
 		return errUnchanged
 	}
-	if j.again && (has.State == Success || has.State == Failure) {
+	if j.again && (has.State == forge.Success || has.State == forge.Failure) {
 		return errKept
 	}
 	if err := q.forge.SetStatus(ctx, j.sha, j.want); err != nil {
@@ -224,17 +225,17 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	case errors.As(err, &refusal):
 		result = string(refusal.Fault)
 	case err != nil:
-		refusal = &forgehttp.Error{Forge: q.forge.Name(), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
+		refusal = &forgehttp.Error{Forge: string(q.forge.Kind()), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
 		result = string(forgehttp.FaultBusy)
 	}
 	if c.o.Wrote != nil {
-		c.o.Wrote(q.forge.Name(), j.want.State, result)
+		c.o.Wrote(string(q.forge.Kind()), j.want.State, result)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case kept:
-	case j.want.State == Pending && (err == nil || unclear(err)):
+	case j.want.State == forge.Pending && (err == nil || unclear(err)):
 		c.noteShown(source, j, true)
 	case err == nil:
 		c.noteShown(source, j, false)
@@ -242,7 +243,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	ct := c.find(source, j)
 	if err == nil {
 		if q.denied > 0 {
-			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", q.forge.Name())
+			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", string(q.forge.Kind()))
 		}
 		q.denied, q.deniedUntil = 0, time.Time{}
 		c.stale = true
@@ -254,7 +255,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	if refusal.After > 0 {
 		q.notBefore = c.o.Now().Add(refusal.After)
 	}
-	log := c.o.Logger.With("source", source, "forge", q.forge.Name(), "revision", short(j.sha),
+	log := c.o.Logger.With("source", source, "forge", string(q.forge.Kind()), "revision", short(j.sha),
 		"context", j.want.Context, "state", string(j.want.State), "error", c.o.Redact.text(refusal.Error()))
 	if refusal.Fault == forgehttp.FaultDenied {
 		// One refusal stands for all contexts: the token is what is refused.
@@ -291,7 +292,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 // mostTries is how often a commit that is missing is tried. What a superseded
 // commit never showed is worth little, as is a pending; a verdict is worth more.
 func (c *contextTrack) mostTries() int {
-	if c.Shown || c.Want.State == Success || c.Want.State == Failure {
+	if c.Shown || c.Want.State == forge.Success || c.Want.State == forge.Failure {
 		return verdictTries
 	}
 	return missingTries

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
@@ -39,7 +40,7 @@ func TestQueueRetriesAndGivesUp(t *testing.T) {
 				f := newMemoryForge()
 				tries, begun := 0, time.Now()
 				var took time.Duration
-				f.failWith(func(string, CommitStatus) error {
+				f.failWith(func(string, forge.CommitStatus) error {
 					if tries++; tries == c.heals {
 						took = time.Since(begun)
 						return nil
@@ -48,7 +49,7 @@ func TestQueueRetriesAndGivesUp(t *testing.T) {
 				})
 				var results []string
 				p := start(t, t.TempDir(), f, func(o *CommitsOptions) {
-					o.Wrote = func(_ string, _ CommitState, result string) { results = append(results, result) }
+					o.Wrote = func(_ string, _ forge.CommitState, result string) { results = append(results, result) }
 				})
 				p.Begin(Revision{Source: "fleet", SHA: shaNew}) // one context: success
 				time.Sleep(c.patience)
@@ -70,7 +71,7 @@ func TestQueueRetriesAndGivesUp(t *testing.T) {
 func TestQueueCoalesces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newMemoryForge()
-		f.failWith(func(string, CommitStatus) error {
+		f.failWith(func(string, forge.CommitStatus) error {
 			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "down"}
 		})
 		p := start(t, t.TempDir(), f)
@@ -116,7 +117,7 @@ func TestQueueKeepsTheRate(t *testing.T) {
 func TestReportNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newMemoryForge()
-		f.failWith(func(string, CommitStatus) error {
+		f.failWith(func(string, forge.CommitStatus) error {
 			time.Sleep(time.Hour)
 			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "timeout"}
 		})

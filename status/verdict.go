@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 
 // targetTrack is how far a commit has come on one target.
 type targetTrack struct {
-	State       CommitState `json:"state"`
-	Description string      `json:"description"`
+	State       forge.CommitState `json:"state"`
+	Description string            `json:"description"`
 	// Pools are those that the commit changed, with their gravest verb.
 	Pools map[string]plan.Verb `json:"pools,omitempty"`
 	// Removed says that the commit took the target away.
@@ -42,19 +43,19 @@ type targetTrack struct {
 // happens later to the same commit is drift, not its fault. Failure stays until
 // success, so that a status does not flicker while a failed step is tried again.
 func (t *targetTrack) observe(r *plan.Report, now time.Time) {
-	if t.State == Success {
+	if t.State == forge.Success {
 		return
 	}
 	t.touch(r)
 	state, description := t.judge(r, now)
-	if t.State == Failure && state == Pending {
+	if t.State == forge.Failure && state == forge.Pending {
 		return
 	}
 	t.State, t.Description = state, description
 }
 
 // judge is the verdict on a report, with or without its source at hand.
-func (t *targetTrack) judge(r *plan.Report, now time.Time) (CommitState, string) {
+func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	if !errors.Is(r.Err, plan.ErrSource) {
 		t.sourceAt = time.Time{}
 		return t.verdict(r, now)
@@ -69,14 +70,14 @@ func (t *targetTrack) judge(r *plan.Report, now time.Time) (CommitState, string)
 	if r.Plan != nil {
 		known := *r
 		known.Err = nil
-		if state, text := t.verdict(&known, now); state == Pending || state == Failure && len(r.Failures()) > 0 {
+		if state, text := t.verdict(&known, now); state == forge.Pending || state == forge.Failure && len(r.Failures()) > 0 {
 			return state, text
 		}
 	}
 	if now.Sub(t.sourceAt) < patience {
 		return t.State, t.Description
 	}
-	return Pending, "waiting for the source: " + r.Err.Error()
+	return forge.Pending, "waiting for the source: " + r.Err.Error()
 }
 
 // verbRank orders verbs, gravest first, as the plan's summary does.
@@ -144,26 +145,26 @@ func trouble(r *plan.Report) bool {
 	return len(failures) > 0 && !r.Diagnostics.HasErrors()
 }
 
-func (t *targetTrack) verdict(r *plan.Report, now time.Time) (CommitState, string) {
+func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	if trouble(r) {
 		if t.troubleAt.IsZero() {
 			t.troubleAt = now
 		}
 		text, _ := firstFault(r)
 		if now.Sub(t.troubleAt) < patience {
-			return Pending, "trying again: " + text
+			return forge.Pending, "trying again: " + text
 		}
-		return Failure, text
+		return forge.Failure, text
 	}
 	t.troubleAt = time.Time{}
 	if fault, more := firstFault(r); fault != "" {
 		if more > 0 {
 			fault = fmt.Sprintf("%s: %s", count(more+1, "fault"), fault)
 		}
-		return Failure, fault
+		return forge.Failure, fault
 	}
 	if r.Plan == nil {
-		return Pending, "waiting for a plan"
+		return forge.Pending, "waiting for a plan"
 	}
 	if state, text := held(r); state != "" {
 		return state, text
@@ -173,7 +174,7 @@ func (t *targetTrack) verdict(r *plan.Report, now time.Time) (CommitState, strin
 
 // held is the verdict on steps that do not run; an empty state says that
 // nothing is held but paused pools.
-func held(r *plan.Report) (CommitState, string) {
+func held(r *plan.Report) (forge.CommitState, string) {
 	by := map[plan.Hold]int{}
 	for _, s := range r.Plan.Steps {
 		by[s.Held]++
@@ -181,23 +182,23 @@ func held(r *plan.Report) (CommitState, string) {
 	steps := len(r.Plan.Steps)
 	switch {
 	case by[plan.HeldConflict] > 0:
-		return Failure, "conflict: " + firstHeld(r, plan.HeldConflict)
+		return forge.Failure, "conflict: " + firstHeld(r, plan.HeldConflict)
 	case by[plan.HeldPruneLimit] > 0:
-		return Failure, fmt.Sprintf("prune refused: %s beyond the limit", count(by[plan.HeldPruneLimit], "deletion"))
+		return forge.Failure, fmt.Sprintf("prune refused: %s beyond the limit", count(by[plan.HeldPruneLimit], "deletion"))
 	case by[plan.HeldSuspended] > 0 || r.Suspended && steps > 0:
-		return Pending, because(r, plan.HeldSuspended, "the target is suspended; waiting: "+count(steps, "step"))
+		return forge.Pending, because(r, plan.HeldSuspended, "the target is suspended; waiting: "+count(steps, "step"))
 	case by[plan.HeldApproval] > 0:
-		return Pending, because(r, plan.HeldApproval, "waiting for approval: "+count(by[plan.HeldApproval], "step"))
+		return forge.Pending, because(r, plan.HeldApproval, "waiting for approval: "+count(by[plan.HeldApproval], "step"))
 	case by[plan.HeldWave] > 0:
-		return Pending, because(r, plan.HeldWave, count(by[plan.HeldWave], "step")+" held")
+		return forge.Pending, because(r, plan.HeldWave, count(by[plan.HeldWave], "step")+" held")
 	case by[plan.HeldWindow] > 0:
-		return Pending, because(r, plan.HeldWindow, "waiting for the next window: "+count(by[plan.HeldWindow], "step"))
+		return forge.Pending, because(r, plan.HeldWindow, "waiting for the next window: "+count(by[plan.HeldWindow], "step"))
 	case by[plan.HeldRolloutLimit] > 0:
-		return Pending, because(r, plan.HeldRolloutLimit, "waiting for other rollouts: "+count(by[plan.HeldRolloutLimit], "step"))
+		return forge.Pending, because(r, plan.HeldRolloutLimit, "waiting for other rollouts: "+count(by[plan.HeldRolloutLimit], "step"))
 	case by[plan.HeldControlPlane] > 0:
-		return Pending, because(r, plan.HeldControlPlane, "waiting for the control plane: "+count(by[plan.HeldControlPlane], "step"))
+		return forge.Pending, because(r, plan.HeldControlPlane, "waiting for the control plane: "+count(by[plan.HeldControlPlane], "step"))
 	case by[plan.HeldWaiting] > 0:
-		return Pending, because(r, plan.HeldWaiting, count(by[plan.HeldWaiting], "step")+" held")
+		return forge.Pending, because(r, plan.HeldWaiting, count(by[plan.HeldWaiting], "step")+" held")
 	}
 	return "", ""
 }
@@ -222,7 +223,7 @@ func firstHeld(r *plan.Report, h plan.Hold) string {
 }
 
 // progress is the verdict on a pass in which nothing failed.
-func (t *targetTrack) progress(r *plan.Report, now time.Time) (CommitState, string) {
+func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	steps := map[string]bool{}
 	due := 0
 	for _, s := range r.Plan.Steps {
@@ -251,7 +252,7 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (CommitState, stri
 		}
 	}
 	if len(waiting) == 0 && due == 0 {
-		return Success, t.summary(r)
+		return forge.Success, t.summary(r)
 	}
 	text := "applying"
 	if len(waiting) > 0 {
@@ -260,9 +261,9 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (CommitState, stri
 	if mark != t.mark || soaking {
 		t.mark, t.markAt = mark, now
 	} else if now.Sub(t.markAt) >= stalledAfter {
-		return Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
+		return forge.Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
 	}
-	return Pending, text
+	return forge.Pending, text
 }
 
 // poolWords says what a pool waits for, without figures that change with each
@@ -333,9 +334,9 @@ func verbCounts(n map[plan.Verb]int) string {
 }
 
 // aggregate is the verdict on a commit over its targets.
-func aggregate(targets map[string]*targetTrack) (CommitState, string) {
+func aggregate(targets map[string]*targetTrack) (forge.CommitState, string) {
 	names := sortedKeys(targets)
-	by := map[CommitState][]string{}
+	by := map[forge.CommitState][]string{}
 	verbs := map[plan.Verb]int{}
 	removed := 0
 	for _, name := range names {
@@ -357,22 +358,22 @@ func aggregate(targets map[string]*targetTrack) (CommitState, string) {
 	}
 	switch {
 	case len(names) == 0:
-		return Success, "no target affected"
-	case len(by[Failure]) > 0:
-		return Failure, one(by[Failure], "failed")
-	case len(by[Pending]) == 1 && len(names) == 1:
-		return Pending, one(by[Pending], "")
-	case len(by[Pending]) > 0:
-		return Pending, fmt.Sprintf("%d of %d targets converged", len(by[Success]), len(names))
+		return forge.Success, "no target affected"
+	case len(by[forge.Failure]) > 0:
+		return forge.Failure, one(by[forge.Failure], "failed")
+	case len(by[forge.Pending]) == 1 && len(names) == 1:
+		return forge.Pending, one(by[forge.Pending], "")
+	case len(by[forge.Pending]) > 0:
+		return forge.Pending, fmt.Sprintf("%d of %d targets converged", len(by[forge.Success]), len(names))
 	case len(names) == 1:
-		return Success, one(names, "")
+		return forge.Success, one(names, "")
 	case removed > 0:
 		text := fmt.Sprintf("%s taken away, what they have in AWS stays", count(removed, "target"))
 		if rest := len(names) - removed; rest > 0 {
 			text = count(rest, "target") + ": " + verbCounts(verbs) + "; " + text
 		}
-		return Success, text
+		return forge.Success, text
 	default:
-		return Success, count(len(names), "target") + ": " + verbCounts(verbs)
+		return forge.Success, count(len(names), "target") + ": " + verbCounts(verbs)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 func heldStep(h plan.Hold) plan.Step {
@@ -42,33 +43,33 @@ func TestVerdict(t *testing.T) {
 	noPlan.Plan = nil
 	for name, c := range map[string]struct {
 		report *plan.Report
-		state  CommitState
+		state  forge.CommitState
 		text   string
 	}{
-		"nothing to do":            {report("prod", pool("prod", "web")), Success, "nothing to change in AWS"},
-		"an untouched pool moves":  {report("prod", pool("prod", "web"), pool("prod", "old", rolling(10, 3))), Success, "nothing to change in AWS"},
-		"warnings do not fail":     {warned, Success, "nothing to change in AWS"},
-		"steps are under way":      {created(), Pending, "0 of 1 pool converged; default/web is Provisioning"},
-		"a group goes":             {with(report("prod"), plan.Done, step(plan.Delete, plan.AutoScalingGroup, "default/old", "old")), Pending, "0 of 1 pool converged; default/old is being deleted"},
-		"an orphan without a pool": {with(report("prod"), plan.Done, step(plan.Delete, plan.LaunchTemplate, "", "old")), Pending, "applying"},
-		"a fault in the files":     {broken, Failure, "awsLaunchTemplate.instanceTyp: unknown field (overlays/staging/pool.yaml:12:5)"},
-		"a denied call":            {callFailed(plan.Denied), Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
-		"a throttled call":         {callFailed(plan.Throttled), Pending, "trying again: create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
-		"no access at all":         {withErr(errors.New("assume role: AccessDenied")), Failure, "assume role: AccessDenied"},
-		"AWS away":                 {withErr(fmt.Errorf("observe: %w", &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "DescribeLaunchTemplates", Code: "Unavailable"})), Pending, "trying again: observe: ec2:DescribeLaunchTemplates: Unavailable"},
-		"the pass was stopped":     {withErr(fmt.Errorf("observe: %w", context.Canceled)), Pending, "trying again: observe: context canceled"},
-		"no plan yet":              {noPlan, Pending, "waiting for a plan"},
-		"a conflict":               {with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
-		"too much to prune":        {with(report("prod"), plan.Held, heldStep(plan.HeldPruneLimit)), Failure, "prune refused: 1 deletion beyond the limit"},
-		"an approval is needed":    {with(report("prod"), plan.Held, heldStep(plan.HeldApproval)), Pending, "waiting for approval: 1 step"},
-		"a window is closed":       {with(report("prod"), plan.Held, heldStep(plan.HeldWindow)), Pending, "waiting for the next window: 1 step"},
-		"a control plane":          {with(report("prod"), plan.Held, heldStep(plan.HeldControlPlane)), Pending, "waiting for the control plane: 1 step"},
-		"suspended with work":      {suspended, Pending, "the target is suspended; waiting: 1 step"},
-		"suspended without work":   {idle, Success, "nothing to change in AWS"},
-		"paused in Git":            {with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldPaused)), Success, "nothing to change in AWS; paused: 1 step"},
+		"nothing to do":            {report("prod", pool("prod", "web")), forge.Success, "nothing to change in AWS"},
+		"an untouched pool moves":  {report("prod", pool("prod", "web"), pool("prod", "old", rolling(10, 3))), forge.Success, "nothing to change in AWS"},
+		"warnings do not fail":     {warned, forge.Success, "nothing to change in AWS"},
+		"steps are under way":      {created(), forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+		"a group goes":             {with(report("prod"), plan.Done, step(plan.Delete, plan.AutoScalingGroup, "default/old", "old")), forge.Pending, "0 of 1 pool converged; default/old is being deleted"},
+		"an orphan without a pool": {with(report("prod"), plan.Done, step(plan.Delete, plan.LaunchTemplate, "", "old")), forge.Pending, "applying"},
+		"a fault in the files":     {broken, forge.Failure, "awsLaunchTemplate.instanceTyp: unknown field (overlays/staging/pool.yaml:12:5)"},
+		"a denied call":            {callFailed(plan.Denied), forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"a throttled call":         {callFailed(plan.Throttled), forge.Pending, "trying again: create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"no access at all":         {withErr(errors.New("assume role: AccessDenied")), forge.Failure, "assume role: AccessDenied"},
+		"AWS away":                 {withErr(fmt.Errorf("observe: %w", &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "DescribeLaunchTemplates", Code: "Unavailable"})), forge.Pending, "trying again: observe: ec2:DescribeLaunchTemplates: Unavailable"},
+		"the pass was stopped":     {withErr(fmt.Errorf("observe: %w", context.Canceled)), forge.Pending, "trying again: observe: context canceled"},
+		"no plan yet":              {noPlan, forge.Pending, "waiting for a plan"},
+		"a conflict":               {with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+		"too much to prune":        {with(report("prod"), plan.Held, heldStep(plan.HeldPruneLimit)), forge.Failure, "prune refused: 1 deletion beyond the limit"},
+		"an approval is needed":    {with(report("prod"), plan.Held, heldStep(plan.HeldApproval)), forge.Pending, "waiting for approval: 1 step"},
+		"a window is closed":       {with(report("prod"), plan.Held, heldStep(plan.HeldWindow)), forge.Pending, "waiting for the next window: 1 step"},
+		"a control plane":          {with(report("prod"), plan.Held, heldStep(plan.HeldControlPlane)), forge.Pending, "waiting for the control plane: 1 step"},
+		"suspended with work":      {suspended, forge.Pending, "the target is suspended; waiting: 1 step"},
+		"suspended without work":   {idle, forge.Success, "nothing to change in AWS"},
+		"paused in Git":            {with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldPaused)), forge.Success, "nothing to change in AWS; paused: 1 step"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := &targetTrack{State: Pending}
+			tr := &targetTrack{State: forge.Pending}
 			tr.observe(Redact(nil).report(c.report), noon)
 			if tr.State != c.state || tr.Description != c.text {
 				t.Errorf("got %s %q\nwant %s %q", tr.State, tr.Description, c.state, c.text)
@@ -78,8 +79,8 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestVerdictOverTime(t *testing.T) {
-	tr := &targetTrack{State: Pending}
-	see := func(r *plan.Report, after time.Duration, want CommitState) {
+	tr := &targetTrack{State: forge.Pending}
+	see := func(r *plan.Report, after time.Duration, want forge.CommitState) {
 		t.Helper()
 		tr.observe(r, noon.Add(after))
 		if tr.State != want {
@@ -89,45 +90,45 @@ func TestVerdictOverTime(t *testing.T) {
 	moving := func(percent int32) *plan.Report {
 		return report("prod", pool("prod", "web", rolling(percent, 3)))
 	}
-	see(with(moving(0), plan.Done, rolloutSteps()...), 0, Pending)
-	see(callFailed(plan.Throttled), time.Minute, Pending)
-	see(callFailed(plan.Throttled), 12*time.Minute, Failure) // longer than patience
-	see(moving(10), 13*time.Minute, Failure)                 // no flicker back to pending
-	see(report("prod", pool("prod", "web")), 20*time.Minute, Success)
-	see(callFailed(plan.Denied), 21*time.Minute, Success)
+	see(with(moving(0), plan.Done, rolloutSteps()...), 0, forge.Pending)
+	see(callFailed(plan.Throttled), time.Minute, forge.Pending)
+	see(callFailed(plan.Throttled), 12*time.Minute, forge.Failure) // longer than patience
+	see(moving(10), 13*time.Minute, forge.Failure)                 // no flicker back to pending
+	see(report("prod", pool("prod", "web")), 20*time.Minute, forge.Success)
+	see(callFailed(plan.Denied), 21*time.Minute, forge.Success)
 	if tr.Description != "1 pool rolled" {
 		t.Errorf("description is %q", tr.Description)
 	}
 
-	tr = &targetTrack{State: Pending}
-	see(with(moving(0), plan.Done, rolloutSteps()...), 0, Pending)
+	tr = &targetTrack{State: forge.Pending}
+	see(with(moving(0), plan.Done, rolloutSteps()...), 0, forge.Pending)
 	for i := range int32(12) { // hours, as long as it moves
-		see(moving(i), time.Duration(i)*20*time.Minute, Pending)
+		see(moving(i), time.Duration(i)*20*time.Minute, forge.Pending)
 	}
-	see(moving(11), 4*time.Hour+11*time.Minute, Failure)
+	see(moving(11), 4*time.Hour+11*time.Minute, forge.Failure)
 	if want := "nothing has moved for 31 minutes: 0 of 1 pool converged; default/web is rolling"; tr.Description != want {
 		t.Errorf("description is %q, want %q", tr.Description, want)
 	}
 }
 
 func TestAggregate(t *testing.T) {
-	done := &targetTrack{State: Success, Description: "2 pools created", Pools: map[string]plan.Verb{"a/b": plan.Create, "a/c": plan.Create}}
-	rolled := &targetTrack{State: Success, Description: "1 pool rolled", Pools: map[string]plan.Verb{"a/b": plan.Rollout}}
-	waits := &targetTrack{State: Pending, Description: "planning"}
-	fails := &targetTrack{State: Failure, Description: "AccessDenied"}
+	done := &targetTrack{State: forge.Success, Description: "2 pools created", Pools: map[string]plan.Verb{"a/b": plan.Create, "a/c": plan.Create}}
+	rolled := &targetTrack{State: forge.Success, Description: "1 pool rolled", Pools: map[string]plan.Verb{"a/b": plan.Rollout}}
+	waits := &targetTrack{State: forge.Pending, Description: "planning"}
+	fails := &targetTrack{State: forge.Failure, Description: "AccessDenied"}
 	for name, c := range map[string]struct {
 		targets map[string]*targetTrack
-		state   CommitState
+		state   forge.CommitState
 		text    string
 	}{
-		"none":        {nil, Success, "no target affected"},
-		"one done":    {map[string]*targetTrack{"a": done}, Success, "a: 2 pools created"},
-		"both done":   {map[string]*targetTrack{"a": done, "b": rolled}, Success, "2 targets: 2 pools created, 1 rolled"},
-		"one waits":   {map[string]*targetTrack{"a": done, "b": waits}, Pending, "1 of 2 targets converged"},
-		"only waits":  {map[string]*targetTrack{"b": waits}, Pending, "b: planning"},
-		"one fails":   {map[string]*targetTrack{"a": done, "b": waits, "c": fails}, Failure, "1 of 3 targets failed; c: AccessDenied"},
-		"only fails":  {map[string]*targetTrack{"c": fails}, Failure, "c: AccessDenied"},
-		"both failed": {map[string]*targetTrack{"b": fails, "c": fails}, Failure, "2 of 2 targets failed; b: AccessDenied"},
+		"none":        {nil, forge.Success, "no target affected"},
+		"one done":    {map[string]*targetTrack{"a": done}, forge.Success, "a: 2 pools created"},
+		"both done":   {map[string]*targetTrack{"a": done, "b": rolled}, forge.Success, "2 targets: 2 pools created, 1 rolled"},
+		"one waits":   {map[string]*targetTrack{"a": done, "b": waits}, forge.Pending, "1 of 2 targets converged"},
+		"only waits":  {map[string]*targetTrack{"b": waits}, forge.Pending, "b: planning"},
+		"one fails":   {map[string]*targetTrack{"a": done, "b": waits, "c": fails}, forge.Failure, "1 of 3 targets failed; c: AccessDenied"},
+		"only fails":  {map[string]*targetTrack{"c": fails}, forge.Failure, "c: AccessDenied"},
+		"both failed": {map[string]*targetTrack{"b": fails, "c": fails}, forge.Failure, "2 of 2 targets failed; b: AccessDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if state, text := aggregate(c.targets); state != c.state || text != c.text {
@@ -149,43 +150,43 @@ func TestVerdictWithoutTheSource(t *testing.T) {
 	type look struct {
 		report *plan.Report
 		after  time.Duration
-		state  CommitState
+		state  forge.CommitState
 		text   string
 	}
 	const waiting = "waiting for the source: read source fleet: unreachable: source cannot be read"
 	for name, looks := range map[string][]look{
 		"a short outage": {
-			{away(created()), 0, Pending, "0 of 1 pool converged; default/web is Provisioning"},
-			{away(quiet()), time.Minute, Pending, "0 of 1 pool converged; default/web is Provisioning"},
-			{quiet(), 2 * time.Minute, Success, "1 pool created"},
+			{away(created()), 0, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{away(quiet()), time.Minute, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{quiet(), 2 * time.Minute, forge.Success, "1 pool created"},
 		},
 		"a long outage": {
-			{away(quiet()), 0, Pending, "planning"},
-			{away(quiet()), patience, Pending, waiting},
-			{away(quiet()), 24 * time.Hour, Pending, waiting},
-			{quiet(), 25 * time.Hour, Success, "nothing to change in AWS"},
+			{away(quiet()), 0, forge.Pending, "planning"},
+			{away(quiet()), patience, forge.Pending, waiting},
+			{away(quiet()), 24 * time.Hour, forge.Pending, waiting},
+			{quiet(), 25 * time.Hour, forge.Success, "nothing to change in AWS"},
 		},
 		"outages apart": {
-			{away(quiet()), 0, Pending, "planning"},
-			{created(), time.Minute, Pending, "0 of 1 pool converged; default/web is Provisioning"},
-			{away(quiet()), patience + time.Minute, Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{away(quiet()), 0, forge.Pending, "planning"},
+			{created(), time.Minute, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{away(quiet()), patience + time.Minute, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
 		},
 		"before anything was read": {
-			{none(), 0, Pending, "planning"},
-			{none(), patience, Pending, waiting},
+			{none(), 0, forge.Pending, "planning"},
+			{none(), patience, forge.Pending, waiting},
 		},
 		"a resource of another target": {
-			{away(with(report("prod"), plan.Held, heldStep(plan.HeldConflict))), 0, Pending, "planning"},
-			{with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), time.Minute, Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+			{away(with(report("prod"), plan.Held, heldStep(plan.HeldConflict))), 0, forge.Pending, "planning"},
+			{with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), time.Minute, forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
 		},
 		"a step that AWS refuses": {
-			{away(callFailed(plan.Denied)), 0, Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
-			{away(quiet()), time.Hour, Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
-			{quiet(), 2 * time.Hour, Success, "1 pool created"},
+			{away(callFailed(plan.Denied)), 0, forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+			{away(quiet()), time.Hour, forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+			{quiet(), 2 * time.Hour, forge.Success, "1 pool created"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := &targetTrack{State: Pending, Description: "planning"}
+			tr := &targetTrack{State: forge.Pending, Description: "planning"}
 			for _, l := range looks {
 				tr.observe(Redact(nil).report(l.report), noon.Add(l.after))
 				if tr.State != l.state || tr.Description != l.text {

@@ -23,7 +23,10 @@ type ClientOptions struct {
 	URL string
 	// Repository is owner/name; on GitLab, the project's path with all groups.
 	Repository string
-	Token      forgehttp.Token
+	// Ref is the branch or tag that statuses are about, where it is known. Only
+	// GitLab asks.
+	Ref   string
+	Token forgehttp.Token
 	// Transport is http.DefaultTransport if nil.
 	Transport http.RoundTripper
 }

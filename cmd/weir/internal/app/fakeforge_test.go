@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // fakePull is a pull request of a fakeForge.
@@ -289,7 +289,7 @@ func (f *fakeForge) pending() []string {
 			newest[fmt.Sprint(s["context"])] = fmt.Sprint(s["state"])
 		}
 		for name, state := range newest {
-			if state == string(status.Pending) {
+			if state == string(forge.Pending) {
 				out = append(out, sha+" "+name)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // route is how a source's host, and with it its forge, is reached and trusted.
@@ -38,22 +39,22 @@ func routeOf(s config.Source) route {
 
 // forgeOptions say how a forge is reached. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.
-func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (status.ForgeOptions, error) {
-	name := status.RepositoryOf
+func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (forge.ClientOptions, error) {
+	name := forge.RepositoryOf
 	if f.Type == config.GitLab {
-		name = status.ProjectOf
+		name = forge.ProjectOf
 	}
 	repository, err := name(f.URL)
 	if err != nil {
-		return status.ForgeOptions{}, err
+		return forge.ClientOptions{}, err
 	}
 	var way source.Config
 	connection(of.config, &way)
 	transport, err := source.NewTransport(way)
 	if err != nil {
-		return status.ForgeOptions{}, err
+		return forge.ClientOptions{}, err
 	}
-	o := status.ForgeOptions{
+	o := forge.ClientOptions{
 		URL: strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,
 		Transport: metrics.ForgeTransport(f.Type, f.Source, transport),
 		Token: func(ctx context.Context) (string, error) {
@@ -83,10 +84,10 @@ func newForge(f config.Forge, of *follower, ref string, metrics *status.Metrics)
 	o.Ref = ref
 	switch f.Type {
 	case config.GitLab:
-		return status.NewGitLab(o)
+		return forge.NewGitLabWriter(o)
 	case config.GitHub:
-		return status.NewGitHub(o)
+		return forge.NewGitHubWriter(o)
 	default:
-		return status.NewGitea(o)
+		return forge.NewGiteaWriter(o)
 	}
 }

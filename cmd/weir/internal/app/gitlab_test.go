@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // TestGitLabForge names a project in groups of groups, by its whole path.
@@ -33,12 +34,12 @@ func TestGitLabForge(t *testing.T) {
 	if err := os.WriteFile(file, []byte("glpat-1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	forge, err := newForge(config.Forge{Type: config.GitLab, URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
+	writer, err := newForge(config.Forge{Type: config.GitLab, URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
 		&follower{config: config.Source{Name: "pools", Ref: config.Ref{Branch: "main"}}}, "main", status.NewMetrics(prometheus.NewRegistry(), "test"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := forge.SetStatus(t.Context(), "0123456", status.CommitStatus{Context: "fleet/apply", State: status.Pending}); err != nil {
+	if err := writer.SetStatus(t.Context(), "0123456", forge.CommitStatus{Context: "fleet/apply", State: forge.Pending}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "/api/v4/projects/company%2Fplatform%2Fdeep%2Ffleet/statuses/0123456"; path != want || ref != "main" || auth != "Bearer glpat-1" {

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // Hide keeps values out of all output, in place of what the same owner gave
@@ -53,7 +54,7 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 	if err != nil {
 		return nil, errors.New("the url cannot be parsed") // The parser's text repeats it.
 	}
-	repository, err := status.RepositoryOf(s.URL)
+	repository, err := forge.RepositoryOf(s.URL)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 		}
 		_, err = writer.Statuses(ctx, sha)
 		note(kind+" gives statuses", err)
-		note(kind+" takes statuses", writer.SetStatus(ctx, sha, status.CommitStatus{Context: "c", State: status.Success}))
+		note(kind+" takes statuses", writer.SetStatus(ctx, sha, forge.CommitStatus{Context: "c", State: forge.Success}))
 		o, err := forgeOptions(f, of, metrics)
 		if err != nil {
 			t.Fatal(err)

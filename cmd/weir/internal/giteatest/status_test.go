@@ -10,12 +10,13 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token string) *status.Gitea {
+func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token string) *forge.GiteaWriter {
 	t.Helper()
-	g, err := status.NewGitea(status.ForgeOptions{
+	g, err := forge.NewGiteaWriter(forge.ClientOptions{
 		URL: s.URL, Repository: r.Owner.Name + "/" + r.Name, Token: func(context.Context) (string, error) { return token, nil },
 	})
 	if err != nil {
@@ -42,17 +43,17 @@ func TestGiteaTeller(t *testing.T) {
 	g := teller(t, s, r, token)
 
 	t.Run("statuses", func(t *testing.T) {
-		want := map[string]status.CommitStatus{}
+		want := map[string]forge.CommitStatus{}
 		for i := range 60 { // more than a page
-			st := status.CommitStatus{Context: fmt.Sprintf("fleet/apply/%02d", i), State: status.Pending, Description: "planning", TargetURL: "http://127.0.0.1/"}
+			st := forge.CommitStatus{Context: fmt.Sprintf("fleet/apply/%02d", i), State: forge.Pending, Description: "planning", TargetURL: "http://127.0.0.1/"}
 			if err := g.SetStatus(t.Context(), main, st); err != nil {
 				t.Fatal(err)
 			}
 			want[st.Context] = st
 		}
 		limits := g.Limits()
-		for _, state := range []status.CommitState{status.Pending, status.Failure, status.Error, status.Success} { // within a second, the last one counts
-			st := status.CommitStatus{Context: strings.Repeat("c", limits.Context), State: state, Description: strings.Repeat("é", limits.Description)}
+		for _, state := range []forge.CommitState{forge.Pending, forge.Failure, forge.Errored, forge.Success} { // within a second, the last one counts
+			st := forge.CommitStatus{Context: strings.Repeat("c", limits.Context), State: state, Description: strings.Repeat("é", limits.Description)}
 			if err := g.SetStatus(t.Context(), main, st); err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +82,7 @@ func TestGiteaTeller(t *testing.T) {
 			t.Errorf("login %q, %v", got, err)
 		}
 		marker := status.PullMarker("fleet", "pools")
-		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", status.DialectGitea.Limit()-len(marker)-1)}
+		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", status.CommentLimit(forge.Gitea)-len(marker)-1)}
 		id, err := g.CreateComment(t.Context(), number, texts[0])
 		if err != nil {
 			t.Fatal(err)
@@ -105,19 +106,19 @@ func TestGiteaTeller(t *testing.T) {
 		}
 	})
 	t.Run("refused", func(t *testing.T) {
-		write := func(g *status.Gitea) error { _, err := g.CreateComment(t.Context(), number, "x"); return err }
-		set := func(g *status.Gitea) error {
-			return g.SetStatus(t.Context(), main, status.CommitStatus{Context: "x", State: status.Pending})
+		write := func(g *forge.GiteaWriter) error { _, err := g.CreateComment(t.Context(), number, "x"); return err }
+		set := func(g *forge.GiteaWriter) error {
+			return g.SetStatus(t.Context(), main, forge.CommitStatus{Context: "x", State: forge.Pending})
 		}
 		owner.Must(http.MethodPut, r.Path(fmt.Sprintf("/issues/%d/lock", number)), map[string]any{"lock_reason": "spam"}, nil)
 		for _, tc := range []struct {
 			name, token string
-			do          func(*status.Gitea) error
+			do          func(*forge.GiteaWriter) error
 			want        string
 		}{
 			{"wrong", strings.Repeat("0123456789", 4), write, "not accepted"},
 			{"comments", weir.Token("write:repository"), write, "write:issue"},
-			{"login", weir.Token("write:repository"), func(g *status.Gitea) error { _, err := g.Login(t.Context()); return err }, "read:user"},
+			{"login", weir.Token("write:repository"), func(g *forge.GiteaWriter) error { _, err := g.Login(t.Context()); return err }, "read:user"},
 			{"statuses", weir.Token("read:repository", "write:issue"), set, "write:repository"},
 			{"statuses by a reader", reader.Token(scopes...), set, "write access"},
 			{"locked", reader.Token(scopes...), write, "locked"},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // Options of Open.
@@ -92,18 +93,18 @@ func (t *Tracing) Forge(f status.Forge) status.Forge {
 	if t.tracer == nil {
 		return f
 	}
-	return forge{f, t.tracer}
+	return tracedForge{f, t.tracer}
 }
 
-type forge struct {
+type tracedForge struct {
 	status.Forge
 	tracer trace.Tracer
 }
 
 // SetStatus implements status.Forge.
-func (f forge) SetStatus(ctx context.Context, sha string, s status.CommitStatus) error {
+func (f tracedForge) SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error {
 	ctx, sp := f.tracer.Start(ctx, "status write", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		span.Attributes("forge", f.Name(), "revision", sha, "context", s.Context, "state", string(s.State))...))
+		span.Attributes("forge", string(f.Kind()), "revision", sha, "context", s.Context, "state", string(s.State))...))
 	err := f.Forge.SetStatus(ctx, sha, s)
 	span.End(sp, err)
 	return err

@@ -22,6 +22,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // collector is an OTLP/HTTP receiver.
@@ -95,7 +96,7 @@ type quietForge struct{ status.Forge }
 
 func (quietForge) Name() string { return "gitea" }
 
-func (quietForge) SetStatus(context.Context, string, status.CommitStatus) error {
+func (quietForge) SetStatus(context.Context, string, forge.CommitStatus) error {
 	return errors.New("refused with hunter2")
 }
 
@@ -113,7 +114,7 @@ func TestSpansReachACollector(t *testing.T) {
 	span.End(step, errors.New("no hunter2"))
 	span.End(pass, nil)
 	tracing.Past(ctx, "fetch", time.Minute, nil, "source", "pools")
-	if err := tracing.Forge(quietForge{}).SetStatus(t.Context(), "abc", status.CommitStatus{Context: "fleet/apply"}); err == nil {
+	if err := tracing.Forge(quietForge{}).SetStatus(t.Context(), "abc", forge.CommitStatus{Context: "fleet/apply"}); err == nil {
 		t.Error("the forge's error is lost")
 	}
 	if err := tracing.Close(t.Context()); err != nil {

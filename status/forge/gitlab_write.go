@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // GitLab calls a commit status is a job of an external pipeline, with a job's
 // states and transitions.
 // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
-type GitLab struct {
+type GitLabWriter struct {
 	api     string // its address
 	project string // the project's below it
 	name    string
@@ -44,7 +44,7 @@ type gitlabCommit struct {
 // NewGitLab returns a Forge for one project on GitLab. Repository is the project's
 // whole path, with all of its groups. The token needs the scope api and the role
 // Developer, or one that may push to the branch where it is protected.
-func NewGitLab(o ForgeOptions) (*GitLab, error) {
+func NewGitLabWriter(o ClientOptions) (*GitLabWriter, error) {
 	project := strings.Trim(o.Repository, "/")
 	if strings.Count(project, "/") < 1 || slices.Contains(strings.Split(project, "/"), "") {
 		return nil, fmt.Errorf("read project %q: want group/project, with all groups", o.Repository)
@@ -54,7 +54,7 @@ func NewGitLab(o ForgeOptions) (*GitLab, error) {
 		return nil, err
 	}
 	api := strings.TrimSuffix(base.String(), "/") + "/api/v4"
-	return &GitLab{
+	return &GitLabWriter{
 		api: api, project: api + "/projects/" + url.PathEscape(project), name: project, ref: clipRef(o.Ref),
 		http: o.client(base, forgehttp.Bearer), commits: map[string]*gitlabCommit{},
 	}, nil
@@ -62,7 +62,7 @@ func NewGitLab(o ForgeOptions) (*GitLab, error) {
 
 // clipRef leaves out what GitLab does not take: it finds a ref by itself then.
 func clipRef(ref string) string {
-	if units(ref) > gitlabText {
+	if len(ref) > gitlabText {
 		return ""
 	}
 	return ref
@@ -71,15 +71,12 @@ func clipRef(ref string) string {
 // gitlabText is the length of the longest name, description, ref and target URL.
 const gitlabText = 255
 
-// Name is "gitlab".
-func (g *GitLab) Name() string { return "gitlab" }
-
 // Limits are GitLab's. Each instance has its own rate limit, which its answers tell.
-func (g *GitLab) Limits() Limits { return Limits{Context: gitlabText, Description: gitlabText} }
+func (g *GitLabWriter) Limits() Limits { return Limits{Context: gitlabText, Description: gitlabText} }
 
 // gitlabStates are a job's states for ours. A job that is pending is not made
 // pending again, see next.
-var gitlabStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Error: "canceled"}
+var gitlabStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Errored: "canceled"}
 
 // stateOfGitLab is ours for a job's state.
 func stateOfGitLab(s string) CommitState {
@@ -89,7 +86,7 @@ func stateOfGitLab(s string) CommitState {
 	case "failed":
 		return Failure
 	case "canceled", "canceling", "skipped":
-		return Error
+		return Errored
 	default: // created, pending, running, waiting_for_resource, preparing, manual, scheduled
 		return Pending
 	}
@@ -124,7 +121,7 @@ type gitlabJob struct {
 
 // SetStatus adds or changes a status. A description of what is under way can be
 // changed once: what cannot be shown is no error, as the state is right.
-func (g *GitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+func (g *GitLabWriter) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 	commit := g.commit(sha)
 	state := commit.next(s.Context, s.State)
 	if state == "" {
@@ -152,7 +149,7 @@ func (g *GitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 }
 
 // set asks for a job's state.
-func (g *GitLab) set(ctx context.Context, sha string, commit *gitlabCommit, state string, s CommitStatus) error {
+func (g *GitLabWriter) set(ctx context.Context, sha string, commit *gitlabCommit, state string, s CommitStatus) error {
 	in := struct {
 		State       string `json:"state"`
 		Name        string `json:"name"`
@@ -161,7 +158,7 @@ func (g *GitLab) set(ctx context.Context, sha string, commit *gitlabCommit, stat
 		Ref         string `json:"ref,omitempty"`
 		PipelineID  int64  `json:"pipeline_id,omitempty"`
 	}{State: state, Name: s.Context, Description: s.Description, TargetURL: s.TargetURL, Ref: g.ref, PipelineID: commit.pipeline}
-	if units(in.TargetURL) > gitlabText {
+	if len(in.TargetURL) > gitlabText {
 		in.TargetURL = "" // a cut address leads nowhere
 	}
 	body, err := json.Marshal(in)
@@ -183,7 +180,7 @@ func (g *GitLab) set(ctx context.Context, sha string, commit *gitlabCommit, stat
 
 // settle reads what became of a job that could not be changed. It is no error that
 // the job has the state already.
-func (g *GitLab) settle(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
+func (g *GitLabWriter) settle(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
 	has, err := g.Statuses(ctx, sha)
 	if err != nil {
 		return err
@@ -202,7 +199,7 @@ const (
 )
 
 // Statuses lists a commit's statuses, the newest of each context.
-func (g *GitLab) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+func (g *GitLabWriter) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
 	newest := map[string]gitlabJob{}
 	for page := 1; page <= gitlabPages; page++ {
 		query := url.Values{"per_page": {strconv.Itoa(gitlabPageSize)}, "page": {strconv.Itoa(page)}}
@@ -235,7 +232,7 @@ func (g *GitLab) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 // gitlabCommits bounds the commits of which something is known.
 const gitlabCommits = 64
 
-func (g *GitLab) commit(sha string) *gitlabCommit {
+func (g *GitLabWriter) commit(sha string) *gitlabCommit {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.commits[sha]; c != nil {
@@ -251,12 +248,12 @@ func (g *GitLab) commit(sha string) *gitlabCommit {
 }
 
 // call makes one request. Its errors are *forgehttp.Error.
-func (g *GitLab) call(ctx context.Context, method, path string, body []byte, out any) (http.Header, error) {
+func (g *GitLabWriter) call(ctx context.Context, method, path string, body []byte, out any) (http.Header, error) {
 	return g.ask(ctx, method, g.project+path, body, out, "write statuses")
 }
 
 // ask makes one request to do something, whose answer is not read where out is nil.
-func (g *GitLab) ask(ctx context.Context, method, address string, body []byte, out any, does string) (http.Header, error) {
+func (g *GitLabWriter) ask(ctx context.Context, method, address string, body []byte, out any, does string) (http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, g.fault(nil, nil, err, does)
@@ -284,8 +281,8 @@ func (g *GitLab) ask(ctx context.Context, method, address string, body []byte, o
 }
 
 // fault makes a forgehttp.Error of an answer, or of why there is none.
-func (g *GitLab) fault(resp *http.Response, body []byte, err error, does string) error {
-	e := &forgehttp.Error{Forge: g.Name(), Fault: forgehttp.FaultBusy, Err: err}
+func (g *GitLabWriter) fault(resp *http.Response, body []byte, err error, does string) error {
+	e := &forgehttp.Error{Forge: string(g.Kind()), Fault: forgehttp.FaultBusy, Err: err}
 	if err != nil {
 		e.Message = forgehttp.Quote(err.Error())
 		e.After = forgehttp.LimitedFor(err)

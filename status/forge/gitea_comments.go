@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"context"
@@ -7,15 +7,15 @@ import (
 	"code.gitea.io/sdk/gitea"
 )
 
-// Dialect is Gitea's.
-func (g *Gitea) Dialect() Dialect { return DialectGitea }
+// Kind is Gitea.
+func (g *GiteaWriter) Kind() Kind { return Gitea }
 
-func (g *Gitea) commentFault(resp *gitea.Response, err error) error {
+func (g *GiteaWriter) commentFault(resp *gitea.Response, err error) error {
 	return commentRefusal(g.faultOf(resp, err, grant{does: comments, scope: "write:issue"}))
 }
 
 // Login is the token's user.
-func (g *Gitea) Login(ctx context.Context) (string, error) {
+func (g *GiteaWriter) Login(ctx context.Context) (string, error) {
 	client, err := g.client(ctx)
 	if err != nil {
 		return "", g.commentFault(nil, err)
@@ -29,7 +29,7 @@ func (g *Gitea) Login(ctx context.Context) (string, error) {
 
 // ListComments lists the comments of the conversation. Gitea gives all of them at
 // once, or pages where a server has been made to.
-func (g *Gitea) ListComments(ctx context.Context, number int64) ([]PostedComment, error) {
+func (g *GiteaWriter) ListComments(ctx context.Context, number int64) ([]PostedComment, error) {
 	client, err := g.client(ctx)
 	if err != nil {
 		return nil, g.commentFault(nil, err)
@@ -64,7 +64,7 @@ func (g *Gitea) ListComments(ctx context.Context, number int64) ([]PostedComment
 }
 
 // CreateComment writes a comment.
-func (g *Gitea) CreateComment(ctx context.Context, number int64, body string) (int64, error) {
+func (g *GiteaWriter) CreateComment(ctx context.Context, number int64, body string) (int64, error) {
 	client, err := g.client(ctx)
 	if err != nil {
 		return 0, g.commentFault(nil, err)
@@ -77,7 +77,7 @@ func (g *Gitea) CreateComment(ctx context.Context, number int64, body string) (i
 }
 
 // EditComment changes a comment's text.
-func (g *Gitea) EditComment(ctx context.Context, _, id int64, body string) error {
+func (g *GiteaWriter) EditComment(ctx context.Context, _, id int64, body string) error {
 	client, err := g.client(ctx)
 	if err != nil {
 		return g.commentFault(nil, err)
@@ -87,7 +87,7 @@ func (g *Gitea) EditComment(ctx context.Context, _, id int64, body string) error
 }
 
 // DeleteComment deletes a comment.
-func (g *Gitea) DeleteComment(ctx context.Context, _, id int64) error {
+func (g *GiteaWriter) DeleteComment(ctx context.Context, _, id int64) error {
 	client, err := g.client(ctx)
 	if err != nil {
 		return g.commentFault(nil, err)

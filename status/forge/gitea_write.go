@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // Gitea writes commit statuses to Gitea or Forgejo, whose API is the same here.
-type Gitea struct {
+type GiteaWriter struct {
 	base        string
 	http        *http.Client
 	owner, repo string
@@ -21,7 +21,7 @@ type Gitea struct {
 
 // NewGitea returns a Forge for one repository on Gitea or Forgejo. The token
 // needs the scope write:repository.
-func NewGitea(o ForgeOptions) (*Gitea, error) {
+func NewGiteaWriter(o ClientOptions) (*GiteaWriter, error) {
 	owner, repo, err := splitRepository(o.Repository)
 	if err != nil {
 		return nil, err
@@ -30,23 +30,20 @@ func NewGitea(o ForgeOptions) (*Gitea, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gitea{base: base.String(), http: o.client(base, forgehttp.Plain), owner: owner, repo: repo}, nil
+	return &GiteaWriter{base: base.String(), http: o.client(base, forgehttp.Plain), owner: owner, repo: repo}, nil
 }
 
-// Name is "gitea".
-func (g *Gitea) Name() string { return "gitea" }
-
 // Limits keep to what every Gitea takes; none is documented.
-func (g *Gitea) Limits() Limits { return Limits{Context: 255, Description: 255} }
+func (g *GiteaWriter) Limits() Limits { return Limits{Context: 255, Description: 255} }
 
 // client makes an SDK client for one call: the SDK keeps the context in the
 // client. An empty version keeps it from asking the server for its own.
-func (g *Gitea) client(ctx context.Context) (*gitea.Client, error) {
+func (g *GiteaWriter) client(ctx context.Context) (*gitea.Client, error) {
 	return gitea.NewClient(g.base, gitea.SetGiteaVersion(""), gitea.SetHTTPClient(g.http), gitea.SetContext(ctx))
 }
 
 // SetStatus posts a status.
-func (g *Gitea) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+func (g *GiteaWriter) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 	client, err := g.client(ctx)
 	if err != nil {
 		return g.fault(nil, err)
@@ -64,7 +61,7 @@ const (
 
 // Statuses lists a commit's statuses. Gitea orders them by whole seconds, so
 // the highest id of a context is the newest.
-func (g *Gitea) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+func (g *GiteaWriter) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
 	client, err := g.client(ctx)
 	if err != nil {
 		return nil, g.fault(nil, err)
@@ -95,13 +92,13 @@ func (g *Gitea) Statuses(ctx context.Context, sha string) (map[string]CommitStat
 	return out, nil
 }
 
-func (g *Gitea) fault(resp *gitea.Response, err error) error {
+func (g *GiteaWriter) fault(resp *gitea.Response, err error) error {
 	return g.faultOf(resp, err, grant{does: "write statuses", scope: "write:repository"})
 }
 
 // missing tells a commit that is not there yet from a repository that the token may
 // not see: where statuses are read, Gitea says "not found" of both.
-func (g *Gitea) missing(client *gitea.Client, err error) error {
+func (g *GiteaWriter) missing(client *gitea.Client, err error) error {
 	var e *forgehttp.Error
 	if !errors.As(err, &e) || e.Status != http.StatusNotFound || e.Fault != forgehttp.FaultDenied {
 		return err
@@ -112,11 +109,11 @@ func (g *Gitea) missing(client *gitea.Client, err error) error {
 	return &forgehttp.Error{Forge: e.Forge, Fault: forgehttp.FaultMissing, Status: e.Status, Message: "the commit is not there yet", Err: e.Err}
 }
 
-func (g *Gitea) faultOf(resp *gitea.Response, err error, to grant) error {
+func (g *GiteaWriter) faultOf(resp *gitea.Response, err error, to grant) error {
 	if err == nil {
 		return nil
 	}
-	e := &forgehttp.Error{Forge: g.Name(), Fault: forgehttp.FaultBusy, Message: forgehttp.Quote(err.Error()), After: forgehttp.LimitedFor(err), Err: err}
+	e := &forgehttp.Error{Forge: string(g.Kind()), Fault: forgehttp.FaultBusy, Message: forgehttp.Quote(err.Error()), After: forgehttp.LimitedFor(err), Err: err}
 	if resp == nil || resp.Response == nil {
 		return e
 	}

@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// Dialect is GitHub's.
-func (g *GitHub) Dialect() Dialect { return DialectGitHub }
+// Kind is GitHub.
+func (g *GitHubWriter) Kind() Kind { return GitHub }
 
-func (g *GitHub) commentFault(resp *github.Response, err error) error {
+func (g *GitHubWriter) commentFault(resp *github.Response, err error) error {
 	return commentRefusal(g.faultOf(resp, err, grant{comments, "the permission \"Pull requests: read and write\"", "repo"}))
 }
 
 // Login is the token's user. An App's token has none: GraphQL tells who it writes as.
-func (g *GitHub) Login(ctx context.Context) (string, error) {
+func (g *GitHubWriter) Login(ctx context.Context) (string, error) {
 	user, resp, err := g.client.Users.Get(ctx, "")
 	if err == nil {
 		return user.GetLogin(), nil
@@ -48,7 +48,7 @@ func (g *GitHub) Login(ctx context.Context) (string, error) {
 }
 
 // ListComments lists the comments of the conversation.
-func (g *GitHub) ListComments(ctx context.Context, number int64) ([]PostedComment, error) {
+func (g *GitHubWriter) ListComments(ctx context.Context, number int64) ([]PostedComment, error) {
 	var out []PostedComment
 	opts := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: 100}}
 	for range commentPages {
@@ -68,19 +68,19 @@ func (g *GitHub) ListComments(ctx context.Context, number int64) ([]PostedCommen
 }
 
 // CreateComment writes a comment.
-func (g *GitHub) CreateComment(ctx context.Context, number int64, body string) (int64, error) {
+func (g *GitHubWriter) CreateComment(ctx context.Context, number int64, body string) (int64, error) {
 	c, resp, err := g.client.Issues.CreateComment(ctx, g.owner, g.repo, int(number), &github.IssueComment{Body: &body})
 	return c.GetID(), g.commentFault(resp, err)
 }
 
 // EditComment changes a comment's text.
-func (g *GitHub) EditComment(ctx context.Context, _, id int64, body string) error {
+func (g *GitHubWriter) EditComment(ctx context.Context, _, id int64, body string) error {
 	_, resp, err := g.client.Issues.EditComment(ctx, g.owner, g.repo, id, &github.IssueComment{Body: &body})
 	return g.commentFault(resp, err)
 }
 
 // DeleteComment deletes a comment.
-func (g *GitHub) DeleteComment(ctx context.Context, _, id int64) error {
+func (g *GitHubWriter) DeleteComment(ctx context.Context, _, id int64) error {
 	resp, err := g.client.Issues.DeleteComment(ctx, g.owner, g.repo, id)
 	return g.commentFault(resp, err)
 }

@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// Dialect is GitLab's.
-func (g *GitLab) Dialect() Dialect { return DialectGitLab }
+// Kind is GitLab.
+func (g *GitLabWriter) Kind() Kind { return GitLab }
 
 // gitlabNote is a comment as GitLab answers with it.
 type gitlabNote struct {
@@ -20,12 +20,12 @@ type gitlabNote struct {
 	} `json:"author"`
 }
 
-func (g *GitLab) notes(number int64) string {
+func (g *GitLabWriter) notes(number int64) string {
 	return fmt.Sprintf("%s/merge_requests/%d/notes", g.project, number)
 }
 
 // Login is the token's user.
-func (g *GitLab) Login(ctx context.Context) (string, error) {
+func (g *GitLabWriter) Login(ctx context.Context) (string, error) {
 	var user struct {
 		Username string `json:"username"`
 	}
@@ -34,7 +34,7 @@ func (g *GitLab) Login(ctx context.Context) (string, error) {
 }
 
 // ListComments lists a merge request's notes, without GitLab's own.
-func (g *GitLab) ListComments(ctx context.Context, number int64) ([]PostedComment, error) {
+func (g *GitLabWriter) ListComments(ctx context.Context, number int64) ([]PostedComment, error) {
 	var out []PostedComment
 	for page := 1; page <= commentPages; page++ {
 		var list []gitlabNote
@@ -55,24 +55,24 @@ func (g *GitLab) ListComments(ctx context.Context, number int64) ([]PostedCommen
 }
 
 // CreateComment writes a note.
-func (g *GitLab) CreateComment(ctx context.Context, number int64, body string) (int64, error) {
+func (g *GitLabWriter) CreateComment(ctx context.Context, number int64, body string) (int64, error) {
 	var note gitlabNote
 	err := g.writeNote(ctx, http.MethodPost, g.notes(number), body, &note)
 	return note.ID, err
 }
 
 // EditComment changes a note's text.
-func (g *GitLab) EditComment(ctx context.Context, number, id int64, body string) error {
+func (g *GitLabWriter) EditComment(ctx context.Context, number, id int64, body string) error {
 	return g.writeNote(ctx, http.MethodPut, fmt.Sprintf("%s/%d", g.notes(number), id), body, nil)
 }
 
 // DeleteComment deletes a note.
-func (g *GitLab) DeleteComment(ctx context.Context, number, id int64) error {
+func (g *GitLabWriter) DeleteComment(ctx context.Context, number, id int64) error {
 	_, err := g.ask(ctx, http.MethodDelete, fmt.Sprintf("%s/%d", g.notes(number), id), nil, nil, comments)
 	return commentRefusal(err)
 }
 
-func (g *GitLab) writeNote(ctx context.Context, method, address, body string, note any) error {
+func (g *GitLabWriter) writeNote(ctx context.Context, method, address, body string, note any) error {
 	raw, err := json.Marshal(map[string]string{"body": body})
 	if err != nil {
 		return g.fault(nil, nil, err, comments)

@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"encoding/json"
@@ -28,21 +28,21 @@ type commentServer struct {
 	answer func(r *http.Request) (code int, body string)
 }
 
-func newCommentForges(t *testing.T) (*commentServer, map[string]PullForge) {
+func newCommentForges(t *testing.T) (*commentServer, map[string]Writer) {
 	t.Helper()
 	s := &commentServer{next: 40, pageSize: 100}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	o := ForgeOptions{URL: server.URL, Repository: "platform/fleet", Token: token("t0ken")}
-	hub, err1 := NewGitHub(o)
-	tea, err2 := NewGitea(o)
+	o := ClientOptions{URL: server.URL, Repository: "platform/fleet", Token: token("t0ken")}
+	hub, err1 := NewGitHubWriter(o)
+	tea, err2 := NewGiteaWriter(o)
 	o.Repository = gitlabProject
-	lab, err3 := NewGitLab(o)
+	lab, err3 := NewGitLabWriter(o)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	return s, map[string]PullForge{"github": hub, "gitea": tea, "gitlab": lab}
+	return s, map[string]Writer{"github": hub, "gitea": tea, "gitlab": lab}
 }
 
 func (s *commentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +163,7 @@ func TestCommentsOnForges(t *testing.T) {
 			if err := f.DeleteComment(ctx, 12, id); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.EditComment(ctx, 12, id, "third"); !gone(err) {
+			if err := f.EditComment(ctx, 12, id, "third"); !Gone(err) {
 				t.Errorf("a deleted one: %v", err)
 			}
 			if len(s.comments) != 5 {
@@ -235,8 +235,8 @@ func TestRefusalsOfComments(t *testing.T) {
 			s.answer = func(*http.Request) (int, string) { return tt.code, tt.body }
 			_, err := forges[tt.forge].CreateComment(t.Context(), 12, "text")
 			var e *forgehttp.Error
-			if !errors.As(err, &e) || e.Fault != tt.fault || e.Status != tt.code || !strings.Contains(e.Error(), tt.says) || tooLong(err) != tt.long {
-				t.Errorf("got %+v, too long %t", err, tooLong(err))
+			if !errors.As(err, &e) || e.Fault != tt.fault || e.Status != tt.code || !strings.Contains(e.Error(), tt.says) || TooLong(err) != tt.long {
+				t.Errorf("got %+v, too long %t", err, TooLong(err))
 			}
 			if strings.Contains(fmt.Sprint(err), "statuses") || strings.Contains(fmt.Sprint(err), "t0ken") {
 				t.Errorf("it says %v", err)

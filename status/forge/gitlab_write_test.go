@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"encoding/json"
@@ -35,7 +35,7 @@ type gitlabServer struct {
 
 const gitlabProject = "company/platform/fleet"
 
-func newGitLabServer(t *testing.T, commits ...string) (*gitlabServer, *GitLab) {
+func newGitLabServer(t *testing.T, commits ...string) (*gitlabServer, *GitLabWriter) {
 	t.Helper()
 	s := &gitlabServer{commits: map[string]bool{}, closed: map[int64]bool{}, next: 70}
 	for _, c := range commits {
@@ -44,7 +44,7 @@ func newGitLabServer(t *testing.T, commits ...string) (*gitlabServer, *GitLab) {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	g, err := NewGitLab(ForgeOptions{URL: server.URL, Repository: gitlabProject, Ref: "main", Token: token("glpat-1")})
+	g, err := NewGitLabWriter(ClientOptions{URL: server.URL, Repository: gitlabProject, Ref: "main", Token: token("glpat-1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestGitLabTransitions(t *testing.T) {
 		"to success":         {[]CommitStatus{set(Pending, "a"), set(Success, "b")}, "pending success", Success, "b"},
 		"new words once":     {[]CommitStatus{set(Pending, "a"), set(Pending, "b"), set(Pending, "c"), set(Pending, "d"), set(Failure, "e")}, "pending running failed", Failure, "e"},
 		"what moves shows":   {[]CommitStatus{set(Pending, "a"), set(Pending, "b"), set(Pending, "c")}, "pending running", Pending, "b"},
-		"superseded":         {[]CommitStatus{set(Pending, "a"), set(Error, "superseded by 1234567")}, "pending canceled", Error, "superseded by 1234567"},
+		"superseded":         {[]CommitStatus{set(Pending, "a"), set(Errored, "superseded by 1234567")}, "pending canceled", Errored, "superseded by 1234567"},
 		"at once":            {[]CommitStatus{set(Success, "no target affected")}, "success", Success, "no target affected"},
 		"begins anew":        {[]CommitStatus{set(Failure, "a"), set(Pending, "b"), set(Success, "c")}, "failed pending success", Success, "c"},
 		"success twice":      {[]CommitStatus{set(Success, "a"), set(Success, "b")}, "success success", Success, "b"},
@@ -210,8 +210,8 @@ func TestGitLabAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fresh := func() *GitLab {
-		return &GitLab{project: first.project, name: first.name, ref: first.ref, http: first.http, commits: map[string]*gitlabCommit{}}
+	fresh := func() *GitLabWriter {
+		return &GitLabWriter{project: first.project, name: first.name, ref: first.ref, http: first.http, commits: map[string]*gitlabCommit{}}
 	}
 	// The job runs and cannot be made pending: that is what was wanted.
 	if err := fresh().SetStatus(t.Context(), "c1", CommitStatus{Context: "prod/apply", State: Pending, Description: "c"}); err != nil {
@@ -257,7 +257,7 @@ func TestGitLabReadsAllPages(t *testing.T) {
 		s.jobs = append(s.jobs, map[string]any{"id": s.next, "sha": "c1", "name": fmt.Sprint("x/", i%240), "status": []string{"success", "canceled"}[i/240], "description": nil, "target_url": nil, "pipeline_id": 7})
 	}
 	has, err := g.Statuses(t.Context(), "c1")
-	if err != nil || len(has) != 240 || s.reads != 3 || has["x/3"].State != Error || has["x/30"].State != Success {
+	if err != nil || len(has) != 240 || s.reads != 3 || has["x/3"].State != Errored || has["x/30"].State != Success {
 		t.Errorf("%d contexts in %d reads, %v, %v", len(has), s.reads, has["x/3"], err)
 	}
 }
@@ -317,38 +317,11 @@ func TestGitLabProjects(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "fleet", "a//b", "/"} {
-		if _, err := NewGitLab(ForgeOptions{URL: "https://gitlab.com", Repository: bad}); err == nil {
+		if _, err := NewGitLabWriter(ClientOptions{URL: "https://gitlab.com", Repository: bad}); err == nil {
 			t.Errorf("NewGitLab takes %q", bad)
 		}
 	}
-	if _, err := NewGitLab(ForgeOptions{URL: "gitlab.com", Repository: "a/b"}); err == nil {
+	if _, err := NewGitLabWriter(ClientOptions{URL: "gitlab.com", Repository: "a/b"}); err == nil {
 		t.Error("NewGitLab takes an address without scheme")
-	}
-}
-
-// TestCommitsOnGitLab lets a whole process write: each wish ends as it should.
-func TestCommitsOnGitLab(t *testing.T) {
-	s, g := newGitLabServer(t, "c1", "c2")
-	p := start(t, t.TempDir(), g)
-	p.Begin(Revision{Source: "fleet", SHA: "c1", Touched: []string{"prod"}})
-	until(t, func() bool { return p.Pending() == 0 })
-	p.Begin(Revision{Source: "fleet", SHA: "c2"})
-	until(t, func() bool { return p.Pending() == 0 })
-	if err := p.stop(t); err != nil {
-		t.Error(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := map[string]string{}
-	for _, j := range s.jobs {
-		got[fmt.Sprint(j["sha"], " ", j["name"])] = fmt.Sprint(j["status"])
-	}
-	for name, state := range got {
-		if want := map[bool]string{true: "canceled", false: "success"}[strings.HasPrefix(name, "c1")]; state != want {
-			t.Errorf("%s is %s, want %s", name, state, want)
-		}
-	}
-	if len(got) != 3 {
-		t.Errorf("statuses: %v", got)
 	}
 }

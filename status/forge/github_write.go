@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // GitHub writes commit statuses to GitHub or GitHub Enterprise Server.
-type GitHub struct {
+type GitHubWriter struct {
 	client      *github.Client
 	owner, repo string
 }
@@ -22,7 +22,7 @@ type GitHub struct {
 // NewGitHub returns a Forge for one repository on GitHub. The token needs
 // permission "Commit statuses: read and write" (fine-grained, App) or scope
 // repo:status (classic).
-func NewGitHub(o ForgeOptions) (*GitHub, error) {
+func NewGitHubWriter(o ClientOptions) (*GitHubWriter, error) {
 	owner, repo, err := splitRepository(o.Repository)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func NewGitHub(o ForgeOptions) (*GitHub, error) {
 	address := strings.TrimSuffix(o.URL, "/")
 	if address == "" || address == "https://github.com" {
 		base := &url.URL{Scheme: "https", Host: "api.github.com"}
-		return &GitHub{client: github.NewClient(o.client(base, forgehttp.Bearer)), owner: owner, repo: repo}, nil
+		return &GitHubWriter{client: github.NewClient(o.client(base, forgehttp.Bearer)), owner: owner, repo: repo}, nil
 	}
 	base, err := forgehttp.ParseURL(address)
 	if err != nil {
@@ -38,21 +38,18 @@ func NewGitHub(o ForgeOptions) (*GitHub, error) {
 	}
 	client, err := github.NewClient(o.client(base, forgehttp.Bearer)).WithEnterpriseURLs(address, address)
 	if err != nil {
-		return nil, errors.New("read forge URL " + plainURL(address) + ": not a GitHub address")
+		return nil, errors.New("read forge URL " + base.Redacted() + ": not a GitHub address")
 	}
-	return &GitHub{client: client, owner: owner, repo: repo}, nil
+	return &GitHubWriter{client: client, owner: owner, repo: repo}, nil
 }
-
-// Name is "github".
-func (g *GitHub) Name() string { return "github" }
 
 // Limits are GitHub's: 140 characters of description, 255 of context, and
 // 80 content-creating requests a minute, of which some are left to others.
 // https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
-func (g *GitHub) Limits() Limits { return Limits{Context: 255, Description: 140, PerMinute: 60} }
+func (g *GitHubWriter) Limits() Limits { return Limits{Context: 255, Description: 140, PerMinute: 60} }
 
 // SetStatus posts a status.
-func (g *GitHub) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+func (g *GitHubWriter) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 	body := github.RepoStatus{
 		State: github.Ptr(string(s.State)), Description: github.Ptr(s.Description), Context: github.Ptr(s.Context),
 	}
@@ -68,7 +65,7 @@ func (g *GitHub) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 const githubPages = 10
 
 // Statuses lists a commit's statuses, which GitHub gives newest first.
-func (g *GitHub) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+func (g *GitHubWriter) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
 	out := map[string]CommitStatus{}
 	opts := &github.ListOptions{PerPage: 100}
 	for range githubPages {
@@ -92,15 +89,15 @@ func (g *GitHub) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 	return out, nil
 }
 
-func (g *GitHub) fault(resp *github.Response, err error) error {
+func (g *GitHubWriter) fault(resp *github.Response, err error) error {
 	return g.faultOf(resp, err, grant{"write statuses", "the permission \"Commit statuses: read and write\"", "repo:status"})
 }
 
-func (g *GitHub) faultOf(resp *github.Response, err error, to grant) error {
+func (g *GitHubWriter) faultOf(resp *github.Response, err error, to grant) error {
 	if err == nil {
 		return nil
 	}
-	e := &forgehttp.Error{Forge: g.Name(), Fault: forgehttp.FaultBusy, Message: err.Error(), After: forgehttp.LimitedFor(err), Err: err}
+	e := &forgehttp.Error{Forge: string(g.Kind()), Fault: forgehttp.FaultBusy, Message: err.Error(), After: forgehttp.LimitedFor(err), Err: err}
 	if resp != nil && resp.Response != nil {
 		e.Status = resp.StatusCode
 		e.Fault, e.After = forgehttp.FaultOf(resp.StatusCode, resp.Header)
@@ -130,7 +127,7 @@ func (g *GitHub) faultOf(resp *github.Response, err error, to grant) error {
 
 // advise says what a person can do, and tells the two kinds of 422 apart: a
 // commit that is not there yet, and a context that is full for ever.
-func (g *GitHub) advise(e *forgehttp.Error, to grant) {
+func (g *GitHubWriter) advise(e *forgehttp.Error, to grant) {
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		e.Message = "the token is not accepted (" + e.Message + "): it is wrong, expired or revoked"

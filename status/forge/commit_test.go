@@ -1,4 +1,4 @@
-package status
+package forge
 
 import (
 	"context"
@@ -176,21 +176,23 @@ func (f *forgeServer) newest(sha string) map[string]CommitStatus {
 	return out
 }
 
+const shaNew = "4be91a7730c2d9f1e8a7b6c5d4e3f2a1908f7e6d"
+
 func token(s string) forgehttp.Token { return func(context.Context) (string, error) { return s, nil } }
 
 // forges makes both kinds of forge on a server.
-func forges(t *testing.T, url string, tok forgehttp.Token) map[string]Forge {
+func forges(t *testing.T, url string, tok forgehttp.Token) map[string]Writer {
 	t.Helper()
-	o := ForgeOptions{URL: url, Repository: "platform/fleet", Token: tok}
-	hub, err := NewGitHub(o)
+	o := ClientOptions{URL: url, Repository: "platform/fleet", Token: tok}
+	hub, err := NewGitHubWriter(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tea, err := NewGitea(o)
+	tea, err := NewGiteaWriter(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]Forge{"github": hub, "gitea": tea}
+	return map[string]Writer{"github": hub, "gitea": tea}
 }
 
 func TestForgeWritesAndReads(t *testing.T) {
@@ -321,7 +323,7 @@ func TestForgeReadsTokenEachTime(t *testing.T) {
 }
 
 func TestForgeOptionsAreChecked(t *testing.T) {
-	for name, o := range map[string]ForgeOptions{
+	for name, o := range map[string]ClientOptions{
 		"no repository":    {URL: "https://git.example.com", Repository: "fleet"},
 		"deep repository":  {URL: "https://git.example.com", Repository: "a/b/c"},
 		"no scheme":        {URL: "git.example.com", Repository: "a/b"},
@@ -329,14 +331,14 @@ func TestForgeOptionsAreChecked(t *testing.T) {
 		"other scheme":     {URL: "ssh://git.example.com", Repository: "a/b"},
 		"not a URL at all": {URL: "https://git.example.com/%zz", Repository: "a/b"},
 	} {
-		if _, err := NewGitea(o); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := NewGiteaWriter(o); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: gitea: error is %v", name, err)
 		}
-		if _, err := NewGitHub(o); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := NewGitHubWriter(o); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: github: error is %v", name, err)
 		}
 	}
-	if _, err := NewGitHub(ForgeOptions{Repository: "a/b"}); err != nil {
+	if _, err := NewGitHubWriter(ClientOptions{Repository: "a/b"}); err != nil {
 		t.Errorf("github.com: %v", err)
 	}
 }
