@@ -205,7 +205,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		a.log.Error("the state was put aside", "error", lost)
 	}
 	a.tracing, err = telemetry.Open(ctx, telemetry.Options{
-		Getenv: o.Getenv, Instance: o.Config.Instance, Version: o.Version, Redact: o.Secrets.Redact, Logger: o.Logger,
+		Instance: o.Config.Instance, Version: o.Version, Redact: o.Secrets.Redact, Logger: o.Logger,
 	})
 	if err != nil {
 		return err

@@ -1,14 +1,11 @@
 package telemetry
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -18,56 +15,53 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 )
 
-// The exporter's own HTTP client links gRPC, which is 10 MB of a binary that may
-// have 50: this one sends the same request with the standard library.
-
-// settings are what the environment says, by the specification of the OTLP
-// exporter.
+// settings are what the environment says of the way to the collector. The exporter
+// reads the rest of it, headers and compression, by itself.
 type settings struct {
-	url     string
-	headers map[string]string
+	url     *url.URL
 	timeout time.Duration
-	gzip    bool
 	roots   *x509.CertPool
 }
 
 const defaultTimeout = 10 * time.Second
 
-// readEnvironment returns nil where nothing is to be sent.
-func readEnvironment(getenv func(string) string) (*settings, error) {
+// readEnvironment returns nil where nothing is to be sent. It refuses what the exporter
+// would pass over, with a line on standard error that may show a key.
+func readEnvironment() (*settings, error) {
 	// A variable of the traces alone goes before the one for all signals.
 	either := func(name string) string {
-		if v := getenv("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
+		if v := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
 			return v
 		}
-		return getenv("OTEL_EXPORTER_OTLP_" + name)
+		return os.Getenv("OTEL_EXPORTER_OTLP_" + name)
 	}
-	s := &settings{url: getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), timeout: defaultTimeout}
-	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); s.url == "" && base != "" {
-		s.url = strings.TrimRight(base, "/") + "/v1/traces"
+	address := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if base := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); address == "" && base != "" {
+		address = strings.TrimRight(base, "/") + "/v1/traces"
 	}
-	if s.url == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
+	if address == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil
 	}
-	if u, err := url.Parse(s.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("open tracing: OTEL_EXPORTER_OTLP_ENDPOINT is no http(s) URL, such as http://localhost:4318")
 	}
+	s := &settings{url: u, timeout: defaultTimeout}
 	if p := either("PROTOCOL"); p != "" && p != "http/protobuf" {
 		return nil, fmt.Errorf("open tracing: OTEL_EXPORTER_OTLP_PROTOCOL %q is not spoken; use http/protobuf, on port 4318 as a rule", p)
 	}
-	s.headers = split(either("HEADERS"))
-	for name, value := range s.headers {
-		// Values are written as in a URL.
-		if plain, err := url.PathUnescape(value); err == nil {
-			s.headers[name] = plain
+	for _, pair := range strings.Split(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS")+","+os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {
+		_, value, ok := strings.Cut(pair, "=")
+		if _, err := url.PathUnescape(value); err != nil || !ok && strings.TrimSpace(pair) != "" {
+			return nil, errors.New("open tracing: OTEL_EXPORTER_OTLP_HEADERS is no list like name=value,name=value with values written as in a URL, where %25 is a percent sign")
 		}
 	}
-	s.gzip = either("COMPRESSION") == "gzip"
 	if ms := either("TIMEOUT"); ms != "" {
 		n, err := strconv.Atoi(ms)
 		if err != nil || n <= 0 {
@@ -89,24 +83,24 @@ func readEnvironment(getenv func(string) string) (*settings, error) {
 
 // shown is the address without user and query.
 func (s settings) shown() string {
-	u, err := url.Parse(s.url)
-	if err != nil {
-		return ""
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
+	return (&url.URL{Scheme: s.url.Scheme, Host: s.url.Host, Path: s.url.Path}).String()
 }
 
-// client is an otlptrace.Client. It loses spans rather than hold anything up.
+// client is the exporter's own, which is given no secret and loses spans rather than
+// hold anything up.
 type client struct {
-	settings
-	http   *http.Client
+	otlptrace.Client
+	way    *http.Client
+	shown  string
 	redact func(string) string
 	log    *slog.Logger
 
 	mu      sync.Mutex
 	failing bool
 }
+
+// A collector that is busy is asked again, and not for long.
+var again = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: 10 * time.Second}
 
 func newClient(s settings, o Options) *client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
@@ -118,109 +112,51 @@ func newClient(s settings, o Options) *client {
 		redact = func(text string) string { return text }
 	}
 	toItAlone := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the headers may hold a key
-	return &client{settings: s, http: &http.Client{Transport: transport, Timeout: s.timeout, CheckRedirect: toItAlone}, redact: redact, log: o.Logger}
+	way := &http.Client{Transport: toAddress{transport, s.url}, Timeout: s.timeout, CheckRedirect: toItAlone}
+	sender := otlptracehttp.NewClient(otlptracehttp.WithHTTPClient(way), otlptracehttp.WithRetry(again), otlptracehttp.WithMaxResponseSize(1<<20))
+	return &client{Client: sender, way: way, shown: s.shown(), redact: redact, log: o.Logger}
 }
 
-// Start implements otlptrace.Client.
-func (c *client) Start(context.Context) error { return nil }
+// toAddress sends requests to the whole of an address: the exporter leaves out user and
+// query. They are in no error, for those name the request that came in.
+type toAddress struct {
+	*http.Transport
+	url *url.URL
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t toAddress) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL, r.Host = t.url, ""
+	if password, ok := t.url.User.Password(); ok && r.Header.Get("Authorization") == "" {
+		r.SetBasicAuth(t.url.User.Username(), password)
+	}
+	return t.Transport.RoundTrip(r)
+}
 
 // Stop implements otlptrace.Client.
-func (c *client) Stop(context.Context) error {
-	c.http.CloseIdleConnections()
-	return nil
+func (c *client) Stop(ctx context.Context) error {
+	c.way.CloseIdleConnections()
+	return c.Client.Stop(ctx)
 }
-
-// tries is how often a batch is sent to a collector that is busy.
-const tries = 3
 
 // UploadTraces implements otlptrace.Client. That spans could not be sent is
 // logged, once until they can be again, and is no error.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	c.clean(spans)
-	// On the wire it is the same as the collector service's ExportTraceServiceRequest.
-	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
-	if err != nil {
-		return fmt.Errorf("send spans: %w", err)
-	}
-	err = c.send(ctx, body)
+	err := c.Client.UploadTraces(ctx, spans)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err != nil && !c.failing:
-		c.log.Warn("spans cannot be sent and are dropped", "endpoint", c.shown(), "error", err)
+		const most = 300 // the collector's answer is part of it
+		text := err.Error()
+		c.log.Warn("spans cannot be sent and are dropped", "endpoint", c.shown, "error", strings.ToValidUTF8(text[:min(most, len(text))], ""))
 	case err == nil && c.failing:
-		c.log.Info("spans are sent again", "endpoint", c.shown())
+		c.log.Info("spans are sent again", "endpoint", c.shown)
 	}
 	c.failing = err != nil
 	return nil
-}
-
-// send posts a batch, again after a while where the collector asks for it.
-func (c *client) send(ctx context.Context, body []byte) error {
-	if c.gzip {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		_, err := w.Write(body)
-		if err = errors.Join(err, w.Close()); err != nil {
-			return err
-		}
-		body = b.Bytes()
-	}
-	for try := 1; ; try++ {
-		wait, err := c.post(ctx, body)
-		if err == nil || wait == 0 || try == tries {
-			return err
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		}
-	}
-}
-
-// maxWait bounds what a collector's Retry-After is taken for.
-const maxWait = 5 * time.Second
-
-// post sends a batch once; wait is 0 where it must not be sent again.
-func (c *client) post(ctx context.Context, body []byte) (wait time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
-	if err != nil {
-		return 0, errors.New("the endpoint is no URL")
-	}
-	req.Header.Set("Content-Type", "application/x-protobuf")
-	req.Header.Set("User-Agent", "weir")
-	if c.gzip {
-		req.Header.Set("Content-Encoding", "gzip")
-	}
-	for name, value := range c.headers {
-		req.Header.Set(name, value)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		var failed *url.Error // it repeats the address, which may hold credentials
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return 0, err
-	}
-	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
-	if err = errors.Join(err, res.Body.Close()); err != nil {
-		return 0, err
-	}
-	if res.StatusCode/100 == 2 {
-		return 0, nil
-	}
-	switch res.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		wait = time.Second
-		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
-			wait = min(maxWait, time.Duration(n)*time.Second)
-		}
-	}
-	return wait, fmt.Errorf("the collector answers %s", res.Status)
 }
 
 // clean takes secrets out of every text of the spans.

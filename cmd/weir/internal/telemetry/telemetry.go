@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -24,7 +23,6 @@ import (
 
 // Options of Open.
 type Options struct {
-	Getenv func(string) string
 	// Instance and Version describe this process.
 	Instance, Version string
 	// Redact is applied to every text that is sent.
@@ -41,7 +39,7 @@ type Tracing struct {
 // Open reads the environment. It connects to nothing: a collector that does not
 // answer is logged when spans are to be sent, and the spans are dropped.
 func Open(ctx context.Context, o Options) (*Tracing, error) {
-	settings, err := readEnvironment(o.Getenv)
+	settings, err := readEnvironment()
 	if err != nil || settings == nil {
 		return &Tracing{}, err
 	}
@@ -108,15 +106,4 @@ func (f tracedForge) SetStatus(ctx context.Context, sha string, s forge.CommitSt
 	err := f.Forge.SetStatus(ctx, sha, s)
 	span.End(sp, err)
 	return err
-}
-
-// split cuts a list of name=value pairs, as OpenTelemetry's variables have it.
-func split(list string) map[string]string {
-	out := map[string]string{}
-	for _, pair := range strings.Split(list, ",") {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			out[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-	}
-	return out
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -72,14 +73,11 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-func environment(pairs ...string) func(string) string {
-	return func(name string) string {
-		for i := 0; i < len(pairs); i += 2 {
-			if pairs[i] == name {
-				return pairs[i+1]
-			}
-		}
-		return ""
+// environment sets variables until the test ends.
+func environment(t *testing.T, pairs ...string) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		t.Setenv(pairs[i], pairs[i+1])
 	}
 }
 
@@ -102,8 +100,8 @@ func (quietForge) SetStatus(context.Context, string, forge.CommitStatus) error {
 
 func TestSpansReachACollector(t *testing.T) {
 	c := newCollector(t)
+	environment(t, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL+"/", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b,other=1,", "OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
 	tracing, err := Open(t.Context(), Options{
-		Getenv: environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL+"/", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b,other=1", "OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
 		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, Instance: "fleet", Version: "v1", Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -153,26 +151,29 @@ func TestNothingIsSentUnasked(t *testing.T) {
 		"switched off": {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", "OTEL_SDK_DISABLED", "true"},
 		"no exporter":  {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER", "none"},
 	} {
-		tracing, err := Open(t.Context(), Options{Getenv: environment(env...), Logger: slog.New(slog.DiscardHandler)})
-		if err != nil || tracing.provider != nil {
-			t.Errorf("%s: %v, %v", name, tracing, err)
-			continue
-		}
-		forge := quietForge{}
-		if tracing.Forge(forge) != status.Forge(forge) {
-			t.Errorf("%s: the forge is wrapped", name)
-		}
-		ctx, s := tracing.Tracer().Start(t.Context(), "pass")
-		if allocated := testing.AllocsPerRun(10, func() {
-			_, s := span.Start(ctx, "x", "target", "prod")
-			span.End(s, nil)
-		}); allocated > 0 || s.IsRecording() {
-			t.Errorf("%s: a span costs %v allocations", name, allocated)
-		}
-		tracing.Past(ctx, "x", 0, nil)
-		if err := tracing.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			environment(t, env...)
+			tracing, err := Open(t.Context(), Options{Logger: slog.New(slog.DiscardHandler)})
+			if err != nil || tracing.provider != nil {
+				t.Errorf("%v, %v", tracing, err)
+				return
+			}
+			forge := quietForge{}
+			if tracing.Forge(forge) != status.Forge(forge) {
+				t.Error("the forge is wrapped")
+			}
+			ctx, s := tracing.Tracer().Start(t.Context(), "pass")
+			if allocated := testing.AllocsPerRun(10, func() {
+				_, s := span.Start(ctx, "x", "target", "prod")
+				span.End(s, nil)
+			}); allocated > 0 || s.IsRecording() {
+				t.Errorf("a span costs %v allocations", allocated)
+			}
+			tracing.Past(ctx, "x", 0, nil)
+			if err := tracing.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -185,19 +186,33 @@ func TestSettings(t *testing.T) {
 		"no URL":              {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318"}, fail: "no http(s) URL"},
 		"gRPC":                {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, fail: "use http/protobuf"},
 		"bad timeout":         {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_TIMEOUT", "10s"}, fail: "no number of milliseconds"},
+		"bare header":         {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_HEADERS", "x-key hunter2"}, fail: "name=value"},
+		"bad escape":          {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x-key=%zhunter2"}, fail: "%25"},
 		"no certificate":      {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/none"}, fail: "no such file"},
 	} {
-		s, err := readEnvironment(environment(tc.env...))
-		switch {
-		case tc.fail != "" && (err == nil || !strings.Contains(err.Error(), tc.fail)):
-			t.Errorf("%s: %v, want %s", name, err, tc.fail)
-		case tc.fail == "" && (err != nil || s.url != tc.url):
-			t.Errorf("%s: %+v, %v", name, s, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			environment(t, tc.env...)
+			s, err := readEnvironment()
+			switch {
+			case tc.fail != "" && (err == nil || !strings.Contains(err.Error(), tc.fail) || strings.Contains(err.Error(), "hunter2")):
+				t.Errorf("%v, want %s", err, tc.fail)
+			case tc.fail == "" && (err != nil || s.url.String() != tc.url):
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
 	}
-	if shown := (settings{url: "https://user:hunter2@c/x?key=hunter2"}).shown(); shown != "https://c/x" {
+	if shown := (settings{url: parsed(t, "https://user:hunter2@c/x?key=hunter2")}).shown(); shown != "https://c/x" {
 		t.Errorf("shown as %s", shown)
 	}
+}
+
+func parsed(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 // TestCollectorInTrouble: a busy one is asked again, what it refuses is dropped,
@@ -205,7 +220,7 @@ func TestSettings(t *testing.T) {
 func TestCollectorInTrouble(t *testing.T) {
 	c := newCollector(t)
 	var log bytes.Buffer
-	cl := newClient(settings{url: c.URL + "/v1/traces", timeout: time.Minute}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	cl := newClient(settings{url: parsed(t, c.URL+"/v1/traces"), timeout: time.Minute}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	send := func(refuse ...int) {
 		c.refuse = refuse
 		spans := []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{Name: "x", Attributes: []*commonpb.KeyValue{{Key: "k"}}}}}}}}
@@ -237,9 +252,8 @@ func TestHeadersGoToTheCollectorAlone(t *testing.T) {
 	c := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/v1/traces", http.StatusTemporaryRedirect))
 	defer c.Close()
 	var log bytes.Buffer
-	tracing, err := Open(t.Context(), Options{
-		Getenv: environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_EXPORTER_OTLP_HEADERS", "x-key=hunter2"), Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	})
+	environment(t, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_EXPORTER_OTLP_HEADERS", "x-key=hunter2")
+	tracing, err := Open(t.Context(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,5 +263,41 @@ func TestHeadersGoToTheCollectorAlone(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "307") {
 		t.Errorf("nothing says that it points elsewhere: %s", log.String())
+	}
+}
+
+// TestTheWholeAddress: user and query of the endpoint reach the collector, and no log.
+func TestTheWholeAddress(t *testing.T) {
+	var asked *http.Request
+	c := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		asked = r
+		rw.WriteHeader(http.StatusBadRequest)
+	}))
+	defer c.Close()
+	host := strings.TrimPrefix(c.URL, "http://")
+	environment(t, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://me:hunter2@"+host+"/spans?key=hunter2", "OTEL_EXPORTER_OTLP_INSECURE", "false")
+	var log bytes.Buffer
+	tracing, err := Open(t.Context(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		tracing.Past(t.Context(), "fetch", time.Second, nil)
+		if err := tracing.provider.ForceFlush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.Close() // the second batch finds nobody
+	}
+	if err := tracing.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if asked == nil {
+		t.Fatal("nothing was sent")
+	}
+	if user, password, _ := asked.BasicAuth(); user != "me" || password != "hunter2" || asked.URL.String() != "/spans?key=hunter2" || asked.Host != host {
+		t.Errorf("asked %s of %s as %s", asked.URL, asked.Host, user)
+	}
+	if strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), "400") {
+		t.Errorf("the log is %s", log.String())
 	}
 }
