@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -134,17 +135,10 @@ group.subnets.filters                     pool    spec.subnets
 group.subnets.zones                       pool    spec.availabilityZones
 group.subnets.zones                       machine spec.failureDomains
 group.subnets.subnetType                  pool    spec.availabilityZoneSubnetType
-group.defaultCooldown                     pool    spec.defaultCoolDown
-group.defaultInstanceWarmup               pool    spec.defaultInstanceWarmup
-group.capacityRebalance                   pool    spec.capacityRebalance
 group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.annotations.node~capacity-type
 group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.labels.node~capacity-type
 group.mixedInstancesPolicy.*              pool    spec.mixedInstancesPolicy.instancesDistribution.*
 group.mixedInstancesPolicy.*              options spec.autoScalingGroup.mixedInstancesPolicy.instancesDistribution.*
-group.refresh.*                           pool    spec.refreshPreferences.*
-group.refresh.*.*.*                       options spec.autoScalingGroup.refreshPreferences.*.*.*
-group.refresh.*.*                         options spec.autoScalingGroup.refreshPreferences.*.*
-group.refresh.*                           options spec.autoScalingGroup.refreshPreferences.*
 group.tags.*                              pool    spec.additionalTags.*
 group.tags.*                              control spec.additionalTags.*
 group.tags.*                              infra   spec.additionalTags.*
@@ -233,9 +227,6 @@ group.minSize                              default the default of Cluster API Pr
 group.maxSize                              default the default of Cluster API Provider AWS's schema
 group.subnets.kind                         derived subnets are looked up in AWS
 group.subnets                              default Kubernetes' own namespace, default
-group.defaultCooldown                      default Cluster API Provider AWS's default, 300 seconds
-group.defaultInstanceWarmup                default Cluster API Provider AWS's default, 300 seconds
-group.capacityRebalance                    default Cluster API Provider AWS's default
 group.mixedInstancesPolicy                 default the default of Cluster API Provider AWS's schema
 group.options.metricsCollection.metrics    default all metrics of a group
 group.options.metricsCollection            default the one granularity that Auto Scaling has
@@ -277,6 +268,13 @@ func noteOf(field intent.Path) (Source, string) {
 			source, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
 			return Source(source), strings.TrimSpace(text)
 		}
+	}
+	if r, ok := rows.Find(rowOf(field)); ok && r.OfPool() && r.Default != "" {
+		text := "Cluster API Provider AWS's default"
+		if unit, ok := strings.CutPrefix(r.Doc, "in "); ok {
+			text += ", " + r.Default + " " + unit
+		}
+		return Default, text
 	}
 	return Unknown, ""
 }

@@ -69,7 +69,27 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
 		return templateFields(p, field[2:]), true
 	}
-	return nil, false
+	of, member := rowOf(field)
+	paths, ofOptions := rows.Fields(of, member)
+	ref := p.Infrastructure
+	if ofOptions {
+		ref = p.Options
+	}
+	for _, at := range paths {
+		out = append(out, manifestField{ref, spec.Join(at...)})
+	}
+	return out, len(out) > 0
+}
+
+// rowOf says where package field has the row of a field of a group.
+func rowOf(field intent.Path) (of rows.Kind, member intent.Path) {
+	switch {
+	case len(field) > 2 && field[0] == "group" && field[1] == "refresh":
+		return rows.Refresh, field[2:]
+	case len(field) > 1 && field[0] == "group":
+		return rows.Group, field[1:]
+	}
+	return "", nil
 }
 
 // templateFields are the manifest fields of a member of the launch template's data.

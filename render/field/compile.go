@@ -42,6 +42,7 @@ var table = sync.OnceValue(func() *compiled {
 	c.refuse(refusedTemplate, reflect.TypeFor[intent.TemplateData]())
 	c.add(Group, group, reflect.TypeFor[intent.GroupSettings]())
 	c.add(Group, groupOptions, reflect.TypeFor[intent.GroupOptions]())
+	c.add(Refresh, refresh, reflect.TypeFor[intent.Refresh]())
 	return c
 })
 
@@ -158,6 +159,9 @@ func Refused(t reflect.Type, key string) string { return table().refused[t][key]
 // below a list of texts every position is of its row.
 func Find(of Kind, member intent.Path) (r *Row, ok bool) {
 	at := table().members[of]
+	if at == nil {
+		return nil, false
+	}
 	for _, e := range member {
 		if strings.HasPrefix(e, "[") {
 			e = "[]"

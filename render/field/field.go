@@ -30,7 +30,8 @@ type Kind string
 // The kinds of rows.
 const (
 	Template  Kind = "LaunchTemplateData" // intent.TemplateData
-	Group     Kind = "AutoScalingGroup"   // intent.Group
+	Group     Kind = "AutoScalingGroup"   // intent.GroupSettings
+	Refresh   Kind = "RefreshPreferences" // intent.Refresh
 	Nodegroup Kind = "Nodegroup"          // intent.Nodegroup
 )
 
@@ -91,7 +92,7 @@ func (r *Row) OptionsField() string {
 
 // Call is the call that changes the field.
 func (r *Row) Call() string {
-	return cmp.Or(r.By, map[Kind]string{Template: "CreateLaunchTemplateVersion", Group: "UpdateAutoScalingGroup", Nodegroup: "UpdateNodegroupConfig"}[r.Of])
+	return cmp.Or(r.By, map[Kind]string{Template: "CreateLaunchTemplateVersion", Group: "UpdateAutoScalingGroup", Refresh: "StartInstanceRefresh", Nodegroup: "UpdateNodegroupConfig"}[r.Of])
 }
 
 // Key is how a manifest spells AWS's name of a member.
@@ -99,7 +100,7 @@ func Key(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
 // section is the part of PoolOptions that is about a kind.
 func section(of Kind) string {
-	return map[Kind]string{Template: "launchTemplate", Group: "autoScalingGroup", Nodegroup: "nodegroup"}[of]
+	return map[Kind]string{Template: "launchTemplate", Group: "autoScalingGroup", Refresh: "autoScalingGroup.refreshPreferences", Nodegroup: "nodegroup"}[of]
 }
 
 // elements splits A.B[].C into A, B, [] and C.

@@ -16,6 +16,7 @@ import (
 func TestEveryMemberOfTheIntentIsARow(t *testing.T) {
 	for of, roots := range map[Kind][]reflect.Type{
 		Template: {reflect.TypeFor[intent.TemplateData]()}, Group: {reflect.TypeFor[intent.GroupSettings](), reflect.TypeFor[intent.GroupOptions]()},
+		Refresh: {reflect.TypeFor[intent.Refresh]()},
 	} {
 		var got, want []string
 		for _, r := range Rows(of) {

@@ -43,6 +43,23 @@ var groupOptions = []Row{
 	{AWS: "DeleteWarmPool", By: "DeleteWarmPool", Special: "plan: it says that there is to be no warm pool"},
 }
 
+// refresh are the members of an instance refresh: intent.Refresh.
+var refresh = []Row{
+	{AWS: "AlarmSpecification.Alarms", Required: true},
+	{AWS: "AutoRollback"},
+	{AWS: "BakeTime", Min: n(0), Max: n(172800)},
+	{AWS: "CheckpointDelay", Min: n(0), Max: n(172800)},
+	{AWS: "CheckpointPercentages"},
+	{AWS: "Disable", Pool: "refreshPreferences.disable", Special: "plan: no instance refresh is started"},
+	{AWS: "InstanceWarmup", Pool: "refreshPreferences.instanceWarmup"},
+	{AWS: "MaxHealthyPercentage", Pool: "refreshPreferences.maxHealthyPercentage"},
+	{AWS: "MinHealthyPercentage", Pool: "refreshPreferences.minHealthyPercentage"},
+	{AWS: "ScaleInProtectedInstances", Values: "Refresh|Ignore|Wait"},
+	{AWS: "SkipMatching", Special: "awscloud: sent as true where nobody writes it, so that a refresh that is asked for twice replaces nothing"},
+	{AWS: "StandbyInstances", Values: "Terminate|Ignore|Wait"},
+	{AWS: "Strategy", Pool: "refreshPreferences.strategy", Special: "awscloud: a parameter of StartInstanceRefresh beside the preferences"},
+}
+
 const (
 	attached = "plan: Auto Scaling attaches and detaches them one by one, and lists all kinds together"
 	metrics  = "plan: Auto Scaling enables and disables metrics one by one"

@@ -66,7 +66,7 @@ type GroupReservationTarget struct {
 
 // LifecyclePolicy is InstanceLifecyclePolicy.
 type LifecyclePolicy struct {
-	RetentionTriggers *RetentionTriggers `json:"retentionTriggers,omitempty"`
+	RetentionTriggers *RetentionTriggers `json:"retentionTriggers,omitempty" check:"required"`
 }
 
 // RetentionTriggers say when an instance is retained.
@@ -90,7 +90,7 @@ type MetricsCollection struct {
 // TrafficSource is a load balancer or target group. Type is elb, elbv2 or
 // vpc-lattice.
 type TrafficSource struct {
-	Identifier string `json:"identifier"`
+	Identifier string `json:"identifier" check:"minlen=1"`
 	Type       string `json:"type"`
 }
 

@@ -41,7 +41,7 @@ type Override struct {
 type LaunchTemplateSpecification struct {
 	ID      string `json:"launchTemplateId,omitempty"`
 	Name    string `json:"launchTemplateName,omitempty"`
-	Version string `json:"version,omitempty"`
+	Version string `json:"version,omitempty" check:"required,minlen=1"`
 }
 
 // Same reports whether two specifications mean the same version: one may have
@@ -65,31 +65,31 @@ type InstanceRequirements struct {
 	AcceleratorTotalMemoryMiB  *Bounds                     `json:"acceleratorTotalMemoryMiB,omitempty"`
 	AcceleratorTypes           []string                    `json:"acceleratorTypes,omitempty"`
 	AllowedInstanceTypes       []string                    `json:"allowedInstanceTypes,omitempty"`
-	BareMetal                  string                      `json:"bareMetal,omitempty"`
+	BareMetal                  string                      `json:"bareMetal,omitempty" enum:"included|excluded|required"`
 	BaselineEBSBandwidthMbps   *Bounds                     `json:"baselineEbsBandwidthMbps,omitempty"`
 	BaselinePerformanceFactors *BaselinePerformanceFactors `json:"baselinePerformanceFactors,omitempty"`
-	BurstablePerformance       string                      `json:"burstablePerformance,omitempty"`
+	BurstablePerformance       string                      `json:"burstablePerformance,omitempty" enum:"included|excluded|required"`
 	CPUManufacturers           []string                    `json:"cpuManufacturers,omitempty"`
 	ExcludedInstanceTypes      []string                    `json:"excludedInstanceTypes,omitempty"`
 	InstanceGenerations        []string                    `json:"instanceGenerations,omitempty"`
-	LocalStorage               string                      `json:"localStorage,omitempty"`
+	LocalStorage               string                      `json:"localStorage,omitempty" enum:"included|excluded|required"`
 	LocalStorageTypes          []string                    `json:"localStorageTypes,omitempty"`
-	MaxSpotPrice               *int32                      `json:"maxSpotPriceAsPercentageOfOptimalOnDemandPrice,omitempty"`
+	MaxSpotPrice               *int32                      `json:"maxSpotPriceAsPercentageOfOptimalOnDemandPrice,omitempty" check:"min=0"`
 	MemoryGiBPerVCPU           *Range                      `json:"memoryGiBPerVCpu,omitempty"`
-	MemoryMiB                  *Bounds                     `json:"memoryMiB,omitempty"`
+	MemoryMiB                  *Bounds                     `json:"memoryMiB,omitempty" check:"required"`
 	NetworkBandwidthGbps       *Range                      `json:"networkBandwidthGbps,omitempty"`
 	NetworkInterfaceCount      *Bounds                     `json:"networkInterfaceCount,omitempty"`
-	OnDemandMaxPrice           *int32                      `json:"onDemandMaxPricePercentageOverLowestPrice,omitempty"`
+	OnDemandMaxPrice           *int32                      `json:"onDemandMaxPricePercentageOverLowestPrice,omitempty" check:"min=0"`
 	RequireHibernateSupport    *bool                       `json:"requireHibernateSupport,omitempty"`
-	SpotMaxPrice               *int32                      `json:"spotMaxPricePercentageOverLowestPrice,omitempty"`
+	SpotMaxPrice               *int32                      `json:"spotMaxPricePercentageOverLowestPrice,omitempty" check:"min=0"`
 	TotalLocalStorageGB        *Range                      `json:"totalLocalStorageGB,omitempty"`
-	VCPUCount                  *Bounds                     `json:"vCpuCount,omitempty"`
+	VCPUCount                  *Bounds                     `json:"vCpuCount,omitempty" check:"required"`
 }
 
 // Bounds hold a whole number, Range any other; nil is no bound.
 type Bounds struct {
-	Max *int32 `json:"max,omitempty"`
-	Min *int32 `json:"min,omitempty"`
+	Max *int32 `json:"max,omitempty" check:"min=0"`
+	Min *int32 `json:"min,omitempty" check:"min=0"`
 }
 
 // Range is Bounds of a number that need not be whole.
@@ -100,18 +100,18 @@ type Range struct {
 
 // BaselinePerformanceFactors ask for types that perform like a family does.
 type BaselinePerformanceFactors struct {
-	CPU *CPUPerformanceFactor `json:"cpu,omitempty"`
+	CPU *CPUPerformanceFactor `json:"cpu,omitempty" check:"required"`
 }
 
 // CPUPerformanceFactor is the performance of the processors. Auto Scaling's answers
 // have the list under another name than its documentation.
 type CPUPerformanceFactor struct {
-	References []PerformanceReference `json:"references,omitempty" xml:"Reference"`
+	References []PerformanceReference `json:"references,omitempty" xml:"Reference" check:"required"`
 }
 
 // PerformanceReference names an instance family.
 type PerformanceReference struct {
-	InstanceFamily string `json:"instanceFamily,omitempty"`
+	InstanceFamily string `json:"instanceFamily,omitempty" check:"required,minlen=1"`
 }
 
 // Same reports whether two policies ask AWS for the same: launch templates may be

@@ -21,9 +21,12 @@ func (b *builder) applyGroupOptions(d *draft, o *object[PoolOptionsSpec]) {
 		d.options.error(optionsGroup, "not-allowed", optionsGroup.String()+" is not allowed for a managed pool: the group behind it is EKS's", "use an AWSMachinePool")
 		return
 	}
-	d.Group.Options = g.intent()
+	d.Group.Options = g.whole()
 	if p := g.RefreshPreferences; p != nil {
-		recast(p, &d.Group.Refresh)
+		own := d.Group.Refresh
+		d.Group.Refresh = p.Refresh
+		r := &d.Group.Refresh
+		r.Disable, r.Strategy, r.InstanceWarmup, r.MinHealthyPercentage, r.MaxHealthyPercentage = own.Disable, own.Strategy, own.InstanceWarmup, own.MinHealthyPercentage, own.MaxHealthyPercentage
 	}
 	pool := b.index.pools[keyOf(d.Infrastructure)]
 	b.mixOptions(d, pool, g.MixedInstancesPolicy)
@@ -50,10 +53,9 @@ func (d *draft) checkRetention() {
 	}
 }
 
-// intent has AWS's defaults filled in where a member is sent whole.
-func (g *GroupOptions) intent() intent.GroupOptions {
-	var out intent.GroupOptions
-	recast(g, &out)
+// whole has AWS's defaults filled in where a member is sent whole.
+func (g *GroupOptions) whole() intent.GroupOptions {
+	out := g.GroupOptions
 	if m := out.MetricsCollection; m != nil && m.Metrics == nil {
 		m.Metrics = groupMetrics()
 	}
@@ -86,9 +88,7 @@ func (b *builder) mixOptions(d *draft, pool *object[AWSMachinePoolSpec], m *Mixe
 		}
 	}
 	given := len(policy.Overrides) > 0
-	for i := range m.Overrides {
-		var o intent.Override
-		recast(m.Overrides[i], &o)
+	for i, o := range m.Overrides {
 		at := at.Join("overrides", intent.Index(i))
 		same := slices.IndexFunc(policy.Overrides, func(v intent.Override) bool { return v.InstanceType == o.InstanceType && o.InstanceType != "" })
 		switch {

@@ -161,7 +161,7 @@ func sourceType(identifier string) string {
 	return "elb"
 }
 
-func checkReservation(r reporter, p intent.Path, c *GroupReservation) {
+func checkReservation(r reporter, p intent.Path, c *intent.GroupReservation) {
 	if c == nil {
 		return
 	}
@@ -236,7 +236,7 @@ func checkMixedOptions(r reporter, p intent.Path, m *MixedOptions) {
 	}
 }
 
-func checkOverrideOptions(r reporter, at intent.Path, o *OverrideOptions) {
+func checkOverrideOptions(r reporter, at intent.Path, o *intent.Override) {
 	switch {
 	case o.InstanceType == "" && o.InstanceRequirements == nil:
 		r.error(at, "missing-required", at.String()+" needs instanceType or instanceRequirements", "")
@@ -249,7 +249,7 @@ func checkOverrideOptions(r reporter, at intent.Path, o *OverrideOptions) {
 	if n, err := strconv.Atoi(o.WeightedCapacity); o.WeightedCapacity != "" && (err != nil || n < 1 || n > 999) {
 		r.error(at.Join("weightedCapacity"), "bad-value", fmt.Sprintf("%s is %q; it is a number from 1 to 999 in quotes", at.Join("weightedCapacity"), o.WeightedCapacity), "")
 	}
-	if t := o.LaunchTemplateSpecification; t != nil {
+	if t := o.LaunchTemplate; t != nil {
 		at := at.Join("launchTemplateSpecification")
 		switch {
 		case t.ID == "" && t.Name == "":

@@ -9,7 +9,7 @@ import (
 
 // checkRequirements applies the rules of InstanceRequirements in the API reference
 // of Auto Scaling.
-func checkRequirements(r reporter, p intent.Path, q *Requirements) {
+func checkRequirements(r reporter, p intent.Path, q *intent.InstanceRequirements) {
 	if q == nil {
 		return
 	}
@@ -40,7 +40,7 @@ func checkRequirements(r reporter, p intent.Path, q *Requirements) {
 			return ""
 		})
 	}
-	for field, b := range map[string]*Bounds{
+	for field, b := range map[string]*intent.Bounds{
 		"acceleratorCount": q.AcceleratorCount, "acceleratorTotalMemoryMiB": q.AcceleratorTotalMemoryMiB, "baselineEbsBandwidthMbps": q.BaselineEBSBandwidthMbps,
 		"memoryMiB": q.MemoryMiB, "networkInterfaceCount": q.NetworkInterfaceCount, "vCpuCount": q.VCPUCount,
 	} {
@@ -48,12 +48,12 @@ func checkRequirements(r reporter, p intent.Path, q *Requirements) {
 			r.error(p.Join(field), "out-of-range", fmt.Sprintf("%s has min %d above max %d", p.Join(field), *b.Min, *b.Max), "")
 		}
 	}
-	for field, b := range map[string]*Range{"memoryGiBPerVCpu": q.MemoryGiBPerVCPU, "networkBandwidthGbps": q.NetworkBandwidthGbps, "totalLocalStorageGB": q.TotalLocalStorageGB} {
+	for field, b := range map[string]*intent.Range{"memoryGiBPerVCpu": q.MemoryGiBPerVCPU, "networkBandwidthGbps": q.NetworkBandwidthGbps, "totalLocalStorageGB": q.TotalLocalStorageGB} {
 		if b != nil && b.Min != nil && b.Max != nil && *b.Min > *b.Max {
 			r.error(p.Join(field), "out-of-range", fmt.Sprintf("%s has min %v above max %v", p.Join(field), *b.Min, *b.Max), "")
 		}
 	}
-	for field, b := range map[string]*Bounds{"memoryMiB": q.MemoryMiB, "vCpuCount": q.VCPUCount} {
+	for field, b := range map[string]*intent.Bounds{"memoryMiB": q.MemoryMiB, "vCpuCount": q.VCPUCount} {
 		if b != nil && b.Min == nil {
 			r.error(p.Join(field, "min"), "missing-required", p.Join(field, "min").String()+" is required", "write 0 for no minimum")
 		}

@@ -87,6 +87,16 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, p intent.Path) {
 			return
 		}
 		d.wrongType(n, p, "true or false")
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+		if tag := n.ShortTag(); n.Kind != yaml.ScalarNode || tag != "!!int" && tag != "!!float" || err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			d.wrongType(n, p, "a number")
+			return
+		}
+		if f < 0 {
+			d.error(p, "out-of-range", p.String()+" is below 0", "")
+		}
+		v.SetFloat(f)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		i, ok := intOf(n)
 		if !ok {

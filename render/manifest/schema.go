@@ -79,6 +79,9 @@ func (d *decoder) schema(t reflect.Type) *Schema {
 		return &Schema{Type: "boolean"}
 	case reflect.Struct:
 		return d.structSchema(t)
+	case reflect.Float64:
+		least := int64(0)
+		return &Schema{Type: "number", Minimum: &least}
 	}
 	return &Schema{Type: "integer"}
 }
