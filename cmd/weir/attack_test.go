@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 )
 
 // What an attack on weir was found to do, from a repository or a pull request, under

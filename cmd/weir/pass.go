@@ -15,12 +15,13 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // passFlags say what plan, apply and status work on: the targets of a
@@ -168,8 +169,14 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 	in.kmsKeys, in.kms = p.kmsKeys, scopes.KMS(reconciler.ScopeKey{Region: region, Endpoint: p.endpoint})
 	// Only what changes nothing may look at placeholders.
 	o := in.options(!p.writes)
+	tree, root, dir, err := source.OpenPath(path)
+	if err != nil {
+		return nil, err
+	}
+	head, closeHead := headOf(ctx, root)
+	defer closeHead()
 	batch, err := fleet.Path(ctx, scopes, fleet.PathOptions{
-		Path: path, Region: region, Target: target, Instance: p.instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: s.secrets,
+		Tree: tree, Root: root, Dir: dir, Head: head, Region: region, Target: target, Instance: p.instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: s.secrets,
 		Kubeconfig: p.kubeconfig, Prune: p.prune, Endpoint: p.endpoint,
 	})
 	if err != nil {
@@ -181,6 +188,25 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 		w.release = append(w.release, cluster.Close)
 	}
 	return w, nil
+}
+
+// headOf is the commit that a work tree stands on, to be read until it is closed. It is
+// nil outside of a work tree, and where the repository cannot be read: a version of a
+// launch template then tells less of where it comes from, which keeps nobody from
+// making it.
+func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done func()) {
+	w, err := source.OpenWorkTree(root)
+	if err != nil {
+		return nil, func() {}
+	}
+	git, err := w.At("HEAD")
+	if err != nil {
+		return nil, func() {}
+	}
+	if s, err := git.Latest(ctx); err == nil {
+		head = &s
+	}
+	return head, git.Close
 }
 
 func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []string, log *slog.Logger, scopes *fleet.Scopes) (w *work, err error) {
@@ -210,7 +236,7 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 	if err != nil {
 		return nil, err
 	}
-	composition, err := fleet.New(fleet.Options{Config: c, Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
+	composition, err := fleet.New(fleet.Options{Config: c.Fleet(""), Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
@@ -30,7 +30,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 		return nil, err
 	}
 	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv, Offline: true})
-	composed, err := fleet.New(fleet.Options{Config: c, Scopes: scopes, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
+	composed, err := fleet.New(fleet.Options{Config: c.Fleet(""), Scopes: scopes, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
 	if err != nil {
 		return nil, err
 	}

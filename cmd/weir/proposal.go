@@ -16,9 +16,9 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -103,7 +103,7 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	key := make([]byte, 32) // of no use to anybody: such a plan has no digest
 	_, _ = rand.Read(key)   // never fails
 	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv})
-	composer := fleet.New(fleet.Options{Config: c, Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log})
+	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log})
 	if _, err := composer.Compose(ctx, views); err != nil {
 		return out, err
 	}

@@ -12,7 +12,9 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -174,4 +176,52 @@ func (r *Rollouts) UnmarshalText(b []byte) error {
 	}
 	*r = Rollouts(n)
 	return nil
+}
+
+// DefaultPrunePercent is how much of its pools a pass may delete of a target that says
+// nothing else.
+const DefaultPrunePercent = 20
+
+// SetDefaults fills in what is left open, and makes names of files absolute, which are
+// relative to base.
+func (t *Target) SetDefaults(base string) {
+	t.Path = cmp.Or(t.Path, ".")
+	t.Mode = cmp.Or(t.Mode, Correct)
+	t.Apply = cmp.Or(t.Apply, Always)
+	for j := range t.Windows {
+		t.Windows[j].Kind = cmp.Or(t.Windows[j].Kind, Allow)
+		t.Windows[j].Timezone = cmp.Or(t.Windows[j].Timezone, "UTC")
+	}
+	if t.Prune.Limit == (Limit{}) {
+		t.Prune.Limit.Percent = DefaultPrunePercent
+	}
+	for j := range t.VarsFrom {
+		Absolute(base, &t.VarsFrom[j].File)
+	}
+	for j := range t.AgeKeyFiles {
+		Absolute(base, &t.AgeKeyFiles[j])
+	}
+	for key, row := range t.Table {
+		Absolute(base, &row.KubeconfigFile)
+		t.Table[key] = row
+	}
+	if len(t.Table) > 0 {
+		t.Key = cmp.Or(t.Key, DefaultKey)
+	}
+	Absolute(base, &t.KubeconfigFile)
+	if t.KubeconfigFile != "" && len(t.SSMPrefixes) == 0 {
+		t.SSMPrefixes = []string{DefaultSSMPrefix}
+	}
+}
+
+// Absolute makes names of files absolute, which are relative to base.
+func Absolute(base string, paths ...*string) {
+	for _, p := range paths {
+		if *p == "" || filepath.IsAbs(*p) {
+			continue
+		}
+		if abs, err := filepath.Abs(filepath.Join(base, *p)); err == nil {
+			*p = abs
+		}
+	}
 }

@@ -41,13 +41,13 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/redact"
@@ -119,6 +119,7 @@ type App struct {
 	// are compared with.
 	planScopes *fleet.Scopes
 	base       atomic.Pointer[fleet.Base]
+	configured atomic.Pointer[config.Config] // what base was made with
 	// turns bound what is planned for pull requests and drafts together.
 	turns  *pulls.Turns
 	drafts *pulls.Drafts

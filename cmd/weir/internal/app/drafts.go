@@ -9,9 +9,9 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/nearest"
 	"github.com/weir-gitops/weir/render/redact"
@@ -34,7 +34,7 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 	if base == nil {
 		return nil, busy(pulls.ErrEarly)
 	}
-	from, err := base.Config().SourceOf(d.Targets, d.Repositories)
+	from, err := a.configured.Load().SourceOf(d.Targets, d.Repositories)
 	if wrong := config.AsSourceError(err); wrong != nil {
 		return nil, &control.Fault{Message: wrong.Message, Hint: wrong.Hint}
 	}

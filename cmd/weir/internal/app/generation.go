@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -83,7 +83,7 @@ func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation,
 		g.routes[f.Source] = g.followers[f.Source].route
 	}
 	g.fleet = fleet.New(fleet.Options{
-		Config: c, Scopes: a.scopes, EmbeddedURL: a.embeddedURL(), DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
+		Config: c.Fleet(a.embeddedURL()), Scopes: a.scopes, DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	return g, nil
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
@@ -144,6 +144,7 @@ func (g *generation) compose(a *App, views map[string]fleet.View) {
 			g.setHooks(a.hooks) // which are told what not to hear
 		}
 	}
+	a.configured.Store(g.config)
 	base := g.fleet.Base(views)
 	if a.base.Swap(base) != base && g.review != nil {
 		for _, w := range g.review.watchers {

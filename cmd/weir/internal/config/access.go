@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/target"
 )
 
 // TLS has the page, the API and webhooks served over HTTPS, with TLS 1.2 or newer.
@@ -130,10 +132,10 @@ func (c *Config) Secure() bool { return c.TLS.CertFile != "" || c.Access.Without
 
 func (a *Access) setDefaults(base string) {
 	for i := range a.Tokens {
-		absolute(base, &a.Tokens[i].File)
+		target.Absolute(base, &a.Tokens[i].File)
 	}
 	p := &a.Proxy
-	absolute(base, &p.SecretFile)
+	target.Absolute(base, &p.SecretFile)
 	if len(p.Addresses) > 0 {
 		p.UserHeader, p.GroupsHeader = cmp.Or(p.UserHeader, DefaultUserHeader), cmp.Or(p.GroupsHeader, DefaultGroupsHeader)
 		p.SecretHeader = cmp.Or(p.SecretHeader, DefaultSecretHeader)

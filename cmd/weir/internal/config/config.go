@@ -106,7 +106,6 @@ const (
 	DefaultListen         = "127.0.0.1:8344"
 	DefaultInterval       = time.Minute
 	DefaultSourceInterval = 30 * time.Second
-	DefaultPrunePercent   = 20
 	DefaultKeepVersions   = 10
 )
 
@@ -133,47 +132,21 @@ func (c *Config) setDefaults(env Env) {
 		c.KeepVersions = DefaultKeepVersions
 	}
 	c.Limits = c.Limits.WithDefaults()
-	absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
+	target.Absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
 	c.Access.setDefaults(base)
 	for i := range c.Sources {
 		c.Sources[i].setDefaults(base)
 	}
 	for i := range c.Forges {
-		absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
+		target.Absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
 		c.Forges[i].PullRequests.setDefaults()
 	}
 	for i := range c.Notify {
-		absolute(base, &c.Notify[i].SecretFile)
+		target.Absolute(base, &c.Notify[i].SecretFile)
 	}
 	for i := range c.Targets {
 		t := &c.Targets[i]
-		orText(&t.Path, ".")
-		orText(&t.Mode, target.Correct)
-		orText(&t.Apply, target.Always)
-		for j := range t.Windows {
-			orText(&t.Windows[j].Kind, target.Allow)
-			orText(&t.Windows[j].Timezone, "UTC")
-		}
-		if t.Prune.Limit == (target.Limit{}) {
-			t.Prune.Limit.Percent = DefaultPrunePercent
-		}
-		for j := range t.VarsFrom {
-			absolute(base, &t.VarsFrom[j].File)
-		}
-		for j := range t.AgeKeyFiles {
-			absolute(base, &t.AgeKeyFiles[j])
-		}
-		for key, row := range t.Table {
-			absolute(base, &row.KubeconfigFile)
-			t.Table[key] = row
-		}
-		if len(t.Table) > 0 {
-			orText(&t.Key, target.DefaultKey)
-		}
-		absolute(base, &t.KubeconfigFile)
-		if t.KubeconfigFile != "" && len(t.SSMPrefixes) == 0 {
-			t.SSMPrefixes = []string{target.DefaultSSMPrefix}
-		}
+		t.SetDefaults(base)
 		if len(c.Sources) == 1 {
 			orText(&t.Source, c.Sources[0].Name)
 		}
@@ -206,17 +179,6 @@ func orText(p *string, fallback string) {
 func orDuration(p *time.Duration, fallback time.Duration) {
 	if *p == 0 {
 		*p = fallback
-	}
-}
-
-func absolute(base string, paths ...*string) {
-	for _, p := range paths {
-		if *p == "" || filepath.IsAbs(*p) {
-			continue
-		}
-		if abs, err := filepath.Abs(filepath.Join(base, *p)); err == nil {
-			*p = abs
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/signature"
 )
@@ -162,13 +163,13 @@ func (s *Source) setDefaults(base string) {
 		orText(&s.Verify.Mode, string(signature.Commit))
 	}
 	a := &s.Auth
-	absolute(base, &a.TokenFile, &a.PasswordFile, &a.BearerTokenFile, &a.SSHKeyFile, &a.PassphraseFile, &a.KnownHostsFile, &a.GitHubApp.PrivateKeyFile,
+	target.Absolute(base, &a.TokenFile, &a.PasswordFile, &a.BearerTokenFile, &a.SSHKeyFile, &a.PassphraseFile, &a.KnownHostsFile, &a.GitHubApp.PrivateKeyFile,
 		&s.CAFile, &s.ClientCert.CertFile, &s.ClientCert.KeyFile, &s.ProxyAuth.PasswordFile, &s.Verify.SSH.AllowedSignersFile)
 	for i := range s.Verify.PGP.KeyFiles {
-		absolute(base, &s.Verify.PGP.KeyFiles[i])
+		target.Absolute(base, &s.Verify.PGP.KeyFiles[i])
 	}
 	if isPath(s.URL) {
-		absolute(base, &s.URL)
+		target.Absolute(base, &s.URL)
 	}
 }
 

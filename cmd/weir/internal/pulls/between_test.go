@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status"
@@ -106,7 +106,7 @@ func TestAnAllowedForkIsNoneWhereForksAreNotPlanned(t *testing.T) {
 	if b.look(); b.teller.last().State != status.PullPlanned {
 		t.Fatalf("told: %+v", b.teller.last())
 	}
-	b.config.Forges[0].PullRequests.Forks = config.Forks{}
+	b.policy.Forks = config.Forks{}
 	b.restart()
 	if b.look(); b.teller.last().State != status.PullWaiting {
 		t.Errorf("told: %+v", b.teller.last())

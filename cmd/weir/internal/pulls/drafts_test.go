@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
@@ -97,7 +97,7 @@ func TestDraftsWaitForEachOther(t *testing.T) {
 // A draft is looked at with roles for plans alone, and with none where there is none.
 func TestADraftNeedsARoleForPlans(t *testing.T) {
 	b, _ := started(t, "", "")
-	b.config.AWS.Endpoint = "" // AWS itself
+	b.config.Endpoint = "" // AWS itself
 	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
 	b.compose()
 	review, reports, err := b.drafts().Plan(t.Context(), b.base, b.draft(large(2, 7)))

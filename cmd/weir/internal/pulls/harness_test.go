@@ -15,11 +15,11 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	moments "github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
@@ -168,7 +168,8 @@ type bench struct {
 	awsClock *awsemu.ManualClock
 	fleet    *fleet.Fleet
 	scopes   *fleet.Scopes
-	config   *config.Config
+	config   *fleet.Config
+	policy   config.PullRequests
 	base     *fleet.Base
 	forge    *memForge
 	teller   *memTeller
@@ -213,10 +214,10 @@ func (b *bench) open(repo, aws, pullRequests, extra string) {
 	if c == nil {
 		t.Fatal(faults)
 	}
-	b.config = c
+	b.config, b.policy = c.Fleet(""), c.Forges[0].PullRequests
 	log := slog.New(slog.DiscardHandler)
 	b.scopes = fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: getenv})
-	b.fleet = fleet.New(fleet.Options{Config: c, Scopes: b.scopes, Logger: log})
+	b.fleet = fleet.New(fleet.Options{Config: b.config, Scopes: b.scopes, Logger: log})
 	var err error
 	if b.git, err = source.New(source.Config{Name: "s", URL: repo, Ref: source.Ref{Branch: "main"}, Dir: t.TempDir()}, source.Options{}); err != nil {
 		t.Fatal(err)
@@ -245,7 +246,7 @@ func (b *bench) restart() {
 	var err error
 	b.w, err = New(Options{
 		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Scopes: b.scopes.ForPlans(),
-		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.config.Forges[0].PullRequests, Teller: b.teller,
+		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Teller: b.teller,
 		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
 		Event: func(e status.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
 	})

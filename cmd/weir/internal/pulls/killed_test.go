@@ -62,7 +62,7 @@ func (b *bench) kill(number int64) {
 	if err := b.db.Close(); err != nil {
 		b.t.Fatal(err)
 	}
-	args, err := json.Marshal(doomed{b.dir, b.repo.URL(), b.config.AWS.Endpoint, *b.forge.pulls[number]})
+	args, err := json.Marshal(doomed{b.dir, b.repo.URL(), b.config.Endpoint, *b.forge.pulls[number]})
 	if err != nil {
 		b.t.Fatal(err)
 	}

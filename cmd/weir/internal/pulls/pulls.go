@@ -21,7 +21,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/control"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status"
@@ -128,7 +128,7 @@ type Watcher struct {
 	// open are the pull requests into the followed branch. Run alone uses them.
 	open map[int64]*work
 	// config is what the last round planned with.
-	config *config.Config
+	config *fleet.Config
 
 	// beside is how many are planned beside each other, and under how many are now.
 	// What is made is handed to Run by finished, which has room for all.
@@ -310,7 +310,7 @@ func (w *Watcher) advanceAll(ctx context.Context, base *fleet.Base) time.Duratio
 // configured has everything planned anew where the configuration is another than
 // that of the last round: what the targets are, and what they are given, is in no
 // commit.
-func (w *Watcher) configured(c *config.Config) {
+func (w *Watcher) configured(c *fleet.Config) {
 	if w.config != nil && w.config != c {
 		for _, k := range w.open {
 			k.asked = k.asked || k.shown.State != "" || k.planning != nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"

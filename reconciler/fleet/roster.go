@@ -24,13 +24,13 @@ type roster struct {
 // the configuration.
 func (f *Fleet) callRolls(views map[string]View, items []*item) {
 	next := map[string]*roster{}
-	for _, s := range f.o.Config.Sources {
-		old := f.rosters[s.Name]
-		r := &roster{revision: views[s.Name].Snapshot.Revision}
-		readable := views[s.Name].Snapshot.Tree != nil
+	for _, source := range f.o.Config.Sources {
+		old := f.rosters[source]
+		r := &roster{revision: views[source].Snapshot.Revision}
+		readable := views[source].Snapshot.Tree != nil
 		for _, it := range items {
 			switch {
-			case it.target.Source != s.Name:
+			case it.target.Source != source:
 			case !it.unknown:
 				r.names = append(r.names, it.name)
 			case it.err != nil || it.crowded:
@@ -52,7 +52,7 @@ func (f *Fleet) callRolls(views map[string]View, items []*item) {
 				}
 			}
 		}
-		next[s.Name] = r
+		next[source] = r
 	}
 	f.rosters = next
 }

@@ -59,8 +59,8 @@ func (f *Fleet) expand(views map[string]View) []*item {
 	var items []*item
 	taken := map[string]*item{}
 	room := map[string]int{} // how many targets a source may still have
-	for _, s := range f.o.Config.Sources {
-		room[s.Name] = int(f.limits().Targets)
+	for _, name := range f.o.Config.Sources {
+		room[name] = int(f.limits().Targets)
 	}
 	for i := range f.o.Config.Targets {
 		t := &f.o.Config.Targets[i]

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -68,7 +67,7 @@ func (it *item) refuse(code, summary, detail string) {
 // cannot be read.
 func mayCome(items []*item, name string) bool {
 	return slices.ContainsFunc(items, func(it *item) bool {
-		return it.unknown && (it.err != nil || it.crowded) && (&config.Config{Targets: []target.Target{*it.target}}).MayHave(name)
+		return it.unknown && (it.err != nil || it.crowded) && target.Overlap(it.target.Name, name)
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/render/tree"

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
@@ -13,8 +12,8 @@ import (
 
 func (f *Fleet) sourceIDs(views map[string]View) []string {
 	var ids []string
-	for _, s := range f.o.Config.Sources {
-		ids = append(ids, views[s.Name].ID)
+	for _, name := range f.o.Config.Sources {
+		ids = append(ids, views[name].ID)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
@@ -28,7 +27,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
 			Suspended: t.Suspend, ReportOnly: t.Mode == target.Report, DigestKey: f.o.DigestKey,
 			Gates: plan.Gates{AsReviewed: t.Apply == target.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
-			KeepVersions: int32(f.o.Config.KeepVersions), Adoption: plan.Adoption{Annotated: t.AllowAdopt},
+			KeepVersions: f.o.Config.KeepVersions, Adoption: plan.Adoption{Annotated: t.AllowAdopt},
 			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
@@ -84,10 +83,8 @@ func (f *Fleet) endpoint(t *target.Target) string {
 		return f.o.Endpoint
 	case t.EndpointURL != "":
 		return t.EndpointURL
-	case f.o.Config.AWS.Endpoint == config.EmbeddedEndpoint:
-		return f.o.EmbeddedURL
 	default:
-		return f.o.Config.AWS.Endpoint
+		return f.o.Config.Endpoint
 	}
 }
 

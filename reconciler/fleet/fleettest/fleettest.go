@@ -1,7 +1,32 @@
-// Package fleettest has manifests for tests of fleets.
+// Package fleettest has targets and manifests for tests of fleets.
 package fleettest
 
-import "strings"
+import (
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/reconciler/target"
+)
+
+// Targets reads targets of the source s as a configuration in a directory has them.
+func Targets(t testing.TB, dir, text string) []target.Target {
+	t.Helper()
+	var out []target.Target
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	for i := range out {
+		out[i].SetDefaults(dir)
+		if out[i].Source == "" {
+			out[i].Source = "s"
+		}
+	}
+	return out
+}
 
 // Pool is a MachinePool with its AWSMachinePool, both of the name, with up to
 // ${MAX:=3} machines, of which Git wants one. Changes are pairs of a text and what

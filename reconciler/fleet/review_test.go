@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/tree"
@@ -188,7 +188,7 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 func TestUntrustedProposalsOpenNoWritableAccount(t *testing.T) {
 	h := newHarness(t, "- {name: t, path: 'o/one', region: eu-west-1, planRoleARN: 'arn:aws:iam::123456789012:role/plan'}\n"+
 		"- {name: u, path: 'o/two', region: eu-west-1}\n- {name: v, path: 'o/three', region: eu-west-2}\n")
-	h.fleet.o.Config.AWS.Endpoint = "" // AWS itself, at an address that nobody answers on
+	h.fleet.o.Config.Endpoint = "" // AWS itself, at an address that nobody answers on
 	t.Setenv("AWS_ENDPOINT_URL", h.url)
 	t.Setenv("AWS_ACCESS_KEY_ID", "weir")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "weir")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 )
 
 // After a reload a target may stand for another path, repository or set of

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
@@ -198,7 +197,7 @@ func TestNothingIsDeletedWhereATableMayLead(t *testing.T) {
 `
 	h := newHarness(t, others+tabled)
 	c := h.fleet.o.Config
-	c.Sources = append(c.Sources, config.Source{Name: "t"})
+	c.Sources = append(c.Sources, "t")
 	c.Targets[0].Source, c.Targets[1].Source = "t", "t"
 	for name, unknown := range map[string]View{"not read yet": {}, "unreadable": {Err: errors.New("gone")}, "no directory": {Snapshot: snap("r1", pools("x"))}} {
 		c, err := h.fleet.Compose(t.Context(), map[string]View{"s": unknown, "t": {ID: "t", Snapshot: snap("r1", pools("here"))}})

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
@@ -31,7 +31,11 @@ const (
 
 // PathOptions describe one directory on disk that is applied as it stands.
 type PathOptions struct {
-	Path   string
+	// Tree has the directory Dir, and is at Root on this machine.
+	Tree      tree.Tree
+	Root, Dir string
+	// Head is the commit that the tree stands on; nil outside of a repository.
+	Head   *snapshot.Snapshot
 	Region string
 	// Target defaults to the directory's name, Instance to PathInstance.
 	Target   string
@@ -92,11 +96,7 @@ func TargetOf(path, given string) (string, error) {
 // Path makes the batch of one directory. An error is about reading it; what the
 // user wrote wrongly is in the batch's diagnostics.
 func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch, error) {
-	tree, root, rel, err := source.OpenPath(o.Path)
-	if err != nil {
-		return reconciler.Batch{}, err
-	}
-	result, err := render.Render(ctx, tree, rel, render.Options{Vars: o.Vars, SecretVars: o.SecretVars, GiveValue: OnCommandLine, Decrypter: o.Decrypter})
+	result, err := render.Render(ctx, o.Tree, o.Dir, render.Options{Vars: o.Vars, SecretVars: o.SecretVars, GiveValue: OnCommandLine, Decrypter: o.Decrypter})
 	if err != nil {
 		return reconciler.Batch{}, err
 	}
@@ -109,7 +109,9 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 			OwnTargetOnly: true, JoinTokens: plan.JoinTokens{Once: true}, Prune: plan.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: plan.DefaultPrunePercent},
 		},
 		Touched: true,
-		Commit:  commitOf(ctx, root, result.Reads),
+	}
+	if o.Head != nil {
+		d.Commit = commitIn(*o.Head, result.Reads)
 	}
 	key := reconciler.ScopeKey{Region: o.Region, Endpoint: o.Endpoint}
 	unused, _ := result.Unused(slices.Sorted(maps.Keys(o.Vars)))
@@ -122,7 +124,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	}
 	fill(&d, kept, &key, nil)
 	d.Origins = result.Origins
-	placeDesired(&d, Placer(root))
+	placeDesired(&d, Placer(o.Root))
 	if o.Kubeconfig != "" {
 		d.Policy.JoinTokens.Prefix = target.DefaultSSMPrefix
 		cluster, err := workload.Open(o.Kubeconfig)
@@ -134,27 +136,6 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 	batches := []reconciler.Batch{{Key: key, Targets: []reconciler.Desired{d}}}
 	scopes.Attach(ctx, batches)
 	return batches[0], nil
-}
-
-// commitOf is the commit that a work tree stands on, if everything that a render
-// read is as there: what was changed since is no commit's. It is zero outside of a
-// work tree, and where the repository cannot be read: a version of a launch template
-// then tells less of where it comes from, which keeps nobody from making it.
-func commitOf(ctx context.Context, root string, reads build.ReadSet) plan.Commit {
-	w, err := source.OpenWorkTree(root)
-	if err != nil {
-		return plan.Commit{}
-	}
-	git, err := w.At("HEAD")
-	if err != nil {
-		return plan.Commit{}
-	}
-	defer git.Close()
-	head, err := git.Latest(ctx)
-	if err != nil {
-		return plan.Commit{}
-	}
-	return commitIn(head, reads)
 }
 
 // commitIn is a commit, if everything that a render read is as there.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/target"
@@ -124,7 +123,7 @@ func (b *Base) Touched(source string) []string {
 }
 
 // Config is the configuration that the base was composed with.
-func (b *Base) Config() *config.Config { return b.fleet.o.Config }
+func (b *Base) Config() *Config { return b.fleet.o.Config }
 
 // Proposal is a change of a source that is not followed yet.
 type Proposal struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/build"

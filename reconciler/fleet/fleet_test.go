@@ -14,10 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
@@ -73,11 +72,7 @@ func newHarness(t testing.TB, targets string) *harness {
 	t.Cleanup(server.Close)
 	h := &harness{t: t, url: server.URL, dir: t.TempDir()}
 	getenv := func(string) string { return "" }
-	text := fmt.Sprintf("apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nstateDir: state\naws: {endpoint: %q}\nsources: [{name: s, url: r}]\ntargets:\n%s", server.URL, targets)
-	c, faults := config.Parse(filepath.Join(h.dir, "weir.yaml"), []byte(text), config.Env{Getenv: getenv})
-	if c == nil {
-		t.Fatal(faults)
-	}
+	c := &Config{Instance: "a", Sources: []string{"s"}, Targets: fleettest.Targets(t, h.dir, targets), KeepVersions: 10, Endpoint: server.URL}
 	h.scopes = NewScopes(ScopesOptions{Logger: slog.New(slog.DiscardHandler), Getenv: getenv})
 	h.fleet = New(Options{Config: c, Scopes: h.scopes, Logger: slog.New(slog.DiscardHandler)})
 	return h

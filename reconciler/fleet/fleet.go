@@ -20,7 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 	"github.com/weir-gitops/weir/reconciler/target"
@@ -46,14 +45,28 @@ type View struct {
 	Verify string
 }
 
+// Config is what an operator says of a fleet. It does not change: a fleet has one for
+// all its life.
+type Config struct {
+	// Instance names this weir.
+	Instance string
+	// Sources are the names of all sources.
+	Sources []string
+	Targets []target.Target
+	Limits  target.Limits
+	// KeepVersions is how many versions of a launch template are kept where a pool
+	// says nothing else.
+	KeepVersions int32
+	// Endpoint is where the AWS of targets is that name none; empty for AWS itself.
+	Endpoint string
+}
+
 // Options of a Fleet.
 type Options struct {
-	Config *config.Config
+	Config *Config
 	Scopes *Scopes
-	// EmbeddedURL is the address of the embedded AWS where aws.endpoint is
-	// "embedded"; Endpoint takes the place of every configured endpoint.
-	EmbeddedURL string
-	Endpoint    string
+	// Endpoint takes the place of every configured endpoint.
+	Endpoint string
 	// DigestKey keys what stands for user data in plans.
 	DigestKey []byte
 	// Secrets is told of all secret values; nil tells nobody.
@@ -256,19 +269,19 @@ func (f *Fleet) limits() target.Limits { return f.o.Config.Limits.WithDefaults()
 
 func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 	var out []Revision
-	for _, s := range f.o.Config.Sources {
-		sha := views[s.Name].Snapshot.Revision
+	for _, name := range f.o.Config.Sources {
+		sha := views[name].Snapshot.Revision
 		if sha == "" {
 			continue
 		}
-		r := Revision{Source: s.Name, SHA: sha}
+		r := Revision{Source: name, SHA: sha}
 		for _, it := range items {
-			if it.target.Source == s.Name && (it.desired.Touched || !it.since.IsZero() && it.render.revision != sha) {
+			if it.target.Source == name && (it.desired.Touched || !it.since.IsZero() && it.render.revision != sha) {
 				r.Touched = append(r.Touched, it.name)
 			}
 		}
 		slices.Sort(r.Touched)
-		if roll := f.rosters[s.Name]; roll != nil {
+		if roll := f.rosters[name]; roll != nil {
 			r.Removed = roll.removed
 		}
 		out = append(out, r)

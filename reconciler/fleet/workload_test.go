@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/tree"

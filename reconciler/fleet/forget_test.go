@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/render/tree"
