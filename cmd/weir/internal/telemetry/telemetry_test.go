@@ -92,7 +92,7 @@ func valueOf(s *tracepb.Span, key string) string {
 
 type quietForge struct{ status.Forge }
 
-func (quietForge) Name() string { return "gitea" }
+func (quietForge) Kind() forge.Kind { return forge.Gitea }
 
 func (quietForge) SetStatus(context.Context, string, forge.CommitStatus) error {
 	return errors.New("refused with hunter2")
