@@ -79,7 +79,7 @@ func Run(t *testing.T, h Harness) {
 	}{
 		{"templates", templateContracts()}, {"versions", versionContracts()}, {"groups", groupContracts()}, {"group changes", groupChangeContracts()},
 		{"refreshes", refreshContracts()}, {"nodegroups", slices.Concat(nodegroupContracts(), nodegroupOptionContracts())}, {"lookups", lookupContracts()},
-		{"refusals", refusalContracts()}, {"kms", kmsContracts()}, {"parameters", parameterContracts()}, {"adapter", adapterContracts()}, {"template options", optionContracts()},
+		{"refusals", refusalContracts()}, {"kms", kmsContracts()}, {"parameters", parameterContracts()}, {"adapter", adapterContracts()}, {"template fields", fieldContracts()},
 		{"group options", groupOptionContracts()},
 	}
 	for _, g := range groups {

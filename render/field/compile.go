@@ -155,6 +155,11 @@ func At(t reflect.Type, name string) (s Step, ok bool) {
 // manifest would have; "" where nothing is to be said of it.
 func Refused(t reflect.Type, key string) string { return table().refused[t][key] }
 
+// Refusals are the members of AWS's that a kind cannot have, each with why.
+func Refusals(of Kind) map[string]string {
+	return map[Kind]map[string]string{Template: refusedTemplate}[of]
+}
+
 // Find returns the row of a member, whose path has the intent's keys and positions;
 // below a list of texts every position is of its row.
 func Find(of Kind, member intent.Path) (r *Row, ok bool) {

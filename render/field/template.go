@@ -92,26 +92,34 @@ var template = []Row{
 
 // refusedTemplate are members of AWS's that no pool can have, each with why.
 var refusedTemplate = map[string]string{
-	"ElasticGpuSpecifications":               ended,
-	"ElasticInferenceAccelerators":           ended,
-	"InstanceRequirements":                   "a pool names its instance types: spec.awsLaunchTemplate.instanceType, or mixedInstancesPolicy.overrides",
-	"NetworkInterfaces[].Ipv4Prefixes":       fixed,
-	"NetworkInterfaces[].Ipv6Addresses":      fixed,
-	"NetworkInterfaces[].Ipv6Prefixes":       fixed,
-	"NetworkInterfaces[].NetworkInterfaceId": fixed,
-	"NetworkInterfaces[].PrivateIpAddress":   fixed,
-	"NetworkInterfaces[].PrivateIpAddresses": fixed,
-	"Operator":                               "it names an AWS service that manages the template, and weir is none",
-	"Placement.AvailabilityZone":             zones,
-	"Placement.AvailabilityZoneId":           zones,
-	"Placement.SpreadDomain":                 "EC2 keeps it for later use",
-	"UserData":                               "user data comes from the MachinePool's bootstrap configuration",
+	"BlockDeviceMappings[].Ebs.EbsCardIndex":             volumes,
+	"BlockDeviceMappings[].Ebs.SnapshotId":               volumes,
+	"BlockDeviceMappings[].Ebs.VolumeInitializationRate": volumes,
+	"BlockDeviceMappings[].NoDevice":                     volumes,
+	"BlockDeviceMappings[].VirtualName":                  volumes,
+	"ElasticGpuSpecifications":                           ended,
+	"ElasticInferenceAccelerators":                       ended,
+	"InstanceMarketOptions.SpotOptions":                  "a group asks for spot instances once and replaces those that end; of this structure it takes MaxPrice",
+	"InstanceRequirements":                               "a pool names its instance types: spec.awsLaunchTemplate.instanceType, or mixedInstancesPolicy.overrides",
+	"NetworkInterfaces[].Ipv4Prefixes":                   fixed,
+	"NetworkInterfaces[].Ipv6Addresses":                  fixed,
+	"NetworkInterfaces[].Ipv6Prefixes":                   fixed,
+	"NetworkInterfaces[].NetworkInterfaceId":             fixed,
+	"NetworkInterfaces[].PrivateIpAddress":               fixed,
+	"NetworkInterfaces[].PrivateIpAddresses":             fixed,
+	"Operator":                                           "it names an AWS service that manages the template, and weir is none",
+	"Placement.AvailabilityZone":                         zones,
+	"Placement.AvailabilityZoneId":                       zones,
+	"Placement.SpreadDomain":                             "EC2 keeps it for later use",
+	"SecurityGroups":                                     "names of groups are for EC2-Classic and default VPCs; write ids or filters in spec.awsLaunchTemplate.additionalSecurityGroups",
+	"UserData":                                           "user data comes from the MachinePool's bootstrap configuration",
 }
 
 const (
-	ended = "AWS has ended this service"
-	fixed = "one address or interface cannot belong to all instances of a pool; the fields that end in Count ask for addresses"
-	zones = "the pool's subnets and zones decide where its instances run"
+	ended   = "AWS has ended this service"
+	fixed   = "one address or interface cannot belong to all instances of a pool; the fields that end in Count ask for addresses"
+	volumes = "the pool's rootVolume and nonRootVolumes are all volumes of its machines"
+	zones   = "the pool's subnets and zones decide where its instances run"
 )
 
 // TemplateFields is Fields of a launch template's data, whose first volume is the

@@ -1,0 +1,226 @@
+package cloudtest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// TemplateField is a row of a launch template with two values that it may have.
+type TemplateField struct {
+	Row *field.Row
+	// Declared holds the first one, and what it cannot be without.
+	Declared intent.TemplateData
+	// ByHand puts the second one into a request, by AWS's name of it.
+	ByHand func(*types.RequestLaunchTemplateData)
+	// Changed is what Declared is then.
+	Changed intent.TemplateData
+}
+
+// TemplateFields are all rows of launch templates but those that the planner fills.
+func TemplateFields() (out []TemplateField) {
+	for _, r := range field.Rows(field.Template) {
+		by, _, _ := strings.Cut(r.Special, ":")
+		if slices.Contains([]string{"plan", "resolve", "userdata"}, by) || r.Pool == "additionalTags" {
+			continue
+		}
+		f := TemplateField{Row: r, Declared: beside(r), Changed: beside(r)}
+		var kind reflect.Type
+		member := cmp.Or(r.Member, r.AWS)
+		at(reflect.ValueOf(&f.Declared).Elem(), member, func(v reflect.Value) { kind = v.Type(); put(v, sample(r, v.Type(), 0)) })
+		at(reflect.ValueOf(&f.Changed).Elem(), member, func(v reflect.Value) { put(v, sample(r, v.Type(), 1)) })
+		f.ByHand = func(d *types.RequestLaunchTemplateData) {
+			at(reflect.ValueOf(d).Elem(), r.AWS, func(v reflect.Value) { put(v, sample(r, kind, 1)) })
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// beside is what EC2 wants to see beside a member.
+func beside(r *field.Row) (d intent.TemplateData) {
+	yes, first := true, int32(0)
+	switch within, _, _ := strings.Cut(r.AWS, "."); within {
+	case "BlockDeviceMappings[]":
+		d.BlockDeviceMappings = []intent.BlockDeviceMapping{{DeviceName: "/dev/sdh", Ebs: intent.Ebs{VolumeSize: 100, VolumeType: "gp3", Encrypted: &yes}}}
+	case "NetworkInterfaces[]":
+		d.NetworkInterfaces = []intent.NetworkInterface{{DeviceIndex: &first}}
+	case "InstanceMarketOptions":
+		d.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"}
+	case "Placement":
+		d.Placement = &intent.Placement{}
+		if strings.HasSuffix(r.AWS, "PartitionNumber") {
+			d.Placement.GroupName = "near"
+		}
+	}
+	return d
+}
+
+// special are values of members whose texts or numbers have a form that no row tells.
+var special = map[string][2]any{
+	"BlockDeviceMappings[].Ebs.Iops":                                 {4000, 5000},
+	"BlockDeviceMappings[].Ebs.Throughput":                           {200, 250},
+	"BlockDeviceMappings[].Ebs.VolumeSize":                           {200, 300},
+	"BlockDeviceMappings[].Ebs.VolumeType":                           {"gp2", "gp3"},
+	"CapacityReservationSpecification.CapacityReservationPreference": {"open", "none"},
+	"IamInstanceProfile.Arn":                                         {profiles + nodes, profiles + control},
+	"IamInstanceProfile.Name":                                        {nodes, control},
+	"InstanceMarketOptions.MarketType":                               {"spot", "capacity-block"},
+	"InstanceMarketOptions.SpotOptions.MaxPrice":                     {"0.1", "0.2"},
+	"InstanceType": {"m5.large", "m5.xlarge"},
+}
+
+// The instance profiles that Cluster API Provider AWS makes.
+const (
+	profiles = "arn:aws:iam::000000000000:instance-profile/"
+	nodes    = "nodes.cluster-api-provider-aws.sigs.k8s.io"
+	control  = "control-plane.cluster-api-provider-aws.sigs.k8s.io"
+)
+
+// sample is one of two values that a member of a type may have.
+func sample(r *field.Row, t reflect.Type, n int) reflect.Value {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if values, ok := special[r.AWS]; ok {
+		return reflect.ValueOf(values[n])
+	}
+	switch {
+	case t.Kind() == reflect.Bool:
+		return reflect.ValueOf(n == 0)
+	case t.Kind() == reflect.Int32:
+		least := int64(1)
+		if r.Min != nil {
+			least = *r.Min
+		}
+		return reflect.ValueOf(int32(least) + int32(n)) //nolint:gosec // limits are small
+	case r.Values != "":
+		return reflect.ValueOf(strings.Split(r.Values, "|")[n])
+	case r.Begins == "arn:":
+		return reflect.ValueOf(fmt.Sprintf("arn:aws:service:eu-west-1:000000000000:thing/%d", n))
+	case r.Begins != "":
+		return reflect.ValueOf(fmt.Sprintf("%s%017d", r.Begins, n))
+	}
+	return reflect.ValueOf([]string{"one", "two"}[n])
+}
+
+// put sets a value, of a list its only one.
+func put(v, to reflect.Value) {
+	switch v.Kind() {
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		v = v.Index(0)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	v.Set(to.Convert(v.Type()))
+}
+
+// at goes to a member by its path, and makes what is on the way.
+func at(v reflect.Value, path string, do func(reflect.Value)) {
+	name, rest, _ := strings.Cut(path, ".")
+	name, list := strings.CutSuffix(name, "[]")
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); strings.EqualFold(cmp.Or(field.JSONKey(f), f.Name), name) {
+			v = v.Field(i)
+			break
+		}
+	}
+	if rest == "" {
+		do(v)
+		return
+	}
+	if list && v.Len() == 0 {
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	}
+	if list {
+		v = v.Index(0)
+	}
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
+	}
+	at(v, rest, do)
+}
+
+// fieldContracts are one for each row of a launch template: what is declared comes back
+// as it was sent, so that no further version is made, and what somebody changes by hand
+// is seen, so that it can be put right.
+func fieldContracts() (out []contract) {
+	for _, f := range TemplateFields() {
+		out = append(out, contract{f.Row.AWS, nil, func(e *env) { e.comesBack(f.Declared, f) }})
+	}
+	yes, first, second := true, int32(0), int32(1)
+	several := intent.TemplateData{NetworkInterfaces: []intent.NetworkInterface{
+		{DeviceIndex: &first, InterfaceType: "efa", DeleteOnTermination: &yes, Groups: []string{"sg-0123456789abcdef0", "sg-1123456789abcdef0"}},
+		{DeviceIndex: &second, NetworkCardIndex: &second, InterfaceType: "efa-only", Description: "second"},
+	}}
+	return append(out, contract{"several network interfaces", nil, func(e *env) { e.comesBack(several, TemplateField{}) }})
+}
+
+// comesBack makes a template and reads its version by weir's own adapter, and then the
+// one that somebody makes of it.
+func (e *env) comesBack(declared intent.TemplateData, f TemplateField) {
+	e.Helper()
+	image := e.image()
+	filled := func(d intent.TemplateData) intent.TemplateData {
+		d.ImageID, d.InstanceType = image, cmp.Or(d.InstanceType, "m5.large")
+		return d
+	}
+	c := e.cloud()
+	a := e.templateAction(e.mark, "a")
+	a.Data = filled(declared)
+	ref := e.run(c, a).Template
+	e.Cleanup(func() {
+		_, _ = c.Execute(e.background(), plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
+	})
+	read := func(version string, want intent.TemplateData) {
+		s := e.fill(c, e.observe(c, e.mark), plan.Needs{Versions: []plan.TemplateRef{{ID: ref.ID, Name: ref.Name, Version: version}}})
+		for _, v := range s.Templates[e.name("a")].Versions {
+			if fmt.Sprint(v.Number) != version {
+				continue
+			}
+			if v.Unknown {
+				e.Error("the version holds members that weir does not know")
+			}
+			v.Data.TagSpecifications = nil // moto server puts the tags of the template itself there
+			e.equal("version "+version, filled(want), v.Data)
+			return
+		}
+		e.Errorf("version %s was not read", version)
+	}
+	read("1", declared)
+	if f.ByHand == nil {
+		return
+	}
+	e.byHand(ref.ID, f.ByHand)
+	read("2", f.Changed)
+}
+
+// byHand makes a version of what the newest one holds, with a change.
+func (e *env) byHand(template string, change func(*types.RequestLaunchTemplateData)) {
+	e.Helper()
+	out, err := e.ec2.DescribeLaunchTemplateVersions(e.ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &template, Versions: []string{"$Latest"}})
+	e.must(err)
+	text, err := json.Marshal(out.LaunchTemplateVersions[0].LaunchTemplateData)
+	e.must(err)
+	var data types.RequestLaunchTemplateData
+	e.must(json.Unmarshal(text, &data))
+	change(&data)
+	_, err = e.ec2.CreateLaunchTemplateVersion(e.ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: aws.String(template), LaunchTemplateData: &data})
+	e.must(err)
+}
