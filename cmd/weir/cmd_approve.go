@@ -6,8 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 const approveHelp = `Let a plan run that is held for somebody to look at it.
@@ -32,7 +33,7 @@ func approveCommand(s surroundings) *cobra.Command {
 	flags.add(c, s)
 	c.ValidArgsFunction = cobra.NoFileCompletions
 	c.RunE = func(c *cobra.Command, args []string) error {
-		out, err := flags.send(c.Context(), s, control.ApprovePath, control.Request{Digest: args[0]}, control.Approve)
+		out, err := flags.send(c.Context(), s, commands.ApprovePath, gates.Request{Digest: args[0]}, gates.Approve)
 		if err != nil {
 			return err
 		}

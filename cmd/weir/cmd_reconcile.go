@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 const reconcileHelp = `Have a running daemon look at Git and make a pass now.
@@ -44,12 +45,12 @@ func reconcileCommand(s surroundings) *cobra.Command {
 		if accept && (len(args) > 0 || retry || override) {
 			return usage("leave the rest out", "--accept-lost-state is for all targets, and goes alone")
 		}
-		r := control.Request{Targets: args, Retry: retry, OverrideWindow: override, AcceptLostState: accept}
+		r := gates.Request{Targets: args, Retry: retry, OverrideWindow: override, AcceptLostState: accept}
 		var alone direct
 		if accept {
-			alone = control.Reconcile
+			alone = gates.Reconcile
 		}
-		out, err := flags.send(c.Context(), s, control.ReconcilePath, r, alone)
+		out, err := flags.send(c.Context(), s, commands.ReconcilePath, r, alone)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 const resumeHelp = `End what weir suspend began.
@@ -36,7 +37,7 @@ func resumeCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		out, err := flags.send(c.Context(), s, control.ResumePath, r, control.Resume)
+		out, err := flags.send(c.Context(), s, commands.ResumePath, r, gates.Resume)
 		if err != nil {
 			return err
 		}

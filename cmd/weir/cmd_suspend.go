@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 const suspendHelp = `Keep weir from changing a target, one of its pools, or with --all
@@ -52,11 +53,11 @@ func suspendCommand(s surroundings) *cobra.Command {
 			return usage("write it like --for 2h or --for 7d", "say for how long with --for")
 		case !ok:
 			return usage("write it like --for 2h or --for 7d", "--for cannot be %q: it is a number and a unit, one of d, h, m and s", forFlag)
-		case length <= 0 || length > control.LongestSuspension:
+		case length <= 0 || length > gates.LongestSuspension:
 			return usage("write it like --for 2h or --for 7d", "--for cannot be %s: it is more than nothing, and at most 90d", forFlag)
 		}
 		r.Reason, r.For = reason, length.String()
-		out, err := flags.send(c.Context(), s, control.SuspendPath, r, control.Suspend)
+		out, err := flags.send(c.Context(), s, commands.SuspendPath, r, gates.Suspend)
 		if err != nil {
 			return err
 		}
@@ -69,14 +70,14 @@ func suspendCommand(s surroundings) *cobra.Command {
 
 // subjectOf is what a suspension is about. With pools, --all beside a target stands for
 // its pools as well.
-func subjectOf(args []string, all, pools bool) (control.Request, error) {
+func subjectOf(args []string, all, pools bool) (gates.Request, error) {
 	switch {
 	case len(args) == 0 && !all:
-		return control.Request{}, usage("name a target, or say --all for everything", "nothing is named")
+		return gates.Request{}, usage("name a target, or say --all for everything", "nothing is named")
 	case all && (len(args) > 1 || len(args) > 0 && !pools):
-		return control.Request{}, usage("leave one of them out", "--all and a name exclude each other")
+		return gates.Request{}, usage("leave one of them out", "--all and a name exclude each other")
 	}
-	r := control.Request{All: all}
+	r := gates.Request{All: all}
 	if len(args) > 0 {
 		r.Target = args[0]
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
@@ -31,25 +31,25 @@ func (f *commandFlags) add(c *cobra.Command, s surroundings) {
 
 // direct does a command on the record itself, where no daemon has it open; nil
 // where the command needs a daemon.
-type direct func(*control.Book, control.Daemon, control.Request) (control.Answer, error)
+type direct func(*gates.Book, gates.Daemon, gates.Request) (gates.Answer, error)
 
 // send asks the daemon for what a command is about, or where none runs does it in
 // the state directory.
-func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r control.Request, alone direct) (control.Answer, error) {
+func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r gates.Request, alone direct) (gates.Answer, error) {
 	if f.address != "" && f.config != "" {
-		return control.Answer{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
+		return gates.Answer{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
 	}
 	r.By = localUser()
 	var cfg *config.Config
 	if f.config != "" {
 		var err error
 		if cfg, err = s.loadConfig(f.config); err != nil {
-			return control.Answer{}, err
+			return gates.Answer{}, err
 		}
 	}
 	d, err := s.daemonOf(f.serverFlags, cfg)
 	if err != nil {
-		return control.Answer{}, err
+		return gates.Answer{}, err
 	}
 	out, err := d.post(ctx, path, r)
 	switch {
@@ -64,7 +64,7 @@ func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r 
 }
 
 // onRecord does a command in the state directory of a daemon that does not run.
-func onRecord(cfg *config.Config, r control.Request, alone direct) (out control.Answer, err error) {
+func onRecord(cfg *config.Config, r gates.Request, alone direct) (out gates.Answer, err error) {
 	dir, err := app.OpenState(cfg.StateDir)
 	if err != nil {
 		return out, hinted(err, "a daemon that has it open does not answer at "+cfg.Listen+"; look at its log")
@@ -75,8 +75,8 @@ func onRecord(cfg *config.Config, r control.Request, alone direct) (out control.
 		return out, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	out, err = alone(control.NewBook(db, clock.New().Moment), offline{cfg}, r)
-	var wrong *control.Fault
+	out, err = alone(gates.NewBook(db, clock.New().Moment), offline{cfg}, r)
+	var wrong *gates.Fault
 	if errors.As(err, &wrong) && wrong.Hint != "" {
 		err = hinted(err, wrong.Hint)
 	}
@@ -104,7 +104,7 @@ func (o offline) Targets() (out []string) {
 func (o offline) Pools(string) []string { return nil }
 
 // Approved knows no plans.
-func (offline) Approved(control.Approval) []string { return nil }
+func (offline) Approved(gates.Approval) []string { return nil }
 
 // Reconcile has nobody to tell.
 func (offline) Reconcile([]string, bool) []string { return nil }
@@ -119,7 +119,7 @@ func localUser() string {
 }
 
 // tell prints an answer as JSON or YAML, or in words.
-func (f *commandFlags) tell(s surroundings, out control.Answer, words func()) error {
+func (f *commandFlags) tell(s surroundings, out gates.Answer, words func()) error {
 	if f.output == outputText {
 		words()
 		return nil

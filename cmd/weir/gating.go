@@ -10,30 +10,31 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 // gating has one command hold the steps that the daemon would hold: what people
 // asked for, windows, and waves.
 type gating struct {
 	clock      *clock.Clock
-	conditions map[string]fleet.Conditions
-	records    control.Records
+	conditions map[string]gates.Conditions
+	records    gates.Records
 	// all are the targets of the configuration, those that are not chosen too:
 	// chosen ones may wait for them.
 	all    []reconciler.Batch
-	known  control.Before
+	known  gates.Before
 	passes int
 	// ready are the approvals that are not used yet, by target. The record is the
 	// daemon's: here it is remembered which have begun.
 	mu    sync.Mutex
-	ready map[string]control.Grant
+	ready map[string]gates.Grant
 }
 
 // newGating fails where a command that writes cannot know what people asked for.
@@ -54,7 +55,7 @@ func newGating(ctx context.Context, s surroundings, c *config.Config, composed *
 
 // readRecords reads what people asked for from the state directory, or from the
 // daemon that has it open.
-func readRecords(ctx context.Context, s surroundings, c *config.Config, now *clock.Clock) (out control.Records, err error) {
+func readRecords(ctx context.Context, s surroundings, c *config.Config, now *clock.Clock) (out gates.Records, err error) {
 	db, err := state.OpenReadOnly(c.StateDir)
 	var lost *state.UnreadableError
 	switch {
@@ -68,12 +69,12 @@ func readRecords(ctx context.Context, s surroundings, c *config.Config, now *clo
 		if err != nil {
 			return out, err
 		}
-		return out, d.ask(ctx, control.RecordsPath, &out)
+		return out, d.ask(ctx, commands.RecordsPath, &out)
 	case err != nil:
 		return out, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return control.NewBook(db, now.Moment).Read(), nil
+	return gates.NewBook(db, now.Moment).Read(), nil
 }
 
 // held is why nothing is written at all, empty where something may be.
@@ -81,7 +82,7 @@ func (g *gating) held() string {
 	if g == nil || g.records.Lost == nil {
 		return ""
 	}
-	return control.LossText(*g.records.Lost)
+	return gates.LossText(*g.records.Lost)
 }
 
 // before sets the gates of a pass. Before the first one it looks at the targets
@@ -91,23 +92,23 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 		return
 	}
 	if g.passes == 0 && (g.waits(batches) || len(g.records.Approvals) > 0) {
-		control.Gate(g.all, g.conditions, g.records, g.known, control.Pending{}, g.clock.Moment())
+		gates.Gate(g.all, g.conditions, g.records, g.known, gates.Pending{}, g.clock.Moment())
 		for _, b := range g.all {
 			for i := range b.Targets { // that it waits itself is no news to those after it
 				b.Targets[i].Policy.Gates.Wave = ""
 			}
 			g.look(ctx, b)
 		}
-		g.ready = map[string]control.Grant{}
+		g.ready = map[string]gates.Grant{}
 		for _, a := range g.records.Approvals {
-			for _, ready := range control.Approved(a, g.known) {
+			for _, ready := range gates.Approved(a, g.known) {
 				g.ready[ready.Target] = ready
 			}
 		}
 	}
 	g.passes++
 	g.renew(ctx, batches)
-	control.Gate(batches, g.conditions, g.records, g.known, control.Pending{Ready: g.ready, Begin: g.begin}, g.clock.Moment())
+	gates.Gate(batches, g.conditions, g.records, g.known, gates.Pending{Ready: g.ready, Begin: g.begin}, g.clock.Moment())
 }
 
 // look takes in how the targets of a scope stand.
@@ -123,7 +124,7 @@ func (g *gating) renew(ctx context.Context, batches []reconciler.Batch) {
 	fresh := map[string]time.Time{}
 	for _, b := range batches {
 		for _, d := range b.Targets {
-			for name, at := range control.Renewals(d.Policy.Target, g.conditions, g.known) {
+			for name, at := range gates.Renewals(d.Policy.Target, g.conditions, g.known) {
 				if at.After(fresh[name]) {
 					fresh[name] = at
 				}
@@ -150,7 +151,7 @@ func (g *gating) opens(target string) bool {
 	for _, b := range g.all {
 		for i := range b.Targets {
 			if d := &b.Targets[i]; d.Policy.Target == target {
-				return control.Wave(d, g.conditions, g.records, g.known) == ""
+				return gates.Wave(d, g.conditions, g.records, g.known) == ""
 			}
 		}
 	}
@@ -158,11 +159,11 @@ func (g *gating) opens(target string) bool {
 }
 
 // begin has what follows of an approved plan run in the passes after this one.
-func (g *gating) begin(ready control.Grant) error {
+func (g *gating) begin(ready gates.Grant) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.ready, ready.Target)
-	g.records.Grants = slices.DeleteFunc(g.records.Grants, func(old control.Grant) bool { return old.Target == ready.Target })
+	g.records.Grants = slices.DeleteFunc(g.records.Grants, func(old gates.Grant) bool { return old.Target == ready.Target })
 	g.records.Grants = append(g.records.Grants, ready)
 	return nil
 }

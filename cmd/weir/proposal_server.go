@@ -11,10 +11,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/upload"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 // planProposal has a daemon plan a work tree, or a ref of its repository.
@@ -56,13 +56,13 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 	if err != nil {
 		return out, err
 	}
-	d.kind, d.patience = upload.ContentType, 3*control.PlanWithin
+	d.kind, d.patience = upload.ContentType, 3*commands.PlanWithin
 	asked := url.Values{"repository": identities(tree), "target": names}
-	body, err := d.do(ctx, http.MethodPost, control.PlanPath+"?"+asked.Encode(), archive.Data, maxAnswer)
+	body, err := d.do(ctx, http.MethodPost, commands.PlanPath+"?"+asked.Encode(), archive.Data, maxAnswer)
 	if err != nil {
 		return out, err
 	}
-	var answer control.Planned
+	var answer commands.Planned
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Source == "" {
 		return out, notWeir(d.address)
 	}

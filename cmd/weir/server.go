@@ -23,7 +23,8 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 // serverFlags say which daemon is asked, and who asks. The environment's WEIR_SERVER
@@ -171,7 +172,7 @@ func (d daemonClient) ask(ctx context.Context, path string, v any) error {
 }
 
 // post gives the daemon a command.
-func (d daemonClient) post(ctx context.Context, path string, r control.Request) (out control.Answer, err error) {
+func (d daemonClient) post(ctx context.Context, path string, r gates.Request) (out gates.Answer, err error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return out, err
@@ -179,8 +180,8 @@ func (d daemonClient) post(ctx context.Context, path string, r control.Request) 
 	if body, err = d.do(ctx, http.MethodPost, path, body, 1<<20); err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(body, &out); err != nil || path == control.SuspendPath && out.Suspension == nil ||
-		path == control.ApprovePath && out.Approval == nil || r.AcceptLostState && out.Accepted == nil {
+	if err := json.Unmarshal(body, &out); err != nil || path == commands.SuspendPath && out.Suspension == nil ||
+		path == commands.ApprovePath && out.Approval == nil || r.AcceptLostState && out.Accepted == nil {
 		return out, notWeir(d.address)
 	}
 	return out, nil
@@ -223,7 +224,7 @@ func (d daemonClient) send(ctx context.Context, method, path string, body []byte
 	}
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", cmp.Or(d.kind, "application/json"))
-		req.Header.Set(control.Header, "1")
+		req.Header.Set(commands.Header, "1")
 	}
 	if len(body) > 0 && d.kind != "" {
 		req.Header.Set("Expect", "100-continue") // a refusal is heard before all of it was sent
@@ -243,7 +244,7 @@ func (d daemonClient) send(ctx context.Context, method, path string, body []byte
 	if res.StatusCode == http.StatusOK {
 		return answer, nil
 	}
-	var wrong control.Fault
+	var wrong gates.Fault
 	if json.Unmarshal(answer, &wrong) == nil && wrong.Message != "" {
 		switch res.StatusCode {
 		case http.StatusBadRequest:

@@ -7,18 +7,19 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // conditions are what the configuration demands of each item, by its name.
-func conditions(items []*item) map[string]Conditions {
+func conditions(items []*item) map[string]gates.Conditions {
 	order := chains{direct: map[string][]string{}, lists: map[string][]string{}}
 	for _, it := range items {
 		order.direct[it.name] = it.waitsFor
 	}
-	out := make(map[string]Conditions, len(items))
+	out := make(map[string]gates.Conditions, len(items))
 	for _, it := range items {
-		c := Conditions{Rendered: it.wanted(), DependsOn: order.before(it.name)}
+		c := gates.Conditions{Rendered: it.wanted(), DependsOn: order.before(it.name)}
 		c.Wanted = c.Rendered + it.configured()
 		// Zones were found when the configuration was read.
 		c.Windows, _ = it.target.Calendar()

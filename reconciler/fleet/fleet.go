@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/gates/calendar"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/redact"
@@ -147,23 +147,9 @@ type Composition struct {
 	Targets   []Target
 	Revisions []Revision
 	// Conditions are what must be so before a target is changed, by its name.
-	Conditions map[string]Conditions
+	Conditions map[string]gates.Conditions
 	// Rendering are the targets that are behind.
 	Rendering []Rendering
-}
-
-// Conditions are what the configuration demands before a target is changed.
-type Conditions struct {
-	// DependsOn names the targets that must have converged before, by way of others
-	// too, the first of all first. Targets that come after the same ones share it.
-	DependsOn []string
-	Windows   []calendar.Window
-	// Rendered stands for what the target wants, by commit and configuration: two
-	// that want the same have the same, in whatever process. It is empty where
-	// nothing is known to be wanted.
-	Rendered string
-	// Wanted is Rendered with what the configuration says of the target beside it.
-	Wanted string
 }
 
 // Compose makes what passes take of the sources' views, by name. It waits for all

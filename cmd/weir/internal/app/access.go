@@ -7,9 +7,10 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -21,7 +22,7 @@ func (a *App) openAccess() error {
 		return err
 	}
 	a.notices = status.NewNotices()
-	a.guard = access.New(access.NewPolicy(c), access.Options{Key: key, Notices: a.notices, Logger: a.log, Uploads: map[string]int64{control.PlanPath: upload.MaxPacked}})
+	a.guard = access.New(access.NewPolicy(c), access.Options{Key: key, Notices: a.notices, Logger: a.log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
 	if c.TLS.CertFile == "" {
 		return nil
 	}
@@ -55,7 +56,7 @@ func (a *App) handler() http.Handler {
 	page := a.board.Handler(status.HandlerOptions{
 		Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log, Viewer: a.viewer,
 	})
-	commands := control.Handler(control.Options{
+	commands := commands.Handler(commands.Options{
 		Book: a.book, Daemon: daemon{a}, Logger: a.log, Redact: a.o.Secrets.Redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
 		Plan: a.planDraft, Done: a.commanded, Say: a.guard.Say, Refuse: a.refuse,
@@ -67,7 +68,7 @@ func (a *App) handler() http.Handler {
 }
 
 // refuse shows why nothing came of a form.
-func (a *App) refuse(w http.ResponseWriter, code int, wrong *control.Fault, back string) {
+func (a *App) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
 	a.notices.Notice(w, code, status.Notice{Headline: "Nothing was done: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
 }
 
@@ -81,7 +82,7 @@ func (a *App) viewer(r *http.Request) status.Viewer {
 }
 
 // commanded writes down who did what, and has a pass see it.
-func (a *App) commanded(d control.Deed) {
+func (a *App) commanded(d commands.Deed) {
 	e := status.Event{Kind: "command-given", Reason: d.Command, Pool: d.Request.Pool, Text: d.Text, Facts: map[string]string{"by": d.By}}
 	if len(d.Targets) == 1 {
 		e.Target = d.Targets[0]

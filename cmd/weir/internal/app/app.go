@@ -39,7 +39,6 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
@@ -48,10 +47,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
 )
@@ -148,7 +149,7 @@ type App struct {
 	// word is rung by each source that says something.
 	word chan struct{}
 
-	book     *control.Book
+	book     *gates.Book
 	lineages *lineage.Book
 	// guard stands before the page and the API; certificate is nil without TLS.
 	guard       *access.Guard
@@ -213,7 +214,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.onStop("tracing", tracingShare, a.tracing.Close)
 	a.clock = clock.New()
-	a.book = control.NewBook(a.db, a.clock.Moment)
+	a.book = gates.NewBook(a.db, a.clock.Moment)
 	a.lineages = lineage.Open(a.db, a.log)
 	if a.key, err = DigestKey(a.state.Dir); err != nil {
 		return err
@@ -246,7 +247,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		},
 	})
 	a.planScopes, a.turns = a.scopes.ForPlans(), pulls.NewTurns()
-	a.drafts = &pulls.Drafts{Scopes: a.planScopes, Turns: a.turns, Within: control.PlanWithin}
+	a.drafts = &pulls.Drafts{Scopes: a.planScopes, Turns: a.turns, Within: commands.PlanWithin}
 	a.starting("opens sources and forges")
 	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
 		return err

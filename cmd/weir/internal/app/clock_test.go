@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/history"
 )
 
@@ -54,7 +55,7 @@ func TestAWSClockCounts(t *testing.T) {
 	if text := log.String(); strings.Count(text, "differs from AWS's") != 1 || !strings.Contains(text, "ahead=48h0m") {
 		t.Errorf("it is not said once that the clock is wrong: %s", text)
 	}
-	s := command(t, a, control.SuspendPath, control.Request{Target: "prod", Reason: "incident", For: "1h"}).Suspension
+	s := command(t, a, commands.SuspendPath, gates.Request{Target: "prod", Reason: "incident", For: "1h"}).Suspension
 	if left := time.Until(s.Until); left > -46*time.Hour {
 		t.Errorf("suspended until %s, by this machine's clock", s.Until)
 	}

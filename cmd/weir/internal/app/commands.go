@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status"
@@ -16,9 +16,9 @@ import (
 // memory is what passes leave for the next one, and for commands. It outlives
 // reloads of the configuration.
 type memory struct {
-	before control.Before
+	before gates.Before
 	// conditions are those of the targets that there are.
-	conditions map[string]fleet.Conditions
+	conditions map[string]gates.Conditions
 	// blank are the targets of which nothing is rendered yet.
 	blank map[string]bool
 	// batches are what was composed last; nil while a reload is under way.
@@ -99,7 +99,7 @@ func (a *App) gated(l *loop, access fleet.Access) reconciler.Batch {
 	}
 	a.scopes.Guard(&b, others)
 	batches := []reconciler.Batch{b}
-	control.Gate(batches, a.memory.conditions, records, a.memory.before, a.pending(records), a.clock.Moment())
+	gates.Gate(batches, a.memory.conditions, records, a.memory.before, a.pending(records), a.clock.Moment())
 	b = batches[0]
 	for i := range b.Targets {
 		d := &b.Targets[i]
@@ -126,14 +126,14 @@ func (a *App) elsewhere(l *loop, target string) bool {
 }
 
 // pending is what approvals that are not used yet let run. The caller holds mu.
-func (a *App) pending(records control.Records) control.Pending {
+func (a *App) pending(records gates.Records) gates.Pending {
 	m := &a.memory
 	m.busy = map[string]bool{}
-	pending := control.Pending{Ready: map[string]control.Grant{}, Begin: a.book.Begin}
+	pending := gates.Pending{Ready: map[string]gates.Grant{}, Begin: a.book.Begin}
 	unused := map[string]bool{}
 	for _, approval := range records.Approvals {
-		ready := control.Approved(approval, m.before)
-		if slices.ContainsFunc(ready, func(g control.Grant) bool { return g.Digest != approval.Digest }) {
+		ready := gates.Approved(approval, m.before)
+		if slices.ContainsFunc(ready, func(g gates.Grant) bool { return g.Digest != approval.Digest }) {
 			if err := a.book.Split(approval, ready); err != nil {
 				// It waits, and nothing else with it.
 				text := err.Error()
@@ -162,7 +162,7 @@ func (a *App) pending(records control.Records) control.Pending {
 func (a *App) tellLoss(lost *state.Loss) {
 	why := ""
 	if lost != nil {
-		why = control.LossText(*lost)
+		why = gates.LossText(*lost)
 	}
 	a.board.HoldWrites(why)
 	a.metrics.StateLost(lost != nil)
@@ -183,7 +183,7 @@ func (a *App) noted(r *plan.Report) bool {
 	if m.before.Standings[r.Target].Opens(stood) {
 		a.nudge(m.waiting[r.Target])
 	}
-	for name, fresh := range control.Renewals(r.Target, m.conditions, m.before) {
+	for name, fresh := range gates.Renewals(r.Target, m.conditions, m.before) {
 		if fresh.After(m.fresh[name]) {
 			if m.fresh == nil {
 				m.fresh = map[string]time.Time{}
@@ -229,9 +229,9 @@ func (d daemon) Pools(target string) (out []string) {
 }
 
 // Approved names the targets whose plan has the digest now, and has a pass start.
-func (d daemon) Approved(approval control.Approval) []string {
+func (d daemon) Approved(approval gates.Approval) []string {
 	d.app.mu.Lock()
-	made := control.Approved(approval, d.app.memory.before)
+	made := gates.Approved(approval, d.app.memory.before)
 	d.app.mu.Unlock()
 	var out []string
 	for _, g := range made {

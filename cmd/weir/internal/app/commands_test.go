@@ -9,10 +9,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status"
@@ -27,18 +27,18 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	a := &App{
-		log: slog.New(slog.DiscardHandler), clock: clock.New(), book: control.NewBook(db, clock.At(time.Now)),
+		log: slog.New(slog.DiscardHandler), clock: clock.New(), book: gates.NewBook(db, clock.At(time.Now)),
 		board: status.NewBoard(status.BoardOptions{}), metrics: status.NewMetrics(prometheus.NewRegistry(), ""),
 	}
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this
-	c := &fleet.Composition{Batches: []reconciler.Batch{{}}, Conditions: map[string]fleet.Conditions{}}
+	c := &fleet.Composition{Batches: []reconciler.Batch{{}}, Conditions: map[string]gates.Conditions{}}
 	for _, target := range []string{long, "prod"} {
 		p := &plan.Plan{Target: target, Steps: []plan.Step{{Verb: plan.Create, Resource: plan.AutoScalingGroup, Pool: "default/web", Name: "web"}}}
 		a.memory.before.Note(&plan.Report{Target: target, Plan: p})
 		if _, err := a.book.Approve(p.Digest(), "somebody"); err != nil {
 			t.Fatal(err)
 		}
-		c.Conditions[target] = fleet.Conditions{Rendered: "w"}
+		c.Conditions[target] = gates.Conditions{Rendered: "w"}
 		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: plan.Policy{Target: target}})
 	}
 	a.memory.take(c)

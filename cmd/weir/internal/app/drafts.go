@@ -8,21 +8,22 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/nearest"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 // planDraft plans a work tree that somebody sent, as a pull request from a fork would
 // be planned: nothing of it is believed, kept, or told to anybody else.
-func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned, error) {
+func (a *App) planDraft(ctx context.Context, d commands.Draft) (*commands.Planned, error) {
 	slices.Sort(d.Targets)
 	d.Targets = slices.Compact(d.Targets)
 	end, err := a.drafts.Begin(d.By)
@@ -36,7 +37,7 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 	}
 	from, err := a.configured.Load().SourceOf(d.Targets, d.Repositories)
 	if wrong := config.AsSourceError(err); wrong != nil {
-		return nil, &control.Fault{Message: wrong.Message, Hint: wrong.Hint}
+		return nil, &gates.Fault{Message: wrong.Message, Hint: wrong.Hint}
 	}
 	followed := base.View(from.Name).Snapshot
 	if followed.Revision == "" {
@@ -45,7 +46,7 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 	tree, err := upload.Unpack(d.Archive)
 	var wrong *upload.Error
 	if errors.As(err, &wrong) {
-		return nil, &control.Fault{Message: wrong.Message, Hint: wrong.Hint}
+		return nil, &gates.Fault{Message: wrong.Message, Hint: wrong.Hint}
 	}
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 	})
 	switch {
 	case errors.Is(err, pulls.ErrRoleless):
-		return nil, &control.Fault{Message: err.Error(), Hint: "what is sent is planned with a role of its own: set planRoleARN in weir's configuration"}
+		return nil, &gates.Fault{Message: err.Error(), Hint: "what is sent is planned with a role of its own: set planRoleARN in weir's configuration"}
 	case err != nil:
 		return nil, busy(err)
 	}
@@ -69,8 +70,8 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 			return nil, noTarget(name, from.Name, review.Names)
 		}
 	}
-	out := &control.Planned{
-		Schema: "weir.dev/plans/v1", Plans: []*plan.Plan{}, Source: from.Name, Against: followed.Revision, Places: map[string]control.Place{},
+	out := &commands.Planned{
+		Schema: "weir.dev/plans/v1", Plans: []*plan.Plan{}, Source: from.Name, Against: followed.Revision, Places: map[string]commands.Place{},
 		Gone: review.Gone, Withheld: review.Withheld,
 	}
 	if len(d.Targets) == 0 {
@@ -79,15 +80,15 @@ func (a *App) planDraft(ctx context.Context, d control.Draft) (*control.Planned,
 	for _, r := range reports {
 		r = status.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
 		out.Plans = append(out.Plans, show.PlanOf(r))
-		out.Places[r.Target] = control.Place{Account: r.Account, Region: r.Region}
+		out.Places[r.Target] = commands.Place{Account: r.Account, Region: r.Region}
 	}
 	return out, nil
 }
 
-// busy is control.ErrBusy for what is over by itself, and else the error.
+// busy is commands.ErrBusy for what is over by itself, and else the error.
 func busy(err error) error {
 	if errors.Is(err, pulls.ErrBusy) || errors.Is(err, pulls.ErrEarly) {
-		return fmt.Errorf("%w: %v", control.ErrBusy, err) //nolint:errorlint // only that it passes is of interest
+		return fmt.Errorf("%w: %v", commands.ErrBusy, err) //nolint:errorlint // only that it passes is of interest
 	}
 	return err
 }
@@ -97,5 +98,5 @@ func noTarget(name, of string, names []string) error {
 	if near := nearest.Word(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
-	return &control.Fault{Message: fmt.Sprintf("there is no target %q of source %s", name, of), Hint: hint}
+	return &gates.Fault{Message: fmt.Sprintf("there is no target %q of source %s", name, of), Hint: hint}
 }

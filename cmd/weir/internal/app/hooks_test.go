@@ -16,8 +16,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 const hookSecret = "a-webhook-secret-of-the-fleet"
@@ -150,7 +151,7 @@ func TestWebhookStartsAPass(t *testing.T) {
 // A push is seen at once where somebody asks for it, however long the interval is.
 func TestReconcileLooksAtGit(t *testing.T) {
 	_, a, second := behind(t)
-	command(t, a, control.ReconcilePath, control.Request{})
+	command(t, a, commands.ReconcilePath, gates.Request{})
 	converged(t, a, second, 1)
 }
 

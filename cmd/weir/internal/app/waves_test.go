@@ -14,11 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/commands"
 )
 
 // fleetOf are overlays with one pool each, by target.
@@ -32,7 +33,7 @@ func fleetOf(instanceType string, targets ...string) map[string]string {
 }
 
 // command asks the daemon for something and returns its answer.
-func command(t *testing.T, a *App, path string, r control.Request) control.Answer {
+func command(t *testing.T, a *App, path string, r gates.Request) gates.Answer {
 	t.Helper()
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -43,7 +44,7 @@ func command(t *testing.T, a *App, path string, r control.Request) control.Answe
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(control.Header, "1")
+	req.Header.Set(commands.Header, "1")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func command(t *testing.T, a *App, path string, r control.Request) control.Answe
 	if err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s: %s, %v", path, res.Status, text, err)
 	}
-	var out control.Answer
+	var out gates.Answer
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestAFailedRolloutStopsTheNextWave(t *testing.T) {
 
 	// Tried again once the machines are good, it goes on by itself.
 	healthy()
-	got := command(t, a, control.ReconcilePath, control.Request{Targets: []string{"prod"}, Retry: true})
+	got := command(t, a, commands.ReconcilePath, gates.Request{Targets: []string{"prod"}, Retry: true})
 	if !slices.Equal(got.Reconciled, []string{"prod"}) {
 		t.Errorf("reconciled: %v", got)
 	}
@@ -166,7 +167,7 @@ func TestASuspensionHoldsUntilItEnds(t *testing.T) {
 	first := w.repo.Commit("first")
 	a, stop := w.start()
 	targetConverged(t, a, "prod", first)
-	command(t, a, control.SuspendPath, control.Request{Target: "prod", Reason: "incident 17", For: "1h", By: "ann"})
+	command(t, a, commands.SuspendPath, gates.Request{Target: "prod", Reason: "incident 17", For: "1h", By: "ann"})
 	stop()
 
 	// It outlives a restart.
@@ -182,7 +183,7 @@ func TestASuspensionHoldsUntilItEnds(t *testing.T) {
 	if got := w.writes(); len(got) != 0 {
 		t.Errorf("writes: %v", got)
 	}
-	if got := command(t, a, control.ResumePath, control.Request{Target: "prod"}); len(got.Resumed) != 1 || got.Resumed[0].Reason != "incident 17" {
+	if got := command(t, a, commands.ResumePath, gates.Request{Target: "prod"}); len(got.Resumed) != 1 || got.Resumed[0].Reason != "incident 17" {
 		t.Errorf("resumed: %+v", got)
 	}
 	targetConverged(t, a, "prod", second)
@@ -199,7 +200,7 @@ func TestAnApprovalLetsAPlanRun(t *testing.T) {
 	if got := w.writes(); len(got) != 0 {
 		t.Fatalf("writes before an approval: %v", got)
 	}
-	if got := command(t, a, control.ApprovePath, control.Request{Digest: p.Digest(), By: "ann"}); !slices.Equal(got.Plans, []string{"prod"}) {
+	if got := command(t, a, commands.ApprovePath, gates.Request{Digest: p.Digest(), By: "ann"}); !slices.Equal(got.Plans, []string{"prod"}) {
 		t.Errorf("approved: %+v", got)
 	}
 	targetConverged(t, a, "prod", first)
@@ -208,7 +209,7 @@ func TestAnApprovalLetsAPlanRun(t *testing.T) {
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	second := w.repo.Commit("second")
 	p = heldBy(t, a, "prod", second, plan.HeldApproval, "weir approve ")
-	command(t, a, control.ApprovePath, control.Request{Digest: p.Digest(), By: "ann"})
+	command(t, a, commands.ApprovePath, gates.Request{Digest: p.Digest(), By: "ann"})
 	targetConverged(t, a, "prod", second)
 	eventually(t, "the approval is used up", func() string {
 		if r := a.book.Read(); r.Lost != nil || len(r.Approvals)+len(r.Grants) > 0 {
@@ -234,7 +235,7 @@ func TestAnApprovalLiftsThePruneLimit(t *testing.T) {
 	w.repo.Write(overlay(map[string]string{"pool-a": three["pool-a"]}))
 	second := w.repo.Commit("second")
 	p := heldBy(t, a, "prod", second, plan.HeldPruneLimit, "weir approve ")
-	command(t, a, control.ApprovePath, control.Request{Digest: p.Digest()})
+	command(t, a, commands.ApprovePath, gates.Request{Digest: p.Digest()})
 	targetConverged(t, a, "prod", second)
 	if got := w.query("ec2", "DescribeLaunchTemplates"); strings.Count(got, "<launchTemplateName>") != 1 {
 		t.Errorf("templates are left: %s", got)
@@ -263,7 +264,7 @@ func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
 	if got := w.writes(); slices.Contains(got, "StartInstanceRefresh") {
 		t.Errorf("it rolls outside of a window: %v", got)
 	}
-	command(t, a, control.ReconcilePath, control.Request{Targets: []string{"prod"}, OverrideWindow: true})
+	command(t, a, commands.ReconcilePath, gates.Request{Targets: []string{"prod"}, OverrideWindow: true})
 	targetConverged(t, a, "prod", second)
 	eventually(t, "the override ends", func() string {
 		if r := a.book.Read(); r.Lost != nil || len(r.Overrides) > 0 {
@@ -292,12 +293,12 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		book := control.NewBook(db, clock.At(time.Now))
+		book := gates.NewBook(db, clock.At(time.Now))
 		if !begun {
 			_, err = book.Approve(p.Digest(), "ann")
 		} else {
-			approval := control.Approval{Digest: strings.Repeat("0", 64), By: "ann", Until: time.Now().Add(time.Hour)}
-			err = book.Begin(control.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}})
+			approval := gates.Approval{Digest: strings.Repeat("0", 64), By: "ann", Until: time.Now().Add(time.Hour)}
+			err = book.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}})
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)
@@ -402,7 +403,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 	a, stop := w.start()
 	defer stop()
 	targetConverged(t, a, "second", first)
-	command(t, a, control.SuspendPath, control.Request{Target: "prod", Reason: "incident 17", For: "1h", By: "ann"})
+	command(t, a, commands.SuspendPath, gates.Request{Target: "prod", Reason: "incident 17", For: "1h", By: "ann"})
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	second := w.repo.Commit("the first alone")
 	heldBy(t, a, "prod", second, plan.HeldSuspended, "incident 17")
@@ -427,7 +428,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 		}
 		return ""
 	})
-	command(t, a, control.ResumePath, control.Request{Target: "prod"})
+	command(t, a, commands.ResumePath, gates.Request{Target: "prod"})
 	targetConverged(t, a, "second", third)
 }
 
@@ -449,9 +450,9 @@ func TestAWaveHoldsOverOthersThatHaveNothingToDo(t *testing.T) {
 	targetConverged(t, a, "second", second)
 
 	// Asked to try again, the third still waits, and goes on once the first has.
-	command(t, a, control.ReconcilePath, control.Request{Targets: []string{"third"}, Retry: true})
+	command(t, a, commands.ReconcilePath, gates.Request{Targets: []string{"third"}, Retry: true})
 	heldBy(t, a, "third", second, plan.HeldWave, "waits for the target prod")
 	healthy()
-	command(t, a, control.ReconcilePath, control.Request{Targets: []string{"prod"}, Retry: true})
+	command(t, a, commands.ReconcilePath, gates.Request{Targets: []string{"prod"}, Retry: true})
 	targetConverged(t, a, "third", second)
 }

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	moments "github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
@@ -173,7 +173,7 @@ type bench struct {
 	base     *fleet.Base
 	forge    *memForge
 	teller   *memTeller
-	book     *control.Book
+	book     *gates.Book
 	db       *state.DB
 	clock    time.Time
 	w        *Watcher
@@ -234,7 +234,7 @@ func (b *bench) openState() {
 	if b.db, err = state.Open(b.dir); err != nil {
 		b.t.Fatal(err)
 	}
-	b.book = control.NewBook(b.db, moments.At(b.now))
+	b.book = gates.NewBook(b.db, moments.At(b.now))
 	b.restart()
 }
 

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/control"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status"
@@ -45,7 +45,7 @@ type Teller interface {
 
 // Approver keeps approvals.
 type Approver interface {
-	Approve(digest, by string) (control.Approval, error)
+	Approve(digest, by string) (gates.Approval, error)
 }
 
 // Metrics counts pull requests and their plans.

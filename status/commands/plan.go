@@ -1,4 +1,4 @@
-package control
+package commands
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/upload"
 )
@@ -76,12 +77,12 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 	_ = until.SetWriteDeadline(time.Now().Add(sendWithin + 2*PlanWithin))
 	asked := r.URL.Query()
 	began := time.Now()
-	h.Logger.Info("a work tree is planned that was sent", "by", by, "targets", text(strings.Join(asked["target"], ", "), 200))
+	h.Logger.Info("a work tree is planned that was sent", "by", by, "targets", gates.Line(strings.Join(asked["target"], ", "), 200))
 	out, err := h.Plan(r.Context(), Draft{
 		By: by, Repositories: asked["repository"], Targets: asked["target"], Archive: http.MaxBytesReader(w, r.Body, upload.MaxPacked),
 	})
 	h.Logger.Info("a work tree was planned", "by", by, "took", time.Since(began).Round(time.Millisecond), "error", err)
-	var wrong *Fault
+	var wrong *gates.Fault
 	switch {
 	case err == nil:
 		answer(w, http.StatusOK, out)
@@ -93,6 +94,6 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 	case r.Context().Err() != nil:
 		// nobody is left to tell
 	default:
-		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the work tree could not be planned: %s", text(h.Redact(err.Error()), 500)))
+		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the work tree could not be planned: %s", gates.Line(h.Redact(err.Error()), 500)))
 	}
 }

@@ -1,12 +1,7 @@
-package control
+package gates
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,22 +11,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/nearest"
 )
-
-// The addresses of the commands, and the header that each request must have: no
-// form of a page can send it, and no script of another origin may.
-const (
-	SuspendPath   = "/api/v1/suspend"
-	ResumePath    = "/api/v1/resume"
-	ApprovePath   = "/api/v1/approve"
-	ReconcilePath = "/api/v1/reconcile"
-	RecordsPath   = "/api/v1/control"
-	Header        = "X-Weir-Command"
-)
-
-const jsonType = "application/json"
-
-// maxRequest bounds the body of a request.
-const maxRequest = 64 << 10
 
 // Request is what a command asks for; each reads the fields that it needs.
 type Request struct {
@@ -119,7 +98,7 @@ func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
 	case err != nil || length <= 0 || length > LongestSuspension:
 		return Answer{}, fault("write it like --for 2h", "%q is no time for a suspension, which lasts from 1s to %s", r.For, "2160h")
 	}
-	s.Reason, s.By = text(r.Reason, 500), who(r.By)
+	s.Reason, s.By = Line(r.Reason, 500), Who(r.By)
 	s, err = b.Suspend(s, length)
 	return Answer{Suspension: &s}, err
 }
@@ -144,9 +123,9 @@ func Resume(b *Book, d Daemon, r Request) (Answer, error) {
 func Approve(b *Book, d Daemon, r Request) (Answer, error) {
 	digest := strings.ToLower(strings.TrimSpace(r.Digest))
 	if !digestPattern.MatchString(digest) {
-		return Answer{}, fault("copy it from the plan; it has 64 characters", "%q is no digest of a plan", text(r.Digest, 80))
+		return Answer{}, fault("copy it from the plan; it has 64 characters", "%q is no digest of a plan", Line(r.Digest, 80))
 	}
-	a, err := b.Approve(digest, who(r.By))
+	a, err := b.Approve(digest, Who(r.By))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -178,7 +157,7 @@ func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 			return Answer{}, fault("name the targets", "a window is overridden for named targets only")
 		}
 		for _, t := range r.Targets {
-			o, err := b.Override(t, who(r.By))
+			o, err := b.Override(t, Who(r.By))
 			if err != nil {
 				return Answer{}, err
 			}
@@ -191,10 +170,10 @@ func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 
 func unknown(d Daemon, target string) error {
 	hint := "weir status shows them all"
-	if near := nearest.Word(text(target, 80), d.Targets()); near != "" {
+	if near := nearest.Word(Line(target, 80), d.Targets()); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
-	return fault(hint, "there is no target %q", text(target, 80))
+	return fault(hint, "there is no target %q", Line(target, 80))
 }
 
 func subject(d Daemon, r *Request) (Suspension, error) {
@@ -220,7 +199,7 @@ func subject(d Daemon, r *Request) (Suspension, error) {
 		}
 	}
 	if r.Pool != "" && !poolPattern.MatchString(r.Pool) {
-		return Suspension{}, fault("write NAMESPACE/NAME", "%q is no name of a pool", text(r.Pool, 80))
+		return Suspension{}, fault("write NAMESPACE/NAME", "%q is no name of a pool", Line(r.Pool, 80))
 	}
 	return Suspension{Target: r.Target, Pool: r.Pool}, nil
 }
@@ -233,19 +212,19 @@ func noPool(target, name string, pools []string) error {
 		more = fmt.Sprintf(" and %d more", len(pools)-most)
 		pools = pools[:most]
 	}
-	return fault("its pools are "+strings.Join(pools, ", ")+more, "target %q has not exactly one pool %q", text(target, 80), text(name, 80))
+	return fault("its pools are "+strings.Join(pools, ", ")+more, "target %q has not exactly one pool %q", Line(target, 80), Line(name, 80))
 }
 
-// who is a user's name as it is kept.
-func who(name string) string {
-	if name = text(name, 64); name == "" {
+// Who is a user's name as it is kept.
+func Who(name string) string {
+	if name = Line(name, 64); name == "" {
 		return "somebody"
 	}
 	return name
 }
 
-// text is what somebody wrote, on one line and bounded.
-func text(s string, most int) string {
+// Line is what somebody wrote, on one line and bounded.
+func Line(s string, most int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 	}), " ")
@@ -253,141 +232,4 @@ func text(s string, most int) string {
 		s = string(r[:most-1]) + "…"
 	}
 	return s
-}
-
-// Options of what answers commands over HTTP.
-type Options struct {
-	Book   *Book
-	Daemon Daemon
-	Logger *slog.Logger
-	// Redact takes secrets out of what people wrote.
-	Redact func(string) string
-	// Who names who asks, where they have shown who they are and that they may. An
-	// empty name stands for somebody unknown, of whom only programs on this machine
-	// are heard. Nil knows nobody.
-	Who func(*http.Request) string
-	// Plan plans what somebody sent; nil plans nothing.
-	Plan func(context.Context, Draft) (*Planned, error)
-	// Done is told of each command that was done.
-	Done func(Deed)
-	// Say has the next page in the same browser show what a form came to, and Refuse
-	// shows why nothing came of it. Without them no forms are taken.
-	Say    func(http.ResponseWriter, string)
-	Refuse func(w http.ResponseWriter, status int, wrong *Fault, back string)
-}
-
-// Deed is a command that was done.
-type Deed struct {
-	// Command is suspend, resume, approve or reconcile.
-	Command string
-	By      string
-	Request Request
-	// Targets are those that it is about, none for all or none that is known.
-	Targets []string
-	// Text says in a sentence who did what.
-	Text string
-}
-
-type handler struct{ Options }
-
-// Handler answers the commands, as API and as forms of the page; everything else goes
-// to next.
-func Handler(o Options, next http.Handler) http.Handler {
-	if o.Who == nil {
-		o.Who = func(*http.Request) string { return "" }
-	}
-	if o.Done == nil {
-		o.Done = func(Deed) {}
-	}
-	h := handler{o}
-	mux := http.NewServeMux()
-	mux.Handle("/", next)
-	for path, do := range commands {
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h.api(w, r, strings.TrimPrefix(path, "/api/v1/"), do) })
-	}
-	mux.HandleFunc("GET "+RecordsPath, h.records)
-	if o.Plan != nil {
-		mux.HandleFunc("POST "+PlanPath, h.plan)
-	}
-	if o.Say != nil {
-		mux.HandleFunc("POST "+FormPrefix+"{command}", h.form)
-	}
-	return mux
-}
-
-type command func(*Book, Daemon, Request) (Answer, error)
-
-var commands = map[string]command{SuspendPath: Suspend, ResumePath: Resume, ApprovePath: Approve, ReconcilePath: Reconcile}
-
-// api answers a program.
-func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do command) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	by := h.Who(r)
-	if by == "" {
-		if err := local(r, jsonType); err != nil {
-			answer(w, http.StatusForbidden, err)
-			return
-		}
-	} else if err := program(r, jsonType); err != nil {
-		answer(w, http.StatusForbidden, err)
-		return
-	}
-	var in Request
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil || dec.More() {
-		answer(w, http.StatusBadRequest, fault("use the weir command of the same version", "the request cannot be read"))
-		return
-	}
-	if by != "" {
-		in.By = by // what the request says of itself is not heard
-	}
-	out, _, err := h.do(name, do, in)
-	var wrong *Fault
-	switch {
-	case errors.As(err, &wrong):
-		answer(w, http.StatusBadRequest, err)
-	case err != nil:
-		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the command could not be done"))
-	default:
-		answer(w, http.StatusOK, out)
-	}
-}
-
-// do does a command, and has it known who did.
-func (h handler) do(name string, do command, in Request) (Answer, Deed, error) {
-	in.Reason = h.Redact(in.Reason)
-	out, err := do(h.Book, h.Daemon, in)
-	var wrong *Fault
-	if err != nil {
-		if !errors.As(err, &wrong) {
-			h.Logger.Error("command failed", "command", name, "error", err)
-		}
-		return Answer{}, Deed{}, err
-	}
-	d := Deed{Command: name, By: who(in.By), Request: in, Targets: append(out.Plans, in.Targets...)}
-	if in.Target != "" {
-		d.Targets = append(d.Targets, in.Target)
-	}
-	d.Text = text(d.By+" "+deed(name, in, out), 600)
-	h.Logger.Info("command", "command", name, "by", d.By, "target", text(in.Target, 80), "targets", in.Targets,
-		"pool", in.Pool, "for", in.For, "reason", text(in.Reason, 500), "digest", text(in.Digest, 80))
-	h.Done(d)
-	return out, d, nil
-}
-
-func (h handler) records(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	answer(w, http.StatusOK, h.Book.Read())
-}
-
-func answer(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		status, body = http.StatusInternalServerError, []byte(`{"error":"the answer could not be encoded"}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the reader is gone; nobody is left to tell
 }

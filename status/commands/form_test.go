@@ -1,4 +1,4 @@
-package control
+package commands
 
 import (
 	"io"
@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
 // asked is what a handler told of.
@@ -18,14 +20,14 @@ type asked struct {
 }
 
 // handlerFor answers somebody who has shown to be by.
-func handlerFor(b *Book, by string) (http.Handler, *asked) {
+func handlerFor(b *gates.Book, by string) (http.Handler, *asked) {
 	a := &asked{}
 	return Handler(Options{
 		Book: b, Daemon: known{"prod", "dev"}, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") },
 		Who:  func(*http.Request) string { return by },
 		Done: func(d Deed) { a.deeds = append(a.deeds, d) },
 		Say:  func(_ http.ResponseWriter, text string) { a.said = append(a.said, text) },
-		Refuse: func(w http.ResponseWriter, code int, wrong *Fault, back string) {
+		Refuse: func(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
 			a.refused = append(a.refused, wrong.Message+" → "+back)
 			w.WriteHeader(code)
 		},

@@ -1,7 +1,19 @@
-// Package control keeps what people ask of a weir: suspensions, approvals, and
-// windows that are overridden for once. They are durable, end by themselves, and
-// become the gates of a plan.
-package control
+// Package gates says what holds the steps of a plan, and what lets them run.
+//
+// A plan is made whatever holds it; gates decide which of its steps run now. They come
+// from four places, and the strictest wins:
+//
+//	record    what people asked for: suspensions, approvals, overrides of windows
+//	windows   when steps may run that disrupt (package calendar)
+//	waves     targets that must have converged before
+//	loss      a record that cannot be read: it may have been a suspension, so it holds all
+//
+// What is asked for ends by itself, by AWS's clock: what somebody asked to hold holds
+// until that clock is surely past its end, and what somebody allowed ends when the clock
+// may be. An approval is for one digest. It is used up by becoming a grant, on record
+// before the first step runs, and the grant holds for as long as the target wants the
+// same, so that neither a crash nor a newer commit lets anything run that nobody saw.
+package gates
 
 import (
 	"errors"
@@ -63,7 +75,7 @@ type Grant struct {
 	Approval
 	Target string `json:"target"`
 	// Revision is the commit at which it began, for people. Rendered stands for what
-	// the target wanted then (fleet.Conditions): the grant holds for nothing else.
+	// the target wanted then (Conditions): the grant holds for nothing else.
 	Revision string   `json:"revision"`
 	Rendered string   `json:"rendered"`
 	Owners   []string `json:"owners"`

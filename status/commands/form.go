@@ -1,4 +1,4 @@
-package control
+package commands
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
 // FormPrefix is where the forms of the page go: suspend, resume, approve, reconcile.
@@ -17,16 +19,16 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	back := below(r.PostFormValue("back"))
 	by := h.Who(r)
 	if by == "" {
-		h.Refuse(w, http.StatusForbidden, &Fault{Message: "who asks is not known", Hint: "log in"}, back)
+		h.Refuse(w, http.StatusForbidden, &gates.Fault{Message: "who asks is not known", Hint: "log in"}, back)
 		return
 	}
 	name := r.PathValue("command")
 	do := commands["/api/v1/"+name]
 	if do == nil {
-		h.Refuse(w, http.StatusNotFound, &Fault{Message: "there is no such action", Hint: "go back to the page"}, back)
+		h.Refuse(w, http.StatusNotFound, &gates.Fault{Message: "there is no such action", Hint: "go back to the page"}, back)
 		return
 	}
-	in := Request{
+	in := gates.Request{
 		By: by, Target: r.PostFormValue("target"), Pool: r.PostFormValue("pool"), Reason: r.PostFormValue("reason"), For: r.PostFormValue("for"),
 		Digest: r.PostFormValue("digest"), Retry: r.PostFormValue("retry") == "true", OverrideWindow: r.PostFormValue("override") == "true",
 	}
@@ -34,12 +36,12 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 		in.Targets, in.Target = []string{in.Target}, ""
 	}
 	_, done, err := h.do(name, do, in)
-	var wrong *Fault
+	var wrong *gates.Fault
 	switch {
 	case errors.As(err, &wrong):
 		h.Refuse(w, http.StatusBadRequest, wrong, back)
 	case err != nil:
-		h.Refuse(w, http.StatusInternalServerError, &Fault{Message: "the action could not be done", Hint: "look at weir's log"}, back)
+		h.Refuse(w, http.StatusInternalServerError, &gates.Fault{Message: "the action could not be done", Hint: "look at weir's log"}, back)
 	default:
 		h.Say(w, done.Text+".")
 		http.Redirect(w, r, back, http.StatusSeeOther)
@@ -56,7 +58,7 @@ func below(text string) string {
 }
 
 // deed says what a command did, after the name of who asked for it.
-func deed(name string, in Request, out Answer) string {
+func deed(name string, in gates.Request, out gates.Answer) string {
 	switch name {
 	case "suspend":
 		return fmt.Sprintf("suspended %s until %s: %s", subjectText(in.Target, in.Pool), out.Suspension.Until.UTC().Format("2 Jan 2006 15:04 MST"), out.Suspension.Reason)

@@ -1,4 +1,4 @@
-package control
+package gates
 
 import (
 	"strings"
@@ -9,12 +9,11 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
 // threeWaves are dev, stage and prod, one after the other.
-var threeWaves = map[string]fleet.Conditions{
+var threeWaves = map[string]Conditions{
 	"dev": {Wanted: "d"}, "stage": {Wanted: "s", DependsOn: []string{"dev"}}, "prod": {Wanted: "p", DependsOn: []string{"dev", "stage"}},
 }
 

@@ -1,14 +1,8 @@
-package control
+package gates
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-	"log/slog"
 	"maps"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +12,6 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -155,72 +148,6 @@ func TestFaultsOfRequests(t *testing.T) {
 	}
 }
 
-func TestCommandsComeFromThisMachineOnly(t *testing.T) {
-	b, _ := newBook(t)
-	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := Handler(Options{
-		Book: b, Daemon: known{"prod"}, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") },
-	}, next)
-	const good = `{"target":"prod","reason":"my hunter2","for":"1h","by":"ann"}`
-	for name, tc := range map[string]struct {
-		change func(*http.Request) *http.Request
-		body   string
-		want   int
-	}{
-		"good":      {want: http.StatusOK},
-		"over IPv6": {change: func(r *http.Request) *http.Request { r.RemoteAddr = "[::1]:1234"; return r }, want: http.StatusOK},
-		"over a socket": {change: func(r *http.Request) *http.Request {
-			r.RemoteAddr = "@"
-			return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(&net.UnixAddr{Net: "unix"})))
-		}, want: http.StatusOK},
-		"to localhost":         {change: func(r *http.Request) *http.Request { r.Host = "localhost:8344"; return r }, want: http.StatusOK},
-		"from elsewhere":       {change: func(r *http.Request) *http.Request { r.RemoteAddr = "10.0.0.7:1234"; return r }, want: http.StatusForbidden},
-		"from nowhere":         {change: func(r *http.Request) *http.Request { r.RemoteAddr = ""; return r }, want: http.StatusForbidden},
-		"through a proxy":      {change: func(r *http.Request) *http.Request { r.Header.Set("X-Forwarded-For", "10.0.0.7"); return r }, want: http.StatusForbidden},
-		"without the header":   {change: func(r *http.Request) *http.Request { r.Header.Del(Header); return r }, want: http.StatusForbidden},
-		"from a page":          {change: func(r *http.Request) *http.Request { r.Header.Set("Origin", "http://127.0.0.1:8344"); return r }, want: http.StatusForbidden},
-		"from a browser":       {change: func(r *http.Request) *http.Request { r.Header.Set("Sec-Fetch-Site", "none"); return r }, want: http.StatusForbidden},
-		"as a form":            {change: func(r *http.Request) *http.Request { r.Header.Set("Content-Type", "text/plain"); return r }, want: http.StatusForbidden},
-		"under a rebound name": {change: func(r *http.Request) *http.Request { r.Host = "evil.example:8344"; return r }, want: http.StatusForbidden},
-		"not JSON":             {body: "target=prod", want: http.StatusBadRequest},
-		"an unknown key":       {body: `{"target":"prod","sudo":true}`, want: http.StatusBadRequest},
-		"two requests":         {body: good + good, want: http.StatusBadRequest},
-		"too much":             {body: `{"reason":"` + strings.Repeat("x", maxRequest) + `"}`, want: http.StatusBadRequest},
-		"what makes no sense":  {body: `{"target":"dev"}`, want: http.StatusBadRequest},
-	} {
-		body := tc.body
-		if body == "" {
-			body = good
-		}
-		r := httptest.NewRequest(http.MethodPost, SuspendPath, strings.NewReader(body))
-		r.RemoteAddr, r.Host = "127.0.0.1:1234", "127.0.0.1:8344"
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set(Header, "1")
-		if tc.change != nil {
-			r = tc.change(r)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		if w.Code != tc.want {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
-		}
-		var wrong Fault
-		if err := json.Unmarshal(w.Body.Bytes(), &wrong); err != nil || (w.Code != http.StatusOK) != (wrong.Message != "") {
-			t.Errorf("%s: %s", name, w.Body)
-		}
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, RecordsPath, nil))
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"reason":"my ***"`) {
-		t.Errorf("records: %d %s", w.Code, w.Body)
-	}
-	w = httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, SuspendPath, nil))
-	if w.Code != http.StatusTeapot {
-		t.Errorf("a GET is answered with %d", w.Code)
-	}
-}
-
 // TestEverythingIsSuspended: it holds beside the suspensions of targets and pools, ends
 // alone, and what stays is said.
 func TestEverythingIsSuspended(t *testing.T) {
@@ -280,7 +207,7 @@ func TestGatesOfATarget(t *testing.T) {
 	begun := &plan.Grant{Digest: "d", Owners: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}
 	exact := &plan.Grant{Digest: "new", Exact: true, Owners: map[string]bool{}, Deletes: map[string]bool{"a/web": true}}
 	for name, tc := range map[string]struct {
-		c         fleet.Conditions
+		c         Conditions
 		r         Records
 		ready     map[string]Grant
 		want      plan.Gates
@@ -291,28 +218,28 @@ func TestGatesOfATarget(t *testing.T) {
 		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
 		"another suspended":          {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true}},
 		"a pool":                     {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: plan.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
-		"a closed window":            {c: fleet.Conditions{Windows: closed}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"never open":                 {c: fleet.Conditions{Windows: never}, want: plan.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
-		"overridden":                 {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: plan.Gates{AsReviewed: true}},
-		"another overridden":         {c: fleet.Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"a wave":                     {c: fleet.Conditions{DependsOn: []string{"canary"}}, want: plan.Gates{AsReviewed: true, Wave: "waits for the target canary, which is not there: a commit has to bring it, or dependsOn to name another"}},
-		"granted":                    {c: fleet.Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true, Grant: begun}},
-		"granted for what it wanted": {c: fleet.Conditions{Rendered: "w1"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true}},
+		"a closed window":            {c: Conditions{Windows: closed}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"never open":                 {c: Conditions{Windows: never}, want: plan.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
+		"overridden":                 {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: plan.Gates{AsReviewed: true}},
+		"another overridden":         {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: plan.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"a wave":                     {c: Conditions{DependsOn: []string{"canary"}}, want: plan.Gates{AsReviewed: true, Wave: "waits for the target canary, which is not there: a commit has to bring it, or dependsOn to name another"}},
+		"granted":                    {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true, Grant: begun}},
+		"granted for what it wanted": {c: Conditions{Rendered: "w1"}, r: Records{Grants: []Grant{grant}}, want: plan.Gates{AsReviewed: true}},
 		"granted for nothing known":  {r: Records{Grants: []Grant{{Target: "prod", Revision: "r1"}}}, want: plan.Gates{AsReviewed: true}},
-		"another granted":            {c: fleet.Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{{Target: "dev", Rendered: "w0"}}}, want: plan.Gates{AsReviewed: true}},
+		"another granted":            {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{{Target: "dev", Rendered: "w0"}}}, want: plan.Gates{AsReviewed: true}},
 		"approved":                   {ready: map[string]Grant{"prod": ready}, want: plan.Gates{AsReviewed: true, Grant: exact}},
-		"approved again":             {c: fleet.Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, ready: map[string]Grant{"prod": ready}, want: plan.Gates{AsReviewed: true, Grant: exact}},
+		"approved again":             {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, ready: map[string]Grant{"prod": ready}, want: plan.Gates{AsReviewed: true, Grant: exact}},
 		"another approved":           {ready: map[string]Grant{"dev": ready}, want: plan.Gates{AsReviewed: true}},
 	} {
 		d := reconciler.Desired{Source: "s", Commit: plan.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod", Gates: plan.Gates{AsReviewed: true, Window: "of the pass before"}}}
 		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
-		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
+		Gate(batches, map[string]Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
 		got := batches[0].Targets[0].Policy
 		if diff := cmp.Diff(tc.want, got.Gates); diff != "" || got.Suspended != tc.suspended {
 			t.Errorf("%s: suspended %v (-want +got):\n%s", name, got.Suspended, diff)
 		}
 		// Made again of the same render, it is said once.
-		Gate(batches, map[string]fleet.Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
+		Gate(batches, map[string]Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
 		told := batches[0].Targets[0].Diagnostics
 		if suspended := tc.want.Suspended != "" || tc.want.Pools != nil; (len(told) == 1) != suspended || suspended && told[0].Code != "suspended" {
 			t.Errorf("%s: it is said %v", name, told)

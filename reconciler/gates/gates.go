@@ -1,4 +1,4 @@
-package control
+package gates
 
 import (
 	"maps"
@@ -7,12 +7,25 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/diag"
 )
+
+// Conditions are what the configuration demands before a target is changed.
+type Conditions struct {
+	// DependsOn names the targets that must have converged before, by way of others
+	// too, the first of all first. Targets that come after the same ones share it.
+	DependsOn []string
+	Windows   []calendar.Window
+	// Rendered stands for what the target wants, by commit and configuration: two
+	// that want the same have the same, in whatever process. It is empty where
+	// nothing is known to be wanted.
+	Rendered string
+	// Wanted is Rendered with what the configuration says of the target beside it.
+	Wanted string
+}
 
 // Before is what a pass knows of the passes before it.
 type Before struct {
@@ -31,7 +44,7 @@ func (b *Before) Note(r *plan.Report) {
 }
 
 // Keep forgets the targets that are no more: an approval is for none of them.
-func (b *Before) Keep(conditions map[string]fleet.Conditions) {
+func (b *Before) Keep(conditions map[string]Conditions) {
 	maps.DeleteFunc(b.Reports, func(name string, _ *plan.Report) bool { _, is := conditions[name]; return !is })
 	maps.DeleteFunc(b.Standings, func(name string, _ plan.Standing) bool { _, is := conditions[name]; return !is })
 }
@@ -47,7 +60,7 @@ type Pending struct {
 // Gate tells every target of a pass what holds its steps. What is pending lets run
 // the plan with its digest alone, and only once it is on record as begun; then the
 // grant on record lets run what follows, as long as the target wants the same.
-func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r Records, before Before, pending Pending, now clock.Moment) {
+func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Records, before Before, pending Pending, now clock.Moment) {
 	w := &waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
 	for i := range batches {
 		for j := range batches[i].Targets {
@@ -65,7 +78,7 @@ func Gate(batches []reconciler.Batch, conditions map[string]fleet.Conditions, r 
 }
 
 // grant says what somebody's approval lets run.
-func grant(d *reconciler.Desired, c fleet.Conditions, r Records, pending Pending) {
+func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	g := &d.Policy.Gates
 	d.Begin = nil
 	for _, have := range r.Grants {
@@ -103,7 +116,7 @@ func LossText(lost state.Loss) string {
 	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay, then weir reconcile --accept-lost-state"
 }
 
-func gate(d *reconciler.Desired, c fleet.Conditions, r Records, now clock.Moment) {
+func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	g := &d.Policy.Gates
 	*g = plan.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {

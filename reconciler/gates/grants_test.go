@@ -1,4 +1,4 @@
-package control
+package gates
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
@@ -30,7 +29,7 @@ func gated(t *testing.T, b *Book, before Before, target, revision string, wants 
 		}
 	}
 	batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: plan.Commit{Revision: revision}, Policy: plan.Policy{Target: target, Gates: plan.Gates{AsReviewed: true}}}}}}
-	Gate(batches, map[string]fleet.Conditions{target: {Rendered: wants}}, r, before, pending, b.now())
+	Gate(batches, map[string]Conditions{target: {Rendered: wants}}, r, before, pending, b.now())
 	return batches[0].Targets[0]
 }
 
@@ -106,7 +105,7 @@ func TestTargetsThatAreNoMoreAreForgotten(t *testing.T) {
 	var before Before
 	before.Note(planned("a", "r1"))
 	before.Note(planned("gone", "r1"))
-	before.Keep(map[string]fleet.Conditions{"a": {}})
+	before.Keep(map[string]Conditions{"a": {}})
 	if got := Approved(Approval{Digest: planned("gone", "r1").Plan.Digest()}, before); len(got) != 0 || len(before.Standings) != 1 {
 		t.Errorf("it is approved: %+v", got)
 	}

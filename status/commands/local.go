@@ -1,10 +1,12 @@
-package control
+package commands
 
 import (
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
 // forwarded are the headers of a proxy: what comes through one comes from
@@ -29,7 +31,7 @@ func local(r *http.Request, kind string) error {
 		host = h
 	}
 	if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil {
-		return fault("name the daemon by its address", "commands are not taken under the name %q", text(host, 80))
+		return fault("name the daemon by its address", "commands are not taken under the name %q", gates.Line(host, 80))
 	}
 	return nil
 }

@@ -1,17 +1,16 @@
-package control
+package gates
 
 import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
 // waves says what targets wait for. Those of one source that come after the same ones
 // share the answer: there may be hundreds of both.
 type waves struct {
-	conditions map[string]fleet.Conditions
+	conditions map[string]Conditions
 	records    Records
 	before     Before
 	known      map[waveKey]waveOf
@@ -61,7 +60,7 @@ func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier [
 }
 
 // Wave says which earlier target a target waits for, and why; empty if for none.
-func Wave(d *reconciler.Desired, conditions map[string]fleet.Conditions, r Records, before Before) string {
+func Wave(d *reconciler.Desired, conditions map[string]Conditions, r Records, before Before) string {
 	w := waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
 	wait, _ := w.of(d)
 	return wait
@@ -94,7 +93,7 @@ func (s Suspension) textSince() string {
 // Renewals say of which earlier targets AWS is to be asked anew, and at what time or
 // later: a later target has been told of something newer than they know of, so that
 // they may be about to move themselves.
-func Renewals(target string, conditions map[string]fleet.Conditions, before Before) map[string]time.Time {
+func Renewals(target string, conditions map[string]Conditions, before Before) map[string]time.Time {
 	r := before.Reports[target]
 	if r == nil || len(r.Levels) == 0 {
 		return nil

@@ -1,0 +1,174 @@
+// Package commands takes over HTTP what people ask of a daemon: from programs as an API,
+// and from forms of the page. What the commands mean is known to package gates; here is
+// who may be heard at all. A program has to show by a header that it is no page of a
+// browser, and one that has not shown who asks is heard from this machine alone.
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
+)
+
+// The addresses of the commands, and the header that each request must have: no
+// form of a page can send it, and no script of another origin may.
+const (
+	SuspendPath   = "/api/v1/suspend"
+	ResumePath    = "/api/v1/resume"
+	ApprovePath   = "/api/v1/approve"
+	ReconcilePath = "/api/v1/reconcile"
+	RecordsPath   = "/api/v1/control"
+	Header        = "X-Weir-Command"
+)
+
+const jsonType = "application/json"
+
+// maxRequest bounds the body of a request.
+const maxRequest = 64 << 10
+
+func fault(hint, format string, args ...any) error {
+	return &gates.Fault{Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Options of what answers commands over HTTP.
+type Options struct {
+	Book   *gates.Book
+	Daemon gates.Daemon
+	Logger *slog.Logger
+	// Redact takes secrets out of what people wrote.
+	Redact func(string) string
+	// Who names who asks, where they have shown who they are and that they may. An
+	// empty name stands for somebody unknown, of whom only programs on this machine
+	// are heard. Nil knows nobody.
+	Who func(*http.Request) string
+	// Plan plans what somebody sent; nil plans nothing.
+	Plan func(context.Context, Draft) (*Planned, error)
+	// Done is told of each command that was done.
+	Done func(Deed)
+	// Say has the next page in the same browser show what a form came to, and Refuse
+	// shows why nothing came of it. Without them no forms are taken.
+	Say    func(http.ResponseWriter, string)
+	Refuse func(w http.ResponseWriter, status int, wrong *gates.Fault, back string)
+}
+
+// Deed is a command that was done.
+type Deed struct {
+	// Command is suspend, resume, approve or reconcile.
+	Command string
+	By      string
+	Request gates.Request
+	// Targets are those that it is about, none for all or none that is known.
+	Targets []string
+	// Text says in a sentence who did what.
+	Text string
+}
+
+type handler struct{ Options }
+
+// Handler answers the commands, as API and as forms of the page; everything else goes
+// to next.
+func Handler(o Options, next http.Handler) http.Handler {
+	if o.Who == nil {
+		o.Who = func(*http.Request) string { return "" }
+	}
+	if o.Done == nil {
+		o.Done = func(Deed) {}
+	}
+	h := handler{o}
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	for path, do := range commands {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h.api(w, r, strings.TrimPrefix(path, "/api/v1/"), do) })
+	}
+	mux.HandleFunc("GET "+RecordsPath, h.records)
+	if o.Plan != nil {
+		mux.HandleFunc("POST "+PlanPath, h.plan)
+	}
+	if o.Say != nil {
+		mux.HandleFunc("POST "+FormPrefix+"{command}", h.form)
+	}
+	return mux
+}
+
+type command func(*gates.Book, gates.Daemon, gates.Request) (gates.Answer, error)
+
+var commands = map[string]command{SuspendPath: gates.Suspend, ResumePath: gates.Resume, ApprovePath: gates.Approve, ReconcilePath: gates.Reconcile}
+
+// api answers a program.
+func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do command) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	by := h.Who(r)
+	if by == "" {
+		if err := local(r, jsonType); err != nil {
+			answer(w, http.StatusForbidden, err)
+			return
+		}
+	} else if err := program(r, jsonType); err != nil {
+		answer(w, http.StatusForbidden, err)
+		return
+	}
+	var in gates.Request
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil || dec.More() {
+		answer(w, http.StatusBadRequest, fault("use the weir command of the same version", "the request cannot be read"))
+		return
+	}
+	if by != "" {
+		in.By = by // what the request says of itself is not heard
+	}
+	out, _, err := h.do(name, do, in)
+	var wrong *gates.Fault
+	switch {
+	case errors.As(err, &wrong):
+		answer(w, http.StatusBadRequest, err)
+	case err != nil:
+		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the command could not be done"))
+	default:
+		answer(w, http.StatusOK, out)
+	}
+}
+
+// do does a command, and has it known who did.
+func (h handler) do(name string, do command, in gates.Request) (gates.Answer, Deed, error) {
+	in.Reason = h.Redact(in.Reason)
+	out, err := do(h.Book, h.Daemon, in)
+	var wrong *gates.Fault
+	if err != nil {
+		if !errors.As(err, &wrong) {
+			h.Logger.Error("command failed", "command", name, "error", err)
+		}
+		return gates.Answer{}, Deed{}, err
+	}
+	d := Deed{Command: name, By: gates.Who(in.By), Request: in, Targets: append(out.Plans, in.Targets...)}
+	if in.Target != "" {
+		d.Targets = append(d.Targets, in.Target)
+	}
+	d.Text = gates.Line(d.By+" "+deed(name, in, out), 600)
+	h.Logger.Info("command", "command", name, "by", d.By, "target", gates.Line(in.Target, 80), "targets", in.Targets,
+		"pool", in.Pool, "for", in.For, "reason", gates.Line(in.Reason, 500), "digest", gates.Line(in.Digest, 80))
+	h.Done(d)
+	return out, d, nil
+}
+
+func (h handler) records(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	answer(w, http.StatusOK, h.Book.Read())
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":"the answer could not be encoded"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the reader is gone; nobody is left to tell
+}
