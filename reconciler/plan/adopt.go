@@ -65,8 +65,8 @@ func neverAdopted(have, want map[string]string) string {
 
 // mayAdopt decides whether what is not the target's may become it. Where it may
 // not although somebody asked, o says why.
-func (c *computation) mayAdopt(pool *intent.Pool, have, want map[string]string, o *ownership) bool {
-	p, a := c.in.Policy, c.in.Policy.Adoption
+func (in Input) mayAdopt(pool *intent.Pool, have, want map[string]string, o *ownership) bool {
+	p, a := in.Policy, in.Policy.Adoption
 	owner := have[TagOwner]
 	among := owner == p.Instance && !p.OwnTargetOnly && (have[TagSource] == p.Source || slices.Contains(p.Sources, have[TagSource]))
 	never := neverAdopted(have, want)
@@ -146,7 +146,7 @@ func (a adopting) tags() map[string]string {
 	return out
 }
 
-func (c *computation) adopt(pool *intent.Pool, a adopting, do Action) {
+func (c *work) adopt(pool *intent.Pool, a adopting, do Action) {
 	why := "it is nobody's"
 	switch owner := a.have[TagOwner]; {
 	case owner != "":
@@ -165,10 +165,10 @@ func (c *computation) adopt(pool *intent.Pool, a adopting, do Action) {
 
 // adoptGroup plans to take a group over, and has the rest of the plan see it as
 // it then is.
-func (c *computation) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool {
+func (c groups) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool {
 	a := adopting{resource: AutoScalingGroup, name: g.Name, have: groupTagValues(g.Tags)}
-	want := c.groupTags(pool)
-	if g.Deleting || !c.mayAdopt(pool, a.have, want, o) {
+	want := c.in.groupTags(pool)
+	if g.Deleting || !c.in.mayAdopt(pool, a.have, want, o) {
 		return false
 	}
 	want = takingProcesses(recordingHooks(want, a.have, pool.Group.LifecycleHooks), *g, pool)
@@ -184,9 +184,9 @@ func (c *computation) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool
 }
 
 // adoptTemplate is adoptGroup for a launch template.
-func (c *computation) adoptTemplate(pool *intent.Pool, want *wantTemplate, t *Template, o *ownership) bool {
+func (c templates) adoptTemplate(pool *intent.Pool, want *wantTemplate, t *Template, o *ownership) bool {
 	a := adopting{resource: LaunchTemplate, name: t.Name, have: t.Tags}
-	if !c.mayAdopt(pool, a.have, want.tags, o) {
+	if !c.in.mayAdopt(pool, a.have, want.tags, o) {
 		return false
 	}
 	a.put, a.remove = missingTags(want.tags, a.have)
@@ -197,10 +197,10 @@ func (c *computation) adoptTemplate(pool *intent.Pool, want *wantTemplate, t *Te
 
 // adoptNodegroup is adoptGroup for a nodegroup. Its tags must be those of this
 // pass: what is remembered may be out of date.
-func (c *computation) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownership) bool {
+func (c nodegroups) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownership) bool {
 	a := adopting{resource: ManagedNodegroup, name: n.Name, have: n.Tags}
 	want := c.in.Policy.allTags(pool, pool.Nodegroup.Tags)
-	if n.Status == "DELETING" || !c.mayAdopt(pool, a.have, want, o) {
+	if n.Status == "DELETING" || !c.in.mayAdopt(pool, a.have, want, o) {
 		return false
 	}
 	if !n.DescribedAtPass && !c.in.Policy.onlyShows() {
@@ -213,25 +213,25 @@ func (c *computation) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownersh
 }
 
 // tagVerb is the verb of a step that tags what is behind a nodegroup.
-func (c *computation) tagVerb() Verb {
+func (c *work) tagVerb() Verb {
 	if c.adopts {
 		return Adopt
 	}
 	return Update
 }
 
-// adopted arranges the steps of a pool, those from the given position on: what is
-// adopted comes first, and all else waits for a later pass, so that a pass which
-// adopts changes tags only and still shows what will follow.
-func (c *computation) adopted(from int) {
+// adopted arranges the steps of a pool: what is adopted comes first, and all else waits
+// for a later pass, so that a pass which adopts changes tags only and still shows what
+// will follow.
+func (c *work) adopted(steps []Step) []Step {
 	if !c.adopts {
 		if c.in.Policy.Adoption.Asked {
-			c.steps = c.steps[:from]
+			return nil
 		}
-		return
+		return steps
 	}
-	own := c.steps[from:]
-	slices.SortStableFunc(own, func(a, b Step) int {
+	out := slices.Clone(steps)
+	slices.SortStableFunc(out, func(a, b Step) int {
 		switch {
 		case (a.Verb == Adopt) == (b.Verb == Adopt):
 			return 0
@@ -240,7 +240,8 @@ func (c *computation) adopted(from int) {
 		}
 		return 1
 	})
-	for i := range own {
-		own[i].Later = own[i].Later || own[i].Verb != Adopt
+	for i := range out {
+		out[i].Later = out[i].Later || out[i].Verb != Adopt
 	}
+	return out
 }

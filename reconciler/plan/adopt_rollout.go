@@ -54,15 +54,15 @@ func adoptedFor(pool *intent.Pool) string {
 
 // adoptedTag is TagAdopted on the pool's group or nodegroup as the plan sees it, "" for
 // none, and the step that takes it away.
-func (c *computation) adoptedTag(pool *intent.Pool) (tag string, gone Step) {
+func (in Input) adoptedTag(pool *intent.Pool) (tag string, gone Step) {
 	gone = Step{Verb: Update, Reason: "its first rollout since it was adopted is decided"}
 	if pool.Group != nil {
-		have := c.in.State.Groups[pool.Group.Name]
+		have := in.State.Groups[pool.Group.Name]
 		gone.Resource, gone.Name, gone.Do = AutoScalingGroup, have.Name, TagGroup{Group: have.Name, Remove: []string{TagAdopted}}
 		tag = have.Tags[TagAdopted].Value
 	}
 	if pool.Nodegroup != nil {
-		for _, have := range c.in.nodegroupsOf(pool) {
+		for _, have := range in.nodegroupsOf(pool) {
 			if tag = have.Tags[TagAdopted]; tag != "" {
 				gone.Resource, gone.Name = ManagedNodegroup, have.Name
 				gone.Do = TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Remove: []string{TagAdopted}}
@@ -74,31 +74,26 @@ func (c *computation) adoptedTag(pool *intent.Pool) (tag string, gone Step) {
 	return tag, gone
 }
 
-// firstRollout marks the steps of a pool, those from the given position on, that would
-// be the first to replace machines since the pool was taken over.
-func (c *computation) firstRollout(pool *intent.Pool, from int) {
-	tag, gone := c.adoptedTag(pool)
-	first := -1
-	for i := from; i < len(c.steps); i++ {
-		if c.steps[i].disrupts() {
-			first = i
-			break
-		}
-	}
+// firstRollout marks the steps of a pool that would be the first to replace machines
+// since the pool was taken over.
+func (c *work) firstRollout(pool *intent.Pool, steps []Step) []Step {
+	tag, gone := c.in.adoptedTag(pool)
+	first := slices.IndexFunc(steps, Step.disrupts)
 	decided := tag != adoptedFor(pool)
 	switch {
 	case tag == "" || c.adopts || c.in.Policy.Adoption.Asked || first < 0 && !decided:
-		return
+		return steps
 	case first < 0:
-		first = len(c.steps)
+		first = len(steps)
 	}
 	gone.Pool = pool.Key.String()
-	c.steps = append(c.steps[:first], append([]Step{gone}, c.steps[first:]...)...)
-	for i := first; i < len(c.steps) && !decided; i++ {
-		if s := &c.steps[i]; i == first || s.disrupts() {
+	out := slices.Insert(slices.Clone(steps), first, gone)
+	for i := first; i < len(out) && !decided; i++ {
+		if s := &out[i]; i == first || s.disrupts() {
 			s.first = true
 		}
 	}
+	return out
 }
 
 // holdMarks holds the steps that take TagAdopted away where the step is held that they

@@ -74,7 +74,7 @@ func TestMayAdopt(t *testing.T) {
 			p.Adopt = c.adoption.Annotated || strings.Contains(c.says, "allowAdopt")
 			c.policy.Adoption = c.adoption
 			o := ownership{why: "x"}
-			comp := &computation{in: Input{Policy: c.policy}}
+			comp := Input{Policy: c.policy}
 			if got := comp.mayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.why+"; "+o.wayOut, c.says) {
 				t.Errorf("got %v, %q, %q", got, o.why, o.wayOut)
 			}

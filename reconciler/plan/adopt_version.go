@@ -82,7 +82,7 @@ func plainData(d intent.TemplateData) intent.TemplateData {
 // wanted version is one that weir did not make, or the first that weir made after
 // such a one and differs from it in the user data of a KubeadmConfig alone, none
 // of them is replaced. The next change in Git is rolled out to all of them.
-func (c *computation) spare(pool *intent.Pool, want *wantTemplate, have Group, w *wantedVersion) {
+func (c groups) spare(pool *intent.Pool, want *wantTemplate, have Group, w *wantedVersion) {
 	if !w.found || want == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (c *computation) spare(pool *intent.Pool, want *wantTemplate, have Group, w
 
 // versionBefore is the version just below the wanted one. read is false where
 // there is none, or it is yet to be read.
-func (c *computation) versionBefore(w *wantedVersion) (v TemplateVersion, read bool) {
+func (c groups) versionBefore(w *wantedVersion) (v TemplateVersion, read bool) {
 	number := w.number - 1
 	v, read = w.template.Versions[number]
 	if !read && number > 0 && !w.template.Missing[number] {

@@ -16,12 +16,12 @@ func (r TemplateRef) alias() bool {
 	return (r.ID != "" || r.Name != "") && (r.Version == "" || r.Version[0] == '$')
 }
 
-// pin has a group launch the versions that it launches now, before a version is made
-// or a rollout starts. The steps from the given position on are the pool's. An alias
-// that Git writes for an override stays.
-func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, from int) {
-	if !version.made() && c.madeBeside(pool) == nil && !starts(c.steps[from:]) {
-		return
+// pinned are the steps of a pool's group, with one before them that has the group launch
+// the versions that it launches now, where a version is made or a rollout starts. An
+// alias that Git writes for an override stays.
+func (c groups) pinned(pool *intent.Pool, have Group, version wantedVersion, steps []Step) []Step {
+	if !version.made() && c.madeBeside(pool) == nil && !starts(steps) {
+		return steps
 	}
 	u := UpdateGroup{Name: have.Name, Template: &have.Template}
 	var changes []Change
@@ -51,18 +51,17 @@ func (c *computation) pin(pool *intent.Pool, have Group, version wantedVersion, 
 		u.MixedInstancesPolicy = &policy
 	}
 	if len(changes) == 0 {
-		return
+		return steps
 	}
 	if c.in.State.Refreshes[have.Name].Active() {
 		// AWS lets nobody set a group to a version while a refresh with a
 		// configuration of its own moves: that one ends first.
-		for i := from; i < len(c.steps); i++ {
-			c.steps[i].Later = c.steps[i].about().Refresh != CancelsRefresh
+		for i := range steps {
+			steps[i].Later = steps[i].about().Refresh != CancelsRefresh
 		}
 	}
-	later := len(c.steps) > from && c.steps[from].Later
-	c.steps = slices.Insert(c.steps, from, Step{
-		Verb: Update, Resource: AutoScalingGroup, Pool: pool.Key.String(), Name: have.Name, Later: later,
+	return slices.Insert(steps, 0, Step{
+		Verb: Update, Resource: AutoScalingGroup, Pool: pool.Key.String(), Name: have.Name, Later: len(steps) > 0 && steps[0].Later,
 		Reason: "it follows a version that is about to change; it keeps the one that it launches now", Changes: changes, Do: u,
 	})
 }
@@ -74,7 +73,7 @@ func starts(steps []Step) bool {
 
 // means is the number of the version that an alias stands for, 0 where that cannot be
 // told or has yet to be read.
-func (c *computation) means(ref TemplateRef, version wantedVersion) int64 {
+func (c groups) means(ref TemplateRef, version wantedVersion) int64 {
 	if n := versionOf(version.template, ref); version.found && n != 0 {
 		return n
 	}
@@ -94,7 +93,7 @@ func writes(policy *intent.MixedInstances, have intent.Override) bool {
 
 // madeBeside is the template that a pool shares where a version of it is about to be
 // made for whichever pool, nil elsewhere.
-func (c *computation) madeBeside(pool *intent.Pool) *Template {
+func (c groups) madeBeside(pool *intent.Pool) *Template {
 	if pool.LaunchConfig == nil {
 		return nil
 	}
@@ -114,16 +113,16 @@ func (s *sharedTemplate) about() *Template {
 // awaitPins has new versions of a template that pools share wait until none of their
 // groups follows an alias of it. Each pool pins its own group; where one is held, so
 // are the versions, and what waits for them.
-func (c *computation) awaitPins(s *sharedTemplate, steps []Step) {
+func (c templates) awaitPins(s *sharedTemplate, steps []Step) {
 	t := s.about()
 	if t == nil {
 		return
 	}
 	for _, u := range s.users {
-		if u.Group == nil || !c.follows(u, *t) {
+		if u.Group == nil || !c.in.follows(u, *t) {
 			continue
 		}
-		hold := c.holdOf(u)
+		hold := c.in.holdOf(u)
 		for i := range steps {
 			makes := steps[i].makes() != ""
 			if makes && hold == "" {
@@ -138,9 +137,9 @@ func (c *computation) awaitPins(s *sharedTemplate, steps []Step) {
 
 // follows reports whether the pool's own group launches what an alias of the template
 // means, by itself or by an override that Git does not write.
-func (c *computation) follows(pool *intent.Pool, t Template) bool {
-	g, found := c.in.State.Groups[pool.Group.Name]
-	if !found || g.Deleting || !c.groupOwnership(g, c.in.Fleet.Wanted[Claim{Resource: AutoScalingGroup, Name: g.Name}]).ours {
+func (in Input) follows(pool *intent.Pool, t Template) bool {
+	g, found := in.State.Groups[pool.Group.Name]
+	if !found || g.Deleting || !in.groupOwnership(g, in.Fleet.Wanted[Claim{Resource: AutoScalingGroup, Name: g.Name}]).ours {
 		return false
 	}
 	if g.Template.alias() && versionOf(t, g.Template) != 0 {

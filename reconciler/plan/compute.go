@@ -22,8 +22,14 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 
 // compute plans without regard to the gates.
 func compute(in Input) (plan *Plan, needs Needs) {
-	c := &computation{in: in, stuck: map[string]bool{}, images: map[intent.Lookup][]byte{}, homes: map[string]NodegroupName{}, watched: map[string]Watched{}, ahead: map[string]bool{}}
-	c.launchConfigs()
+	c := &computation{
+		in: in, shared: map[string]*sharedTemplate{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
+		outstanding: map[string]outstanding{}, homes: map[string]NodegroupName{}, settled: map[intent.Key]wantedVersion{}, moved: map[string]string{},
+	}
+	for _, s := range launchConfigsOf(in.Set) {
+		c.shared[s.key()] = s
+		c.take(c.begin("").launchConfig(s))
+	}
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
 	}
@@ -31,12 +37,12 @@ func compute(in Input) (plan *Plan, needs Needs) {
 	c.needLaunchTimes()
 	c.nodesUnread()
 	if !in.Policy.Adoption.Asked {
-		c.orphans()
+		c.take(orphansOf(in, c.stuck, c.homes))
 	}
-	c.fence()
+	ahead := c.fence()
 	c.notTaken()
 	c.drift()
-	c.stamp()
+	stamp(in, c.steps)
 	c.needs.sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
@@ -44,77 +50,103 @@ func compute(in Input) (plan *Plan, needs Needs) {
 	}
 	p.homes, p.watched, p.outstanding, p.wants, p.Summary = c.homes, c.watched, c.outstanding, c.sharedWants(), c.summary()
 	p.resolved, p.reviewed, p.behind = c.resolved, c.reviewed, c.behind
-	p.Ahead = slices.Sorted(maps.Keys(c.ahead))
+	p.Ahead = ahead
 	return p, c.needs
 }
 
-// computation is the work on one plan.
+// computation joins the results of a target's pools.
 type computation struct {
-	in    Input
-	steps []Step
-	diags diag.List
-	needs Needs
-	// hold is the hold of the pool that is being planned; its steps take it.
-	hold Hold
-	// stuck are the pools that have an error.
+	in Input
+	result
+	// stuck are the pools of which it cannot be said whether they are as wanted.
 	stuck map[string]bool
-	// shared are the templates that pools share, by the key of the AWSLaunchConfig.
+	// shared, others and images are those of the work on a pool.
 	shared map[string]*sharedTemplate
-	// blocked is set once the current pool has an error: none of its steps stand.
-	blocked bool
-	// homes are the nodegroups that are what Git wants, by pool; replaces names the
-	// pool whose nodegroup is being replaced, by EKS cluster.
-	homes    map[string]NodegroupName
-	replaces map[string]string
-	// moved says, by pool, which launch templates that it brings along have moved.
-	moved map[string]string
-	// images are the canonical forms of images that pools name.
+	others map[string]string
 	images map[intent.Lookup][]byte
-	// watched are the refreshes that pools wait for, by group.
-	watched map[string]Watched
-	// levels says that the launch configuration of the current pool decides which
-	// kubelet its machines have.
-	levels bool
-	// outstanding is the plan's.
+	// outstanding, homes, settled and moved are what the results say, by pool.
 	outstanding map[string]outstanding
-	// resolved, reviewed and behind are the plan's.
-	resolved map[string]ReviewedImage
-	reviewed map[string]string
-	behind   map[string]bool
-	// adopts says that the current pool takes something over.
-	adopts bool
-	// ahead are the commits for which steps are stopped, around those behind all that
-	// the target owns, nil before they were asked for.
-	ahead  map[string]bool
-	around []cause
+	homes       map[string]NodegroupName
+	settled     map[intent.Key]wantedVersion
+	moved       map[string]string
 }
 
-// pool plans one pool: template first, then what uses it.
+// begin begins work whose steps are held so.
+func (c *computation) begin(hold Hold) *work {
+	return &work{in: c.in, hold: hold, shared: c.shared, others: c.others, images: c.images}
+}
+
+// pool plans one pool and keeps what others go by.
 func (c *computation) pool(pool *intent.Pool) {
 	if c.in.Policy.Adoption.skips(pool) {
 		return
 	}
-	c.hold, c.blocked, c.adopts, c.levels = c.holdOf(pool), false, false, pool.Group != nil
+	r := c.begin(c.in.holdOf(pool)).pool(pool)
+	key := pool.Key.String()
+	if r.blocked || r.waits {
+		c.stuck[key] = true
+	}
+	if r.home != (NodegroupName{}) {
+		c.homes[key] = r.home
+	}
+	if r.replaces {
+		c.others[pool.Nodegroup.ClusterName] = key
+	}
+	if r.settled != nil {
+		c.settled[pool.Key] = *r.settled
+	}
+	if r.outstanding != nil {
+		c.outstanding[key] = *r.outstanding
+	}
+	if r.moved != "" {
+		c.moved[key] = r.moved
+	}
+	c.take(r)
+}
+
+// pool plans one pool: template first, then what uses it.
+func (c *work) pool(pool *intent.Pool) result {
+	c.levels = pool.Group != nil
 	for _, d := range pool.Blocked {
 		d.Severity = diag.Error
 		c.diags = append(c.diags, d)
-		c.blocked, c.stuck[pool.Key.String()] = true, true
+		c.blocked = true
 	}
 	for _, claim := range Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
 		if others := c.in.Fleet.Contested[claim]; len(others) > 0 {
 			c.wantedTwice(pool, claim, others)
 		}
 	}
+	if c.blocked || c.awaitsCluster(pool) {
+		return c.result
+	}
+	c.planned(pool)
 	if c.blocked {
-		return
+		c.steps = c.conflicts
+		return c.result
 	}
-	before := len(c.steps)
-	if c.awaitsCluster(pool) {
-		return
+	steps := c.firstRollout(pool, c.adopted(c.steps))
+	c.holdNewer(pool, steps)
+	for i := range steps {
+		s := &steps[i]
+		s.Pool, s.wanted = pool.Key.String(), pool
+		if s.Held == "" {
+			s.Held = c.hold
+		}
+		if pool.LaunchConfig != nil && s.Held == "" && Unmade(s.Do) {
+			shared := c.shared[pool.LaunchConfig.Key.String()]
+			s.Held, s.HeldReason = shared.hold, shared.holdReason
+		}
 	}
+	c.steps = steps
+	return c.result
+}
+
+// planned plans what the pool has in AWS.
+func (c *work) planned(pool *intent.Pool) {
 	var want *wantTemplate
 	if pool.LaunchTemplate != nil {
-		w, ok := c.templateOf(pool)
+		w, ok := templates{c}.templateOf(pool)
 		if !ok {
 			if c.blocked { // what else is wrong is said with it
 				_, _ = c.answer(pool, subnetsOf(pool))
@@ -125,36 +157,17 @@ func (c *computation) pool(pool *intent.Pool) {
 	}
 	switch {
 	case pool.Group != nil:
-		if pool, ok := c.withForeignOverrides(pool); ok {
-			c.planGroup(pool, want)
+		if pool, ok := (templates{c}).withForeignOverrides(pool); ok {
+			groups{c}.planGroup(pool, want)
 		}
 	case pool.Nodegroup != nil:
-		c.planNodegroup(pool, want)
-	}
-	if c.blocked {
-		c.steps = slices.DeleteFunc(c.steps, func(s Step) bool {
-			return s.Pool == pool.Key.String() && s.Held != HeldConflict
-		})
-		return
-	}
-	c.adopted(before)
-	c.firstRollout(pool, before)
-	c.holdNewer(pool, before)
-	for i := before; i < len(c.steps); i++ {
-		c.steps[i].Pool, c.steps[i].wanted = pool.Key.String(), pool
-		if c.steps[i].Held == "" {
-			c.steps[i].Held = c.hold
-		}
-		if pool.LaunchConfig != nil && c.steps[i].Held == "" && Unmade(c.steps[i].Do) {
-			s := c.shared[pool.LaunchConfig.Key.String()]
-			c.steps[i].Held, c.steps[i].HeldReason = s.hold, s.holdReason
-		}
+		nodegroups{c}.planNodegroup(pool, want)
 	}
 }
 
 // wantedTwice blocks a pool of which another target wants a name too. That of a
 // template that pools share follows from the object that declares it.
-func (c *computation) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
+func (c *work) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
 	var path intent.Path
 	if claim.Resource == LaunchTemplate && pool.LaunchConfig != nil {
@@ -163,65 +176,6 @@ func (c *computation) wantedTwice(pool *intent.Pool, claim Claim, targets []stri
 		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
 	}
 	c.blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+join(targets), detail)
-}
-
-func (c *computation) holdOf(pool *intent.Pool) Hold {
-	// Adopting changes tags alone, and somebody asks for it: only Git's word holds it.
-	asked := c.in.Policy.Adoption.Asked
-	switch {
-	case !asked && (c.in.Policy.Suspended || c.in.Policy.ReportOnly):
-		return HeldSuspended
-	case pool.Paused:
-		return HeldPaused
-	case !asked && c.in.Policy.Gates.Pools[pool.Key.String()] != "":
-		return HeldSuspended
-	}
-	return ""
-}
-
-// step adds a step of the current pool.
-func (c *computation) step(pool *intent.Pool, s Step) {
-	s.Pool = pool.Key.String()
-	c.steps = append(c.steps, s)
-}
-
-// codeConflict is the diagnostic of a name that somebody else has.
-const codeConflict = "conflict"
-
-// conflict records that a wanted name is taken by what is not ours. Nothing of
-// the pool runs.
-func (c *computation) conflict(pool *intent.Pool, r Resource, name string, o ownership) {
-	c.blockf(pool, nil, codeConflict, "the "+string(r)+" "+name+" exists and is not touched: "+o.why,
-		cmpOr(o.wayOut, "rename the pool or remove the existing resource"))
-	c.steps = append(c.steps, Step{
-		Verb: Adopt, Resource: r, Pool: pool.Key.String(), Name: name, Reason: o.why, Held: HeldConflict,
-	})
-}
-
-// blockf records an error that keeps the pool from being planned.
-func (c *computation) blockf(pool *intent.Pool, path intent.Path, code, summary, detail string) {
-	c.blockAt(pool, pool.Infrastructure, path, code, summary, detail)
-}
-
-// blockAt is blockf about another object of the pool.
-func (c *computation) blockAt(pool *intent.Pool, object intent.ObjectRef, path intent.Path, code, summary, detail string) {
-	c.blocked = true
-	c.stuck[pool.Key.String()] = true
-	c.noteAt(diag.Error, object, path, code, summary, detail)
-}
-
-// note records a diagnostic about the pool's infrastructure object. Positions
-// are attached by the caller, who can ask the render.
-func (c *computation) note(sev diag.Severity, pool *intent.Pool, path intent.Path, code, summary, detail string) {
-	c.noteAt(sev, pool.Infrastructure, path, code, summary, detail)
-}
-
-// noteAt is note about another object of the pool.
-func (c *computation) noteAt(sev diag.Severity, object intent.ObjectRef, path intent.Path, code, summary, detail string) {
-	c.diags = append(c.diags, diag.Diagnostic{
-		Severity: sev, Code: code, Summary: summary, Detail: cmpOr(detail, diag.Hint(code)),
-		Object: object.String(), Field: path.String(),
-	})
 }
 
 // verbRank orders verbs for the summary, gravest first.
@@ -300,7 +254,13 @@ func sortedUnique(s []string) []string {
 // Add joins the needs of several targets, apart from commits: each has those of its
 // own source.
 func (n *Needs) Add(o Needs) {
-	n.TemplateNames = append(n.TemplateNames, o.TemplateNames...)
+	o.Commits = nil
+	n.append(o)
+	n.sort()
+}
+
+func (n *Needs) append(o Needs) {
+	n.TemplateNames, n.Commits = append(n.TemplateNames, o.TemplateNames...), append(n.Commits, o.Commits...)
 	n.GroupNames = append(n.GroupNames, o.GroupNames...)
 	n.Nodegroups = append(n.Nodegroups, o.Nodegroups...)
 	n.Versions = append(n.Versions, o.Versions...)
@@ -313,10 +273,17 @@ func (n *Needs) Add(o Needs) {
 	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)
 	n.Launched = append(n.Launched, o.Launched...)
 	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
-	n.sort()
 }
 
 func itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
+
+// join2 adds the entries of a map to another, which may be nil.
+func join2[K comparable, V any](to *map[K]V, more map[K]V) {
+	if *to == nil && len(more) > 0 {
+		*to = make(map[K]V, len(more))
+	}
+	maps.Copy(*to, more)
+}
 
 func join(s []string) string {
 	out := ""

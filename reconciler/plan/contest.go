@@ -77,19 +77,19 @@ func (m *Memory) ForgetRollouts(now time.Time) {
 const made = "made"
 
 // started counts the rollouts that this process started within a time.
-func (c *computation) started(pool *intent.Pool, rollout string, within time.Duration) int {
+func (in Input) started(pool *intent.Pool, rollout string, within time.Duration) int {
 	n := 0
-	for _, at := range c.in.Memory.Rollouts[RolloutKey(c.in.Policy.Target, pool.Key.String(), c.in.Commit.Revision, rollout)] {
-		if c.in.Now.Sub(at) < within {
+	for _, at := range in.Memory.Rollouts[RolloutKey(in.Policy.Target, pool.Key.String(), in.Commit.Revision, rollout)] {
+		if in.Now.Sub(at) < within {
 			n++
 		}
 	}
 	return n
 }
 
-// contested reports whether a group has been rolled to the wanted configuration so
+// undone reports whether a group has been rolled to the wanted configuration so
 // often that something else must be at work.
-func (c *computation) contested(pool *intent.Pool, have Group, latest Refresh, version wantedVersion) bool {
+func (c groups) undone(pool *intent.Pool, have Group, latest Refresh, version wantedVersion) bool {
 	if c.in.Memory.Retry[pool.Key.String()] {
 		return false
 	}
@@ -103,7 +103,7 @@ func (c *computation) contested(pool *intent.Pool, have Group, latest Refresh, v
 		}
 		later = wanted(r)
 	}
-	own := c.started(pool, version.refreshed(pool.Group.MixedInstancesPolicy), rolloutsFor)
+	own := c.in.started(pool, version.refreshed(pool.Group.MixedInstancesPolicy), rolloutsFor)
 	if own < mostRollouts && displaced < mostDisplaced {
 		return false
 	}
@@ -111,12 +111,12 @@ func (c *computation) contested(pool *intent.Pool, have Group, latest Refresh, v
 	return true
 }
 
-// contestedNodegroup is contested for a nodegroup.
-func (c *computation) contestedNodegroup(w wantNodegroup, have Nodegroup, steps []Step) bool {
+// undone is the same of a nodegroup.
+func (c nodegroups) undone(w wantNodegroup, have Nodegroup, steps []Step) bool {
 	if len(steps) == 0 {
 		return false
 	}
-	own := c.started(w.pool, steps[0].Rollout, rolloutsFor)
+	own := c.in.started(w.pool, steps[0].Rollout, rolloutsFor)
 	if own < mostRollouts || c.in.Memory.Retry[w.pool.Key.String()] {
 		return false
 	}
@@ -126,8 +126,8 @@ func (c *computation) contestedNodegroup(w wantNodegroup, have Nodegroup, steps 
 
 // lost reports whether a pool was made so often that something must delete it, which a
 // weir does that knows of a commit without it.
-func (c *computation) lost(pool *intent.Pool, what string) bool {
-	own := c.started(pool, made, Lately)
+func (c *work) lost(pool *intent.Pool, what string) bool {
+	own := c.in.started(pool, made, Lately)
 	if own < mostRollouts || c.in.Memory.Retry[pool.Key.String()] {
 		return false
 	}
@@ -136,9 +136,12 @@ func (c *computation) lost(pool *intent.Pool, what string) bool {
 }
 
 // contest says so. What only the rollout was for is not made either.
-func (c *computation) contest(pool *intent.Pool, summary string) {
-	c.steps = slices.DeleteFunc(c.steps, func(s Step) bool {
-		return s.about().Makes != "" && s.Pool == pool.Key.String()
-	})
+func (c *work) contest(pool *intent.Pool, summary string) {
+	c.contested = true
 	c.note(diag.Error, pool, nil, "rollout-contested", summary, "")
+}
+
+// withoutVersions are the steps beside those that make a version of a template.
+func withoutVersions(steps []Step) []Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.about().Makes != "" })
 }

@@ -37,8 +37,8 @@ func (in Input) apiServer(pool *intent.Pool) string {
 }
 
 // beingMade says that the pool's EKS cluster is still being made, "" if it is not.
-func (c *computation) beingMade(pool *intent.Pool) string {
-	cluster := c.in.clusterOf(pool)
+func (in Input) beingMade(pool *intent.Pool) string {
+	cluster := in.clusterOf(pool)
 	if cluster == nil || cluster.Status != "CREATING" && cluster.Status != "PENDING" {
 		return ""
 	}
@@ -47,8 +47,8 @@ func (c *computation) beingMade(pool *intent.Pool) string {
 
 // awaitsCluster reports whether the pool's EKS cluster is still being made: then the
 // pool cannot be planned yet, and a step stands for what comes.
-func (c *computation) awaitsCluster(pool *intent.Pool) bool {
-	why := c.beingMade(pool)
+func (c *work) awaitsCluster(pool *intent.Pool) bool {
+	why := c.in.beingMade(pool)
 	if why == "" {
 		return false
 	}
@@ -59,17 +59,17 @@ func (c *computation) awaitsCluster(pool *intent.Pool) bool {
 	} else {
 		s.Resource, s.Name = ManagedNodegroup, pool.Nodegroup.Name
 	}
-	if c.exists(pool) {
+	if c.in.exists(pool) {
 		s.Verb = Update
 	}
-	c.stuck[pool.Key.String()] = true
+	c.waits = true
 	c.step(pool, s)
 	return true
 }
 
 // holdNewer holds the steps of a pool that would have machines with newer kubelets
-// than their API servers. What was planned since before is the pool's.
-func (c *computation) holdNewer(pool *intent.Pool, before int) {
+// than their API servers. The steps are the pool's.
+func (c *work) holdNewer(pool *intent.Pool, steps []Step) {
 	has := c.in.apiServer(pool)
 	wanted := pool.Version
 	if pool.Nodegroup != nil && wanted == "" {
@@ -89,9 +89,9 @@ func (c *computation) holdNewer(pool *intent.Pool, before int) {
 	if kubelet <= server {
 		return
 	}
-	running, held := c.exists(pool), false
-	for i := before; i < len(c.steps); i++ {
-		s := &c.steps[i]
+	running, held := c.in.exists(pool), false
+	for i := range steps {
+		s := &steps[i]
 		if s.Pool != pool.Key.String() || s.Held != "" || running && !s.launchesNewer(c.levels) {
 			continue
 		}
@@ -105,7 +105,7 @@ func (c *computation) holdNewer(pool *intent.Pool, before int) {
 
 // noteUnread says that nobody tells weir which version the API servers of a group's EKS
 // cluster have. For a nodegroup that is an error of its own: EKS makes it anyway.
-func (c *computation) noteUnread(pool *intent.Pool, wanted string) {
+func (c *work) noteUnread(pool *intent.Pool, wanted string) {
 	a := c.in.Answers[pool.ControlPlane]
 	if pool.ControlPlane.Kind == "" || a.Code != "access-denied" && a.Code != "lookup-refused" {
 		return

@@ -19,19 +19,14 @@ type outstanding struct {
 	failure, cause string
 }
 
-// outstands records that something that Git asks for of a pool is outstanding.
-func (c *computation) outstands(pool *intent.Pool, severity, reason, message string) {
-	if c.outstanding == nil {
-		c.outstanding = map[string]outstanding{}
-	}
-	c.outstanding[pool.Key.String()] = outstanding{severity: severity, reason: reason, message: message}
+// outstands records that something that Git asks for of the pool is outstanding.
+func (r *result) outstands(severity, reason, message string) {
+	r.outstanding = &outstanding{severity: severity, reason: reason, message: message}
 }
 
-// fails has what is outstanding of a pool told as its failure.
-func (c *computation) fails(pool *intent.Pool, code, cause string) {
-	left := c.outstanding[pool.Key.String()]
-	left.failure, left.cause = code, cause
-	c.outstanding[pool.Key.String()] = left
+// fails has what is outstanding of the pool told as its failure.
+func (r *result) fails(code, cause string) {
+	r.outstanding.failure, r.outstanding.cause = code, cause
 }
 
 // ready is the condition Ready of a pool, and the one place that decides whether the

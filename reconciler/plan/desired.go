@@ -35,13 +35,13 @@ type wantTemplate struct {
 
 // answer returns the answer to a lookup of pool, or records why there is none.
 // A lookup that AWS did not answer blocks the pool and never becomes a default.
-func (c *computation) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) {
+func (c *work) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) {
 	a, ok := c.in.Answers[l]
 	switch {
 	case !ok:
 		c.blockf(pool, nil, "lookup-unanswered", "the question for "+l.String()+" was not answered", "weir asks again at the next pass")
 		return Answer{}, false
-	case a.Problem != "" && c.stays(pool, a):
+	case a.Problem != "" && c.in.stays(pool, a):
 		object, path := asksFor(pool, l, a.Code)
 		c.noteAt(diag.Warning, object, path, "default-network", "the region has a VPC beside the default one now, which is no answer for new pools any more; the pool's machines stay in the default VPC", "")
 		return a, true
@@ -50,7 +50,7 @@ func (c *computation) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) 
 		return Answer{}, false
 	case a.Problem != "":
 		object, path := asksFor(pool, l, a.Code)
-		c.blockAt(pool, object, path, a.Code, a.Problem, "")
+		c.blockAt(object, path, a.Code, a.Problem, "")
 		return Answer{}, false
 	}
 	if a.Warning != "" {
@@ -62,28 +62,29 @@ func (c *computation) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) 
 
 // stays reports whether a pool keeps the answer of old: its group runs in the subnets
 // of which that is true.
-func (c *computation) stays(pool *intent.Pool, a Answer) bool {
+func (in Input) stays(pool *intent.Pool, a Answer) bool {
 	if pool.Group == nil || len(a.Lapsed) == 0 {
 		return false
 	}
-	g, ok := c.in.State.Groups[pool.Group.Name]
+	g, ok := in.State.Groups[pool.Group.Name]
 	return ok && !g.Deleting && len(g.SubnetIDs) > 0 && !slices.ContainsFunc(g.SubnetIDs, func(id string) bool { return !slices.Contains(a.Lapsed, id) })
 }
 
 // told reports whether the problem was said of the pool already, as the answer to
 // another of its questions.
-func (c *computation) told(pool *intent.Pool, a Answer) bool {
-	return slices.ContainsFunc(c.diags, func(d diag.Diagnostic) bool {
+func (c *work) told(pool *intent.Pool, a Answer) bool {
+	same := func(d diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Code == a.Code && d.Summary == a.Problem && d.Object == pool.Infrastructure.String()
-	})
+	}
+	return slices.ContainsFunc(c.said, same) || slices.ContainsFunc(c.diags, same)
 }
 
 // oneVPC reports security groups of another VPC than the pool's subnets: EC2 launches
 // nothing with both.
-func (c *computation) oneVPC(pool *intent.Pool, subnets Answer) {
+func (c *work) oneVPC(pool *intent.Pool, subnets Answer) {
 	if len(subnets.VPCs) > 1 {
 		object, path := asksFor(pool, subnetsOf(pool), "")
-		c.blockAt(pool, object, path, "network-mismatch", "the pool's subnets are in several VPCs: "+join(subnets.VPCs), "")
+		c.blockAt(object, path, "network-mismatch", "the pool's subnets are in several VPCs: "+join(subnets.VPCs), "")
 		return
 	}
 	if pool.LaunchTemplate == nil || len(subnets.VPCs) == 0 {
@@ -102,7 +103,7 @@ func (c *computation) oneVPC(pool *intent.Pool, subnets Answer) {
 			if len(a.SecurityGroups) == 1 {
 				which = "its security group " + a.SecurityGroups[0] + " is in "
 			}
-			c.blockAt(pool, object, path, "network-mismatch", "the pool's subnets are in "+subnets.VPCs[0]+", and "+which+a.VPCs[other], "")
+			c.blockAt(object, path, "network-mismatch", "the pool's subnets are in "+subnets.VPCs[0]+", and "+which+a.VPCs[other], "")
 		}
 	}
 }
@@ -177,7 +178,7 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 
 // template answers the lookups of the pool's template. ok is false where one
 // has no answer; the pool is then blocked.
-func (c *computation) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
+func (c templates) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 	t := pool.LaunchTemplate
 	w := &wantTemplate{name: t.Name, data: t.Data, lookup: t.Image, root: t.RootDevice, follow: pool.FollowImages, follows: pool.FollowImages}
 	w.data.BlockDeviceMappings = slices.Clone(t.Data.BlockDeviceMappings)
@@ -250,7 +251,7 @@ func (w *wantTemplate) take(im *Image) {
 }
 
 // canonicalImage is canonical, once for each image that the target's pools name.
-func (c *computation) canonicalImage(image intent.Lookup) []byte {
+func (c templates) canonicalImage(image intent.Lookup) []byte {
 	out, known := c.images[image]
 	if !known {
 		out = canonical(image)
@@ -261,7 +262,7 @@ func (c *computation) canonicalImage(image intent.Lookup) []byte {
 
 // userData is the bootstrap data as EC2 is sent it, its placeholders filled from
 // the EKS cluster.
-func (c *computation) userData(pool *intent.Pool, u intent.UserData) ([]byte, bool) {
+func (c templates) userData(pool *intent.Pool, u intent.UserData) ([]byte, bool) {
 	text, ok := c.userDataText(pool, u)
 	if !ok {
 		return nil, false
@@ -273,7 +274,7 @@ func (c *computation) userData(pool *intent.Pool, u intent.UserData) ([]byte, bo
 	return raw, tooLarge == ""
 }
 
-func (c *computation) userDataText(pool *intent.Pool, u intent.UserData) (string, bool) {
+func (c templates) userDataText(pool *intent.Pool, u intent.UserData) (string, bool) {
 	if u.FetchesToken {
 		return c.fetches(pool, u.Text)
 	}

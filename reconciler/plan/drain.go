@@ -15,7 +15,7 @@ const TagDelete = ownTagPrefix + "delete"
 const deleteDrain = "drain"
 
 // drains reports whether the orphan is a group that goes by draining.
-func (c *computation) drains(o orphan) (Group, bool) {
+func (c *orphans) drains(o orphan) (Group, bool) {
 	if o.claim.Resource != AutoScalingGroup || o.tags[TagDelete] != deleteDrain {
 		return Group{}, false
 	}
@@ -45,7 +45,7 @@ func deletionChanges(g Group) []Change {
 // refused reports whether AWS would not let the orphan go, and says so: a group that
 // is protected from it, whose protection weir never lowers. Nothing of it is changed,
 // for a group that is drained and then stays would be the worst of both.
-func (c *computation) refused(o orphan) bool {
+func (c *orphans) refused(o orphan) bool {
 	if o.claim.Resource != AutoScalingGroup {
 		return false
 	}
@@ -54,13 +54,13 @@ func (c *computation) refused(o orphan) bool {
 	const drained = "put the tag " + TagDelete + "=" + deleteDrain + " on the group and weir drains it first"
 	switch {
 	case g.Options.DeletionProtection == "prevent-all-deletion":
-		c.orphanNote(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-all-deletion, so it stays",
+		c.say(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-all-deletion, so it stays",
 			"set the protection to none, or to prevent-force-deletion where the group is to be drained"+lower)
 	case byForce(g) && g.Options.DeletionProtection == "prevent-force-deletion":
-		c.orphanNote(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-force-deletion, so it stays as long as it has machines",
+		c.say(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-force-deletion, so it stays as long as it has machines",
 			drained+", or set the protection to none"+lower)
 	case byForce(g) && retains(g):
-		c.orphanNote(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its instance lifecycle policy retains machines, so AWS does not delete it as long as it has some",
+		c.say(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its instance lifecycle policy retains machines, so AWS does not delete it as long as it has some",
 			drained+", or set the policy's terminateHookAbandon to terminate"+lower)
 	default:
 		return false
@@ -81,7 +81,7 @@ func drainBegun(g Group) bool { return g.MinSize == 0 && g.MaxSize == 0 && g.Des
 // next: setting its sizes to zero, waiting for its machines, deleting it. AWS holds
 // how far that has come, so it goes on wherever it was stopped. It returns false
 // where there is nothing to do but to say what the machines wait for.
-func (c *computation) drain(o orphan, s *Step) bool {
+func (c *orphans) drain(o orphan, s *Step) bool {
 	g, drains := c.drains(o)
 	switch {
 	case !drains:
@@ -104,7 +104,7 @@ func (c *computation) drain(o orphan, s *Step) bool {
 		return true
 	}
 	if why := drainWaits(g); why != "" {
-		c.orphanNote(diag.Warning, o, "drain-waits", "nothing in Git wants it any more and it is drained, but "+why, "")
+		c.say(diag.Warning, o, "drain-waits", "nothing in Git wants it any more and it is drained, but "+why, "")
 		return false
 	}
 	s.Reason += "; " + itoa(len(g.Instances)) + " of its machines are still being drained"
@@ -150,7 +150,7 @@ func drainWaits(g Group) string {
 // counted reports whether the orphan counts against the limit of deletions of a
 // target that still has pools. What is left of a deletion that was within the limit
 // does not count again: a template whose machines are gone, a group that is drained.
-func (c *computation) counted(o orphan) bool {
+func (c *orphans) counted(o orphan) bool {
 	if o.claim.Resource == LaunchTemplate {
 		return false
 	}

@@ -41,9 +41,9 @@ func (s Settled) same(pool *intent.Pool, answers Answers) bool {
 }
 
 // settled reports whether the pool wants what it wanted when it last had converged.
-func (c *computation) settled(pool *intent.Pool) bool {
-	then, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, pool.Key.String())]
-	return known && then.same(pool, c.in.Answers)
+func (in Input) settled(pool *intent.Pool) bool {
+	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
+	return known && then.same(pool, in.Answers)
 }
 
 // SettledKey is a pool's key in Memory.Settled.
@@ -126,7 +126,7 @@ func (c *computation) drifted(s Step, pools map[string]*intent.Pool) bool {
 			return false
 		}
 		then, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, key)]
-		if known && !then.same(pool, c.in.Answers) || !known && (!c.in.Policy.ReportOnly || !c.wasMade(pool)) {
+		if known && !then.same(pool, c.in.Answers) || !known && (!c.in.Policy.ReportOnly || !c.in.wasMade(pool)) {
 			return false
 		}
 	}
@@ -135,18 +135,18 @@ func (c *computation) drifted(s Step, pools map[string]*intent.Pool) bool {
 
 // wasMade reports whether AWS has, or had, something of the pool: what was never made
 // differs from Git, and has not drifted.
-func (c *computation) wasMade(pool *intent.Pool) bool {
+func (in Input) wasMade(pool *intent.Pool) bool {
 	t := pool.LaunchTemplate
-	return c.exists(pool) || t != nil && pool.LaunchConfig == nil && c.in.State.Templates[t.Name].Tags[TagPool] == pool.Key.String()
+	return in.exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[TagPool] == pool.Key.String()
 }
 
 // exists reports whether AWS has the pool's group or nodegroup.
-func (c *computation) exists(pool *intent.Pool) bool {
+func (in Input) exists(pool *intent.Pool) bool {
 	if pool.Group != nil {
-		_, found := c.in.State.Groups[pool.Group.Name]
+		_, found := in.State.Groups[pool.Group.Name]
 		return found
 	}
-	return len(c.in.nodegroupsOf(pool)) > 0
+	return len(in.nodegroupsOf(pool)) > 0
 }
 
 // tellDrift says what of a pool differs, once for all of its steps.
@@ -174,8 +174,8 @@ func (c *computation) tellDrift(pool *intent.Pool) {
 		sev, what = diag.Warning, "AWS differs from Git, and the target is in report mode: "
 	case c.in.Policy.ReportOnly:
 		sev, what = diag.Warning, "AWS differs although Git did not change, and the target is in report mode: "
-	case c.holdOf(pool) != "":
-		sev, what = diag.Warning, "AWS differs although Git did not change, and the pool is "+string(c.holdOf(pool))+": "
+	case c.in.holdOf(pool) != "":
+		sev, what = diag.Warning, "AWS differs although Git did not change, and the pool is "+string(c.in.holdOf(pool))+": "
 	}
 	c.note(sev, pool, nil, "drift", what+strings.Join(words, "; "), "")
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,14 +47,32 @@ const (
 // cause is a commit that AWS names, and what names it.
 type cause struct{ commit, what string }
 
-// fence holds the steps of pools that are a newer commit's.
-func (c *computation) fence() {
+// fence finds the steps that are a newer commit's.
+type fence struct {
+	in     Input
+	shared map[string]*sharedTemplate
+	// ahead are the commits for which steps are stopped, around those behind all that
+	// the target owns, nil before they were asked for.
+	ahead  map[string]bool
+	around []cause
+	result
+}
+
+// fence holds the steps of pools that are a newer commit's, and names those commits.
+func (c *computation) fence() []string {
+	f := &fence{in: c.in, shared: c.shared, ahead: map[string]bool{}}
+	f.hold(c.steps)
+	c.take(f.result)
+	return slices.Sorted(maps.Keys(f.ahead))
+}
+
+func (c *fence) hold(steps []Step) {
 	if !c.in.Fenced || c.in.Commit.Revision == "" {
 		return
 	}
 	byOwner := map[string][]cause{}
 	var order []string
-	for _, s := range c.steps {
+	for _, s := range steps {
 		if s.Held != "" {
 			continue
 		}
@@ -75,14 +95,14 @@ func (c *computation) fence() {
 			}
 		}
 		if worst != KinOlder {
-			c.stop(owner, worst, found)
+			c.stop(steps, owner, worst, found)
 		}
 	}
 }
 
 // kin is what is known of a commit. What is not, is asked for, and counts as older
 // until the plan is made anew.
-func (c *computation) kin(commit string) Kin {
+func (c *fence) kin(commit string) Kin {
 	if strings.HasPrefix(c.in.Commit.Revision, commit) {
 		return KinOlder
 	}
@@ -95,7 +115,7 @@ func (c *computation) kin(commit string) Kin {
 }
 
 // stop holds an owner's steps.
-func (c *computation) stop(owner string, kin Kin, from cause) {
+func (c *fence) stop(steps []Step, owner string, kin Kin, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := short(c.in.Commit.Revision)
 	hold, why := HeldStopped, "another weir is ahead: commit "+short(from.commit)
@@ -111,8 +131,8 @@ func (c *computation) stop(owner string, kin Kin, from cause) {
 	}
 	d.Detail = diag.Hint(d.Code)
 	c.diags = append(c.diags, d)
-	for i := range c.steps {
-		if s := &c.steps[i]; s.Owner() == owner && s.Held == "" {
+	for i := range steps {
+		if s := &steps[i]; s.Owner() == owner && s.Held == "" {
 			s.Held, s.HeldReason = hold, why
 		}
 	}
@@ -126,7 +146,7 @@ func ownerWords(owner string) string {
 }
 
 // objectOf is the manifest object of an owner, "" for what Git has no more.
-func (c *computation) objectOf(owner string) string {
+func (c *fence) objectOf(owner string) string {
 	if config, is := strings.CutPrefix(owner, ownerOfConfig); is {
 		if s := c.shared[config]; s != nil {
 			return s.config.Source.String()
@@ -146,7 +166,7 @@ func short(revision string) string { return revision[:min(7, len(revision))] }
 // causes are the commits behind what a step is about, and behind the launch templates
 // that it has to do with. Where a step makes or deletes a resource, nothing of which
 // may name a commit, those behind the target's other resources count too.
-func (c *computation) causes(s Step) []cause {
+func (c *fence) causes(s Step) []cause {
 	var out []cause
 	switch s.Resource {
 	case LaunchTemplate:
@@ -171,8 +191,8 @@ func (c *computation) causes(s Step) []cause {
 
 // tagCauses adds the commit in a resource's tags, where they are this source's. What
 // is no commit's name, no weir wrote.
-func (c *computation) tagCauses(out []cause, tags map[string]string, what string) []cause {
-	if commit := tags[TagRevision]; len(commit) >= 40 && hexDigits(commit) && c.fromHere(tags) {
+func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []cause {
+	if commit := tags[TagRevision]; len(commit) >= 40 && hexDigits(commit) && c.in.fromHere(tags) {
 		out = append(out, cause{commit, what})
 	}
 	return out
@@ -180,15 +200,15 @@ func (c *computation) tagCauses(out []cause, tags map[string]string, what string
 
 // fromHere reports whether tags say that the instance made a resource from the
 // source's commits.
-func (c *computation) fromHere(tags map[string]string) bool {
-	return tags[TagOwner] == c.in.Policy.Instance && tags[TagSource] == c.in.Policy.Source
+func (in Input) fromHere(tags map[string]string) bool {
+	return tags[TagOwner] == in.Policy.Instance && tags[TagSource] == in.Policy.Source
 }
 
 // templateCauses adds the commits behind a launch template: of its tags, and of its
 // newest version.
-func (c *computation) templateCauses(out []cause, name string) []cause {
+func (c *fence) templateCauses(out []cause, name string) []cause {
 	t, found := c.in.State.Templates[name]
-	if !found || !c.fromHere(t.Tags) {
+	if !found || !c.in.fromHere(t.Tags) {
 		return out
 	}
 	out = c.tagCauses(out, t.Tags, "the launch template "+name)
@@ -216,12 +236,12 @@ func (t Template) versionCause(out []cause, v TemplateVersion) []cause {
 
 // targetCauses are the commits behind all that the target owns, as far as they were
 // read for its other pools.
-func (c *computation) targetCauses() []cause {
+func (c *fence) targetCauses() []cause {
 	if c.around != nil {
 		return c.around
 	}
 	var all []cause
-	mine := c.mine()
+	mine := c.in.mine()
 	for _, name := range mine.groups {
 		all = c.tagCauses(all, groupTagValues(c.in.State.Groups[name].Tags), "the group "+name)
 	}
@@ -280,30 +300,30 @@ func roomFor(n int, have, more map[string]string) bool {
 // stamp has steps that write tags write from which commit, and with the tags that make
 // a launch template this source's, since which version it is. Neither is worth a write
 // of its own, and so no part of what is planned.
-func (c *computation) stamp() {
-	if c.in.Commit.Revision == "" {
+func stamp(in Input, steps []Step) {
+	if in.Commit.Revision == "" {
 		return
 	}
-	for i := range c.steps {
-		c.steps[i].Do = c.stamped(c.steps[i].Do)
+	for i := range steps {
+		steps[i].Do = in.stamped(steps[i].Do)
 	}
 }
 
-func (c *computation) stamped(do Action) Action {
+func (in Input) stamped(do Action) Action {
 	writes, tags := do.(tagging)
 	if !tags {
 		return do
 	}
-	about, stamp := do.About(), map[string]string{TagRevision: c.in.Commit.Revision}
+	about, stamp := do.About(), map[string]string{TagRevision: in.Commit.Revision}
 	var have map[string]string
 	switch {
 	case about.Group != "":
-		have = groupTagValues(c.in.State.Groups[about.Group].Tags)
+		have = groupTagValues(in.State.Groups[about.Group].Tags)
 	case about.Nodegroup != (NodegroupName{}):
-		have = c.in.State.Nodegroups[about.Nodegroup].Tags
+		have = in.State.Nodegroups[about.Nodegroup].Tags
 	case about.Template != (TemplateRef{}):
-		t := c.in.State.Templates[about.Template.Name]
-		if have = t.Tags; !c.fromHere(have) {
+		t := in.State.Templates[about.Template.Name]
+		if have = t.Tags; !in.fromHere(have) {
 			stamp[TagSince] = itoa(t.LatestVersion)
 		}
 	}

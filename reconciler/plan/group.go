@@ -9,7 +9,7 @@ import (
 )
 
 // planGroup plans the Auto Scaling group of a pool and its template.
-func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
+func (c groups) planGroup(pool *intent.Pool, want *wantTemplate) {
 	g := pool.Group
 	subnets, ok := c.answer(pool, g.Subnets)
 	if !ok {
@@ -21,37 +21,48 @@ func (c *computation) planGroup(pool *intent.Pool, want *wantTemplate) {
 		c.needs.GroupNames = append(c.needs.GroupNames, g.Name)
 	} else if found {
 		claim := Claim{Resource: AutoScalingGroup, Name: g.Name}
-		if o := c.groupOwnership(observed, c.in.Fleet.Wanted[claim]); !o.ours && !c.adoptGroup(pool, &observed, &o) {
+		if o := c.in.groupOwnership(observed, c.in.Fleet.Wanted[claim]); !o.ours && !c.adoptGroup(pool, &observed, &o) {
 			c.conflict(pool, AutoScalingGroup, g.Name, o)
 		}
 	}
-	first := len(c.steps)
-	version, ok := c.planTemplate(pool, want, c.inUse(observed))
-	if !ok || c.blocked {
+	made := c.fork()
+	version, ok := templates{made}.planTemplate(pool, want, c.in.inUse(observed))
+	if !ok || c.blocked || made.blocked {
+		c.take(made.result)
 		return
 	}
+	absent := !found && c.in.State.Absent.Groups[g.Name]
+	part := groups{c.fork()}
 	switch {
-	case !found && c.in.State.Absent.Groups[g.Name]:
-		c.createGroup(pool, version, subnets.Subnets)
+	case absent:
+		part.createGroup(pool, version, subnets.Subnets)
 	case !found:
-		return
 	case observed.Deleting:
-		c.note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; it is made anew once it is gone", "")
+		part.note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; it is made anew once it is gone", "")
 	default:
 		if subnets.Discovered && len(observed.SubnetIDs) > 0 {
 			subnets.Subnets = observed.SubnetIDs // nobody wrote them, so those it has stay
 		}
-		c.spare(pool, want, observed, &version)
-		c.updateGroup(pool, observed, version, subnets.Subnets)
-		c.rollGroup(pool, observed, version)
-		c.pin(pool, observed, version, first)
-		c.noteRetained(pool, observed)
-		c.nameSuspensions(pool, observed, c.rolls(observed.Name, first))
+		part.spare(pool, want, observed, &version)
+		part.updateGroup(pool, observed, version, subnets.Subnets)
+		part.rollGroup(pool, observed, version)
 	}
+	if part.contested {
+		made.steps = withoutVersions(made.steps)
+	}
+	if found && !observed.Deleting {
+		steps := slices.Concat(made.steps, part.steps)
+		rolls := c.in.State.Refreshes[g.Name].Active() || starts(steps)
+		made.steps, part.steps = part.pinned(pool, observed, version, steps), nil
+		part.noteRetained(pool, observed)
+		part.nameSuspensions(pool, observed, rolls)
+	}
+	c.take(made.result)
+	c.take(part.result)
 }
 
 // noteRetained tells of machines that run on outside their group's capacity.
-func (c *computation) noteRetained(pool *intent.Pool, have Group) {
+func (c groups) noteRetained(pool *intent.Pool, have Group) {
 	var ids []string
 	for _, i := range have.Instances {
 		if i.retained() {
@@ -67,11 +78,11 @@ func (c *computation) noteRetained(pool *intent.Pool, have Group) {
 
 // inUse lists the template versions that a group is set to, is being refreshed
 // to, or still runs, in that order.
-func (c *computation) inUse(g Group) []TemplateRef {
+func (in Input) inUse(g Group) []TemplateRef {
 	refs := []TemplateRef{g.Template}
 	// A refresh that moves holds content that AWS already took: a read that
 	// does not show its version yet must not make weir cancel its own rollout.
-	if r := c.in.State.Refreshes[g.Name]; r.Active() {
+	if r := in.State.Refreshes[g.Name]; r.Active() {
 		refs = []TemplateRef{r.Template, g.Template}
 	}
 	for _, i := range g.Instances {
@@ -84,11 +95,11 @@ func (c *computation) inUse(g Group) []TemplateRef {
 
 // groupOwnership is owns, and besides no group behind a nodegroup is ever
 // taken for a pool's own.
-func (c *computation) groupOwnership(g Group, wantedBy string) ownership {
+func (in Input) groupOwnership(g Group, wantedBy string) ownership {
 	if t, behind := g.Tags[tagNodegroup]; behind {
 		return ownership{why: "it is the group behind the EKS nodegroup " + t.Value}
 	}
-	return c.in.Policy.owns(groupTagValues(g.Tags), wantedBy, c.in.Fleet.Whole)
+	return in.Policy.owns(groupTagValues(g.Tags), wantedBy, in.Fleet.Whole)
 }
 
 // desiredSize is the wanted size inside the bounds.
@@ -105,15 +116,15 @@ func firstSize(pool *intent.Pool) int32 {
 	return desiredSize(pool)
 }
 
-func (c *computation) groupTags(pool *intent.Pool) map[string]string {
-	tags := c.in.Policy.allTags(pool, pool.Group.Tags)
+func (in Input) groupTags(pool *intent.Pool) map[string]string {
+	tags := in.Policy.allTags(pool, pool.Group.Tags)
 	if pool.Drain {
 		tags[TagDelete] = deleteDrain
 	}
 	return tags
 }
 
-func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subnets []string) {
+func (c groups) createGroup(pool *intent.Pool, version wantedVersion, subnets []string) {
 	g := pool.Group
 	if c.lost(pool, "the group "+g.Name) {
 		return
@@ -128,7 +139,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 			m.Of(&group.GroupSettings).SetZero()
 		}
 	}
-	for k, v := range c.groupTags(pool) {
+	for k, v := range c.in.groupTags(pool) {
 		group.Tags[k] = GroupTag{Value: v}
 	}
 	if len(g.LifecycleHooks) > 0 {
@@ -169,7 +180,7 @@ func (c *computation) createGroup(pool *intent.Pool, version wantedVersion, subn
 
 // updateGroup plans everything of an existing group but its launch
 // configuration. What weir does not own keeps its observed value.
-func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedVersion, subnets []string) {
+func (c groups) updateGroup(pool *intent.Pool, have Group, version wantedVersion, subnets []string) {
 	g := pool.Group
 	u := UpdateGroup{Name: g.Name}
 	var changes []Change
@@ -205,8 +216,8 @@ func (c *computation) updateGroup(pool *intent.Pool, have Group, version wantedV
 	c.updateGroupTags(pool, have)
 }
 
-func (c *computation) updateGroupTags(pool *intent.Pool, have Group) {
-	put, remove := missingTags(c.groupTags(pool), groupTagValues(have.Tags))
+func (c groups) updateGroupTags(pool *intent.Pool, have Group) {
+	put, remove := missingTags(c.in.groupTags(pool), groupTagValues(have.Tags))
 	if len(put)+len(remove) == 0 {
 		return
 	}

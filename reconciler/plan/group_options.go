@@ -117,7 +117,7 @@ func unordered(s intent.GroupSettings) intent.GroupSettings {
 }
 
 // updateApart plans the options that have calls of their own.
-func (c *computation) updateApart(pool *intent.Pool, have Group) {
+func (c groups) updateApart(pool *intent.Pool, have Group) {
 	o := &pool.Group.Options
 	if reflect.ValueOf(*o).IsZero() {
 		return
@@ -136,7 +136,7 @@ func (c *computation) updateApart(pool *intent.Pool, have Group) {
 	c.updateMetrics(pool, have)
 }
 
-func (c *computation) putWarmPool(pool *intent.Pool, have Group) {
+func (c groups) putWarmPool(pool *intent.Pool, have Group) {
 	want := pool.Group.Options.WarmPool
 	// Auto Scaling takes no warm pool beside a mixed instances policy, so one that
 	// Git drops has to be gone first, which may take a rollout.
@@ -148,7 +148,7 @@ func (c *computation) putWarmPool(pool *intent.Pool, have Group) {
 
 // updateMetrics holds the metrics that are collected to those declared.
 // Assumed of AWS: warm-pool-metrics.
-func (c *computation) updateMetrics(pool *intent.Pool, have Group) {
+func (c groups) updateMetrics(pool *intent.Pool, have Group) {
 	want := pool.Group.Options.MetricsCollection
 	if want == nil {
 		return
@@ -167,7 +167,7 @@ func (c *computation) updateMetrics(pool *intent.Pool, have Group) {
 
 // updateTraffic holds the load balancers and target groups of the kinds that are
 // declared to those declared.
-func (c *computation) updateTraffic(pool *intent.Pool, have Group) {
+func (c groups) updateTraffic(pool *intent.Pool, have Group) {
 	o := &pool.Group.Options
 	s := SetTrafficSources{Group: have.Name, SkipZonalShiftValidation: o.SkipZonalShiftValidation}
 	var changes []Change

@@ -172,11 +172,26 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 	return p, needs
 }
 
-// mayRun reports whether a step of the current pool is held neither by what holds the
+// holdOf is what holds a pool as a whole.
+func (in Input) holdOf(pool *intent.Pool) Hold {
+	// Adopting changes tags alone, and somebody asks for it: only Git's word holds it.
+	asked := in.Policy.Adoption.Asked
+	switch {
+	case !asked && (in.Policy.Suspended || in.Policy.ReportOnly):
+		return HeldSuspended
+	case pool.Paused:
+		return HeldPaused
+	case !asked && in.Policy.Gates.Pools[pool.Key.String()] != "":
+		return HeldSuspended
+	}
+	return ""
+}
+
+// mayRun reports whether a step of the pool is held neither by what holds the
 // pool nor by a gate.
-func (c *computation) mayRun(pool *intent.Pool, s Step) bool {
+func (c *work) mayRun(pool *intent.Pool, s Step) bool {
 	g := c.in.Policy.Gates
-	return s.Held == "" && c.hold == "" && (g.Wave == "" || c.settled(pool) && !s.disrupts()) && (g.Window == "" || !s.disrupts()) && (!g.AsReviewed || g.Grant != nil)
+	return s.Held == "" && c.hold == "" && (g.Wave == "" || c.in.settled(pool) && !s.disrupts()) && (g.Window == "" || !s.disrupts()) && (!g.AsReviewed || g.Grant != nil)
 }
 
 func (g Gates) suspended(p Policy, pool string) string {

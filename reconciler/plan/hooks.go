@@ -68,7 +68,7 @@ func HookDefaults(h intent.LifecycleHook) intent.LifecycleHook {
 // they are missing or differ, those that Git once declared and has dropped are
 // removed, all others stay. Hooks are read one call for each group, so only where
 // there are some to look after, and anew in this pass before any is written.
-func (c *computation) updateHooks(pool *intent.Pool, g Group, declared []intent.LifecycleHook) {
+func (c groups) updateHooks(pool *intent.Pool, g Group, declared []intent.LifecycleHook) {
 	tag, recorded := g.Tags[TagHooks]
 	if len(declared) == 0 && !recorded || g.Deleting {
 		return

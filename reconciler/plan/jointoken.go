@@ -56,14 +56,13 @@ type JoinNeeds struct {
 // ("namespace/name") all of whose machines are as Git wants them.
 func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
 	n := JoinNeeds{Wanted: map[string]string{}, Standing: map[string]bool{}, Left: map[string]bool{}}
-	c := &computation{in: in}
 	settled := map[string]bool{}
 	clusters := map[intent.Key]bool{}
 	for i := range in.Set.Pools {
 		pool := &in.Set.Pools[i]
 		key := JoinKey(pool)
 		settled[pool.Key.String()] = converged[pool.Key.String()]
-		if c.holdOf(pool) != "" {
+		if in.holdOf(pool) != "" {
 			n.Left[key], n.Left[pool.Key.String()] = true, true
 			continue
 		}
@@ -101,7 +100,7 @@ func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
 }
 
 // fetches fills where a pool's machines fetch their join token into its user data.
-func (c *computation) fetches(pool *intent.Pool, text string) (string, bool) {
+func (c templates) fetches(pool *intent.Pool, text string) (string, bool) {
 	if c.in.Policy.JoinTokens.Prefix == "" {
 		c.blockf(pool, nil, "join-token-not-kept", "the nodes of pool "+pool.Key.String()+" cannot join: "+pool.Bootstrap.String()+" has no join token, and weir keeps none for the target",
 			c.in.Policy.JoinTokens.howTo()+"; or write bootstrapToken.token or file under spec.joinConfiguration.discovery, or name a Secret in bootstrap.dataSecretName")
@@ -126,7 +125,7 @@ func (c *computation) fetches(pool *intent.Pool, text string) (string, bool) {
 
 // profileNote says what the machines of a pool need to fetch their token: before
 // there are any, or as long as nothing can allow it.
-func (c *computation) profileNote(pool *intent.Pool, parameter string) {
+func (c templates) profileNote(pool *intent.Pool, parameter string) {
 	at := intent.Path{"spec", "awsLaunchTemplate", "iamInstanceProfile"}
 	resource := "ssm:GetParameter on parameter " + parameter
 	if pool.LaunchTemplate.Data.IamInstanceProfile == nil && pool.Nodegroup == nil {

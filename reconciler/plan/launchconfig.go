@@ -24,8 +24,6 @@ type sharedTemplate struct {
 	adopt bool
 	// problem says why none of the pools can be planned.
 	problem string
-	// settled are the pools that run the version that they want and nothing else.
-	settled map[string]wantedVersion
 	// hold keeps versions from being made, and the pools' steps that need them.
 	hold       Hold
 	holdReason string
@@ -52,7 +50,7 @@ func launchConfigsOf(set *intent.Set) []*sharedTemplate {
 		}
 		key := p.LaunchConfig.Key.String()
 		if byKey[key] == nil {
-			byKey[key] = &sharedTemplate{config: p.LaunchConfig, of: map[intent.Key]*sharedContent{}, settled: map[string]wantedVersion{}}
+			byKey[key] = &sharedTemplate{config: p.LaunchConfig, of: map[intent.Key]*sharedContent{}}
 		}
 		byKey[key].users = append(byKey[key].users, p)
 	}
@@ -127,91 +125,83 @@ func (s *sharedTemplate) join() {
 	}
 }
 
-// launchConfigs plans the templates that pools share, before the pools.
-func (c *computation) launchConfigs() {
-	for _, s := range launchConfigsOf(c.in.Set) {
-		if c.shared == nil {
-			c.shared = map[string]*sharedTemplate{}
-		}
-		c.shared[s.key()] = s
-		s.split()
-		s.join()
-		if len(s.contents) == 0 || len(c.in.Fleet.Contested[Claim{Resource: LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0 {
-			continue // each pool says so
-		}
-		if !slices.ContainsFunc(s.users, func(p *intent.Pool) bool { return !c.in.Policy.Adoption.skips(p) }) {
-			continue
-		}
-		if c.beingMade(s.users[0]) != "" {
-			continue // each pool waits for the cluster
-		}
-		c.adopts = false
-		s.answer(c)
-		steps, diags := len(c.steps), len(c.diags)
-		c.hold, c.blocked = c.holdOfAll(s.users), false
-		pool := s.stand(s.contents[0].users)
-		c.planShared(s, pool)
-		if c.blocked {
-			s.problem = firstError(c.diags[diags:])
-			c.steps = slices.DeleteFunc(c.steps, func(st Step) bool { return st.Pool == pool.Key.String() && st.Held != HeldConflict })
-		} else {
-			c.awaitPins(s, c.steps[steps:])
-			c.adopted(steps)
-		}
-		c.belong(s, s.users, c.steps[steps:], c.diags[diags:])
+// launchConfig plans a template that pools share, before the pools.
+func (c *work) launchConfig(s *sharedTemplate) result {
+	s.split()
+	s.join()
+	switch {
+	case len(s.contents) == 0 || len(c.in.Fleet.Contested[Claim{Resource: LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0:
+		return c.result // each pool says so
+	case !slices.ContainsFunc(s.users, func(p *intent.Pool) bool { return !c.in.Policy.Adoption.skips(p) }):
+		return c.result
+	case c.in.beingMade(s.users[0]) != "":
+		return c.result // each pool waits for the cluster
 	}
+	c.take(s.answer(c))
+	all := c.fork()
+	all.hold = c.in.holdOfAll(s.users)
+	templates{all}.planShared(s, s.stand(s.contents[0].users))
+	if all.blocked {
+		s.problem = firstError(all.diags)
+		all.steps = all.conflicts
+	} else {
+		templates{all}.awaitPins(s, all.steps)
+		all.steps = all.adopted(all.steps)
+	}
+	s.belong(s.users, all.hold, all.steps, all.diags)
+	c.take(all.result)
+	return c.result
 }
 
 // answer has the lookups of what is wanted answered. Where one has no answer, the
 // pools wait that need it, and not the others.
-func (s *sharedTemplate) answer(c *computation) {
-	first := len(c.diags)
+func (s *sharedTemplate) answer(c *work) (r result) {
 	for _, x := range s.contents {
-		before := len(c.diags)
-		want, ok := c.template(s.stand(x.users))
+		part := c.fork()
+		part.said = r.diags
+		want, ok := templates{part}.template(s.stand(x.users))
 		if ok {
 			delete(want.tags, TagPool)
 			want.tags[TagLaunchConfig] = s.key()
 			x.want = want
 		} else {
-			x.problem = firstError(c.diags[before:])
+			x.problem = firstError(part.diags)
 		}
-		c.belong(s, x.users, nil, c.diags[before:])
-		// What all of them wait for is said once.
-		for i := before; i < len(c.diags); i++ {
-			if slices.ContainsFunc(c.diags[first:i], func(d diag.Diagnostic) bool { return reflect.DeepEqual(d, c.diags[i]) }) {
-				c.diags = slices.Delete(c.diags, i, i+1)
-				i--
+		s.belong(x.users, "", nil, part.diags)
+		for _, d := range part.diags { // what all of them wait for is said once
+			if !slices.ContainsFunc(r.diags, func(o diag.Diagnostic) bool { return reflect.DeepEqual(o, d) }) {
+				r.diags = append(r.diags, d)
 			}
 		}
 	}
+	return r
 }
 
 // holdOfAll is the hold of what pools share: it moves while any of them does.
-func (c *computation) holdOfAll(pools []*intent.Pool) Hold {
+func (in Input) holdOfAll(pools []*intent.Pool) Hold {
 	for _, p := range pools {
-		if c.holdOf(p) == "" {
+		if in.holdOf(p) == "" {
 			return ""
 		}
 	}
-	return c.holdOf(pools[0])
+	return in.holdOf(pools[0])
 }
 
 // refsOf are the template versions that a pool has in AWS.
-func (c *computation) refsOf(p *intent.Pool) []TemplateRef {
+func (in Input) refsOf(p *intent.Pool) []TemplateRef {
 	if p.Nodegroup != nil {
 		var refs []TemplateRef
-		for _, n := range c.in.nodegroupsOf(p) {
+		for _, n := range in.nodegroupsOf(p) {
 			refs = append(refs, n.Template)
 		}
 		return refs
 	}
-	return c.inUse(c.in.State.Groups[p.Group.Name])
+	return in.inUse(in.State.Groups[p.Group.Name])
 }
 
 // belong makes steps and diagnostics those of an AWSLaunchConfig: under its name,
 // for the users given, with the fields of the object that declares it.
-func (c *computation) belong(s *sharedTemplate, users []*intent.Pool, steps []Step, diags []diag.Diagnostic) {
+func (s *sharedTemplate) belong(users []*intent.Pool, hold Hold, steps []Step, diags []diag.Diagnostic) {
 	for i := range steps {
 		st := &steps[i]
 		if st.LaunchConfig != "" {
@@ -219,7 +209,7 @@ func (c *computation) belong(s *sharedTemplate, users []*intent.Pool, steps []St
 		}
 		st.Pool, st.LaunchConfig, st.Pools, st.wanted = "", s.key(), keysOf(users), users[0]
 		if st.Held == "" {
-			st.Held = c.hold
+			st.Held = hold
 		}
 		for j := range st.Changes {
 			ch := &st.Changes[j]
@@ -255,13 +245,13 @@ func firstError(diags []diag.Diagnostic) string {
 const codeConfigNotReady = "launch-config-not-ready"
 
 // contentOf is what a pool wants of the template that it shares.
-func (c *computation) contentOf(pool *intent.Pool) *sharedContent {
+func (c templates) contentOf(pool *intent.Pool) *sharedContent {
 	return c.shared[pool.LaunchConfig.Key.String()].of[pool.Key]
 }
 
 // templateOf is the pool's template with its lookups answered: its own, or the
 // one that it shares.
-func (c *computation) templateOf(pool *intent.Pool) (*wantTemplate, bool) {
+func (c templates) templateOf(pool *intent.Pool) (*wantTemplate, bool) {
 	if pool.LaunchConfig == nil {
 		return c.template(pool)
 	}
@@ -274,10 +264,8 @@ func (c *computation) templateOf(pool *intent.Pool) (*wantTemplate, bool) {
 	return x.want, x.want != nil && problem == ""
 }
 
-// settle notes that a pool runs the version that it wants of a shared template.
-func (c *computation) settle(pool *intent.Pool, w wantedVersion) {
-	c.shared[pool.LaunchConfig.Key.String()].settled[pool.Key.String()] = w
-}
+// settle notes that the pool runs the version that it wants of a shared template.
+func (c templates) settle(w wantedVersion) { c.settled = &w }
 
 // launchConfigDefaults moves the default versions of shared templates: each to the
 // version that all of its pools run. While they run several, or the rollout of one
@@ -285,14 +273,14 @@ func (c *computation) settle(pool *intent.Pool, w wantedVersion) {
 func (c *computation) launchConfigDefaults() {
 	for _, key := range sortedKeys(c.shared) {
 		s := c.shared[key]
-		common, ok := s.common()
+		common, ok := s.common(c.settled)
 		if !ok || c.in.Policy.Adoption.Asked {
 			continue
 		}
-		before := len(c.steps)
-		c.hold = c.holdOfAll(s.users)
-		c.moveDefault(s.stand(s.users), common)
-		c.belong(s, s.users, c.steps[before:], nil)
+		w := c.begin(c.in.holdOfAll(s.users))
+		templates{w}.moveDefault(s.stand(s.users), common)
+		s.belong(s.users, w.hold, w.steps, nil)
+		c.take(w.result)
 	}
 }
 
@@ -314,9 +302,9 @@ func (c *computation) sharedWants() map[intent.Key]int64 {
 }
 
 // common is the version that all pools run and want; ok is false where they differ.
-func (s *sharedTemplate) common() (common wantedVersion, ok bool) {
+func (s *sharedTemplate) common(runs map[intent.Key]wantedVersion) (common wantedVersion, ok bool) {
 	for _, u := range s.users {
-		w, settled := s.settled[u.Key.String()]
+		w, settled := runs[u.Key]
 		if !settled || common.number != 0 && common.number != w.number {
 			return wantedVersion{}, false
 		}

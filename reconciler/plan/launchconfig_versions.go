@@ -9,13 +9,13 @@ import (
 
 // planShared plans the versions of a shared template: one for each content that
 // its pools want, found among those that exist, else made.
-func (c *computation) planShared(s *sharedTemplate, pool *intent.Pool) {
+func (c templates) planShared(s *sharedTemplate, pool *intent.Pool) {
 	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *sharedContent) bool { return x.want == nil })
 	if len(wants) == 0 {
 		return
 	}
 	// What runs in this pass is made first, so that its number is the one shown.
-	held := func(x *sharedContent) bool { return c.holdOfAll(x.users) != "" }
+	held := func(x *sharedContent) bool { return c.in.holdOfAll(x.users) != "" }
 	wants = append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *sharedContent) bool { return !held(x) })...)
 	name := wants[0].want.name
 	t, found := c.in.State.Templates[name]
@@ -37,7 +37,7 @@ func (c *computation) planShared(s *sharedTemplate, pool *intent.Pool) {
 	}
 	var inUse []TemplateRef
 	for _, u := range s.users {
-		inUse = append(inUse, c.refsOf(u)...)
+		inUse = append(inUse, c.in.refsOf(u)...)
 	}
 	inUse = slices.DeleteFunc(inUse, func(r TemplateRef) bool { return r == TemplateRef{} })
 	candidates, read := c.candidates(t, inUse)
@@ -77,13 +77,13 @@ func (c *computation) planShared(s *sharedTemplate, pool *intent.Pool) {
 // that nothing moves between equal versions, else the newest: which was made and
 // not rolled out, or is what the pools come back to. read is false while something
 // of the template is yet to be read.
-func (c *computation) find(pool *intent.Pool, t Template, wants []*sharedContent, candidates []TemplateVersion) (missing []*sharedContent, all []TemplateVersion, read bool) {
+func (c templates) find(pool *intent.Pool, t Template, wants []*sharedContent, candidates []TemplateVersion) (missing []*sharedContent, all []TemplateVersion, read bool) {
 	may := mayHold(candidates)
 	for _, x := range wants {
 		var refs []TemplateRef
 		has := map[int64]bool{}
 		for _, u := range x.users {
-			for _, r := range c.refsOf(u) {
+			for _, r := range c.in.refsOf(u) {
 				if n := versionOf(t, r); !has[n] {
 					has[n], refs = true, append(refs, r)
 				}
@@ -161,33 +161,32 @@ func mayHold(versions []TemplateVersion) func(*wantTemplate) []TemplateVersion {
 
 // makeShared plans the versions that no template has yet, each once. A template
 // that is not there is made with the first of them.
-func (c *computation) makeShared(s *sharedTemplate, missing []*sharedContent, t Template, candidates []TemplateVersion) {
+func (c templates) makeShared(s *sharedTemplate, missing []*sharedContent, t Template, candidates []TemplateVersion) {
 	number := t.LatestVersion
 	observed := candidates
 	for len(missing) > 0 {
 		x := missing[0]
-		pool := s.stand(x.users)
-		before, diags, hold := len(c.steps), len(c.diags), c.hold
-		c.hold = c.holdOfAll(x.users)
+		pool, part := s.stand(x.users), templates{c.fork()}
+		part.hold = c.in.holdOfAll(x.users)
 		var refs []TemplateRef
 		for _, u := range x.users {
-			refs = append(refs, c.refsOf(u)...)
+			refs = append(refs, c.in.refsOf(u)...)
 		}
 		// The other versions are for pools that want other content.
 		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(observed), func(v TemplateVersion) bool {
 			return !slices.ContainsFunc(refs, func(r TemplateRef) bool { return versionOf(t, r) == v.Number })
 		}), refs)
-		if c.tooSmall(pool, x.want) {
+		if part.tooSmall(pool, x.want) {
 			// Its pools wait, and not the others.
-			x.problem, c.blocked, missing = firstError(c.diags[diags:]), false, missing[1:]
-			c.hold = hold
+			x.problem, missing = firstError(part.diags), missing[1:]
+			c.diags = append(c.diags, part.diags...)
 			continue
 		}
 		var version wantedVersion
 		if number++; number == 1 {
-			version = c.createTemplate(pool, x.want)
+			version = part.createTemplate(pool, x.want)
 		} else {
-			version = c.makeVersion(pool, x.want, t, number, candidates, refs)
+			version = part.makeVersion(pool, x.want, t, number, candidates, refs)
 		}
 		made := TemplateVersion{Number: number, Description: x.want.description(c.in.Commit, ""), Data: x.want.data, Body: x.want.body()}
 		var users []*intent.Pool
@@ -202,7 +201,7 @@ func (c *computation) makeShared(s *sharedTemplate, missing []*sharedContent, t 
 		if len(candidates) == 0 {
 			candidates = append(candidates, made) // what the next one is compared with
 		}
-		c.belong(s, users, c.steps[before:], nil)
-		c.hold = hold
+		s.belong(users, part.hold, part.steps, nil)
+		c.take(part.result)
 	}
 }

@@ -10,10 +10,9 @@ import (
 
 // planNodegroup plans the EKS nodegroup of a pool and, where it has one, its
 // launch template.
-func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
+func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	n := pool.Nodegroup
 	name := NodegroupName{Cluster: n.ClusterName, Name: n.Name}
-	asked := len(c.needs.Nodegroups)
 	cluster, ok := c.answer(pool, n.Cluster)
 	if !ok {
 		return
@@ -36,50 +35,58 @@ func (c *computation) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 			c.needs.Nodegroups = append(c.needs.Nodegroups, name)
 		}
 	}
+	made := c.fork()
 	var version wantedVersion
 	if want != nil || pool.ForeignTemplate != nil {
 		inUse := make([]TemplateRef, 0, len(standing))
 		for _, n := range standing {
 			inUse = append(inUse, n.Template)
 		}
-		v, known := c.planTemplate(pool, want, inUse)
+		v, known := templates{made}.planTemplate(pool, want, inUse)
 		if !known {
+			c.take(made.result)
 			return
 		}
 		version = v
 	}
-	if c.blocked || len(standing) == 0 && !absent {
+	if c.blocked || made.blocked || len(standing) == 0 && !absent {
+		c.take(made.result)
 		return
 	}
 	w := wantNodegroup{pool: pool, version: version, hasTemplate: want != nil || version.foreign, hasImage: want != nil && want.data.ImageID != "" || version.hasImage,
 		role: role.RoleARN, subnets: subnets.Subnets, cluster: *cluster.Cluster}
 	w.discovered, c.levels = subnets.Discovered, w.hasImage
+	part := nodegroups{c.fork()}
 	if !w.hasTemplate {
-		if w.access = c.remoteAccess(w); c.blocked {
-			return
+		w.access = part.remoteAccess(w)
+	}
+	switch {
+	case part.blocked:
+	case len(standing) == 0:
+		part.createNodegroup(w)
+	default:
+		part.existingNodegroups(w, standing)
+		for _, n := range standing {
+			groups{part.work}.nameBehind(pool, n)
+			if !n.DescribedAtPass && slices.ContainsFunc(part.steps, func(s Step) bool { return c.mayRun(pool, s) }) {
+				// What is remembered may be out of date, its owner included.
+				part.needs.Nodegroups = append(part.needs.Nodegroups, n.NodegroupName)
+			}
+		}
+		if len(c.needs.Nodegroups)+len(part.needs.Nodegroups) > 0 {
+			part.steps = nil // planned once these are read
 		}
 	}
-	if len(standing) == 0 {
-		c.createNodegroup(w)
-		return
+	if part.contested {
+		made.steps = withoutVersions(made.steps)
 	}
-	before := len(c.steps)
-	c.existingNodegroups(w, standing)
-	for _, n := range standing {
-		c.nameBehind(pool, n)
-		if !n.DescribedAtPass && slices.ContainsFunc(c.steps[before:], func(s Step) bool { return c.mayRun(pool, s) }) {
-			// What is remembered may be out of date, its owner included.
-			c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
-		}
-	}
-	if len(c.needs.Nodegroups) > asked {
-		c.steps = c.steps[:before]
-	}
+	c.take(made.result)
+	c.take(part.result)
 }
 
 // standing returns the pool's nodegroups and blocks the pool where one of them is
 // not the target's to change.
-func (c *computation) standing(pool *intent.Pool) []Nodegroup {
+func (c nodegroups) standing(pool *intent.Pool) []Nodegroup {
 	claim := Claim{Resource: ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
 	out := c.in.nodegroupsOf(pool)
 	for i := range out {
@@ -93,14 +100,14 @@ func (c *computation) standing(pool *intent.Pool) []Nodegroup {
 // existingNodegroups plans a pool that has nodegroups: the one that is what Git
 // wants is the pool's, and the others have been replaced by it. Where none is, one
 // has to be replaced.
-func (c *computation) existingNodegroups(w wantNodegroup, standing []Nodegroup) {
+func (c nodegroups) existingNodegroups(w wantNodegroup, standing []Nodegroup) {
 	serving := standing[0]
 	var differs []immutable
 	for i, have := range standing {
 		d := w.immutables(have)
 		if len(d) == 0 && have.Status != "DELETING" {
 			others := slices.Delete(slices.Clone(standing), i, i+1)
-			c.homes[w.pool.Key.String()] = have.NodegroupName
+			c.home = have.NodegroupName
 			c.updateNodegroup(w, have)
 			if !c.blocked {
 				c.leave(w, others, have.Status == "ACTIVE", have.Name)
@@ -159,7 +166,7 @@ func (w wantNodegroup) tags(p Policy) map[string]string {
 // updateNodegroup plans the config and version updates of an existing
 // nodegroup. EKS runs one update at a time, so of two only the first runs in
 // this pass.
-func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
+func (c nodegroups) updateNodegroup(w wantNodegroup, have Nodegroup) {
 	pool := w.pool
 	if put, remove := missingTags(w.tags(c.in.Policy), have.Tags); len(put)+len(remove) > 0 {
 		c.step(pool, Step{Verb: Update, Resource: ManagedNodegroup, Name: have.Name, Reason: "tags differ",
@@ -182,15 +189,15 @@ func (c *computation) updateNodegroup(w wantNodegroup, have Nodegroup) {
 		if hint := healthHint(have.HealthIssues); hint != "" {
 			text = strings.TrimSuffix(text, ".") + "; " + hint
 		}
-		c.outstands(pool, "Warning", "NodegroupDegraded", text)
-		c.fails(pool, "nodegroup-degraded", healthCause(have.HealthIssues))
+		c.outstands("Warning", "NodegroupDegraded", text)
+		c.fails("nodegroup-degraded", healthCause(have.HealthIssues))
 	}
 	version := c.versionSteps(w, have)
 	steps := append(c.configStep(w, have), version...)
 	if len(steps) == 0 || steps[0].Held != "" {
-		c.planDefault(pool, w.version)
+		templates{c.work}.planDefault(pool, w.version)
 	}
-	if len(steps) == 0 || c.failedBefore(w, have) || c.contestedNodegroup(w, have, version) {
+	if len(steps) == 0 || c.failedBefore(w, have) || c.undone(w, have, version) {
 		return
 	}
 	for i := range steps {
@@ -208,7 +215,7 @@ func (w wantNodegroup) fingerprint() string {
 // failedBefore reports whether the update that is due was tried for this very
 // intent and failed: EKS then shows the old values again, and trying on would
 // never end.
-func (c *computation) failedBefore(w wantNodegroup, have Nodegroup) bool {
+func (c nodegroups) failedBefore(w wantNodegroup, have Nodegroup) bool {
 	started, tried := c.in.Memory.Started[have.NodegroupName]
 	if !tried || started.Fingerprint != w.fingerprint() || c.in.Memory.Retry[w.pool.Key.String()] {
 		return false
@@ -224,11 +231,11 @@ func (c *computation) failedBefore(w wantNodegroup, have Nodegroup) bool {
 		return false
 	case u.Status == "Failed" || u.Status == "Cancelled":
 		c.note(diag.Error, w.pool, nil, "nodegroup-update-failed", "the update "+u.ID+" of the nodegroup "+have.Name+" ended as "+u.Status+": "+healthText(u.Errors),
-			cmpOr(healthHint(u.Errors), "mend what the message names")+c.again("the pool"))
+			cmpOr(healthHint(u.Errors), "mend what the message names")+c.in.again("the pool"))
 		return true
 	}
 	if u.Status == "InProgress" { // the description of the nodegroup is older than its update
-		c.outstands(w.pool, "Info", "InProgress", "the update "+u.ID+" of the nodegroup "+have.Name+" is under way")
+		c.outstands("Info", "InProgress", "the update "+u.ID+" of the nodegroup "+have.Name+" is under way")
 		return true
 	}
 	return false
@@ -255,7 +262,7 @@ func healthText(issues []HealthIssue) string {
 // come first, in one call with the record of the hooks: who may write only what is
 // theirs may write the rest then.
 // Assumed of AWS: groups-behind-nodegroups.
-func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
+func (c nodegroups) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 	if have.Status == "DELETING" {
 		return
 	}
@@ -287,6 +294,6 @@ func (c *computation) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 				Changes: tagChanges(w.pool, put, remove, values), Do: t})
 			g.Tags = t.tags(g.Tags)
 		}
-		c.updateHooks(w.pool, g, hooks)
+		groups{c.work}.updateHooks(w.pool, g, hooks)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // configStep plans UpdateNodegroupConfig: none or one step.
-func (c *computation) configStep(w wantNodegroup, have Nodegroup) []Step {
+func (c nodegroups) configStep(w wantNodegroup, have Nodegroup) []Step {
 	pool, n := w.pool, w.pool.Nodegroup
 	u := UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
 	var changes []Change
@@ -74,7 +74,7 @@ func (w wantNodegroup) sizes(have Nodegroup) (minSize, maxSize, desired int32) {
 	return minSize, maxSize, min(max(desired, minSize), maxSize)
 }
 
-func (c *computation) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+func (c nodegroups) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
 	pool := w.pool
 	minSize, maxSize, desired := w.sizes(have)
 	if minSize == have.MinSize && maxSize == have.MaxSize && desired == have.DesiredSize {
@@ -130,7 +130,7 @@ func updateText(u intent.UpdateConfig) any {
 }
 
 // updateConfig is sent whole; the strategy that nobody wrote stays.
-func (c *computation) updateConfig(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+func (c nodegroups) updateConfig(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
 	want, got := w.pool.Nodegroup.UpdateConfig, have.UpdateConfig
 	if strategy := want.UpdateStrategy; strategy == "" {
 		want.UpdateStrategy = got.UpdateStrategy
@@ -149,7 +149,7 @@ func (c *computation) updateConfig(w wantNodegroup, have Nodegroup, u *UpdateNod
 }
 
 // nodeRepair is sent whole: what nobody wrote of it stays.
-func (c *computation) nodeRepair(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+func (c nodegroups) nodeRepair(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
 	n := w.pool.Nodegroup
 	on, options := have.NodeRepair != nil && *have.NodeRepair, have.RepairOptions
 	before := len(*changes)

@@ -17,19 +17,19 @@ func (w wantNodegroup) bounds(old *Nodegroup) (minSize, maxSize, desired int32) 
 	return minSize, maxSize, min(max(w.pool.Replicas.Value, minSize), maxSize)
 }
 
-func (c *computation) createNodegroup(w wantNodegroup) {
+func (c nodegroups) createNodegroup(w wantNodegroup) {
 	n := w.pool.Nodegroup
 	ng, ok := c.newNodegroup(w, n.Name, nil)
 	if !ok || c.lost(w.pool, "the nodegroup "+n.Name) {
 		return
 	}
 	c.step(w.pool, Step{Verb: Create, Resource: ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
-		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), c.newTags(w.pool, c.usualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: made, Do: CreateNodegroup{Nodegroup: ng}})
+		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), newTags(w.pool, c.in.usualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: made, Do: CreateNodegroup{Nodegroup: ng}})
 }
 
 // newNodegroup is what to ask EKS for; old is the nodegroup in whose place it
 // comes, nil where there is none.
-func (c *computation) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (ng Nodegroup, ok bool) {
+func (c nodegroups) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (ng Nodegroup, ok bool) {
 	n := w.pool.Nodegroup
 	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
 		c.blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+" and takes no new nodegroup", "make the cluster anew, or take the pool out of Git")
@@ -86,7 +86,7 @@ func creationChanges(w wantNodegroup, ng Nodegroup) []Change {
 
 // creatable refuses to make a nodegroup on another Kubernetes version than its
 // control plane's: CreateNodegroup takes no other.
-func (c *computation) creatable(w wantNodegroup) bool {
+func (c nodegroups) creatable(w wantNodegroup) bool {
 	n := w.pool.Nodegroup
 	wanted, has := minorOf(n.Version), minorOf(w.cluster.Version)
 	switch {
@@ -101,7 +101,7 @@ func (c *computation) creatable(w wantNodegroup) bool {
 	return false
 }
 
-func (c *computation) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
+func (c nodegroups) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
 	n := w.pool.Nodegroup
 	if n.RemoteAccess == nil {
 		return nil

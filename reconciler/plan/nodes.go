@@ -63,7 +63,7 @@ func (in Input) unready(pool *intent.Pool) (message string, late bool) {
 // unproven reports whether the default version of a launch template stays where it is
 // because machines that run the wanted one have not become Ready: AWS calls a rollout
 // a success once they are in service.
-func (c *computation) unproven(pool *intent.Pool, w wantedVersion) bool {
+func (c templates) unproven(pool *intent.Pool, w wantedVersion) bool {
 	if !w.movesDefault() {
 		return false
 	}

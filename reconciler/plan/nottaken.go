@@ -209,7 +209,7 @@ func (c *computation) tellNotTaken(s Step) string {
 // noteUnkept says what EC2 keeps otherwise of a version that was made twice for that
 // reason. Where it holds more than was asked for, or writes it in other letters, that is
 // worth knowing; where it does not hold what Git asks for, the pool is not as Git says.
-func (c *computation) noteUnkept(pool *intent.Pool, want *wantTemplate, t Template, v TemplateVersion) {
+func (c templates) noteUnkept(pool *intent.Pool, want *wantTemplate, t Template, v TemplateVersion) {
 	s, ours := descriptionHashes(v.Description)
 	if !ours || s.confirmed == "" || want.holds(v, s) {
 		return

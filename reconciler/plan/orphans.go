@@ -17,17 +17,31 @@ type orphan struct {
 	step   Step
 }
 
-// orphans plans what becomes of resources that nothing in Git wants. They are
+// orphans is the planning of what nothing in Git wants.
+type orphans struct {
+	in Input
+	// stuck are the pools that could not be planned, homes the nodegroups that are what
+	// Git wants, by pool.
+	stuck map[string]bool
+	homes map[string]NodegroupName
+	result
+}
+
+// orphansOf plans what becomes of resources that nothing in Git wants. They are
 // deleted only where pruning is on, only while every render in the account and
 // region is whole, and only within the target's limit.
-func (c *computation) orphans() {
-	found := c.findOrphans()
-	if len(found) == 0 || c.in.Policy.Prune.Silent {
-		return
+func orphansOf(in Input, stuck map[string]bool, homes map[string]NodegroupName) result {
+	c := &orphans{in: in, stuck: stuck, homes: homes}
+	if found := c.findOrphans(); len(found) > 0 && !in.Policy.Prune.Silent {
+		c.plan(found)
 	}
+	return c.result
+}
+
+func (c *orphans) plan(found []orphan) {
 	if !c.in.Policy.Prune.Enabled {
 		for _, o := range found {
-			c.orphanNote(diag.Warning, o, "orphan", "nothing in Git wants it any more; pruning is off, so it stays",
+			c.say(diag.Warning, o, "orphan", "nothing in Git wants it any more; pruning is off, so it stays",
 				"turn pruning on for the target, or delete it by hand")
 		}
 		return
@@ -35,7 +49,7 @@ func (c *computation) orphans() {
 	found = c.keepProtected(found)
 	if !c.in.Fleet.Whole {
 		for _, o := range found {
-			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
 		}
 		return
 	}
@@ -45,7 +59,7 @@ func (c *computation) orphans() {
 			pools[o.pool] = true
 		}
 	}
-	limit := c.in.Policy.Prune.limit(len(c.ownedPools()))
+	limit := c.in.Policy.Prune.limit(len(c.in.ownedPools()))
 	refused := len(pools) > limit || emptied && len(pools) > 0
 	limited := HeldPruneLimit
 	switch {
@@ -54,7 +68,7 @@ func (c *computation) orphans() {
 		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Info, Code: "prune-waits",
 			Summary: itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
 	case refused:
-		why := itoa(int64(len(pools))) + " of " + itoa(int64(len(c.ownedPools()))) + " pools would be deleted, more than the limit of " + itoa(int64(limit))
+		why := itoa(int64(len(pools))) + " of " + itoa(int64(len(c.in.ownedPools()))) + " pools would be deleted, more than the limit of " + itoa(int64(limit))
 		if emptied {
 			why = "the target renders no pool at all, which no limit covers, not even one of 100 %, and " + itoa(int64(len(pools))) + " would be deleted"
 		}
@@ -80,7 +94,7 @@ func (c *computation) orphans() {
 
 // inPlace reports whether the orphan still does the work of a pool that Git
 // wants under another name: it goes once what replaces it is up.
-func (c *computation) inPlace(o orphan) bool {
+func (c *orphans) inPlace(o orphan) bool {
 	pool := c.poolOf(o)
 	if pool == nil {
 		return false
@@ -106,7 +120,7 @@ func (c *computation) inPlace(o orphan) bool {
 }
 
 // poolOf returns the pool of the render whose key the orphan's tag names.
-func (c *computation) poolOf(o orphan) *intent.Pool {
+func (c *orphans) poolOf(o orphan) *intent.Pool {
 	for i := range c.in.Set.Pools {
 		if c.in.Set.Pools[i].Key.String() == o.pool {
 			return &c.in.Set.Pools[i]
@@ -118,7 +132,7 @@ func (c *computation) poolOf(o orphan) *intent.Pool {
 // confirmed reports whether everything that a delete must know was read in this
 // pass, and asks for it otherwise: whose a nodegroup is now, and which groups of
 // other owners launch from a template.
-func (c *computation) confirmed(o orphan) bool {
+func (c *orphans) confirmed(o orphan) bool {
 	switch o.claim.Resource {
 	case ManagedNodegroup:
 		name := NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
@@ -136,14 +150,14 @@ func (c *computation) confirmed(o orphan) bool {
 		}
 		t := c.in.State.Templates[o.claim.Name]
 		if users := append(slices.Clone(c.in.State.TemplateUsers[t.ID]), c.in.State.TemplateUsers[t.Name]...); len(users) > 0 {
-			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+join(sortedUnique(users))+" launches from it, so it stays", "")
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+join(sortedUnique(users))+" launches from it, so it stays", "")
 			return false
 		}
 	}
 	return true
 }
 
-func (c *computation) holdOrphan(o orphan, refused bool) Hold {
+func (c *orphans) holdOrphan(o orphan, refused bool) Hold {
 	switch {
 	case c.in.Policy.Suspended || c.in.Policy.ReportOnly || c.in.Policy.Gates.Pools[o.pool] != "":
 		return HeldSuspended
@@ -154,7 +168,7 @@ func (c *computation) holdOrphan(o orphan, refused bool) Hold {
 	case refused && (c.counts(o) || o.config != ""):
 		return HeldPruneLimit
 	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed)+len(c.in.Policy.Prune.Granted) == 0:
-		c.orphanNote(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
+		c.say(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
 		return HeldPruneLimit
 	}
 	return ""
@@ -163,12 +177,12 @@ func (c *computation) holdOrphan(o orphan, refused bool) Hold {
 // counts reports whether the orphan counts against the limit: one that was
 // allowed does not, nor does one that is replaced rather than pruned, nor a
 // template that pools shared, which is no pool.
-func (c *computation) counts(o orphan) bool {
+func (c *orphans) counts(o orphan) bool {
 	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.poolOf(o) == nil
 }
 
 // clusterOf asks test about the clusters of the render whose tag the orphan has.
-func (c *computation) clusterOf(o orphan, test func(paused, topology bool) bool) bool {
+func (c *orphans) clusterOf(o orphan, test func(paused, topology bool) bool) bool {
 	for _, cl := range c.in.Set.Clusters {
 		if _, tagged := o.tags[tagClusterPrefix+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
 			return true
@@ -183,7 +197,7 @@ func (c *computation) clusterOf(o orphan, test func(paused, topology bool) bool)
 // maybeTopology reports whether the orphan may belong to a cluster of the render
 // that uses a ClusterClass. What a ClusterClass names is not known, the EKS
 // cluster least of all, so only what is seen to be another cluster's is not.
-func (c *computation) maybeTopology(o orphan) bool {
+func (c *orphans) maybeTopology(o orphan) bool {
 	if c.clusterOf(o, func(_, topology bool) bool { return topology }) {
 		return true
 	}
@@ -192,14 +206,14 @@ func (c *computation) maybeTopology(o orphan) bool {
 }
 
 // keepProtected takes out what must stay whatever Git says.
-func (c *computation) keepProtected(found []orphan) []orphan {
+func (c *orphans) keepProtected(found []orphan) []orphan {
 	return slices.DeleteFunc(found, func(o orphan) bool {
 		switch {
 		case o.tags[TagPrune] == "disabled":
-			c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
 		case c.refused(o):
 		case c.maybeTopology(o):
-			c.orphanNote(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
+			c.say(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
 		default:
 			return false
 		}
@@ -207,7 +221,7 @@ func (c *computation) keepProtected(found []orphan) []orphan {
 	})
 }
 
-func (c *computation) orphanNote(sev diag.Severity, o orphan, code, summary, detail string) {
+func (c *orphans) say(sev diag.Severity, o orphan, code, summary, detail string) {
 	whose := "pool " + quote(o.pool)
 	if o.config != "" {
 		whose = "the AWSLaunchConfig " + quote(o.config)
@@ -216,16 +230,16 @@ func (c *computation) orphanNote(sev diag.Severity, o orphan, code, summary, det
 		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of " + whose + ": " + summary})
 }
 
-func (c *computation) wanted(claim Claim) bool {
+func (c *orphans) wanted(claim Claim) bool {
 	_, ok := c.in.Fleet.Wanted[claim]
 	return ok
 }
 
 // findOrphans lists this target's unwanted resources: groups and nodegroups
 // first, a template only once nothing of its pool is left that uses it.
-func (c *computation) findOrphans() []orphan {
+func (c *orphans) findOrphans() []orphan {
 	var out []orphan
-	mine := c.mine()
+	mine := c.in.mine()
 	add := func(claim Claim, tags map[string]string, s Step) {
 		s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[TagPool], Delete, "nothing in Git wants it"
 		s.Disruptive = s.Instances > 0
@@ -245,7 +259,7 @@ func (c *computation) findOrphans() []orphan {
 	for _, name := range mine.nodegroups {
 		n := c.in.State.Nodegroups[name]
 		claim := Claim{Resource: ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
-		if c.wanted(claim) || n.Status == "DELETING" || c.replaceable(name) {
+		if c.wanted(claim) || n.Status == "DELETING" || c.in.replaceable(name) {
 			continue
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.
@@ -255,7 +269,7 @@ func (c *computation) findOrphans() []orphan {
 	for _, name := range mine.templates {
 		t := c.in.State.Templates[name]
 		claim := Claim{Resource: LaunchTemplate, Name: name}
-		if c.wanted(claim) || c.brought(t) {
+		if c.wanted(claim) || c.in.brought(t) {
 			continue
 		}
 		// The nodegroup behind a template may be one that nobody listed yet.
@@ -269,12 +283,12 @@ func (c *computation) findOrphans() []orphan {
 
 // mine is what carries this target's tags exactly: nothing else is ever an
 // orphan of it.
-func (c *computation) mine() owned {
-	return c.in.Index.owned[ownerKey{c.in.Policy.Instance, c.in.Policy.Source, c.in.Policy.Target}]
+func (in Input) mine() owned {
+	return in.Index.owned[ownerKey{in.Policy.Instance, in.Policy.Source, in.Policy.Target}]
 }
 
 // ownedPools returns the pools that the target owns in AWS.
-func (c *computation) ownedPools() map[string]bool { return c.mine().pools }
+func (in Input) ownedPools() map[string]bool { return in.mine().pools }
 
 // Strays are the instance's resources whose target or source the configuration
 // no longer names. They are reported and never deleted: nobody can say any more what that

@@ -12,7 +12,7 @@ import (
 // Nothing of such a template is ever planned to change: it belongs to somebody
 // else, whatever its tags say. inUse are the versions that the group or nodegroup
 // has.
-func (c *computation) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w wantedVersion, ok bool) {
+func (c templates) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w wantedVersion, ok bool) {
 	f := pool.ForeignTemplate
 	a, ok := c.answer(pool, f.Lookup)
 	if !ok {
@@ -38,7 +38,7 @@ func (c *computation) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w 
 // withForeignOverrides is a pool whose policy names, for the instance types of
 // one architecture, the version of the launch template that it brings along for
 // them. ok is false where a template cannot be used, which blocks the pool.
-func (c *computation) withForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok bool) {
+func (c templates) withForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok bool) {
 	if len(pool.ForeignOverrides) == 0 {
 		return pool, true
 	}
@@ -52,7 +52,7 @@ func (c *computation) withForeignOverrides(pool *intent.Pool) (out *intent.Pool,
 		}
 		t := a.Template
 		c.usableByGroup(pool, f, t)
-		has := c.overrideTemplate(g.Name, intent.SplitList(f.Lookup.InstanceType))
+		has := c.in.overrideTemplate(g.Name, intent.SplitList(f.Lookup.InstanceType))
 		c.noteMoved(pool, f, t, has)
 		for j := range m.Overrides {
 			if slices.Contains(intent.SplitList(f.Lookup.InstanceType), m.Overrides[j].InstanceType) {
@@ -66,8 +66,8 @@ func (c *computation) withForeignOverrides(pool *intent.Pool) (out *intent.Pool,
 
 // overrideTemplate is the launch template that a group has for the first of some
 // instance types.
-func (c *computation) overrideTemplate(group string, types []string) TemplateRef {
-	m := c.in.State.Groups[group].MixedInstancesPolicy
+func (in Input) overrideTemplate(group string, types []string) TemplateRef {
+	m := in.State.Groups[group].MixedInstancesPolicy
 	if m == nil {
 		return TemplateRef{}
 	}
@@ -99,18 +99,18 @@ func foreignTemplates(pool *intent.Pool) []intent.ForeignTemplate {
 
 // brought reports whether a pool brings the template along: it stays then, even
 // if it has tags of ours.
-func (c *computation) brought(t Template) bool {
-	if c.in.Fleet.Brought[t.Name] || c.in.Fleet.Brought[t.ID] {
+func (in Input) brought(t Template) bool {
+	if in.Fleet.Brought[t.Name] || in.Fleet.Brought[t.ID] {
 		return true
 	}
-	return slices.ContainsFunc(c.in.Set.Pools, func(p intent.Pool) bool {
+	return slices.ContainsFunc(in.Set.Pools, func(p intent.Pool) bool {
 		return slices.ContainsFunc(foreignTemplates(&p), func(f intent.ForeignTemplate) bool { return f.Lookup.Name == t.Name || f.Lookup.Name == t.ID })
 	})
 }
 
 // noteMoved says that an alias means another version than the pool has: that is
 // why a rollout is due although nothing changed in Git.
-func (c *computation) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate, has TemplateRef) {
+func (c templates) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate, has TemplateRef) {
 	alias := f.Lookup.Version
 	if alias != intent.LatestVersion && alias != intent.DefaultVersion {
 		return
@@ -121,13 +121,10 @@ func (c *computation) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t 
 	}
 	is := alias + " of the launch template " + t.Name + " is version " + itoa(t.Version) + " now"
 	c.note(diag.Info, pool, f.Field(), "template-moved", is+", and the pool has version "+itoa(n), "")
-	if c.moved == nil {
-		c.moved = map[string]string{}
+	if c.moved != "" {
+		is = c.moved + ", " + is
 	}
-	if before := c.moved[pool.Key.String()]; before != "" {
-		is = before + ", " + is
-	}
-	c.moved[pool.Key.String()] = is
+	c.moved = is
 }
 
 // foreignTemplate is the one of the pool's that asks a question.
@@ -141,7 +138,7 @@ func foreignTemplate(pool *intent.Pool, l intent.Lookup) intent.ForeignTemplate 
 }
 
 // notUsable blocks a pool whose foreign template holds what does not go with it.
-func (c *computation) notUsable(pool *intent.Pool, t *ForeignTemplate, path intent.Path, why, detail string) {
+func (c templates) notUsable(pool *intent.Pool, t *ForeignTemplate, path intent.Path, why, detail string) {
 	if path == nil {
 		path = pool.ForeignTemplate.NameField
 	}
@@ -150,7 +147,7 @@ func (c *computation) notUsable(pool *intent.Pool, t *ForeignTemplate, path inte
 
 // usableByGroup applies what Auto Scaling asks of a launch template:
 // CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
-func (c *computation) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
+func (c templates) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
 	policy := pool.Group.MixedInstancesPolicy
 	c.launchable(pool, f, t)
 	if t.Image == nil {
@@ -169,7 +166,7 @@ func (c *computation) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate
 }
 
 // launchable applies what EC2 asks when it launches.
-func (c *computation) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
+func (c templates) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
 	if keys := t.Data.HiddenTags(); len(keys) > 0 {
 		c.notUsable(pool, t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+join(keys)+": EC2 refuses each launch",
 			"make a version with InstanceMetadataTags disabled, or without these tags")
@@ -179,7 +176,7 @@ func (c *computation) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t
 // usableByNodegroup applies what EKS asks of a launch template and of what stands
 // beside it: "Customize managed nodes with launch templates" in its user guide,
 // and CreateNodegroup in its API reference.
-func (c *computation) usableByNodegroup(pool *intent.Pool, t *ForeignTemplate) {
+func (c templates) usableByNodegroup(pool *intent.Pool, t *ForeignTemplate) {
 	n, d := pool.Nodegroup, &t.Data
 	for _, member := range []struct {
 		there bool

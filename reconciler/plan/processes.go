@@ -35,7 +35,7 @@ func declaredSuspended(g *intent.Group) []string {
 
 // updateProcesses plans the processes of a group, in an order that can stop anywhere:
 // one is recorded before it is suspended, and resumed before its record goes.
-func (c *computation) updateProcesses(pool *intent.Pool, have Group) {
+func (c groups) updateProcesses(pool *intent.Pool, have Group) {
 	s := SetProcesses{Group: have.Name}
 	var changes []Change
 	set := func(list *[]string, process string, to bool) {
@@ -75,7 +75,7 @@ func (c *computation) updateProcesses(pool *intent.Pool, have Group) {
 }
 
 // recordProcesses plans the tag's new value, which it returns.
-func (c *computation) recordProcesses(pool *intent.Pool, group, from, to string) string {
+func (c groups) recordProcesses(pool *intent.Pool, group, from, to string) string {
 	if from == to {
 		return to
 	}
@@ -107,7 +107,7 @@ const codeProcessSuspended = "process-suspended"
 // nameSuspensions says which suspended processes of a group are in the way of a
 // rollout (user guide of Auto Scaling, "Understand how suspending processes affects
 // other processes"), or of its coming to its size, and who can end that.
-func (c *computation) nameSuspensions(pool *intent.Pool, g Group, rolls bool) {
+func (c groups) nameSuspensions(pool *intent.Pool, g Group, rolls bool) {
 	if len(g.SuspendedProcesses) == 0 {
 		return
 	}
@@ -151,17 +151,11 @@ func (c *computation) nameSuspensions(pool *intent.Pool, g Group, rolls bool) {
 }
 
 // nameBehind is nameSuspensions for the groups behind a nodegroup.
-func (c *computation) nameBehind(pool *intent.Pool, n Nodegroup) {
+func (c groups) nameBehind(pool *intent.Pool, n Nodegroup) {
 	for _, name := range n.GroupNames {
 		if g, known := c.in.State.Groups[name]; known {
 			g.SuspendedProcesses = slices.DeleteFunc(slices.Clone(g.SuspendedProcesses), func(p string) bool { return p != "Launch" && p != "Terminate" })
 			c.nameSuspensions(pool, g, n.Status == "UPDATING")
 		}
 	}
-}
-
-// rolls reports whether the steps of a pool, from the given position on, or AWS
-// replace machines of its group.
-func (c *computation) rolls(group string, from int) bool {
-	return c.in.State.Refreshes[group].Active() || starts(c.steps[from:])
 }

@@ -44,7 +44,7 @@ type pruning struct {
 // kept than before, which the template's tag tells: so a resting
 // fleet costs no read. Who uses which version is read before any is deleted. Both
 // reads are asked for as needs; the plan is made anew with their answers.
-func (c *computation) prune(pool *intent.Pool, want *wantTemplate, t Template, p pruning) {
+func (c templates) prune(pool *intent.Pool, want *wantTemplate, t Template, p pruning) {
 	keep := int64(want.keep)
 	if most := t.LatestVersion - int64(len(p.wanted)); most <= keep || !p.makes && keep >= keptBefore(t.Tags) {
 		return

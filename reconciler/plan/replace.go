@@ -107,27 +107,27 @@ func (in Input) hasPool(key string) bool {
 
 // replaceable reports whether the orphan is a nodegroup of a pool that some target
 // wants: planning that pool decides what becomes of it.
-func (c *computation) replaceable(name NodegroupName) bool {
-	for i := range c.in.Set.Pools {
-		p := &c.in.Set.Pools[i]
+func (in Input) replaceable(name NodegroupName) bool {
+	for i := range in.Set.Pools {
+		p := &in.Set.Pools[i]
 		n := p.Nodegroup
 		if n == nil || n.ClusterName != name.Cluster || !standsFor(name.Name, n.Name) {
 			continue
 		}
-		if slices.ContainsFunc(c.in.nodegroupsOf(p), func(have Nodegroup) bool { return have.NodegroupName == name }) {
+		if slices.ContainsFunc(in.nodegroupsOf(p), func(have Nodegroup) bool { return have.NodegroupName == name }) {
 			return true
 		}
 	}
 	base, _, cut := cutSuffix(name.Name)
 	wanted := NodegroupName{Cluster: name.Cluster, Name: base}
-	target := c.in.Fleet.Wanted[Claim{Resource: ManagedNodegroup, Name: base, Cluster: name.Cluster}]
-	if !cut || target == "" || target == c.in.Policy.Target {
+	target := in.Fleet.Wanted[Claim{Resource: ManagedNodegroup, Name: base, Cluster: name.Cluster}]
+	if !cut || target == "" || target == in.Policy.Target {
 		return false
 	}
 	// That target's pool takes no other pool's nodegroup where it has one of its own.
-	return !slices.ContainsFunc(append([]NodegroupName{wanted}, c.in.Index.replacements[wanted]...), func(own NodegroupName) bool {
-		tags := c.in.State.Nodegroups[own].Tags
-		return tags[TagOwner] == c.in.Policy.Instance && tags[TagTarget] == target && tags[TagPool] != c.in.State.Nodegroups[name].Tags[TagPool]
+	return !slices.ContainsFunc(append([]NodegroupName{wanted}, in.Index.replacements[wanted]...), func(own NodegroupName) bool {
+		tags := in.State.Nodegroups[own].Tags
+		return tags[TagOwner] == in.Policy.Instance && tags[TagTarget] == target && tags[TagPool] != in.State.Nodegroups[name].Tags[TagPool]
 	})
 }
 
@@ -142,7 +142,7 @@ func cutSuffix(name string) (base, suffix string, ok bool) {
 
 // unreadNodegroups blocks the pool where one of its nodegroups might be among
 // those that AWS does not let weir read.
-func (c *computation) unreadNodegroups(pool *intent.Pool) bool {
+func (c nodegroups) unreadNodegroups(pool *intent.Pool) bool {
 	n := pool.Nodegroup
 	name := NodegroupName{Cluster: n.ClusterName, Name: n.Name}
 	if c.unread(pool, "the nodegroup "+name.String(), c.in.State.Unread.nodegroup(name)) {
@@ -158,7 +158,7 @@ func (c *computation) unreadNodegroups(pool *intent.Pool) bool {
 
 // behindUnseen asks for nodegroups of the pool that are not in the state although
 // a group behind them is: a list of nodegroups may be out of date.
-func (c *computation) behindUnseen(pool *intent.Pool) bool {
+func (c nodegroups) behindUnseen(pool *intent.Pool) bool {
 	unseen := false
 	for _, group := range c.in.Index.behind[pool.Key.String()] {
 		g := c.in.State.Groups[group]
@@ -175,7 +175,7 @@ func (c *computation) behindUnseen(pool *intent.Pool) bool {
 
 // replace plans what follows where no nodegroup of the pool is what Git wants.
 // standing are all that there are, of which the first serves.
-func (c *computation) replace(w wantNodegroup, standing []Nodegroup, differs []immutable) {
+func (c nodegroups) replace(w wantNodegroup, standing []Nodegroup, differs []immutable) {
 	serving := standing[0]
 	if !w.pool.AllowReplace {
 		c.refuseImmutable(w, serving, differs)
@@ -207,7 +207,7 @@ func (c *computation) replace(w wantNodegroup, standing []Nodegroup, differs []i
 
 // leave plans the end of nodegroups of the pool that another one has replaced, or
 // does once it is up.
-func (c *computation) leave(w wantNodegroup, old []Nodegroup, up bool, by string) {
+func (c nodegroups) leave(w wantNodegroup, old []Nodegroup, up bool, by string) {
 	why := "it is deleted once " + by + " is ACTIVE"
 	if up {
 		why = "it is not what Git wants any more"
@@ -227,38 +227,29 @@ func (c *computation) leave(w wantNodegroup, old []Nodegroup, up bool, by string
 // replaced, "" if there is none: each replacement doubles a pool for a while, so
 // there is one at a time. The first pool that asks and is not held is the one that
 // goes on.
-func (c *computation) replacing(pool *intent.Pool) string {
+func (c nodegroups) replacing(pool *intent.Pool) string {
 	cluster := pool.Nodegroup.ClusterName
-	if c.replaces == nil {
-		c.replaces = map[string]string{}
-		for i := range c.in.Set.Pools {
-			p := &c.in.Set.Pools[i]
-			if p.Nodegroup == nil || c.replaces[p.Nodegroup.ClusterName] != "" {
-				continue
-			}
-			if standing := c.in.nodegroupsOf(p); len(standing) > 1 {
-				c.replaces[p.Nodegroup.ClusterName] = p.Key.String()
-			}
+	other := c.others[cluster]
+	for i := range c.in.Set.Pools {
+		p := &c.in.Set.Pools[i]
+		if p.Nodegroup != nil && p.Nodegroup.ClusterName == cluster && len(c.in.nodegroupsOf(p)) > 1 {
+			other = p.Key.String()
+			break
 		}
 	}
-	switch other := c.replaces[cluster]; other {
-	case "":
-		if c.hold != "" {
-			return "" // it does not go on
-		}
-		c.replaces[cluster] = pool.Key.String()
+	switch {
+	case other == pool.Key.String():
 		return ""
-	case pool.Key.String():
-		return ""
-	default:
-		return other
+	case other == "":
+		c.replaces = c.hold == "" // a held one does not go on
 	}
+	return other
 }
 
 // replacementName is the name of a nodegroup with what EKS cannot change, as Git
 // wants it. A name that one of the pool has already, which differs all the same, is
 // passed over.
-func (c *computation) replacementName(w wantNodegroup, differs []immutable) NodegroupName {
+func (c nodegroups) replacementName(w wantNodegroup, differs []immutable) NodegroupName {
 	n := w.pool.Nodegroup
 	wanted := canonical(map[string]any{
 		"role": w.role, "subnets": w.writtenSubnets(), "capacity": n.CapacityType, "ami": n.AMIType, "image": w.hasImage, "types": w.instanceTypes(),
@@ -273,7 +264,7 @@ func (c *computation) replacementName(w wantNodegroup, differs []immutable) Node
 }
 
 // refuseImmutable says, field by field, what would need a replacement.
-func (c *computation) refuseImmutable(w wantNodegroup, have Nodegroup, differs []immutable) {
+func (c nodegroups) refuseImmutable(w wantNodegroup, have Nodegroup, differs []immutable) {
 	for _, d := range differs {
 		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + quote(d.from) + ", wanted " + quote(d.to) + ")"
 		c.blockf(w.pool, d.path, "nodegroup-immutable", summary,
@@ -282,7 +273,7 @@ func (c *computation) refuseImmutable(w wantNodegroup, have Nodegroup, differs [
 }
 
 // failedNodegroup reports a nodegroup that EKS could not make or delete.
-func (c *computation) failedNodegroup(w wantNodegroup, have Nodegroup) {
+func (c nodegroups) failedNodegroup(w wantNodegroup, have Nodegroup) {
 	c.note(diag.Error, w.pool, fieldNamed(w.pool, healthText(have.HealthIssues)), "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
 		cmpOr(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
 }

@@ -11,7 +11,7 @@ import (
 // replaceChanges are what a replacement has otherwise than the nodegroup before it:
 // first why it is made, then everything else in which what would be told of either
 // as a new nodegroup differs. So no member can be sent that only a creation tells.
-func (c *computation) replaceChanges(w wantNodegroup, old, ng Nodegroup, differs []immutable) []Change {
+func (c nodegroups) replaceChanges(w wantNodegroup, old, ng Nodegroup, differs []immutable) []Change {
 	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
 	for _, d := range differs {
 		changes = append(changes, Change{Field: d.field, From: orNil(d.from), To: orNil(d.to), Object: d.object, Path: d.path})

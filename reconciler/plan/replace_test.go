@@ -25,7 +25,7 @@ func TestNamesOfReplacements(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.StringMatching(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`).Draw(t, "name")
-		c := &computation{in: Input{State: &State{}}}
+		c := nodegroups{&work{in: Input{State: &State{}}}}
 		pool := nodegroupPool(wanted, 1)
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
 		if !standsFor(name.Name, wanted) || len(name.Name) > maxNodegroupName {
@@ -37,7 +37,7 @@ func TestNamesOfReplacements(t *testing.T) {
 // A name that the pool has used already, for a nodegroup that differs, is passed over.
 func TestReplacementNamesDoNotRepeat(t *testing.T) {
 	pool := nodegroupPool("web", 1)
-	c := &computation{in: Input{State: &State{Nodegroups: map[NodegroupName]Nodegroup{}}}}
+	c := nodegroups{&work{in: Input{State: &State{Nodegroups: map[NodegroupName]Nodegroup{}}}}}
 	seen := map[NodegroupName]bool{}
 	for range 5 {
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)

@@ -36,10 +36,10 @@ type ImageCheck struct {
 // chooseImage says which image the version has where AWS publishes newer ones: the one
 // that was reviewed; else, in a commit's own plan, the one that the pool has where only
 // what is published has moved; else the newest.
-func (c *computation) chooseImage(pool *intent.Pool, w *wantTemplate) {
+func (c templates) chooseImage(pool *intent.Pool, w *wantTemplate) {
 	r, known := c.in.Reviewed[w.source]
 	if !known || r.Lookup != w.lookup {
-		if c.in.Own && w.follow && (c.in.Base == nil || c.asksAsBefore(pool)) {
+		if c.in.Own && w.follow && (c.in.Base == nil || c.in.asksAsBefore(pool)) {
 			w.follow, w.keeps = false, c.in.Base != nil
 		}
 		return
@@ -59,9 +59,9 @@ func (c *computation) chooseImage(pool *intent.Pool, w *wantTemplate) {
 
 // asksAsBefore reports whether what is followed has the pool follow the image that it
 // would be given now: then a proposal does not cause that it moves.
-func (c *computation) asksAsBefore(pool *intent.Pool) bool {
-	now := c.in.Answers[pool.LaunchTemplate.Image].Image
-	return now != nil && slices.ContainsFunc(c.in.Base.Pools, func(b intent.Pool) bool {
+func (in Input) asksAsBefore(pool *intent.Pool) bool {
+	now := in.Answers[pool.LaunchTemplate.Image].Image
+	return now != nil && slices.ContainsFunc(in.Base.Pools, func(b intent.Pool) bool {
 		if b.LaunchTemplate == nil || (b.LaunchConfig == nil) != (pool.LaunchConfig == nil) {
 			return false
 		}
@@ -74,7 +74,7 @@ func (c *computation) asksAsBefore(pool *intent.Pool) bool {
 		} else if b.Key != pool.Key {
 			return false
 		}
-		before := c.in.Answers[b.LaunchTemplate.Image].Image
+		before := in.Answers[b.LaunchTemplate.Image].Image
 		return follows && before != nil && before.ID == now.ID
 	})
 }
@@ -108,7 +108,7 @@ func (w *wantTemplate) keepPresent(t Template, candidates []TemplateVersion, inU
 
 // tellImage says what a version that is made has to do with a review, and keeps what a
 // review of this plan has to remember.
-func (c *computation) tellImage(pool *intent.Pool, want *wantTemplate) {
+func (c templates) tellImage(pool *intent.Pool, want *wantTemplate) {
 	if !want.published() || want.newest == nil {
 		return
 	}
@@ -168,7 +168,7 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 
 // holds notes of pools whose version is there that a newer image is left to a later plan,
 // and that AWS holds what was reviewed, or as much of it as can be had.
-func (c *computation) holds(pools []*intent.Pool, want *wantTemplate, v TemplateVersion) {
+func (c templates) holds(pools []*intent.Pool, want *wantTemplate, v TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
 		if c.behind == nil {
 			c.behind = map[string]bool{}

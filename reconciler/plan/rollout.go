@@ -14,7 +14,7 @@ import (
 // group only on success, and a rollback returns to what ran before.
 // Nor is there anything to return to where the version that the group is set to
 // exists no more: until it is set to another, it can launch nothing.
-func (c *computation) updatesDirectly(pool *intent.Pool, have Group, version wantedVersion) bool {
+func (c groups) updatesDirectly(pool *intent.Pool, have Group, version wantedVersion) bool {
 	if pool.Group.Refresh.Disable || len(have.Instances) == 0 {
 		return true
 	}
@@ -29,7 +29,7 @@ func (c *computation) updatesDirectly(pool *intent.Pool, have Group, version wan
 }
 
 // runsWanted reports whether the group is set to the wanted launch configuration.
-func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVersion) bool {
+func (c groups) runsWanted(pool *intent.Pool, have Group, version wantedVersion) bool {
 	return version.resolves(have.Template) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 }
 
@@ -37,7 +37,7 @@ func (c *computation) runsWanted(pool *intent.Pool, have Group, version wantedVe
 // the wanted version and those of an instance type that is no longer wanted, which
 // skip matching replaces too. What an adopted group had before stays.
 // Assumed of AWS: skip-matching-types.
-func (c *computation) stale(pool *intent.Pool, have Group, version wantedVersion) (versions, types int) {
+func (c groups) stale(pool *intent.Pool, have Group, version wantedVersion) (versions, types int) {
 	policy := pool.Group.MixedInstancesPolicy
 	wanted := wantedTypes(pool)
 	if (version.handover || version.foreign && pool.ForeignTemplate == nil) && samePolicy(have.MixedInstancesPolicy, policy) {
@@ -74,7 +74,7 @@ func (i Instance) retained() bool { return strings.HasSuffix(i.LifecycleState, "
 
 // rollGroup decides whether a rollout is due, from what the instances run: so
 // no crash between making a version and starting its refresh loses the refresh.
-func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVersion) {
+func (c groups) rollGroup(pool *intent.Pool, have Group, version wantedVersion) {
 	set := c.runsWanted(pool, have, version)
 	versions, types := c.stale(pool, have, version)
 	left := versions + types
@@ -90,7 +90,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 			// The group says that the refresh is done; how it ended, AWS has yet to say.
 			c.watch(have, latest, progress{set: true, left: left, measured: same, ends: true})
 		default:
-			c.planDefault(pool, version)
+			templates{c.work}.planDefault(pool, version)
 		}
 		return
 	}
@@ -108,7 +108,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 	switch {
 	case same && latest.Moving():
 		return // nothing to do
-	case c.contested(pool, have, latest, version):
+	case c.undone(pool, have, latest, version):
 		return
 	case latest.Active():
 		// Also one to the wanted version that is being cancelled: wanted again
@@ -149,7 +149,7 @@ func (c *computation) rollGroup(pool *intent.Pool, have Group, version wantedVer
 // back is left to end where that is as good as it gets: the wanted configuration is
 // the one that failed, or the one that the group returns to, which settled says.
 // Assumed of AWS: rollback-is-cancelled.
-func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, version wantedVersion, settled bool) {
+func (c groups) supersede(pool *intent.Pool, have Group, running Refresh, version wantedVersion, settled bool) {
 	rollback := running.Status == "RollbackInProgress"
 	if running.Status == "Cancelling" || rollback && settled {
 		c.note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
@@ -171,23 +171,23 @@ func (c *computation) supersede(pool *intent.Pool, have Group, running Refresh, 
 // parked reports whether the newest refresh already tried this very
 // configuration and ended: trying again by itself would loop for ever. AWS keeps
 // the history, so a restart does not forget.
-func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set bool, left int) bool {
+func (c groups) parked(pool *intent.Pool, have Group, latest Refresh, set bool, left int) bool {
 	switch {
 	case latest.Failed():
 		c.note(diag.Error, pool, fieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmpOr(latest.Reason, "AWS gives no reason"),
-			cmpOr(LaunchHint(latest.Reason), "mend what keeps the machines from coming")+c.again("the pool's launch configuration"))
+			cmpOr(LaunchHint(latest.Reason), "mend what keeps the machines from coming")+c.in.again("the pool's launch configuration"))
 		return true
 	case latest.Status == "Cancelled" && c.in.Memory.Cancelled[latest.ID]:
 		return false // weir did that, for something that is no longer wanted
 	case latest.Status == "Cancelled":
 		c.note(diag.Error, pool, nil, "rollout-cancelled", "the instance refresh "+latest.ID+" of "+have.Name+" was cancelled outside weir",
-			"find out who did it and why"+c.again("the pool's launch configuration"))
+			"find out who did it and why"+c.in.again("the pool's launch configuration"))
 		return true
 	case set:
 		c.note(diag.Warning, pool, nil, "rollout-incomplete",
 			itoa(int64(left))+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
 			"standby or protected instances are left alone by a refresh: end them by hand")
-		c.outstands(pool, "Warning", "RolloutIncomplete", itoa(int64(left))+" instances do not have the wanted version and type, and the last refresh left them alone")
+		c.outstands("Warning", "RolloutIncomplete", itoa(int64(left))+" instances do not have the wanted version and type, and the last refresh left them alone")
 		return true
 	}
 	return false
@@ -195,11 +195,11 @@ func (c *computation) parked(pool *intent.Pool, have Group, latest Refresh, set 
 
 // again says what has weir try a second time what ended badly: a change of what,
 // or a command to the daemon, of which a PATH has none.
-func (c *computation) again(what string) string {
-	if c.in.Policy.OwnTargetOnly {
+func (in Input) again(what string) string {
+	if in.Policy.OwnTargetOnly {
 		return "; a change of " + what + " tries again"
 	}
-	return "; a change of " + what + " in Git tries again, and so does weir reconcile " + c.in.Policy.Target + " --retry"
+	return "; a change of " + what + " in Git tries again, and so does weir reconcile " + in.Policy.Target + " --retry"
 }
 
 // triedWith reports whether a refresh ran with the preferences that Git writes
@@ -211,7 +211,7 @@ func triedWith(tried, want intent.Refresh) bool {
 }
 
 // launchChanges says what of the launch configuration changes.
-func (c *computation) launchChanges(pool *intent.Pool, have Group, version wantedVersion) []Change {
+func (c groups) launchChanges(pool *intent.Pool, have Group, version wantedVersion) []Change {
 	var out []Change
 	if !version.resolves(have.Template) {
 		out = append(out, versionChanges(pool, have.Template, version)...)

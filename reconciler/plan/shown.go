@@ -15,20 +15,20 @@ const usualStrategy = "Rolling"
 
 // newMembers are the changes that a new group's members are beside its sizes,
 // subnets and launch configuration.
-func (c *computation) newMembers(pool *intent.Pool, group Group) []Change {
+func (c groups) newMembers(pool *intent.Pool, group Group) []Change {
 	g := pool.Group
 	out := newSettings(pool, true)
 	for _, h := range g.LifecycleHooks {
 		out = append(out, hookChange(pool, h.Name, nil, hookValue(h)))
 	}
 	tags := groupTagValues(group.Tags)
-	return append(out, c.newTags(pool, c.usualTags(pool, g.Name, tags), tags)...)
+	return append(out, newTags(pool, c.in.usualTags(pool, g.Name, tags), tags)...)
 }
 
 // newTags are the tags of a new resource but for those that weir gives to every one
 // of its kind, with the value that it gives: what somebody wrote, and what an
 // annotation of the pool stands for.
-func (c *computation) newTags(pool *intent.Pool, usual, tags map[string]string) []Change {
+func newTags(pool *intent.Pool, usual, tags map[string]string) []Change {
 	put := map[string]string{}
 	for k, v := range tags {
 		if given, ok := usual[k]; !ok || given != v {
@@ -40,12 +40,12 @@ func (c *computation) newTags(pool *intent.Pool, usual, tags map[string]string) 
 
 // usualTags are those that a resource of the pool has although nobody wrote them.
 // name is that of a group or template; a nodegroup has no tag of its own name.
-func (c *computation) usualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
+func (in Input) usualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
 	out := map[string]string{
-		TagOwner: c.in.Policy.Instance, TagTarget: c.in.Policy.Target, TagSource: c.in.Policy.Source, TagPool: pool.Key.String(),
+		TagOwner: in.Policy.Instance, TagTarget: in.Policy.Target, TagSource: in.Policy.Source, TagPool: pool.Key.String(),
 		TagKeys: tags[TagKeys], TagHooks: tags[TagHooks], TagSuspended: tags[TagSuspended], // these follow from the others, the hooks and the processes
 	}
-	cluster, known := c.in.Set.Cluster(pool.ClusterKey)
+	cluster, known := in.Set.Cluster(pool.ClusterKey)
 	if known {
 		out[tagKubernetesCluster+cluster.TagName] = "owned"
 	}

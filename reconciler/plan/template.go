@@ -37,7 +37,7 @@ func (w wantedVersion) version() string { return strconv.FormatInt(w.number, 10)
 // wanted. inUse are versions that the group or nodegroup has: content that it
 // already has needs no new version. ok is false where the wanted version cannot
 // be said yet or at all.
-func (c *computation) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []TemplateRef) (w wantedVersion, ok bool) {
+func (c templates) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []TemplateRef) (w wantedVersion, ok bool) {
 	if pool.LaunchConfig != nil {
 		content := c.contentOf(pool)
 		return content.version, content.known
@@ -93,7 +93,7 @@ func (w *wantTemplate) have(t Template, v TemplateVersion) wantedVersion {
 	return wantedVersion{want: w, template: t, found: true, foreign: !madeByWeir(v), number: v.Number, ref: TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}}
 }
 
-func (c *computation) tagTemplate(pool *intent.Pool, want *wantTemplate, t Template) {
+func (c templates) tagTemplate(pool *intent.Pool, want *wantTemplate, t Template) {
 	put, remove := missingTags(want.tags, t.Tags)
 	if len(put)+len(remove) == 0 {
 		return
@@ -107,7 +107,7 @@ func (c *computation) tagTemplate(pool *intent.Pool, want *wantTemplate, t Templ
 
 // makeVersion plans a new version. It is compared with what the machines have:
 // the version that is in use, or the newest where that one is not known.
-func (c *computation) makeVersion(pool *intent.Pool, want *wantTemplate, t Template, number int64, candidates []TemplateVersion, inUse []TemplateRef) wantedVersion {
+func (c templates) makeVersion(pool *intent.Pool, want *wantTemplate, t Template, number int64, candidates []TemplateVersion, inUse []TemplateRef) wantedVersion {
 	before := TemplateVersion{Number: t.LatestVersion}
 	if len(candidates) > 0 {
 		before = candidates[0]
@@ -169,7 +169,7 @@ func versionOf(t Template, ref TemplateRef) int64 {
 }
 
 // noteNewerImage says that a newer image is published than the wanted version has.
-func (c *computation) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Template, wanted TemplateVersion) {
+func (c templates) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Template, wanted TemplateVersion) {
 	if !want.published() || want.newest == nil || pool.FollowImages && c.in.Base != nil {
 		return
 	}
@@ -185,7 +185,7 @@ func (c *computation) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Te
 
 // noteForeignVersion says that the newest version is somebody else's and that the
 // wanted ones stay.
-func (c *computation) noteForeignVersion(pool *intent.Pool, t Template, wants []*wantTemplate, wanted []int64) {
+func (c templates) noteForeignVersion(pool *intent.Pool, t Template, wants []*wantTemplate, wanted []int64) {
 	newest, read := t.Versions[t.LatestVersion]
 	if !read || slices.Contains(wanted, newest.Number) {
 		return
@@ -207,7 +207,7 @@ const maxCandidates = 6
 
 // candidates are the versions whose content may be the wanted one: the newest,
 // then those in use. read is false while one of them is yet to be read.
-func (c *computation) candidates(t Template, inUse []TemplateRef) (out []TemplateVersion, read bool) {
+func (c templates) candidates(t Template, inUse []TemplateRef) (out []TemplateVersion, read bool) {
 	numbers := []int64{t.LatestVersion}
 	for _, ref := range inUse {
 		if n := versionOf(t, ref); n > 0 && ref.ID == t.ID && !slices.Contains(numbers, n) {
@@ -230,7 +230,7 @@ func (c *computation) candidates(t Template, inUse []TemplateRef) (out []Templat
 
 // tooSmall refuses a root volume that cannot hold the image's snapshot. It is
 // asked only where a version is made: one that exists keeps its own image.
-func (c *computation) tooSmall(pool *intent.Pool, want *wantTemplate) bool {
+func (c templates) tooSmall(pool *intent.Pool, want *wantTemplate) bool {
 	if want.needs == 0 || want.data.BlockDeviceMappings[0].Ebs.VolumeSize >= want.needs {
 		return false
 	}
@@ -253,7 +253,7 @@ func (w *wantTemplate) description(c Commit, confirmation string) string {
 	return describe(hashes, c)
 }
 
-func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
+func (c templates) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
 	description := want.description(c.in.Commit, "")
 	c.tellImage(pool, want)
 	c.step(pool, Step{
@@ -270,8 +270,8 @@ func (c *computation) createTemplate(pool *intent.Pool, want *wantTemplate) want
 
 // newTemplateChanges are what a template is made with. Of its tags those are told
 // that its machines do not get too, which are among the version's.
-func (c *computation) newTemplateChanges(pool *intent.Pool, want *wantTemplate) []Change {
-	usual := c.usualTags(pool, want.name, want.tags)
+func (c templates) newTemplateChanges(pool *intent.Pool, want *wantTemplate) []Change {
+	usual := c.in.usualTags(pool, want.name, want.tags)
 	for _, spec := range want.data.TagSpecifications {
 		for _, t := range spec.Tags {
 			usual[t.Key] = t.Value
@@ -280,22 +280,22 @@ func (c *computation) newTemplateChanges(pool *intent.Pool, want *wantTemplate) 
 	for _, key := range []string{TagLaunchConfig, TagCluster} { // the template's name and the pool's cluster, which the digest holds
 		usual[key] = want.tags[key]
 	}
-	return append(c.templateChanges(pool, TemplateVersion{}, want.data), c.newTags(pool, usual, want.tags)...)
+	return append(c.templateChanges(pool, TemplateVersion{}, want.data), newTags(pool, usual, want.tags)...)
 }
 
 // planDefault moves the default version once the wanted one is what runs.
-func (c *computation) planDefault(pool *intent.Pool, w wantedVersion) {
+func (c templates) planDefault(pool *intent.Pool, w wantedVersion) {
 	if c.unproven(pool, w) {
 		return
 	}
 	if pool.LaunchConfig != nil {
-		c.settle(pool, w)
+		c.settle(w)
 		return
 	}
 	c.moveDefault(pool, w)
 }
 
-func (c *computation) moveDefault(pool *intent.Pool, w wantedVersion) {
+func (c templates) moveDefault(pool *intent.Pool, w wantedVersion) {
 	if !w.movesDefault() {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 
 // templateChanges lists the fields in which a version and a body differ, named as
 // the manifest names them.
-func (c *computation) templateChanges(pool *intent.Pool, version TemplateVersion, to intent.TemplateData) []Change {
+func (c templates) templateChanges(pool *intent.Pool, version TemplateVersion, to intent.TemplateData) []Change {
 	from := version.Data
 	a, b := flatten(from), flatten(to)
 	var out []Change

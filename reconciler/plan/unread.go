@@ -2,7 +2,6 @@ package plan
 
 import (
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/intent"
 )
 
 // Unread holds what AWS would not let weir read in this pass, with its refusals.
@@ -42,21 +41,11 @@ func (u Unread) Cluster(name string) bool {
 	return u.Clusters[name] != nil
 }
 
-// unread blocks the pool where err says that something of it could not be read.
-func (c *computation) unread(pool *intent.Pool, what string, err *Error) bool {
-	if err == nil {
-		return false
-	}
-	c.blockf(pool, nil, "read-denied", "AWS does not let weir read "+what+", so nothing of the pool is changed: "+err.Message,
-		"allow weir the action that the message names; it looks again at the next pass")
-	return true
-}
-
 // unreadOrphan says that an orphan stays because it cannot be looked at.
-func (c *computation) unreadOrphan(o orphan, err *Error) bool {
+func (c *orphans) unreadOrphan(o orphan, err *Error) bool {
 	if err == nil {
 		return false
 	}
-	c.orphanNote(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but AWS does not let weir read it, so it stays: "+err.Message, "")
+	c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but AWS does not let weir read it, so it stays: "+err.Message, "")
 	return true
 }

@@ -14,7 +14,7 @@ import (
 // one. EKS takes the newest release where a call names none, so a pinned one is always
 // named. A Kubernetes version above the control plane's is a held step of its own:
 // nothing else waits for it.
-func (c *computation) versionSteps(w wantNodegroup, have Nodegroup) (steps []Step) {
+func (c nodegroups) versionSteps(w wantNodegroup, have Nodegroup) (steps []Step) {
 	pool, n := w.pool, w.pool.Nodegroup
 	u := UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: n.Force}
 	var changes []Change
@@ -67,7 +67,7 @@ func (c *computation) versionSteps(w wantNodegroup, have Nodegroup) (steps []Ste
 
 // awaitVersion is the step to a Kubernetes version that the control plane has not
 // reached. What else is to be changed then is planned when it has.
-func (c *computation) awaitVersion(w wantNodegroup, have Nodegroup, next string) Step {
+func (c nodegroups) awaitVersion(w wantNodegroup, have Nodegroup, next string) Step {
 	why := "the control plane is on Kubernetes " + w.cluster.Version
 	c.note(diag.Info, w.pool, nil, "waits-for-control-plane",
 		"the nodegroup "+have.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
@@ -78,7 +78,7 @@ func (c *computation) awaitVersion(w wantNodegroup, have Nodegroup, next string)
 
 // nextVersion is the Kubernetes version to go to next, "" to stay. ok is false
 // where Git asks for what EKS cannot do.
-func (c *computation) nextVersion(w wantNodegroup, have Nodegroup) (next string, ok bool) {
+func (c nodegroups) nextVersion(w wantNodegroup, have Nodegroup) (next string, ok bool) {
 	pool, n := w.pool, w.pool.Nodegroup
 	switch wanted, has := minorOf(n.Version), minorOf(have.Version); {
 	case n.Version == "" || wanted == has:

@@ -60,7 +60,7 @@ type progress struct {
 
 // progressOf completes what is seen of a refresh with what the machines do beside
 // running the wanted version.
-func (c *computation) progressOf(pool *intent.Pool, have Group, r Refresh, version wantedVersion, p progress) progress {
+func (c groups) progressOf(pool *intent.Pool, have Group, r Refresh, version wantedVersion, p progress) progress {
 	// Of the machines, done ones are of the wanted version and in service, tried ones
 	// of the refresh's own.
 	staying, done, tried, settled := 0, 0, 0, true
@@ -96,7 +96,7 @@ func (c *computation) progressOf(pool *intent.Pool, have Group, r Refresh, versi
 }
 
 // watch remembers how a refresh stands, and asks AWS about it where that is due.
-func (c *computation) watch(have Group, r Refresh, p progress) {
+func (c groups) watch(have Group, r Refresh, p progress) {
 	before, now := c.in.Memory.Refreshes[have.Name], c.in.Began
 	if before.Refresh.ID != r.ID {
 		before = Watched{Left: int32(p.left), Total: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: now}
@@ -119,17 +119,17 @@ func (c *computation) watch(have Group, r Refresh, p progress) {
 	case !p.ends && answered:
 		w.ShownAt = time.Time{}
 	}
-	c.watched[have.Name] = w
-	if w.due(now, c.askEvery()) {
+	join2(&c.watched, map[string]Watched{have.Name: w})
+	if w.due(now, c.in.askEvery()) {
 		c.needs.Polls = append(c.needs.Polls, have.Name)
 	}
 }
 
-func (c *computation) askEvery() time.Duration {
-	if c.in.AskEvery <= 0 {
+func (in Input) askEvery() time.Duration {
+	if in.AskEvery <= 0 {
 		return DefaultAskEvery
 	}
-	return c.in.AskEvery
+	return in.AskEvery
 }
 
 // due reports whether AWS is to be asked about the refresh again. What the machines
