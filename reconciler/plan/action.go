@@ -88,9 +88,9 @@ func GroupSubject(name string) string { return "group/" + name }
 // NodegroupSubject is a nodegroup among the subjects of an action.
 func NodegroupSubject(name NodegroupName) string { return "nodegroup/" + name.String() }
 
-// cluster is the EKS cluster of the nodegroup, or of its new template, that an action
+// eksCluster is the EKS cluster of the nodegroup, or of its new template, that an action
 // is about.
-func (a About) cluster() string { return cmp.Or(a.Cluster, a.Nodegroup.Cluster) }
+func (a About) eksCluster() string { return cmp.Or(a.Cluster, a.Nodegroup.Cluster) }
 
 // unmade is the version that an action needs and that has not been made, zero for none.
 func (a About) unmade() madeKey {
@@ -98,7 +98,7 @@ func (a About) unmade() madeKey {
 	case a.Template.Name != "" && a.Template.ID == "":
 		return madeKey{name: a.Template.Name}
 	case a.Launches != nil && a.Launches.Name != "" && a.Launches.Version == "":
-		return madeKey{a.Launches.Name, a.Launches.Content}
+		return madeKey{name: a.Launches.Name, content: a.Launches.Content}
 	}
 	return madeKey{}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -118,7 +119,7 @@ func (m Made) Add(a Action, made TemplateRef) {
 	if about.Makes == "" {
 		return
 	}
-	m[madeKey{made.Name, about.Makes}] = made
+	m[madeKey{name: made.Name, content: about.Makes}] = made
 	if about.Template == (TemplateRef{}) {
 		m[madeKey{name: made.Name}] = made
 	}
@@ -126,7 +127,7 @@ func (m Made) Add(a Action, made TemplateRef) {
 
 // version is the reference with the version filled in, where a step has made it.
 func (m Made) version(r TemplateRef) TemplateRef {
-	if made, ok := m[madeKey{r.Name, r.Content}]; ok && r.Version == "" && r.Name != "" {
+	if made, ok := m[madeKey{name: r.Name, content: r.Content}]; ok && r.Version == "" && r.Name != "" {
 		return made
 	}
 	return r
@@ -249,7 +250,7 @@ func (a UpdateGroup) explained(have Group) func(Activity) bool {
 	}
 	return func(act Activity) bool {
 		m := newDesired.FindStringSubmatch(act.Cause)
-		return m != nil && m[1] == itoa(have.DesiredCapacity)
+		return m != nil && m[1] == strconv.Itoa(int(have.DesiredCapacity))
 	}
 }
 

@@ -22,7 +22,7 @@ func TestAnActionKeepsWhatItSaysOfItself(t *testing.T) {
 		DeleteNodegroup{NodegroupName: name},
 	} {
 		made := Made{}
-		made[madeKey{"web", "c"}] = TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
+		made[madeKey{name: "web", content: "c"}] = TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
 		made[madeKey{name: "web"}] = TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
 		if waits := a.About().Launches != nil || a.About().Template.Name != "" && a.About().Template.ID == ""; waits != Unmade(a) || Unmade(WithTemplate(a, made)) {
 			t.Errorf("%T: waits for a version %v, with it %v", a, Unmade(a), Unmade(WithTemplate(a, made)))

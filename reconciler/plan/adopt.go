@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +47,7 @@ const tagKubernetesCluster = "kubernetes.io/cluster/"
 // neverAdopted says why a resource is nobody's to take over, "" if it may be: it
 // is another tool's, which would go on changing it, or another cluster's.
 func neverAdopted(have, want map[string]string) string {
-	for _, k := range sortedKeys(have) {
+	for _, k := range slices.Sorted(maps.Keys(have)) {
 		for _, t := range toolTags {
 			if strings.HasPrefix(k, t.prefix) {
 				return "it belongs to " + t.whose + ", as its tag " + k + " says, and is never adopted"

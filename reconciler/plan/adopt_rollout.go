@@ -90,7 +90,7 @@ func (c *work) firstRollout(pool *intent.Pool, steps []Step) []Step {
 	out := slices.Insert(slices.Clone(steps), first, gone)
 	for i := first; i < len(out) && !decided; i++ {
 		if s := &out[i]; i == first || s.disrupts() {
-			s.first = true
+			s.First = true
 		}
 	}
 	return out

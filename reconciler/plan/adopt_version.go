@@ -3,6 +3,7 @@ package plan
 import (
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -107,7 +108,7 @@ func (c groups) spare(pool *intent.Pool, want *wantTemplate, have Group, w *want
 		if v, known := w.template.Versions[number]; known && (madeByWeir(v) || !sameMachines(v, w.content(want), false)) {
 			continue
 		} else if !known && !w.template.Missing[number] {
-			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: itoa(number)})
+			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: strconv.FormatInt(number, 10)})
 			continue
 		} else if !known && w.ownBefore() {
 			continue // it may have been weir's
@@ -117,7 +118,7 @@ func (c groups) spare(pool *intent.Pool, want *wantTemplate, have Group, w *want
 	}
 	if n > 0 {
 		c.note(diag.Info, pool, nil, "adopted-instances",
-			itoa(n)+" instances of "+have.Name+" run versions from before weir took the group over, which differ from version "+w.version()+" in user data at most; they stay",
+			strconv.Itoa(n)+" instances of "+have.Name+" run versions from before weir took the group over, which differ from version "+w.version()+" in user data at most; they stay",
 			"they are replaced when the pool's launch configuration changes in Git")
 	}
 }
@@ -128,7 +129,7 @@ func (c groups) versionBefore(w *wantedVersion) (v TemplateVersion, read bool) {
 	number := w.number - 1
 	v, read = w.template.Versions[number]
 	if !read && number > 0 && !w.template.Missing[number] {
-		c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: itoa(number)})
+		c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: strconv.FormatInt(number, 10)})
 	}
 	return v, read
 }

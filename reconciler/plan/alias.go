@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -33,8 +35,8 @@ func (c groups) pinned(pool *intent.Pool, have Group, version wantedVersion, ste
 		if n == 0 {
 			return ref.Version
 		}
-		changes = append(changes, Change{Field: field, From: cmpOr(ref.Version, "$Default"), To: itoa(n)})
-		return itoa(n)
+		changes = append(changes, Change{Field: field, From: cmp.Or(ref.Version, "$Default"), To: strconv.FormatInt(n, 10)})
+		return strconv.FormatInt(n, 10)
 	}
 	u.Template = &TemplateRef{ID: have.Template.ID, Name: have.Template.Name, Version: number(have.Template, "launchTemplate.version")}
 	if have.MixedInstancesPolicy != nil {

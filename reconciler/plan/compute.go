@@ -3,8 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
-	"sort"
-	"strconv"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -129,7 +128,7 @@ func (c *work) pool(pool *intent.Pool) result {
 	c.holdNewer(pool, steps)
 	for i := range steps {
 		s := &steps[i]
-		s.Pool, s.wanted = pool.Key.String(), pool
+		s.Pool, s.Wanted = pool.Key.String(), pool
 		if s.Held == "" {
 			s.Held = c.hold
 		}
@@ -175,7 +174,7 @@ func (c *work) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
 		what += ", which has its name from " + from.String() + ","
 		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
 	}
-	c.blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+join(targets), detail)
+	c.blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
 }
 
 // verbRank orders verbs for the summary, gravest first.
@@ -222,76 +221,10 @@ func (c *computation) summary() Summary {
 	return out
 }
 
-func (n *Needs) sort() {
-	n.TemplateNames = sortedUnique(n.TemplateNames)
-	n.Commits = sortedUnique(n.Commits)
-	n.GroupNames = sortedUnique(n.GroupNames)
-	n.Refreshes, n.Polls = sortedUnique(n.Refreshes), sortedUnique(n.Polls)
-	n.Hooks = sortedUnique(n.Hooks)
-	n.Numbers, n.VersionUsers, n.Launched = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers), sortedUnique(n.Launched)
-	byName := func(a, b NodegroupName) int {
-		if a.String() < b.String() {
-			return -1
-		}
-		if a == b {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(n.Nodegroups, byName)
-	n.Nodegroups = slices.Compact(n.Nodegroups)
-	slices.SortFunc(n.Updates, byName)
-	n.Updates = slices.Compact(n.Updates)
-	sort.Slice(n.Versions, func(i, j int) bool { return n.Versions[i].ID < n.Versions[j].ID })
-	n.Versions = slices.Compact(n.Versions)
-}
-
-func sortedUnique(s []string) []string {
-	slices.Sort(s)
-	return slices.Compact(s)
-}
-
-// Add joins the needs of several targets, apart from commits: each has those of its
-// own source.
-func (n *Needs) Add(o Needs) {
-	o.Commits = nil
-	n.append(o)
-	n.sort()
-}
-
-func (n *Needs) append(o Needs) {
-	n.TemplateNames, n.Commits = append(n.TemplateNames, o.TemplateNames...), append(n.Commits, o.Commits...)
-	n.GroupNames = append(n.GroupNames, o.GroupNames...)
-	n.Nodegroups = append(n.Nodegroups, o.Nodegroups...)
-	n.Versions = append(n.Versions, o.Versions...)
-	n.Refreshes = append(n.Refreshes, o.Refreshes...)
-	n.Polls = append(n.Polls, o.Polls...)
-	n.Hooks = append(n.Hooks, o.Hooks...)
-	n.Activities = append(n.Activities, o.Activities...)
-	n.Updates = append(n.Updates, o.Updates...)
-	n.Numbers = append(n.Numbers, o.Numbers...)
-	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)
-	n.Launched = append(n.Launched, o.Launched...)
-	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
-}
-
-func itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
-
-// join2 adds the entries of a map to another, which may be nil.
-func join2[K comparable, V any](to *map[K]V, more map[K]V) {
+// addAll adds the entries of a map to another, which may be nil.
+func addAll[K comparable, V any](to *map[K]V, more map[K]V) {
 	if *to == nil && len(more) > 0 {
 		*to = make(map[K]V, len(more))
 	}
 	maps.Copy(*to, more)
-}
-
-func join(s []string) string {
-	out := ""
-	for i, v := range s {
-		if i > 0 {
-			out += ", "
-		}
-		out += v
-	}
-	return out
 }

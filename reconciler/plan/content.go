@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -17,7 +18,7 @@ import (
 func (w *wantTemplate) is(v TemplateVersion) bool {
 	s, ours := descriptionHashes(v.Description)
 	if !ours {
-		return !v.Unknown && v.body() == w.body() || sameMachines(v, w.data, true)
+		return !v.Unknown && v.Hash() == w.body() || sameMachines(v, w.data, true)
 	}
 	return w.named(s) && w.genuine(v, s)
 }
@@ -51,7 +52,7 @@ func (w *wantTemplate) holds(v TemplateVersion, s said) bool {
 	if v.Unknown {
 		return false
 	}
-	if v.body() == s.body {
+	if v.Hash() == s.body {
 		return true
 	}
 	data := w.with(v)
@@ -78,7 +79,7 @@ func confirmation(v TemplateVersion, number int64) string {
 	if v.Unknown {
 		known = "unknown"
 	}
-	return shortHash([]byte(v.body()), []byte(known), []byte(itoa(number)))
+	return shortHash([]byte(v.Hash()), []byte(known), []byte(strconv.FormatInt(number, 10)))
 }
 
 // body is BodyHash of what is wanted, with the newest image.

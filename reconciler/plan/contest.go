@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func (c groups) undone(pool *intent.Pool, have Group, latest Refresh, version wa
 	if own < mostRollouts && displaced < mostDisplaced {
 		return false
 	}
-	c.contest(pool, "the group "+have.Name+" was rolled to what Git wants "+itoa(max(own, displaced))+" times, and each time something changed it back; it is not rolled again")
+	c.contest(pool, "the group "+have.Name+" was rolled to what Git wants "+strconv.Itoa(max(own, displaced))+" times, and each time something changed it back; it is not rolled again")
 	return true
 }
 
@@ -120,7 +121,7 @@ func (c nodegroups) undone(w wantNodegroup, have Nodegroup, steps []Step) bool {
 	if own < mostRollouts || c.in.Memory.Retry[w.pool.Key.String()] {
 		return false
 	}
-	c.contest(w.pool, "the nodegroup "+have.Name+" was rolled to what Git wants "+itoa(own)+" times, and each time something changed it back; it is not rolled again")
+	c.contest(w.pool, "the nodegroup "+have.Name+" was rolled to what Git wants "+strconv.Itoa(own)+" times, and each time something changed it back; it is not rolled again")
 	return true
 }
 
@@ -131,7 +132,7 @@ func (c *work) lost(pool *intent.Pool, what string) bool {
 	if own < mostRollouts || c.in.Memory.Retry[pool.Key.String()] {
 		return false
 	}
-	c.contest(pool, what+" was made "+itoa(own)+" times for this commit, and each time something deleted it; it is not made again")
+	c.contest(pool, what+" was made "+strconv.Itoa(own)+" times for this commit, and each time something deleted it; it is not made again")
 	return true
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"strconv"
 )
 
 // HeldControlPlane holds what a control plane has to be ready for: a cluster that is
@@ -84,7 +85,7 @@ func (c *work) holdNewer(pool *intent.Pool, steps []Step) {
 	}
 	if kubelet < server-supportedSkew {
 		c.note(diag.Warning, pool, nil, "kubelet-too-old", "the pool is on Kubernetes "+wanted+" and its API servers are on "+has+": kubelets may be "+
-			itoa(supportedSkew)+" minor versions older, not "+itoa(server-kubelet), "")
+			strconv.Itoa(supportedSkew)+" minor versions older, not "+strconv.Itoa(server-kubelet), "")
 	}
 	if kubelet <= server {
 		return

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -67,7 +68,7 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 		c.Reason = "InProgress"
 	case s.AvailableReplicas < s.DesiredReplicas:
 		c.Reason = ReasonMinReady
-		c.Message = itoa(s.UnavailableReplicas) + " of " + itoa(s.DesiredReplicas) + " machines have not been ready for minReadySeconds, which is " + itoa(pool.MinReadySeconds)
+		c.Message = strconv.Itoa(int(s.UnavailableReplicas)) + " of " + strconv.Itoa(int(s.DesiredReplicas)) + " machines have not been ready for minReadySeconds, which is " + strconv.Itoa(int(pool.MinReadySeconds))
 	default:
 		return Condition{Type: conditionReady, Status: truth(true)}
 	}

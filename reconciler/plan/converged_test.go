@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func (m *model) behind() {
 		}
 		g.Name, g.DesiredCapacity, g.Instances = "eks-"+name.Name, n.DesiredSize, nil
 		for i := range n.DesiredSize {
-			g.Instances = append(g.Instances, Instance{ID: "i-" + name.Name + itoa(i), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
+			g.Instances = append(g.Instances, Instance{ID: "i-" + name.Name + strconv.Itoa(int(i)), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
 		}
 		m.state.Groups[g.Name] = g
 	}

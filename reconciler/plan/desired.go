@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/base64"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -55,7 +58,7 @@ func (c *work) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) {
 	}
 	if a.Warning != "" {
 		object, path := asksFor(pool, l, a.Code)
-		c.noteAt(diag.Warning, object, path, cmpOr(a.Code, "lookup"), a.Warning, "")
+		c.noteAt(diag.Warning, object, path, cmp.Or(a.Code, "lookup"), a.Warning, "")
 	}
 	return a, true
 }
@@ -84,7 +87,7 @@ func (c *work) told(pool *intent.Pool, a Answer) bool {
 func (c *work) oneVPC(pool *intent.Pool, subnets Answer) {
 	if len(subnets.VPCs) > 1 {
 		object, path := asksFor(pool, subnetsOf(pool), "")
-		c.blockAt(object, path, "network-mismatch", "the pool's subnets are in several VPCs: "+join(subnets.VPCs), "")
+		c.blockAt(object, path, "network-mismatch", "the pool's subnets are in several VPCs: "+strings.Join(subnets.VPCs, ", "), "")
 		return
 	}
 	if pool.LaunchTemplate == nil || len(subnets.VPCs) == 0 {
@@ -99,7 +102,7 @@ func (c *work) oneVPC(pool *intent.Pool, subnets Answer) {
 		a := c.in.Answers[l]
 		if other := slices.IndexFunc(a.VPCs, func(vpc string) bool { return vpc != subnets.VPCs[0] }); other >= 0 {
 			object, path := asksFor(pool, l, a.Code)
-			which := "of its security groups " + join(a.SecurityGroups) + " some are in "
+			which := "of its security groups " + strings.Join(a.SecurityGroups, ", ") + " some are in "
 			if len(a.SecurityGroups) == 1 {
 				which = "its security group " + a.SecurityGroups[0] + " is in "
 			}
@@ -114,13 +117,6 @@ func subnetsOf(pool *intent.Pool) intent.Lookup {
 		return pool.Nodegroup.Subnets
 	}
 	return pool.Group.Subnets
-}
-
-func cmpOr(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }
 
 // givenGroupPath is the field that names a security group by its id. Beside groups that
@@ -185,7 +181,7 @@ func (c templates) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 	w.tags = c.in.Policy.allTags(pool, t.Tags)
 	w.keep = c.in.Policy.keepVersions(pool)
 	if w.keep != DefaultKeepVersions {
-		w.tags[TagKeep] = itoa(w.keep)
+		w.tags[TagKeep] = strconv.Itoa(int(w.keep))
 	}
 	if n := pool.Nodegroup; n != nil {
 		w.tags[TagCluster] = n.ClusterName
@@ -203,7 +199,7 @@ func (c templates) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 			groups[id] = true
 		}
 	}
-	w.data.SecurityGroupIDs = sortedKeys(groups)
+	w.data.SecurityGroupIDs = slices.Sorted(maps.Keys(groups))
 	if len(w.data.SecurityGroupIDs) == 0 {
 		w.data.SecurityGroupIDs = nil
 	}

@@ -29,7 +29,7 @@ func (p *Plan) Digest() string {
 	}
 	var steps []step
 	for _, s := range p.Steps {
-		d := step{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.about().cluster()}
+		d := step{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.about().eksCluster()}
 		for _, c := range s.Changes {
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})
 		}

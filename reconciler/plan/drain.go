@@ -2,6 +2,8 @@ package plan
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -107,7 +109,7 @@ func (c *orphans) drain(o orphan, s *Step) bool {
 		c.say(diag.Warning, o, "drain-waits", "nothing in Git wants it any more and it is drained, but "+why, "")
 		return false
 	}
-	s.Reason += "; " + itoa(len(g.Instances)) + " of its machines are still being drained"
+	s.Reason += "; " + strconv.Itoa(len(g.Instances)) + " of its machines are still being drained"
 	s.Later = true
 	return true
 }
@@ -138,11 +140,11 @@ func drainWaits(g Group) string {
 	case staying > 0 && slices.Contains(g.SuspendedProcesses, "Terminate"):
 		return "its process Terminate is suspended, so no machine goes"
 	case len(kept) > 0:
-		return "its machines " + join(kept) + " are protected from scale-in"
+		return "its machines " + strings.Join(kept, ", ") + " are protected from scale-in"
 	case len(standby) > 0:
-		return "its machines " + join(standby) + " are on standby"
+		return "its machines " + strings.Join(standby, ", ") + " are on standby"
 	case len(retained) > 0:
-		return "its machines " + join(retained) + " are retained until somebody ends them, because their termination hook was abandoned"
+		return "its machines " + strings.Join(retained, ", ") + " are retained until somebody ends them, because their termination hook was abandoned"
 	}
 	return ""
 }

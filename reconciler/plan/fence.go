@@ -176,7 +176,7 @@ func (c *fence) causes(s Step) []cause {
 		out = c.tagCauses(out, groupTagValues(g.Tags), "the group "+s.Name)
 		out = c.templateCauses(out, g.Template.Name)
 	case ManagedNodegroup:
-		n := c.in.State.Nodegroups[NodegroupName{Cluster: s.about().cluster(), Name: s.Name}]
+		n := c.in.State.Nodegroups[NodegroupName{Cluster: s.about().eksCluster(), Name: s.Name}]
 		out = c.tagCauses(out, n.Tags, "the nodegroup "+s.Name)
 		out = c.templateCauses(out, n.Template.Name)
 	}
@@ -215,21 +215,21 @@ func (c *fence) templateCauses(out []cause, name string) []cause {
 	newest, read := t.Versions[t.LatestVersion]
 	if !read {
 		if !t.Missing[t.LatestVersion] && c.in.State.Unread.Versions[name] == nil {
-			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)})
+			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
 		}
 		return out
 	}
-	return t.versionCause(out, newest)
+	return versionCause(out, t, newest)
 }
 
 // versionCause adds the commit in a version's description, unless it may be another
 // repository's.
-func (t Template) versionCause(out []cause, v TemplateVersion) []cause {
+func versionCause(out []cause, t Template, v TemplateVersion) []cause {
 	if since, err := strconv.ParseInt(t.Tags[TagSince], 10, 64); err == nil && v.Number <= since {
 		return out
 	}
 	if commit := describedCommit(v.Description); commit != "" {
-		out = append(out, cause{commit, "version " + itoa(v.Number) + " of the launch template " + t.Name})
+		out = append(out, cause{commit, "version " + strconv.FormatInt(v.Number, 10) + " of the launch template " + t.Name})
 	}
 	return out
 }
@@ -252,7 +252,7 @@ func (c *fence) targetCauses() []cause {
 		t := c.in.State.Templates[name]
 		all = c.tagCauses(all, t.Tags, "the launch template "+name)
 		if newest, read := t.Versions[t.LatestVersion]; read {
-			all = t.versionCause(all, newest)
+			all = versionCause(all, t, newest)
 		}
 	}
 	c.around = []cause{}
@@ -324,7 +324,7 @@ func (in Input) stamped(do Action) Action {
 	case about.Template != (TemplateRef{}):
 		t := in.State.Templates[about.Template.Name]
 		if have = t.Tags; !in.fromHere(have) {
-			stamp[TagSince] = itoa(t.LatestVersion)
+			stamp[TagSince] = strconv.FormatInt(t.LatestVersion, 10)
 		}
 	}
 	if len(about.Put) == 0 || !roomFor(len(stamp), have, about.Put) {

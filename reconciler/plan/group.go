@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/field"
@@ -70,7 +71,7 @@ func (c groups) noteRetained(pool *intent.Pool, have Group) {
 		}
 	}
 	if len(ids) > 0 {
-		c.note(diag.Warning, pool, nil, "machines-retained", "the machines "+join(ids)+" of "+have.Name+
+		c.note(diag.Warning, pool, nil, "machines-retained", "the machines "+strings.Join(ids, ", ")+" of "+have.Name+
 			" are retained because their termination hook was abandoned: they run beside the pool until somebody ends them",
 			"end each with aws autoscaling terminate-instance-in-auto-scaling-group --no-should-decrement-desired-capacity --instance-id ID")
 	}
@@ -249,7 +250,7 @@ func reason(changes []Change) string {
 	if len(fields) == 1 {
 		return fields[0] + " differs"
 	}
-	return join(fields) + " differ"
+	return strings.Join(fields, ", ") + " differ"
 }
 
 // samePolicy compares mixed instances policies, which hold AWS's defaults on both sides.

@@ -44,7 +44,7 @@ func (p *Plan) Holding() Holding {
 			h.Counts = map[Hold]int{}
 		}
 		h.Counts[s.Held]++
-		_ = enc.Encode([]string{string(s.Held), string(s.Verb), string(s.Resource), s.Name, s.about().cluster()}) // texts only
+		_ = enc.Encode([]string{string(s.Held), string(s.Verb), string(s.Resource), s.Name, s.about().eksCluster()}) // texts only
 	}
 	if h.Counts != nil {
 		h.Sum = hex.EncodeToString(sum.Sum(nil)[:8])

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -152,7 +153,7 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 			s.Held, s.HeldReason = HeldApproval, "it is not what was shown and agreed to: apply again"
 		case gates.Deletions != "" && s.Verb == Delete && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, gates.Deletions
-		case s.first && !gates.Decided && (!granted || !grant.allows(*s)):
+		case s.First && !gates.Decided && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, in.Policy.undecided(p.Digest())
 		case gates.AsReviewed && (!granted || !grant.allows(*s)):
 			s.Held, s.HeldReason = HeldApproval, approve
@@ -254,7 +255,7 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 	var waiting []Waiting
 	for n, c := range all[free:] {
 		c.step.Held = HeldRolloutLimit
-		c.step.HeldReason = itoa(int64(moving+free)) + " of at most " + itoa(int64(limit)) + " rollouts are under way in the account and region; " + itoa(int64(n)) + " wait before this one"
+		c.step.HeldReason = strconv.Itoa(moving+free) + " of at most " + strconv.Itoa(limit) + " rollouts are under way in the account and region; " + strconv.Itoa(n) + " wait before this one"
 		waiting = append(waiting, c.Waiting)
 	}
 	for _, p := range plans {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -60,7 +61,7 @@ func HookDefaults(h intent.LifecycleHook) intent.LifecycleHook {
 	if h.HeartbeatTimeout == 0 {
 		h.HeartbeatTimeout = defaultHookTimeout
 	}
-	h.DefaultResult = cmpOr(h.DefaultResult, defaultHookResult)
+	h.DefaultResult = cmp.Or(h.DefaultResult, defaultHookResult)
 	return h
 }
 

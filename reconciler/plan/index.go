@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -48,7 +49,7 @@ func NewIndex(s *State) *Index {
 		x.owned[key] = o
 	}
 	use := func(r TemplateRef) { x.inUse[r.ID], x.inUse[r.Name] = r.ID != "", r.Name != "" }
-	for _, name := range sortedKeys(s.Groups) {
+	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
 		g := s.Groups[name]
 		use(g.Template)
 		for _, i := range g.Instances {
@@ -78,7 +79,7 @@ func NewIndex(s *State) *Index {
 		}
 		note(n.Tags, func(o *owned) { o.nodegroups = append(o.nodegroups, name) })
 	}
-	for _, name := range sortedKeys(s.Templates) {
+	for _, name := range slices.Sorted(maps.Keys(s.Templates)) {
 		note(s.Templates[name].Tags, func(o *owned) { o.templates = append(o.templates, name) })
 	}
 	return x

@@ -195,7 +195,7 @@ func Claims(set *intent.Set) []Claim {
 // NewFleet joins the claims of several targets.
 func NewFleet(claims map[string][]Claim, whole bool) Fleet {
 	f := Fleet{Wanted: map[Claim]string{}, Contested: map[Claim][]string{}, Whole: whole}
-	for _, target := range sortedKeys(claims) {
+	for _, target := range slices.Sorted(maps.Keys(claims)) {
 		for _, c := range claims[target] {
 			first, taken := f.Wanted[c]
 			switch {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func TestLateMachinesSayWhatTheyWaitFor(t *testing.T) {
 		pool := groupPool("web", "m5.large", int32(len(c.states)))
 		g := Group{Name: pool.Group.Name, DesiredCapacity: int32(len(c.states))}
 		for i, s := range c.states {
-			g.Instances = append(g.Instances, Instance{ID: "i-" + itoa(i), LifecycleState: s, Health: "Healthy"})
+			g.Instances = append(g.Instances, Instance{ID: "i-" + strconv.Itoa(i), LifecycleState: s, Health: "Healthy"})
 		}
 		in := Input{Now: began.Add(c.after), State: &State{
 			Groups: map[string]Group{g.Name: g}, Launches: map[string]Launches{g.Name: {Since: began}}, Hooks: map[string]GroupHooks{g.Name: {Hooks: c.hooks}},

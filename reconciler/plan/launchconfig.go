@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -55,7 +56,7 @@ func launchConfigsOf(set *intent.Set) []*sharedTemplate {
 		byKey[key].users = append(byKey[key].users, p)
 	}
 	var out []*sharedTemplate
-	for _, key := range sortedKeys(byKey) {
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		out = append(out, byKey[key])
 	}
 	return out
@@ -207,7 +208,7 @@ func (s *sharedTemplate) belong(users []*intent.Pool, hold Hold, steps []Step, d
 		if st.LaunchConfig != "" {
 			continue // that of a version, for the pools that want it
 		}
-		st.Pool, st.LaunchConfig, st.Pools, st.wanted = "", s.key(), keysOf(users), users[0]
+		st.Pool, st.LaunchConfig, st.Pools, st.Wanted = "", s.key(), keysOf(users), users[0]
 		if st.Held == "" {
 			st.Held = hold
 		}
@@ -256,7 +257,7 @@ func (c templates) templateOf(pool *intent.Pool) (*wantTemplate, bool) {
 		return c.template(pool)
 	}
 	s, x := c.shared[pool.LaunchConfig.Key.String()], c.contentOf(pool)
-	problem := cmpOr(s.problem, x.problem)
+	problem := cmp.Or(s.problem, x.problem)
 	if problem != "" {
 		c.blockf(pool, intent.Path{"spec", "launchConfigRef"}, codeConfigNotReady,
 			"it waits for the AWSLaunchConfig "+s.key()+", whose launch template cannot be brought to what Git says: "+problem, "")
@@ -271,7 +272,7 @@ func (c templates) settle(w wantedVersion) { c.settled = &w }
 // version that all of its pools run. While they run several, or the rollout of one
 // has failed or is held, the default stays where it was, which every pool has run.
 func (c *computation) launchConfigDefaults() {
-	for _, key := range sortedKeys(c.shared) {
+	for _, key := range slices.Sorted(maps.Keys(c.shared)) {
 		s := c.shared[key]
 		common, ok := s.common(c.settled)
 		if !ok || c.in.Policy.Adoption.Asked {

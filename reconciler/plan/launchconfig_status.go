@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -106,7 +107,7 @@ func (s *sharedTemplate) versions(in Input, p *Plan, t Template) []SharedVersion
 		}
 	}
 	out := []SharedVersion{}
-	for _, n := range sortedKeys(byNumber) {
+	for _, n := range slices.Sorted(maps.Keys(byNumber)) {
 		out = append(out, *byNumber[n])
 	}
 	return out

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func (m *model) converge(t fataler, in Input) []Step {
 func TestPoolsShareOneTemplateAndOneVersionForEachChange(t *testing.T) {
 	m := newModel()
 	m.converge(t, testInput(sharing(0, groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 1), nodegroupPool("n", 1))...))
-	if d := cmp.Diff([]string{"c-workers-group", "c-workers-managed"}, sortedKeys(m.state.Templates)); d != "" {
+	if d := cmp.Diff([]string{"c-workers-group", "c-workers-managed"}, slices.Sorted(maps.Keys(m.state.Templates))); d != "" {
 		t.Fatalf("templates (-want +got):\n%s", d)
 	}
 	tags := m.state.Templates[sharedGroup].Tags
@@ -101,7 +102,7 @@ func TestAPoolThatDoesNotFollowKeepsDefaultAndVersionsBack(t *testing.T) {
 		m.converge(t, testInput(pools(step, true)...))
 	}
 	tm := m.state.Templates[sharedGroup]
-	if got := sortedKeys(tm.Versions); tm.DefaultVersion != 1 || !slices.Equal(got, []int64{1, 4, 5}) {
+	if got := slices.Sorted(maps.Keys(tm.Versions)); tm.DefaultVersion != 1 || !slices.Equal(got, []int64{1, 4, 5}) {
 		t.Errorf("default %d, versions %v", tm.DefaultVersion, got)
 	}
 	m.converge(t, testInput(pools(5, false)...))
@@ -126,7 +127,7 @@ func TestASharedTemplateGoesAfterItsLastPoolAndCountsForNone(t *testing.T) {
 	}
 	m.converge(t, in)
 	if _, there := m.state.Templates[sharedGroup]; there || len(m.state.Templates) != 9 {
-		t.Errorf("templates left: %v", sortedKeys(m.state.Templates))
+		t.Errorf("templates left: %v", slices.Sorted(maps.Keys(m.state.Templates)))
 	}
 	// A render without any pool takes no template along, not even a lone one.
 	m = newModel()
@@ -152,7 +153,7 @@ func TestPoolsWaitForATemplateThatIsSomebodyElses(t *testing.T) {
 	}
 	m.apply(p)
 	if _, made := m.state.Groups["a"]; made || len(m.state.Groups) != 1 {
-		t.Errorf("groups: %v", sortedKeys(m.state.Groups))
+		t.Errorf("groups: %v", slices.Sorted(maps.Keys(m.state.Groups)))
 	}
 	if d := cmp.Diff(foreign, m.state.Templates[sharedGroup]); d != "" {
 		t.Errorf("the foreign template changed:\n%s", d)
@@ -184,7 +185,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 		input := func() Input {
 			list := []intent.Pool{groupPool("own", "m5.large", 1)}
 			var users []intent.Pool
-			for _, n := range sortedKeys(size) {
+			for _, n := range slices.Sorted(maps.Keys(size)) {
 				p := groupPool(n, "m5.large", size[n])
 				p.LaunchTemplate.Data.KeyName, p.Paused = key, paused[n]
 				users = append(users, p)
@@ -228,7 +229,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 			g := m.state.Groups[n]
 			v := versionOf(tm, g.Template)
 			if g.Template.ID != tm.ID || tm.Versions[v].Data.KeyName != key || tm.DefaultVersion != v {
-				t.Fatalf("pool %s runs %v, the default is %d of %v", n, g.Template, tm.DefaultVersion, sortedKeys(tm.Versions))
+				t.Fatalf("pool %s runs %v, the default is %d of %v", n, g.Template, tm.DefaultVersion, slices.Sorted(maps.Keys(tm.Versions)))
 			}
 		}
 	})

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -109,7 +111,7 @@ func (c templates) find(pool *intent.Pool, t Template, wants []*sharedContent, c
 		}
 		return missing, candidates, false
 	}
-	numbers := sortedKeys(t.Contents)
+	numbers := slices.Sorted(maps.Keys(t.Contents))
 	slices.Reverse(numbers)
 	read = true
 	missing = slices.DeleteFunc(missing, func(x *sharedContent) bool {
@@ -120,7 +122,7 @@ func (c templates) find(pool *intent.Pool, t Template, wants []*sharedContent, c
 			}
 			v, known := t.Versions[n]
 			if !known {
-				c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(n)})
+				c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
 				read = false
 				return false
 			}

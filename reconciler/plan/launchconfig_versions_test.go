@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,10 +31,10 @@ func wanting(keep int32, pools ...string) []intent.Pool {
 // version is the default one.
 func (m *model) pinned() string {
 	var out []string
-	for _, name := range sortedKeys(m.state.Groups) {
+	for _, name := range slices.Sorted(maps.Keys(m.state.Groups)) {
 		out = append(out, name+" "+m.state.Groups[name].Template.Version)
 	}
-	return strings.Join(append(out, "default "+itoa(m.state.Templates[sharedGroup].DefaultVersion)), ", ")
+	return strings.Join(append(out, "default "+strconv.FormatInt(m.state.Templates[sharedGroup].DefaultVersion, 10)), ", ")
 }
 
 // makes are the steps of a plan that make a version of the shared template, each
@@ -43,7 +44,7 @@ func makes(p *Plan) []string {
 	for _, s := range p.Steps {
 		switch s.Do.(type) {
 		case CreateLaunchTemplate, CreateLaunchTemplateVersion:
-			out = append(out, join(s.Pools)+string(s.Held))
+			out = append(out, strings.Join(s.Pools, ", ")+string(s.Held))
 		}
 	}
 	return out
@@ -171,7 +172,7 @@ func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 		}
 	}
 	wanted := m.state.Templates[sharedGroup].LatestVersion
-	m.state.Refreshes["a"] = Refresh{ID: "r", Status: "Failed", Template: TemplateRef{ID: m.state.Templates[sharedGroup].ID, Name: sharedGroup, Version: itoa(wanted)}}
+	m.state.Refreshes["a"] = Refresh{ID: "r", Status: "Failed", Template: TemplateRef{ID: m.state.Templates[sharedGroup].ID, Name: sharedGroup, Version: strconv.FormatInt(wanted, 10)}}
 	for step := range 6 {
 		m.converge(t, pools(step, true))
 	}
@@ -179,11 +180,11 @@ func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 	a, b, c := versionOf(tm, m.state.Groups["a"].Template), versionOf(tm, m.state.Groups["b"].Template), versionOf(tm, m.state.Groups["c"].Template)
 	for name, n := range map[string]int64{"a runs": a, "b runs": b, "c runs": c, "a wants": wanted, "is default": tm.DefaultVersion} {
 		if tm.Versions[n].Number == 0 {
-			t.Errorf("the version that %s is gone: %d of %v", name, n, sortedKeys(tm.Versions))
+			t.Errorf("the version that %s is gone: %d of %v", name, n, slices.Sorted(maps.Keys(tm.Versions)))
 		}
 	}
 	if len(tm.Versions) > 7 || a == wanted {
-		t.Errorf("versions %v, a runs %d and wants %d", sortedKeys(tm.Versions), a, wanted)
+		t.Errorf("versions %v, a runs %d and wants %d", slices.Sorted(maps.Keys(tm.Versions)), a, wanted)
 	}
 	for _, v := range tm.Versions {
 		if v.Data.KeyName == "gone" {
@@ -295,7 +296,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 		content, paused := map[string]string{"a": "k"}, map[string]bool{}
 		input := func() Input {
 			var users []string
-			for _, n := range sortedKeys(content) {
+			for _, n := range slices.Sorted(maps.Keys(content)) {
 				users = append(users, n+"="+content[n])
 			}
 			list := wanting(2, users...)
@@ -339,7 +340,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 		for n, want := range content {
 			v := versionOf(tm, m.state.Groups[n].Template)
 			if tm.Versions[v].Data.KeyName != want {
-				t.Fatalf("pool %s runs %d of %v", n, v, sortedKeys(tm.Versions))
+				t.Fatalf("pool %s runs %d of %v", n, v, slices.Sorted(maps.Keys(tm.Versions)))
 			}
 			if other, ok := version[want]; ok && other != v {
 				t.Fatalf("content %s is in %d and %d", want, other, v)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -180,7 +181,7 @@ func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC
 // someOf names machines, not all of many.
 func someOf(ids []string) string {
 	if n := len(ids); n > pendingNamed {
-		return strings.Join(ids[:pendingNamed], ", ") + " and " + itoa(n-pendingNamed) + " more are"
+		return strings.Join(ids[:pendingNamed], ", ") + " and " + strconv.Itoa(n-pendingNamed) + " more are"
 	}
 	if len(ids) > 1 {
 		return strings.Join(ids, ", ") + " are"

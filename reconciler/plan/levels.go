@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/weir-gitops/weir/render/intent"
@@ -29,7 +30,7 @@ func LevelOf(l intent.Lookup, a Answer) (Level, bool) {
 		}
 	case intent.TemplateByName, intent.TemplateByID:
 		if a.Template != nil {
-			return Level{ID: a.Template.ID + ":" + itoa(a.Template.Version)}, true
+			return Level{ID: a.Template.ID + ":" + strconv.FormatInt(a.Template.Version, 10)}, true
 		}
 	case intent.EKSCluster:
 		if a.Cluster != nil {

@@ -92,7 +92,7 @@ func (m *model) fill(s State, n Needs) State {
 	}
 	for _, name := range n.Numbers {
 		t := s.Templates[name]
-		t.Numbers, t.Contents = sortedKeys(m.state.Templates[name].Versions), map[int64]string{}
+		t.Numbers, t.Contents = slices.Sorted(maps.Keys(m.state.Templates[name].Versions)), map[int64]string{}
 		for n, v := range m.state.Templates[name].Versions {
 			t.Contents[n] = ContentOf(v.Description)
 		}
@@ -186,7 +186,7 @@ func (m *model) do(a Action, made Made) {
 		t.Versions = maps.Clone(t.Versions)
 		t.Versions[t.LatestVersion] = TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data, Body: BodyHash(a.Data)}
 		m.state.Templates[t.Name] = t
-		made.Add(a, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.LatestVersion)})
+		made.Add(a, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
 	case DeleteLaunchTemplateVersions:
 		t := m.state.Templates[a.Template.Name]
 		t.Versions = maps.Clone(t.Versions)
@@ -258,7 +258,7 @@ func (m *model) doGroup(a Action) {
 	case SetProcesses:
 		g := m.state.Groups[a.Group]
 		s := slices.DeleteFunc(append(slices.Clone(g.SuspendedProcesses), a.Suspend...), func(p string) bool { return slices.Contains(a.Resume, p) })
-		g.SuspendedProcesses = sortedUnique(s)
+		g.SuspendedProcesses = slices.Compact(slices.Sorted(slices.Values(s)))
 		m.state.Groups[g.Name] = g
 	case TagGroup:
 		g := m.state.Groups[a.Group]

@@ -1,6 +1,10 @@
 package plan
 
-import "time"
+import (
+	"slices"
+	"sort"
+	"time"
+)
 
 // Query says what to observe in one account and region.
 type Query struct {
@@ -59,4 +63,57 @@ type Needs struct {
 // Empty reports whether nothing is needed of AWS.
 func (n Needs) Empty() bool {
 	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
+}
+
+func (n *Needs) sort() {
+	n.TemplateNames = sortedUnique(n.TemplateNames)
+	n.Commits = sortedUnique(n.Commits)
+	n.GroupNames = sortedUnique(n.GroupNames)
+	n.Refreshes, n.Polls = sortedUnique(n.Refreshes), sortedUnique(n.Polls)
+	n.Hooks = sortedUnique(n.Hooks)
+	n.Numbers, n.VersionUsers, n.Launched = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers), sortedUnique(n.Launched)
+	byName := func(a, b NodegroupName) int {
+		if a.String() < b.String() {
+			return -1
+		}
+		if a == b {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(n.Nodegroups, byName)
+	n.Nodegroups = slices.Compact(n.Nodegroups)
+	slices.SortFunc(n.Updates, byName)
+	n.Updates = slices.Compact(n.Updates)
+	sort.Slice(n.Versions, func(i, j int) bool { return n.Versions[i].ID < n.Versions[j].ID })
+	n.Versions = slices.Compact(n.Versions)
+}
+
+func sortedUnique(s []string) []string {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// Add joins the needs of several targets, apart from commits: each has those of its
+// own source.
+func (n *Needs) Add(o Needs) {
+	o.Commits = nil
+	n.append(o)
+	n.sort()
+}
+
+func (n *Needs) append(o Needs) {
+	n.TemplateNames, n.Commits = append(n.TemplateNames, o.TemplateNames...), append(n.Commits, o.Commits...)
+	n.GroupNames = append(n.GroupNames, o.GroupNames...)
+	n.Nodegroups = append(n.Nodegroups, o.Nodegroups...)
+	n.Versions = append(n.Versions, o.Versions...)
+	n.Refreshes = append(n.Refreshes, o.Refreshes...)
+	n.Polls = append(n.Polls, o.Polls...)
+	n.Hooks = append(n.Hooks, o.Hooks...)
+	n.Activities = append(n.Activities, o.Activities...)
+	n.Updates = append(n.Updates, o.Updates...)
+	n.Numbers = append(n.Numbers, o.Numbers...)
+	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)
+	n.Launched = append(n.Launched, o.Launched...)
+	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
 }

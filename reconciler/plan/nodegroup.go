@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -231,7 +232,7 @@ func (c nodegroups) failedBefore(w wantNodegroup, have Nodegroup) bool {
 		return false
 	case u.Status == "Failed" || u.Status == "Cancelled":
 		c.note(diag.Error, w.pool, nil, "nodegroup-update-failed", "the update "+u.ID+" of the nodegroup "+have.Name+" ended as "+u.Status+": "+healthText(u.Errors),
-			cmpOr(healthHint(u.Errors), "mend what the message names")+c.in.again("the pool"))
+			cmp.Or(healthHint(u.Errors), "mend what the message names")+c.in.again("the pool"))
 		return true
 	}
 	if u.Status == "InProgress" { // the description of the nodegroup is older than its update
@@ -253,7 +254,7 @@ func healthText(issues []HealthIssue) string {
 	if len(out) == 0 {
 		return "EKS gives no reason"
 	}
-	return join(out)
+	return strings.Join(out, ", ")
 }
 
 // tagGroupsBehind puts weir's and CAPA's tags on the groups that EKS made for

@@ -3,8 +3,10 @@ package plan
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -15,13 +17,13 @@ func (c nodegroups) configStep(w wantNodegroup, have Nodegroup) []Step {
 	u := UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
 	var changes []Change
 	c.scaling(w, have, &u, &changes)
-	for _, k := range sortedKeys(n.Labels) {
+	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		if got, ok := have.Labels[k]; !ok || got != n.Labels[k] {
 			u.PutLabels = withTags(u.PutLabels, map[string]string{k: n.Labels[k]})
 			changes = append(changes, labelChange(pool, k, orNil(have.Labels[k]), n.Labels[k]))
 		}
 	}
-	for _, k := range sortedKeys(have.Labels) {
+	for _, k := range slices.Sorted(maps.Keys(have.Labels)) {
 		if _, wanted := n.Labels[k]; !wanted {
 			u.RemoveLabels = append(u.RemoveLabels, k)
 			changes = append(changes, labelChange(pool, k, have.Labels[k], nil))
@@ -124,7 +126,7 @@ func taintText(taints []intent.Taint) any {
 
 func updateText(u intent.UpdateConfig) any {
 	if u.MaxUnavailablePercentage > 0 {
-		return itoa(u.MaxUnavailablePercentage) + "%"
+		return strconv.Itoa(int(u.MaxUnavailablePercentage)) + "%"
 	}
 	return u.MaxUnavailable
 }
@@ -134,7 +136,7 @@ func (c nodegroups) updateConfig(w wantNodegroup, have Nodegroup, u *UpdateNodeg
 	want, got := w.pool.Nodegroup.UpdateConfig, have.UpdateConfig
 	if strategy := want.UpdateStrategy; strategy == "" {
 		want.UpdateStrategy = got.UpdateStrategy
-	} else if from := cmpOr(got.UpdateStrategy, "DEFAULT"); from != strategy {
+	} else if from := cmp.Or(got.UpdateStrategy, "DEFAULT"); from != strategy {
 		*changes = append(*changes, optionsChange(w.pool, "updateConfig.updateStrategy", from, strategy))
 	} else {
 		got.UpdateStrategy = strategy // EKS leaves its default out
@@ -196,7 +198,7 @@ func warmPoolOf(p *intent.NodegroupWarmPool) intent.NodegroupWarmPool {
 		out.MaxGroupPreparedCapacity = nil
 	}
 	no, zero := false, int32(0)
-	out.PoolState = cmpOr(out.PoolState, "STOPPED")
+	out.PoolState = cmp.Or(out.PoolState, "STOPPED")
 	out.MinSize, out.ReuseOnScaleIn = cmp.Or(out.MinSize, &zero), cmp.Or(out.ReuseOnScaleIn, &no)
 	return out
 }

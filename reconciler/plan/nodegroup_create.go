@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -73,7 +74,7 @@ func creationChanges(w wantNodegroup, ng Nodegroup) []Change {
 	}
 	for _, f := range []struct {
 		field, value string
-	}{{"amiType", ng.AMIType}, {"instanceType", join(ng.InstanceTypes)}, {"capacityType", ng.CapacityType}} {
+	}{{"amiType", ng.AMIType}, {"instanceType", strings.Join(ng.InstanceTypes, ", ")}, {"capacityType", ng.CapacityType}} {
 		if f.value != "" {
 			changes = append(changes, infraChange(w.pool, f.field, nil, f.value))
 		}
@@ -115,7 +116,7 @@ func (c nodegroups) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
 		}
 		groups = append(groups, a.SecurityGroups...)
 	}
-	ra.SourceSecurityGroups = sortedUnique(groups)
+	ra.SourceSecurityGroups = slices.Compact(slices.Sorted(slices.Values(groups)))
 	if len(ra.SourceSecurityGroups) == 0 && len(n.RemoteAccessGroups) > 0 {
 		// EKS takes an empty list for the whole Internet.
 		c.blockf(w.pool, intent.Path{"spec", "remoteAccess"}, "remote-access-open", "no security group was found that may log in, and an empty list would open SSH to everybody",

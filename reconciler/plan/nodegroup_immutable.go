@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -26,7 +29,7 @@ func (w wantNodegroup) immutables(have Nodegroup) []immutable {
 		out = append(out, immutable{field: field, path: path, object: w.pool.Infrastructure, from: from, to: to})
 	}
 	if subnets := w.writtenSubnets(); len(subnets) > 0 && !slices.Equal(have.SubnetIDs, subnets) {
-		differ("subnetIDs", join(have.SubnetIDs), join(subnets))
+		differ("subnetIDs", strings.Join(have.SubnetIDs, ", "), strings.Join(subnets, ", "))
 	}
 	if have.CapacityType != n.CapacityType {
 		differ("capacityType", have.CapacityType, n.CapacityType)
@@ -52,13 +55,13 @@ func (w wantNodegroup) immutables(have Nodegroup) []immutable {
 	}
 	if types := w.instanceTypes(); len(types) > 0 && !slices.Equal(have.InstanceTypes, types) {
 		if len(n.InstanceTypes) > 0 {
-			out = append(out, immutable{field: "nodegroup.instanceTypes", path: intent.Path{"spec", "nodegroup", "instanceTypes"}, object: w.pool.Options, from: join(have.InstanceTypes), to: join(types)})
+			out = append(out, immutable{field: "nodegroup.instanceTypes", path: intent.Path{"spec", "nodegroup", "instanceTypes"}, object: w.pool.Options, from: strings.Join(have.InstanceTypes, ", "), to: strings.Join(types, ", ")})
 		} else {
-			differ("instanceType", join(have.InstanceTypes), join(types))
+			differ("instanceType", strings.Join(have.InstanceTypes, ", "), strings.Join(types, ", "))
 		}
 	}
 	if w.version.foreign && !w.hasImage && have.AMIType == customImage {
-		differ("amiType", have.AMIType, cmpOr(n.AMIType, "an image of EKS"))
+		differ("amiType", have.AMIType, cmp.Or(n.AMIType, "an image of EKS"))
 	}
 	if w.hasImage && have.AMIType != "" && have.AMIType != customImage {
 		differ("amiType", have.AMIType, customImage)
@@ -70,7 +73,7 @@ func (w wantNodegroup) immutables(have Nodegroup) []immutable {
 		differ("remoteAccess", from, to)
 	}
 	if n.DiskSize != 0 && have.DiskSize != n.DiskSize {
-		differ("diskSize", itoa(have.DiskSize), itoa(n.DiskSize))
+		differ("diskSize", strconv.Itoa(int(have.DiskSize)), strconv.Itoa(int(n.DiskSize)))
 	}
 	return out
 }
@@ -83,7 +86,7 @@ func immutableReason(differs []immutable) string {
 			fields = append(fields, d.field)
 		}
 	}
-	return "EKS cannot change in place: " + join(fields)
+	return "EKS cannot change in place: " + strings.Join(fields, ", ")
 }
 
 // accessText says who may log in; EKS shows an empty block where nobody may.
@@ -91,5 +94,5 @@ func accessText(a *intent.RemoteAccess) string {
 	if a == nil || a.EC2SSHKey == "" {
 		return ""
 	}
-	return "key " + a.EC2SSHKey + " from " + join(sortedUnique(slices.Clone(a.SourceSecurityGroups)))
+	return "key " + a.EC2SSHKey + " from " + strings.Join(slices.Compact(slices.Sorted(slices.Values(a.SourceSecurityGroups))), ", ")
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -57,13 +58,13 @@ var issueHints = map[string]string{
 	"VpcIdNotFound":                            "the cluster's VPC is gone",
 }
 
-// hint is "" for a code that is unknown, EKS's own code Unknown among them.
-func (i HealthIssue) hint() string { return cmpOr(LaunchHint(i.Message), issueHints[i.Code]) }
+// issueHint is "" for a code that is unknown, EKS's own code Unknown among them.
+func issueHint(i HealthIssue) string { return cmp.Or(LaunchHint(i.Message), issueHints[i.Code]) }
 
 // healthHint is the hint for the first issue that has one.
 func healthHint(issues []HealthIssue) string {
 	for _, i := range issues {
-		if hint := i.hint(); hint != "" {
+		if hint := issueHint(i); hint != "" {
 			return hint
 		}
 	}

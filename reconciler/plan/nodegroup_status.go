@@ -52,7 +52,7 @@ func nodegroupStatus(all []Nodegroup) *NodegroupStatus {
 		out.Replaces = append(out.Replaces, old.Name)
 	}
 	for _, i := range n.HealthIssues {
-		out.Health = append(out.Health, NodegroupIssueNote{Code: i.Code, Message: i.Message, ResourceIDs: i.ResourceIDs, Hint: i.hint()})
+		out.Health = append(out.Health, NodegroupIssueNote{Code: i.Code, Message: i.Message, ResourceIDs: i.ResourceIDs, Hint: issueHint(i)})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (in Input) unready(pool *intent.Pool) (message string, late bool) {
 	if left > len(named) {
 		named = append(named, "and more")
 	}
-	return itoa(left) + " of " + itoa(serving) + " machines in service have no Ready node: " + strings.Join(named, "; "), late
+	return strconv.Itoa(left) + " of " + strconv.Itoa(serving) + " machines in service have no Ready node: " + strings.Join(named, "; "), late
 }
 
 // unproven reports whether the default version of a launch template stays where it is
@@ -72,6 +73,6 @@ func (c templates) unproven(pool *intent.Pool, w wantedVersion) bool {
 		return false
 	}
 	c.note(diag.Warning, pool, nil, "rollout-not-ready", "version "+w.version()+" of the launch template "+w.template.Name+" is rolled out, and "+message+
-		"; the default version stays "+itoa(w.template.DefaultVersion), "")
+		"; the default version stays "+strconv.FormatInt(w.template.DefaultVersion, 10), "")
 	return true
 }

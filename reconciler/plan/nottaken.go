@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -60,9 +61,9 @@ type write struct {
 
 // writes are the changes of a step. What is made is one, and so is a step that
 // changes no field: that is known by its reason.
-func (s Step) writes(target string) []write {
+func writesOf(s Step, target string) []write {
 	key := func(more ...[]byte) WriteKey {
-		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.about().cluster(), s.Name}, "\x00")
+		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.about().eksCluster(), s.Name}, "\x00")
 		if content := s.makes(); content != "" {
 			text += "\x00" + content // one of several for pools that share the template
 		}
@@ -81,7 +82,7 @@ func (s Step) writes(target string) []write {
 // spent reports whether a change has been written as often as it may be.
 func (m Memory) spent(s Step, w write) bool {
 	before, known := m.Written[w.key]
-	if !known || !before.of(s.wanted) {
+	if !known || !before.of(s.Wanted) {
 		return false
 	}
 	most := mostUnchanged
@@ -98,15 +99,15 @@ func (m *Memory) Wrote(target string, s Step) {
 	if m.Written == nil {
 		m.Written = map[WriteKey]Written{}
 	}
-	for _, w := range s.writes(target) {
+	for _, w := range writesOf(s, target) {
 		now := m.Written[w.key]
-		if !now.of(s.wanted) {
+		if !now.of(s.Wanted) {
 			now = Written{}
 		}
 		if now.from != w.from {
 			now.unchanged = 0
 		}
-		m.Written[w.key] = Written{from: w.from, unchanged: now.unchanged + 1, writes: now.writes + 1, pool: s.wanted}
+		m.Written[w.key] = Written{from: w.from, unchanged: now.unchanged + 1, writes: now.writes + 1, pool: s.Wanted}
 	}
 }
 
@@ -129,7 +130,7 @@ func (m *Memory) Taken(target string, p *Plan, pools []PoolStatus) {
 	}
 	asked := map[WriteKey]bool{}
 	for _, s := range p.Steps {
-		for _, w := range s.writes(target) {
+		for _, w := range writesOf(s, target) {
 			asked[w.key] = true
 		}
 	}
@@ -156,14 +157,14 @@ func (c *computation) notTaken() {
 		if s.Held != "" {
 			continue
 		}
-		all := s.writes(c.in.Policy.Target)
+		all := writesOf(*s, c.in.Policy.Target)
 		if slices.ContainsFunc(all, func(w write) bool { return !c.in.Memory.spent(*s, w) }) {
 			continue
 		}
 		s.Held = HeldStopped
 		s.HeldReason = c.tellNotTaken(*s)
 		if content := s.makes(); content != "" {
-			waits[madeKey{s.Name, content}] = s.HeldReason
+			waits[madeKey{name: s.Name, content: content}] = s.HeldReason
 		}
 	}
 	for i := range c.steps {
@@ -221,7 +222,7 @@ func (c templates) noteUnkept(pool *intent.Pool, want *wantTemplate, t Template,
 	}) {
 		sev = diag.Error
 	}
-	c.note(sev, pool, intent.Path{"spec", "awsLaunchTemplate"}, codeNotTaken, "AWS took version "+itoa(v.Number)+" of the launch template "+t.Name+
+	c.note(sev, pool, intent.Path{"spec", "awsLaunchTemplate"}, codeNotTaken, "AWS took version "+strconv.FormatInt(v.Number, 10)+" of the launch template "+t.Name+
 		" and answers with another content, as for the one before: what it answers → what was written: "+changeWords(changes),
 		"the pool stays on that version, and no further one is made; write in Git what AWS answers")
 }

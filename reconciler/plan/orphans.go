@@ -1,7 +1,11 @@
 package plan
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -66,11 +70,11 @@ func (c *orphans) plan(found []orphan) {
 	case refused && c.in.Policy.Prune.Waits != "":
 		limited = HeldWaiting
 		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Info, Code: "prune-waits",
-			Summary: itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
+			Summary: strconv.Itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
 	case refused:
-		why := itoa(int64(len(pools))) + " of " + itoa(int64(len(c.in.ownedPools()))) + " pools would be deleted, more than the limit of " + itoa(int64(limit))
+		why := strconv.Itoa(len(pools)) + " of " + strconv.Itoa(len(c.in.ownedPools())) + " pools would be deleted, more than the limit of " + strconv.Itoa(limit)
 		if emptied {
-			why = "the target renders no pool at all, which no limit covers, not even one of 100 %, and " + itoa(int64(len(pools))) + " would be deleted"
+			why = "the target renders no pool at all, which no limit covers, not even one of 100 %, and " + strconv.Itoa(len(pools)) + " would be deleted"
 		}
 		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Error, Code: "prune-refused", Summary: "nothing is deleted: " + why,
 			Detail: "if it is meant, approve the plan with the command that its held steps name, weir approve DIGEST; " +
@@ -150,7 +154,7 @@ func (c *orphans) confirmed(o orphan) bool {
 		}
 		t := c.in.State.Templates[o.claim.Name]
 		if users := append(slices.Clone(c.in.State.TemplateUsers[t.ID]), c.in.State.TemplateUsers[t.Name]...); len(users) > 0 {
-			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+join(sortedUnique(users))+" launches from it, so it stays", "")
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+strings.Join(slices.Compact(slices.Sorted(slices.Values(users))), ", ")+" launches from it, so it stays", "")
 			return false
 		}
 	}
@@ -226,7 +230,7 @@ func (c *orphans) say(sev diag.Severity, o orphan, code, summary, detail string)
 	if o.config != "" {
 		whose = "the AWSLaunchConfig " + quote(o.config)
 	}
-	c.diags = append(c.diags, diag.Diagnostic{Severity: sev, Code: code, Detail: cmpOr(detail, diag.Hint(code)),
+	c.diags = append(c.diags, diag.Diagnostic{Severity: sev, Code: code, Detail: cmp.Or(detail, diag.Hint(code)),
 		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of " + whose + ": " + summary})
 }
 
@@ -312,7 +316,7 @@ func Strays(s *State, p Policy, known map[string]bool) diag.List {
 			Summary: "the " + string(r) + " " + name + " belongs to the target " + quote(tags[TagTarget]) + ", which the configuration does not name here; it is left as it is",
 			Detail:  "configure the target again, or delete the resource by hand"})
 	}
-	for _, name := range sortedKeys(s.Groups) {
+	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
 		if g := s.Groups[name]; g.Tags[tagNodegroup].Value == "" {
 			note(AutoScalingGroup, name, groupTagValues(g.Tags))
 		}
@@ -320,7 +324,7 @@ func Strays(s *State, p Policy, known map[string]bool) diag.List {
 	for name, n := range s.Nodegroups {
 		note(ManagedNodegroup, name.String(), n.Tags)
 	}
-	for _, name := range sortedKeys(s.Templates) {
+	for _, name := range slices.Sorted(maps.Keys(s.Templates)) {
 		note(LaunchTemplate, name, s.Templates[name].Tags)
 	}
 	return out.Sorted()

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -26,7 +28,7 @@ func (c templates) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w wan
 		c.launchable(pool, f, t)
 	}
 	w = wantedVersion{
-		ref: TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(t.Version)}, number: t.Version, found: true, foreign: true, hasImage: t.Image != nil,
+		ref: TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}, number: t.Version, found: true, foreign: true, hasImage: t.Image != nil,
 		template: Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
 	}
 	if len(inUse) > 0 {
@@ -56,7 +58,7 @@ func (c templates) withForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok
 		c.noteMoved(pool, f, t, has)
 		for j := range m.Overrides {
 			if slices.Contains(intent.SplitList(f.Lookup.InstanceType), m.Overrides[j].InstanceType) {
-				m.Overrides[j].LaunchTemplate = &intent.LaunchTemplateSpecification{ID: t.ID, Name: t.Name, Version: itoa(t.Version)}
+				m.Overrides[j].LaunchTemplate = &intent.LaunchTemplateSpecification{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}
 			}
 		}
 	}
@@ -119,8 +121,8 @@ func (c templates) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *Fo
 	if n == 0 || n == t.Version {
 		return
 	}
-	is := alias + " of the launch template " + t.Name + " is version " + itoa(t.Version) + " now"
-	c.note(diag.Info, pool, f.Field(), "template-moved", is+", and the pool has version "+itoa(n), "")
+	is := alias + " of the launch template " + t.Name + " is version " + strconv.FormatInt(t.Version, 10) + " now"
+	c.note(diag.Info, pool, f.Field(), "template-moved", is+", and the pool has version "+strconv.FormatInt(n, 10), "")
 	if c.moved != "" {
 		is = c.moved + ", " + is
 	}
@@ -142,7 +144,7 @@ func (c templates) notUsable(pool *intent.Pool, t *ForeignTemplate, path intent.
 	if path == nil {
 		path = pool.ForeignTemplate.NameField
 	}
-	c.blockf(pool, path, "template-not-usable", "version "+itoa(t.Version)+" of the launch template "+t.Name+" cannot be used: "+why, detail)
+	c.blockf(pool, path, "template-not-usable", "version "+strconv.FormatInt(t.Version, 10)+" of the launch template "+t.Name+" cannot be used: "+why, detail)
 }
 
 // usableByGroup applies what Auto Scaling asks of a launch template:
@@ -168,7 +170,7 @@ func (c templates) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t
 // launchable applies what EC2 asks when it launches.
 func (c templates) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
 	if keys := t.Data.HiddenTags(); len(keys) > 0 {
-		c.notUsable(pool, t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+join(keys)+": EC2 refuses each launch",
+		c.notUsable(pool, t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch",
 			"make a version with InstanceMetadataTags disabled, or without these tags")
 	}
 }
@@ -212,7 +214,7 @@ const customImage = "CUSTOM"
 // another. Where the pool brings its template, a manifest field is behind it.
 func versionChanges(pool *intent.Pool, have TemplateRef, want wantedVersion) []Change {
 	version := Change{Field: "launchTemplate.version", From: orNil(have.Version), To: want.version()}
-	name := Change{Field: "launchTemplate.name", From: orNil(have.Name), To: cmpOr(want.template.Name, want.ref.Name), Object: pool.Infrastructure}
+	name := Change{Field: "launchTemplate.name", From: orNil(have.Name), To: cmp.Or(want.template.Name, want.ref.Name), Object: pool.Infrastructure}
 	switch f := pool.ForeignTemplate; {
 	case f != nil:
 		name.Path = f.NameField

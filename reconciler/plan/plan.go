@@ -84,11 +84,11 @@ type Step struct {
 	Rollout string `json:"-"`
 	// Fingerprint identifies the intent behind a nodegroup update.
 	Fingerprint string `json:"-"`
-	// first says that the step would be the first to replace machines since the pool
+	// First says that the step would be the first to replace machines since the pool
 	// was taken over, or goes along with that.
-	first bool
-	// wanted is the pool that the step is of, of what is shared the first.
-	wanted *intent.Pool
+	First bool `json:"-"`
+	// Wanted is the pool that the step is of, of what is shared the first.
+	Wanted *intent.Pool `json:"-"`
 }
 
 // Change is one field that a step changes. Field is the path below spec; From

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -102,7 +103,7 @@ func overrideKeys(list []intent.Override) []string {
 	for i, o := range list {
 		key := cmp.Or(o.InstanceType, "requirements")
 		if seen[key]++; seen[key] > 1 {
-			key += " " + itoa(int64(seen[key]))
+			key += " " + strconv.Itoa(seen[key])
 		}
 		out[i] = key
 	}

@@ -15,7 +15,7 @@ import (
 const TagSuspended = ownTagPrefix + "suspended"
 
 func suspendedMarks(processes []string) string {
-	return strings.Join(sortedUnique(slices.Clone(processes)), " ")
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(processes))), " ")
 }
 
 // suspendedByWeir are the processes of a group that weir suspended.

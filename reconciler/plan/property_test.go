@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +23,7 @@ func TestRandomEditsAndDriftConvergeAndSpareWhatIsForeign(t *testing.T) {
 		pools := map[string]intent.Pool{}
 		input := func() Input {
 			var list []intent.Pool
-			for _, n := range sortedKeys(pools) {
+			for _, n := range slices.Sorted(maps.Keys(pools)) {
 				list = append(list, pools[n])
 			}
 			return testInput(list...)

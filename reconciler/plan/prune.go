@@ -77,7 +77,7 @@ func (c templates) prune(pool *intent.Pool, want *wantTemplate, t Template, p pr
 	for batch := range slices.Chunk(surplusVersions(t.Numbers, p.wanted, int(keep), used), versionsInDelete) {
 		c.step(pool, Step{
 			Verb: PruneVersion, Resource: LaunchTemplate, Name: t.Name,
-			Reason: "versions " + ranges(batch) + " are beyond the " + itoa(want.keep) + " earlier ones that are kept, and nothing uses them",
+			Reason: "versions " + ranges(batch) + " are beyond the " + strconv.Itoa(int(want.keep)) + " earlier ones that are kept, and nothing uses them",
 			Changes: []Change{{Field: "versions", From: ranges(batch), Object: pool.Infrastructure,
 				Path: intent.Path{"metadata", "annotations", TagKeep}}},
 			Seen: SeenTemplate(t), Do: DeleteLaunchTemplateVersions{Template: TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},
@@ -106,9 +106,9 @@ func ranges(numbers []int64) string {
 		if out != "" {
 			out += ", "
 		}
-		out += itoa(numbers[i])
+		out += strconv.FormatInt(numbers[i], 10)
 		if last > i {
-			out += "-" + itoa(numbers[last])
+			out += "-" + strconv.FormatInt(numbers[last], 10)
 		}
 		i = last + 1
 	}

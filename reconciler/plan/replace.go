@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -256,7 +258,7 @@ func (c nodegroups) replacementName(w wantNodegroup, differs []immutable) Nodegr
 		"disk": n.DiskSize, "access": accessText(w.access), "template": w.version.ref.Name, "differs": len(differs) > 0,
 	})
 	for salt := int64(0); ; salt++ {
-		name := NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name) + "-" + shortHash(wanted, []byte(itoa(salt)))[:6]}
+		name := NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name) + "-" + shortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
 		if have, taken := c.in.State.Nodegroups[name]; !taken || have.Tags[TagPool] != w.pool.Key.String() {
 			return name
 		}
@@ -275,5 +277,5 @@ func (c nodegroups) refuseImmutable(w wantNodegroup, have Nodegroup, differs []i
 // failedNodegroup reports a nodegroup that EKS could not make or delete.
 func (c nodegroups) failedNodegroup(w wantNodegroup, have Nodegroup) {
 	c.note(diag.Error, w.pool, fieldNamed(w.pool, healthText(have.HealthIssues)), "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
-		cmpOr(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
+		cmp.Or(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func (w wantNodegroup) comparable(n, ng Nodegroup) Nodegroup {
 	if w.hasImage { // which decides these
 		n.AMIType, n.Version = "", ""
 	} else {
-		n.Version = cmpOr(n.Version, w.cluster.Version)
+		n.Version = cmp.Or(n.Version, w.cluster.Version)
 	}
 	if ng.Template.Name != "" {
 		// The template decides these, where the nodegroup does not name them.

@@ -61,7 +61,7 @@ func TestEveryIssueHasAHint(t *testing.T) {
 	known := map[string]bool{}
 	for _, code := range codes {
 		known[code] = true
-		if (HealthIssue{Code: code}).hint() == "" && code != "Unknown" {
+		if issueHint(HealthIssue{Code: code}) == "" && code != "Unknown" {
 			t.Errorf("%s has no hint", code)
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -163,7 +164,7 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 			out[source] = converged[pool]
 		}
 	}
-	return slices.DeleteFunc(sortedKeys(out), func(source string) bool { return !out[source] })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(out)), func(source string) bool { return !out[source] })
 }
 
 // holds notes of pools whose version is there that a newer image is left to a later plan,

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -125,12 +127,12 @@ func (c groups) rollGroup(pool *intent.Pool, have Group, version wantedVersion) 
 			Do: UpdateGroup{Name: have.Name, Template: &version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
 		return
 	}
-	why := itoa(int64(left)) + " of " + itoa(int64(len(have.Instances))) + " instances do not run version " + version.version()
+	why := strconv.Itoa(left) + " of " + strconv.Itoa(len(have.Instances)) + " instances do not run version " + version.version()
 	switch {
 	case left == 0:
 		why = "the mixed instances policy differs"
 	case versions == 0:
-		why = itoa(int64(types)) + " of " + itoa(int64(len(have.Instances))) + " instances have an instance type that is no longer wanted"
+		why = strconv.Itoa(types) + " of " + strconv.Itoa(len(have.Instances)) + " instances have an instance type that is no longer wanted"
 	case types > 0:
 		why += ", or have an instance type that is no longer wanted"
 	}
@@ -174,8 +176,8 @@ func (c groups) supersede(pool *intent.Pool, have Group, running Refresh, versio
 func (c groups) parked(pool *intent.Pool, have Group, latest Refresh, set bool, left int) bool {
 	switch {
 	case latest.Failed():
-		c.note(diag.Error, pool, fieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmpOr(latest.Reason, "AWS gives no reason"),
-			cmpOr(LaunchHint(latest.Reason), "mend what keeps the machines from coming")+c.in.again("the pool's launch configuration"))
+		c.note(diag.Error, pool, fieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmp.Or(latest.Reason, "AWS gives no reason"),
+			cmp.Or(LaunchHint(latest.Reason), "mend what keeps the machines from coming")+c.in.again("the pool's launch configuration"))
 		return true
 	case latest.Status == "Cancelled" && c.in.Memory.Cancelled[latest.ID]:
 		return false // weir did that, for something that is no longer wanted
@@ -185,9 +187,9 @@ func (c groups) parked(pool *intent.Pool, have Group, latest Refresh, set bool, 
 		return true
 	case set:
 		c.note(diag.Warning, pool, nil, "rollout-incomplete",
-			itoa(int64(left))+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
+			strconv.Itoa(left)+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
 			"standby or protected instances are left alone by a refresh: end them by hand")
-		c.outstands("Warning", "RolloutIncomplete", itoa(int64(left))+" instances do not have the wanted version and type, and the last refresh left them alone")
+		c.outstands("Warning", "RolloutIncomplete", strconv.Itoa(left)+" instances do not have the wanted version and type, and the last refresh left them alone")
 		return true
 	}
 	return false

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -72,7 +74,7 @@ func (w wantNodegroup) newMembers(ng Nodegroup) []Change {
 	if ng.RemoteAccess != nil {
 		out = append(out, infraChange(pool, "remoteAccess", nil, plainJSON(ng.RemoteAccess)))
 	}
-	for _, k := range sortedKeys(ng.Labels) {
+	for _, k := range slices.Sorted(maps.Keys(ng.Labels)) {
 		out = append(out, labelChange(pool, k, nil, ng.Labels[k]))
 	}
 	if len(ng.Taints) > 0 {

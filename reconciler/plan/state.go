@@ -95,7 +95,8 @@ type TemplateVersion struct {
 	Body string
 }
 
-func (v TemplateVersion) body() string {
+// Hash is BodyHash of what the version holds.
+func (v TemplateVersion) Hash() string {
 	if v.Body != "" {
 		return v.Body
 	}

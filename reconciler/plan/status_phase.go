@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -114,7 +115,7 @@ func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []Nodeg
 		c.Status, c.Severity, c.Reason = "False", "Error", "EKSNodegroupReconciliationFailed"
 		if len(n.HealthIssues) > 0 {
 			c.Message = n.HealthIssues[0].Code + ": " + n.HealthIssues[0].Message
-			if hint := n.HealthIssues[0].hint(); hint != "" {
+			if hint := issueHint(n.HealthIssues[0]); hint != "" {
 				c.Message += "; " + hint
 			}
 		} else if failure != nil {
@@ -145,7 +146,7 @@ func (s *PoolStatus) refreshConditions(in Input, pool *intent.Pool) []Condition 
 		return []Condition{{Type: conditionRefresh, Status: "True", Reason: r.Status, Message: r.Reason}}
 	case r.Failed():
 		return []Condition{{Type: conditionAfterTemplate, Status: "False", Severity: "Error", Reason: "PostLaunchTemplateUpdateOperationFailed",
-			Message: r.Status + ": " + cmpOr(r.Reason, "AWS gives no reason")}}
+			Message: r.Status + ": " + cmp.Or(r.Reason, "AWS gives no reason")}}
 	}
 	return []Condition{{Type: conditionAfterTemplate, Status: "True"}}
 }

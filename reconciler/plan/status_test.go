@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func TestPhases(t *testing.T) {
 	instances := func(ready, pending int) []Instance {
 		var out []Instance
 		for i := range ready + pending {
-			in := Instance{ID: "i-" + itoa(i), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"}
+			in := Instance{ID: "i-" + strconv.Itoa(i), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"}
 			if i >= ready {
 				in.LifecycleState = "Pending"
 			}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -36,8 +35,6 @@ const (
 	tagNodegroup     = "eks:nodegroup-name"
 	tagClusterPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
 )
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // ownTags returns the tags that mark a pool's resource as this target's.
 func (p Policy) ownTags(pool *intent.Pool) map[string]string {

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -90,7 +92,7 @@ func (c templates) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []T
 
 // have is a wanted version that exists.
 func (w *wantTemplate) have(t Template, v TemplateVersion) wantedVersion {
-	return wantedVersion{want: w, template: t, found: true, foreign: !madeByWeir(v), number: v.Number, ref: TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(v.Number)}}
+	return wantedVersion{want: w, template: t, found: true, foreign: !madeByWeir(v), number: v.Number, ref: TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(v.Number, 10)}}
 }
 
 func (c templates) tagTemplate(pool *intent.Pool, want *wantTemplate, t Template) {
@@ -126,24 +128,24 @@ func (c templates) makeVersion(pool *intent.Pool, want *wantTemplate, t Template
 	description := want.description(c.in.Commit, "")
 	for _, v := range candidates {
 		if want.impostor(v) {
-			why = "version " + itoa(v.Number) + " says that it is the wanted one and holds something else: " + why
+			why = "version " + strconv.FormatInt(v.Number, 10) + " says that it is the wanted one and holds something else: " + why
 			description = want.description(c.in.Commit, confirmation(v, number))
 			break
 		}
 	}
 	c.tellImage(pool, want)
 	if len(changes) == 0 && before.Number > 0 {
-		why = "version " + itoa(before.Number) + " is not there to go by"
+		why = "version " + strconv.FormatInt(before.Number, 10) + " is not there to go by"
 	}
 	c.step(pool, Step{
 		Verb: Update, Resource: LaunchTemplate, Name: t.Name,
-		Reason:  "version " + itoa(number) + ", from version " + itoa(before.Number) + ": " + why,
+		Reason:  "version " + strconv.FormatInt(number, 10) + ", from version " + strconv.FormatInt(before.Number, 10) + ": " + why,
 		Changes: changes,
 		Do: CreateLaunchTemplateVersion{
 			Template: TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.data,
 			// What was observed is part of the token: the same content wanted
 			// again after another version came between is another request.
-			Token: shortHash([]byte(t.ID), []byte(itoa(t.LatestVersion)), []byte(description), canonical(want.data)),
+			Token: shortHash([]byte(t.ID), []byte(strconv.FormatInt(t.LatestVersion, 10)), []byte(description), canonical(want.data)),
 		},
 	})
 	return wantedVersion{want: want, template: t, found: t.ID != "", number: number, ref: TemplateRef{ID: t.ID, Name: t.Name, Content: ContentOf(description)}}
@@ -179,7 +181,7 @@ func (c templates) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Templ
 			when = "it is rolled out by itself, after what the commit changes"
 		}
 		c.note(diag.Info, pool, intent.Path{"spec", "awsLaunchTemplate"}, "newer-image",
-			"a newer image "+named(want.newest.ID, want.newest.Words())+" is published; version "+itoa(wanted.Number)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID, when)
+			"a newer image "+named(want.newest.ID, want.newest.Words())+" is published; version "+strconv.FormatInt(wanted.Number, 10)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID, when)
 	}
 }
 
@@ -194,10 +196,10 @@ func (c templates) noteForeignVersion(pool *intent.Pool, t Template, wants []*wa
 	if slices.ContainsFunc(wants, other) {
 		var stays []string
 		for _, n := range wanted {
-			stays = append(stays, "version "+itoa(n))
+			stays = append(stays, "version "+strconv.FormatInt(n, 10))
 		}
 		c.note(diag.Warning, pool, nil, "foreign-version",
-			"version "+itoa(newest.Number)+" of the launch template "+t.Name+" was made outside weir; the pool stays on "+join(stays),
+			"version "+strconv.FormatInt(newest.Number, 10)+" of the launch template "+t.Name+" was made outside weir; the pool stays on "+strings.Join(stays, ", "),
 			"delete the version, or write what it changes in Git")
 	}
 }
@@ -221,7 +223,7 @@ func (c templates) candidates(t Template, inUse []TemplateRef) (out []TemplateVe
 		case known:
 			out = append(out, v)
 		case !t.Missing[n]:
-			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: itoa(n)})
+			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
 			read = false
 		}
 	}
@@ -235,8 +237,8 @@ func (c templates) tooSmall(pool *intent.Pool, want *wantTemplate) bool {
 		return false
 	}
 	c.blockf(pool, intent.Path{"spec", "awsLaunchTemplate", "rootVolume", "size"}, "root-volume-too-small",
-		"the root volume of "+itoa(want.data.BlockDeviceMappings[0].Ebs.VolumeSize)+" GiB is smaller than the image's snapshot of "+itoa(want.needs)+" GiB",
-		"write a size of at least "+itoa(want.needs))
+		"the root volume of "+strconv.Itoa(int(want.data.BlockDeviceMappings[0].Ebs.VolumeSize))+" GiB is smaller than the image's snapshot of "+strconv.Itoa(int(want.needs))+" GiB",
+		"write a size of at least "+strconv.Itoa(int(want.needs)))
 	return true
 }
 
@@ -339,7 +341,7 @@ func (w wantedVersion) outlived(ref TemplateRef) bool {
 
 func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []Change {
 	var out []Change
-	for _, k := range sortedKeys(put) {
+	for _, k := range slices.Sorted(maps.Keys(put)) {
 		if k == TagRevision || k == TagSince {
 			continue // nobody wants them: they go along with writes
 		}

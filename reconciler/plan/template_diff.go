@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func (c templates) templateChanges(pool *intent.Pool, version TemplateVersion, t
 	if version.Unknown {
 		out = append(out, Change{Field: "awsLaunchTemplate", From: "members that weir does not know"})
 	}
-	for _, key := range sortedKeys(union(a, b)) {
+	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {
 		if reflect.DeepEqual(a[key], b[key]) {
 			continue
 		}

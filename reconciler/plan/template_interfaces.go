@@ -21,7 +21,7 @@ func placeGroups(d *intent.TemplateData) {
 			n.Groups = d.SecurityGroupIDs
 			continue
 		}
-		n.Groups = sortedUnique(slices.Clone(n.Groups))
+		n.Groups = slices.Compact(slices.Sorted(slices.Values(n.Groups)))
 	}
 	d.SecurityGroupIDs = nil
 }

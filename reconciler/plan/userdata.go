@@ -6,9 +6,11 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
@@ -47,7 +49,7 @@ func partChanges(pool *intent.Pool, from, to string) []Change {
 			add(b.name, lineCount(b.text), nil)
 		case a.text != b.text:
 			more, fewer := lineChanges(b.text, a.text)
-			add(b.name, lineCount(b.text), lineCount(a.text)+" (+"+itoa(more)+" -"+itoa(fewer)+")")
+			add(b.name, lineCount(b.text), lineCount(a.text)+" (+"+strconv.Itoa(more)+" -"+strconv.Itoa(fewer)+")")
 		}
 	}
 	for _, a := range after {
@@ -63,7 +65,7 @@ func lineCount(text string) string {
 	if n == 1 {
 		return "1 line"
 	}
-	return itoa(n) + " lines"
+	return strconv.Itoa(n) + " lines"
 }
 
 func lines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
@@ -102,7 +104,7 @@ func userDataParts(text string) []part {
 		p := &parts[i]
 		p.name = shortName(p.name)
 		if seen[p.name]++; seen[p.name] > 1 {
-			p.name += "#" + itoa(seen[p.name])
+			p.name += "#" + strconv.Itoa(seen[p.name])
 		}
 	}
 	return parts
@@ -234,8 +236,8 @@ func ignitionParts(text string) []part {
 		return nil
 	}
 	var out []part
-	for _, section := range sortedKeys(doc) {
-		for _, key := range sortedKeys(doc[section]) {
+	for _, section := range slices.Sorted(maps.Keys(doc)) {
+		for _, key := range slices.Sorted(maps.Keys(doc[section])) {
 			raw := doc[section][key]
 			var entries []json.RawMessage
 			if json.Unmarshal(raw, &entries) != nil {
@@ -247,7 +249,7 @@ func ignitionParts(text string) []part {
 				_ = json.Unmarshal(e, &named) // an entry without a name is called by its place
 				name := cmp.Or(named.Path, named.Name)
 				if name == "" {
-					name = itoa(i)
+					name = strconv.Itoa(i)
 				}
 				out = append(out, part{section + "." + key + "[" + name + "]", string(e)})
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,7 +199,7 @@ func sortedUnique2(n []int64) []int64 {
 	for _, v := range n {
 		seen[v] = true
 	}
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func TestRangesAreShort(t *testing.T) {

@@ -119,7 +119,7 @@ func (c groups) watch(have Group, r Refresh, p progress) {
 	case !p.ends && answered:
 		w.ShownAt = time.Time{}
 	}
-	join2(&c.watched, map[string]Watched{have.Name: w})
+	addAll(&c.watched, map[string]Watched{have.Name: w})
 	if w.due(now, c.in.askEvery()) {
 		c.needs.Polls = append(c.needs.Polls, have.Name)
 	}

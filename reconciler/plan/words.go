@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -30,11 +31,11 @@ func changeWords(changes []Change) string {
 		}
 	}
 	if left > 0 {
-		out = append(out, itoa(int64(left))+" more")
+		out = append(out, strconv.Itoa(left)+" more")
 	}
 	switch {
 	case len(parts) > wordsChanges:
-		out = append(out, userDataField+" ("+strings.Join(parts[:wordsChanges], ", ")+" and "+itoa(len(parts)-wordsChanges)+" more)")
+		out = append(out, userDataField+" ("+strings.Join(parts[:wordsChanges], ", ")+" and "+strconv.Itoa(len(parts)-wordsChanges)+" more)")
 	case len(parts) > 0:
 		out = append(out, userDataField+" ("+strings.Join(parts, ", ")+")")
 	case userData:

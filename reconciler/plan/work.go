@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -61,10 +62,10 @@ func (r *result) take(o result) {
 	if o.outstanding != nil {
 		r.outstanding = o.outstanding
 	}
-	join2(&r.watched, o.watched)
-	join2(&r.resolved, o.resolved)
-	join2(&r.reviewed, o.reviewed)
-	join2(&r.behind, o.behind)
+	addAll(&r.watched, o.watched)
+	addAll(&r.resolved, o.resolved)
+	addAll(&r.reviewed, o.reviewed)
+	addAll(&r.behind, o.behind)
 }
 
 // note records a diagnostic about the pool's infrastructure object. Positions
@@ -76,7 +77,7 @@ func (r *result) note(sev diag.Severity, pool *intent.Pool, path intent.Path, co
 // noteAt is note about another object of the pool.
 func (r *result) noteAt(sev diag.Severity, object intent.ObjectRef, path intent.Path, code, summary, detail string) {
 	r.diags = append(r.diags, diag.Diagnostic{
-		Severity: sev, Code: code, Summary: summary, Detail: cmpOr(detail, diag.Hint(code)),
+		Severity: sev, Code: code, Summary: summary, Detail: cmp.Or(detail, diag.Hint(code)),
 		Object: object.String(), Field: path.String(),
 	})
 }
@@ -105,7 +106,7 @@ const codeConflict = "conflict"
 // the pool runs.
 func (r *result) conflict(pool *intent.Pool, kind Resource, name string, o ownership) {
 	r.blockf(pool, nil, codeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.why,
-		cmpOr(o.wayOut, "rename the pool or remove the existing resource"))
+		cmp.Or(o.wayOut, "rename the pool or remove the existing resource"))
 	r.conflicts = append(r.conflicts, Step{
 		Verb: Adopt, Resource: kind, Pool: pool.Key.String(), Name: name, Reason: o.why, Held: HeldConflict,
 	})
