@@ -44,6 +44,8 @@ var poolOptions = []struct{ options, want string }{
 	{"placement: {groupId: pg-1, affinity: host, hostId: h-1, tenancy: host}", `{"Placement": {"GroupId": "pg-1", "Affinity": "host", "HostId": "h-1", "Tenancy": "host"}}`},
 	{"placement: {hostResourceGroupArn: 'arn:aws:resource-groups:eu-west-1:000000000000:group/hosts'}",
 		`{"Placement": {"HostResourceGroupArn": "arn:aws:resource-groups:eu-west-1:000000000000:group/hosts"}}`},
+	{"secondaryInterfaces: [{deviceIndex: 1, networkCardIndex: 1, interfaceType: secondary, secondarySubnetId: subnet-1, privateIpAddressCount: 1, deleteOnTermination: true}]",
+		`{"SecondaryInterfaces": [{"DeviceIndex": 1, "NetworkCardIndex": 1, "InterfaceType": "secondary", "SecondarySubnetId": "subnet-1", "PrivateIpAddressCount": 1, "DeleteOnTermination": true}]}`},
 	// Fabric adapters: each has the pool's groups, which EC2 refuses beside them.
 	{"networkInterfaces:\n- {deviceIndex: 0, interfaceType: efa, deleteOnTermination: true}\n- {deviceIndex: 1, networkCardIndex: 1, interfaceType: efa-only}",
 		`{"SecurityGroupIds": null, "NetworkInterfaces": [{"DeviceIndex": 0, "InterfaceType": "efa", "DeleteOnTermination": true, "Groups": ["$G"]}, {"DeviceIndex": 1, "NetworkCardIndex": 1, "InterfaceType": "efa-only", "Groups": ["$G"]}]}`},

@@ -1,13 +1,17 @@
 package awscloud
 
 import (
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -135,5 +139,28 @@ func fillMembers(v reflect.Value) {
 		v.SetFloat(0.1)
 	case reflect.Bool:
 		v.SetBool(true)
+	}
+}
+
+// TestEveryMemberOfATemplateIsDecided: what EC2 takes in a launch template is a row of
+// the table of fields, or is refused there with a reason.
+func TestEveryMemberOfATemplateIsDecided(t *testing.T) {
+	decided := map[string]bool{}
+	refused := slices.Collect(maps.Keys(field.Refusals(field.Template)))
+	for i, path := range refused {
+		refused[i] = strings.ReplaceAll(path, "[]", "")
+	}
+	for _, r := range field.Rows(field.Template) {
+		decided[strings.ReplaceAll(r.AWS, "[]", "")] = true
+	}
+	eachLeaf(reflect.TypeFor[ec2types.RequestLaunchTemplateData](), "", func(path string, _ func(reflect.Value)) {
+		is := func(member string) bool { return path == member || strings.HasPrefix(path, member+".") }
+		if !decided[path] && !slices.ContainsFunc(refused, is) {
+			t.Errorf("%s is no row and is not refused", path)
+		}
+		delete(decided, path)
+	})
+	for path := range decided {
+		t.Errorf("EC2 has no %s", path)
 	}
 }

@@ -58,6 +58,8 @@ func beside(r *field.Row) (d intent.TemplateData) {
 		d.NetworkInterfaces = []intent.NetworkInterface{{DeviceIndex: &first}}
 	case "InstanceMarketOptions":
 		d.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"}
+	case "SecondaryInterfaces[]":
+		d.SecondaryInterfaces = []intent.SecondaryInterface{{DeviceIndex: &first}}
 	case "Placement":
 		d.Placement = &intent.Placement{}
 		if strings.HasSuffix(r.AWS, "PartitionNumber") {
@@ -88,7 +90,8 @@ const (
 	control  = "control-plane.cluster-api-provider-aws.sigs.k8s.io"
 )
 
-// sample is one of two values that a member of a type may have.
+// sample is one of two values that a member of a type may have; of a text with one value
+// the second is none.
 func sample(r *field.Row, t reflect.Type, n int) reflect.Value {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -106,7 +109,7 @@ func sample(r *field.Row, t reflect.Type, n int) reflect.Value {
 		}
 		return reflect.ValueOf(int32(least) + int32(n)) //nolint:gosec // limits are small
 	case r.Values != "":
-		return reflect.ValueOf(strings.Split(r.Values, "|")[n])
+		return reflect.ValueOf(append(strings.Split(r.Values, "|"), "")[n])
 	case r.Begins == "arn:":
 		return reflect.ValueOf(fmt.Sprintf("arn:aws:service:eu-west-1:000000000000:thing/%d", n))
 	case r.Begins != "":

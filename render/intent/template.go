@@ -52,6 +52,7 @@ type TemplateData struct {
 	Placement                         *Placement                 `json:"Placement,omitempty"`
 	PrivateDNSNameOptions             *PrivateDNSNameOptions     `json:"PrivateDnsNameOptions,omitempty"`
 	RAMDiskID                         string                     `json:"RamDiskId,omitempty"`
+	SecondaryInterfaces               []SecondaryInterface       `json:"SecondaryInterfaces,omitempty"`
 	SecurityGroupIDs                  []string                   `json:"SecurityGroupIds,omitempty"`
 	TagSpecifications                 []TemplateTagSpecification `json:"TagSpecifications,omitempty"`
 	UserData                          string                     `json:"UserData,omitempty"`

@@ -98,3 +98,14 @@ type Placement struct {
 	PartitionNumber      int32  `json:"PartitionNumber,omitempty"`
 	Tenancy              string `json:"Tenancy,omitempty"`
 }
+
+// SecondaryInterface is LaunchTemplateInstanceSecondaryInterfaceSpecificationRequest
+// without the members that give one instance a fixed address.
+type SecondaryInterface struct {
+	DeleteOnTermination   *bool  `json:"DeleteOnTermination,omitempty"`
+	DeviceIndex           *int32 `json:"DeviceIndex,omitempty"`
+	InterfaceType         string `json:"InterfaceType,omitempty"`
+	NetworkCardIndex      *int32 `json:"NetworkCardIndex,omitempty"`
+	PrivateIPAddressCount int32  `json:"PrivateIpAddressCount,omitempty"`
+	SecondarySubnetID     string `json:"SecondarySubnetId,omitempty"`
+}

@@ -280,6 +280,13 @@ func (r *referencePage) inAWS(path string, in []string) string {
 		}
 	}
 	text, _ := try(r.kind, path)
+	for _, of := range []field.Kind{field.Template, field.Group, field.Nodegroup} {
+		for _, row := range field.Rows(of) {
+			if r.kind == "PoolOptions" && !row.OfPool() && "spec."+row.OptionsField() == path && row.Doc != "" {
+				text += ", " + row.Doc
+			}
+		}
+	}
 	return text
 }
 
