@@ -101,9 +101,6 @@ func unusable(file string, err error) diag.Diagnostic {
 	var bad *workload.BadKubeconfig
 	if errors.As(err, &bad) {
 		out.Summary, out.Detail = fmt.Sprintf("the kubeconfig of the target cannot be used: %s", bad.Summary), bad.Advice
-		if bad.Line > 0 {
-			out.Line, out.Column = bad.Line, 1
-		}
 	}
 	return out
 }

@@ -4,15 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // ClusterInfo is what a node needs beside a token to find and trust the API
@@ -40,11 +39,11 @@ func (c *Cluster) ClusterInfo(ctx context.Context) (ClusterInfo, error) {
 }
 
 func readClusterInfo(text string) (info ClusterInfo, problem string) {
-	var raw rawConfig
-	if yaml.Unmarshal([]byte(text), &raw) != nil || len(raw.Clusters) == 0 {
+	raw, err := clientcmd.Load([]byte(text))
+	if err != nil || len(raw.Clusters) == 0 {
 		return info, "its key kubeconfig is no kubeconfig with a cluster"
 	}
-	cluster := raw.Clusters[0].value
+	cluster := raw.Clusters[slices.Min(slices.Collect(maps.Keys(raw.Clusters)))] // there is one, without a name
 	u, err := url.Parse(cluster.Server)
 	if err != nil || u.Hostname() == "" {
 		return info, "its cluster has no server"
@@ -53,10 +52,7 @@ func readClusterInfo(text string) (info ClusterInfo, problem string) {
 	if u.Port() == "" {
 		info.Endpoint = net.JoinHostPort(u.Hostname(), "443")
 	}
-	rest, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(cluster.CAData), ""))
-	if err != nil {
-		return info, "its certificate-authority-data is not base64"
-	}
+	rest := cluster.CertificateAuthorityData
 	for {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {

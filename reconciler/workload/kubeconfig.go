@@ -13,7 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // kubeconfigLimit bounds a kubeconfig and the files that it names, in bytes.
@@ -33,86 +34,17 @@ type Kubeconfig struct {
 // BadKubeconfig says what is wrong with a kubeconfig, and what to do. It never
 // quotes it.
 type BadKubeconfig struct {
-	File string
-	// Line is 0 where the fault is in no one line.
-	Line            int
+	File            string
 	Summary, Advice string
 }
 
 // Error implements error.
 func (e *BadKubeconfig) Error() string {
-	at := e.File
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
-	return fmt.Sprintf("kubeconfig %s: %s: %s", at, e.Summary, e.Advice)
+	return fmt.Sprintf("kubeconfig %s: %s: %s", e.File, e.Summary, e.Advice)
 }
 
 func (k *Kubeconfig) fault(summary, advice string) *BadKubeconfig {
 	return &BadKubeconfig{File: k.file, Summary: summary, Advice: advice}
-}
-
-// rawConfig are the members of a kubeconfig that mean something here.
-type rawConfig struct {
-	Kind           string              `yaml:"kind"`
-	CurrentContext string              `yaml:"current-context"`
-	Clusters       []named[rawCluster] `yaml:"clusters"`
-	Users          []named[rawUser]    `yaml:"users"`
-	Contexts       []named[rawContext] `yaml:"contexts"`
-}
-
-// named is an entry of one of the lists; its second member is called after them.
-type named[T any] struct {
-	name  string
-	value T
-}
-
-// UnmarshalYAML reads an entry.
-func (n *named[T]) UnmarshalYAML(node *yaml.Node) error {
-	var members map[string]yaml.Node
-	if err := node.Decode(&members); err != nil {
-		return err
-	}
-	for key, value := range members {
-		var err error
-		if key == "name" {
-			err = value.Decode(&n.name)
-		} else {
-			err = value.Decode(&n.value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type rawContext struct {
-	Cluster string `yaml:"cluster"`
-	User    string `yaml:"user"`
-}
-
-type rawCluster struct {
-	Server        string `yaml:"server"`
-	TLSServerName string `yaml:"tls-server-name"`
-	Insecure      bool   `yaml:"insecure-skip-tls-verify"`
-	CA            string `yaml:"certificate-authority"`
-	CAData        string `yaml:"certificate-authority-data"`
-	ProxyURL      string `yaml:"proxy-url"`
-}
-
-type rawUser struct {
-	Certificate     string    `yaml:"client-certificate"`
-	CertificateData string    `yaml:"client-certificate-data"`
-	Key             string    `yaml:"client-key"`
-	KeyData         string    `yaml:"client-key-data"`
-	Token           string    `yaml:"token"`
-	TokenFile       string    `yaml:"tokenFile"`
-	Username        string    `yaml:"username"`
-	Password        string    `yaml:"password"`
-	As              string    `yaml:"as"`
-	Exec            yaml.Node `yaml:"exec"`
-	AuthProvider    yaml.Node `yaml:"auth-provider"`
 }
 
 // Load reads a kubeconfig file. It takes client certificates, tokens and token
@@ -131,30 +63,26 @@ func Load(file string) (*Kubeconfig, error) {
 // Parse is Load of a text that came from file.
 func Parse(file string, text []byte) (*Kubeconfig, error) {
 	k := &Kubeconfig{file: file}
-	var raw rawConfig
-	if err := yaml.Unmarshal(text, &raw); err != nil {
+	raw, err := clientcmd.Load(text)
+	if err != nil {
 		// The error of the decoder quotes what it does not like.
-		return nil, k.fault("it is not the YAML of a kubeconfig", "write it with kubectl config view --raw --minify --flatten")
+		return nil, k.fault("it is not the YAML of a kubeconfig: its kind is not Config, or data in it is not base64", "write it with kubectl config view --raw --minify --flatten")
 	}
-	if raw.Kind != "" && raw.Kind != "Config" {
-		return nil, k.fault("its kind is not Config", "write it with kubectl config view --raw --minify --flatten")
-	}
-	context, ok := pick(raw.Contexts, raw.CurrentContext)
-	if !ok {
+	context := raw.Contexts[raw.CurrentContext]
+	if context == nil {
 		return nil, k.fault("its current-context is missing or names no context", "choose one with kubectl config use-context")
 	}
-	cluster, ok := pick(raw.Clusters, context.Cluster)
-	if !ok {
+	cluster, user := raw.Clusters[context.Cluster], raw.AuthInfos[context.AuthInfo]
+	switch {
+	case cluster == nil:
 		return nil, k.fault("the current context names a cluster that is not there", "mend contexts or clusters")
-	}
-	user, ok := pick(raw.Users, context.User)
-	if !ok {
+	case user == nil:
 		return nil, k.fault("the current context names a user that is not there", "mend contexts or users")
 	}
-	if err := k.takeCluster(&cluster); err != nil {
+	if err := k.takeCluster(cluster); err != nil {
 		return nil, err
 	}
-	if err := k.takeUser(&user); err != nil {
+	if err := k.takeUser(user); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -182,22 +110,14 @@ func (k *Kubeconfig) hidden() []string {
 	return out
 }
 
-func pick[T any](list []named[T], name string) (value T, ok bool) {
-	i := slices.IndexFunc(list, func(n named[T]) bool { return n.name == name })
-	if i < 0 || name == "" {
-		return value, false
-	}
-	return list[i].value, true
-}
-
-func (k *Kubeconfig) takeCluster(c *rawCluster) error {
+func (k *Kubeconfig) takeCluster(c *api.Cluster) error {
 	u, err := url.Parse(c.Server)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return k.fault("the cluster's server is not the address of an API server", "write it like https://api.example.org:6443")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return k.fault("the cluster's server is reached without TLS", "write https://, so that credentials are not sent in the clear")
-	case c.Insecure:
+	case c.InsecureSkipTLSVerify:
 		return k.fault("insecure-skip-tls-verify is set", "remove it and give certificate-authority-data: join tokens must not go to an unknown server")
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
@@ -209,25 +129,25 @@ func (k *Kubeconfig) takeCluster(c *rawCluster) error {
 		}
 		k.proxy = p
 	}
-	k.ca, err = k.data("certificate-authority", c.CAData, c.CA)
+	k.ca, err = k.data("certificate-authority", c.CertificateAuthorityData, c.CertificateAuthority)
 	return err
 }
 
-func (k *Kubeconfig) takeUser(u *rawUser) error {
+func (k *Kubeconfig) takeUser(u *api.AuthInfo) error {
 	const advice = "give a client certificate, a token or a token file of a service account that may manage Secrets in kube-system and list nodes"
 	switch {
-	case !u.Exec.IsZero():
-		return k.line(u.Exec.Line, "the user has an exec plugin, and weir runs no program of a kubeconfig", advice)
-	case !u.AuthProvider.IsZero():
-		return k.line(u.AuthProvider.Line, "the user has an auth-provider, which weir does not run", advice)
+	case u.Exec != nil:
+		return k.fault("the user has an exec plugin, and weir runs no program of a kubeconfig", advice)
+	case u.AuthProvider != nil:
+		return k.fault("the user has an auth-provider, which weir does not run", advice)
 	case u.Username != "" || u.Password != "":
 		return k.fault("the user has a password, which API servers do not take any more", advice)
-	case u.As != "":
+	case u.Impersonate != "" || u.ImpersonateUID != "" || len(u.ImpersonateGroups)+len(u.ImpersonateUserExtra) > 0:
 		return k.fault("the user impersonates another, which is not supported", advice)
 	}
 	var errs [2]error
-	k.certificate, errs[0] = k.data("client-certificate", u.CertificateData, u.Certificate)
-	k.key, errs[1] = k.data("client-key", u.KeyData, u.Key)
+	k.certificate, errs[0] = k.data("client-certificate", u.ClientCertificateData, u.ClientCertificate)
+	k.key, errs[1] = k.data("client-key", u.ClientKeyData, u.ClientKey)
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -248,20 +168,10 @@ func (k *Kubeconfig) takeUser(u *rawUser) error {
 	return nil
 }
 
-func (k *Kubeconfig) line(line int, summary, advice string) *BadKubeconfig {
-	out := k.fault(summary, advice)
-	out.Line = line
-	return out
-}
-
-// data is what a member holds in base64, or the file that its sibling names.
-func (k *Kubeconfig) data(name, inline, file string) ([]byte, error) {
-	if inline != "" { // which wins over the file, as kubectl has it
-		out, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(inline), ""))
-		if err != nil {
-			return nil, k.fault(name+"-data is not base64", "write the PEM text in base64")
-		}
-		return out, nil
+// data is what a member holds, or the file that its sibling names.
+func (k *Kubeconfig) data(name string, inline []byte, file string) ([]byte, error) {
+	if len(inline) > 0 { // which wins over the file, as kubectl has it
+		return inline, nil
 	}
 	if file == "" {
 		return nil, nil

@@ -8,11 +8,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
 )
 
 // Secret is a v1 Secret. Printing one shows its name and nothing of its data.
@@ -46,53 +51,15 @@ type Node struct {
 	Why string
 }
 
-type metadata struct {
-	Namespace         string            `json:"namespace,omitempty"`
-	Name              string            `json:"name"`
-	UID               string            `json:"uid,omitempty"`
-	Labels            map[string]string `json:"labels,omitempty"`
-	Annotations       map[string]string `json:"annotations,omitempty"`
-	CreationTimestamp *time.Time        `json:"creationTimestamp,omitempty"`
+func secretOf(o *corev1.Secret) Secret {
+	return Secret{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Type: string(o.Type), Labels: o.Labels, Annotations: o.Annotations, Data: o.Data, CreatedAt: o.CreationTimestamp.Time}
 }
 
-type wireSecret struct {
-	APIVersion string            `json:"apiVersion,omitempty"`
-	Kind       string            `json:"kind,omitempty"`
-	Metadata   metadata          `json:"metadata"`
-	Type       string            `json:"type,omitempty"`
-	Data       map[string][]byte `json:"data,omitempty"` // base64 on the wire
-}
-
-func (w *wireSecret) secret() Secret {
-	m := &w.Metadata
-	s := Secret{Namespace: m.Namespace, Name: m.Name, UID: m.UID, Type: w.Type, Labels: m.Labels, Annotations: m.Annotations, Data: w.Data}
-	if m.CreationTimestamp != nil {
-		s.CreatedAt = *m.CreationTimestamp
-	}
-	return s
-}
-
-type wireNode struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
-		ProviderID string `json:"providerID"`
-	} `json:"spec"`
-	Status struct {
-		Conditions []struct {
-			Type               string    `json:"type"`
-			Status             string    `json:"status"`
-			Reason             string    `json:"reason"`
-			Message            string    `json:"message"`
-			LastTransitionTime time.Time `json:"lastTransitionTime"`
-		} `json:"conditions"`
-	} `json:"status"`
-}
-
-func (w *wireNode) node() Node {
-	n := Node{Name: w.Metadata.Name, UID: w.Metadata.UID, ProviderID: w.Spec.ProviderID}
-	for _, c := range w.Status.Conditions {
-		if c.Type == "Ready" {
-			n.Ready, n.ReadySince = c.Status == "True", c.LastTransitionTime
+func nodeOf(o *corev1.Node) Node {
+	n := Node{Name: o.Name, UID: string(o.UID), ProviderID: o.Spec.ProviderID}
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			n.Ready, n.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
 			if !n.Ready {
 				n.Why = clip(strings.Trim(c.Reason+": "+c.Message, ": "))
 			}
@@ -101,48 +68,37 @@ func (w *wireNode) node() Node {
 	return n
 }
 
-func secretsPath(namespace string) string {
-	return "/api/v1/namespaces/" + url.PathEscape(namespace) + "/secrets"
-}
-
 // CreateSecret makes a Secret and returns it as the server stored it. A name that
 // is taken is a Conflict.
 func (c *Cluster) CreateSecret(ctx context.Context, s Secret) (Secret, error) {
-	in := wireSecret{APIVersion: "v1", Kind: "Secret", Type: s.Type, Data: s.Data,
-		Metadata: metadata{Namespace: s.Namespace, Name: s.Name, Labels: s.Labels, Annotations: s.Annotations}}
-	var out wireSecret
-	err := c.do(ctx, request{verb: "create", resource: s.String(), method: http.MethodPost, path: secretsPath(s.Namespace), in: in, secret: true}, &out)
-	return out.secret(), err
+	in := corev1.Secret{Type: corev1.SecretType(s.Type), Data: s.Data, ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: s.Labels, Annotations: s.Annotations}}
+	var out corev1.Secret
+	err := c.do(ctx, "create", s.String(), c.rest.Post().Namespace(s.Namespace).Resource("secrets").Body(&in), &out)
+	return secretOf(&out), err
 }
 
 // Secret reads one Secret.
 func (c *Cluster) Secret(ctx context.Context, namespace, name string) (Secret, error) {
-	var out wireSecret
-	err := c.do(ctx, request{verb: "get", resource: "Secret " + namespace + "/" + name, method: http.MethodGet, path: secretsPath(namespace) + "/" + url.PathEscape(name)}, &out)
-	return out.secret(), err
+	var out corev1.Secret
+	err := c.do(ctx, "get", "Secret "+namespace+"/"+name, c.rest.Get().Namespace(namespace).Resource("secrets").Name(name), &out)
+	return secretOf(&out), err
 }
 
 // Secrets lists the Secrets of a namespace that have all of the labels, by name.
-func (c *Cluster) Secrets(ctx context.Context, namespace string, labels map[string]string) ([]Secret, error) {
-	var terms []string
-	for k, v := range labels {
-		terms = append(terms, k+"="+v)
-	}
-	slices.Sort(terms)
-	items, err := list[wireSecret](ctx, c, "secrets in "+namespace, secretsPath(namespace), url.Values{"labelSelector": {strings.Join(terms, ",")}})
-	out := make([]Secret, len(items))
-	for i := range items {
-		out[i] = items[i].secret()
-	}
-	return out, err
+func (c *Cluster) Secrets(ctx context.Context, namespace string, with map[string]string) ([]Secret, error) {
+	what := "secrets in " + namespace
+	return list(what, metav1.ListOptions{LabelSelector: labels.Set(with).String()}, func(o *metav1.ListOptions) ([]Secret, string, error) {
+		var page corev1.SecretList
+		err := c.do(ctx, "list", what, c.rest.Get().Namespace(namespace).Resource("secrets").VersionedParams(o, parameters), &page)
+		return each(page.Items, secretOf), page.Continue, err
+	})
 }
 
 // DeleteSecret deletes a Secret if it still is the one with the given uid. One
 // that is gone is no error; another of the same name is a Conflict.
 func (c *Cluster) DeleteSecret(ctx context.Context, namespace, name, uid string) error {
-	options := map[string]any{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": map[string]string{"uid": uid}}
-	err := c.do(ctx, request{verb: "delete", resource: "Secret " + namespace + "/" + name, method: http.MethodDelete,
-		path: secretsPath(namespace) + "/" + url.PathEscape(name), in: options}, nil)
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(uid)}
+	err := c.do(ctx, "delete", "Secret "+namespace+"/"+name, c.rest.Delete().Namespace(namespace).Resource("secrets").Name(name).Body(&options), nil)
 	if KindOf(err) == NotFound {
 		return nil
 	}
@@ -151,21 +107,31 @@ func (c *Cluster) DeleteSecret(ctx context.Context, namespace, name, uid string)
 
 // Nodes lists all nodes, by name.
 func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
-	items, err := list[wireNode](ctx, c, "nodes", "/api/v1/nodes", url.Values{})
-	out := make([]Node, len(items))
-	for i := range items {
-		out[i] = items[i].node()
-	}
-	return out, err
+	return list("nodes", metav1.ListOptions{}, func(o *metav1.ListOptions) ([]Node, string, error) {
+		var page corev1.NodeList
+		err := c.do(ctx, "list", "nodes", c.rest.Get().Resource("nodes").VersionedParams(o, parameters), &page)
+		return each(page.Items, nodeOf), page.Continue, err
+	})
 }
 
 // Version is the Kubernetes version of the API server, such as "v1.33.4-eks-1a2b3c".
 func (c *Cluster) Version(ctx context.Context) (string, error) {
-	var out struct {
-		GitVersion string `json:"gitVersion"`
+	var raw runtime.Unknown
+	if err := c.do(ctx, "get", "version", c.rest.Get().AbsPath("/version"), &raw); err != nil {
+		return "", err
 	}
-	err := c.do(ctx, request{verb: "get", resource: "version", method: http.MethodGet, path: "/version"}, &out)
-	return clip(out.GitVersion), err
+	var out version.Info
+	if json.Unmarshal(raw.Raw, &out) != nil {
+		return "", &Error{Kind: Transient, Verb: "get", Resource: "version", Message: noJSON}
+	}
+	return clip(out.GitVersion), nil
+}
+
+// ConfigMap reads the data of one ConfigMap.
+func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	var out corev1.ConfigMap
+	err := c.do(ctx, "get", "ConfigMap "+namespace+"/"+name, c.rest.Get().Namespace(namespace).Resource("configmaps").Name(name), &out)
+	return out.Data, err
 }
 
 // clip bounds a text that is only told.
@@ -177,155 +143,135 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// ConfigMap reads the data of one ConfigMap.
-func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error) {
-	var out struct {
-		Data map[string]string `json:"data"`
-	}
-	err := c.do(ctx, request{verb: "get", resource: "ConfigMap " + namespace + "/" + name, method: http.MethodGet,
-		path: "/api/v1/namespaces/" + url.PathEscape(namespace) + "/configmaps/" + url.PathEscape(name)}, &out)
-	return out.Data, err
-}
-
 // Bounds of a list: far more than a cluster has, and little enough for a server
 // that is none to fill no memory.
 const (
 	mostObjects = 50_000
 	mostPages   = 2 * mostObjects / pageSize
+	// mostInside is how many objects and lists an answer has in all of its items.
+	mostInside = 2_000_000
 )
-
-// objects are the items of a page. They are decoded one by one, for the shortest
-// of them take a hundred times more room than their text.
-type objects[T any] []T
-
-var errTooMany = errors.New("too many objects")
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *objects[T]) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if start, err := dec.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("no list")
-	}
-	for dec.More() {
-		if len(*o) == mostObjects {
-			return errTooMany
-		}
-		var one T
-		if err := dec.Decode(&one); err != nil {
-			return err
-		}
-		*o = append(*o, one)
-	}
-	return nil
-}
 
 // list reads all pages of a list. Where the server has forgotten the point at
 // which the next page begins, which takes it five minutes, it begins anew once.
-func list[T any](ctx context.Context, c *Cluster, what, path string, query url.Values) ([]T, error) {
+func list[T any](what string, o metav1.ListOptions, ask func(*metav1.ListOptions) ([]T, string, error)) ([]T, error) {
 	var out []T
 	again := false
-	query.Set("limit", strconv.Itoa(pageSize))
+	o.Limit = pageSize
 	for range mostPages {
-		var page struct {
-			Metadata struct {
-				Continue string `json:"continue"`
-			} `json:"metadata"`
-			Items objects[T] `json:"items"`
-		}
-		err := c.do(ctx, request{verb: "list", resource: what, method: http.MethodGet, path: path, query: query}, &page)
+		page, next, err := ask(&o)
 		var failed *Error
-		if errors.As(err, &failed) && failed.Status == http.StatusGone && query.Has("continue") && !again {
-			again, out = true, nil
-			query.Del("continue")
+		if errors.As(err, &failed) && failed.Status == http.StatusGone && o.Continue != "" && !again {
+			again, out, o.Continue = true, nil, ""
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if out = append(out, page.Items...); len(out) > mostObjects {
+		if out = append(out, page...); len(out) > mostObjects {
 			break
 		}
-		if page.Metadata.Continue == "" {
+		if next == "" {
 			return out, nil
 		}
-		query.Set("continue", page.Metadata.Continue)
+		o.Continue = next
 	}
 	return nil, &Error{Kind: Invalid, Verb: "list", Resource: what, Message: fmt.Sprintf("the list does not end within %d objects", mostObjects)}
 }
 
-type request struct {
-	verb, resource string
-	method, path   string
-	query          url.Values
-	in             any // nil: no body
-	// secret says that the body is secret: the server's message, which may quote
-	// it, is left out of errors.
-	secret bool
+// each converts the items of a page.
+func each[T, U any](items []T, convert func(*T) U) []U {
+	out := make([]U, len(items))
+	for i := range items {
+		out[i] = convert(&items[i])
+	}
+	return out
 }
+
+// noJSON: something between weir and the server answered, in HTML most of the time.
+const noJSON = "the answer is not the JSON of the Kubernetes API"
 
 // do sends one request and decodes the answer into out, nil for none. Nothing is
 // sent twice: the next pass is the next try.
-func (c *Cluster) do(ctx context.Context, r request, out any) error {
-	fail := func(e *Error) error {
-		e.Verb, e.Resource = r.verb, r.resource
-		return e
+func (c *Cluster) do(ctx context.Context, verb, resource string, r *rest.Request, out runtime.Object) error {
+	// What client-go would log may quote the answer.
+	result := r.MaxRetries(0).Do(logr.NewContext(ctx, logr.Discard()))
+	err := result.Error()
+	if raw, ok := out.(*runtime.Unknown); ok && err == nil {
+		raw.Raw, err = result.Raw()
+	} else if out != nil && err == nil {
+		err = result.Into(out)
 	}
-	var body io.Reader
-	if r.in != nil {
-		text, err := json.Marshal(r.in)
-		if err != nil {
-			return fail(&Error{Kind: Invalid, Message: "the object cannot be written as JSON"})
-		}
-		body = bytes.NewReader(text)
+	if err == nil {
+		return nil
 	}
-	at := c.server.String() + r.path
-	if len(r.query) > 0 {
-		at += "?" + r.query.Encode()
+	failed := &Error{Kind: Transient, Message: noJSON}
+	if ctx.Err() != nil {
+		failed = &Error{Kind: Transient, Message: ctx.Err().Error(), err: ctx.Err()}
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, at, body)
+	errors.As(err, &failed)
+	failed.Verb, failed.Resource = verb, resource
+	return failed
+}
+
+// guard is below client-go: it sends the token of the moment, and what it lets
+// through is a success, whole and of bounded size. Everything else becomes an Error.
+type guard struct{ *Cluster }
+
+// RoundTrip implements http.RoundTripper.
+func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	token, err := g.bearer()
 	if err != nil {
-		return fail(&Error{Kind: Invalid, Message: err.Error()})
-	}
-	token, err := c.bearer()
-	if err != nil {
-		var e *Error
-		errors.As(err, &e)
-		return fail(e)
+		return nil, err
 	}
 	if token != "" {
+		req = req.Clone(req.Context())
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "weir")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.client.Do(req)
+	resp, err := g.transport.RoundTrip(req)
 	if err != nil {
-		return fail(transportError(ctx, err))
+		return nil, transportError(req.Context(), err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, bodyLimit+1))
 	switch {
 	case err != nil:
-		return fail(transportError(ctx, err))
+		return nil, transportError(req.Context(), err)
 	case len(text) > bodyLimit:
-		return fail(&Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d MiB", bodyLimit>>20)})
-	case resp.StatusCode/100 != 2:
-		return fail(refusal(resp.StatusCode, text, r.secret))
-	case out == nil:
-		return nil
+		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d MiB", bodyLimit>>20)}
+	case resp.StatusCode/100 != 2: // a redirect too: credentials go to the configured server and nowhere else
+		return nil, refusal(resp.StatusCode, text, req.Method == http.MethodPost)
 	}
-	if err := json.Unmarshal(text, out); errors.Is(err, errTooMany) {
-		return fail(&Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d objects", mostObjects)})
-	} else if err != nil {
-		// Something between weir and the server answered, in HTML most of the time.
-		return fail(&Error{Kind: Transient, Status: resp.StatusCode, Message: "the answer is not the JSON of the Kubernetes API"})
+	if items, all := objectsIn(text); items > mostObjects || all > mostInside {
+		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d objects", mostObjects)}
 	}
-	return nil
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	resp.Header.Set("Content-Type", runtime.ContentTypeJSON) // whatever it says it is, it is read as that
+	return resp, nil
+}
+
+// objectsIn counts the objects in a JSON text, and those among them that are items of
+// a list, before they are decoded: the shortest take hundreds of times the room of
+// their text.
+func objectsIn(text []byte) (items, all int) {
+	depth, inText := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			if depth++; depth == 3 {
+				items++
+			}
+			all++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return items, all
 }
 
 // messageLimit bounds what is shown of a server's message, in bytes.

@@ -1,11 +1,14 @@
-// Package workload is a small client of the Kubernetes cluster that a target's
-// machines join: Secrets, for the join tokens that weir keeps there, and Nodes,
-// to tell which machines have joined. It speaks the core API's JSON over
-// net/http. The official client would add more than the rest of weir's reserve
-// in binary size for the two resources that are used here.
+// Package workload is a client of the Kubernetes cluster that a target's machines
+// join: Secrets, for the join tokens that weir keeps there, and Nodes, to tell which
+// machines have joined. It is client-go's, with the core API's types alone.
 //
-// Nothing in a kubeconfig runs code: see Load for what is refused. No error
-// holds a credential or the value of a Secret.
+// Its own part is what a client in a process that may write to AWS must not do. Nothing
+// in a kubeconfig runs code: see Load for what is refused. The transport is built here
+// and not by client-go, whose transports live for ever and carry plugins; a guard on it
+// bounds answers, follows no redirect and reads the token file at each request. The
+// typed clients of client-go send some requests again by themselves and register every
+// API group: its REST client is used directly, once for each call. No error holds a
+// credential or the value of a Secret.
 package workload
 
 import (
@@ -19,6 +22,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
 )
 
 // Limits of a request.
@@ -37,7 +46,7 @@ type Cluster struct {
 	server    *url.URL
 	ca        []byte
 	transport *http.Transport
-	client    *http.Client
+	rest      *rest.RESTClient
 	// token or what tokenFile holds at the time of a request is sent as the
 	// bearer token.
 	token     string
@@ -80,13 +89,28 @@ func (k *Kubeconfig) Open() (*Cluster, error) {
 	if k.proxy != nil {
 		t.Proxy = http.ProxyURL(k.proxy)
 	}
-	return &Cluster{
-		server: k.server, ca: k.ca, transport: t, token: k.token, tokenFile: k.tokenFile, hidden: k.hidden(),
-		client: &http.Client{Transport: t, Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // credentials go to the configured server and nowhere else
-		}},
-	}, nil
+	c := &Cluster{server: k.server, ca: k.ca, transport: t, token: k.token, tokenFile: k.tokenFile, hidden: k.hidden()}
+	var err error
+	c.rest, err = rest.RESTClientForConfigAndClient(&rest.Config{
+		Host: k.server.String(), APIPath: "/api", UserAgent: "weir", QPS: -1, WarningHandler: rest.NoWarnings{},
+		ContentConfig: rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: codecs.WithoutConversion(), ContentType: runtime.ContentTypeJSON},
+	}, &http.Client{Transport: guard{c}, Timeout: timeout})
+	if err != nil {
+		return nil, k.fault("the cluster's server is not the address of an API server", "write it like https://api.example.org:6443")
+	}
+	return c, nil
 }
+
+// The core API's types, and no others.
+var (
+	scheme = func() *runtime.Scheme {
+		s := runtime.NewScheme()
+		utilruntime.Must(corev1.AddToScheme(s))
+		return s
+	}()
+	codecs     = serializer.NewCodecFactory(scheme)
+	parameters = runtime.NewParameterCodec(scheme)
+)
 
 // Server is the address of the API server, as the kubeconfig has it.
 func (c *Cluster) Server() string { return c.server.String() }
