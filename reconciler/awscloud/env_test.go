@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 	"go.uber.org/goleak"

@@ -24,6 +24,11 @@ func newBuilder() *awshttp.BuildableClient {
 		WithTransportOptions(func(t *http.Transport) { t.MaxResponseHeaderBytes = longestHeader })
 }
 
+// Around goes around every HTTP client that is made after it was set; nil: nothing
+// does. It is for tests, which hold each request against AWS's models, however deep
+// in the program it is that opens a Cloud.
+var Around func(plainbody.Doer) plainbody.Doer
+
 // newHTTPClient returns a client with the transport that the SDK configured,
 // custom certificate authorities included.
 func newHTTPClient(configured aws.HTTPClient) (aws.HTTPClient, *http.Transport) {
@@ -36,6 +41,9 @@ func newHTTPClient(configured aws.HTTPClient) (aws.HTTPClient, *http.Transport) 
 		Transport: transport, Timeout: attemptTimeout,
 		// No API redirects, and a signed request must not follow where one points.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if Around != nil {
+		return plainbody.Client{Next: Around(client)}, transport
 	}
 	return plainbody.Client{Next: client}, transport
 }

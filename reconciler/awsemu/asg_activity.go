@@ -236,15 +236,12 @@ func (w *xmlWriter) writeActivity(a *activity) {
 }
 
 type terminateMemberInput struct {
-	id, group string
-	shrink    bool
+	id     string
+	shrink bool
 }
 
 func parseTerminateMember(p *params) terminateMemberInput {
-	if len(p.strings("InstanceIds")) > 0 {
-		p.reject(fail("ValidationError", "InstanceIds is not supported: terminate one instance with InstanceId"))
-	}
-	in := terminateMemberInput{id: p.required("InstanceId"), group: p.text("AutoScalingGroupName"), shrink: p.boolean("ShouldDecrementDesiredCapacity")}
+	in := terminateMemberInput{id: p.required("InstanceId"), shrink: p.boolean("ShouldDecrementDesiredCapacity")}
 	p.required("ShouldDecrementDesiredCapacity")
 	return in
 }
@@ -258,7 +255,7 @@ func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {
 			m = g.member(in.id)
 		}
 	}
-	if m == nil || in.group != "" && in.group != g.Name {
+	if m == nil {
 		return fail("ValidationError", "Instance Id not found - No managed instance found for instance ID %s", in.id)
 	}
 	if m.Lifecycle == memberTerminating {

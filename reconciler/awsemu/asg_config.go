@@ -90,9 +90,6 @@ func parseMixed(p *params) *mixedInput {
 		in.spotStrategy = d.optional("SpotAllocationStrategy")
 		in.spotPools = d.optionalInt("SpotInstancePools")
 		in.spotMaxPrice = d.optional("SpotMaxPrice")
-		for _, segment := range d.list("DistributionSegments") {
-			p.reject(fail("ValidationError", "DistributionSegments %v are not supported: the emulator has no capacity reservations", segment.strings("TargetCapacityTypes")))
-		}
 	}
 	return in
 }
@@ -102,8 +99,7 @@ func parseOverride(p *params) override {
 		InstanceType: p.text("InstanceType"), Weight: p.text("WeightedCapacity"),
 		Template: parseLTSpec(p.sub("LaunchTemplateSpecification")), ImageID: p.text("ImageId"),
 	}
-	if req := p.sub("InstanceRequirements"); req != nil {
-		o.Requirements = parseFields(req, requirementFields())
+	if o.Requirements = p.data("InstanceRequirements"); o.Requirements != nil {
 		if err := checkRequirements(ltData{"InstanceRequirements": map[string]any(o.Requirements)}); err != nil {
 			p.reject(fail("ValidationError", "%s", err.Message))
 		}

@@ -264,7 +264,7 @@ func TestHooksWarmPoolsAndTargetGroups(t *testing.T) {
 	must(client.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: name, LifecycleHookName: aws.String("h"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_TERMINATING")}))(t)
 	must(client.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: name, LifecycleHookName: aws.String("h"), HeartbeatTimeout: aws.Int32(60), NotificationMetadata: aws.String("drain")}))(t)
 	_, err = client.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: name, LifecycleHookName: aws.String("h"), NotificationMetadata: aws.String("\x01")})
-	wantError(t, err, "ValidationError", "printable")
+	wantError(t, err, "ValidationError", "regular expression")
 	hooks := must(client.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: name}))(t).LifecycleHooks
 	if len(hooks) != 1 || aws.ToInt32(hooks[0].HeartbeatTimeout) != 60 || aws.ToInt32(hooks[0].GlobalTimeout) != 6000 || aws.ToString(hooks[0].DefaultResult) != "ABANDON" || aws.ToString(hooks[0].NotificationMetadata) != "drain" {
 		t.Errorf("hooks = %+v", hooks)

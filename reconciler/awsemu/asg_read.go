@@ -2,6 +2,8 @@ package awsemu
 
 import (
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // pageLimit reads MaxRecords.
@@ -205,21 +207,22 @@ func (w *xmlWriter) writeGroupPolicies(g *asgGroup) {
 	w.optional("Context", g.Context)
 	w.optional("DesiredCapacityType", g.CapacityType)
 	w.optionalInt("DefaultInstanceWarmup", g.Warmup)
-	w.structure("InstanceMaintenancePolicy", g.Maintenance, maintenanceFields())
+	w.structure("InstanceMaintenancePolicy", g.Maintenance)
 	w.text("DeletionProtection", g.DeletionProtection)
-	w.structure("AvailabilityZoneDistribution", g.ZoneDistribution, zoneDistributionFields())
-	w.structure("AvailabilityZoneImpairmentPolicy", g.Impairment, impairmentFields())
-	w.structure("CapacityReservationSpecification", g.Reservation, reservationFields())
-	w.structure("InstanceLifecyclePolicy", g.LifecyclePolicy, lifecyclePolicyFields())
+	w.structure("AvailabilityZoneDistribution", g.ZoneDistribution)
+	w.structure("AvailabilityZoneImpairmentPolicy", g.Impairment)
+	w.structure("CapacityReservationSpecification", g.Reservation)
+	w.structure("InstanceLifecyclePolicy", g.LifecyclePolicy)
 }
 
-// structure writes a structure unless it is absent.
-func (w *xmlWriter) structure(name string, d ltData, fields []ltField) {
+// structure writes a structure that a group keeps as it was sent, unless it is
+// absent; the shape has its name.
+func (w *xmlWriter) structure(name string, d ltData) {
 	if d == nil {
 		return
 	}
 	w.open(name)
-	w.writeFields(d, fields)
+	w.writeShape(d, model.Services()["autoscaling"].Shapes[name])
 	w.close(name)
 }
 
@@ -283,7 +286,7 @@ func (w *xmlWriter) writeConfig(c groupConfig) {
 		if o.Template != nil {
 			w.writeSpec("LaunchTemplateSpecification", *o.Template)
 		}
-		w.structure("InstanceRequirements", o.Requirements, requirementFields())
+		w.structure("InstanceRequirements", o.Requirements)
 		w.optional("ImageId", o.ImageID)
 		w.close("member")
 	}

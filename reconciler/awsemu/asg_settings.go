@@ -36,14 +36,14 @@ func parseGroupInput(p *params) groupInput {
 		placement: p.optional("PlacementGroup"), linkedRole: p.optional("ServiceLinkedRoleARN"),
 		context: p.optional("Context"), protect: p.optionalBool("NewInstancesProtectedFromScaleIn"),
 		rebalance:        p.optionalBool("CapacityRebalance"),
-		maintenance:      optionalFields(p, "InstanceMaintenancePolicy", maintenanceFields()),
-		zoneDistribution: optionalFields(p, "AvailabilityZoneDistribution", zoneDistributionFields()),
-		impairment:       optionalFields(p, "AvailabilityZoneImpairmentPolicy", impairmentFields()),
-		reservation:      optionalFields(p, "CapacityReservationSpecification", reservationFields()),
-		lifecyclePolicy:  optionalFields(p, "InstanceLifecyclePolicy", lifecyclePolicyFields()),
+		maintenance:      p.data("InstanceMaintenancePolicy"),
+		zoneDistribution: p.data("AvailabilityZoneDistribution"),
+		impairment:       p.data("AvailabilityZoneImpairmentPolicy"),
+		reservation:      p.data("CapacityReservationSpecification"),
+		lifecyclePolicy:  p.data("InstanceLifecyclePolicy"),
 	}
 	p.boolean("SkipZonalShiftValidation") // zonal shift is never under way here
-	if v := p.oneOf("DeletionProtection", "none", "prevent-force-deletion", "prevent-all-deletion"); v != "" {
+	if v := p.text("DeletionProtection"); v != "" {
 		in.protection = &v
 	}
 	if p.has("DesiredCapacityType") {

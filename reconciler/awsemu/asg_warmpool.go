@@ -18,7 +18,7 @@ type putWarmPoolInput struct {
 
 func parsePutWarmPool(p *params) putWarmPoolInput {
 	in := putWarmPoolInput{
-		group: nameOf(p), min: sizeOf(p, "MinSize"), state: p.oneOf("PoolState", "Stopped", "Running", "Hibernated"),
+		group: nameOf(p), min: sizeOf(p, "MinSize"), state: p.text("PoolState"),
 		pool: warmPool{MaxPrepared: between(p, "MaxGroupPreparedCapacity", -1, 1<<31-1)},
 	}
 	if sub := p.sub("InstanceReusePolicy"); sub != nil {

@@ -25,9 +25,6 @@ func parseCreateGroup(p *params) createGroupSettings {
 	for _, name := range []string{"MinSize", "MaxSize"} {
 		p.required(name)
 	}
-	if operator := p.sub("Operator"); operator != nil {
-		p.reject(fail("ValidationError", "Operator %s is not supported: the emulator has no groups managed by service providers", operator.text("Principal")))
-	}
 	for _, arn := range in.targetGroups {
 		checkTargetGroup(p, arn)
 	}

@@ -1,5 +1,7 @@
 package awsemu
 
+import "github.com/weir-gitops/weir/reconciler/awsemu/model"
+
 // asgState is Auto Scaling's part of a region.
 type asgState struct {
 	Groups table[*asgGroup] // by name
@@ -26,26 +28,25 @@ const (
 // autoscalingService is EC2 Auto Scaling.
 func autoscalingService() *service {
 	sv := &service{
-		name: "autoscaling", version: "2011-01-01", namespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/",
-		protocol: protocolQuery, dialect: queryDialect(), instanceChanged: groupInstanceChanged,
+		Service: model.Services()["autoscaling"], dialect: queryDialect(), instanceChanged: groupInstanceChanged,
 		timers: map[string]timerFunc{
 			timerScale: runScale, timerRetry: runScale, timerUnhealthy: runUnhealthy, timerHook: runHook,
 			timerRefresh: runRefresh, timerWarmPool: runWarmPoolGone,
 		},
 	}
 	sv.register(
-		voidOp(queryOp("CreateAutoScalingGroup", writes, parseCreateGroup, createAutoScalingGroup)),
-		voidOp(queryOp("UpdateAutoScalingGroup", writes, parseUpdateGroup, updateAutoScalingGroup)),
-		voidOp(queryOp("DeleteAutoScalingGroup", writes, parseDeleteGroup, deleteAutoScalingGroup)),
+		queryOp("CreateAutoScalingGroup", writes, parseCreateGroup, createAutoScalingGroup),
+		queryOp("UpdateAutoScalingGroup", writes, parseUpdateGroup, updateAutoScalingGroup),
+		queryOp("DeleteAutoScalingGroup", writes, parseDeleteGroup, deleteAutoScalingGroup),
 		queryOp("DescribeAutoScalingGroups", reads, parseDescribeGroups, describeAutoScalingGroups),
-		voidOp(queryOp("CreateOrUpdateTags", writes, parseGroupTags, createOrUpdateTags)),
-		voidOp(queryOp("DeleteTags", writes, parseGroupTags, deleteGroupTags)),
+		queryOp("CreateOrUpdateTags", writes, parseGroupTags, createOrUpdateTags),
+		queryOp("DeleteTags", writes, parseGroupTags, deleteGroupTags),
 		queryOp("DescribeTags", reads, parseDescribeGroupTags, describeGroupTags),
-		voidOp(queryOp("SuspendProcesses", writes, parseProcesses, suspendProcesses)),
-		voidOp(queryOp("ResumeProcesses", writes, parseProcesses, resumeProcesses)),
-		voidOp(queryOp("SetDesiredCapacity", writes, parseSetDesired, setDesiredCapacity)),
-		voidOp(queryOp("EnableMetricsCollection", writes, parseEnableMetrics, enableMetrics)),
-		voidOp(queryOp("DisableMetricsCollection", writes, parseMetrics, disableMetrics)),
+		queryOp("SuspendProcesses", writes, parseProcesses, suspendProcesses),
+		queryOp("ResumeProcesses", writes, parseProcesses, resumeProcesses),
+		queryOp("SetDesiredCapacity", writes, parseSetDesired, setDesiredCapacity),
+		queryOp("EnableMetricsCollection", writes, parseEnableMetrics, enableMetrics),
+		queryOp("DisableMetricsCollection", writes, parseMetrics, disableMetrics),
 		queryOp("AttachTrafficSources", writes, parseTrafficSources, attachTrafficSources),
 		queryOp("DetachTrafficSources", writes, parseTrafficSources, detachTrafficSources),
 		queryOp("DescribeTrafficSources", reads, parseDescribeSources, describeTrafficSources),

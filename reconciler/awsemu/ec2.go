@@ -1,5 +1,7 @@
 package awsemu
 
+import "github.com/weir-gitops/weir/reconciler/awsemu/model"
+
 // ec2State is EC2's part of a region.
 type ec2State struct {
 	LaunchTemplates table[*launchTemplate] // by id
@@ -17,8 +19,7 @@ type ec2State struct {
 // ec2Service is EC2: launch templates, instances, and what they are made from.
 func ec2Service() *service {
 	sv := &service{
-		name: "ec2", version: "2016-11-15", namespace: "http://ec2.amazonaws.com/doc/2016-11-15/",
-		protocol: protocolEC2, dialect: ec2Dialect(), timers: instanceTimers(), seed: seedEC2,
+		Service: model.Services()["ec2"], dialect: ec2Dialect(), timers: instanceTimers(), seed: seedEC2,
 		restored: func(r *region) {
 			if r.EC2.TemplateNames == nil {
 				r.EC2.TemplateNames = map[string]string{}

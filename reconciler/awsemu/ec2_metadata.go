@@ -11,13 +11,8 @@ type metadataDefaults map[string]string
 
 func parseModifyMetadataDefaults(p *params) metadataDefaults {
 	sent := metadataDefaults{}
-	for name, allowed := range map[string][]string{
-		"HttpTokens":           {"optional", "required", noPreference},
-		"HttpEndpoint":         {"disabled", "enabled", noPreference},
-		"InstanceMetadataTags": {"disabled", "enabled", noPreference},
-		"HttpTokensEnforced":   {"disabled", "enabled", noPreference},
-	} {
-		if v := p.oneOf(name, allowed...); v != "" {
+	for _, name := range []string{"HttpTokens", "HttpEndpoint", "InstanceMetadataTags", "HttpTokensEnforced"} {
+		if v := p.text(name); v != "" {
 			sent[name] = v
 		}
 	}

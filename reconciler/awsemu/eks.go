@@ -3,6 +3,8 @@ package awsemu
 import (
 	"regexp"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // eksState is EKS's part of a region.
@@ -30,30 +32,27 @@ const (
 // eksService is EKS: clusters and managed nodegroups.
 func eksService() *service {
 	sv := &service{
-		name: "eks", version: "2017-11-01", protocol: protocolRESTJSON, dialect: jsonDialect("InvalidParameterException"),
+		Service: model.Services()["eks"], dialect: jsonDialect("InvalidParameterException"),
 		seed:   seedDemoCluster,
 		timers: map[string]timerFunc{timerCluster: runCluster, timerNodegroup: runNodegroup},
 	}
-	page := []string{"maxResults", "nextToken"}
-	update := []string{"nodegroupName"}
-	const groups = "/clusters/{name}/node-groups"
 	sv.register(
-		restOp("CreateCluster", writes, "POST", "/clusters", nil, createCluster),
-		restOp("DescribeCluster", reads, "GET", "/clusters/{name}", nil, describeCluster),
-		restOp("ListClusters", reads, "GET", "/clusters", page, listClusters),
-		restOp("DeleteCluster", writes, "DELETE", "/clusters/{name}", nil, deleteCluster),
-		restOp("UpdateClusterVersion", writes, "POST", "/clusters/{name}/updates", nil, updateClusterVersion),
-		restOp("ListUpdates", reads, "GET", "/clusters/{name}/updates", append(update, page...), listUpdates),
-		restOp("DescribeUpdate", reads, "GET", "/clusters/{name}/updates/{updateId}", update, describeUpdate),
-		restOp("CreateNodegroup", writes, "POST", groups, nil, createNodegroup),
-		restOp("ListNodegroups", reads, "GET", groups, page, listNodegroups),
-		restOp("DescribeNodegroup", reads, "GET", groups+"/{nodegroupName}", nil, describeNodegroup),
-		restOp("DeleteNodegroup", writes, "DELETE", groups+"/{nodegroupName}", nil, deleteNodegroup),
-		restOp("UpdateNodegroupConfig", writes, "POST", groups+"/{nodegroupName}/update-config", nil, updateNodegroupConfig),
-		restOp("UpdateNodegroupVersion", writes, "POST", groups+"/{nodegroupName}/update-version", nil, updateNodegroupVersion),
-		restOp("TagResource", writes, "POST", "/tags/{resourceArn}", nil, tagEKS),
-		restOp("UntagResource", writes, "DELETE", "/tags/{resourceArn}", []string{"tagKeys"}, untagEKS),
-		restOp("ListTagsForResource", reads, "GET", "/tags/{resourceArn}", nil, listEKSTags),
+		jsonOp("CreateCluster", writes, createCluster),
+		jsonOp("DescribeCluster", reads, describeCluster),
+		jsonOp("ListClusters", reads, listClusters),
+		jsonOp("DeleteCluster", writes, deleteCluster),
+		jsonOp("UpdateClusterVersion", writes, updateClusterVersion),
+		jsonOp("ListUpdates", reads, listUpdates),
+		jsonOp("DescribeUpdate", reads, describeUpdate),
+		jsonOp("CreateNodegroup", writes, createNodegroup),
+		jsonOp("ListNodegroups", reads, listNodegroups),
+		jsonOp("DescribeNodegroup", reads, describeNodegroup),
+		jsonOp("DeleteNodegroup", writes, deleteNodegroup),
+		jsonOp("UpdateNodegroupConfig", writes, updateNodegroupConfig),
+		jsonOp("UpdateNodegroupVersion", writes, updateNodegroupVersion),
+		jsonOp("TagResource", writes, tagEKS),
+		jsonOp("UntagResource", writes, untagEKS),
+		jsonOp("ListTagsForResource", reads, listEKSTags),
 	)
 	return sv
 }

@@ -256,7 +256,7 @@ func TestCreateNodegroupRefuses(t *testing.T) {
 		"reserved":  {func(in *eks.CreateNodegroupInput) { in.Labels = map[string]string{"eks.amazonaws.com/x": "c"} }, "InvalidParameterException", "reserved"},
 		"taint": {func(in *eks.CreateNodegroupInput) {
 			in.Taints = []ekstypes.Taint{{Key: aws.String("a"), Effect: "NEVER"}}
-		}, "InvalidParameterException", "Taint effect"},
+		}, "InvalidParameterException", "enum value set"},
 		"type":    {func(in *eks.CreateNodegroupInput) { in.InstanceTypes = []string{"m5.huge"} }, "InvalidParameterException", "do not exist"},
 		"arch":    {func(in *eks.CreateNodegroupInput) { in.InstanceTypes = []string{"m6g.large"} }, "InvalidParameterException", "not a valid instance type for requested amiType"},
 		"version": {func(in *eks.CreateNodegroupInput) { in.Version = aws.String("1.32") }, "InvalidParameterException", "must be the cluster's"},

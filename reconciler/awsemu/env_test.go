@@ -3,8 +3,11 @@ package awsemu_test
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
@@ -22,9 +25,22 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// answered are the operations of which an answer was held against AWS's models:
+// after all tests these are all that there are.
+var answered modeltest.Operations
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if missing := answered.Missing(); code == 0 && len(missing) > 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" {
+			fmt.Println("no test has seen an answer of", missing)
+			code = 1
+		}
+		os.Exit(code)
+	}))
+}
 
 // epoch is where the clock of each test starts.
 var epoch = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
@@ -60,7 +76,9 @@ func start(t testing.TB, o awsemu.Options) *env {
 		Region:       "eu-west-1",
 		BaseEndpoint: aws.String(hs.URL),
 		Credentials:  credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:   plainbody.Client{Next: &http.Client{Transport: transport}},
+		HTTPClient: plainbody.Client{Next: &modeltest.Client{
+			Next: &http.Client{Transport: transport}, Answer: func(err error) { t.Error(err) }, Answered: answered.Add,
+		}},
 		// One attempt: a test wants to see each answer.
 		Retryer: func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), 1) },
 	}

@@ -3,6 +3,9 @@ package awsemu
 import (
 	"fmt"
 	"net/http"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // apiError is an error answer in AWS's terms. The protocol decides how it looks
@@ -185,6 +188,41 @@ func jsonDialect(invalid string) dialect {
 		malformed:      func(why string) *apiError { return fail("SerializationException", "%s", why) },
 		internalFailed: func() *apiError { return fail("ServerException", "An internal failure has occurred") },
 	}
+}
+
+// refuse words the faults of a request as the service does, nil for none. EC2 has
+// codes of its own for what its model bounds by length, range and pattern: its
+// operations check that.
+func (sv *service) refuse(faults []model.Fault) error {
+	var broken []string
+	code := ""
+	for _, f := range faults {
+		var err *apiError
+		switch {
+		case f.Kind == model.Limit && sv.Protocol == "ec2":
+			continue
+		case f.Kind == model.Unknown:
+			return sv.dialect.unknownParam(f.Path)
+		case f.Kind == model.Missing:
+			err = sv.dialect.missingParam(f.Path)
+		case f.Kind == model.Type && sv.Protocol != "ec2" && sv.Protocol != "query":
+			return sv.dialect.malformed(f.Rule + " at " + f.Path)
+		default:
+			err = sv.dialect.badParam(f.Path, f.Value, f.Rule)
+		}
+		if sv.Protocol == "ec2" {
+			return err // EC2 tells of one fault
+		}
+		_, why, _ := strings.Cut(err.Message, "detected: ")
+		broken, code = append(broken, why), err.Code
+	}
+	switch len(broken) {
+	case 0:
+		return nil
+	case 1:
+		return fail(code, "1 validation error detected: %s", broken[0])
+	}
+	return fail(code, "%d validation errors detected: %s", len(broken), strings.Join(broken, "; "))
 }
 
 func lowerFirst(s string) string {

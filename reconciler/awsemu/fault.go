@@ -244,7 +244,7 @@ func (s *Server) handleStale(rq *request) error {
 		s.adopt(&before)
 		rq.region = &before
 	}
-	return rq.op.handle(rq)
+	return rq.handle()
 }
 
 // advance moves a clock that can be moved; a real one cannot.

@@ -4,6 +4,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // role is an IAM role.
@@ -90,13 +92,12 @@ func (a *account) profile(nameOrARN string) *instanceProfile {
 // iamService is the part of IAM that reads roles and instance profiles.
 func iamService() *service {
 	sv := &service{
-		name: "iam", version: "2010-05-08", namespace: "https://iam.amazonaws.com/doc/2010-05-08/",
-		protocol: protocolQuery, dialect: queryDialect(),
+		Service: model.Services()["iam"], dialect: queryDialect(),
 	}
 	sv.register(
 		queryOp("GetRole", reads, func(p *params) string { return iamName(p, "RoleName", 64) }, getRole),
-		voidOp(queryOp("AttachRolePolicy", writes, parseRolePolicy, attachRolePolicy)),
-		voidOp(queryOp("DetachRolePolicy", writes, parseRolePolicy, detachRolePolicy)),
+		queryOp("AttachRolePolicy", writes, parseRolePolicy, attachRolePolicy),
+		queryOp("DetachRolePolicy", writes, parseRolePolicy, detachRolePolicy),
 		queryOp("ListAttachedRolePolicies", reads, parseListPolicies, listAttachedRolePolicies),
 		queryOp("GetInstanceProfile", reads, func(p *params) string { return iamName(p, "InstanceProfileName", 128) }, getInstanceProfile),
 	)

@@ -107,7 +107,7 @@ type offeringsInput struct {
 func parseDescribeOfferings(p *params) offeringsInput {
 	in := offeringsInput{
 		describe: parseDescribe(p, "", 5, 1000, 1000),
-		by:       p.oneOf("LocationType", "region", "availability-zone", "availability-zone-id"),
+		by:       p.text("LocationType"),
 	}
 	if in.by == "" {
 		in.by = "region"

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // kmsState is KMS' part of a region.
@@ -38,8 +40,7 @@ const (
 // kmsService is the part of KMS that encrypts, with symmetric keys.
 func kmsService() *service {
 	sv := &service{
-		name: "kms", version: "2014-11-01", target: "TrentService",
-		protocol: protocolJSON, dialect: jsonDialect("ValidationException"),
+		Service: model.Services()["kms"], dialect: jsonDialect("ValidationException"),
 	}
 	sv.register(
 		jsonOp("CreateKey", writes, createKey),

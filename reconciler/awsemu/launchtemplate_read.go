@@ -50,7 +50,7 @@ func (rq *request) writeVersion(element string, t *launchTemplate, v *ltVersion,
 		}
 	}
 	w.open("launchTemplateData")
-	w.writeFields(data, templateFields())
+	w.writeShape(data, rq.svc.Shapes["ResponseLaunchTemplateData"])
 	w.close("launchTemplateData")
 	w.close(element)
 }

@@ -48,12 +48,7 @@ func parseDescription(p *params) string {
 }
 
 func parseTemplateData(p *params) ltData {
-	sub := p.sub("LaunchTemplateData")
-	if sub == nil {
-		p.reject(p.top.dialect.missingParam("LaunchTemplateData"))
-		return nil
-	}
-	return parseFields(sub, templateFields())
+	return p.data("LaunchTemplateData")
 }
 
 // parseTagSpecifications reads the tags for a new resource of one type.

@@ -26,7 +26,7 @@ func parseCIDR(p *params, low, high int) string {
 }
 
 func parseCreateVpc(p *params) createVpcInput {
-	p.oneOf("InstanceTenancy", "default")
+	p.oneOf("InstanceTenancy", "default") // the emulator has no dedicated machines
 	return createVpcInput{cidr: parseCIDR(p, 16, 28), tags: parseTagSpecifications(p, "vpc")}
 }
 

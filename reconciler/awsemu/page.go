@@ -15,7 +15,7 @@ func (rq *request) pageToken(key string) string {
 }
 
 func (rq *request) tokenCheck(key string) string {
-	sum := sha256.Sum256([]byte("page|" + rq.svc.name + "|" + rq.op.name + "|" + key))
+	sum := sha256.Sum256([]byte("page|" + rq.svc.Name + "|" + rq.op.name + "|" + key))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -8,77 +8,36 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
-
-// maxParamDepth bounds the nesting of parameter names; AWS's deepest is nine.
-const maxParamDepth = 16
-
-// paramNode is a level of a form's parameter names, split at the dots.
-type paramNode struct {
-	kids  map[string]*paramNode
-	value string
-	set   bool // the node has a value of its own
-	used  bool
-}
 
 // params reads a form's parameters as a tree and remembers what was read. Faults
 // are kept: the first one is what [params.finish] returns, so parsing code reads
 // straight on.
 type params struct {
-	node *paramNode
-	path string
-	top  *paramTop
+	node  *model.Form
+	shape *model.Shape // of the node; nil where only the form says what there is
+	path  string
+	top   *paramTop
 }
 
 // paramTop is shared by all levels of one form.
 type paramTop struct {
+	svc     *model.Service
 	dialect dialect
-	lists   string // "member" in the query protocol, "" in EC2's
-	root    *paramNode
+	root    *model.Form
 	err     *apiError
 	pairs   url.Values
 }
 
 // parseForm builds the tree from a form body.
-func parseForm(body string, ec2 bool, d dialect) (*params, error) {
-	pairs, err := url.ParseQuery(body)
+func parseForm(body string, sv *model.Service, d dialect) (*params, error) {
+	root, pairs, err := model.ParseForm(body)
 	if err != nil {
-		return nil, d.malformed("The query string is malformed")
+		return nil, d.malformed(err.Error())
 	}
-	root := &paramNode{}
-	for name, values := range pairs {
-		if len(values) != 1 {
-			return nil, d.malformed("The parameter " + name + " is given more than once")
-		}
-		if err := root.insert(name, values[0], d); err != nil {
-			return nil, err
-		}
-	}
-	top := &paramTop{dialect: d, lists: "member", root: root, pairs: pairs}
-	if ec2 {
-		top.lists = ""
-	}
-	return &params{node: root, top: top}, nil
-}
-
-func (n *paramNode) insert(name, value string, d dialect) error {
-	if strings.Count(name, ".") >= maxParamDepth {
-		return d.unknownParam(name)
-	}
-	at := n
-	for _, part := range strings.Split(name, ".") {
-		kid := at.kids[part]
-		if kid == nil {
-			kid = &paramNode{}
-			if at.kids == nil {
-				at.kids = map[string]*paramNode{}
-			}
-			at.kids[part] = kid
-		}
-		at = kid
-	}
-	at.value, at.set = value, true
-	return nil
+	return &params{node: root, top: &paramTop{svc: sv, dialect: d, root: root, pairs: pairs}}, nil
 }
 
 // alphanumeric are the letters and digits of AWS's names.
@@ -113,7 +72,7 @@ func (p *params) bad(name, value, why string) {
 	p.reject(p.top.dialect.badParam(p.name(name), value, why))
 }
 
-func (p *params) kid(name string) *paramNode { return p.node.kids[name] }
+func (p *params) kid(name string) *model.Form { return p.node.Kids[name] }
 
 // has says whether the parameter, or anything below it, was sent.
 func (p *params) has(name string) bool { return p.kid(name) != nil }
@@ -121,11 +80,11 @@ func (p *params) has(name string) bool { return p.kid(name) != nil }
 // optional returns a scalar, nil where it was not sent.
 func (p *params) optional(name string) *string {
 	k := p.kid(name)
-	if k == nil || !k.set {
+	if k == nil || !k.Set {
 		return nil
 	}
-	k.used = true
-	return &k.value
+	k.Read = true
+	return &k.Value
 }
 
 // text returns a scalar, "" where it was not sent.
@@ -209,19 +168,17 @@ func (p *params) optionalTime(name string) *time.Time {
 	return &t
 }
 
-// oneOf returns a scalar that is one of allowed, "" where it was not sent.
+// oneOf returns a scalar of which AWS takes some values alone, though its model
+// takes any; "" where it was not sent.
 func (p *params) oneOf(name string, allowed ...string) string {
 	v := p.optional(name)
 	if v == nil {
 		return ""
 	}
-	for _, a := range allowed {
-		if *v == a {
-			return a
-		}
+	if !contains(allowed, *v) {
+		p.bad(name, *v, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
 	}
-	p.bad(name, *v, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
-	return ""
+	return *v
 }
 
 // sub returns the structure of the given name, nil where nothing of it was sent.
@@ -230,10 +187,10 @@ func (p *params) sub(name string) *params {
 	if k == nil {
 		return nil
 	}
-	if k.set && k.value == "" {
-		k.used = true // an empty structure is sent as an empty value
+	if k.Set && k.Value == "" {
+		k.Read = true // an empty structure is sent as an empty value
 	}
-	return &params{node: k, path: p.name(name), top: p.top}
+	return &params{node: k, shape: p.shape.At(p.top.svc, name), path: p.name(name), top: p.top}
 }
 
 // list returns the structures of a list, in the order of their numbers: name.N
@@ -242,8 +199,8 @@ func (p *params) sub(name string) *params {
 func (p *params) list(name string) []*params {
 	var out []*params
 	for _, it := range p.items(name) {
-		if it.node.set && it.node.value == "" {
-			it.node.used = true
+		if it.node.Set && it.node.Value == "" {
+			it.node.Read = true
 		}
 		out = append(out, it)
 	}
@@ -255,11 +212,11 @@ func (p *params) list(name string) []*params {
 func (p *params) strings(name string) []string {
 	var out []string
 	for _, it := range p.items(name) {
-		if !it.node.set {
+		if !it.node.Set {
 			continue
 		}
-		it.node.used = true
-		out = append(out, it.node.value)
+		it.node.Read = true
+		out = append(out, it.node.Value)
 	}
 	return out
 }
@@ -269,69 +226,48 @@ func (p *params) items(name string) []*params {
 	if k == nil {
 		return nil
 	}
-	if k.set && k.value == "" && len(k.kids) == 0 {
-		k.used = true
+	if k.Set && k.Value == "" && len(k.Kids) == 0 {
+		k.Read = true
 		return nil
 	}
 	path := p.name(name)
-	if p.top.lists != "" {
-		path += "." + p.top.lists
-		if k = k.kids[p.top.lists]; k == nil {
+	if p.top.svc.Protocol != "ec2" {
+		path += ".member"
+		if k = k.Kids["member"]; k == nil {
 			return nil
 		}
 	}
-	type numbered struct {
-		n    int
-		node *params
-	}
-	var all []numbered
-	for index, node := range k.kids {
-		n, err := strconv.Atoi(index)
-		if err != nil || n < 1 || strconv.Itoa(n) != index {
-			continue // stays unread, so it is refused
-		}
-		all = append(all, numbered{n, &params{node: node, path: path + "." + index, top: p.top}})
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].n < all[j].n })
-	out := make([]*params, len(all))
-	for i := range all {
-		out[i] = all[i].node
+	shape := p.shape.At(p.top.svc, name).Items()
+	var out []*params
+	for _, n := range k.Numbered() {
+		out = append(out, &params{node: k.Kids[n], shape: shape, path: path + "." + n, top: p.top})
 	}
 	return out
 }
 
+// data reads a structure with all its members, as answers have them; nil where it
+// was not sent.
+func (p *params) data(name string) ltData {
+	k := p.kid(name)
+	if k == nil {
+		return nil
+	}
+	k.ReadAll()
+	v, _ := p.top.svc.Decode(k, p.shape.At(p.top.svc, name))
+	m, _ := v.(map[string]any)
+	return m
+}
+
 // finish returns the first fault found while reading, or a fault for a parameter
-// that nobody read.
+// that nobody read: AWS has it, and the emulator does not.
 func (p *params) finish() error {
-	if name, found := p.top.root.unread(""); found {
+	if name, found := p.top.root.Unread(""); found {
 		return p.top.dialect.unknownParam(name)
 	}
 	if p.top.err != nil {
 		return p.top.err
 	}
 	return nil
-}
-
-// unread returns the first parameter, by name, that nobody read.
-func (n *paramNode) unread(path string) (string, bool) {
-	if n.set && !n.used {
-		return path, true
-	}
-	names := make([]string, 0, len(n.kids))
-	for name := range n.kids {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		full := name
-		if path != "" {
-			full = path + "." + name
-		}
-		if found, ok := n.kids[name].unread(full); ok {
-			return found, true
-		}
-	}
-	return "", false
 }
 
 // digest identifies what a form asks for, without its client token.

@@ -4,7 +4,16 @@ import (
 	"net/url"
 	"reflect"
 	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
+
+func serviceOf(ec2 bool) *model.Service {
+	if ec2 {
+		return model.Services()["ec2"]
+	}
+	return model.Services()["autoscaling"]
+}
 
 func mustParse(t *testing.T, body string, ec2 bool) *params {
 	t.Helper()
@@ -12,7 +21,7 @@ func mustParse(t *testing.T, body string, ec2 bool) *params {
 	if ec2 {
 		d = ec2Dialect()
 	}
-	p, err := parseForm(body, ec2, d)
+	p, err := parseForm(body, serviceOf(ec2), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +84,7 @@ func TestParamsRefuseWhatNobodyRead(t *testing.T) {
 		}
 	}
 	for _, body := range []string{"A=1&A=2", "A=%zz", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q=1"} {
-		if _, err := parseForm(body, true, ec2Dialect()); err == nil {
+		if _, err := parseForm(body, serviceOf(true), ec2Dialect()); err == nil {
 			t.Errorf("%s: accepted", body)
 		}
 	}
@@ -105,16 +114,16 @@ func FuzzParams(f *testing.F) {
 		if ec2 {
 			d = ec2Dialect()
 		}
-		p, err := parseForm(body, ec2, d)
+		p, err := parseForm(body, serviceOf(ec2), d)
 		if err != nil {
 			return
 		}
-		if sub := p.sub("LaunchTemplateData"); sub != nil {
-			data := parseFields(sub, templateFields())
-			if checkTemplateData(data) == nil {
-				var w xmlWriter
-				w.writeFields(data, templateFields())
-			}
+		sv := model.Services()["ec2"]
+		p.top.svc, p.shape = sv, sv.Operations["CreateLaunchTemplate"].In
+		sv.Operations["CreateLaunchTemplate"].CheckForm(p.node)
+		if data := p.data("LaunchTemplateData"); checkTemplateData(data) == nil {
+			var w xmlWriter
+			w.writeShape(data, sv.Shapes["ResponseLaunchTemplateData"])
 		}
 		p.text("Action")
 		p.text("Version")
@@ -122,11 +131,11 @@ func FuzzParams(f *testing.F) {
 		for name := range pairs {
 			node := p.top.root
 			for _, part := range splitDots(name) {
-				if node = node.kids[part]; node == nil {
+				if node = node.Kids[part]; node == nil {
 					t.Fatalf("parameter %q is not in the tree", name)
 				}
 			}
-			if !node.used && p.finish() == nil {
+			if !node.Read && p.finish() == nil {
 				t.Fatalf("parameter %q was neither read nor refused", name)
 			}
 		}

@@ -91,7 +91,7 @@ type startRefreshInput struct {
 
 func parseStartRefresh(p *params) startRefreshInput {
 	in := startRefreshInput{name: nameOf(p)}
-	if p.oneOf("Strategy", "Rolling", "ReplaceRootVolume") == "ReplaceRootVolume" {
+	if p.text("Strategy") == "ReplaceRootVolume" {
 		p.reject(fail("ValidationError", "The strategy ReplaceRootVolume is not supported by the emulator"))
 	}
 	if d := p.sub("DesiredConfiguration"); d != nil {
@@ -116,8 +116,8 @@ func (in *startRefreshInput) parsePrefs(p *params) {
 	f.CheckpointDelay = between(p, "CheckpointDelay", 0, 172800)
 	f.BakeTime = between(p, "BakeTime", 0, 172800)
 	f.SkipMatching, f.AutoRollback = p.boolean("SkipMatching"), p.boolean("AutoRollback")
-	f.Protected = first(p.oneOf("ScaleInProtectedInstances", "Refresh", "Ignore", "Wait"), "Wait")
-	f.Standby = first(p.oneOf("StandbyInstances", "Terminate", "Ignore", "Wait"), "Wait")
+	f.Protected = first(p.text("ScaleInProtectedInstances"), "Wait")
+	f.Standby = first(p.text("StandbyInstances"), "Wait")
 	if p.has("AlarmSpecification") {
 		p.sub("AlarmSpecification").sub("Alarms")
 		for _, name := range p.sub("AlarmSpecification").strings("Alarms") {

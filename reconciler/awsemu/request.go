@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // request is one call while it is being served, and its answer.
@@ -54,38 +54,40 @@ func (rq *request) queryInt(name string) (*int64, error) {
 	return &n, nil
 }
 
-// decode reads a JSON body strictly: unknown members and trailing text are
-// refused, an empty body is an empty object.
-func (rq *request) decode(into any) error {
-	for name := range rq.query {
-		if !contains(rq.op.queries, name) {
-			return rq.svc.dialect.unknownParam(name)
+// handle checks the request against AWS's model of the operation, then runs it.
+func (rq *request) handle() error {
+	var faults []model.Fault
+	if rq.params != nil {
+		faults = rq.op.model.CheckForm(rq.params.node)
+	} else {
+		body, err := model.Object(rq.body)
+		if err != nil {
+			return rq.svc.dialect.malformed(err.Error())
 		}
+		faults = rq.op.model.CheckJSON(body, rq.labels, rq.query)
 	}
+	if err := rq.svc.refuse(faults); err != nil {
+		return err
+	}
+	return rq.op.handle(rq)
+}
+
+// decode reads a JSON body that was checked before. A member that is not in the
+// value is one that AWS has and the emulator does not.
+func (rq *request) decode(into any) error {
 	body := bytes.TrimSpace(rq.body)
 	if len(body) == 0 {
-		body = []byte("{}")
+		return nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return rq.decodeError(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return rq.svc.dialect.malformed("Unexpected text after the request's JSON object")
+		if _, name, found := strings.Cut(err.Error(), "unknown field "); found {
+			return rq.svc.dialect.unknownParam(strings.Trim(name, `"`))
+		}
+		return rq.svc.dialect.malformed(err.Error())
 	}
 	return nil
-}
-
-func (rq *request) decodeError(err error) error {
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
-		return rq.svc.dialect.malformed(fmt.Sprintf("Expected %s at %s, found %s", wrongType.Type, wrongType.Field, wrongType.Value))
-	}
-	if _, name, found := strings.Cut(err.Error(), "unknown field "); found {
-		return rq.svc.dialect.unknownParam(strings.Trim(name, `"`))
-	}
-	return rq.svc.dialect.malformed("The request body is not valid JSON")
 }
 
 // digest identifies what the request asks for, without its client token.
@@ -95,8 +97,8 @@ func (rq *request) digest() string {
 	}
 	h := sha256.New()
 	writeField(h, rq.op.name)
-	for _, segment := range rq.op.segments {
-		writeField(h, rq.labels[strings.Trim(segment, "{}")])
+	for _, name := range sortedKeys(rq.labels) {
+		writeField(h, rq.labels[name])
 	}
 	var body map[string]any
 	if json.Unmarshal(rq.body, &body) == nil {
@@ -121,24 +123,4 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
-}
-
-// matchSegments matches an escaped path against a pattern; a label's value is
-// unescaped.
-func matchSegments(pattern, path []string) (map[string]string, bool) {
-	labels := map[string]string{}
-	for i, want := range pattern {
-		if !strings.HasPrefix(want, "{") {
-			if want != path[i] {
-				return nil, false
-			}
-			continue
-		}
-		value, err := url.PathUnescape(path[i])
-		if err != nil || value == "" {
-			return nil, false
-		}
-		labels[strings.Trim(want, "{}")] = value
-	}
-	return labels, true
 }

@@ -4,56 +4,28 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
-
-// scope is what a request's credential scope says.
-type scope struct {
-	accessKey string
-	region    string
-	service   string
-}
-
-// parseScope reads the credential scope of SigV4 from the Authorization header
-// or, for a presigned request, from the query.
-func parseScope(r *http.Request) (scope, bool) {
-	credential := r.URL.Query().Get("X-Amz-Credential")
-	if auth := r.Header.Get("Authorization"); auth != "" {
-		rest, ok := strings.CutPrefix(auth, "AWS4-HMAC-SHA256 ")
-		if !ok {
-			return scope{}, false
-		}
-		credential = ""
-		for _, part := range strings.Split(rest, ",") {
-			if v, ok := strings.CutPrefix(strings.TrimSpace(part), "Credential="); ok {
-				credential = v
-			}
-		}
-	}
-	parts := strings.Split(credential, "/")
-	if len(parts) != 5 || parts[4] != "aws4_request" || parts[0] == "" {
-		return scope{}, false
-	}
-	return scope{accessKey: parts[0], region: parts[2], service: parts[3]}, true
-}
 
 // route finds the service that a request is for: by its credential scope or,
 // where that is missing, by what only that service's requests look like.
-func (s *Server) route(r *http.Request, sc scope, form url.Values) *service {
-	if sc.service != "" {
-		return s.services[sc.service]
+func (s *Server) route(r *http.Request, sc model.Credential, form url.Values) *service {
+	if sc.Service != "" {
+		return s.services[sc.Service]
 	}
 	target := r.Header.Get("X-Amz-Target")
 	for _, sv := range s.services {
 		switch {
 		case target != "":
-			if sv.target != "" && strings.HasPrefix(target, sv.target+".") {
+			if sv.Target != "" && strings.HasPrefix(target, sv.Target+".") {
 				return sv
 			}
-		case sv.protocol == protocolRESTJSON:
-			if op, _ := sv.match(r); op != nil {
+		case sv.Protocol == "rest-json":
+			if op, _ := sv.Match(r); op != nil {
 				return sv
 			}
-		case sv.version != "" && form.Get("Version") == sv.version:
+		case sv.Version != "" && form.Get("Version") == sv.Version:
 			return sv
 		}
 	}

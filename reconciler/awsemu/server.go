@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // maxBody is the largest request body that is read, in bytes.
@@ -80,8 +82,8 @@ func New(o Options) (*Server, error) {
 
 func (s *Server) add(sv *service) {
 	s.order = append(s.order, sv)
-	if sv.ops != nil {
-		s.services[sv.name] = sv
+	if sv.Service != nil {
+		s.services[sv.Name] = sv
 	}
 	for kind, f := range sv.timers {
 		s.timerFuncs[kind] = f
@@ -130,23 +132,23 @@ type answer struct {
 // identify finds service and operation of a request and decodes its form. The
 // returned request has at least a service, whose protocol the error takes.
 func (s *Server) identify(r *http.Request, body []byte, call *Call) (*request, error) {
-	sc, signed := parseScope(r)
+	sc, signed := model.ParseCredential(r)
 	form := url.Values{}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		form, _ = url.ParseQuery(string(body)) // a fault in it is answered by parseForm
 	}
 	sv := s.route(r, sc, form)
 	if sv == nil {
-		name := sc.service
+		name := sc.Service
 		if name == "" {
 			name = "(not named)"
 		}
-		unknown := &service{protocol: protocolQuery, dialect: queryDialect()}
+		unknown := &service{Service: &model.Service{Protocol: "query"}, dialect: queryDialect()}
 		return &request{srv: s, svc: unknown, op: &operation{}},
 			fail("InvalidAction", "The emulator does not have the service %s", name)
 	}
-	rq := &request{srv: s, svc: sv, op: &operation{}, body: body, accessKey: sc.accessKey, query: r.URL.Query()}
-	call.Service, call.Region = sv.name, sc.region
+	rq := &request{srv: s, svc: sv, op: &operation{}, body: body, accessKey: sc.Key, query: r.URL.Query()}
+	call.Service, call.Region = sv.Name, sc.Region
 	if len(body) > maxBody {
 		return rq, sv.dialect.tooLarge()
 	}
@@ -154,7 +156,7 @@ func (s *Server) identify(r *http.Request, body []byte, call *Call) (*request, e
 		return rq, err
 	}
 	call.Operation, call.Write = rq.op.name, rq.op.effect == writes
-	if !signed || !knownRegion(sc.region) {
+	if !signed || !knownRegion(sc.Region) {
 		return rq, sv.dialect.missingAuth()
 	}
 	return rq, nil
@@ -163,24 +165,23 @@ func (s *Server) identify(r *http.Request, body []byte, call *Call) (*request, e
 func (s *Server) findOperation(r *http.Request, rq *request, form url.Values, body []byte) error {
 	sv := rq.svc
 	name := ""
-	switch sv.protocol {
-	case protocolRESTJSON:
-		op, labels := sv.match(r)
+	switch sv.Protocol {
+	case "rest-json":
+		op, labels := sv.Match(r)
 		if op == nil {
-			return sv.dialect.unknownAction(r.Method+" "+r.URL.Path, sv.version)
+			return sv.dialect.unknownAction(r.Method+" "+r.URL.Path, sv.Version)
 		}
-		rq.op, rq.labels = op, labels
-		return nil
-	case protocolJSON:
+		name, rq.labels = op.Name, labels
+	case "json":
 		rq.query = nil
-		name, _ = strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.target+".")
-	case protocolEC2, protocolQuery:
-		p, err := parseForm(string(body), sv.protocol == protocolEC2, sv.dialect)
+		name, _ = strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.Target+".")
+	default:
+		p, err := parseForm(string(body), sv.Service, sv.dialect)
 		if err != nil {
 			return err
 		}
 		name = p.text("Action")
-		if v := p.text("Version"); v != sv.version {
+		if v := p.text("Version"); v != sv.Version {
 			return sv.dialect.unknownAction(name, v)
 		}
 		rq.params = p
@@ -190,6 +191,9 @@ func (s *Server) findOperation(r *http.Request, rq *request, form url.Values, bo
 		return sv.dialect.unknownAction(name, form.Get("Version"))
 	}
 	rq.op = op
+	if rq.params != nil {
+		rq.params.shape = op.model.In
+	}
 	return nil
 }
 
@@ -226,7 +230,7 @@ func (s *Server) run(rq *request, call *Call) answer {
 		if rq.op.effect == writes && s.faults.wantsSnapshots() {
 			s.keepSnapshot(rq.region)
 		}
-		a.err = rq.op.handle(rq)
+		a.err = rq.handle()
 		a.cut = f.is(LoseAnswer)
 	}
 	if f.is(Slow) && f.OnClock {
@@ -292,23 +296,23 @@ func (s *Server) write(w http.ResponseWriter, rq *request, err error) {
 func (rq *request) answerBody(h http.Header) []byte {
 	name := rq.op.name + "Response"
 	var w xmlWriter
-	switch rq.svc.protocol {
-	case protocolJSON, protocolRESTJSON:
+	switch rq.svc.Protocol {
+	case "json", "rest-json":
 		h.Set("Content-Type", rq.svc.contentType())
 		raw, _ := rq.reply.(json.RawMessage)
 		if len(raw) == 0 || string(raw) == "null" {
 			raw = json.RawMessage("{}")
 		}
 		return raw
-	case protocolEC2:
+	case "ec2":
 		w.buf = make([]byte, 0, len(rq.xml.buf)+512)
-		w.open(name + ` xmlns="` + rq.svc.namespace + `"`)
+		w.open(name + ` xmlns="` + rq.svc.namespace() + `"`)
 		w.text("requestId", rq.id)
 		w.buf = append(w.buf, rq.xml.buf...)
 	default:
 		w.buf = make([]byte, 0, len(rq.xml.buf)+512)
-		w.open(name + ` xmlns="` + rq.svc.namespace + `"`)
-		if !rq.op.void {
+		w.open(name + ` xmlns="` + rq.svc.namespace() + `"`)
+		if rq.op.model.Wrapper != "" {
 			w.open(rq.op.name + "Result")
 			w.buf = append(w.buf, rq.xml.buf...)
 			w.close(rq.op.name + "Result")
@@ -326,8 +330,8 @@ func (rq *request) answerBody(h http.Header) []byte {
 func (rq *request) errorBody(h http.Header, e *apiError) []byte {
 	h.Set("Content-Type", rq.svc.contentType())
 	var w xmlWriter
-	switch rq.svc.protocol {
-	case protocolJSON, protocolRESTJSON:
+	switch rq.svc.Protocol {
+	case "json", "rest-json":
 		h.Set("X-Amzn-Errortype", e.Code)
 		members := map[string]any{"__type": e.Code, "message": e.Message}
 		for name, value := range e.Extra {
@@ -338,7 +342,7 @@ func (rq *request) errorBody(h http.Header, e *apiError) []byte {
 			return []byte(`{"__type":"ServerException"}`)
 		}
 		return body
-	case protocolEC2:
+	case "ec2":
 		w.open("Response")
 		w.open("Errors")
 		w.open("Error")
@@ -365,14 +369,18 @@ func (rq *request) errorBody(h http.Header, e *apiError) []byte {
 	return w.buf
 }
 
+// namespace is that of the service's XML, which ends in a slash whatever the model
+// says.
+func (sv *service) namespace() string { return strings.TrimSuffix(sv.Namespace, "/") + "/" }
+
 // contentType is what the service's answers carry.
 func (sv *service) contentType() string {
-	switch sv.protocol {
-	case protocolEC2:
+	switch sv.Protocol {
+	case "ec2":
 		return "text/xml;charset=UTF-8"
-	case protocolJSON:
+	case "json":
 		return "application/x-amz-json-1.1"
-	case protocolRESTJSON:
+	case "rest-json":
 		return "application/json"
 	}
 	return "text/xml"

@@ -3,18 +3,8 @@ package awsemu
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"strings"
-)
 
-// protocol is a wire protocol of AWS.
-type protocol int
-
-const (
-	protocolEC2      protocol = iota // form in, XML out, EC2's variant
-	protocolQuery                    // form in, XML out
-	protocolJSON                     // JSON 1.1, the operation in X-Amz-Target
-	protocolRESTJSON                 // JSON, the operation in method and path
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // effect says what an operation does to state.
@@ -27,14 +17,9 @@ const (
 
 // service is one AWS service: its operations and its part in the life of a region.
 type service struct {
-	name      string // in the credential scope
-	version   string // the API version that clients send
-	namespace string // of XML answers
-	target    string // prefix of X-Amz-Target
-	protocol  protocol
-	dialect   dialect
-	ops       map[string]*operation
-	routes    []*operation // REST operations, in matching order
+	*model.Service // its name, version, protocol and shapes
+	dialect        dialect
+	ops            map[string]*operation
 
 	// timers are the functions of the service's timer kinds.
 	timers map[string]timerFunc
@@ -50,14 +35,10 @@ type service struct {
 type operation struct {
 	name   string
 	effect effect
-	void   bool // the query protocol's answer has no Result element
+	model  *model.Operation
 
 	// handle parses and checks the request's form, then runs the operation.
 	handle func(rq *request) error
-
-	method   string   // REST
-	segments []string // REST path, with {label} segments
-	queries  []string // REST query parameters that the operation knows
 }
 
 // register adds operations to the service.
@@ -66,10 +47,8 @@ func (sv *service) register(ops ...*operation) {
 		sv.ops = map[string]*operation{}
 	}
 	for _, op := range ops {
+		op.model = sv.Operations[op.name]
 		sv.ops[op.name] = op
-		if op.segments != nil {
-			sv.routes = append(sv.routes, op)
-		}
 	}
 }
 
@@ -80,7 +59,7 @@ func queryOp[In any](name string, e effect, parse func(p *params) In, run func(r
 	return &operation{name: name, effect: e, handle: func(rq *request) error {
 		in := parse(rq.params)
 		dryRun := false
-		if rq.svc.protocol == protocolEC2 {
+		if rq.svc.Protocol == "ec2" {
 			dryRun = rq.params.boolean("DryRun")
 		}
 		if err := rq.params.finish(); err != nil {
@@ -91,12 +70,6 @@ func queryOp[In any](name string, e effect, parse func(p *params) In, run func(r
 		}
 		return run(rq, in)
 	}}
-}
-
-// voidOp marks an operation whose answer in the query protocol has no Result.
-func voidOp(op *operation) *operation {
-	op.void = true
-	return op
 }
 
 // jsonOp is an operation of a JSON protocol: the body is decoded strictly into
@@ -119,30 +92,4 @@ func jsonOp[In any](name string, e effect, run func(rq *request, in In) (any, er
 		rq.reply = json.RawMessage(raw)
 		return nil
 	}}
-}
-
-// restOp is a jsonOp reached by method and path. path holds {labels}, read with
-// [request.label]; queries are the query parameters that the operation knows,
-// read with [request.queryValue].
-func restOp[In any](name string, e effect, method, path string, queries []string, run func(rq *request, in In) (any, error)) *operation {
-	op := jsonOp(name, e, run)
-	op.method = method
-	op.segments = strings.Split(strings.TrimPrefix(path, "/"), "/")
-	op.queries = queries
-	return op
-}
-
-// match finds the REST operation for a request, and its path labels. The escaped
-// path is matched, so that a label may hold an encoded slash.
-func (sv *service) match(r *http.Request) (*operation, map[string]string) {
-	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
-	for _, op := range sv.routes {
-		if op.method != r.Method || len(op.segments) != len(path) {
-			continue
-		}
-		if labels, ok := matchSegments(op.segments, path); ok {
-			return op, labels
-		}
-	}
-	return nil, nil
 }

@@ -3,6 +3,8 @@ package awsemu
 import (
 	"strings"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // ssmState is SSM's part of a region.
@@ -39,8 +41,7 @@ func (st *ssmState) find(name string) *parameter {
 // ssmService is SSM's parameter store.
 func ssmService() *service {
 	sv := &service{
-		name: "ssm", version: "2014-11-06", target: "AmazonSSM",
-		protocol: protocolJSON, dialect: jsonDialect("ValidationException"),
+		Service: model.Services()["ssm"], dialect: jsonDialect("ValidationException"),
 	}
 	sv.register(
 		jsonOp("GetParameter", reads, getParameter),

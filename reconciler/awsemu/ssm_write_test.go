@@ -58,6 +58,6 @@ func TestParameterRefusals(t *testing.T) {
 	wantCode(t, err, "ParameterNotFound")
 	_, err = e.ssm().DescribeParameters(ctx, &ssm.DescribeParametersInput{MaxResults: aws.Int32(51)})
 	wantCode(t, err, "ValidationException")
-	_, err = e.ssm().DescribeParameters(ctx, &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{{Key: aws.String("Colour"), Values: []string{"a"}}}})
+	_, err = e.ssm().DescribeParameters(ctx, &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{{Key: aws.String("Tier"), Values: []string{"a"}}}})
 	wantCode(t, err, "InvalidFilterKey")
 }

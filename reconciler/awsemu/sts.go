@@ -3,6 +3,8 @@ package awsemu
 import (
 	"strings"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // defaultAccount is the account of every access key that STS did not hand out.
@@ -43,8 +45,7 @@ type assumeRoleInput struct {
 // stsService is STS: who a caller is, and leave to be someone else.
 func stsService() *service {
 	sv := &service{
-		name: "sts", version: "2011-06-15", namespace: "https://sts.amazonaws.com/doc/2011-06-15/",
-		protocol: protocolQuery, dialect: queryDialect(),
+		Service: model.Services()["sts"], dialect: queryDialect(),
 		timers: map[string]timerFunc{timerForgetKey: forgetKey},
 	}
 	sv.register(

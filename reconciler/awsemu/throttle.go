@@ -20,7 +20,7 @@ type tokenBucket struct {
 // spend takes a token for the call, and reports whether there was one.
 func (s *Server) spend(rq *request) bool {
 	name, size := rq.bucket()
-	key := rq.region.Account + "/" + rq.region.Name + "/" + rq.svc.name + "/" + name
+	key := rq.region.Account + "/" + rq.region.Name + "/" + rq.svc.Name + "/" + name
 	b := s.buckets[key]
 	if b == nil {
 		b = &tokenBucket{tokens: size.burst, at: s.now}
@@ -42,7 +42,7 @@ func (s *Server) spend(rq *request) bool {
 // over all its actions and EKS limits each action; their sizes are not published,
 // so these are cautious. SSM and STS document 40 and 600 calls a second.
 func (rq *request) bucket() (string, allowance) {
-	switch rq.svc.name {
+	switch rq.svc.Name {
 	case "ec2":
 		return rq.op.name, rq.ec2Allowance()
 	case "autoscaling":

@@ -22,7 +22,7 @@ type clientToken struct {
 // do returns a name for what the call made; where alive no longer finds it, the
 // token is forgotten and the call runs anew. An empty token always runs.
 func (rq *request) idempotent(token string, alive func(resource string) bool, do func() (string, error)) error {
-	key := rq.svc.name + ":" + rq.op.name + ":" + token
+	key := rq.svc.Name + ":" + rq.op.name + ":" + token
 	if known := rq.region.Tokens[key]; token != "" && known != nil && alive(known.Resource) {
 		if known.Digest != rq.digest() {
 			return rq.svc.dialect.tokenMismatch()

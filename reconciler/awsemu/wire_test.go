@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // raw sends a request without an SDK and returns status, body and header.
@@ -138,7 +140,7 @@ func TestRoutingWithoutScope(t *testing.T) {
 	s := newServer(t)
 	for version, want := range map[string]string{"2016-11-15": "ec2", "2011-01-01": "autoscaling", "2011-06-15": "sts", "2010-05-08": "iam"} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
-		if sv := s.route(r, scope{}, url.Values{"Version": {version}}); sv == nil || sv.name != want {
+		if sv := s.route(r, model.Credential{}, url.Values{"Version": {version}}); sv == nil || sv.Name != want {
 			t.Errorf("version %s is not routed to %s", version, want)
 		}
 	}

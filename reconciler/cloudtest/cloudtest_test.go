@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/cloudtest"
+	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"go.uber.org/goleak"
 )
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"

@@ -1,0 +1,38 @@
+package awscloud_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// TestWrongRequestsAreSeen plants requests that AWS's models do not have: the check
+// of every request, which package checked puts into all tests, sees them.
+func TestWrongRequestsAreSeen(t *testing.T) {
+	var wrong []string
+	usual := awscloud.Around
+	t.Cleanup(func() { awscloud.Around = usual })
+	awscloud.Around = func(next plainbody.Doer) plainbody.Doer {
+		return &modeltest.Client{Next: next, Request: func(err error) { wrong = append(wrong, err.Error()) }}
+	}
+	e := start(t)
+	if len(wrong) > 0 {
+		t.Fatalf("opening is wrong: %v", wrong)
+	}
+	nodegroup := createNodegroup(e, "n")
+	nodegroup.Nodegroup.AMIType = "NEVER"
+	for want, do := range map[string]plan.Action{"amiType": nodegroup, "LaunchTemplateName": plan.CreateLaunchTemplate{Name: strings.Repeat("x", 129)}} {
+		wrong = nil
+		if _, err := e.cloud.Execute(context.Background(), do); err == nil {
+			t.Errorf("%T is accepted", do)
+		}
+		if !strings.Contains(strings.Join(wrong, "\n"), want) {
+			t.Errorf("%T: %v is seen, want %s", do, wrong, want)
+		}
+	}
+}
