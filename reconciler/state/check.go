@@ -15,6 +15,12 @@ import (
 // walked here first, by reading, with every number checked. The format is the
 // library's version 2: pages with a header of 16 bytes in the machine's own byte
 // order, two meta pages of which the valid one with the higher number counts.
+//
+// The library's own Tx.Check does not do instead: it reads through the same memory, in
+// a goroutine that it starts itself, to which debug.SetPanicOnFault does not reach, and
+// it walks circles. Of 421 copies of a file of 64 pages, with bytes changed, pages
+// in each other's place or the end cut off, 32 ended the process and 4 were not done
+// within half a minute; of those that were cut off it called 40 sound.
 
 const (
 	headerSize     = 16
