@@ -10,6 +10,11 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
+// The merge by paths is code of our own because go-git merges by fast-forward alone,
+// and git itself wants a work tree or a program that this machine may not have. It
+// merges trees without their files' contents: what both sides changed is a conflict, and
+// a plan for it would be of something that nobody has seen.
+
 // mergePull merges p's head into its base, both of which are here. forge is the
 // forge's merge commit, or the zero hash.
 func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Hash) (Merge, error) {

@@ -10,6 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// Where a field comes from is found by code of our own: kustomize's originAnnotations
+// name the file of an object, and its transformerAnnotations what changed it, but no
+// field and no line. A review asks which line of which patch sets a size.
+
 // Origin returns the place that set the field at p of an object: for a scalar
 // the value in the base, the patch, the kustomization's field or the generator's
 // entry that it came from, for a mapping or a sequence its key there. ok is

@@ -4,6 +4,13 @@
 // gives a token for an hour that opens one repository.
 //
 // One App serves Git and the forge's API alike, so that both share a token.
+//
+// The usual library for it, ghinstallation, was weighed and would take the place of some
+// 50 of these lines. What the rest is for, it does not do: find the installation by the
+// repository, take a client id, renew ten minutes early and go on with the old token
+// where GitHub fails, notice a new key, bound an answer, let who waits give up, and say
+// what to do about a refusal. It reads an answer into the token that it has, so one
+// without a token gives the old one a later end, and it leaves a refusal's body open.
 package githubapp
 
 import (

@@ -1,5 +1,9 @@
 // Package calendar says when windows for changes are open: by the clock on the
 // wall of a place, over the days on which that clock is put forward or back.
+//
+// Alertmanager's timeinterval, the library that is at hand, says whether a time lies
+// within; a plan that is held also says when the window opens next, and a window that
+// begins in an hour that a clock leaves out or repeats opens once.
 package calendar
 
 import (
