@@ -63,7 +63,7 @@ var importRules = []importRule{
 	{of: []string{"source/upload"}, only: []string{"source", "render/tree"}, std: true, reason: "a work tree is sent as it is, whatever is in it"},
 	{of: []string{"render/redact"}, only: []string{"render/secret"}, std: true, reason: "every sink passes its texts through it, so it knows none"},
 	{of: []string{"status"}, only: []string{"status/forge", "status/forge/forgehttp", "status/wording", "reconciler/plan", "render/intent", "render/diag", "render/visible"}, reason: "status tells what happened, whoever made it happen"},
-	{of: []string{"cmd/weir/internal/access"}, only: []string{"status", "cmd/weir/internal/config", "reconciler/state/files"}, reason: "who may do what is decided without knowing what it is"},
+	{of: []string{"status/access"}, only: []string{"status", "reconciler/state/files"}, reason: "who may do what is decided without knowing what it is"},
 	{except: []string{"reconciler/awscloud", "reconciler/cloudtest"}, never: []string{"github.com/aws/"}, reason: "SDK types do not leak past the adapter"},
 	{except: []string{"source/..."}, never: []string{"github.com/go-git/"}, reason: "only source knows Git"},
 	{except: []string{"status/forge"}, never: []string{"github.com/google/go-github", "code.gitea.io/sdk", "gitlab.com/"}, reason: "only status/forge speaks to forges"},

@@ -21,9 +21,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/commands"
 )
 

@@ -16,9 +16,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/access"
 )
 
 // TestNoTokenForWhoeverListens has another user of the machine listen where the
@@ -97,8 +97,8 @@ func welcomeOf(t *testing.T, token string) http.HandlerFunc {
 	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &config.Config{Access: config.Access{Tokens: []config.AccessToken{{Name: "x", Role: config.RoleOperate, File: file}}}}
-	return access.New(access.NewPolicy(c), access.Options{Key: []byte(token), Notices: status.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(http.NotFoundHandler()).ServeHTTP
+	c := &config.Config{Access: access.Access{Tokens: []access.Token{{Name: "x", Role: access.RoleOperate, File: file}}}}
+	return access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: []byte(token), Notices: status.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(http.NotFoundHandler()).ServeHTTP
 }
 
 // TestRelayChangesNothing has somebody between a command and its daemon pass on what
@@ -111,9 +111,9 @@ func TestRelayChangesNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &config.Config{Access: config.Access{Tokens: []config.AccessToken{{Name: "ops", Role: config.RoleOperate, File: file}}}}
+	c := &config.Config{Access: access.Access{Tokens: []access.Token{{Name: "ops", Role: access.RoleOperate, File: file}}}}
 	var done []string
-	daemon := httptest.NewServer(access.New(access.NewPolicy(c), access.Options{Key: []byte("k"), Notices: status.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(
+	daemon := httptest.NewServer(access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: []byte("k"), Notices: status.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			done = append(done, access.CallerOf(r.Context()).Name+" "+string(body))

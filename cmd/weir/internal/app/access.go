@@ -5,11 +5,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/access"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -22,7 +22,7 @@ func (a *App) openAccess() error {
 		return err
 	}
 	a.notices = status.NewNotices()
-	a.guard = access.New(access.NewPolicy(c), access.Options{Key: key, Notices: a.notices, Logger: a.log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
+	a.guard = access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: key, Notices: a.notices, Logger: a.log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
 	if c.TLS.CertFile == "" {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (a *App) setAccess(c *config.Config) {
 			a.log.Error("the new certificate cannot be used, the one before stays", "error", err) // it could a moment ago
 		}
 	}
-	a.guard.Set(access.NewPolicy(c))
+	a.guard.Set(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)))
 }
 
 // handler is everything that the daemon serves. Webhooks prove themselves, so they

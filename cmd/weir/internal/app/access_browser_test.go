@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/browsertest"
 )
 
@@ -39,7 +40,7 @@ func guardedConfig(w *world, token string) *config.Config {
 		CertFile: file("cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))),
 		KeyFile:  file("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))),
 	}
-	c.Access = config.Access{Tokens: []config.AccessToken{{Name: "ann", Role: config.RoleOperate, File: file("ann", token)}}}
+	c.Access = access.Access{Tokens: []access.Token{{Name: "ann", Role: access.RoleOperate, File: file("ann", token)}}}
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/status/access"
 )
 
 // TestEverythingIsGuarded asks a whole daemon for all kinds of things, and has its
@@ -82,7 +83,7 @@ func TestEverythingIsGuarded(t *testing.T) {
 		next.Store(&other)
 		a.configChanged()
 	}
-	swap(func(c *config.Config) { c.Access = config.Access{Anonymous: config.AnonymousRead} })
+	swap(func(c *config.Config) { c.Access = access.Access{Anonymous: access.AnonymousRead} })
 	eventually(t, "everybody reads", func() string {
 		if code, _, _ := ask("GET", "/api/v1/pools", ""); code != 200 {
 			return http.StatusText(code)

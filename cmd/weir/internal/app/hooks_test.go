@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/commands"
 )
 
@@ -202,8 +203,8 @@ func TestWebhooksCountAgainstTheirOrigin(t *testing.T) {
 	}
 	stranger := slices.Repeat([]string{"198.51.100.7, 203.0.113.9"}, 60) // the first is what the stranger sent
 	c := w.hooked()
-	c.Access.Proxy = config.AccessProxy{Addresses: []string{"127.0.0.1"}, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups"}
-	c.Access.Rules = []config.AccessRule{{Users: []string{"*"}, Role: config.RoleRead}}
+	c.Access.Proxy = access.Proxy{Addresses: []string{"127.0.0.1"}, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups"}
+	c.Access.Rules = []access.Rule{{Users: []string{"*"}, Role: access.RoleRead}}
 	a, stop := w.startConfig(c, nil)
 	if codes := send(a, "no-such-secret-is-known", stranger...); codes[http.StatusTooManyRequests] < 20 {
 		t.Errorf("a stranger behind the proxy: %v", codes)

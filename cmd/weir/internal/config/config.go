@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/access"
 )
 
 // APIVersion and Kind are what the head of a configuration must say.
@@ -45,9 +46,9 @@ type Config struct {
 	// PublicURL is the page's address as people reach it, such as
 	// https://weir.example.com: commit statuses and comments link to it. Without one
 	// they have no links, as nobody but this machine may know the address in listen.
-	PublicURL string `yaml:"publicURL"`
-	TLS       TLS    `yaml:"tls"`
-	Access    Access `yaml:"access"`
+	PublicURL string        `yaml:"publicURL"`
+	TLS       TLS           `yaml:"tls"`
+	Access    access.Access `yaml:"access"`
 	// Interval is the time between passes while nothing moves.
 	Interval time.Duration `yaml:"interval"`
 	AWS      AWS           `yaml:"aws"`
@@ -133,7 +134,7 @@ func (c *Config) setDefaults(env Env) {
 	}
 	c.Limits = c.Limits.WithDefaults()
 	target.Absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
-	c.Access.setDefaults(base)
+	accessDefaults(&c.Access, base)
 	for i := range c.Sources {
 		c.Sources[i].setDefaults(base)
 	}

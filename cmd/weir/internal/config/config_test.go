@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/status/access"
 )
 
 // withoutPlaces leaves out where the configuration names a file.
@@ -63,7 +64,7 @@ func TestParseWhole(t *testing.T) {
 		t.Fatalf("faults: %v", faults)
 	}
 	want := &Config{
-		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", PublicURL: "https://weir.example.com", Access: Access{Anonymous: AnonymousRead, WithoutTLS: Insecure},
+		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", PublicURL: "https://weir.example.com", Access: access.Access{Anonymous: access.AnonymousRead, WithoutTLS: access.Insecure},
 		Interval: 2 * time.Minute, AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: target.Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: 10 * time.Second},

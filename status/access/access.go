@@ -15,8 +15,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
 // Role is what somebody may do; each includes those before it.
@@ -32,11 +30,11 @@ const (
 
 func roleOf(word string) Role {
 	switch word {
-	case config.RoleMetrics:
+	case RoleMetrics:
 		return Metrics
-	case config.RoleRead:
+	case RoleRead:
 		return Read
-	case config.RoleOperate:
+	case RoleOperate:
 		return Operate
 	default:
 		return None
@@ -45,7 +43,7 @@ func roleOf(word string) Role {
 
 // String is the word of the configuration.
 func (r Role) String() string {
-	return [...]string{"none", config.RoleMetrics, config.RoleRead, config.RoleOperate}[r]
+	return [...]string{"none", RoleMetrics, RoleRead, RoleOperate}[r]
 }
 
 // Means is how somebody showed who they are.
@@ -82,11 +80,11 @@ func CallerOf(ctx context.Context) Caller {
 
 // Policy is what a configuration says about access. It is immutable.
 type Policy struct {
-	tokens []config.AccessToken
-	proxy  config.AccessProxy
+	tokens []Token
+	proxy  Proxy
 	// from are the addresses of the proxy.
 	from  []netip.Prefix
-	rules []config.AccessRule
+	rules []Rule
 	// anonymous is what may be done without a login.
 	anonymous Role
 	// local says that programs on this machine may command without a login, and
@@ -98,19 +96,19 @@ type Policy struct {
 	secure bool
 }
 
-// NewPolicy reads a configuration that has been checked.
-func NewPolicy(c *config.Config) *Policy {
-	a := c.Access
-	p := &Policy{tokens: a.Tokens, proxy: a.Proxy, rules: a.Rules, secure: c.Secure(), local: !a.Named()}
+// NewPolicy reads settings that have been checked. Secure says that browsers come over
+// TLS, and loopback that weir listens for this machine alone.
+func NewPolicy(a Access, secure, loopback bool) *Policy {
+	p := &Policy{tokens: a.Tokens, proxy: a.Proxy, rules: a.Rules, secure: secure, local: !a.Named()}
 	for _, text := range a.Proxy.Addresses {
-		if prefix, err := config.ParsePrefix(text); err == nil {
+		if prefix, err := ParsePrefix(text); err == nil {
 			p.from = append(p.from, prefix)
 		}
 	}
 	switch {
-	case a.Anonymous == config.AnonymousRead:
+	case a.Anonymous == AnonymousRead:
 		p.anonymous = Read
-	case a.Anonymous == "" && !a.Named() && config.OnLoopback(c.Listen):
+	case a.Anonymous == "" && !a.Named() && loopback:
 		// A page elsewhere could have its own name point to this machine and read
 		// what is meant for this machine alone.
 		p.anonymous, p.ownHost = Read, true

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
@@ -58,10 +57,10 @@ func TestSessionsEnd(t *testing.T) {
 		"with a clock set back": func(s *site) { s.clock.move(-time.Hour) },
 		"with another token":    func(s *site) { s.file("ops", readerToken[:LeastToken-1]+"x") },
 		"with the file":         func(s *site) { _ = os.Remove(filepath.Join(s.dir, "ops")) },
-		"with a name":           func(s *site) { s.cfg.Access.Tokens[0].Name = "others"; s.guard.Set(NewPolicy(s.cfg)) },
+		"with a name":           func(s *site) { s.cfg.Access.Tokens[0].Name = "others"; s.guard.Set(s.cfg.policy()) },
 		"with the key":          func(s *site) { s.guard.seals.key = []byte(strings.Repeat("z", files.KeyBytes)) },
-		"where TLS is gone":     func(s *site) { s.cfg.TLS = config.TLS{}; s.guard.Set(NewPolicy(s.cfg)) },
-		"where tokens are gone": func(s *site) { s.cfg.Access.Tokens = nil; s.guard.Set(NewPolicy(s.cfg)) },
+		"where TLS is gone":     func(s *site) { s.cfg.TLS = false; s.guard.Set(s.cfg.policy()) },
+		"where tokens are gone": func(s *site) { s.cfg.Access.Tokens = nil; s.guard.Set(s.cfg.policy()) },
 	} {
 		s := newSite(t, nil)
 		b := s.browser()
@@ -86,8 +85,8 @@ func TestARoleIsThatOfNow(t *testing.T) {
 	if rec := b.ask("POST", "/actions/suspend", "form="+form); rec.Code != 303 {
 		t.Fatalf("%d %s", rec.Code, rec.Body)
 	}
-	s.cfg.Access.Tokens[0].Role = config.RoleRead
-	s.guard.Set(NewPolicy(s.cfg))
+	s.cfg.Access.Tokens[0].Role = RoleRead
+	s.guard.Set(s.cfg.policy())
 	if rec := b.ask("POST", "/actions/suspend", "form="+form); rec.Code != 403 || !strings.Contains(rec.Body.String(), "The role of ops is read") {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
@@ -154,7 +153,7 @@ func TestFormsAreBoundToWhoSawThem(t *testing.T) {
 
 // TestFormsBehindTheProxy are bound to the user whom the proxy names.
 func TestFormsBehindTheProxy(t *testing.T) {
-	s := newSite(t, func(c *config.Config) { c.Access.Proxy.SecretFile = "" })
+	s := newSite(t, func(c *configured) { c.Access.Proxy.SecretFile = "" })
 	as := func(user, method, path, body string) (int, string) {
 		rec := s.ask(method, path, "10.0.0.1", body, "X-Forwarded-User: "+user, "X-Forwarded-Groups: sre", "Accept: text/html")
 		return rec.Code, rec.Body.String()
@@ -197,7 +196,7 @@ func TestNobodyIsLedElsewhere(t *testing.T) {
 }
 
 func TestWithoutTLSOnLoopbackCookiesHaveAnotherName(t *testing.T) {
-	s := newSite(t, func(c *config.Config) { c.Listen, c.TLS = config.DefaultListen, config.TLS{} })
+	s := newSite(t, func(c *configured) { c.Listen, c.TLS = "127.0.0.1:8344", false })
 	b := s.browser()
 	b.login(opsToken)
 	if b.cookies["weir"] == "" || b.cookies["__Host-weir"] != "" {

@@ -6,8 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
 // Who may read may send what is to be looked at, if they say who they are: by a
@@ -18,7 +16,7 @@ func TestWhoMaySendSomething(t *testing.T) {
 		return []string{"Authorization: Bearer " + t, "X-Weir-Command: 1", "Content-Type: application/gzip"}
 	}
 	named := newSite(t, nil)
-	everybody := newSite(t, func(c *config.Config) { c.Access.Anonymous = config.AnonymousRead })
+	everybody := newSite(t, func(c *configured) { c.Access.Anonymous = AnonymousRead })
 	alone := openSite(t)
 	for name, tc := range map[string]struct {
 		site       *site

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
 // Limits of files with tokens. LeastToken is the least length of a token in bytes:
@@ -61,7 +59,7 @@ func same(a, b []byte) bool {
 
 // find returns whose token this is. All are looked at, so that the time does not
 // tell which one was near. Faulty are the files that cannot be used.
-func (p *Policy) find(token []byte) (found config.AccessToken, ok bool, faulty []error) {
+func (p *Policy) find(token []byte) (found Token, ok bool, faulty []error) {
 	for _, t := range p.tokens {
 		have, err := secretsOf(t.File)
 		if err != nil {
@@ -89,14 +87,14 @@ func (p *Policy) all() (tokens [][]byte, faulty []error) {
 }
 
 // holds returns the token of a name if it is still the one, by its mark.
-func (p *Policy) holds(name string, mark func(token []byte) []byte, want []byte) (config.AccessToken, bool) {
+func (p *Policy) holds(name string, mark func(token []byte) []byte, want []byte) (Token, bool) {
 	for _, t := range p.tokens {
 		if t.Name != name {
 			continue
 		}
 		have, err := secretsOf(t.File)
 		if err != nil {
-			return config.AccessToken{}, false
+			return Token{}, false
 		}
 		for _, h := range have {
 			if subtle.ConstantTimeCompare(mark(h), want) == 1 {
@@ -104,7 +102,7 @@ func (p *Policy) holds(name string, mark func(token []byte) []byte, want []byte)
 			}
 		}
 	}
-	return config.AccessToken{}, false
+	return Token{}, false
 }
 
 // ReadToken returns the first token in a file, for who shows it.

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/state/files"
 	"github.com/weir-gitops/weir/status"
 )
@@ -53,7 +52,7 @@ type site struct {
 	guard *Guard
 	clock *clock
 	dir   string
-	cfg   *config.Config
+	cfg   *configured
 	log   *strings.Builder
 }
 
@@ -66,36 +65,47 @@ func (s *site) file(name, text string) string {
 	return path
 }
 
+// configured is what a site's policy is made of.
+type configured struct {
+	Listen string
+	TLS    bool
+	Access Access
+}
+
+func (c *configured) policy() *Policy {
+	return NewPolicy(c.Access, c.TLS || c.Access.WithoutTLS == BehindProxy, OnLoopback(c.Listen))
+}
+
 // newSite has tokens of three roles and a proxy at 10.0.0.1, over TLS, and what
 // change makes of it.
-func newSite(t *testing.T, change func(*config.Config)) *site {
+func newSite(t *testing.T, change func(*configured)) *site {
 	t.Helper()
 	s := &site{t: t, clock: &clock{at: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}, dir: t.TempDir(), log: &strings.Builder{}}
-	s.cfg = &config.Config{Listen: "0.0.0.0:8344", TLS: config.TLS{CertFile: "c", KeyFile: "k"}, Access: config.Access{
-		Tokens: []config.AccessToken{
-			{Name: "ops", Role: config.RoleOperate, File: s.file("ops", opsToken+"\n")},
-			{Name: "reader", Role: config.RoleRead, File: s.file("reader", readerToken)},
-			{Name: "prometheus", Role: config.RoleMetrics, File: s.file("metrics", metricsToken)},
+	s.cfg = &configured{Listen: "0.0.0.0:8344", TLS: true, Access: Access{
+		Tokens: []Token{
+			{Name: "ops", Role: RoleOperate, File: s.file("ops", opsToken+"\n")},
+			{Name: "reader", Role: RoleRead, File: s.file("reader", readerToken)},
+			{Name: "prometheus", Role: RoleMetrics, File: s.file("metrics", metricsToken)},
 		},
-		Proxy: config.AccessProxy{
+		Proxy: Proxy{
 			Addresses: []string{"10.0.0.1"}, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups",
 			SecretFile: s.file("secret", proxySecret), SecretHeader: "X-Weir-Proxy-Secret",
 		},
-		Rules: []config.AccessRule{
-			{Users: []string{"guest"}, Role: config.RoleRead}, {Groups: []string{"sre"}, Role: config.RoleOperate}, {Groups: []string{"dev"}, Role: config.RoleRead},
+		Rules: []Rule{
+			{Users: []string{"guest"}, Role: RoleRead}, {Groups: []string{"sre"}, Role: RoleOperate}, {Groups: []string{"dev"}, Role: RoleRead},
 		},
 	}}
 	if change != nil {
 		change(s.cfg)
 	}
-	s.guard = New(NewPolicy(s.cfg), Options{Key: []byte(strings.Repeat("k", files.KeyBytes)), Notices: status.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now, Uploads: map[string]int64{uploadPath: 100 << 10}})
+	s.guard = New(s.cfg.policy(), Options{Key: []byte(strings.Repeat("k", files.KeyBytes)), Notices: status.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now, Uploads: map[string]int64{uploadPath: 100 << 10}})
 	return s
 }
 
 // open has only who listens on the loopback interface, and no login.
 func openSite(t *testing.T) *site {
-	return newSite(t, func(c *config.Config) {
-		c.Listen, c.TLS, c.Access = config.DefaultListen, config.TLS{}, config.Access{}
+	return newSite(t, func(c *configured) {
+		c.Listen, c.TLS, c.Access = "127.0.0.1:8344", false, Access{}
 	})
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
 func TestWhoMayDoWhat(t *testing.T) {
@@ -134,7 +132,7 @@ func TestOnLoopbackEverybodyReads(t *testing.T) {
 }
 
 func TestAnonymousMayReadWhereItIsWritten(t *testing.T) {
-	s := newSite(t, func(c *config.Config) { c.Access.Anonymous = config.AnonymousRead })
+	s := newSite(t, func(c *configured) { c.Access.Anonymous = AnonymousRead })
 	if rec := s.ask("GET", "/", "192.0.2.7", ""); rec.Code != 200 || !strings.Contains(rec.Body.String(), "through //read") {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
