@@ -37,7 +37,7 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		r, err := render.Render(context.Background(), tree.Map{"a.yaml": objects}, "a.yaml",
-			render.Options{Vars: map[string]string{"A": "1"}, Limits: build.Limits{Objects: 50}})
+			render.Options{Vars: map[string]string{"A": "1"}, Limits: build.Limits{Nodes: 5000}})
 		if err != nil {
 			t.Fatalf("a tree in memory can always be read: %v", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -76,6 +77,7 @@ func runCommand(s surroundings) *cobra.Command {
 				defer stop()
 			}
 			fmt.Fprintln(s.stdout, a.PageURL())
+			go worker.Warm(c.Context(), log)
 			return a.Run(c.Context())
 		},
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/weir-gitops/weir/render/build/worker"
 )
 
 // version and commit are set by the linker.
@@ -18,9 +20,14 @@ var version, commit string
 
 func main() { os.Exit(process()) }
 
-// process runs weir with the process's own surroundings. The first signal ends
+// process runs weir with the process's own surroundings, or is one in which another weir
+// has kustomize run. The first signal ends
 // the context; a second one ends the process at once.
 func process() int {
+	if worker.Asked() {
+		return worker.Serve()
+	}
+	defer worker.Enable(worker.DefaultLimits)()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)

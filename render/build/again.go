@@ -39,7 +39,7 @@ func (r *Result) again(ctx context.Context, w *walker, o Options) (out *Again) {
 			out = &Again{}
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.Duration, errTooSlow)
+	ctx, cancel := w.view.lim.timed(ctx)
 	defer cancel()
 	m := w.decoys()
 	vars := maps.Clone(o.Vars)
@@ -122,17 +122,15 @@ func (r *Result) runAgain(ctx context.Context, w *walker, m *decoy.Maker) ([]*ya
 		found = append(again.diags, w.valued...)
 	} else {
 		fork := *p
-		fork.view, fork.base.view = v, v
+		fork.view = v
 		p = &fork
 	}
 	found = found[:len(found):len(found)]
 	nodes, fault := p.run(ctx, nil)
+	w.large = w.small && (isTooSlow(v.failure()) || fault != nil && fault.Code == "too-large")
 	if fault != nil {
 		fault.Summary, fault.Detail = shortened(fault.Summary), shortened(fault.Detail)
 		return nil, append(found, *fault)
-	}
-	if v.failure() != nil || len(nodes) > r.limits.Objects {
-		return nil, found
 	}
 	return nodes, found
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -65,13 +66,20 @@ func BenchmarkColdAgainstKustomize(b *testing.B) {
 	if _, err := build.Build(context.Background(), t, "overlays/o0", build.Options{}); err != nil {
 		b.Fatal(err) // the schema of Kubernetes is read once for both
 	}
-	var ours, theirs time.Duration
+	var ours, apart, theirs time.Duration
 	for b.Loop() {
 		start := time.Now()
 		if _, err := buildAll(t); err != nil {
 			b.Fatal(err)
 		}
 		ours += time.Since(start)
+		stop := worker.Enable(worker.DefaultLimits)
+		start = time.Now() // the start of two workers is part of it
+		if _, err := buildAll(t); err != nil {
+			b.Fatal(err)
+		}
+		apart += time.Since(start)
+		stop()
 		start = time.Now()
 		if err := kustomizeAll(dir); err != nil {
 			b.Fatal(err)
@@ -79,6 +87,7 @@ func BenchmarkColdAgainstKustomize(b *testing.B) {
 		theirs += time.Since(start)
 	}
 	b.ReportMetric(ours.Seconds()/float64(b.N), "weir-s/op")
+	b.ReportMetric(apart.Seconds()/float64(b.N), "workers-s/op")
 	b.ReportMetric(theirs.Seconds()/float64(b.N), "kustomize-s/op")
 	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "ratio")
 }

@@ -8,9 +8,9 @@ import (
 	"path"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
 	"golang.org/x/sync/errgroup"
@@ -60,6 +60,12 @@ func fleet(n int) tree.Map {
 
 var benchVars = map[string]string{"CLUSTER": "main", "N": "3"}
 
+// BenchmarkBuildInWorker is BenchmarkBuild in a process of its own.
+func BenchmarkBuildInWorker(b *testing.B) {
+	defer worker.Enable(worker.DefaultLimits)()
+	BenchmarkBuild(b)
+}
+
 func BenchmarkBuild(b *testing.B) {
 	t := newIndexed(fleet(1))
 	for b.Loop() {
@@ -70,13 +76,14 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkOneOverlay is one overlay of many pools.
+// BenchmarkOneOverlay is one overlay of many pools, within the limits that weir has.
 func BenchmarkOneOverlay(b *testing.B) {
+	defer worker.Enable(worker.DefaultLimits)()
 	for _, n := range []int{100, 500, 2000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			t := newIndexed(build.ManyPools(n, "namespace: other\n"))
+			t := newIndexed(manyPools(n, "namespace: other\n"))
 			for b.Loop() {
-				r, err := build.Build(context.Background(), t, ".", build.Options{Limits: build.Limits{Duration: time.Hour}})
+				r, err := build.Build(context.Background(), t, ".", build.Options{})
 				if err != nil || len(r.Objects) != 2*n {
 					b.Fatal(err, r.Diags)
 				}

@@ -73,16 +73,17 @@ type Limits struct {
 	AliasNodes int
 	// Depth of nested YAML collections, and of bases in bases; default 100.
 	Depth int
-	// Objects in the output, and on the way to it; default 5,000. kustomize's time
-	// grows with the square of their number, so that a build of more than some
-	// 4,000 is refused for that.
-	Objects int
-	// Nodes is how many YAML nodes the build may hold: bases as often as they are
-	// included, patches as often as they may apply; default 300,000.
+	// Nodes is how many YAML nodes the files may hold, and how many the objects that
+	// they give; default 300,000.
 	Nodes int
-	// Duration of the build; default 4 min, which kustomize needs for some 4,000
-	// objects on a machine that has other things to do.
+	// Duration of the build; default 10 min. What ends a build that takes much is the
+	// CPU time of its worker, this is for a machine that has other things to do.
 	Duration time.Duration
+}
+
+// timed is a context that ends with the time of a build.
+func (l Limits) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, l.Duration, errTooSlow)
 }
 
 func (l Limits) withDefaults() Limits {
@@ -98,12 +99,11 @@ func (l Limits) withDefaults() Limits {
 		l.TotalBytes = 24 << 20
 	}
 	if l.Duration <= 0 {
-		l.Duration = 4 * time.Minute
+		l.Duration = 10 * time.Minute
 	}
 	def(&l.Files, 10_000)
 	def(&l.AliasNodes, 10_000)
 	def(&l.Depth, 100)
-	def(&l.Objects, 5_000)
 	def(&l.Nodes, DefaultNodes)
 	return l
 }
@@ -114,11 +114,12 @@ const DefaultNodes = 300_000
 // ErrLarge says that a build is not small.
 var ErrLarge = errors.New("the build is not small")
 
-// What a small build takes at most: some 30 MiB of memory and a second.
+// What a small build takes at most. The nodes and bytes are those of its files, and
+// of its objects.
 const (
 	smallNodes = 30_000
 	smallBytes = 2 << 20
-	smallSteps = 3_000_000
+	smallTime  = 2 * time.Second
 )
 
 // Result is what a build gave. It is immutable and safe for concurrent use.
@@ -171,29 +172,36 @@ type Result struct {
 // in the result's Diags.
 func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
 	lim := o.Limits.withDefaults()
-	limited, cancel := context.WithTimeoutCause(ctx, lim.Duration, errTooSlow)
+	r := &Result{tree: t, path: path, limits: lim}
+	if o.Small {
+		lim.Duration, lim.Nodes = min(lim.Duration, smallTime), min(lim.Nodes, smallNodes)
+	}
+	limited, cancel := lim.timed(ctx)
 	defer cancel()
 
 	v := newView(limited, t, lim)
 	v.decryption.by = o.Decrypter
 	w := newWalker(v)
 	w.small = o.Small
-	r := &Result{tree: t, path: path, limits: lim}
 	r.attempt(limited, w, &o)
-	if w.large {
-		return nil, ErrLarge
-	}
-	if o.Again && v.failure() == nil {
+	if o.Again && !w.large && v.failure() == nil {
 		r.Again = r.again(ctx, w, o)
+	}
+	if o.Small && (w.large || ctx.Err() == nil && isTooSlow(v.failure())) {
+		return nil, ErrLarge
 	}
 	if err := v.failure(); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
 		}
 		if !isTooSlow(err) {
-			return nil, fmt.Errorf("build %s: read tree: %w", path, err)
+			return nil, fmt.Errorf("build %s: %w", path, err)
 		}
-		d := timeoutDiagnostic(lim.Duration, err)
+		at := diag.Position{File: path}
+		if r.plan != nil {
+			at.File = r.plan.origin
+		}
+		d := timeoutDiagnostic(at, lim.Duration)
 		w.report(d)
 		if o.Again {
 			r.Again = &Again{Diags: diag.List{d}}
@@ -247,25 +255,25 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 	nodes, fault := p.run(ctx, nil)
 	if fault != nil {
+		w.large = w.small && fault.Code == "too-large"
 		w.report(*fault)
 		return
 	}
 	if p.view.failure() != nil {
 		return
 	}
-	if len(nodes) > p.limits.Objects {
-		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d objects; at most %d are allowed", len(nodes), p.limits.Objects)))
-		return
-	}
-	held := 0
-	for _, n := range nodes {
-		_, bytes := expanded(n)
-		held = plus(held, bytes)
-	}
-	if int64(held) > p.limits.TotalBytes {
-		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d bytes; at most %d are allowed", held, p.limits.TotalBytes)))
+	if bytes := textBytes(nodes); bytes > p.limits.TotalBytes {
+		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d bytes; at most %d are allowed", bytes, p.limits.TotalBytes)))
 		return
 	}
 	r.raw = nodes
 	r.substitute(o, w) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
+}
+
+// textBytes is the length of all scalars.
+func textBytes(nodes []*yaml.Node) (sum int64) {
+	for _, n := range nodes {
+		sum += int64(len(n.Value)) + textBytes(n.Content)
+	}
+	return sum
 }

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
@@ -24,6 +25,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the goldens")
 
 func TestMain(m *testing.M) {
+	if worker.Asked() {
+		os.Exit(worker.Serve())
+	}
 	if name := os.Getenv(childVariable); name != "" {
 		child(name)
 		return

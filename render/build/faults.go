@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -56,13 +57,26 @@ func tooManyNodes(at diag.Position, summary string, limit int) diag.Diagnostic {
 	return faultAt("too-large", at, fmt.Sprintf("%s; limits.nodes allows %d", summary, limit), "Split the target, take out what is large, or raise limits.nodes in weir's configuration.")
 }
 
-func timeoutDiagnostic(limit time.Duration, err error) diag.Diagnostic {
-	if errors.Is(err, errCrowded) {
-		return faultAt("timeout", diag.Position{}, fmt.Sprintf("the build could not start within %s, for %d others that took too long still run", limit, maxAbandoned),
-			"Look at the targets that report that their build took too long.")
+func timeoutDiagnostic(at diag.Position, limit time.Duration) diag.Diagnostic {
+	return faultAt("timeout", at, fmt.Sprintf("the build took longer than %s", limit), whatTakesLong)
+}
+
+const whatTakesLong = "kustomize compares all objects of a kustomization with each other: split the target, or look for bases that are included very often and for patches, labels and replacements of very many objects."
+
+// endedDiagnostic says why the process of a build was ended.
+func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
+	switch e.Cause {
+	case worker.CPU:
+		return faultAt("timeout", at, fmt.Sprintf("the build took more than %s of CPU time", e.Limits.CPU), whatTakesLong)
+	case worker.Memory:
+		return faultAt("too-large", at, fmt.Sprintf("kustomize needs more than the %d MiB of memory that a build may take", e.Limits.Memory>>20),
+			"Look for patches and replacements that copy what is large, and for bases that are included very often; or split the target.")
+	case worker.Killed:
+		return faultAt("build-failed", at, "the process of the build was killed, twice",
+			"The system does so where memory is short: give weir's service or pod more. Else look who does, and try again.")
+	default:
+		return faultAt("build-failed", at, "kustomize crashed at this build", "The same fault is shown by \"kubectl kustomize\".")
 	}
-	return faultAt("timeout", diag.Position{}, fmt.Sprintf("the build took longer than %s", limit),
-		"Look for bases that are included very often, or for very many objects with replacements.")
 }
 
 // pathFault turns an error of the view about the path that was written at a

@@ -50,7 +50,7 @@ func FuzzBuild(f *testing.F) {
 		r, err := build.Build(context.Background(), m, ".", build.Options{
 			Vars:   map[string]string{"N": "1"},
 			Strict: func(intent.ObjectRef) bool { return true },
-			Limits: build.Limits{Files: 200, Objects: 200, TotalBytes: 1 << 20},
+			Limits: build.Limits{Files: 200, Nodes: 10_000, TotalBytes: 1 << 20},
 		})
 		if err != nil {
 			t.Fatalf("a tree in memory can always be read: %v", err)

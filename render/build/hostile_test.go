@@ -111,7 +111,7 @@ func TestLimits(t *testing.T) {
 		"files":    {build.Limits{Files: 2}, "too-large"},
 		"bytes":    {build.Limits{TotalBytes: 60}, "too-large"},
 		"one file": {build.Limits{FileBytes: 40}, "too-large"},
-		"objects":  {build.Limits{Objects: 1}, "too-large"},
+		"nodes":    {build.Limits{Nodes: 20}, "too-large"},
 		"depth":    {build.Limits{Depth: 1}, "too-large"},
 		"time":     {build.Limits{Duration: time.Nanosecond}, "timeout"},
 	} {

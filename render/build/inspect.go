@@ -57,9 +57,6 @@ func (w *walker) generatorSources(k *kust, entry *yaml.Node, p place, field stri
 		w.add("kustomization-invalid", at, fmt.Sprintf(format, args...), "Write key=value.")
 	}
 	literals := entries(entry, "literals")
-	if len(literals) > maxEntries {
-		w.report(tooLarge(p.node(entry), fmt.Sprintf("an entry of %s has more than %d literals", field, maxEntries)))
-	}
 	first := map[string]*yaml.Node{}
 	for i, n := range literals {
 		n = deref(n)
@@ -86,10 +83,6 @@ func (w *walker) generatorSources(k *kust, entry *yaml.Node, p place, field stri
 		w.envFile(f)
 	}
 }
-
-// maxEntries is how many keys one generator may have: kustomize's time grows
-// with their square.
-const maxEntries = 5000
 
 // envFiles are the files of a generator's entry that hold key=value lines.
 func (w *walker) envFiles(k *kust, entry *yaml.Node) []*file {
@@ -126,10 +119,6 @@ func (w *walker) envFile(f *file) {
 		return
 	}
 	f.checkedEnv = true
-	if bytes.Count(f.content, []byte("\n")) > maxEntries {
-		w.report(tooLarge(diag.Position{File: f.path}, fmt.Sprintf("the file has more than %d lines of key=value", maxEntries)))
-		return
-	}
 	line := 0
 	for text := range bytes.Lines(f.content) {
 		line++

@@ -10,11 +10,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/diag"
 	"go.yaml.in/yaml/v3"
 )
 
-var mountedPath = regexp.MustCompile(regexp.QuoteMeta(mount) + `(/)?`)
+var mountedPath = regexp.MustCompile(regexp.QuoteMeta(worker.Mount) + `(/)?`)
 
 // explain turns an error of kustomize into a diagnostic at the kustomization
 // that it speaks of.
@@ -26,7 +27,7 @@ func (p *plan) explain(err error) diag.Diagnostic {
 	at := diag.Position{File: p.origin}
 	for _, k := range p.kusts {
 		// The innermost kustomization stands last in kustomize's messages.
-		dir := string(mounted(k.dir))
+		dir := worker.Mounted(k.dir)
 		if !k.virtual && k.dir != p.root && strings.Contains(msg, "'"+dir+"'") {
 			at.File = k.file
 			break
@@ -159,6 +160,13 @@ func (p *plan) redacted(msg string) string {
 		}
 	}
 	return msg
+}
+
+func contentOf(n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Content
 }
 
 // secretTexts gives every text of a kustomization that may be secret.

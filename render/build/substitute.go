@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
@@ -277,7 +278,10 @@ func clusterScoped(ref intent.ObjectRef) bool {
 		}
 		return false
 	}
-	prepare()
+	if strings.HasSuffix(ref.Group(), "cluster.x-k8s.io") {
+		return false // not in the schema, which takes memory that nothing else here needs
+	}
+	worker.Prepare()
 	return openapi.IsCertainlyClusterScoped(kyaml.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind})
 }
 

@@ -171,7 +171,6 @@ func (p *plan) again(fed map[string][]byte, limit time.Duration) []*yaml.Node {
 	defer cancel()
 	fork := *p
 	fork.view = p.view.fork(ctx)
-	fork.base.view = fork.view
 	nodes, fault := fork.run(ctx, fed)
 	if fault != nil {
 		return nil

@@ -79,7 +79,7 @@ func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
-		if w.nodes > w.most() {
+		if w.nodes > w.view.lim.Nodes {
 			w.full(p.file)
 			return nil, false
 		}
@@ -129,9 +129,7 @@ func undecodableByte(text []byte) int {
 
 // full reports, once, that the files hold more than a build may.
 func (w *walker) full(file string) {
-	if w.most() < w.view.lim.Nodes {
-		w.large = true
-	}
+	w.large = w.large || w.small
 	if w.stuffed || w.large {
 		return
 	}
@@ -225,7 +223,7 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 	if s.stopped {
 		return extent{}
 	}
-	if s.plain++; s.w.nodes+s.plain > s.w.most() {
+	if s.plain++; s.w.nodes+s.plain > s.w.view.lim.Nodes {
 		s.stopped = true
 		s.w.full(s.p.file)
 		return extent{}

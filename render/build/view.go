@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -18,7 +19,7 @@ const maxLinks = 40
 
 var (
 	errTooSlow    = errors.New("the build took too long")
-	errLimit      = errors.New("the build reads too much")
+	errLimit      = worker.ErrReads
 	errEscape     = errors.New("the path leaves the repository")
 	errLinkEscape = errors.New("the symlink leads out of the repository")
 	errLinkLoop   = errors.New("too many symlinks")
@@ -38,6 +39,7 @@ type view struct {
 
 	mu         sync.Mutex
 	found      map[string]lookup
+	resolved   map[string]worker.Path
 	content    map[string][]byte
 	lists      map[string]string
 	reads      int
@@ -52,7 +54,7 @@ type lookup struct {
 }
 
 func newView(ctx context.Context, t tree.Tree, lim Limits) *view {
-	return &view{ctx: ctx, tree: t, lim: lim, found: map[string]lookup{}, content: map[string][]byte{}}
+	return &view{ctx: ctx, tree: t, lim: lim, found: map[string]lookup{}, resolved: map[string]worker.Path{}, content: map[string][]byte{}}
 }
 
 // fork is a view of the same tree with a context and counts of its own.
@@ -61,6 +63,7 @@ func (v *view) fork(ctx context.Context) *view {
 	defer v.mu.Unlock()
 	f := newView(ctx, v.tree, v.lim)
 	maps.Copy(f.found, v.found)
+	maps.Copy(f.resolved, v.resolved)
 	maps.Copy(f.content, v.content)
 	return f
 }
@@ -109,6 +112,50 @@ func (v *view) look(p string) (tree.Entry, error) {
 
 // resolve returns the physical path that p leads to, and its entry.
 func (v *view) resolve(p string) (string, tree.Entry, error) {
+	at, e, err := v.follow(p)
+	to := worker.Path{At: at, File: err == nil && e.Mode.IsFile()}
+	if errors.Is(err, fs.ErrNotExist) {
+		to.Missing = true
+	} else if err != nil {
+		to.Fault = err.Error()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.resolved[p] = to
+	return at, e, err
+}
+
+// resolutions are what paths led to so far.
+func (v *view) resolutions() map[string]worker.Path {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.resolved)
+}
+
+// pathOf answers kustomize for a path that nobody asked for before.
+func (v *view) pathOf(p string) worker.Path {
+	clean, err := tree.Clean(p)
+	if err != nil {
+		return worker.Path{Fault: errEscape.Error()}
+	}
+	_, _, _ = v.resolve(clean)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.resolved[clean]
+}
+
+// contents are the contents of files that were read, as kustomize is to see them.
+func (v *view) contents(files map[string]*file) map[string][]byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := make(map[string][]byte, len(files))
+	for p := range files {
+		out[p] = v.content[p]
+	}
+	return out
+}
+
+func (v *view) follow(p string) (string, tree.Entry, error) {
 	// A tree finds no path through a symlink, so what is found at once is
 	// physical.
 	if e, err := v.look(p); err == nil && e.Mode != tree.Symlink && e.Mode != tree.Submodule {

@@ -27,7 +27,6 @@ type walker struct {
 	order          []*kust          // children before parents
 	chain          []string         // directories that led to where the walk is
 	nodes          int              // YAML nodes that were parsed
-	sizes          map[string]load  // of the largest field of each name; made when asked
 	// stuffed says that these are too many: nothing more is parsed.
 	stuffed bool
 	// small says that the build is given up where it is not small, which is large.
@@ -64,7 +63,6 @@ type kust struct {
 	growth []*yaml.Node // what may hold replacements
 
 	loose []patch // those in configurations of transformers
-	work  work    // what a build takes, worked out after the walk
 }
 
 // patch is a patch of a kustomization: a file, or the text of a scalar.
@@ -96,14 +94,6 @@ func newWalker(v *view) *walker {
 	return &walker{view: v, files: map[string]*file{}, dirs: map[string]*kust{}}
 }
 
-// most is how many nodes may be parsed.
-func (w *walker) most() int {
-	if w.small {
-		return min(w.view.lim.Nodes, smallNodes)
-	}
-	return w.view.lim.Nodes
-}
-
 // walk reads what a build of p needs. The plan is nil if nothing can be built.
 func (w *walker) walk(p string) *plan {
 	clean, err := tree.Clean(p)
@@ -125,7 +115,6 @@ func (w *walker) walk(p string) *plan {
 	if top == nil {
 		return nil
 	}
-	w.bound(top)
 	return w.plan(top)
 }
 

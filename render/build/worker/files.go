@@ -1,4 +1,4 @@
-package build
+package worker
 
 import (
 	"errors"
@@ -11,86 +11,84 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// mount is where kustomize sees the tree. It is not "/", because there
+// Mount is where kustomize sees the tree. It is not "/", because there
 // ../../../x would be clamped to the root and found, and it is absolute,
 // because kustomize never takes an absolute path for a Git URL.
-const mount = "/.repo"
+const Mount = "/.repo"
 
 var errReadOnly = errors.New("the file system of a build has no such operation")
 
-// fileSystem is the tree as kustomize sees it. In a local build kustomize calls
-// CleanedAbs and ReadFile alone; everything else answers with an error. It
-// serves only files that the walk has read and found harmless.
+// fileSystem is a Job's files as kustomize sees them. In a local build kustomize
+// calls CleanedAbs and ReadFile alone; everything else answers with an error.
 type fileSystem struct {
-	view *view
-	// fed replaces the content of files, by physical path.
-	fed map[string][]byte
-	// allowed holds the files that the walk has accepted.
-	allowed map[string]bool
-	// hidden files do not exist for kustomize.
-	hidden map[string]bool
-	// made files exist for kustomize though the tree does not hold them.
-	made map[string]bool
+	job   *Job
+	ask   Asker
+	known map[string]Path
+	reads int
+	bytes int64
 }
 
 // CleanedAbs splits a path into its physical directory and the file name, as
 // kustomize's load restriction needs it.
 func (f *fileSystem) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) {
-	rel, err := f.inTree(p)
+	rel, err := inTree(p)
 	if err != nil {
 		return "", "", err
 	}
-	if f.made[rel] {
-		return mounted(path.Dir(rel)), path.Base(rel), nil
+	to, ok := f.known[rel]
+	if !ok {
+		to = f.ask(rel)
 	}
-	if f.hidden[rel] {
+	switch {
+	case to.Missing:
 		return "", "", &fs.PathError{Op: "open", Path: rel, Err: fs.ErrNotExist}
+	case to.Fault != "":
+		return "", "", errors.New(to.Fault)
+	case to.File:
+		return mounted(path.Dir(to.At)), path.Base(to.At), nil
+	default:
+		return mounted(to.At), "", nil
 	}
-	physical, entry, err := f.view.resolve(rel)
-	if err != nil {
-		return "", "", err
-	}
-	if entry.Mode.IsFile() {
-		return mounted(path.Dir(physical)), path.Base(physical), nil
-	}
-	return mounted(physical), "", nil
 }
 
-// ReadFile returns a file that the walk has accepted.
+// ReadFile returns a file that weir has checked.
 func (f *fileSystem) ReadFile(p string) ([]byte, error) {
-	rel, err := f.inTree(p)
+	rel, err := inTree(p)
 	if err != nil {
 		return nil, err
 	}
-	if content, ok := f.fed[rel]; ok {
-		if err := f.view.count(int64(len(content))); err != nil {
-			return nil, err
-		}
-		return content, nil
-	}
-	if !f.allowed[rel] {
+	content, ok := f.job.Files[rel]
+	if !ok {
 		return nil, fmt.Errorf("read %s: the file was not checked before the build", rel)
 	}
-	return f.view.read(rel)
+	f.reads++
+	f.bytes += int64(len(content))
+	if f.reads > f.job.Reads || f.bytes > f.job.Bytes {
+		return nil, ErrReads
+	}
+	return content, nil
 }
 
-func (f *fileSystem) inTree(p string) (string, error) {
+func inTree(p string) (string, error) {
 	clean := path.Clean(p)
-	if clean == mount {
+	if clean == Mount {
 		return ".", nil
 	}
-	rel, ok := strings.CutPrefix(clean, mount+"/")
+	rel, ok := strings.CutPrefix(clean, Mount+"/")
 	if !ok {
 		return "", fmt.Errorf("%s is outside the repository", p)
 	}
 	return rel, nil
 }
 
-func mounted(p string) filesys.ConfirmedDir {
+func mounted(p string) filesys.ConfirmedDir { return filesys.ConfirmedDir(Mounted(p)) }
+
+// Mounted is a path of the tree as kustomize sees it, and names it in a Fault.
+func Mounted(p string) string {
 	if p == "." {
-		return mount
+		return Mount
 	}
-	return filesys.ConfirmedDir(mount + "/" + p)
+	return Mount + "/" + p
 }
 
 // The rest of filesys.FileSystem: never called by a local build.

@@ -1,0 +1,173 @@
+// Package worker runs kustomize, in a process of its own where it is told to.
+//
+// What a commit or a pull request makes weir build is written by others, and
+// kustomize knows no limit and cannot be interrupted: its time grows with the
+// square of the number of objects, a patch may double what it copies, and a file
+// of a megabyte can ask for hours or for all memory. No sum over the files tells
+// beforehand which of them are honest. So kustomize runs where it can be ended.
+//
+// A worker is this program once more (Serve), started by Enable's process with an
+// empty environment. It confines itself before it reads anything: memory, CPU time
+// and open files by limits of the system, all but a few system calls by a seccomp
+// filter, files, network and signals by Landlock, and it is the first that the
+// kernel ends where memory runs out. What it could not set it says, once.
+//
+// The rules:
+//
+//   - A worker gets a Job: the files of one build, read, checked and decrypted by
+//     weir, and what every path leads to. It reads nothing else, and holds no key
+//     and no credential. What it must know of another path it asks for, and is
+//     answered from the commit's tree, so that it is recorded as all reads are.
+//   - One side speaks at a time, in frames of limited length. Neither trusts the
+//     other's bytes: sizes, counts and depth are checked before memory is taken,
+//     and nodes arrive as a tree without aliases.
+//   - A build that is given up, is too long or takes too much is ended by ending its
+//     worker. A worker stays for the next build, unless it has grown.
+//   - A worker ends with the process that started it: its input ends, and Linux
+//     sends it a signal.
+//
+// Without Enable a Job runs in this process, with neither limit nor protection, as
+// tests do.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// Job is one run of kustomize, with all that it may read. Paths are those of the
+// tree.
+type Job struct {
+	Root  string            // the directory that kustomize starts in
+	Paths map[string]Path   // what a path leads to
+	Files map[string][]byte // content by physical path
+	// Reads and Bytes are how many files, and how much of them, may be read, each as
+	// often as kustomize reads it. Nodes is how many YAML nodes the objects may have.
+	Reads int
+	Bytes int64
+	Nodes int
+}
+
+// Path is what a path leads to, links followed.
+type Path struct {
+	At   string // the physical path
+	File bool   // else a directory
+	// Missing says that nothing is there, Fault why nothing can be told.
+	Missing bool
+	Fault   string
+}
+
+// Asker answers for a path that a Job does not hold.
+type Asker func(path string) Path
+
+// Fault is what kustomize found wrong, in its own words.
+type Fault string
+
+func (f Fault) Error() string { return string(f) }
+
+// ErrNodes says that the objects have more nodes than the Job allows, and ErrReads
+// that it reads more. The latter may be within a Fault too.
+var (
+	ErrNodes = errors.New("the build gives too many YAML nodes")
+	ErrReads = errors.New("the build reads too much")
+)
+
+// maxDepth is how deep an object may nest: some more than a file may.
+const maxDepth = 1000
+
+// maxCopied is how many bytes the copy operations of one JSON patch may copy.
+const maxCopied = 1 << 20
+
+// Prepare has kustomize parse its schema of Kubernetes, which it does once for a
+// process, without a lock. It takes some 20 ms.
+var Prepare = sync.OnceFunc(func() {
+	jsonpatch.AccumulatedCopySizeLimit = maxCopied
+	openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})
+})
+
+// Run runs kustomize and returns the objects, in order. Its error is a Fault, ErrNodes,
+// an Ended, the cause of ctx's end, or that there is no worker to be had.
+func Run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
+	if p := enabled.Load(); p != nil {
+		return p.run(ctx, j, ask)
+	}
+	type answer struct {
+		nodes []*yaml.Node
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() { // kustomize knows no context: it is left, and finds no more files
+		nodes, err := kustomize(j, func(path string) Path {
+			if ctx.Err() != nil {
+				return Path{Fault: context.Cause(ctx).Error()}
+			}
+			return ask(path)
+		})
+		if err == nil && !fits(nodes, j.Nodes) {
+			nodes, err = nil, ErrNodes
+		}
+		done <- answer{nodes, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case a := <-done:
+		return a.nodes, a.err
+	}
+}
+
+// kustomize calls kustomize and turns a panic of its into a fault.
+func kustomize(j *Job, ask Asker) (nodes []*yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			nodes, err = nil, Fault(fmt.Sprintf("kustomize panicked: %v", r))
+		}
+	}()
+	Prepare()
+	opts := krusty.MakeDefaultOptions()
+	opts.Reorder = krusty.ReorderOptionUnspecified // as kubectl kustomize does
+	m, err := krusty.MakeKustomizer(opts).Run(&fileSystem{job: j, ask: ask, known: j.Paths}, string(mounted(j.Root)))
+	if err != nil {
+		return nil, Fault(err.Error())
+	}
+	for _, r := range m.Resources() {
+		if n := r.YNode(); n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, nil
+}
+
+// fits reports whether objects hold no more than so many nodes and nest no deeper than
+// is allowed.
+func fits(nodes []*yaml.Node, most int) bool {
+	var within func(n *yaml.Node, depth int) bool
+	within = func(n *yaml.Node, depth int) bool {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		if most--; most < 0 || depth > maxDepth {
+			return false
+		}
+		for _, c := range n.Content {
+			if !within(c, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, n := range nodes {
+		if !within(n, 0) {
+			return false
+		}
+	}
+	return true
+}

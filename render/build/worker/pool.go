@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Limits are those of one worker.
+type Limits struct {
+	// Memory in bytes, code and stacks included.
+	Memory int64
+	// CPU is how much CPU time a build can be sure of. A worker that has used as much
+	// makes no further build, and the system ends it at twice that.
+	CPU time.Duration
+}
+
+// DefaultLimits are those of a worker of weir. The unit file and the manifests of
+// Kubernetes leave room for Most of them beside the daemon.
+var DefaultLimits = Limits{Memory: 320 << 20, CPU: 4 * time.Minute}
+
+// Most is how many workers a process has at a time: as many as renders.
+const Most = 3
+
+// What a worker may have taken to be kept for the next build, and how long those that
+// are more than one are kept.
+const (
+	keepMemory = 96 << 20
+	keepFor    = 30 * time.Second
+)
+
+var enabled atomic.Pointer[pool]
+
+// Enable has all jobs of this process run in workers, which are started as they are
+// needed. It is for programs whose main calls Serve where Asked, and for them only.
+// stop ends the workers.
+func Enable(l Limits) (stop func()) {
+	p := &pool{limits: l, places: make(chan struct{}, Most)}
+	enabled.Store(p)
+	return func() {
+		enabled.CompareAndSwap(p, nil)
+		p.close()
+	}
+}
+
+// Warm starts a worker for the first build, and tells of what workers lack.
+func Warm(ctx context.Context, log *slog.Logger) {
+	p := enabled.Load()
+	if p == nil {
+		return
+	}
+	w, err := p.take(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Warn("builds cannot be made: their process does not start", "err", err)
+	case len(w.lacks) > 0:
+		log.Warn("the process that builds run in is not confined in every way", "lacks", strings.Join(w.lacks, "; "))
+	default:
+		log.Info("builds run in a process of their own", "pid", w.pid(), "memory", fmt.Sprintf("%d MiB", p.limits.Memory>>20), "cpu", p.limits.CPU)
+	}
+	if w != nil {
+		p.give(w)
+	}
+}
+
+// Cause is what a build was ended for.
+type Cause string
+
+// Causes.
+const (
+	CPU      Cause = "cpu"
+	Memory   Cause = "memory"
+	Killed   Cause = "killed"   // from outside, or by the kernel where memory is short
+	Crashed  Cause = "crashed"  // kustomize took its process with it
+	Nonsense Cause = "nonsense" // the answer was none
+)
+
+// Ended says that the worker of a build was ended.
+type Ended struct {
+	Cause  Cause
+	Limits Limits
+}
+
+func (e *Ended) Error() string { return "the process of the build was ended: " + string(e.Cause) }
+
+// pool are the workers of this process.
+type pool struct {
+	limits Limits
+	places chan struct{} // taken by workers that are at work
+
+	mu     sync.Mutex
+	idle   []*process // the one that was at work last stands last
+	closed bool
+	trim   *time.Timer
+}
+
+func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
+	select {
+	case p.places <- struct{}{}:
+		defer func() { <-p.places }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	job := encodeJob(j)
+	for again := false; ; again = true {
+		w, err := p.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a := w.build(ctx, job, j.Nodes, ask)
+		if !a.lost {
+			if a.cpu < p.limits.CPU && a.memory < keepMemory {
+				p.give(w)
+			} else {
+				w.end()
+			}
+			return a.nodes, a.err
+		}
+		cause := w.end()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if errors.Is(a.err, errWire) {
+			cause = Nonsense
+		}
+		// One that was killed may have nothing to do with what it built. An idle one may
+		// be gone since it was last used.
+		if cause != Killed || again {
+			return nil, &Ended{Cause: cause, Limits: p.limits}
+		}
+	}
+}
+
+// take is a worker that is idle, or a new one.
+func (p *pool) take(ctx context.Context) (*process, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errors.New("the process that builds run in was stopped")
+	}
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return w, nil
+	}
+	p.mu.Unlock()
+	return start(ctx, p.limits)
+}
+
+// give keeps a worker for the next build.
+func (p *pool) give(w *process) {
+	w.since = time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		go w.end()
+		return
+	}
+	p.idle = append(p.idle, w)
+	if len(p.idle) > 1 && p.trim == nil {
+		p.trim = time.AfterFunc(keepFor, p.shrink)
+	}
+}
+
+// shrink ends workers that were long idle, but for the last one.
+func (p *pool) shrink() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trim = nil
+	for len(p.idle) > 1 && time.Since(p.idle[0].since) >= keepFor/2 {
+		go p.idle[0].end()
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+	if len(p.idle) > 1 && !p.closed {
+		p.trim = time.AfterFunc(keepFor, p.shrink)
+	}
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	idle := p.idle
+	p.idle = nil
+	if p.trim != nil {
+		p.trim.Stop()
+	}
+	p.mu.Unlock()
+	for _, w := range idle {
+		w.end()
+	}
+}

@@ -1,0 +1,197 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// process is a worker as weir sees it.
+type process struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr tail
+	limits Limits
+	lacks  []string
+	since  time.Time // idle
+	ending sync.Once
+	cause  Cause
+}
+
+// startTime is how long a worker may take until it is ready, on a machine that has
+// other things to do.
+const startTime = time.Minute
+
+// program is the file of this program, also after another took its place on disk.
+func program() (string, error) {
+	const self = "/proc/self/exe"
+	if runtime.GOOS == "linux" {
+		if _, err := os.Stat(self); err == nil {
+			return self, nil
+		}
+	}
+	return os.Executable()
+}
+
+func start(ctx context.Context, l Limits) (*process, error) {
+	path, err := program()
+	if err != nil {
+		return nil, fmt.Errorf("start the process of a build: %w", err)
+	}
+	w := &process{limits: l}
+	w.cmd = &exec.Cmd{ //nolint:gosec // It is this program itself.
+		Path:        path,
+		Args:        []string{os.Args[0], Name, strconv.FormatInt(l.Memory, 10), strconv.FormatInt(int64(l.CPU/time.Second), 10)},
+		Env:         []string{},
+		Dir:         "/",
+		Stderr:      &w.stderr,
+		SysProcAttr: attributes(),
+		WaitDelay:   10 * time.Second,
+	}
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start the process of a build: %w", err)
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the process of a build: %w", err)
+	}
+	w.out = bufio.NewReaderSize(out, 64<<10)
+	if err := w.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the process of a build: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("it is not ready after a minute"))
+	defer cancel()
+	defer context.AfterFunc(ctx, w.kill)()
+	kind, b, err := readFrame(w.out)
+	if err != nil || kind != frameReady {
+		w.end()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("start the process of a build: %w", context.Cause(ctx))
+		}
+		return nil, fmt.Errorf("start the process of a build: it ended with %s: %s", w.cmd.ProcessState, w.stderr.String())
+	}
+	for p := (parser{rest: b}); len(p.rest) > 0; {
+		w.lacks = append(w.lacks, p.text())
+	}
+	return w, nil
+}
+
+func (w *process) pid() int { return w.cmd.Process.Pid }
+
+func (w *process) kill() { _ = w.cmd.Process.Kill() }
+
+// answer is what a worker said of a job. lost is that it can do no other.
+type answer struct {
+	nodes  []*yaml.Node
+	err    error
+	cpu    time.Duration // used by all builds of the worker
+	memory uint64
+	lost   bool
+}
+
+// maxAsked is how many paths a build may ask for beyond those that it was given.
+const maxAsked = 100_000
+
+// build has a worker do a job.
+func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a answer) {
+	stop := context.AfterFunc(ctx, w.kill)
+	defer func() {
+		if !stop() {
+			a.lost = true // it is being killed
+		}
+	}()
+	if err := writeFrame(w.in, job); err != nil {
+		return answer{err: err, lost: true}
+	}
+	for range maxAsked {
+		kind, b, err := readFrame(w.out)
+		if err != nil {
+			return answer{err: err, lost: true}
+		}
+		p := parser{rest: b}
+		if kind == frameAsk {
+			path := p.text()
+			if err := p.end(); err != nil {
+				return answer{err: err, lost: true}
+			}
+			if err := writeFrame(w.in, addPath(frame(framePath), ask(path))); err != nil {
+				return answer{err: err, lost: true}
+			}
+			continue
+		}
+		a := answer{cpu: time.Duration(min(p.number(), uint64(time.Hour))), memory: p.number()} //nolint:gosec // It is bounded.
+		switch kind {
+		case frameFault:
+			a.err = Fault(p.text())
+		case frameExcess:
+			a.err = ErrNodes
+		case frameDone:
+			a.nodes = p.objects(most)
+		default:
+			p.bad = true
+		}
+		if err := p.end(); err != nil {
+			return answer{err: err, lost: true}
+		}
+		return a
+	}
+	return answer{err: errWire, lost: true}
+}
+
+// end ends a worker and returns why it ended, as far as that was not from here.
+func (w *process) end() Cause {
+	w.ending.Do(func() {
+		// One that has ended by itself keeps what it ended with.
+		_ = w.in.Close()
+		w.kill()
+		_ = w.cmd.Wait()
+		state, said := w.cmd.ProcessState, w.stderr.String()
+		status, _ := state.Sys().(syscall.WaitStatus)
+		switch {
+		case state.UserTime()+state.SystemTime() >= w.limits.CPU:
+			w.cause = CPU
+		case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
+			w.cause = Memory
+		case status.Signaled() || state.Exited() && state.ExitCode() <= 0:
+			w.cause = Killed
+		default:
+			w.cause = Crashed
+		}
+	})
+	return w.cause
+}
+
+// tail keeps the beginning of what a worker writes to its standard error: what Go says
+// of the end of a process comes first.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+// Write keeps what there is room for.
+func (t *tail) Write(b []byte) (int, error) {
+	const most = 16 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, b[:min(len(b), most-len(t.b))]...)
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

@@ -1,0 +1,141 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Name is the argument by which this program is a worker.
+const Name = "build-worker"
+
+// Asked reports whether this process was started as a worker, so that it has to call
+// Serve before it does anything else.
+func Asked() bool { return len(os.Args) == 4 && os.Args[1] == Name }
+
+// idle is after what time without a job a worker gives back what memory it has free.
+const idle = time.Second
+
+// Serve is a worker's life: it confines itself, builds what it is sent, and ends when
+// its input does.
+func Serve() int {
+	// What a terminal or a service manager tells all processes is for weir to heed.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	memory, err := strconv.ParseInt(os.Args[2], 10, 64)
+	seconds, err2 := strconv.ParseInt(os.Args[3], 10, 64)
+	if err := errors.Join(err, err2); err != nil {
+		_, _ = io.WriteString(os.Stderr, err.Error())
+		return 1
+	}
+	limits := Limits{Memory: memory, CPU: time.Duration(seconds) * time.Second}
+	// The collector works hard before the system refuses more.
+	debug.SetMemoryLimit(limits.Memory * 7 / 8)
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
+	lacks := confine(limits)
+	Prepare()
+	ready := frame(frameReady)
+	for _, l := range lacks {
+		ready = addText(ready, l)
+	}
+	if writeFrame(os.Stdout, ready) != nil {
+		return 1
+	}
+	return serve(os.Stdin, os.Stdout)
+}
+
+type received struct {
+	kind byte
+	b    []byte
+}
+
+func serve(in io.Reader, out io.Writer) int {
+	frames := make(chan received)
+	go func() {
+		r := bufio.NewReaderSize(in, 64<<10)
+		for {
+			kind, b, err := readFrame(r)
+			if err != nil {
+				os.Exit(0) // weir has ended, whatever is under way here
+			}
+			frames <- received{kind, b}
+		}
+	}()
+	idling := time.NewTimer(idle)
+	for {
+		select {
+		case <-idling.C:
+			debug.FreeOSMemory()
+			continue
+		case f := <-frames:
+			if f.kind != frameJob {
+				return 1
+			}
+			if writeFrame(out, work(f.b, frames, out)) != nil {
+				return 1
+			}
+		}
+		idling.Reset(idle)
+	}
+}
+
+// work builds a job and returns the frame to answer with.
+func work(b []byte, frames <-chan received, out io.Writer) []byte {
+	j, err := decodeJob(b)
+	if err != nil {
+		return addText(final(frameFault), err.Error())
+	}
+	nodes, err := kustomize(j, func(path string) Path {
+		if writeFrame(out, addText(frame(frameAsk), path)) != nil {
+			os.Exit(1)
+		}
+		f := <-frames
+		p := parser{rest: f.b}
+		to := p.path()
+		if f.kind != framePath || p.end() != nil {
+			os.Exit(1)
+		}
+		return to
+	})
+	if err != nil {
+		const longest = 1 << 20
+		text := err.Error()
+		return addText(final(frameFault), text[:min(len(text), longest)])
+	}
+	e := encoder{b: binary.AppendUvarint(final(frameDone), uint64(len(nodes))), nodes: j.Nodes}
+	if !e.all(nodes) {
+		return final(frameExcess)
+	}
+	return e.b
+}
+
+// final begins a frame that answers a job: with what this process has taken so far.
+func final(kind byte) []byte {
+	b := binary.AppendUvarint(frame(kind), uint64(usedCPU())) //nolint:gosec // Time does not run backwards.
+	return binary.AppendUvarint(b, taken())
+}
+
+func (e *encoder) all(nodes []*yaml.Node) bool {
+	for _, n := range nodes {
+		if !e.add(n, 0) {
+			return false
+		}
+	}
+	return len(e.b)-headerSize <= maxFrame
+}
+
+// taken is the memory that this process has of the system.
+func taken() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m) // some microseconds; it stops the world, which is alone here
+	return m.Sys - m.HeapReleased
+}

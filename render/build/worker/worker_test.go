@@ -1,0 +1,396 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.yaml.in/yaml/v3"
+)
+
+// TestMain is a worker where it is asked to be, and the process of a test that is named.
+func TestMain(m *testing.M) {
+	if Asked() {
+		os.Exit(Serve())
+	}
+	if len(os.Args) == 2 && roles[os.Args[1]] != nil {
+		roles[os.Args[1]]()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var roles = map[string]func(){"attempts": attempts, "replaced": replaced, "orphans": orphans}
+
+// role starts this test program in a role.
+func role(t *testing.T, program, name string) *exec.Cmd {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("what is told of a process is told as Linux does it")
+	}
+	cmd := exec.Command(program, name)
+	cmd.Stderr = os.Stderr
+	cmd.Env = []string{"SECRET=seen"}
+	return cmd
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\ndata: {a: b}\n"
+
+// job is a kustomization of fields over files.
+func job(fields string, files map[string]string) *Job {
+	j := &Job{
+		Root: ".", Reads: 1000, Bytes: 1 << 24, Nodes: 100_000,
+		Paths: map[string]Path{".": {At: "."}, "kustomization.yaml": {At: "kustomization.yaml", File: true}, "kustomization.yml": {Missing: true}, "Kustomization": {Missing: true}},
+		Files: map[string][]byte{"kustomization.yaml": []byte(fields)},
+	}
+	for name, content := range files {
+		j.Files[name] = []byte(content)
+		j.Paths[name] = Path{At: name, File: true}
+	}
+	return j
+}
+
+func simple() *Job {
+	return job("resources: [a.yaml]\nnamePrefix: x-\n", map[string]string{"a.yaml": strings.ReplaceAll(configMap, "NAME", "a")})
+}
+
+// asking is simple with a file that the Job does not hold the path of.
+func asking() *Job {
+	j := simple()
+	delete(j.Paths, "a.yaml")
+	return j
+}
+
+// growing doubles a text thirty times.
+func growing() *Job {
+	return job("resources: [a.yaml]\nreplacements:\n"+strings.Repeat("- {source: {kind: ConfigMap, fieldPath: data.a}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a], options: {delimiter: x, index: 99}}]}\n", 40),
+		map[string]string{"a.yaml": strings.ReplaceAll(configMap, "NAME", "a")})
+}
+
+// endless compares some thousands of objects with each other, of which each refers to one.
+func endless() *Job {
+	var b strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p%d}\nspec: {volumes: [{name: a, configMap: {name: a%d}}]}\n", i, i, i)
+	}
+	return job("resources: [a.yaml]\nnamePrefix: x-\nnameSuffix: -y\n", map[string]string{"a.yaml": b.String()})
+}
+
+// testLimits are DefaultLimits, save for the race detector, which takes far more memory.
+func testLimits() Limits {
+	l := DefaultLimits
+	if raceEnabled {
+		l.Memory = 1 << 46
+	}
+	return l
+}
+
+func noPath(path string) Path { return Path{Fault: "nobody asks for " + path} }
+
+func enable(t *testing.T, l Limits) *pool {
+	t.Helper()
+	t.Cleanup(Enable(l))
+	return enabled.Load()
+}
+
+func wantSimple(t *testing.T, nodes []*yaml.Node, err error) {
+	t.Helper()
+	if err != nil || len(nodes) != 1 || !strings.Contains(printed(nodes), "name: x-a") {
+		t.Errorf("got %v and %s", err, printed(nodes))
+	}
+}
+
+func printed(nodes []*yaml.Node) string {
+	var b strings.Builder
+	for _, n := range nodes {
+		out, err := yaml.Marshal(n)
+		fmt.Fprintf(&b, "%s%v\n", out, err)
+	}
+	return b.String()
+}
+
+// A worker gives what this process would, one after the other and beside each other, with
+// the first worker again where it is free.
+func TestWorkersBuild(t *testing.T) {
+	here, err := Run(t.Context(), simple(), noPath)
+	wantSimple(t, here, err)
+	p := enable(t, testLimits())
+	pids := map[int]bool{}
+	for range 5 {
+		nodes, err := Run(t.Context(), simple(), noPath)
+		wantSimple(t, nodes, err)
+		if printed(nodes) != printed(here) {
+			t.Errorf("a worker gives\n%s\nand not\n%s", printed(nodes), printed(here))
+		}
+		pids[p.idle[0].pid()] = true
+	}
+	if len(pids) != 1 {
+		t.Errorf("%d workers for builds one after the other", len(pids))
+	}
+	var g sync.WaitGroup
+	for range 20 {
+		g.Go(func() {
+			nodes, err := Run(t.Context(), asking(), func(path string) Path { return Path{At: path, File: true} })
+			wantSimple(t, nodes, err)
+		})
+	}
+	g.Wait()
+	if n := len(p.idle); n > Most {
+		t.Errorf("%d workers", n)
+	}
+}
+
+// What kustomize finds wrong is told in its words, and the worker stays.
+func TestFaultsAreTold(t *testing.T) {
+	p := enable(t, testLimits())
+	j := simple()
+	j.Files["kustomization.yaml"] = []byte("resources: [a.yaml, b.yaml]\n")
+	var fault Fault
+	if _, err := Run(t.Context(), j, func(path string) Path { return Path{Missing: true} }); !errors.As(err, &fault) || !strings.Contains(err.Error(), "b.yaml") {
+		t.Errorf("got %v", err)
+	}
+	j = simple()
+	j.Nodes = 5
+	if _, err := Run(t.Context(), j, noPath); !errors.Is(err, ErrNodes) {
+		t.Errorf("got %v", err)
+	}
+	j = simple()
+	j.Reads = 1
+	if _, err := Run(t.Context(), j, noPath); !errors.As(err, &fault) || !strings.Contains(err.Error(), ErrReads.Error()) {
+		t.Errorf("got %v", err)
+	}
+	if len(p.idle) != 1 {
+		t.Errorf("%d workers", len(p.idle))
+	}
+}
+
+// A worker that is killed in the midst of a build is replaced, once.
+func TestKilledWorkersAreReplaced(t *testing.T) {
+	p := enable(t, testLimits())
+	kills := 1
+	ask := func(path string) Path {
+		if kills--; kills >= 0 {
+			for _, pid := range children(t) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			return Path{Missing: true}
+		}
+		return Path{At: path, File: true}
+	}
+	nodes, err := Run(t.Context(), asking(), ask)
+	wantSimple(t, nodes, err)
+	kills = 2
+	var ended *Ended
+	if _, err = Run(t.Context(), asking(), ask); !errors.As(err, &ended) || ended.Cause != Killed {
+		t.Errorf("killed twice: %v", err)
+	}
+	nodes, err = Run(t.Context(), simple(), noPath)
+	wantSimple(t, nodes, err)
+	_ = syscall.Kill(p.idle[0].pid(), syscall.SIGKILL) // while it is idle
+	nodes, err = Run(t.Context(), simple(), noPath)
+	wantSimple(t, nodes, err)
+}
+
+// What takes too much memory or CPU time is ended, for that reason; the memory that it
+// had is bounded, and the next build finds a worker.
+func TestTooMuchIsEnded(t *testing.T) {
+	if runtime.GOOS != "linux" || raceEnabled {
+		t.Skip("there are no such limits here")
+	}
+	for name, c := range map[string]struct {
+		job    *Job
+		limits Limits
+		want   Cause
+	}{
+		"memory": {growing(), Limits{Memory: 192 << 20, CPU: time.Minute}, Memory},
+		"CPU":    {endless(), Limits{Memory: DefaultLimits.Memory, CPU: time.Second}, CPU},
+	} {
+		t.Run(name, func(t *testing.T) {
+			enable(t, c.limits)
+			var most atomic.Int64
+			done, watched := make(chan bool), make(chan bool)
+			go func() {
+				defer close(watched)
+				for {
+					select {
+					case <-done:
+						return
+					case <-time.After(5 * time.Millisecond):
+						for _, pid := range children(t) {
+							most.Store(max(most.Load(), anonymous(pid)))
+						}
+					}
+				}
+			}()
+			_, err := Run(t.Context(), c.job, noPath)
+			close(done)
+			<-watched
+			var ended *Ended
+			if !errors.As(err, &ended) || ended.Cause != c.want {
+				t.Errorf("got %v", err)
+			}
+			t.Logf("%d MiB", most.Load()>>20)
+			if got := most.Load(); got == 0 || got > c.limits.Memory {
+				t.Errorf("the worker had %d MiB", got>>20)
+			}
+			nodes, err := Run(t.Context(), simple(), noPath)
+			wantSimple(t, nodes, err)
+		})
+	}
+}
+
+// A build that nobody waits for any more is ended with its worker.
+func TestCancelledBuildsEnd(t *testing.T) {
+	enable(t, testLimits())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("for the test")
+	nodes, err := Run(ctx, simple(), noPath)
+	wantSimple(t, nodes, err)
+	time.AfterFunc(300*time.Millisecond, func() { cancel(why) })
+	if _, err := Run(ctx, endless(), noPath); !errors.Is(err, why) {
+		t.Errorf("got %v", err)
+	}
+	if left := children(t); len(left) != 0 {
+		t.Errorf("still running: %v", left)
+	}
+	if _, err := Run(ctx, simple(), noPath); !errors.Is(err, why) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// After the program on disk was replaced, workers are still the program that runs.
+func TestReplacedProgram(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := filepath.Join(t.TempDir(), "weir")
+	if err := os.WriteFile(replaced, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := role(t, replaced, "replaced").Output()
+	if err != nil || string(out) != "1 objects, <nil>\n" {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+func replaced() {
+	defer Enable(testLimits())()
+	if err := errors.Join(os.Remove(os.Args[0]), os.WriteFile(os.Args[0], []byte("another release"), 0o755)); err != nil {
+		fmt.Println(err)
+	}
+	nodes, err := Run(context.Background(), simple(), noPath)
+	fmt.Printf("%d objects, %v\n", len(nodes), err)
+}
+
+// A worker does not outlive the process that started it, at work or idle.
+func TestNoOrphans(t *testing.T) {
+	cmd := role(t, os.Args[0], "orphans")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids [2]int
+	if _, err := fmt.Fscan(out, &pids[0], &pids[1]); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	for _, pid := range pids {
+		for range 500 {
+			if gone(pid) {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if pid == 0 || !gone(pid) {
+			t.Errorf("worker %d is still there", pid)
+		}
+	}
+}
+
+func orphans() {
+	Enable(testLimits())
+	at := make(chan bool, 10)
+	stay := func(string) Path { at <- true; select {} }
+	go func() { _, _ = Run(context.Background(), asking(), stay) }()
+	<-at
+	go func() {
+		_, _ = Run(context.Background(), asking(), func(string) Path { at <- true; return Path{Missing: true} })
+	}()
+	<-at
+	for len(enabled.Load().idleNow()) == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, pid := range childrenOf(os.Getpid()) {
+		fmt.Println(pid)
+	}
+	time.Sleep(time.Hour)
+}
+
+func (p *pool) idleNow() []*process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.idle
+}
+
+func gone(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err != nil || strings.Contains(string(status), "State:\tZ")
+}
+
+func children(t *testing.T) []int {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no list of children here")
+	}
+	return childrenOf(os.Getpid())
+}
+
+func childrenOf(pid int) (pids []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, name := range lists {
+		list, _ := os.ReadFile(name)
+		for _, f := range strings.Fields(string(list)) {
+			if n, err := strconv.Atoi(f); err == nil && !gone(n) {
+				pids = append(pids, n)
+			}
+		}
+	}
+	return pids
+}
+
+// anonymous is what of a process's memory is its own.
+func anonymous(pid int) (bytes int64) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			_, _ = fmt.Sscan(rest, &bytes)
+		}
+	}
+	return bytes << 10
+}
+
+type discard struct{ io.Writer }
+
+func (discard) Close() error { return nil }
