@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -167,12 +168,13 @@ func (b *besieged) blob(content string) string {
 	return b.repo.GitInput([]byte(content), "hash-object", "-w", "--stdin")
 }
 
-// shippedLimit is the least memory that a unit or a pod of weir is given.
+// shippedLimit is the least memory that a unit or a pod of weir is given, beside the
+// processes in which kustomize runs.
 func shippedLimit(t *testing.T) int {
 	t.Helper()
 	unit := found(t, "../../deploy/systemd/weir.service", `(?m)^MemoryMax=(\d+)([GM])$`)
 	pod := found(t, "../../deploy/kubernetes/base/deployment.yaml", `(?m)^\s+limits:\n\s+memory: (\d+)([GM])i$`)
-	return min(unit, pod)
+	return min(unit, pod) - int(worker.Most*worker.DefaultLimits.Memory>>20)
 }
 
 // shippedGoLimit is the least memory limit that the Go runtime is given.
