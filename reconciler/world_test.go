@@ -225,8 +225,8 @@ func nodegroupPool(name string, replicas int32) intent.Pool {
 			Cluster: intent.Lookup{Kind: intent.EKSCluster, Name: "demo"},
 			Role:    intent.Lookup{Kind: intent.Role, Name: "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"},
 			Subnets: intent.Lookup{Kind: intent.Subnets, Cluster: clusterKey},
-			MinSize: intent.Number{Value: 1}, MaxSize: intent.Number{Value: max(replicas, 1)}, AMIType: "AL2023_x86_64_STANDARD",
-			CapacityType: "ON_DEMAND", UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}},
+			MinSize: intent.Number{Value: 1}, MaxSize: intent.Number{Value: max(replicas, 1)},
+			NodegroupSettings: intent.NodegroupSettings{AMIType: "AL2023_x86_64_STANDARD", CapacityType: "ON_DEMAND", UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}}},
 	}
 }
 

@@ -163,27 +163,16 @@ nodegroup.subnets.zones                   machine spec.failureDomains
 nodegroup.subnets.subnetType              pool    spec.availabilityZoneSubnetType
 nodegroup.minSize                         pool    spec.scaling.minSize
 nodegroup.maxSize                         pool    spec.scaling.maxSize
-nodegroup.amiType                         pool    spec.amiType
-nodegroup.releaseVersion                  pool    spec.amiVersion
 nodegroup.version                         machine spec.template.spec.version
 nodegroup.capacityType                    pool    metadata.annotations.node~capacity-type
 nodegroup.capacityType                    pool    metadata.labels.node~capacity-type
 nodegroup.capacityType                    pool    spec.capacityType
 nodegroup.instanceType                    pool    spec.instanceType
-nodegroup.diskSize                        pool    spec.diskSize
 nodegroup.labels.*                        pool    spec.labels.*
 nodegroup.remoteAccess.ec2SshKey          pool    spec.remoteAccess.sshKeyName
 nodegroup.remoteAccess.ec2SshKey          control spec.sshKeyName
-nodegroup.remoteAccess.sourceSecurityGroups.* pool spec.remoteAccess.sourceSecurityGroups.*
 nodegroup.remoteAccessGroups.*.cluster.name      machine spec.clusterName
 nodegroup.remoteAccessGroups.*.cluster.namespace machine metadata.namespace
-nodegroup.updateConfig.updateStrategy     options spec.nodegroup.updateConfig.updateStrategy
-nodegroup.updateConfig.*                  pool    spec.updateConfig.*
-nodegroup.updateConfig.maxUnavailablePercentage pool spec.updateConfig.maxUnavailablePrecentage
-nodegroup.nodeRepair                      pool    spec.nodeRepairConfig.enabled
-nodegroup.instanceTypes.*                 options spec.nodegroup.instanceTypes.*
-nodegroup.repairOptions.*                 options spec.nodegroup.nodeRepairConfig.*
-nodegroup.warmPool.*                      options spec.nodegroup.warmPoolConfig.*
 nodegroup.force                           options spec.nodegroup.force
 nodegroup.tags.*                          pool    spec.additionalTags.*
 nodegroup.tags.*                          control spec.additionalTags.*
@@ -304,6 +293,9 @@ func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestFie
 			}
 			out = append(out, manifestField{ref, fill(strings.Split(cells[2], "."), stars)})
 		}
+	}
+	if out == nil {
+		out = rowFields(p, field)
 	}
 	return shared(p, out)
 }

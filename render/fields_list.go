@@ -69,25 +69,32 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
 		return templateFields(p, field[2:]), true
 	}
-	of, member := rowOf(field)
-	paths, ofOptions := rows.Fields(of, member)
+	return nil, false
+}
+
+// rowFields are the manifest fields that the row of a field of a group or nodegroup
+// names.
+func rowFields(p *intent.Pool, field intent.Path) (out []manifestField) {
+	paths, ofOptions := rows.Fields(rowOf(field))
 	ref := p.Infrastructure
 	if ofOptions {
 		ref = p.Options
 	}
 	for _, at := range paths {
-		out = append(out, manifestField{ref, spec.Join(at...)})
+		out = append(out, manifestField{ref, intent.Path{"spec"}.Join(at...)})
 	}
-	return out, len(out) > 0
+	return out
 }
 
-// rowOf says where package field has the row of a field of a group.
+// rowOf says where package field has the row of a field of a group or nodegroup.
 func rowOf(field intent.Path) (of rows.Kind, member intent.Path) {
 	switch {
 	case len(field) > 2 && field[0] == "group" && field[1] == "refresh":
 		return rows.Refresh, field[2:]
 	case len(field) > 1 && field[0] == "group":
 		return rows.Group, field[1:]
+	case len(field) > 1 && field[0] == "nodegroup":
+		return rows.Nodegroup, field[1:]
 	}
 	return "", nil
 }

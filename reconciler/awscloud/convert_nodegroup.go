@@ -15,29 +15,28 @@ import (
 func nodegroup(n *types.Nodegroup) plan.Nodegroup {
 	out := plan.Nodegroup{
 		NodegroupName: plan.NodegroupName{Cluster: aws.ToString(n.ClusterName), Name: aws.ToString(n.NodegroupName)},
-		ARN:           aws.ToString(n.NodegroupArn), Status: string(n.Status), Version: aws.ToString(n.Version),
-		ReleaseVersion: aws.ToString(n.ReleaseVersion), AMIType: string(n.AmiType), CapacityType: string(n.CapacityType),
-		InstanceTypes: n.InstanceTypes, DiskSize: aws.ToInt32(n.DiskSize), NodeRole: aws.ToString(n.NodeRole),
-		SubnetIDs: sortedStrings(n.Subnets), Labels: n.Labels, Taints: taints(n.Taints), Tags: n.Tags,
-		CreatedAt: aws.ToTime(n.CreatedAt), DescribedAtPass: true,
+		ARN:           aws.ToString(n.NodegroupArn), Status: string(n.Status), NodeRole: aws.ToString(n.NodeRole),
+		SubnetIDs: sortedStrings(n.Subnets), Tags: n.Tags, CreatedAt: aws.ToTime(n.CreatedAt), DescribedAtPass: true,
 	}
+	carry(n, &out.NodegroupSettings)
+	slices.SortFunc(out.Taints, func(a, b intent.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
+	})
 	if s := n.ScalingConfig; s != nil {
 		out.MinSize, out.MaxSize, out.DesiredSize = aws.ToInt32(s.MinSize), aws.ToInt32(s.MaxSize), aws.ToInt32(s.DesiredSize)
-	}
-	if u := n.UpdateConfig; u != nil {
-		out.UpdateConfig = intent.UpdateConfig{MaxUnavailable: aws.ToInt32(u.MaxUnavailable), MaxUnavailablePercentage: aws.ToInt32(u.MaxUnavailablePercentage), UpdateStrategy: string(u.UpdateStrategy)}
 	}
 	if r := n.NodeRepairConfig; r != nil {
 		out.NodeRepair, out.RepairOptions = r.Enabled, repairOptions(r)
 	}
 	if p := n.WarmPoolConfig; p != nil {
-		out.WarmPool = &intent.NodegroupWarmPool{Enabled: p.Enabled, MaxGroupPreparedCapacity: p.MaxGroupPreparedCapacity, MinSize: p.MinSize, PoolState: string(p.PoolState), ReuseOnScaleIn: p.ReuseOnScaleIn}
+		out.WarmPool = &intent.NodegroupWarmPool{}
+		carry(p, out.WarmPool)
 		if aws.ToInt32(p.MaxGroupPreparedCapacity) < 0 {
 			out.WarmPool.MaxGroupPreparedCapacity = nil // Auto Scaling's way to say that there is none
 		}
 	}
-	if r := n.RemoteAccess; r != nil {
-		out.RemoteAccess = &intent.RemoteAccess{EC2SSHKey: aws.ToString(r.Ec2SshKey), SourceSecurityGroups: sortedStrings(r.SourceSecurityGroups)}
+	if r := out.RemoteAccess; r != nil {
+		r.SourceSecurityGroups = sortedStrings(r.SourceSecurityGroups)
 	}
 	if t := n.LaunchTemplate; t != nil {
 		out.Template = plan.TemplateRef{ID: aws.ToString(t.Id), Name: aws.ToString(t.Name), Version: aws.ToString(t.Version)}
@@ -56,72 +55,40 @@ func nodegroup(n *types.Nodegroup) plan.Nodegroup {
 	return out
 }
 
-func taints(in []types.Taint) []intent.Taint {
-	var out []intent.Taint
-	for _, t := range in {
-		out = append(out, intent.Taint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: string(t.Effect)})
-	}
-	slices.SortFunc(out, func(a, b intent.Taint) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
-	})
+func requestTaints(in []intent.Taint) (out []types.Taint) {
+	carry(in, &out)
 	return out
 }
 
-func requestTaints(in []intent.Taint) []types.Taint {
-	var out []types.Taint
-	for _, t := range in {
-		out = append(out, types.Taint{Key: aws.String(t.Key), Value: stringOrNil(t.Value), Effect: types.TaintEffect(t.Effect)})
-	}
-	return out
-}
-
-func requestUpdateConfig(u intent.UpdateConfig) *types.NodegroupUpdateConfig {
-	if u == (intent.UpdateConfig{}) {
-		return nil
-	}
-	return &types.NodegroupUpdateConfig{MaxUnavailable: numberOrNil(u.MaxUnavailable), MaxUnavailablePercentage: numberOrNil(u.MaxUnavailablePercentage), UpdateStrategy: types.NodegroupUpdateStrategies(u.UpdateStrategy)}
-}
-
-// repairOptions are nil where all is left to EKS.
+// repairOptions are nil where all is left to EKS: node repair as EKS has it.
 func repairOptions(r *types.NodeRepairConfig) *intent.RepairOptions {
-	out := &intent.RepairOptions{
-		MaxParallelNodesRepairedCount: aws.ToInt32(r.MaxParallelNodesRepairedCount), MaxParallelNodesRepairedPercentage: aws.ToInt32(r.MaxParallelNodesRepairedPercentage),
-		MaxUnhealthyNodeThresholdCount: aws.ToInt32(r.MaxUnhealthyNodeThresholdCount), MaxUnhealthyNodeThresholdPercentage: aws.ToInt32(r.MaxUnhealthyNodeThresholdPercentage),
-	}
-	for _, o := range r.NodeRepairConfigOverrides {
-		out.NodeRepairConfigOverrides = append(out.NodeRepairConfigOverrides, intent.RepairOverride{
-			MinRepairWaitTimeMins: aws.ToInt32(o.MinRepairWaitTimeMins), NodeMonitoringCondition: aws.ToString(o.NodeMonitoringCondition),
-			NodeUnhealthyReason: aws.ToString(o.NodeUnhealthyReason), RepairAction: string(o.RepairAction)})
-	}
+	out := &intent.RepairOptions{}
+	carry(r, out)
 	if reflect.ValueOf(*out).IsZero() {
-		return nil // node repair as EKS has it
+		return nil
 	}
 	return out
 }
 
-func requestRepair(enabled *bool, options *intent.RepairOptions) *types.NodeRepairConfig {
-	if enabled == nil && options == nil {
-		return nil
+// requestSettings are the members of a nodegroup that requests send as a whole.
+func requestSettings(u *intent.UpdateConfig, repair *bool, options *intent.RepairOptions, warm *intent.NodegroupWarmPool) (*types.NodegroupUpdateConfig, *types.NodeRepairConfig, *types.WarmPoolConfig) {
+	var update *types.NodegroupUpdateConfig
+	var nodeRepair *types.NodeRepairConfig
+	var pool *types.WarmPoolConfig
+	if u != nil && *u != (intent.UpdateConfig{}) {
+		carry(u, &update)
 	}
-	out := &types.NodeRepairConfig{Enabled: enabled}
-	if o := options; o != nil {
-		out.MaxParallelNodesRepairedCount, out.MaxParallelNodesRepairedPercentage = numberOrNil(o.MaxParallelNodesRepairedCount), numberOrNil(o.MaxParallelNodesRepairedPercentage)
-		out.MaxUnhealthyNodeThresholdCount, out.MaxUnhealthyNodeThresholdPercentage = numberOrNil(o.MaxUnhealthyNodeThresholdCount), numberOrNil(o.MaxUnhealthyNodeThresholdPercentage)
-		for _, v := range o.NodeRepairConfigOverrides {
-			out.NodeRepairConfigOverrides = append(out.NodeRepairConfigOverrides, types.NodeRepairConfigOverrides{
-				MinRepairWaitTimeMins: aws.Int32(v.MinRepairWaitTimeMins), NodeMonitoringCondition: aws.String(v.NodeMonitoringCondition),
-				NodeUnhealthyReason: aws.String(v.NodeUnhealthyReason), RepairAction: types.RepairAction(v.RepairAction)})
-		}
+	if options != nil {
+		carry(options, &nodeRepair)
 	}
-	return out
-}
-
-func requestWarmPool(p *intent.NodegroupWarmPool) *types.WarmPoolConfig {
-	if p == nil {
-		return nil
+	if repair != nil {
+		nodeRepair = cmp.Or(nodeRepair, &types.NodeRepairConfig{})
+		nodeRepair.Enabled = repair
 	}
-	return &types.WarmPoolConfig{Enabled: p.Enabled, MaxGroupPreparedCapacity: p.MaxGroupPreparedCapacity, MinSize: p.MinSize,
-		PoolState: types.WarmPoolState(p.PoolState), ReuseOnScaleIn: p.ReuseOnScaleIn}
+	if warm != nil {
+		carry(warm, &pool)
+	}
+	return update, nodeRepair, pool
 }
 
 // requestTemplate names a template version: by id if it is known, for EKS

@@ -13,16 +13,11 @@ func (c *Cloud) createNodegroup(ctx context.Context, a plan.CreateNodegroup) err
 	n := a.Nodegroup
 	in := &eks.CreateNodegroupInput{
 		ClusterName: aws.String(n.Cluster), NodegroupName: aws.String(n.Name), NodeRole: aws.String(n.NodeRole), Subnets: n.SubnetIDs,
-		AmiType: types.AMITypes(n.AMIType), CapacityType: types.CapacityTypes(n.CapacityType), InstanceTypes: n.InstanceTypes,
-		DiskSize: numberOrNil(n.DiskSize), Labels: n.Labels, Taints: requestTaints(n.Taints), Tags: n.Tags,
-		Version: stringOrNil(n.Version), ReleaseVersion: stringOrNil(n.ReleaseVersion), LaunchTemplate: requestTemplate(n.Template),
+		Tags: n.Tags, LaunchTemplate: requestTemplate(n.Template), ClientRequestToken: stringOrNil(a.Token),
 		ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(n.MinSize), MaxSize: aws.Int32(n.MaxSize), DesiredSize: aws.Int32(n.DesiredSize)},
-		UpdateConfig:  requestUpdateConfig(n.UpdateConfig), ClientRequestToken: stringOrNil(a.Token),
 	}
-	in.NodeRepairConfig, in.WarmPoolConfig = requestRepair(n.NodeRepair, n.RepairOptions), requestWarmPool(n.WarmPool)
-	if r := n.RemoteAccess; r != nil {
-		in.RemoteAccess = &types.RemoteAccessConfig{Ec2SshKey: stringOrNil(r.EC2SSHKey), SourceSecurityGroups: r.SourceSecurityGroups}
-	}
+	carry(&n.NodegroupSettings, in)
+	in.UpdateConfig, in.NodeRepairConfig, in.WarmPoolConfig = requestSettings(&n.UpdateConfig, n.NodeRepair, n.RepairOptions, n.WarmPool)
 	_, err := c.eks.CreateNodegroup(ctx, in)
 	if e := classify("eks", "CreateNodegroup", err); e != nil {
 		if e.Kind == plan.AlreadyThere {
@@ -67,10 +62,7 @@ func (c *Cloud) updateNodegroupConfig(ctx context.Context, a plan.UpdateNodegrou
 	if len(a.PutTaints)+len(a.RemoveTaints) > 0 {
 		in.Taints = &types.UpdateTaintsPayload{AddOrUpdateTaints: requestTaints(a.PutTaints), RemoveTaints: requestTaints(a.RemoveTaints)}
 	}
-	if a.UpdateConfig != nil {
-		in.UpdateConfig = requestUpdateConfig(*a.UpdateConfig)
-	}
-	in.NodeRepairConfig, in.WarmPoolConfig = requestRepair(a.NodeRepair, a.RepairOptions), requestWarmPool(a.WarmPool)
+	in.UpdateConfig, in.NodeRepairConfig, in.WarmPoolConfig = requestSettings(a.UpdateConfig, a.NodeRepair, a.RepairOptions, a.WarmPool)
 	defer c.forgetNodegroup(a.NodegroupName)
 	out, err := c.eks.UpdateNodegroupConfig(ctx, in)
 	if err != nil {

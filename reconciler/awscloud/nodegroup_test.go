@@ -29,9 +29,9 @@ func (e *env) role() string {
 func createNodegroup(e *env, name string) plan.CreateNodegroup {
 	return plan.CreateNodegroup{Nodegroup: plan.Nodegroup{
 		NodegroupName: plan.NodegroupName{Cluster: eksCluster, Name: name}, NodeRole: e.role(), SubnetIDs: e.subnets(), MinSize: 0, MaxSize: 3, DesiredSize: 1,
-		AMIType: "AL2023_x86_64_STANDARD", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m5.large"}, DiskSize: 30,
-		Labels: map[string]string{"a": "1", "b": "2"}, Taints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}},
-		UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}, NodeRepair: ptr(true), Tags: tags(name),
+		NodegroupSettings: intent.NodegroupSettings{AMIType: "AL2023_x86_64_STANDARD", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m5.large"}, DiskSize: 30,
+			Labels: map[string]string{"a": "1", "b": "2"}, Taints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}},
+			UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}, NodeRepair: ptr(true)}, Tags: tags(name),
 	}}
 }
 

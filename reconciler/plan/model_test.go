@@ -389,8 +389,8 @@ func nodegroupPool(name string, replicas int32) intent.Pool {
 		MachinePool: ref("MachinePool", name), Infrastructure: ref("AWSManagedMachinePool", name),
 		Replicas: intent.Number{Value: replicas, Written: true},
 		Nodegroup: &intent.Nodegroup{Name: name, ClusterName: "c", Cluster: eksLookup, Role: roleLookup, Subnets: subnetLookup,
-			MinSize: intent.Number{Value: 1}, MaxSize: intent.Number{Value: max(replicas, 1)}, AMIType: "AL2023_x86_64_STANDARD",
-			CapacityType: "ON_DEMAND", UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}},
+			MinSize: intent.Number{Value: 1}, MaxSize: intent.Number{Value: max(replicas, 1)},
+			NodegroupSettings: intent.NodegroupSettings{AMIType: "AL2023_x86_64_STANDARD", CapacityType: "ON_DEMAND", UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}}},
 	}
 }
 

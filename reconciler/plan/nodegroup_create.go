@@ -43,18 +43,16 @@ func (c nodegroups) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (
 	ng = Nodegroup{
 		NodegroupName: NodegroupName{Cluster: n.ClusterName, Name: name},
 		NodeRole:      w.role, SubnetIDs: w.subnets, MinSize: minSize, MaxSize: maxSize, DesiredSize: desired,
-		CapacityType: n.CapacityType, Labels: n.Labels, Taints: n.Taints, UpdateConfig: n.UpdateConfig,
-		NodeRepair: n.NodeRepair, RepairOptions: n.RepairOptions, WarmPool: n.WarmPool, Tags: w.tags(c.in.Policy),
+		NodegroupSettings: n.NodegroupSettings, Tags: w.tags(c.in.Policy),
 	}
 	// EKS refuses what the template's image or body already decides
 	// (CreateNodegroup's documentation of amiType, version and diskSize).
-	if !w.hasImage {
-		ng.AMIType, ng.Version, ng.ReleaseVersion = n.AMIType, n.Version, n.ReleaseVersion
+	if w.hasImage {
+		ng.AMIType, ng.Version, ng.ReleaseVersion = "", "", ""
 	}
+	ng.RemoteAccess = w.access
 	if w.hasTemplate {
-		ng.Template = w.version.ref
-	} else {
-		ng.DiskSize, ng.RemoteAccess = n.DiskSize, w.access
+		ng.Template, ng.DiskSize, ng.RemoteAccess = w.version.ref, 0, nil
 	}
 	ng.InstanceTypes = w.instanceTypes()
 	if old != nil && w.discovered && len(old.SubnetIDs) > 0 {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -65,14 +66,10 @@ func (in Input) usualTags(pool *intent.Pool, name string, tags map[string]string
 func (w wantNodegroup) newMembers(ng Nodegroup) []Change {
 	pool := w.pool
 	out := []Change{infraChange(pool, "roleName", nil, ng.NodeRole)}
-	if ng.ReleaseVersion != "" {
-		out = append(out, infraChange(pool, "amiVersion", nil, ng.ReleaseVersion))
-	}
-	if ng.DiskSize != 0 {
-		out = append(out, infraChange(pool, "diskSize", nil, ng.DiskSize))
-	}
-	if ng.RemoteAccess != nil {
-		out = append(out, infraChange(pool, "remoteAccess", nil, plainJSON(ng.RemoteAccess)))
+	for _, m := range field.NodegroupMembers() {
+		if v := m.Of(&ng.NodegroupSettings); !m.Special && !v.IsZero() {
+			out = append(out, settingChange(pool, m, nil, v.Interface()))
+		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(ng.Labels)) {
 		out = append(out, labelChange(pool, k, nil, ng.Labels[k]))

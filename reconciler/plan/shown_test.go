@@ -36,7 +36,11 @@ func membersOf(t reflect.Type, at member) []member {
 		return membersOf(t.Elem(), at)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			out = append(out, membersOf(t.Field(i).Type, below("."+t.Field(i).Name, i))...)
+			name := "." + t.Field(i).Name
+			if t.Field(i).Anonymous {
+				name = "" // its members are the outer one's
+			}
+			out = append(out, membersOf(t.Field(i).Type, below(name, i))...)
 		}
 		return out
 	case reflect.Map:

@@ -219,26 +219,14 @@ func (n NodegroupName) String() string { return n.Cluster + "/" + n.Name }
 // Nodegroup is an EKS managed nodegroup.
 type Nodegroup struct {
 	NodegroupName
-	ARN             string
-	Status          string // CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED, DEGRADED
-	Version         string // Kubernetes major.minor
-	ReleaseVersion  string
-	AMIType         string
-	CapacityType    string
-	InstanceTypes   []string
-	DiskSize        int32
-	NodeRole        string
-	SubnetIDs       []string // sorted
-	MinSize         int32
-	MaxSize         int32
-	DesiredSize     int32
-	Labels          map[string]string
-	Taints          []intent.Taint // sorted by key, then effect
-	UpdateConfig    intent.UpdateConfig
-	NodeRepair      *bool
-	RepairOptions   *intent.RepairOptions // nil where all is EKS's default
-	WarmPool        *intent.NodegroupWarmPool
-	RemoteAccess    *intent.RemoteAccess
+	ARN         string
+	Status      string // CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED, DEGRADED
+	NodeRole    string
+	SubnetIDs   []string // sorted
+	MinSize     int32
+	MaxSize     int32
+	DesiredSize int32
+	intent.NodegroupSettings
 	Template        TemplateRef // zero without a launch template
 	Tags            map[string]string
 	GroupNames      []string // Auto Scaling groups behind it

@@ -35,7 +35,7 @@ func TestNamesThatAWSDoesNotKnow(t *testing.T) {
 			}), "key pair theirs", infra, intent.Path{"metadata", "labels", "node.k8s.aws/launch-template-name"}.String(),
 		},
 		"KeyPair  ops not found": {
-			&intent.Pool{Infrastructure: infra, Nodegroup: &intent.Nodegroup{RemoteAccess: &intent.RemoteAccess{EC2SSHKey: "ops"}}}, "key pair ops", infra, "spec.remoteAccess.sshKeyName",
+			&intent.Pool{Infrastructure: infra, Nodegroup: &intent.Nodegroup{NodegroupSettings: intent.NodegroupSettings{RemoteAccess: &intent.RemoteAccess{EC2SSHKey: "ops"}}}}, "key pair ops", infra, "spec.remoteAccess.sshKeyName",
 		},
 		wrapped + "The security group 'sg-1' does not exist in VPC 'vpc-1'": {
 			group(func(p *intent.Pool) { p.LaunchTemplate.Data.SecurityGroupIDs = []string{"sg-1"} }), "security group sg-1", infra, "spec.awsLaunchTemplate.additionalSecurityGroups",

@@ -42,6 +42,7 @@ var table = sync.OnceValue(func() *compiled {
 	c.refuse(refusedTemplate, reflect.TypeFor[intent.TemplateData]())
 	c.add(Group, group, reflect.TypeFor[intent.GroupSettings]())
 	c.add(Group, groupOptions, reflect.TypeFor[intent.GroupOptions]())
+	c.add(Nodegroup, nodegroup, reflect.TypeFor[intent.NodegroupSettings]())
 	c.add(Refresh, refresh, reflect.TypeFor[intent.Refresh]())
 	return c
 })

@@ -32,7 +32,7 @@ const (
 	Template  Kind = "LaunchTemplateData" // intent.TemplateData
 	Group     Kind = "AutoScalingGroup"   // intent.GroupSettings
 	Refresh   Kind = "RefreshPreferences" // intent.Refresh
-	Nodegroup Kind = "Nodegroup"          // intent.Nodegroup
+	Nodegroup Kind = "Nodegroup"          // intent.NodegroupSettings
 )
 
 // Row is one field.

@@ -16,7 +16,7 @@ import (
 func TestEveryMemberOfTheIntentIsARow(t *testing.T) {
 	for of, roots := range map[Kind][]reflect.Type{
 		Template: {reflect.TypeFor[intent.TemplateData]()}, Group: {reflect.TypeFor[intent.GroupSettings](), reflect.TypeFor[intent.GroupOptions]()},
-		Refresh: {reflect.TypeFor[intent.Refresh]()},
+		Refresh: {reflect.TypeFor[intent.Refresh]()}, Nodegroup: {reflect.TypeFor[intent.NodegroupSettings]()},
 	} {
 		var got, want []string
 		for _, r := range Rows(of) {

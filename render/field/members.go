@@ -28,7 +28,9 @@ type Member struct {
 	// OfPool says that the pool's own object sets it, and not PoolOptions.
 	OfPool bool
 	// Call is the call that changes it.
-	Call    string
+	Call string
+	// Special says that code of its own compares or converts it.
+	Special bool
 	index   []int
 	normal  reflect.Value // where nobody writes it
 	missing reflect.Value // what AWS takes an absent one for
@@ -37,6 +39,9 @@ type Member struct {
 // GroupMembers are those of an Auto Scaling group, in intent.GroupSettings, in the order
 // of the rows.
 var GroupMembers = sync.OnceValue(func() []*Member { return membersOf[intent.GroupSettings](Group) })
+
+// NodegroupMembers are those of a managed nodegroup, in intent.NodegroupSettings.
+var NodegroupMembers = sync.OnceValue(func() []*Member { return membersOf[intent.NodegroupSettings](Nodegroup) })
 
 // GroupMember are GroupMembers by their names in AWS.
 var GroupMember = sync.OnceValue(func() map[string]*Member { return byName(GroupMembers()) })
@@ -124,21 +129,20 @@ func Holds(want, found, missing reflect.Value) bool {
 func membersOf[T any](of Kind) []*Member {
 	var out []*Member
 	for _, r := range Rows(of) {
-		path := elements(r.AWS)
-		name := path[0]
-		i := slices.IndexFunc(out, func(m *Member) bool { return m.AWS == name })
+		name, path := elements(r.AWS)[0], elements(r.member())
+		f := settingOf(reflect.TypeFor[T](), path[0])
+		i := slices.IndexFunc(out, func(m *Member) bool { return slices.Equal(m.index, f.Index) })
 		if i < 0 {
 			i = len(out)
-			f := settingOf(reflect.TypeFor[T](), name)
 			m := &Member{AWS: name, OfPool: r.OfPool(), Call: r.Call(), index: f.Index, Field: section(of) + "." + Key(name)}
-			if m.OfPool {
-				m.Field, _, _ = strings.Cut(r.PoolFields()[0], ".")
+			if set := r.PoolFields(); len(set) > 0 {
+				m.Field, _, _ = strings.Cut(set[0], ".")
 			}
 			out = append(out, m)
 		}
-		t := reflect.TypeFor[T]().FieldByIndex(out[i].index).Type
-		put(&out[i].normal, t, path[1:], r.Default)
-		put(&out[i].missing, t, path[1:], r.Absent)
+		out[i].Special = out[i].Special || r.Special != ""
+		put(&out[i].normal, f.Type, path[1:], r.Default)
+		put(&out[i].missing, f.Type, path[1:], r.Absent)
 	}
 	return out
 }

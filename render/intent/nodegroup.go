@@ -15,6 +15,22 @@ type Nodegroup struct {
 	MinSize Number `json:"minSize"`
 	MaxSize Number `json:"maxSize"`
 
+	NodegroupSettings
+	// InstanceType is the one of a pool without InstanceTypes.
+	InstanceType string `json:"instanceType,omitempty"`
+	// RemoteAccessGroups fill RemoteAccess.SourceSecurityGroups.
+	RemoteAccessGroups []Lookup `json:"remoteAccessGroups,omitempty"`
+	// Force has version updates end pods that a disruption budget protects.
+	Force bool `json:"force,omitempty"`
+	// LifecycleHooks are those of the group behind the nodegroup, sorted by name.
+	LifecycleHooks []LifecycleHook   `json:"lifecycleHooks,omitempty"`
+	Tags           map[string]string `json:"tags,omitempty"`
+}
+
+// NodegroupSettings are the members of a nodegroup that are its own: sizes, subnets,
+// role, launch template and tags aside. The same type says what Git declares and what a
+// nodegroup has. Package field has a row for each.
+type NodegroupSettings struct {
 	// AMIType is EKS's amiType, empty where the launch template carries the image
 	// and where a foreign template may: EKS then chooses unless it does.
 	AMIType string `json:"amiType,omitempty"`
@@ -24,28 +40,20 @@ type Nodegroup struct {
 	// control plane at creation.
 	Version      string `json:"version,omitempty"`
 	CapacityType string `json:"capacityType"`
-	InstanceType string `json:"instanceType,omitempty"`
-	// InstanceTypes are several, in EKS's order of preference; InstanceType is then empty.
+	// InstanceTypes are in EKS's order of preference.
 	InstanceTypes []string          `json:"instanceTypes,omitempty"`
-	DiskSize      int32             `json:"diskSize,omitempty"`
+	DiskSize      int32             `json:"diskSize,omitempty"` // GiB
 	Labels        map[string]string `json:"labels,omitempty"`
 	// Taints are sorted by key, then effect.
 	Taints       []Taint       `json:"taints,omitempty"`
 	RemoteAccess *RemoteAccess `json:"remoteAccess,omitempty"`
-	// RemoteAccessGroups fill RemoteAccess.SourceSecurityGroups.
-	RemoteAccessGroups []Lookup     `json:"remoteAccessGroups,omitempty"`
-	UpdateConfig       UpdateConfig `json:"updateConfig"`
+	UpdateConfig UpdateConfig  `json:"updateConfig"`
 	// NodeRepair is nil where not written.
 	NodeRepair *bool `json:"nodeRepair,omitempty"`
-	// RepairOptions are held whole where they are written.
+	// RepairOptions are held whole where they are written; nil where all is EKS's default.
 	RepairOptions *RepairOptions `json:"repairOptions,omitempty"`
 	// WarmPool is nil where not written.
 	WarmPool *NodegroupWarmPool `json:"warmPool,omitempty"`
-	// Force has version updates end pods that a disruption budget protects.
-	Force bool `json:"force,omitempty"`
-	// LifecycleHooks are those of the group behind the nodegroup, sorted by name.
-	LifecycleHooks []LifecycleHook   `json:"lifecycleHooks,omitempty"`
-	Tags           map[string]string `json:"tags,omitempty"`
 }
 
 // Taint is a Kubernetes taint; Effect is NO_SCHEDULE, NO_EXECUTE or PREFER_NO_SCHEDULE.
@@ -82,8 +90,8 @@ type RepairOptions struct {
 // many minutes.
 type RepairOverride struct {
 	MinRepairWaitTimeMins   int32  `json:"minRepairWaitTimeMins"`
-	NodeMonitoringCondition string `json:"nodeMonitoringCondition"`
-	NodeUnhealthyReason     string `json:"nodeUnhealthyReason"`
+	NodeMonitoringCondition string `json:"nodeMonitoringCondition" check:"minlen=1"`
+	NodeUnhealthyReason     string `json:"nodeUnhealthyReason" check:"minlen=1"`
 	RepairAction            string `json:"repairAction"`
 }
 

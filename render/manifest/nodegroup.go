@@ -29,10 +29,11 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 	n := &intent.Nodegroup{
 		Name: b.nodegroupName(d, o), ClusterName: c.eksName, Cluster: asked,
 		Role:           intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, defaultNodeRole), Cluster: d.ClusterKey},
-		AMIType:        string(s.AMIType),
-		CapacityType:   capacityTypes()[s.CapacityType],
-		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: text(s.InstanceType), Labels: maps.Clone(s.Labels), Taints: taints(s.Taints), UpdateConfig: updateConfig(s.UpdateConfig),
-		ReleaseVersion: text(s.AMIVersion), Version: d.version.short(),
+		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: text(s.InstanceType),
+		NodegroupSettings: intent.NodegroupSettings{
+			AMIType: string(s.AMIType), CapacityType: capacityTypes()[s.CapacityType], Labels: maps.Clone(s.Labels), Taints: taints(s.Taints),
+			UpdateConfig: updateConfig(s.UpdateConfig), ReleaseVersion: text(s.AMIVersion), Version: d.version.short(),
+		},
 	}
 	d.Nodegroup = n
 	d.ownCapacity(o.Metadata)

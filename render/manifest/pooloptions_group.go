@@ -1,10 +1,6 @@
 package manifest
 
-import (
-	"encoding/json"
-
-	"github.com/weir-gitops/weir/render/intent"
-)
+import "github.com/weir-gitops/weir/render/intent"
 
 // GroupOptions are members of an Auto Scaling group that AWSMachinePool does not
 // have: those of CreateAutoScalingGroup, and of PutWarmPool and
@@ -89,16 +85,4 @@ func (RefreshOptions) unknownHint(name string) string {
 		return "write spec.refreshPreferences." + name + " in the pool"
 	}
 	return ""
-}
-
-// recast copies a value into the type of the intent with members of the same
-// names.
-func recast(from, to any) {
-	text, err := json.Marshal(from)
-	if err == nil {
-		err = json.Unmarshal(text, to)
-	}
-	if err != nil {
-		panic("recast: " + err.Error()) // texts, numbers and booleans under the same names
-	}
 }

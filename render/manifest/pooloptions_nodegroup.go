@@ -15,11 +15,11 @@ var optionsNodegroup = path("spec", "nodegroup")
 type NodegroupOptions struct {
 	// Force is UpdateNodegroupVersion's: an update ends pods that a disruption
 	// budget protects.
-	Force            bool              `json:"force"`
-	InstanceTypes    []string          `json:"instanceTypes"`
-	NodeRepairConfig *RepairOptions    `json:"nodeRepairConfig"`
-	UpdateConfig     *UpdateOptions    `json:"updateConfig"`
-	WarmPoolConfig   *NodegroupWarming `json:"warmPoolConfig"`
+	Force            bool                      `json:"force"`
+	InstanceTypes    []string                  `json:"instanceTypes"`
+	NodeRepairConfig *RepairOptions            `json:"nodeRepairConfig"`
+	UpdateConfig     *UpdateOptions            `json:"updateConfig"`
+	WarmPoolConfig   *intent.NodegroupWarmPool `json:"warmPoolConfig"`
 }
 
 func (NodegroupOptions) unknownHint(name string) string {
@@ -44,13 +44,7 @@ func nodegroupOfPool() map[string]string {
 }
 
 // RepairOptions are EKS's node repair beyond switching it on.
-type RepairOptions struct {
-	MaxParallelNodesRepairedCount       int32            `json:"maxParallelNodesRepairedCount" check:"min=1"`
-	MaxParallelNodesRepairedPercentage  int32            `json:"maxParallelNodesRepairedPercentage" check:"min=1,max=100"`
-	MaxUnhealthyNodeThresholdCount      int32            `json:"maxUnhealthyNodeThresholdCount" check:"min=1"`
-	MaxUnhealthyNodeThresholdPercentage int32            `json:"maxUnhealthyNodeThresholdPercentage" check:"min=1,max=100"`
-	NodeRepairConfigOverrides           []RepairOverride `json:"nodeRepairConfigOverrides"`
-}
+type RepairOptions struct{ intent.RepairOptions }
 
 func (RepairOptions) unknownHint(name string) string {
 	if name == "enabled" {
@@ -59,18 +53,8 @@ func (RepairOptions) unknownHint(name string) string {
 	return ""
 }
 
-// RepairOverride says what is done about one condition of a node.
-type RepairOverride struct {
-	MinRepairWaitTimeMins   int32  `json:"minRepairWaitTimeMins" check:"required,min=1"`
-	NodeMonitoringCondition string `json:"nodeMonitoringCondition" check:"required,minlen=1"`
-	NodeUnhealthyReason     string `json:"nodeUnhealthyReason" check:"required,minlen=1"`
-	RepairAction            string `json:"repairAction" enum:"Replace|Reboot|NoAction" check:"required"`
-}
-
 // UpdateOptions are EKS's update configuration beyond how many nodes may be away.
-type UpdateOptions struct {
-	UpdateStrategy string `json:"updateStrategy" enum:"DEFAULT|MINIMAL" check:"required"`
-}
+type UpdateOptions struct{ intent.UpdateConfig }
 
 func (UpdateOptions) unknownHint(name string) string {
 	switch name {
@@ -78,15 +62,6 @@ func (UpdateOptions) unknownHint(name string) string {
 		return "write spec.updateConfig." + name + " in the pool"
 	}
 	return ""
-}
-
-// NodegroupWarming is the warm pool of the group behind a nodegroup.
-type NodegroupWarming struct {
-	Enabled                  *bool  `json:"enabled" check:"required"`
-	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity" check:"min=-1"`
-	MinSize                  *int32 `json:"minSize" check:"min=0"`
-	PoolState                string `json:"poolState" enum:"STOPPED|RUNNING|HIBERNATED"`
-	ReuseOnScaleIn           *bool  `json:"reuseOnScaleIn"`
 }
 
 // maxNodegroupTypes is how many instance types EKS takes: instanceTypes of
@@ -152,8 +127,7 @@ func (b *builder) applyNodegroupOptions(d *draft, o *object[PoolOptionsSpec]) {
 	d.Nodegroup.Force = n.Force
 	d.nodegroupTypes(pool, n)
 	if p := n.NodeRepairConfig; p != nil {
-		d.Nodegroup.RepairOptions = &intent.RepairOptions{}
-		recast(p, d.Nodegroup.RepairOptions)
+		d.Nodegroup.RepairOptions = &p.RepairOptions
 		if !isTrue(d.Nodegroup.NodeRepair) {
 			d.options.info(optionsNodegroup.Join("nodeRepairConfig"), "not-carried", optionsNodegroup.Join("nodeRepairConfig").String()+" has no effect while node repair is off",
 				"write spec.nodeRepairConfig.enabled: true in the pool")
@@ -197,13 +171,12 @@ func templateTypeName(lt *LaunchTemplate) string {
 
 // nodegroupWarming takes the warm pool: "Use warm pools with managed node groups"
 // in EKS's user guide, and WarmPoolConfig in its API reference.
-func (d *draft) nodegroupWarming(pool *object[AWSManagedMachinePoolSpec], w *NodegroupWarming) {
+func (d *draft) nodegroupWarming(pool *object[AWSManagedMachinePoolSpec], w *intent.NodegroupWarmPool) {
 	if w == nil {
 		return
 	}
 	at := optionsNodegroup.Join("warmPoolConfig")
-	d.Nodegroup.WarmPool = &intent.NodegroupWarmPool{}
-	recast(w, d.Nodegroup.WarmPool)
+	d.Nodegroup.WarmPool = w
 	if !isTrue(w.Enabled) {
 		return
 	}

@@ -26,11 +26,11 @@ func TestPoolOptionsOfANodegroup(t *testing.T) {
 	}
 	n := set.Pools[0].Nodegroup
 	want := intent.Nodegroup{
-		Force: true, InstanceTypes: []string{"m5.large", "m5a.large"}, RepairOptions: &intent.RepairOptions{MaxParallelNodesRepairedCount: 2},
-		UpdateConfig: intent.UpdateConfig{MaxUnavailable: 2, UpdateStrategy: "MINIMAL"},
-		WarmPool:     &intent.NodegroupWarmPool{Enabled: &yes, MaxGroupPreparedCapacity: &four, ReuseOnScaleIn: &no},
+		Force: true, NodegroupSettings: intent.NodegroupSettings{InstanceTypes: []string{"m5.large", "m5a.large"}, RepairOptions: &intent.RepairOptions{MaxParallelNodesRepairedCount: 2},
+			UpdateConfig: intent.UpdateConfig{MaxUnavailable: 2, UpdateStrategy: "MINIMAL"},
+			WarmPool:     &intent.NodegroupWarmPool{Enabled: &yes, MaxGroupPreparedCapacity: &four, ReuseOnScaleIn: &no}},
 	}
-	got := intent.Nodegroup{Force: n.Force, InstanceTypes: n.InstanceTypes, RepairOptions: n.RepairOptions, UpdateConfig: n.UpdateConfig, WarmPool: n.WarmPool}
+	got := intent.Nodegroup{Force: n.Force, NodegroupSettings: intent.NodegroupSettings{InstanceTypes: n.InstanceTypes, RepairOptions: n.RepairOptions, UpdateConfig: n.UpdateConfig, WarmPool: n.WarmPool}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("options (-want +got):\n%s", d)
 	}

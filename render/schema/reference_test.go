@@ -302,7 +302,15 @@ func inTable(of field.Kind, path string) string {
 	var doc string
 	own := set[0].PoolFields()[0]
 	for _, r := range set {
-		names = append(names, strings.ReplaceAll(r.AWS, "[]", ""))
+		name := strings.ReplaceAll(r.AWS, "[]", "")
+		if of == field.Nodegroup { // EKS spells its members so
+			parts := strings.Split(name, ".")
+			for i, p := range parts {
+				parts[i] = field.Key(p)
+			}
+			name = strings.Join(parts, ".")
+		}
+		names = append(names, name)
 		if doc = ""; r.Doc != "" {
 			doc = ", " + r.Doc
 		}
