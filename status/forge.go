@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"time"
 
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -22,10 +23,10 @@ type Forge interface {
 // *forgehttp.Error.
 type Commenter interface {
 	Kind() forge.Kind
-	// Login is whose the token is: the author of what is written with it.
-	Login(ctx context.Context) (string, error)
-	// ListComments lists a pull request's comments, the oldest first.
-	ListComments(ctx context.Context, number int64) ([]forge.PostedComment, error)
+	// Self is whose the token is: the author of what is written with it.
+	Self(ctx context.Context) (string, error)
+	// Comments lists a pull request's comments since a time, the oldest first.
+	Comments(ctx context.Context, number int64, since time.Time) ([]forge.Comment, error)
 	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
 	EditComment(ctx context.Context, number, id int64, body string) error
 	DeleteComment(ctx context.Context, number, id int64) error

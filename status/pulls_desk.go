@@ -253,7 +253,7 @@ func same(a, b string) bool {
 func (d *desk) find(ctx context.Context, t *told, p Pull) error {
 	if d.login == "" {
 		err := d.call(ctx, func(ctx context.Context) (err error) {
-			d.login, err = d.forge.Login(ctx)
+			d.login, err = d.forge.Self(ctx)
 			return err
 		})
 		if err != nil {
@@ -263,19 +263,19 @@ func (d *desk) find(ctx context.Context, t *told, p Pull) error {
 			return &forgehttp.Error{Forge: string(d.forge.Kind()), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is, and comments cannot be told from others'"}
 		}
 	}
-	var list []forge.PostedComment
+	var list []forge.Comment
 	err := d.call(ctx, func(ctx context.Context) (err error) {
-		list, err = d.forge.ListComments(ctx, p.Number)
+		list, err = d.forge.Comments(ctx, p.Number, time.Time{})
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	marker := PullMarker(d.instance, d.source)
-	list = slices.DeleteFunc(list, func(c forge.PostedComment) bool {
+	list = slices.DeleteFunc(list, func(c forge.Comment) bool {
 		return !strings.EqualFold(c.Author, d.login) || !strings.HasPrefix(strings.TrimSpace(c.Body), marker)
 	})
-	slices.SortFunc(list, func(a, b forge.PostedComment) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	slices.SortFunc(list, func(a, b forge.Comment) int { return int(min(max(a.ID-b.ID, -1), 1)) })
 	t.read, t.id, t.text = true, 0, ""
 	for i, c := range list {
 		if i == 0 {

@@ -79,7 +79,7 @@ func TestEndedPullsAreForgotten(t *testing.T) {
 					}
 					return nil
 				}
-				f.comments = []forge.PostedComment{{ID: 1, Author: "weir", Body: PullMarker("weir", "fleet") + "\nan old one"}}
+				f.comments = []forge.Comment{{ID: 1, Author: "weir", Body: PullMarker("weir", "fleet") + "\nan old one"}}
 				p := startPulls(t, t.TempDir(), f)
 				for n := range int64(2 * mostEnded) {
 					pull := small(PullPlanned, "")

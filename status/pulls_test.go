@@ -21,7 +21,7 @@ import (
 // memoryPulls is a forge with comments in memory.
 type memoryPulls struct {
 	*memoryForge
-	comments []forge.PostedComment
+	comments []forge.Comment
 	next     int64
 	calls    []string
 	// refuse has calls fail, before their effect; forget loses answers of what was done.
@@ -50,11 +50,11 @@ func (f *memoryPulls) do(call, body string, effect func() error) error {
 	return nil
 }
 
-func (f *memoryPulls) Login(context.Context) (name string, err error) {
+func (f *memoryPulls) Self(context.Context) (name string, err error) {
 	return "weir", f.do("login", "", func() error { return nil })
 }
 
-func (f *memoryPulls) ListComments(context.Context, int64) (out []forge.PostedComment, err error) {
+func (f *memoryPulls) Comments(context.Context, int64, time.Time) (out []forge.Comment, err error) {
 	err = f.do("list", "", func() error { out = slices.Clone(f.comments); return nil })
 	return out, err
 }
@@ -62,7 +62,7 @@ func (f *memoryPulls) ListComments(context.Context, int64) (out []forge.PostedCo
 func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (id int64, err error) {
 	err = f.do("create", body, func() error {
 		f.next++
-		f.comments = append(f.comments, forge.PostedComment{ID: f.next, Author: "weir", Body: body})
+		f.comments = append(f.comments, forge.Comment{ID: f.next, Author: "weir", Body: body})
 		id = f.next
 		return nil
 	})
@@ -70,7 +70,7 @@ func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (id
 }
 
 func (f *memoryPulls) at(id int64, change func(i int)) error {
-	i := slices.IndexFunc(f.comments, func(c forge.PostedComment) bool { return c.ID == id })
+	i := slices.IndexFunc(f.comments, func(c forge.Comment) bool { return c.ID == id })
 	if i < 0 {
 		return refusal(404, forgehttp.FaultMissing, "no such comment")
 	}
@@ -331,7 +331,7 @@ func TestCommentsOfOthersAndOfCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newMemoryPulls()
 		marker := PullMarker("weir", "fleet")
-		f.comments = []forge.PostedComment{
+		f.comments = []forge.Comment{
 			{ID: 1, Author: "someone", Body: marker + "\nspoofed"}, {ID: 2, Author: "weir", Body: "I quote " + marker}, {ID: 3, Author: "weir", Body: PullMarker("weir", "other") + "\nanother source"},
 			{ID: 4, Author: "Weir", Body: marker + "\nmine"}, {ID: 5, Author: "weir", Body: marker + "\nmine again"}, {ID: 6, Author: "weir", Body: marker + "\nand again"},
 		}

@@ -66,7 +66,7 @@ var importRules = []importRule{
 	{of: []string{"status/access"}, only: []string{"status", "reconciler/state/files"}, reason: "who may do what is decided without knowing what it is"},
 	{except: []string{"reconciler/awscloud", "reconciler/cloudtest"}, never: []string{"github.com/aws/"}, reason: "SDK types do not leak past the adapter"},
 	{except: []string{"source/..."}, never: []string{"github.com/go-git/"}, reason: "only source knows Git"},
-	{except: []string{"status/forge"}, never: []string{"github.com/google/go-github", "code.gitea.io/sdk", "gitlab.com/"}, reason: "only status/forge speaks to forges"},
+	{except: []string{"status/forge"}, never: []string{"github.com/google/go-github", "code.gitea.io/sdk", "gitlab.com"}, reason: "only status/forge speaks to forges"},
 	{except: []string{"cmd/weir/internal/telemetry"}, never: []string{"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"}, reason: "work is marked everywhere, and where the marks go is one package's business"},
 	{never: []string{"google.golang.org/grpc"}, reason: "weir speaks gRPC with nobody; OpenTelemetry's exporter links it for its types alone"},
 	{except: []string{"render/..."}, never: []string{"sigs.k8s.io/kustomize"}, reason: "only render builds overlays"},

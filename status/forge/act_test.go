@@ -30,9 +30,9 @@ func TestActing(t *testing.T) {
 			"POST /api/v1/repos/platform/fleet/issues/7/comments", `{"body":"text"}`,
 		},
 		GitLab: {
-			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/7/notes/70/award_emoji?name=eyes", "",
-			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/7/notes/70/award_emoji?name=thumbsup", "",
-			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/7/notes/70/award_emoji?name=thumbsdown", "",
+			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/7/notes/70/award_emoji", `{"name":"eyes"}`,
+			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/7/notes/70/award_emoji", `{"name":"thumbsup"}`,
+			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/7/notes/70/award_emoji", `{"name":"thumbsdown"}`,
 			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/7/notes", `{"body":"text"}`,
 		},
 	}
@@ -54,7 +54,7 @@ func TestActing(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := c.Reply(t.Context(), 7, "text"); err != nil {
+		if _, err := c.CreateComment(t.Context(), 7, "text"); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff(want[f.kind], got); diff != "" {
@@ -138,7 +138,7 @@ func TestATokenThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got *forgehttp.Error
-	if err := c.Reply(t.Context(), 7, "text"); !errors.As(err, &got) || !strings.Contains(got.Error(), "write comments: read forge token: open token: no such file") || len(f.took()) != 0 {
+	if _, err := c.CreateComment(t.Context(), 7, "text"); !errors.As(err, &got) || !strings.Contains(got.Error(), "write comments on pull requests: read forge token: open token: no such file") || len(f.took()) != 0 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,28 +22,28 @@ import (
 // and writes comments of pull request 12.
 type commentServer struct {
 	mu       sync.Mutex
-	comments []PostedComment
+	comments []Comment
 	next     int64
 	pageSize int
 	// answer replaces the answer where it returns a status code.
 	answer func(r *http.Request) (code int, body string)
 }
 
-func newCommentForges(t *testing.T) (*commentServer, map[string]Writer) {
+func newCommentForges(t *testing.T) (*commentServer, map[string]Client) {
 	t.Helper()
 	s := &commentServer{next: 40, pageSize: 100}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	o := ClientOptions{URL: server.URL, Repository: "platform/fleet", Token: token("t0ken")}
-	hub, err1 := NewGitHubWriter(o)
-	tea, err2 := NewGiteaWriter(o)
+	hub, err1 := o.open(GitHub)
+	tea, err2 := o.open(Gitea)
 	o.Repository = gitlabProject
-	lab, err3 := NewGitLabWriter(o)
+	lab, err3 := o.open(GitLab)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	return s, map[string]Writer{"github": hub, "gitea": tea, "gitlab": lab}
+	return s, map[string]Client{"github": hub, "gitea": tea, "gitlab": lab}
 }
 
 func (s *commentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +74,7 @@ func (s *commentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	hub, isHub := strings.CutPrefix(strings.Replace(path, "/api/v1/", "/api/v3/", 1), "/api/v3/repos/platform/fleet/issues")
 	lab, isLab := strings.CutPrefix(path, "/api/v4/projects/"+url.PathEscape(gitlabProject)+"/merge_requests/12/notes")
-	show := func(c PostedComment) map[string]any {
+	show := func(c Comment) map[string]any {
 		who := map[string]any{"login": c.Author, "username": c.Author}
 		return map[string]any{"id": c.ID, "body": c.Body, "user": who, "author": who, "system": c.Author == "gitlab"}
 	}
@@ -104,7 +105,7 @@ func (s *commentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(200, list)
 	case all && r.Method == http.MethodPost:
 		s.next++
-		s.comments = append(s.comments, PostedComment{s.next, "weir", in.Body})
+		s.comments = append(s.comments, Comment{ID: s.next, Author: "weir", Body: in.Body})
 		say(201, show(s.comments[len(s.comments)-1]))
 	case one:
 		for i, c := range s.comments {
@@ -141,7 +142,7 @@ func TestCommentsOnForges(t *testing.T) {
 			f, ctx := forges[kind], t.Context()
 			s.pageSize = 2
 			for i := range 5 {
-				s.comments = append(s.comments, PostedComment{int64(i + 1), "someone", "words"})
+				s.comments = append(s.comments, Comment{ID: int64(i + 1), Author: "someone", Body: "words"})
 			}
 			id, err := f.CreateComment(ctx, 12, "first")
 			if err != nil {
@@ -150,14 +151,14 @@ func TestCommentsOnForges(t *testing.T) {
 			if err := f.EditComment(ctx, 12, id, "second"); err != nil {
 				t.Fatal(err)
 			}
-			list, err := f.ListComments(ctx, 12)
+			list, err := f.Comments(ctx, 12, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(s.comments, list); diff != "" {
+			if diff := cmp.Diff(s.comments, bare(list)); diff != "" {
 				t.Errorf("comments (-want +got):\n%s", diff)
 			}
-			if who, err := f.Login(ctx); who != "weir" || err != nil {
+			if who, err := f.Self(ctx); who != "weir" || err != nil {
 				t.Errorf("login %q, %v", who, err)
 			}
 			if err := f.DeleteComment(ctx, 12, id); err != nil {
@@ -175,9 +176,9 @@ func TestCommentsOnForges(t *testing.T) {
 
 func TestGitLabsOwnNotesAreNoComments(t *testing.T) {
 	s, forges := newCommentForges(t)
-	s.comments = []PostedComment{{1, "gitlab", "added 1 commit"}, {2, "weir", "x"}}
-	list, err := forges["gitlab"].ListComments(t.Context(), 12)
-	if diff := cmp.Diff([]PostedComment{{2, "weir", "x"}}, list); diff != "" || err != nil {
+	s.comments = []Comment{{ID: 1, Author: "gitlab", Body: "added 1 commit"}, {ID: 2, Author: "weir", Body: "x"}}
+	list, err := forges["gitlab"].Comments(t.Context(), 12, time.Time{})
+	if diff := cmp.Diff([]Comment{{ID: 2, Author: "weir", Body: "x"}}, bare(list)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }
@@ -197,7 +198,7 @@ func TestAnAppIsAskedWhoItIs(t *testing.T) {
 		}
 		return 0, ""
 	}
-	if who, err := forges["github"].Login(t.Context()); who != "weir[bot]" || err != nil {
+	if who, err := forges["github"].Self(t.Context()); who != "weir[bot]" || err != nil {
 		t.Errorf("%q, %v", who, err)
 	}
 }
@@ -243,4 +244,12 @@ func TestRefusalsOfComments(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bare leaves of comments what the fake has of them.
+func bare(list []Comment) (out []Comment) {
+	for _, c := range list {
+		out = append(out, Comment{ID: c.ID, Author: c.Author, Body: c.Body})
+	}
+	return out
 }

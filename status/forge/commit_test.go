@@ -178,21 +178,27 @@ func (f *forgeServer) newest(sha string) map[string]CommitStatus {
 
 const shaNew = "4be91a7730c2d9f1e8a7b6c5d4e3f2a1908f7e6d"
 
+// open makes a client of a kind.
+func (o ClientOptions) open(kind Kind) (Client, error) {
+	o.Kind = kind
+	return New(o)
+}
+
 func token(s string) forgehttp.Token { return func(context.Context) (string, error) { return s, nil } }
 
 // forges makes both kinds of forge on a server.
-func forges(t *testing.T, url string, tok forgehttp.Token) map[string]Writer {
+func forges(t *testing.T, url string, tok forgehttp.Token) map[string]Client {
 	t.Helper()
 	o := ClientOptions{URL: url, Repository: "platform/fleet", Token: tok}
-	hub, err := NewGitHubWriter(o)
+	hub, err := o.open(GitHub)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tea, err := NewGiteaWriter(o)
+	tea, err := o.open(Gitea)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]Writer{"github": hub, "gitea": tea}
+	return map[string]Client{"github": hub, "gitea": tea}
 }
 
 func TestForgeWritesAndReads(t *testing.T) {
@@ -331,14 +337,14 @@ func TestForgeOptionsAreChecked(t *testing.T) {
 		"other scheme":     {URL: "ssh://git.example.com", Repository: "a/b"},
 		"not a URL at all": {URL: "https://git.example.com/%zz", Repository: "a/b"},
 	} {
-		if _, err := NewGiteaWriter(o); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := o.open(Gitea); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: gitea: error is %v", name, err)
 		}
-		if _, err := NewGitHubWriter(o); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := o.open(GitHub); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: github: error is %v", name, err)
 		}
 	}
-	if _, err := NewGitHubWriter(ClientOptions{Repository: "a/b"}); err != nil {
+	if _, err := New(ClientOptions{Kind: GitHub, Repository: "a/b"}); err != nil {
 		t.Errorf("github.com: %v", err)
 	}
 }

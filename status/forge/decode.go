@@ -157,7 +157,9 @@ func (hint *Hint) github(body []byte) error {
 			Number      int64     `json:"number"`
 			PullRequest *struct{} `json:"pull_request"`
 		} `json:"issue"`
-		Sender hubUser `json:"sender"`
+		Sender struct {
+			Login string `json:"login"`
+		} `json:"sender"`
 	}
 	switch hint.Event {
 	case "push", "create", "delete", "pull_request", "issue_comment":
@@ -212,7 +214,9 @@ func (hint *Hint) gitlab(body []byte) error {
 		Project struct {
 			Path string `json:"path_with_namespace"`
 		} `json:"project"`
-		User       labUser `json:"user"`
+		User struct {
+			Username string `json:"username"`
+		} `json:"user"`
 		Attributes struct {
 			IID        int64  `json:"iid"`
 			Of         string `json:"noteable_type"` //nolint:misspell // GitLab spells it so

@@ -5,13 +5,13 @@ import "testing"
 // What the tests of package forge_test use of those beside.
 
 // NewStatusServer is a forge with GitHub's and Gitea's statuses.
-func NewStatusServer(t *testing.T) (*forgeServer, func(kind string) Writer) {
+func NewStatusServer(t *testing.T) (*forgeServer, func(kind string) Client) {
 	f, url := newForgeServer(t)
-	return f, func(kind string) Writer { return forges(t, url, token("s3cret"))[kind] }
+	return f, func(kind string) Client { return forges(t, url, token("s3cret"))[kind] }
 }
 
 // NewGitLabServer is one with GitLab's.
-func NewGitLabServer(t *testing.T, commits ...string) (*gitlabServer, Writer) {
+func NewGitLabServer(t *testing.T, commits ...string) (*gitlabServer, Client) {
 	s, g := newGitLabServer(t, commits...)
 	return s, g
 }

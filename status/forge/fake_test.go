@@ -176,7 +176,10 @@ func (f *fakeForge) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		text := new(strings.Builder)
 		_, _ = fmt.Fprint(text, readAll(r))
-		f.bodies = append(f.bodies, text.String())
+		f.bodies = append(f.bodies, strings.TrimSpace(text.String()))
+	}
+	for name, values := range r.Header { // as a server reads them
+		r.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	w := httptest.NewRecorder()
 	code := 0
@@ -263,6 +266,15 @@ func page[T any](f *fakeForge, w *httptest.ResponseRecorder, r *http.Request, al
 	return all[min((n-1)*size, len(all)):min(n*size, len(all))]
 }
 
+// at reads a time; the zero time where there is none.
+func at(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
 func stamp(t time.Time) string { return t.Format(time.RFC3339) }
 
 func (f *fakeForge) hub(w *httptest.ResponseRecorder, r *http.Request, own bool, path string) {
@@ -275,6 +287,7 @@ func (f *fakeForge) hub(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodPost:
 		w.WriteHeader(http.StatusCreated)
+		_, _ = w.WriteString("{}")
 	case path == "/pulls" && q.Get("state") != "" && (q.Get("sort")+q.Get("direction") == "updateddesc" || q.Get("sort") == "recentupdate"):
 		out := []map[string]any{}
 		for _, p := range page(f, w, r, f.sorted(q.Get("state"))) {
@@ -358,7 +371,7 @@ func (f *fakeForge) hubComments(list []fakeComment) []map[string]any {
 func (f *fakeForge) since(from string, of func(fakeComment) bool) []fakeComment {
 	var out []fakeComment
 	for _, c := range f.comments {
-		if of(c) && !c.updated.Before(moment(from)) {
+		if of(c) && !c.updated.Before(at(from)) {
 			out = append(out, c)
 		}
 	}

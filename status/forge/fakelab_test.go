@@ -37,8 +37,9 @@ func (f *fakeForge) lab(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodPost:
 		w.WriteHeader(http.StatusCreated)
+		_, _ = w.WriteString("{}")
 	case path == "/merge_requests" && q.Get("state") != "" && q.Get("order_by") == "updated_at" && q.Get("sort") == "desc":
-		list := slices.DeleteFunc(f.sorted(q.Get("state")), func(p *fakePull) bool { return p.updated.Before(moment(q.Get("updated_after"))) })
+		list := slices.DeleteFunc(f.sorted(q.Get("state")), func(p *fakePull) bool { return p.updated.Before(at(q.Get("updated_after"))) })
 		out := []map[string]any{}
 		for _, p := range page(f, w, r, list) {
 			out = append(out, f.labPull(p))

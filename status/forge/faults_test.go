@@ -27,7 +27,7 @@ func calls(ctx context.Context, c Client) map[string]error {
 	_, out["CommentsSince"] = c.CommentsSince(ctx, time.Time{})
 	_, out["Permission"] = c.Permission(ctx, "ada")
 	out["React"] = c.React(ctx, 7, 70, Eyes)
-	out["Reply"] = c.Reply(ctx, 7, "text")
+	_, out["CreateComment"] = c.CreateComment(ctx, 7, "text")
 	_, out["Self"] = c.Self(ctx)
 	return out
 }
@@ -51,26 +51,26 @@ func TestFaults(t *testing.T) {
 		"github not anybody's":    {GitHub, 403, nil, `{"message":"no"}`, "Self", forgehttp.FaultDenied, 0, "ask who it is"},
 		"github hidden":           {GitHub, 404, nil, `{"message":"Not Found"}`, "Pulls", forgehttp.FaultDenied, 0, "the repository platform/fleet is not found (Not Found): the token must have access"},
 		"github no such":          {GitHub, 404, nil, `{"message":"Not Found"}`, "Pull", forgehttp.FaultMissing, 0, "pull request 7 of platform/fleet is not found"},
-		"github conflict":         {GitHub, 409, nil, `{"message":"Conflict"}`, "Reply", forgehttp.FaultRefused, 0, "Conflict"},
+		"github conflict":         {GitHub, 409, nil, `{"message":"Conflict"}`, "CreateComment", forgehttp.FaultRefused, 0, "Conflict"},
 		"github locked":           {GitHub, 410, nil, `{"message":"Issues are disabled for this repo"}`, "CommentsSince", forgehttp.FaultRefused, 0, "disabled"},
-		"github invalid":          {GitHub, 422, nil, `{"message":"Validation Failed","errors":[{"resource":"IssueComment","code":"unprocessable","message":"body is too long"}]}`, "Reply", forgehttp.FaultRefused, 0, "Validation Failed: body is too long"},
+		"github invalid":          {GitHub, 422, nil, `{"message":"Validation Failed","errors":[{"resource":"IssueComment","code":"unprocessable","message":"body is too long"}]}`, "CreateComment", forgehttp.FaultRefused, 0, "Validation Failed: body is too long"},
 		"github first limit":      {GitHub, 403, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {reset}}, `{"message":"API rate limit exceeded for user ID 1."}`, "Pulls", forgehttp.FaultBusy, 80 * time.Second, "rate limit"},
 		"github second limit":     {GitHub, 403, http.Header{"Retry-After": {"37"}}, `{"message":"You have exceeded a secondary rate limit."}`, "Pulls", forgehttp.FaultBusy, 37 * time.Second, "secondary"},
-		"github second, no time":  {GitHub, 403, nil, `{"message":"You have exceeded a secondary rate limit."}`, "Reply", forgehttp.FaultBusy, time.Minute, "secondary"},
+		"github second, no time":  {GitHub, 403, nil, `{"message":"You have exceeded a secondary rate limit."}`, "CreateComment", forgehttp.FaultBusy, time.Minute, "secondary"},
 		"github throttled":        {GitHub, 429, http.Header{"Retry-After": {"60"}}, ``, "Comments", forgehttp.FaultBusy, time.Minute, "too many requests"},
 		"gitea bad token":         {Gitea, 401, nil, `{"message":"invalid username, password or token"}`, "Self", forgehttp.FaultDenied, 0, "expired or revoked"},
 		"gitea scope":             {Gitea, 403, nil, `{"message":"token does not have at least one of required scope(s), required=[read:user]"}`, "Self", forgehttp.FaultDenied, 0, "it needs the scope read:user"},
-		"gitea may not write":     {Gitea, 403, nil, `{"message":"token does not have at least one of required scope(s), required=[write:issue]"}`, "Reply", forgehttp.FaultDenied, 0, "it needs the scope write:issue"},
+		"gitea may not write":     {Gitea, 403, nil, `{"message":"token does not have at least one of required scope(s), required=[write:issue]"}`, "CreateComment", forgehttp.FaultDenied, 0, "it needs the scope write:issue"},
 		"gitea no administrator":  {Gitea, 403, nil, `{"message":"Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own"}`, "Permission", forgehttp.FaultDenied, 0, "must be an administrator of the repository"},
 		"gitea hidden":            {Gitea, 404, nil, `{"message":"The target couldn't be found."}`, "CommentsSince", forgehttp.FaultDenied, 0, "the repository platform/fleet"},
-		"gitea archived":          {Gitea, 423, nil, `{"message":"platform/fleet is archived"}`, "Reply", forgehttp.FaultRefused, 0, "archived"},
+		"gitea archived":          {Gitea, 423, nil, `{"message":"platform/fleet is archived"}`, "CreateComment", forgehttp.FaultRefused, 0, "archived"},
 		"gitlab bad token":        {GitLab, 401, nil, `{"message":"401 Unauthorized"}`, "Pulls", forgehttp.FaultDenied, 0, "expired or revoked"},
 		"gitlab revoked":          {GitLab, 401, nil, `{"error":"invalid_token","error_description":"Token was revoked."}`, "Pull", forgehttp.FaultDenied, 0, "Token was revoked"},
 		"gitlab scope":            {GitLab, 403, nil, `{"error":"insufficient_scope","error_description":"The request requires higher privileges than provided by the access token.","scope":"api read_api"}`, "Pulls", forgehttp.FaultDenied, 0, "the scope read_api or api"},
-		"gitlab role":             {GitLab, 403, nil, `{"message":"403 Forbidden"}`, "Reply", forgehttp.FaultDenied, 0, "the scope api, and its user the role Reporter"},
+		"gitlab role":             {GitLab, 403, nil, `{"message":"403 Forbidden"}`, "CreateComment", forgehttp.FaultDenied, 0, "the scope api, and its user the role Reporter"},
 		"gitlab hidden":           {GitLab, 404, nil, `{"message":"404 Project Not Found"}`, "Pulls", forgehttp.FaultDenied, 0, "the project company/platform/fleet is not found"},
 		"gitlab no such":          {GitLab, 404, nil, `{"message":"404 Not found"}`, "Comments", forgehttp.FaultMissing, 0, "merge request 7 of company/platform/fleet is not found"},
-		"gitlab fields":           {GitLab, 400, nil, `{"message":{"note":["is too long (maximum is 1000000 characters)"]}}`, "Reply", forgehttp.FaultRefused, 0, "is too long"},
+		"gitlab fields":           {GitLab, 400, nil, `{"message":{"note":["is too long (maximum is 1000000 characters)"]}}`, "CreateComment", forgehttp.FaultRefused, 0, "is too long"},
 		"gitlab throttled":        {GitLab, 429, http.Header{"Retry-After": {"60"}}, "Retry later\n", "Pulls", forgehttp.FaultBusy, time.Minute, "Retry later"},
 		"gitlab nothing left":     {GitLab, 429, http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {reset}}, "", "Pulls", forgehttp.FaultBusy, 80 * time.Second, ""},
 		"a page instead of a doc": {GitLab, 200, http.Header{"Content-Type": {"text/html"}}, "<html>login</html>", "Pulls", forgehttp.FaultBusy, 0, "is the forge's address right?"},
@@ -115,7 +115,8 @@ func one(t *testing.T, c Client, name string) error {
 		_, err := c.Comments(t.Context(), 7, time.Time{})
 		return err
 	default:
-		return c.Reply(t.Context(), 7, "text")
+		_, err := c.CreateComment(t.Context(), 7, "text")
+		return err
 	}
 }
 
@@ -151,7 +152,7 @@ func TestTries(t *testing.T) {
 					if took := time.Since(began); took > time.Duration(tt.takes)*time.Second {
 						t.Errorf("reading took %s", took)
 					}
-					if err := f.client(t).Reply(t.Context(), 7, "text"); err == nil || len(f.took()) != 1 {
+					if _, err := f.client(t).CreateComment(t.Context(), 7, "text"); err == nil || len(f.took()) != 1 {
 						t.Errorf("written more than once: %v", err)
 					}
 				})
@@ -233,7 +234,7 @@ func TestNothingLeavesTheForge(t *testing.T) {
 			hosts[r.URL.Host] = true
 			return 307, http.Header{"Location": {"https://thief.example.com" + r.URL.Path}}, ""
 		}
-		if err := c.Reply(t.Context(), 7, "text"); err == nil {
+		if _, err := c.CreateComment(t.Context(), 7, "text"); err == nil {
 			t.Error("a redirect was followed")
 		}
 		if len(hosts) != 1 || !hosts["git.example.com"] {
@@ -270,8 +271,11 @@ func TestBrokenConnections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var list []hubPull
-			_, err = c.(*hub).try(t.Context(), ask{method: http.MethodGet, path: "/x", need: need{does: "list pull requests"}}, each(&list))
+			hub := c.(*gitHub)
+			_, err = hub.once(t.Context(), need{does: "list pull requests"}, "", func(ctx context.Context) error {
+				_, _, err := hub.client.PullRequests.List(ctx, "a", "b", nil)
+				return err
+			})
 			_ = listener.Close()
 			wg.Wait()
 			var got *forgehttp.Error

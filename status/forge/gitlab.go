@@ -2,32 +2,38 @@ package forge
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	gitlab "gitlab.com/gitlab-org/api/client-go"
+	"golang.org/x/time/rate"
 
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// lab reads GitLab's API, version 4. Its pull requests are merge requests, and
-// their comments are notes.
+// gitLab is GitLab. Its pull requests are merge requests, and their comments are notes.
 // https://docs.gitlab.com/api/merge_requests/
 // https://docs.gitlab.com/api/notes/
-type lab struct {
-	*rest
-	name, project string
-	size          int // of a page
+type gitLab struct {
+	*caller
+	client       *gitlab.Client
+	web, project string
+	ref          string // that statuses are about, "" where it is not known
+	size         int    // of a page
 
-	mu   sync.Mutex
-	self string
-	// moved is the list of those that changed since a time, notes what was read of each.
-	moved onceTold[[]PullRequest]
-	notes map[int64]labNotes
+	// Under the caller's lock: moved is the list of those that changed since a time,
+	// notes what was read of each, commits what is known of commits' jobs, and order
+	// has the oldest of these first.
+	moved   onceTold[[]PullRequest]
+	notes   map[int64]labNotes
+	commits map[string]*labCommit
+	order   []string
 }
 
 // labNotes are the notes of a merge request when it was changed last.
@@ -38,74 +44,70 @@ type labNotes struct {
 }
 
 const (
-	labRead  = "the scope read_api or api, and its user the role Reporter or more in the project"
-	labWrite = "the scope api, and its user the role Reporter or more in the project"
-	labSize  = 100 // the most that GitLab gives
+	labRead   = "the scope read_api or api, and its user the role Reporter or more in the project"
+	labWrite  = "the scope api, and its user the role Reporter or more in the project"
+	labStatus = "the scope api and the role Developer, or one that may push to the branch where it is protected"
+	labSelf   = "the scope api, read_api or read_user"
+	// sweepTimeout bounds the reading of the notes of all merge requests.
+	sweepTimeout = 5 * time.Minute
 )
 
-func newGitLab(base *url.URL, o ClientOptions) *lab {
-	return &lab{
-		rest: newRest(GitLab, base.JoinPath("api", "v4"), base, forgehttp.Bearer, o), name: o.Repository, size: labSize,
-		project: "/projects/" + url.PathEscape(o.Repository), notes: map[int64]labNotes{},
+func newGitLab(base *url.URL, o ClientOptions) (*gitLab, error) {
+	g := &gitLab{
+		caller: newCaller(GitLab, "the project "+o.Repository, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
+		web:    strings.TrimSuffix(base.String(), "/") + "/" + o.Repository, project: o.Repository, ref: o.Ref, size: 100, // the most that GitLab gives
+		notes: map[int64]labNotes{}, commits: map[string]*labCommit{},
 	}
+	if len(g.ref) > labText {
+		g.ref = "" // GitLab finds one by itself then
+	}
+	// The library would repeat writes, and slow down by what the first answer says of
+	// limits, which the transport keeps to.
+	var err error
+	g.client, err = gitlab.NewAuthSourceClient(gitlab.Unauthenticated{}, gitlab.WithBaseURL(base.JoinPath("api", "v4").String()), gitlab.WithHTTPClient(g.http),
+		gitlab.WithoutRetries(), gitlab.WithURLWarningLogger(slog.New(slog.DiscardHandler)), gitlab.WithCustomLimiter(rate.NewLimiter(rate.Inf, 0)))
+	return g, err
 }
 
-// Kind is GitLab.
-func (l *lab) Kind() Kind { return GitLab }
+// with gives a call of the library its context.
+func with(ctx context.Context) gitlab.RequestOptionFunc { return gitlab.WithContext(ctx) }
+
+func (g *gitLab) page(n int) gitlab.ListOptions {
+	return gitlab.ListOptions{Page: int64(n), PerPage: int64(g.size)}
+}
 
 // HeadRef is where GitLab keeps a merge request's head, forks included.
-func (l *lab) HeadRef(number int64) string {
+func (g *gitLab) HeadRef(number int64) string {
 	return "refs/merge-requests/" + strconv.FormatInt(number, 10) + "/head"
 }
 
-type labUser struct {
-	ID       int64  `json:"id"`
-	Username string `json:"username"`
+func (g *gitLab) thePull(does, grant string, number int64) need {
+	return need{does: does, grant: grant, thing: fmt.Sprintf("merge request %d of %s", number, g.project)}
 }
 
-type labPull struct {
-	IID           int64    `json:"iid"`
-	Title         string   `json:"title"`
-	State         string   `json:"state"`
-	Draft         bool     `json:"draft"`
-	WebURL        string   `json:"web_url"`
-	Author        *labUser `json:"author"`
-	Updated       string   `json:"updated_at"`
-	Labels        []string `json:"labels"`
-	SHA           string   `json:"sha"`
-	SourceBranch  string   `json:"source_branch"`
-	TargetBranch  string   `json:"target_branch"`
-	SourceProject *int64   `json:"source_project_id"`
-	TargetProject *int64   `json:"target_project_id"`
-	MergeCommit   string   `json:"merge_commit_sha"`
-	SquashCommit  string   `json:"squash_commit_sha"`
-	DiffRefs      *struct {
-		Start string `json:"start_sha"`
-	} `json:"diff_refs"` // only where one is read
-}
-
-func (u *labUser) login() string {
-	if u == nil {
-		return ""
+func moment(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
 	}
-	return u.Username
+	return t.UTC()
 }
 
-func (l *lab) pull(in labPull) PullRequest {
+func (g *gitLab) pull(in *gitlab.MergeRequest) PullRequest {
 	out := PullRequest{
-		Number: in.IID, Title: in.Title, Author: in.Author.login(), WebURL: in.WebURL, Draft: in.Draft, State: Open,
-		Fork:    in.SourceProject == nil || in.TargetProject == nil || *in.SourceProject != *in.TargetProject,
-		HeadSHA: in.SHA, HeadRef: in.SourceBranch, BaseRef: in.TargetBranch, Labels: in.Labels, UpdatedAt: moment(in.Updated),
+		Number: in.IID, Title: in.Title, WebURL: in.WebURL, Draft: in.Draft, State: Open,
+		Fork: in.SourceProjectID == 0 || in.SourceProjectID != in.TargetProjectID,
+		// base_sha is where the two parted.
+		HeadSHA: in.SHA, HeadRef: in.SourceBranch, BaseRef: in.TargetBranch, BaseSHA: in.DiffRefs.StartSha, Labels: slices.Clone([]string(in.Labels)), UpdatedAt: moment(in.UpdatedAt),
 	}
-	if in.DiffRefs != nil {
-		out.BaseSHA = in.DiffRefs.Start // base_sha is where the two parted
+	if in.Author != nil { // else an account that is gone
+		out.Author = in.Author.Username
 	}
 	switch in.State {
 	case "merged":
 		out.State = Merged
 		// A squashed commit that is merged is the merge commit's parent. Without
 		// either the branch was moved forward to the head.
-		for _, sha := range []string{in.MergeCommit, in.SquashCommit, in.SHA} {
+		for _, sha := range []string{in.MergeCommitSHA, in.SquashCommitSHA, in.SHA} {
 			if sha != "" {
 				out.MergeSHA = sha
 				break
@@ -114,113 +116,205 @@ func (l *lab) pull(in labPull) PullRequest {
 	case "closed":
 		out.State = Closed
 	default: // opened; locked, while it is merged
-		out.MergeRef = strings.TrimSuffix(l.HeadRef(in.IID), "head") + "merge"
+		out.MergeRef = strings.TrimSuffix(g.HeadRef(in.IID), "head") + "merge"
 	}
 	return out.bounded()
 }
 
-func (l *lab) of() string { return l.api + l.project }
-
-func (l *lab) pageSize() int { return l.size }
-
-func (l *lab) theProject(does, grant string) need {
-	return need{does: does, grant: grant, thing: "the project " + l.name, hidden: true}
-}
-
-func (l *lab) thePull(does, grant string, number int64) need {
-	return need{does: does, grant: grant, thing: fmt.Sprintf("merge request %d of %s", number, l.name)}
-}
-
-func (l *lab) list(ctx context.Context, state, query string, page int, etag string) ([]PullRequest, answer, error) {
-	var in []labPull
-	a, err := l.do(ctx, ask{
-		method: http.MethodGet, etag: etag, need: l.theProject("list merge requests", labRead),
-		path: fmt.Sprintf("%s/merge_requests?state=%s&order_by=updated_at&sort=desc%s&per_page=%d&page=%d", l.project, state, query, l.size, page),
-	}, each(&in))
-	var out []PullRequest
-	for _, m := range in {
-		out = append(out, l.pull(m))
+// list reads a page of merge requests. The library's own call ends the process where a
+// list holds a null, and leaves out the commit of the target branch.
+func (g *gitLab) list(ctx context.Context, state string, since time.Time, page int, etag string) (list []PullRequest, a answer, err error) {
+	o := &gitlab.ListProjectMergeRequestsOptions{ListOptions: g.page(page), State: &state, OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc")}
+	if !since.IsZero() {
+		o.UpdatedAfter = gitlab.Ptr(since.UTC().Truncate(time.Second))
 	}
-	return out, a, err
+	a, err = g.read(ctx, need{does: "list merge requests", grant: labRead}, etag, func(ctx context.Context) error {
+		req, err := g.client.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(g.project)+"/merge_requests", o, []gitlab.RequestOptionFunc{with(ctx)})
+		if err != nil {
+			return err
+		}
+		var in []*gitlab.MergeRequest
+		_, err = g.client.Do(req, &in)
+		list = nil
+		for _, m := range in {
+			if m != nil {
+				list = append(list, g.pull(m))
+			}
+		}
+		return err
+	})
+	return list, a, err
 }
 
-func (l *lab) pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error) {
-	return l.list(ctx, "opened", "", page, etag)
+func (g *gitLab) of() string { return g.web }
+
+func (g *gitLab) pageSize() int { return g.size }
+
+func (g *gitLab) pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error) {
+	return g.list(ctx, "opened", time.Time{}, page, etag)
 }
 
 // Pulls lists the open merge requests.
-func (l *lab) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
-	return listPulls(ctx, l, after)
+func (g *gitLab) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
+	return listPulls(ctx, g, after)
 }
 
 // Pull reads one.
-func (l *lab) Pull(ctx context.Context, number int64) (PullRequest, error) {
-	var in labPull
-	_, err := l.do(ctx, ask{
-		method: http.MethodGet, path: fmt.Sprintf("%s/merge_requests/%d", l.project, number), need: l.thePull("read merge requests", labRead, number),
-	}, into(&in))
-	if err != nil {
-		return PullRequest{}, err
-	}
-	return l.pull(in), nil
+func (g *gitLab) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
+	_, err = g.read(ctx, g.thePull("read merge requests", labRead, number), "", func(ctx context.Context) error {
+		in, _, err := g.client.MergeRequests.GetMergeRequest(g.project, number, nil, with(ctx))
+		if err == nil {
+			out = g.pull(in)
+		}
+		return err
+	})
+	return out, err
 }
 
 // MergedSince lists what was merged.
-func (l *lab) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
-	return mergedSince(l.size, from, func(page int) ([]PullRequest, answer, error) {
-		return l.list(ctx, "merged", "&updated_after="+url.QueryEscape(from.UTC().Truncate(time.Second).Format(time.RFC3339)), page, "")
+func (g *gitLab) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
+	return mergedSince(g.size, from, func(page int) ([]PullRequest, answer, error) { return g.list(ctx, "merged", from, page, "") })
+}
+
+// Comments lists a merge request's notes. GitLab cannot leave out the old ones, so
+// that pages are read from the newest note on, as far as needed.
+func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
+	o := &gitlab.ListMergeRequestNotesOptions{OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc")}
+	var out []Comment
+	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
+		o.ListOptions = g.page(page)
+		var in []*gitlab.Note
+		a, err = g.read(ctx, g.thePull("read comments", labRead, number), "", func(ctx context.Context) (err error) {
+			in, _, err = g.client.Notes.ListMergeRequestNotes(g.project, number, o, with(ctx))
+			return err
+		})
+		for _, c := range in {
+			switch {
+			case c == nil:
+			case moment(c.UpdatedAt).Before(from.Truncate(time.Second)):
+				return 0, a, err // all others are older
+			case !c.System: // else GitLab itself says it
+				out = append(out, Comment{
+					ID: c.ID, Number: number, Author: word(c.Author.Username), Body: c.Body,
+					WebURL: fmt.Sprintf("%s/-/merge_requests/%d#note_%d", g.web, number, c.ID), CreatedAt: moment(c.CreatedAt), UpdatedAt: moment(c.UpdatedAt),
+				})
+			}
+		}
+		return len(in), a, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return inOrder(out, from), nil
+}
+
+// CommentsSince lists the notes of the merge requests that changed since, which a
+// note also does. What did not change after it was read is not read again.
+func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
+	g.mu.Lock()
+	was, had := g.moved, g.notes
+	g.mu.Unlock()
+	var since time.Time
+	if !from.IsZero() {
+		since = from.UTC().Truncate(time.Second).Add(-time.Second)
+	}
+	now := onceTold[[]PullRequest]{name: since.String()}
+	if was.name != now.name {
+		was.etag = ""
+	}
+	err := eachPage(g.size, func(page int) (int, answer, error) {
+		etag := ""
+		if page == 1 {
+			etag = was.etag
+		}
+		list, a, err := g.list(ctx, "opened", since, page, etag)
+		if a.same {
+			now = was
+			return 0, a, nil
+		}
+		now.value = append(now.value, list...)
+		if page == 1 && !a.more {
+			now.etag = a.etag // of the whole answer then
+		}
+		return len(list), a, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	var out []Comment
+	notes, kept := map[int64]labNotes{}, 0
+	for _, p := range now.value {
+		if _, twice := notes[p.Number]; twice {
+			continue
+		}
+		n, ok := had[p.Number]
+		if !ok || !n.at.Equal(p.UpdatedAt) || n.from.After(from) {
+			list, err := g.Comments(ctx, p.Number, from)
+			if err != nil {
+				return nil, err
+			}
+			for i := range list {
+				list[i] = brief(list[i])
+			}
+			n = labNotes{at: p.UpdatedAt, from: from, list: list}
+		}
+		out = append(out, n.list...)
+		if len(out) > 2*maxItems {
+			out = inOrder(out, from)
+			out = slices.Clone(out[:min(len(out), maxItems)])
+		}
+		if kept += len(n.list); kept > 2*maxItems {
+			n = labNotes{} // it is read again
+		}
+		notes[p.Number] = n
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.moved, g.notes = now, notes
+	out = inOrder(out, from)
+	return out[:min(len(out), maxItems)], nil
 }
 
 // Permission is a user's role in the project, inherited ones and those by invited
 // groups included.
 // https://docs.gitlab.com/api/members/#get-a-member-of-a-group-or-project-including-inherited-and-invited-members
-func (l *lab) Permission(ctx context.Context, user string) (Level, error) {
+func (g *gitLab) Permission(ctx context.Context, user string) (level Level, err error) {
 	if !plausible(user) {
 		return None, nil
 	}
-	need := need{does: "ask what a user may do", grant: labRead, thing: "the user " + user}
-	var users []labUser
-	_, err := l.do(ctx, ask{method: http.MethodGet, path: "/users?username=" + url.QueryEscape(user), need: need}, each(&users))
-	if err != nil {
-		return None, err
+	_, err = g.read(ctx, thePerson(user, labRead), "", func(ctx context.Context) error {
+		users, _, err := g.client.Users.ListUsers(&gitlab.ListUsersOptions{Username: &user}, with(ctx))
+		i := slices.IndexFunc(users, func(u *gitlab.User) bool { return u != nil && u.ID != 0 && strings.EqualFold(u.Username, user) })
+		if err != nil || i < 0 {
+			return err
+		}
+		in, _, err := g.client.ProjectMembers.GetInheritedProjectMember(g.project, users[i].ID, with(ctx))
+		if err == nil && (in.State == "" || in.State == "active") { // else blocked, or awaiting somebody's consent
+			level = levelOf(in.AccessLevel)
+		}
+		return err
+	})
+	if refused(err, http.StatusNotFound) != nil {
+		return None, nil
 	}
-	for _, u := range users {
-		if !strings.EqualFold(u.Username, user) || u.ID == 0 {
-			continue
-		}
-		var in struct {
-			Level int    `json:"access_level"`
-			State string `json:"state"`
-		}
-		_, err := l.do(ctx, ask{method: http.MethodGet, path: fmt.Sprintf("%s/members/all/%d", l.project, u.ID), need: need}, into(&in))
-		var refusal *forgehttp.Error
-		switch {
-		case errors.As(err, &refusal) && refusal.Status == http.StatusNotFound:
-			return None, nil
-		case err != nil:
-			return None, err
-		case in.State != "" && in.State != "active":
-			return None, nil // blocked, or awaiting somebody's consent
-		}
-		return levelOf(in.Level), nil
-	}
-	return None, nil
+	return level, err
 }
 
 // levelOf is ours for GitLab's number.
 // https://docs.gitlab.com/api/access_requests/#valid-access-levels
-func levelOf(n int) Level {
+func levelOf(n gitlab.AccessLevelValue) Level {
 	switch {
-	case n >= 50: // Owner
+	case n >= gitlab.OwnerPermissions:
 		return Admin
-	case n >= 40: // Maintainer
+	case n >= gitlab.MaintainerPermissions:
 		return Maintain
-	case n >= 30: // Developer
+	case n >= gitlab.DeveloperPermissions:
 		return Write
-	case n >= 20: // Reporter
+	case n >= gitlab.ReporterPermissions:
 		return Triage
-	case n >= 10: // Guest, Planner
+	case n >= gitlab.GuestPermissions: // Planner too
 		return Read
 	default:
 		return None
@@ -231,49 +325,56 @@ func levelOf(n int) Level {
 var labEmoji = map[Reaction]string{Eyes: "eyes", Done: "thumbsup", Refused: "thumbsdown"}
 
 // React marks a note.
-func (l *lab) React(ctx context.Context, number, comment int64, r Reaction) error {
+func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) error {
 	name, ok := labEmoji[r]
 	if !ok {
 		return nil
 	}
-	_, err := l.do(ctx, ask{
-		method: http.MethodPost, path: fmt.Sprintf("%s/merge_requests/%d/notes/%d/award_emoji?name=%s", l.project, number, comment, name),
-		need: l.thePull("react to comments", labWrite, number),
-	}, nil)
-	var refusal *forgehttp.Error
-	if errors.As(err, &refusal) && strings.Contains(refusal.Message, "has already been taken") {
+	err := g.write(ctx, g.thePull("react to comments", labWrite, number), func(ctx context.Context) error {
+		_, _, err := g.client.AwardEmoji.CreateMergeRequestAwardEmojiOnNote(g.project, number, comment, &gitlab.CreateAwardEmojiOptions{Name: name}, with(ctx))
+		return err
+	})
+	if err != nil && strings.Contains(err.Error(), "has already been taken") {
 		return nil
 	}
 	return err
 }
 
-// Reply writes a note.
-func (l *lab) Reply(ctx context.Context, number int64, body string) error {
-	_, err := l.do(ctx, ask{
-		method: http.MethodPost, path: fmt.Sprintf("%s/merge_requests/%d/notes", l.project, number), body: map[string]string{"body": body},
-		need: l.thePull("write comments", labWrite, number),
-	}, nil)
-	return err
+// CreateComment writes a note.
+func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
+	err = g.write(ctx, g.thePull("write comments on pull requests", labWrite, number), func(ctx context.Context) error {
+		note, _, err := g.client.Notes.CreateMergeRequestNote(g.project, number, &gitlab.CreateMergeRequestNoteOptions{Body: &body}, with(ctx))
+		if note != nil {
+			id = note.ID
+		}
+		return err
+	})
+	return id, commentRefusal(err)
+}
+
+// EditComment changes a note's text.
+func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string) error {
+	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", labWrite, number), func(ctx context.Context) error {
+		_, _, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id, &gitlab.UpdateMergeRequestNoteOptions{Body: &body}, with(ctx))
+		return err
+	}))
+}
+
+// DeleteComment deletes a note.
+func (g *gitLab) DeleteComment(ctx context.Context, number, id int64) error {
+	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", labWrite, number), func(ctx context.Context) error {
+		_, err := g.client.Notes.DeleteMergeRequestNote(g.project, number, id, with(ctx))
+		return err
+	}))
 }
 
 // Self is the token's user; project and group access tokens have one of their own.
-func (l *lab) Self(ctx context.Context) (string, error) {
-	l.mu.Lock()
-	known := l.self
-	l.mu.Unlock()
-	if known != "" {
-		return known, nil
-	}
-	var user labUser
-	_, err := l.do(ctx, ask{method: http.MethodGet, path: "/user", need: need{does: "ask who it is", grant: "the scope api, read_api or read_user", thing: "the token's user"}}, into(&user))
-	if err != nil {
-		return "", err
-	}
-	if user.Username == "" {
-		return "", &forgehttp.Error{Forge: string(GitLab), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is: it needs the scope api, read_api or read_user"}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.self = user.Username
-	return user.Username, nil
+func (g *gitLab) Self(ctx context.Context) (string, error) {
+	return g.whoAmI(ctx, labSelf, func(ctx context.Context) (string, error) {
+		user, _, err := g.client.Users.CurrentUser(with(ctx))
+		if err != nil {
+			return "", err
+		}
+		return user.Username, nil
+	})
 }

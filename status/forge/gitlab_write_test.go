@@ -35,7 +35,7 @@ type gitlabServer struct {
 
 const gitlabProject = "company/platform/fleet"
 
-func newGitLabServer(t *testing.T, commits ...string) (*gitlabServer, *GitLabWriter) {
+func newGitLabServer(t *testing.T, commits ...string) (*gitlabServer, Client) {
 	t.Helper()
 	s := &gitlabServer{commits: map[string]bool{}, closed: map[int64]bool{}, next: 70}
 	for _, c := range commits {
@@ -44,7 +44,7 @@ func newGitLabServer(t *testing.T, commits ...string) (*gitlabServer, *GitLabWri
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	g, err := NewGitLabWriter(ClientOptions{URL: server.URL, Repository: gitlabProject, Ref: "main", Token: token("glpat-1")})
+	g, err := New(ClientOptions{Kind: GitLab, URL: server.URL, Repository: gitlabProject, Ref: "main", Token: token("glpat-1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +210,8 @@ func TestGitLabAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fresh := func() *GitLabWriter {
-		return &GitLabWriter{project: first.project, name: first.name, ref: first.ref, http: first.http, commits: map[string]*gitlabCommit{}}
+	fresh := func() Client {
+		return &gitLab{caller: first.(*gitLab).caller, client: first.(*gitLab).client, project: gitlabProject, ref: "main", size: 100, commits: map[string]*labCommit{}}
 	}
 	// The job runs and cannot be made pending: that is what was wanted.
 	if err := fresh().SetStatus(t.Context(), "c1", CommitStatus{Context: "prod/apply", State: Pending, Description: "c"}); err != nil {
@@ -284,7 +284,7 @@ func TestGitLabFaults(t *testing.T) {
 		"by its headers":  {429, http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {reset}}, "Retry later\n", forgehttp.FaultBusy, "Retry later", 80 * time.Second},
 		"a proxy's page":  {502, http.Header{"Content-Type": {"text/html"}}, "<html>" + strings.Repeat("x", 5000), forgehttp.FaultBusy, "<html>", 0},
 		"broken":          {500, nil, `{"message":"500 Internal Server Error"}`, forgehttp.FaultMissing, "500", 0},
-		"another answer":  {200, nil, `<html>login</html>`, forgehttp.FaultBusy, "not GitLab's", 0},
+		"another answer":  {200, nil, `<html>login</html>`, forgehttp.FaultBusy, "not that of the API of gitlab", 0},
 		"nothing is said": {403, nil, ``, forgehttp.FaultDenied, "role Developer", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -317,11 +317,11 @@ func TestGitLabProjects(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "fleet", "a//b", "/"} {
-		if _, err := NewGitLabWriter(ClientOptions{URL: "https://gitlab.com", Repository: bad}); err == nil {
+		if _, err := New(ClientOptions{Kind: GitLab, URL: "https://gitlab.com", Repository: bad}); err == nil {
 			t.Errorf("NewGitLab takes %q", bad)
 		}
 	}
-	if _, err := NewGitLabWriter(ClientOptions{URL: "gitlab.com", Repository: "a/b"}); err == nil {
+	if _, err := New(ClientOptions{Kind: GitLab, URL: "gitlab.com", Repository: "a/b"}); err == nil {
 		t.Error("NewGitLab takes an address without scheme")
 	}
 }

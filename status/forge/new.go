@@ -60,7 +60,7 @@ func New(o ClientOptions) (Client, error) {
 	case GitHub:
 		return newGitHub(base.JoinPath("api", "v3"), base, o), nil
 	case GitLab:
-		return newGitLab(base, o), nil
+		return newGitLab(base, o)
 	case Gitea:
 		return newGitea(base, o), nil
 	default:
@@ -68,14 +68,9 @@ func New(o ClientOptions) (Client, error) {
 	}
 }
 
-// maxCommentBody bounds what is kept of a comment, in bytes, and maxSaid where those
-// of all pull requests are: a command is in the first line.
-const (
-	maxCommentBody = 64 << 10
-	maxSaid        = 2 << 10
-)
-
-func clipBody(s string) string { return cut(s, maxCommentBody) }
+// maxSaid bounds what is kept of a comment, in bytes, where those of all pull requests
+// are: a command is in the first line.
+const maxSaid = 2 << 10
 
 // cut is the beginning of s, of its own memory.
 func cut(s string, end int) string {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -32,6 +33,98 @@ func total(h http.Header) int {
 		}
 	}
 	return -1
+}
+
+// eachPage reads the pages of a list, which says how many items it has that were in no
+// page before, until there are no more of them.
+func eachPage(size int, read func(page int) (int, answer, error)) error {
+	seen := 0
+	for page := 1; page <= (maxItems+size-1)/size; page++ {
+		n, a, err := read(page)
+		if err != nil {
+			return err
+		}
+		if seen += n; n == 0 || !a.more && seen >= a.total {
+			return nil
+		}
+	}
+	return nil
+}
+
+// conversation reads the comments of one pull request. A list that has no pages comes
+// whole with each.
+func conversation(size int, from time.Time, read func(page int) ([]Comment, answer, error)) ([]Comment, error) {
+	var out []Comment
+	seen := map[int64]bool{}
+	err := eachPage(size, func(page int) (n int, a answer, err error) {
+		list, a, err := read(page)
+		for _, c := range list {
+			if !seen[c.ID] {
+				seen[c.ID], n = true, n+1
+				out = append(out, c)
+			}
+		}
+		return n, a, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return inOrder(out, from), nil
+}
+
+// everySaid is what was said on all pull requests since a time, and the ETag that it
+// had if it was one page.
+type everySaid struct {
+	mu   sync.Mutex
+	last onceTold[[]Comment]
+}
+
+// read asks anew for all, where they are not the same. Comments on no pull request have
+// the number 0.
+func (s *everySaid) read(size int, from time.Time, read func(page int, etag string) ([]Comment, answer, error)) ([]Comment, error) {
+	s.mu.Lock()
+	was := s.last
+	s.mu.Unlock()
+	now := onceTold[[]Comment]{name: from.UTC().Truncate(time.Second).String()}
+	if was.name != now.name {
+		was = onceTold[[]Comment]{}
+	}
+	err := eachPage(size, func(page int) (int, answer, error) {
+		etag := ""
+		if page == 1 {
+			etag = was.etag
+		}
+		list, a, err := read(page, etag)
+		if a.same {
+			now = was
+			return 0, a, nil
+		}
+		for _, c := range list {
+			if c.Number != 0 {
+				now.value = append(now.value, brief(c))
+			}
+		}
+		if page == 1 && !a.more {
+			now.etag = a.etag // of the whole answer then
+		}
+		return len(list), a, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = now
+	return inOrder(slices.Clone(now.value), from), nil
+}
+
+// numberAtEnd is the number that an address ends with, else 0.
+func numberAtEnd(address string) int64 {
+	n, err := strconv.ParseInt(address[strings.LastIndex(address, "/")+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // pullPager reads one page of the open pull requests, those that changed last first.

@@ -111,9 +111,9 @@ func TestPullsFollowsEveryChange(t *testing.T) {
 					t.Fatal(err)
 				}
 				switch c := c.(type) { // small pages, so that every page begins and ends somewhere
-				case *hub:
+				case *gitHub:
 					c.size = 5
-				case *lab:
+				case *gitLab:
 					c.size = 5
 				}
 				n := rapid.SampledFrom([]int{0, 1, 4, 5, 6, 10, 14}).Draw(t, "n")

@@ -120,7 +120,7 @@ const (
 // repository, and may be kept.
 type Cursor string
 
-// Client reads pull requests of one repository, and answers on them. Its errors are
+// Client reads and writes what one repository has on its forge. Its errors are
 // *forgehttp.Error, of which none shows a token. It may be used by several
 // goroutines. A context without deadline gets one.
 type Client interface {
@@ -148,10 +148,19 @@ type Client interface {
 	Permission(ctx context.Context, user string) (Level, error)
 	// React marks a comment. Where the forge lacks the mark, nothing happens.
 	React(ctx context.Context, number, comment int64, r Reaction) error
-	// Reply writes a comment.
-	Reply(ctx context.Context, number int64, body string) error
+	// CreateComment writes a comment.
+	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
+	EditComment(ctx context.Context, number, id int64, body string) error
+	DeleteComment(ctx context.Context, number, id int64) error
 	// HeadRef is the ref to fetch that holds a pull request's head.
 	HeadRef(number int64) string
 	// Self is the login that the token is of. It is read once.
 	Self(ctx context.Context) (string, error)
+
+	// Limits says what the forge takes of a commit status.
+	Limits() Limits
+	// SetStatus adds a status to a commit.
+	SetStatus(ctx context.Context, sha string, s CommitStatus) error
+	// Statuses returns the newest status of each context of a commit.
+	Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error)
 }

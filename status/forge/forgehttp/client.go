@@ -1,17 +1,27 @@
-// Package forgehttp is how weir speaks HTTP to a forge: to the forge's own host
-// only, with a token that is read for each request, within the forge's rate limit,
-// and with answers of bounded size. It knows no forge's API; whoever does uses the
-// Client and makes an Error of what is refused.
+// Package forgehttp is the one transport to a forge, under whatever library speaks
+// the forge's API. What it promises, no library has to:
+//
+//   - A request goes to the forge's own host only, and so does the token, which is read
+//     anew for each request; redirects (a renamed repository) stay on that host.
+//   - Nothing is asked for while the forge says that its rate limit is reached.
+//   - A read may be conditional: see Exchange.
+//   - Of an answer no more is passed on than is bounded, in bytes, in values and for
+//     each text in it, as strangers write what forges answer with.
+//   - What is refused, and what gets no answer, is an Error, in which no text shows the
+//     token. A library gives it on as the error of its transport.
 package forgehttp
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +37,8 @@ const (
 
 // Options of a client.
 type Options struct {
+	// Forge is what errors call the forge.
+	Forge string
 	// Base is the forge's address. No request leaves its host.
 	Base *url.URL
 	// Scheme is Bearer or Plain.
@@ -35,9 +47,6 @@ type Options struct {
 	Token Token
 	// Transport is http.DefaultTransport if nil.
 	Transport http.RoundTripper
-	// AnswerLimit bounds what is read of one answer, in bytes. 8 MiB if zero, which
-	// is far more than a page of a listing of short things.
-	AnswerLimit int64
 }
 
 // NewClient returns a client for one forge. It follows redirects (a renamed
@@ -48,7 +57,7 @@ func NewClient(o Options) *http.Client {
 		rt = http.DefaultTransport
 	}
 	return &http.Client{
-		Transport: &transport{base: rt, host: o.Base.Host, scheme: o.Scheme, token: o.Token, limit: cmp.Or(o.AnswerLimit, answerLimit)},
+		Transport: &transport{base: rt, forge: o.Forge, host: o.Base.Host, scheme: o.Scheme, token: o.Token},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			first := via[0]
 			if len(via) > 3 || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme || req.Method != first.Method {
@@ -59,45 +68,168 @@ func NewClient(o Options) *http.Client {
 	}
 }
 
-const answerLimit = 8 << 20
+// answerLimit bounds one answer, in bytes. A page holds the descriptions of a hundred
+// pull requests or as many comments, which strangers may make long.
+const answerLimit = 64 << 20
 
-// transport adds the token to each request to the forge's own host.
+// Exchange is what a call of a library says to the transport, and hears from it, beside
+// what the library passes on.
+type Exchange struct {
+	// ETag makes a read conditional.
+	ETag string
+	// Same says that the answer is the one that had the ETag.
+	Same bool
+	// Status and Header are the last answer's.
+	Status int
+	Header http.Header
+}
+
+type exchangeKey struct{}
+
+// With gives the requests of a context an exchange.
+func With(ctx context.Context, x *Exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// errSame ends a request that was answered by "not modified".
+var errSame = errors.New("the answer is the same")
+
+// transport is what the package promises.
 type transport struct {
 	base   http.RoundTripper
+	forge  string
 	host   string
 	scheme string
 	token  Token
-	limit  int64
+	sent   atomic.Pointer[string] // the last token
 	quota  quota
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.send(req)
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // a RoundTripper does
+		}
+		return nil, t.unanswered(err)
+	}
+	x, _ := req.Context().Value(exchangeKey{}).(*Exchange)
+	if x != nil {
+		x.Status, x.Header = resp.StatusCode, resp.Header
+	}
+	switch {
+	case x != nil && x.ETag != "" && resp.StatusCode == http.StatusNotModified:
+		x.Same, err = true, errSame
+	case resp.StatusCode/100 == 2, resp.StatusCode/100 == 3 && resp.Header.Get("Location") != "":
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{&counted{r: &clipped{r: io.LimitReader(resp.Body, answerLimit)}}, resp.Body}
+		return resp, nil
+	default:
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what there is of it
+		err = t.refused(resp, said)
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection serves again
+	_ = resp.Body.Close()                                         // it was only read
+	return nil, err
+}
+
+func (t *transport) send(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != t.host {
 		return nil, fmt.Errorf("send request to %s: not the forge's host", req.URL.Host)
 	}
-	if err := t.quota.ask(time.Now()); err != nil {
-		return nil, err
+	if wait := t.quota.wait(time.Now()); wait > 0 {
+		return nil, &Error{Forge: t.forge, Fault: FaultBusy, After: wait, Message: "the forge's rate limit is reached"}
 	}
+	own := req.Clone(req.Context())
 	if t.token != nil {
 		token, err := t.token(req.Context())
 		if err != nil {
 			// A file that is being replaced is there a moment later.
 			return nil, fmt.Errorf("read forge token: %w", err)
 		}
-		req = req.Clone(req.Context())
-		req.Header.Set("Authorization", t.scheme+" "+token)
+		t.sent.Store(&token)
+		own.Header.Set("Authorization", t.scheme+" "+token)
 	}
-	resp, err := t.base.RoundTrip(req)
-	if err != nil {
-		return nil, err
+	if x, _ := req.Context().Value(exchangeKey{}).(*Exchange); x != nil && x.ETag != "" {
+		own.Header.Set("If-None-Match", x.ETag)
 	}
-	t.quota.note(resp.Header, time.Now())
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{&counted{r: io.LimitReader(resp.Body, t.limit)}, resp.Body}
-	return resp, nil
+	resp, err := t.base.RoundTrip(own)
+	if err == nil {
+		t.quota.note(resp.Header, time.Now())
+	}
+	return resp, err
+}
+
+// unanswered is the error of a request that got no answer.
+func (t *transport) unanswered(err error) error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return &Error{Forge: t.forge, Fault: FaultBusy, Message: t.clean(err.Error()), Err: err}
+}
+
+// refused makes an error of an answer.
+func (t *transport) refused(resp *http.Response, said []byte) error {
+	e := &Error{Forge: t.forge, Status: resp.StatusCode, Message: t.clean(saidIn(said))}
+	e.Fault, e.After = FaultOf(e.Status, resp.Header)
+	if e.Message == "" {
+		e.Message = strings.ToLower(http.StatusText(e.Status))
+	}
+	if e.Status == http.StatusForbidden && strings.Contains(strings.ToLower(e.Message), "rate limit") {
+		// GitHub does not always say how long its second limit holds.
+		// https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
+		e.Fault, e.After = FaultBusy, cmp.Or(e.After, time.Minute)
+	}
+	return e
+}
+
+// clean makes a text fit for an error. A proxy may say the request back, token
+// included.
+func (t *transport) clean(text string) string {
+	if token := t.sent.Load(); token != nil && *token != "" {
+		text = strings.ReplaceAll(text, *token, "[redacted]")
+	}
+	return Quote(text)
+}
+
+// saidIn is what an error document of any of the forges says. GitLab's message may
+// be a text, a list or a mapping of fields; its errors of authentication have the
+// form of OAuth. What is no such document is a proxy's page.
+func saidIn(body []byte) string {
+	var in struct {
+		Message     json.RawMessage   `json:"message"`
+		Error       json.RawMessage   `json:"error"`
+		Description string            `json:"error_description"`
+		Errors      []json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(body, &in) != nil {
+		return string(body)
+	}
+	var said []string
+	for _, raw := range append([]json.RawMessage{in.Message, in.Error}, in.Errors...) {
+		var plain string
+		var field struct {
+			Message string `json:"message"`
+		}
+		switch {
+		case len(raw) == 0 || string(raw) == "null":
+			continue
+		case json.Unmarshal(raw, &plain) == nil:
+		case json.Unmarshal(raw, &field) == nil && field.Message != "":
+			plain = field.Message
+		default:
+			plain = string(raw)
+		}
+		said = append(said, plain)
+	}
+	if in.Description != "" {
+		said = append(said, in.Description)
+	}
+	return strings.Join(said, ": ")
 }
 
 // ParseURL reads a forge's address. Plain http is allowed: forges inside a network

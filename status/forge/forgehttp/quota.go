@@ -1,7 +1,6 @@
 package forgehttp
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -15,29 +14,11 @@ type quota struct {
 	until time.Time
 }
 
-// limitedError says that a request was not sent, as the forge would refuse it.
-type limitedError struct{ after time.Duration }
-
-// Error says so.
-func (e *limitedError) Error() string { return "the forge's rate limit is reached" }
-
-// LimitedFor is how long a request that was not sent should wait, else 0.
-func LimitedFor(err error) time.Duration {
-	var limited *limitedError
-	if errors.As(err, &limited) {
-		return limited.after
-	}
-	return 0
-}
-
-// ask returns an error where a request should not be sent now.
-func (q *quota) ask(now time.Time) error {
+// wait is how long a request should not be sent.
+func (q *quota) wait(now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if wait := q.until.Sub(now); wait > 0 {
-		return &limitedError{after: wait}
-	}
-	return nil
+	return max(0, q.until.Sub(now))
 }
 
 // note reads what an answer says of what is left.

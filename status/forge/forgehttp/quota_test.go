@@ -29,10 +29,10 @@ func TestQuotaIsKept(t *testing.T) {
 		}
 	}
 	q.note(http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {"1800000030"}}, now)
-	if err := q.ask(now.Add(29 * time.Second)); LimitedFor(err) != time.Second {
-		t.Errorf("asked while nothing is left: %v", err)
+	if wait := q.wait(now.Add(29 * time.Second)); wait != time.Second {
+		t.Errorf("asked while nothing is left: %s", wait)
 	}
-	if err := q.ask(now.Add(30 * time.Second)); err != nil {
-		t.Error(err)
+	if wait := q.wait(now.Add(30 * time.Second)); wait != 0 {
+		t.Error(wait)
 	}
 }

@@ -55,7 +55,8 @@ func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (forge.
 		return forge.ClientOptions{}, err
 	}
 	o := forge.ClientOptions{
-		URL: strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,
+		Kind: kindOf(f.Type),
+		URL:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,
 		Transport: metrics.ForgeTransport(f.Type, f.Source, transport),
 		Token: func(ctx context.Context) (string, error) {
 			if f.TokenFile == "" && of.app != nil {
@@ -74,20 +75,13 @@ func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (forge.
 	return o, nil
 }
 
-// newForge makes what writes statuses of commits on a branch or tag, which may be
-// unknown, and comments to a forge.
-func newForge(f config.Forge, of *follower, ref string, metrics *status.Metrics) (status.PullForge, error) {
+// newForge makes the client of a source's forge; ref is the branch or tag that statuses
+// are about, which may be unknown.
+func newForge(f config.Forge, of *follower, ref string, metrics *status.Metrics) (forge.Client, error) {
 	o, err := forgeOptions(f, of, metrics)
 	if err != nil {
 		return nil, err
 	}
 	o.Ref = ref
-	switch f.Type {
-	case config.GitLab:
-		return forge.NewGitLabWriter(o)
-	case config.GitHub:
-		return forge.NewGitHubWriter(o)
-	default:
-		return forge.NewGiteaWriter(o)
-	}
+	return forge.New(o)
 }

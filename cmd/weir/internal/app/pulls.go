@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -33,15 +32,12 @@ func (g *generation) openPulls(a *App) error {
 		if !g.config.PlansPulls(f) {
 			continue
 		}
-		of := g.followers[f.Source]
-		var err error
 		// A pull request's head is on a branch of its own.
-		if commenters[f.Source], err = newForge(f, of, "", a.metrics); err != nil {
+		client, err := newForge(f, g.followers[f.Source], "", a.metrics)
+		if err != nil {
 			return err
 		}
-		if clients[f.Source], err = newClient(f, of, a.metrics); err != nil {
-			return err
-		}
+		clients[f.Source], commenters[f.Source] = client, client
 	}
 	if len(clients) == 0 {
 		return nil
@@ -218,13 +214,4 @@ func samePulls(old, next *generation) bool {
 		}
 	}
 	return true
-}
-
-// newClient makes what reads pull requests of a forge.
-func newClient(f config.Forge, of *follower, metrics *status.Metrics) (forge.Client, error) {
-	o, err := forgeOptions(f, of, metrics)
-	if err != nil {
-		return nil, err
-	}
-	return forge.New(forge.ClientOptions{Kind: kindOf(f.Type), URL: o.URL, Repository: o.Repository, Token: o.Token, Transport: o.Transport})
 }

@@ -223,7 +223,7 @@ func testComments(t *testing.T, client forge.Client, r *giteatest.Repository, nu
 	if got := r.Reactions(second.ID); len(got) != 3 {
 		t.Errorf("marks: %v", got)
 	}
-	if err := client.Reply(t.Context(), number, "It is so."); err != nil {
+	if _, err := client.CreateComment(t.Context(), number, "It is so."); err != nil {
 		t.Error(err)
 	}
 	if got := r.Comments(number); len(got) != 3 || got[2].Body != "It is so." {
@@ -246,7 +246,7 @@ func testRefused(t *testing.T, s *giteatest.Server, r *giteatest.Repository, num
 		{"wrong", strings.Repeat("0123456789", 4), pulls, "the token is not accepted"},
 		{"pulls", owner.Token("read:user"), pulls, "read:repository"},
 		{"comments", owner.Token("read:repository"), comments, "read:issue"},
-		{"reply", owner.Token("read:repository", "read:issue"), func(c forge.Client) error { return c.Reply(t.Context(), number, "x") }, "write:issue"},
+		{"reply", owner.Token("read:repository", "read:issue"), func(c forge.Client) error { _, err := c.CreateComment(t.Context(), number, "x"); return err }, "write:issue"},
 		{"react", owner.Token("read:repository", "read:issue"), func(c forge.Client) error { return c.React(t.Context(), number, comment, forge.Eyes) }, "write:issue"},
 		{"self", owner.Token("read:repository"), func(c forge.Client) error { _, err := c.Self(t.Context()); return err }, "read:user"},
 		{"permission's scope", owner.Token("read:user"), permission, "read:repository"},

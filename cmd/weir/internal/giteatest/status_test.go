@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/status"
@@ -14,10 +15,11 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token string) *forge.GiteaWriter {
+func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token string) forge.Client {
 	t.Helper()
-	g, err := forge.NewGiteaWriter(forge.ClientOptions{
-		URL: s.URL, Repository: r.Owner.Name + "/" + r.Name, Token: func(context.Context) (string, error) { return token, nil },
+	g, err := forge.New(forge.ClientOptions{
+		Kind: forge.Gitea,
+		URL:  s.URL, Repository: r.Owner.Name + "/" + r.Name, Token: func(context.Context) (string, error) { return token, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func TestGiteaTeller(t *testing.T) {
 		}
 	})
 	t.Run("comments", func(t *testing.T) {
-		if got, err := g.Login(t.Context()); got != weir.Name || err != nil {
+		if got, err := g.Self(t.Context()); got != weir.Name || err != nil {
 			t.Errorf("login %q, %v", got, err)
 		}
 		marker := status.PullMarker("fleet", "pools")
@@ -93,7 +95,7 @@ func TestGiteaTeller(t *testing.T) {
 		for i := range 55 { // more than a page, if there were pages
 			r.Say(owner, number, fmt.Sprint("comment ", i))
 		}
-		list, err := g.ListComments(t.Context(), number)
+		list, err := g.Comments(t.Context(), number, time.Time{})
 		if err != nil || len(list) != 56 || list[0].ID != id || list[0].Author != weir.Name || list[0].Body != texts[1] || list[55].Body != "comment 54" {
 			t.Errorf("%d comments, %v", len(list), err)
 		}
@@ -106,19 +108,19 @@ func TestGiteaTeller(t *testing.T) {
 		}
 	})
 	t.Run("refused", func(t *testing.T) {
-		write := func(g *forge.GiteaWriter) error { _, err := g.CreateComment(t.Context(), number, "x"); return err }
-		set := func(g *forge.GiteaWriter) error {
+		write := func(g forge.Client) error { _, err := g.CreateComment(t.Context(), number, "x"); return err }
+		set := func(g forge.Client) error {
 			return g.SetStatus(t.Context(), main, forge.CommitStatus{Context: "x", State: forge.Pending})
 		}
 		owner.Must(http.MethodPut, r.Path(fmt.Sprintf("/issues/%d/lock", number)), map[string]any{"lock_reason": "spam"}, nil)
 		for _, tc := range []struct {
 			name, token string
-			do          func(*forge.GiteaWriter) error
+			do          func(forge.Client) error
 			want        string
 		}{
 			{"wrong", strings.Repeat("0123456789", 4), write, "not accepted"},
 			{"comments", weir.Token("write:repository"), write, "write:issue"},
-			{"login", weir.Token("write:repository"), func(g *forge.GiteaWriter) error { _, err := g.Login(t.Context()); return err }, "read:user"},
+			{"login", weir.Token("write:repository"), func(g forge.Client) error { _, err := g.Self(t.Context()); return err }, "read:user"},
 			{"statuses", weir.Token("read:repository", "write:issue"), set, "write:repository"},
 			{"statuses by a reader", reader.Token(scopes...), set, "write access"},
 			{"locked", reader.Token(scopes...), write, "locked"},

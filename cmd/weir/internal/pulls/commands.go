@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -107,12 +106,6 @@ func passing(err error) bool {
 	return errors.As(err, &e) && e.Fault == forgehttp.FaultBusy || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// missing reports whether a forge knows nothing of what it was asked for.
-func missing(err error) bool {
-	var e *forgehttp.Error
-	return errors.As(err, &e) && (e.Status == http.StatusNotFound || e.Status == http.StatusGone)
-}
-
 // since is up to when comments were read. What was said before weir first looked
 // is not acted on.
 func (w *Watcher) since() (at time.Time, err error) {
@@ -177,7 +170,7 @@ func (w *Watcher) answer(ctx context.Context, k *work, c forge.Comment, r forge.
 		return nil
 	}
 	k.replied = w.o.Now()
-	if err := w.o.Forge.Reply(ctx, k.Number, text); err != nil {
+	if _, err := w.o.Forge.CreateComment(ctx, k.Number, text); err != nil {
 		w.log.Warn("comment is not answered", "error", err)
 	}
 	return nil

@@ -123,9 +123,9 @@ func (f *memForge) React(_ context.Context, _, comment int64, r forge.Reaction) 
 	return nil
 }
 
-func (f *memForge) Reply(_ context.Context, _ int64, body string) error {
+func (f *memForge) CreateComment(_ context.Context, _ int64, body string) (int64, error) {
 	f.replies = append(f.replies, body)
-	return nil
+	return 0, nil
 }
 
 func (f *memForge) HeadRef(number int64) string { return fmt.Sprintf("refs/pull/%d/head", number) }

@@ -54,11 +54,27 @@ type Metrics interface {
 	PullPlan(source string, took time.Duration)
 }
 
+// Forge is what a Watcher asks of a forge, and says there: forge.Client tells what each
+// method promises.
+type Forge interface {
+	Kind() forge.Kind
+	HeadRef(number int64) string
+	Self(ctx context.Context) (string, error)
+	Pulls(ctx context.Context, after forge.Cursor) (list []forge.PullRequest, next forge.Cursor, unchanged bool, err error)
+	Pull(ctx context.Context, number int64) (forge.PullRequest, error)
+	MergedSince(ctx context.Context, since time.Time) (list []forge.PullRequest, whole bool, err error)
+	Comments(ctx context.Context, number int64, since time.Time) ([]forge.Comment, error)
+	CommentsSince(ctx context.Context, since time.Time) ([]forge.Comment, error)
+	Permission(ctx context.Context, user string) (forge.Level, error)
+	React(ctx context.Context, number, comment int64, r forge.Reaction) error
+	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
+}
+
 // Options of a Watcher.
 type Options struct {
 	// Source is the source's name.
 	Source string
-	Forge  forge.Client
+	Forge  Forge
 	Git    Git
 	// Follows reports whether the source follows a ref, given by its full name.
 	Follows func(ref string) bool

@@ -79,7 +79,7 @@ func (w *Watcher) dirty(k *work) int {
 // into the followed branch.
 func (w *Watcher) gone(ctx context.Context, k *work) error {
 	pr, err := w.o.Forge.Pull(ctx, k.Number)
-	if missing(err) {
+	if forge.Gone(err) {
 		if k.Told {
 			w.show(k, status.Pull{State: status.PullClosed, Reason: "the forge does not know it any more"})
 		}

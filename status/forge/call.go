@@ -1,0 +1,198 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+)
+
+const (
+	// requestTimeout bounds one request with its answer.
+	requestTimeout = 30 * time.Second
+	// tries is how often a read is tried. A write is tried once: its answer may be lost.
+	tries = 3
+	// longestWait bounds the wait between two tries. Who is asked to wait longer is
+	// told so, and comes back by himself.
+	longestWait = 10 * time.Second
+)
+
+// caller makes calls of a forge's library: it bounds, repeats and explains them.
+type caller struct {
+	kind Kind
+	http *http.Client
+	// home is the repository, as errors name it.
+	home string
+
+	mu   sync.Mutex
+	self string
+}
+
+func newCaller(kind Kind, home string, o ClientOptions, transport forgehttp.Options) *caller {
+	transport.Forge, transport.Token, transport.Transport = string(kind), o.Token, o.Transport
+	return &caller{kind: kind, http: forgehttp.NewClient(transport), home: home}
+}
+
+// Kind is the forge's.
+func (c *caller) Kind() Kind { return c.kind }
+
+// need says what a call is for, for who reads that it was refused.
+type need struct {
+	does  string // such as "read pull requests"
+	grant string // what the token needs for it
+	// thing is what is not there when the forge answers 404, such as "pull request 7";
+	// "" for the repository, which then is not there for this token only.
+	thing string
+}
+
+// answer is what came beside the document.
+type answer struct {
+	same  bool // since the ETag that was sent
+	etag  string
+	more  bool // there is a next page
+	total int  // of all pages, -1 if the forge does not say
+}
+
+// read makes a call that changes nothing, and again where that may help.
+func (c *caller) read(ctx context.Context, n need, etag string, call func(context.Context) error) (answer, error) {
+	for try := 1; ; try++ {
+		a, err := c.once(ctx, n, etag, call)
+		var refusal *forgehttp.Error
+		if err == nil || try == tries || !errors.As(err, &refusal) || !passes(refusal) {
+			return a, err
+		}
+		wait := max(refusal.After, time.Duration(try*try)*time.Second/2)
+		if refusal.After == 0 {
+			wait += rand.N(wait / 2) //nolint:gosec // so that not all come back at once
+		}
+		if wait > longestWait {
+			return a, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return a, err
+		}
+	}
+}
+
+// passes reports whether a read that failed so may succeed in a moment. Gitea says
+// 500 for what is not there, which is why this has an end.
+func passes(e *forgehttp.Error) bool {
+	return e.Fault == forgehttp.FaultBusy || e.Status >= 500
+}
+
+// write makes a call once.
+func (c *caller) write(ctx context.Context, n need, call func(context.Context) error) error {
+	_, err := c.once(ctx, n, "", call)
+	return err
+}
+
+func (c *caller) once(ctx context.Context, n need, etag string, call func(context.Context) error) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	x := &forgehttp.Exchange{ETag: etag}
+	err := call(forgehttp.With(ctx, x))
+	switch {
+	case x.Same:
+		return answer{same: true, etag: etag, total: -1}, nil
+	case err != nil:
+		return answer{}, c.explain(n, x.Status, err)
+	}
+	return answer{etag: word(x.Header.Get("ETag")), more: more(x.Header), total: total(x.Header)}, nil
+}
+
+// explain says what failed and what a person can do about it. What is no refusal of
+// the transport, its library could not read.
+func (c *caller) explain(n need, status int, err error) error {
+	var refusal *forgehttp.Error
+	if !errors.As(err, &refusal) {
+		e := &forgehttp.Error{Forge: string(c.kind), Fault: forgehttp.FaultBusy, Status: status, Message: n.does + ": the answer is not whole, or not that of the API of " + string(c.kind) + "; is the forge's address right?"}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			e.Message, e.Err = n.does+": "+err.Error(), err
+		}
+		return e
+	}
+	e := *refusal
+	text := e.Message
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		e.Message = "the token is not accepted (" + text + "): it is wrong, expired or revoked"
+	case e.Fault == forgehttp.FaultDenied:
+		e.Message = "the token may not " + n.does + " (" + text + "): it needs " + n.grant
+	case e.Status == http.StatusNotFound && (n.thing == "" && !strings.Contains(strings.ToLower(text), "commit") || strings.Contains(text, "Project Not Found")):
+		e.Fault = forgehttp.FaultDenied
+		e.Message = c.home + " is not found (" + text + "): the token must have access to it, and needs " + n.grant
+	case e.Status == http.StatusNotFound && n.thing != "":
+		e.Message = n.thing + " is not found (" + text + ")"
+	default:
+		e.Message = n.does + ": " + text
+	}
+	return &e
+}
+
+// refused is the refusal with a status, nil if err is none.
+func refused(err error, status int) *forgehttp.Error {
+	var e *forgehttp.Error
+	if errors.As(err, &e) && e.Status == status {
+		return e
+	}
+	return nil
+}
+
+// commentRefusal says what forges say of comments only: that the conversation is locked.
+func commentRefusal(err error) error {
+	var e *forgehttp.Error
+	if errors.As(err, &e) && e.Status/100 == 4 && e.Status != http.StatusTooManyRequests && strings.Contains(strings.ToLower(e.Message), "locked") {
+		return &forgehttp.Error{Forge: e.Forge, Fault: forgehttp.FaultRefused, Status: e.Status, Err: err,
+			Message: "the conversation of the pull request is locked: unlock it to see the plan there; it is on weir's page meanwhile"}
+	}
+	return err
+}
+
+// TooLong reports whether a forge refuses a text for its length. Gitea's databases
+// say so, and Gitea answers 500 then.
+func TooLong(err error) bool {
+	var e *forgehttp.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.Status == http.StatusRequestEntityTooLarge || e.Status >= 400 && strings.Contains(strings.ToLower(e.Message), "too long")
+}
+
+// Gone reports whether a forge says that there is no such thing.
+func Gone(err error) bool {
+	return refused(err, http.StatusNotFound) != nil || refused(err, http.StatusGone) != nil
+}
+
+// whoAmI is the login that the token is of, which is asked for until it is known.
+func (c *caller) whoAmI(ctx context.Context, grant string, ask func(context.Context) (string, error)) (string, error) {
+	c.mu.Lock()
+	known := c.self
+	c.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	var name string
+	_, err := c.read(ctx, need{does: "ask who it is", grant: grant, thing: "the token's user"}, "", func(ctx context.Context) (err error) {
+		name, err = ask(ctx)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if name == "" {
+		return "", &forgehttp.Error{Forge: string(c.kind), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is: it needs " + grant}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.self = name
+	return name, nil
+}

@@ -1,0 +1,318 @@
+package forge
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v84/github"
+
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+)
+
+// gitHub is GitHub, or GitHub Enterprise Server.
+type gitHub struct {
+	*caller
+	client      *github.Client
+	owner, repo string
+	size        int // of a page
+	said        everySaid
+}
+
+const (
+	hubRead   = "the permission \"Pull requests: read\", or the scope repo if it is a classic token"
+	hubWrite  = "the permission \"Pull requests: read and write\", or the scope repo if it is a classic token"
+	hubLevel  = "the permission \"Metadata: read\" and access to the repository, or the scope repo if it is a classic token"
+	hubStatus = "the permission \"Commit statuses: read and write\", or repo:status among its scopes if it is a classic token"
+)
+
+func newGitHub(api, base *url.URL, o ClientOptions) *gitHub {
+	owner, name, _ := strings.Cut(o.Repository, "/")
+	g := &gitHub{
+		caller: newCaller(GitHub, "the repository "+o.Repository, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
+		owner:  url.PathEscape(owner), repo: url.PathEscape(name), size: 100, // the library puts them into paths as they are
+	}
+	g.client = github.NewClient(g.http)
+	g.client.BaseURL = api.JoinPath("/")  // WithEnterpriseURLs would guess where the API is by the host's name
+	g.client.DisableRateLimitCheck = true // the transport keeps to limits
+	return g
+}
+
+// HeadRef is where GitHub keeps a pull request's head.
+func (g *gitHub) HeadRef(number int64) string { return hubHead(number) }
+
+// hubHead is the same on Gitea.
+func hubHead(number int64) string { return "refs/pull/" + strconv.FormatInt(number, 10) + "/head" }
+
+func (g *gitHub) thePull(does, grant string, number int64) need {
+	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s", number, strings.TrimPrefix(g.home, "the repository "))}
+}
+
+func (g *gitHub) pull(in *github.PullRequest) PullRequest {
+	out := PullRequest{
+		Number: int64(in.GetNumber()), Title: in.GetTitle(), Author: in.GetUser().GetLogin(), WebURL: in.GetHTMLURL(), Draft: in.GetDraft(), State: Open,
+		Fork:    in.GetHead().GetRepo() == nil || in.GetBase().GetRepo() == nil || in.GetHead().GetRepo().GetID() != in.GetBase().GetRepo().GetID(),
+		HeadSHA: in.GetHead().GetSHA(), HeadRef: in.GetHead().GetRef(), BaseRef: in.GetBase().GetRef(), BaseSHA: in.GetBase().GetSHA(), UpdatedAt: in.GetUpdatedAt().UTC(),
+	}
+	for _, l := range in.Labels {
+		out.Labels = append(out.Labels, l.GetName())
+	}
+	switch {
+	case in.GetMerged() || in.MergedAt != nil:
+		out.State, out.MergeSHA = Merged, in.GetMergeCommitSHA() // of a trial merge while it is open
+	case in.GetState() == "closed":
+		out.State = Closed
+	default:
+		out.MergeRef = strings.TrimSuffix(hubHead(out.Number), "head") + "merge"
+	}
+	return out.bounded()
+}
+
+func (g *gitHub) list(ctx context.Context, state string, page int, etag string) (list []PullRequest, a answer, err error) {
+	a, err = g.read(ctx, need{does: "list pull requests", grant: hubRead}, etag, func(ctx context.Context) error {
+		list = nil
+		in, _, err := g.client.PullRequests.List(ctx, g.owner, g.repo, &github.PullRequestListOptions{
+			State: state, Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{Page: page, PerPage: g.size},
+		})
+		for _, p := range in {
+			if p != nil {
+				list = append(list, g.pull(p))
+			}
+		}
+		return err
+	})
+	return list, a, err
+}
+
+// Pulls lists the open pull requests.
+func (g *gitHub) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
+	return listPulls(ctx, g, after)
+}
+
+func (g *gitHub) of() string { return g.client.BaseURL.String() + "repos/" + g.owner + "/" + g.repo }
+
+func (g *gitHub) pageSize() int { return g.size }
+
+func (g *gitHub) pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error) {
+	return g.list(ctx, "open", page, etag)
+}
+
+// Pull reads one.
+func (g *gitHub) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
+	_, err = g.read(ctx, g.thePull("read pull requests", hubRead, number), "", func(ctx context.Context) error {
+		in, _, err := g.client.PullRequests.Get(ctx, g.owner, g.repo, int(number))
+		if err == nil {
+			out = g.pull(in)
+		}
+		return err
+	})
+	return out, err
+}
+
+// MergedSince reads what was closed: those alone that were merged GitHub does not list.
+func (g *gitHub) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
+	return mergedSince(g.size, from, func(page int) ([]PullRequest, answer, error) { return g.list(ctx, "closed", page, "") })
+}
+
+// talk reads a page of the comments of a pull request, or of all with number 0.
+func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
+	o := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{Page: page, PerPage: g.size}}
+	if from = from.UTC().Truncate(time.Second); !from.IsZero() {
+		o.Since = &from
+	}
+	if number == 0 {
+		o.Sort, o.Direction = github.Ptr("updated"), github.Ptr("asc")
+	}
+	a, err = g.read(ctx, n, etag, func(ctx context.Context) error {
+		list = nil
+		in, _, err := g.client.Issues.ListComments(ctx, g.owner, g.repo, int(number), o)
+		for _, c := range in {
+			on := number
+			if on == 0 {
+				on = hubPullOf(c)
+			}
+			list = append(list, Comment{
+				ID: c.GetID(), Number: on, Author: word(c.GetUser().GetLogin()), Body: c.GetBody(), WebURL: word(c.GetHTMLURL()),
+				CreatedAt: c.GetCreatedAt().UTC(), UpdatedAt: c.GetUpdatedAt().UTC(),
+			})
+		}
+		return err
+	})
+	return list, a, err
+}
+
+// hubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub has
+// the number in the address of the issue that each pull request also is, and tells the
+// two apart by the page's address.
+func hubPullOf(c *github.IssueComment) int64 {
+	if page, _, _ := strings.Cut(c.GetHTMLURL(), "#"); !strings.Contains(page, "/pull/") {
+		return 0
+	}
+	return numberAtEnd(c.GetIssueURL())
+}
+
+// Comments lists a conversation, without what is said on lines of the change.
+func (g *gitHub) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
+	return conversation(g.size, from, func(page int) ([]Comment, answer, error) {
+		return g.talk(ctx, g.thePull("read comments", hubRead, number), number, from, page, "")
+	})
+}
+
+// CommentsSince lists what was said on all pull requests.
+func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
+	return g.said.read(g.size, from, func(page int, etag string) ([]Comment, answer, error) {
+		return g.talk(ctx, need{does: "read comments", grant: hubRead}, 0, from, page, etag)
+	})
+}
+
+// Permission is what a user's role in the repository is. A role that an
+// organisation made itself counts as the one that it is based on.
+// https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user
+func (g *gitHub) Permission(ctx context.Context, user string) (level Level, err error) {
+	if !plausible(user) {
+		return None, nil
+	}
+	_, err = g.read(ctx, thePerson(user, hubLevel), "", func(ctx context.Context) error {
+		in, _, err := g.client.Repositories.GetPermissionLevel(ctx, g.owner, g.repo, url.PathEscape(user))
+		if err == nil {
+			level = hubLevelOf(user, in.GetUser() == nil, in.GetUser().GetLogin(), in.GetRoleName(), in.GetPermission())
+		}
+		return err
+	})
+	if refused(err, http.StatusNotFound) != nil {
+		return None, nil
+	}
+	return level, err
+}
+
+func thePerson(user, grant string) need {
+	return need{does: "ask what a user may do", grant: grant, thing: "the user " + user}
+}
+
+var hubLevels = map[string]Level{
+	"none": None, "read": Read, "triage": Triage, "write": Write, "maintain": Maintain, "admin": Admin, "owner": Admin,
+}
+
+// hubLevelOf is the level that the first name that is known stands for, if it is said
+// of the user, or of nobody in particular.
+func hubLevelOf(user string, nobody bool, of string, names ...string) Level {
+	if !nobody && !strings.EqualFold(of, user) {
+		return None
+	}
+	for _, name := range names {
+		if level, ok := hubLevels[name]; ok {
+			return level
+		}
+	}
+	return None
+}
+
+// React marks a comment.
+func (g *gitHub) React(ctx context.Context, number, comment int64, r Reaction) error {
+	return g.write(ctx, g.thePull("react to comments", hubWrite, number), func(ctx context.Context) error {
+		_, _, err := g.client.Reactions.CreateIssueCommentReaction(ctx, g.owner, g.repo, comment, string(r))
+		return err
+	})
+}
+
+// CreateComment writes a comment.
+func (g *gitHub) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
+	err = g.write(ctx, need{does: "write comments on pull requests", grant: hubWrite}, func(ctx context.Context) error {
+		c, _, err := g.client.Issues.CreateComment(ctx, g.owner, g.repo, int(number), &github.IssueComment{Body: &body})
+		id = c.GetID()
+		return err
+	})
+	return id, commentRefusal(err)
+}
+
+// EditComment changes a comment's text.
+func (g *gitHub) EditComment(ctx context.Context, _, id int64, body string) error {
+	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: hubWrite}, func(ctx context.Context) error {
+		_, _, err := g.client.Issues.EditComment(ctx, g.owner, g.repo, id, &github.IssueComment{Body: &body})
+		return err
+	}))
+}
+
+// DeleteComment deletes a comment.
+func (g *gitHub) DeleteComment(ctx context.Context, _, id int64) error {
+	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: hubWrite}, func(ctx context.Context) error {
+		_, err := g.client.Issues.DeleteComment(ctx, g.owner, g.repo, id)
+		return err
+	}))
+}
+
+// Self is the token's user. The token of an App's installation has none: who it
+// writes as, GraphQL tells.
+func (g *gitHub) Self(ctx context.Context) (string, error) {
+	return g.whoAmI(ctx, "to be a user's or an App's installation", func(ctx context.Context) (string, error) {
+		user, _, err := g.client.Users.Get(ctx, "")
+		if e := refused(err, http.StatusForbidden); e == nil || e.Fault != forgehttp.FaultDenied {
+			return user.GetLogin(), err
+		}
+		path := "../graphql" // of GitHub Enterprise Server, beside v3
+		if g.client.BaseURL.Path == "/" {
+			path = "graphql"
+		}
+		req, err := g.client.NewRequest(http.MethodPost, path, map[string]string{"query": "query{viewer{login}}"})
+		if err != nil {
+			return "", err
+		}
+		var in struct {
+			Data struct {
+				Viewer github.User `json:"viewer"`
+			} `json:"data"`
+		}
+		_, err = g.client.Do(ctx, req, &in)
+		return in.Data.Viewer.GetLogin(), err
+	})
+}
+
+// Limits are GitHub's: 140 characters of description, 255 of context, and
+// 80 content-creating requests a minute, of which some are left to others.
+// https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+func (g *gitHub) Limits() Limits { return Limits{Context: 255, Description: 140, PerMinute: 60} }
+
+var hubStatuses = need{does: "write statuses", grant: hubStatus}
+
+// SetStatus posts a status.
+func (g *gitHub) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+	err := g.write(ctx, hubStatuses, func(ctx context.Context) error {
+		in := github.RepoStatus{State: github.Ptr(string(s.State)), Description: &s.Description, Context: &s.Context}
+		if s.TargetURL != "" {
+			in.TargetURL = &s.TargetURL
+		}
+		_, _, err := g.client.Repositories.CreateStatus(ctx, g.owner, g.repo, sha, in)
+		return err
+	})
+	if e := refused(err, http.StatusUnprocessableEntity); e != nil && strings.Contains(e.Message, "No commit found") {
+		e.Fault = forgehttp.FaultMissing // of the other one, a context that is full, nothing becomes
+	}
+	return err
+}
+
+// Statuses lists a commit's statuses, which GitHub gives newest first, at most 1,000
+// of a context.
+func (g *gitHub) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+	out := map[string]CommitStatus{}
+	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
+		var list []*github.RepoStatus
+		a, err = g.once(ctx, hubStatuses, "", func(ctx context.Context) (err error) {
+			list, _, err = g.client.Repositories.ListStatuses(ctx, g.owner, g.repo, sha, &github.ListOptions{Page: page, PerPage: g.size})
+			return err
+		})
+		for _, s := range list {
+			if _, newer := out[s.GetContext()]; !newer {
+				out[s.GetContext()] = CommitStatus{Context: s.GetContext(), State: CommitState(s.GetState()), Description: s.GetDescription(), TargetURL: s.GetTargetURL()}
+			}
+		}
+		return len(list), a, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

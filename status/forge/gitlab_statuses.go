@@ -1,0 +1,188 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	gitlab "gitlab.com/gitlab-org/api/client-go"
+
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+)
+
+// labCommit is what is known of the jobs of a commit. What GitLab calls a commit status
+// is a job of an external pipeline, with a job's states and transitions.
+// https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
+type labCommit struct {
+	// pipeline is the one that the statuses are in, 0 if that is not known.
+	pipeline int64
+	states   map[string]string // GitLab's own, by context
+}
+
+// labText is the length of the longest name, description, ref and target URL.
+const labText = 255
+
+// Limits are GitLab's. Each instance has its own rate limit, which its answers tell.
+func (g *gitLab) Limits() Limits { return Limits{Context: labText, Description: labText} }
+
+// labStates are a job's states for ours. A job that is pending is not made
+// pending again, see next.
+var labStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Errored: "canceled"}
+
+// stateOfGitLab is ours for a job's state.
+func stateOfGitLab(s string) CommitState {
+	switch s {
+	case "success":
+		return Success
+	case "failed":
+		return Failure
+	case "canceled", "canceling", "skipped":
+		return Errored
+	default: // created, pending, running, waiting_for_resource, preparing, manual, scheduled
+		return Pending
+	}
+}
+
+// next is the job's state to ask for, empty where the job cannot be changed: what
+// is pending can be made running, which then can be changed by its end only. A job
+// that has ended is followed by a new one.
+func (c *labCommit) next(name string, want CommitState) string {
+	if want != Pending {
+		return labStates[want]
+	}
+	switch had := c.states[name]; {
+	case had == "" || stateOfGitLab(had) != Pending:
+		return "pending"
+	case had == "pending" || had == "created":
+		return "running"
+	default:
+		return ""
+	}
+}
+
+var labStatuses = need{does: "write statuses", grant: labStatus}
+
+// SetStatus adds or changes a status. A description of what is under way can be
+// changed once: what cannot be shown is no error, as the state is right.
+func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+	commit := g.commit(sha)
+	state := commit.next(s.Context, s.State)
+	if state == "" {
+		return nil
+	}
+	err := g.set(ctx, sha, commit, state, s)
+	var refusal *forgehttp.Error
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	switch {
+	case refusal.Status == http.StatusBadRequest && strings.Contains(refusal.Message, "annot transition"):
+		// Somebody else changed the job: another writer, or one of our own writes
+		// whose answer was lost.
+		return g.settle(ctx, sha, s, refusal)
+	case commit.pipeline != 0 && (refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusNotFound):
+		// The pipeline was deleted, or takes no more jobs: GitLab chooses another.
+		g.mu.Lock()
+		commit.pipeline = 0
+		g.mu.Unlock()
+		return g.set(ctx, sha, commit, state, s)
+	case refusal.Status == http.StatusConflict:
+		refusal.Fault = forgehttp.FaultBusy // statuses of one pipeline that are written at the same time
+	}
+	return err
+}
+
+// set asks for a job's state.
+func (g *gitLab) set(ctx context.Context, sha string, commit *labCommit, state string, s CommitStatus) error {
+	o := &gitlab.SetCommitStatusOptions{State: gitlab.BuildStateValue(state), Name: &s.Context, Description: &s.Description}
+	if s.TargetURL != "" && len(s.TargetURL) <= labText { // a cut address leads nowhere
+		o.TargetURL = &s.TargetURL
+	}
+	if g.ref != "" {
+		o.Ref = &g.ref
+	}
+	if commit.pipeline != 0 {
+		o.PipelineID = gitlab.Ptr(commit.pipeline)
+	}
+	var job *gitlab.CommitStatus
+	err := g.write(ctx, labStatuses, func(ctx context.Context) (err error) {
+		job, _, err = g.client.Commits.SetCommitStatus(g.project, sha, o, with(ctx))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	commit.states[s.Context] = state
+	if job.PipelineID != 0 {
+		commit.pipeline = job.PipelineID
+	}
+	return nil
+}
+
+// settle reads what became of a job that could not be changed. It is no error that
+// the job has the state already.
+func (g *gitLab) settle(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
+	has, err := g.Statuses(ctx, sha)
+	if err != nil {
+		return err
+	}
+	if has[want.Context].State == want.State {
+		return nil
+	}
+	// It is something else, and known now: the next try asks for what follows it.
+	refusal.Fault = forgehttp.FaultMissing
+	return refusal
+}
+
+// Statuses lists a commit's statuses, the newest of each context.
+func (g *gitLab) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+	newest := map[string]*gitlab.CommitStatus{}
+	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
+		var list []*gitlab.CommitStatus
+		a, err = g.once(ctx, labStatuses, "", func(ctx context.Context) (err error) {
+			list, _, err = g.client.Commits.GetCommitStatuses(g.project, sha, &gitlab.GetCommitStatusesOptions{ListOptions: g.page(page)}, with(ctx))
+			return err
+		})
+		for _, job := range list {
+			if job != nil && (newest[job.Name] == nil || job.ID >= newest[job.Name].ID) {
+				newest[job.Name] = job
+			}
+		}
+		return len(list), a, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	commit := g.commit(sha)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := map[string]CommitStatus{}
+	clear(commit.states)
+	for name, job := range newest {
+		commit.states[name] = job.Status
+		out[name] = CommitStatus{Context: name, State: stateOfGitLab(job.Status), Description: job.Description, TargetURL: job.TargetURL}
+	}
+	return out, nil
+}
+
+// labCommits bounds the commits of which something is known.
+const labCommits = 64
+
+func (g *gitLab) commit(sha string) *labCommit {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.commits[sha]; c != nil {
+		return c
+	}
+	if len(g.order) == labCommits {
+		delete(g.commits, g.order[0])
+		g.order = slices.Delete(g.order, 0, 1)
+	}
+	c := &labCommit{states: map[string]string{}}
+	g.commits[sha], g.order = c, append(g.order, sha)
+	return c
+}
