@@ -55,7 +55,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/state/files", "reconciler/clock", "reconciler/gates/calendar"}, only: []string{}, std: true, reason: "files, the time and windows are the same for whoever asks"},
 	{of: []string{"reconciler/iampolicy"}, only: []string{"render/intent"}, std: true, reason: "a policy names calls and resources, whoever makes the calls"},
 	{of: []string{"status/forge/forgehttp"}, only: []string{}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
-	{of: []string{"status/browsertest"}, only: []string{}, std: true, reason: "a browser shows whatever page a test has"},
+	{of: []string{"status/browsertest"}, only: []string{}, std: true, also: []string{"github.com/chromedp"}, reason: "a browser shows whatever page a test has"},
 	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag", "render/visible"}, std: true, reason: "words are the same wherever they are shown"},
 	{of: []string{"status/commands"}, only: []string{"reconciler/gates", "reconciler/plan", "source/upload"}, std: true, reason: "what a command means is known elsewhere"},
 	{of: []string{"status/history"}, only: []string{"status", "reconciler/state"}, std: true, reason: "it keeps what status has"},

@@ -1,21 +1,30 @@
 package browsertest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // Tab is an open page. Its methods end the test where the browser refuses or does
 // not answer.
 type Tab struct {
-	t       *testing.T
-	b       *Browser
-	session string
-	loaded  chan struct{}
+	t      *testing.T
+	ctx    context.Context
+	loaded chan struct{}
 
 	mu     sync.Mutex
 	faults []string // what the console complains of
@@ -25,47 +34,41 @@ type Tab struct {
 // colour scheme ("light" or "dark"). The tab is closed with the test.
 func (b *Browser) Open(t *testing.T, url string, width int, scheme string) *Tab {
 	t.Helper()
-	p := &Tab{t: t, b: b, loaded: make(chan struct{}, 16)}
-	var made struct{ TargetID string }
-	p.into(&made, "", "Target.createTarget", map[string]any{"url": "about:blank"})
-	var attached struct{ SessionID string }
-	p.into(&attached, "", "Target.attachToTarget", map[string]any{"targetId": made.TargetID, "flatten": true})
-	p.session = attached.SessionID
-	b.mu.Lock()
-	b.heard[p.session] = p.hear
-	b.mu.Unlock()
-	t.Cleanup(func() { _, _ = b.call("", "Target.closeTarget", map[string]any{"targetId": made.TargetID}) })
-	for _, domain := range []string{"Page", "Runtime", "Log"} {
-		p.do(domain+".enable", nil)
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	t.Cleanup(cancel)
+	p := &Tab{t: t, ctx: ctx, loaded: make(chan struct{}, 16)}
+	if err := chromedp.Listen(ctx, p.hear); err != nil {
+		t.Fatal(err)
 	}
-	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false})
-	p.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
-		{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"},
+	do(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: 900, DeviceScaleFactor: 1})
+	do(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
 	p.Go(url)
 	return p
 }
 
-func (p *Tab) hear(method string, params json.RawMessage) {
-	var m struct {
-		Type  string
-		Args  []struct{ Value any }
-		Entry struct{ Level, Text, URL string }
-	}
-	_ = json.Unmarshal(params, &m) // an event of another shape is none of these
+func (p *Tab) hear(event any) {
 	fault := ""
-	switch {
-	case method == "Page.loadEventFired":
+	switch e := event.(type) {
+	case *page.EventLoadEventFired:
 		select {
 		case p.loaded <- struct{}{}:
 		default:
 		}
-	case method == "Runtime.exceptionThrown":
-		fault = string(params)
-	case method == "Runtime.consoleAPICalled" && (m.Type == "error" || m.Type == "warning"):
-		fault = fmt.Sprint(m.Args)
-	case method == "Log.entryAdded" && (m.Entry.Level == "error" || m.Entry.Level == "warning"):
-		fault = m.Entry.Text + " " + m.Entry.URL
+	case *runtime.EventExceptionThrown:
+		fault = said(e.ExceptionDetails)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == "error" || e.Type == "warning" {
+			fault = string(e.Type)
+			for _, a := range e.Args {
+				fault += " " + string(a.Value) + a.Description
+			}
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == "error" || e.Entry.Level == "warning" {
+			fault = e.Entry.Text + " " + e.Entry.URL
+		}
 	}
 	if fault != "" {
 		p.mu.Lock()
@@ -74,22 +77,33 @@ func (p *Tab) hear(method string, params json.RawMessage) {
 	}
 }
 
-func (p *Tab) do(method string, params any) {
-	p.t.Helper()
-	if _, err := p.b.call(p.session, method, params); err != nil {
-		p.t.Fatal(err)
+// said is what an exception says, and where it came from.
+func said(e *runtime.ExceptionDetails) string {
+	text := fmt.Sprintf("%s:%d: %s", e.URL, e.LineNumber+1, e.Text)
+	if e.Exception != nil {
+		text += " " + e.Exception.Description
 	}
+	return text
 }
 
-func (p *Tab) into(v any, session, method string, params any) {
+// do gives a command to the tab's page.
+func do[P, R any](p *Tab, command cdp.Command[P, R], params P) R {
 	p.t.Helper()
-	out, err := p.b.call(session, method, params)
-	if err == nil {
-		err = json.Unmarshal(out, v)
-	}
+	out, err := call(p, command, params)
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	return out
+}
+
+func call[P, R any](p *Tab, command cdp.Command[P, R], params P) (R, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	out, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", command.Method, err)
+	}
+	return out, err
 }
 
 // Go shows an address and waits until it is loaded.
@@ -98,9 +112,7 @@ func (p *Tab) Go(url string) {
 	for len(p.loaded) > 0 { // what links and forms have loaded before
 		<-p.loaded
 	}
-	var gone struct{ ErrorText string }
-	p.into(&gone, p.session, "Page.navigate", map[string]any{"url": url})
-	if gone.ErrorText != "" {
+	if gone := do(p, page.Navigate, page.NavigateParams{URL: url}); gone.ErrorText != "" {
 		p.t.Fatalf("%s: %s", url, gone.ErrorText)
 	}
 	p.AwaitLoad()
@@ -120,7 +132,7 @@ func (p *Tab) AwaitLoad() {
 // begins with true. Eval and what rests on it need true.
 func (p *Tab) Scripts(may bool) {
 	p.t.Helper()
-	p.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": !may})
+	do(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !may})
 }
 
 // Eval runs JavaScript in the page and reads its value as JSON, of a promise what it
@@ -133,22 +145,12 @@ func (p *Tab) Eval(expression string, into any) {
 }
 
 func (p *Tab) try(expression string, into any) error {
-	raw, err := p.b.call(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true})
+	out, err := call(p, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ReturnByValue: new(true), AwaitPromise: new(true)})
 	if err != nil {
 		return err
 	}
-	var out struct {
-		Result           struct{ Value json.RawMessage }
-		ExceptionDetails *struct {
-			Text      string
-			Exception struct{ Description string }
-		}
-	}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return err
-	}
-	if e := out.ExceptionDetails; e != nil {
-		return fmt.Errorf("%s: %s %s", expression, e.Text, e.Exception.Description)
+	if out.ExceptionDetails != nil {
+		return fmt.Errorf("%s: %s", expression, said(out.ExceptionDetails))
 	}
 	if into == nil {
 		return nil
@@ -216,37 +218,34 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// keys are those that tests press. Names and numbers are those of the protocol's
-// Input.dispatchKeyEvent; text is what a key writes.
-var keys = map[string]struct {
-	code, text string
-	number     int
-}{
-	"Tab": {"Tab", "", 9}, "Enter": {"Enter", "\r", 13}, "ArrowDown": {"ArrowDown", "", 40},
-	" ": {"Space", " ", 32}, "/": {"Slash", "/", 191},
-}
+// keys are those that tests press by a name.
+var keys = map[string]string{"Tab": kb.Tab, "Enter": kb.Enter, "ArrowDown": kb.ArrowDown}
 
-// Press presses a key: Tab, Enter, ArrowDown, a space or a slash.
+// Press presses a key: Tab, Enter, ArrowDown, or one that writes a character. It goes
+// down with what it writes in one event, as on a keyboard, so that a page that takes the
+// key for itself keeps it from being written; chromedp's own way sends two.
 func (p *Tab) Press(key string) {
 	p.t.Helper()
-	k, ok := keys[key]
-	if !ok {
-		p.t.Fatalf("there is no key %q: add it to keys", key)
+	if named, ok := keys[key]; ok {
+		key = named
 	}
-	event := map[string]any{"type": "keyDown", "key": key, "code": k.code, "windowsVirtualKeyCode": k.number}
-	if k.text != "" {
-		event["text"] = k.text
+	k := kb.Keys[[]rune(key)[0]]
+	if k == nil {
+		p.t.Fatalf("there is no key %q", key)
 	}
-	p.do("Input.dispatchKeyEvent", event)
-	event["type"] = "keyUp"
-	delete(event, "text")
-	p.do("Input.dispatchKeyEvent", event)
+	event := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k.Key, Code: k.Code, WindowsVirtualKeyCode: k.Windows}
+	if k.Print {
+		event.Text = k.Text
+	}
+	do(p, input.DispatchKeyEvent, event)
+	event.Type, event.Text = input.DispatchKeyEventTypeKeyUp, ""
+	do(p, input.DispatchKeyEvent, event)
 }
 
 // Write writes into what has the focus.
 func (p *Tab) Write(text string) {
 	p.t.Helper()
-	p.do("Input.insertText", map[string]any{"text": text})
+	do(p, input.InsertText, input.InsertTextParams{Text: text})
 }
 
 // Complaints are the errors and warnings of the console since the tab was opened, on
@@ -260,14 +259,8 @@ func (p *Tab) Complaints() []string {
 // Picture is the page as PNG, as high as it is but not higher than most (in pixels).
 func (p *Tab) Picture(most int) []byte {
 	p.t.Helper()
-	var size struct {
-		CSSContentSize struct{ Width, Height float64 }
-	}
-	p.into(&size, p.session, "Page.getLayoutMetrics", nil)
-	var shot struct{ Data []byte }
-	p.into(&shot, p.session, "Page.captureScreenshot", map[string]any{
-		"format": "png", "captureBeyondViewport": true, "optimizeForSpeed": false,
-		"clip": map[string]any{"x": 0, "y": 0, "width": size.CSSContentSize.Width, "height": min(size.CSSContentSize.Height, float64(most)), "scale": 1},
-	})
-	return shot.Data
+	size := do(p, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize
+	return do(p, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: size.Width, Height: min(size.Height, float64(most)), Scale: 1},
+	}).Data
 }
