@@ -1,6 +1,3 @@
-// Package forge takes in what forges say. Of a webhook nothing is believed: a
-// delivery is a hint that a source or a pull request may have changed, and it is
-// then read anew, a source by Git and a pull request by a Client.
 package forge
 
 import (
