@@ -65,7 +65,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	case len(w.lacks) > 0:
 		log.Warn("the process that builds run in is not confined in every way", "lacks", strings.Join(w.lacks, "; "))
 	default:
-		log.Info("builds run in a process of their own", "pid", w.pid(), "memory", fmt.Sprintf("%d MiB", p.limits.Memory>>20), "cpu", p.limits.CPU)
+		log.Info("builds run in a process of their own", "pid", w.pid(), "memory", fmt.Sprintf("%d MiB", p.limits.Memory>>20), "cpu", p.limits.CPU.String())
 	}
 	if w != nil {
 		p.give(w)

@@ -38,8 +38,9 @@ func Serve() int {
 		return 1
 	}
 	limits := Limits{Memory: memory, CPU: time.Duration(seconds) * time.Second}
-	// The collector works hard before the system refuses more.
-	debug.SetMemoryLimit(limits.Memory * 7 / 8)
+	// The collector works hard before the system refuses more, which counts what Go has
+	// mapped in steps of 64 MiB, used or not.
+	debug.SetMemoryLimit(limits.Memory * 3 / 4)
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
 	lacks := confine(limits)
 	Prepare()
