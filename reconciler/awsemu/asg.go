@@ -234,12 +234,4 @@ func (g *asgGroup) memberTags() tags {
 }
 
 // nameOf is the name of a group in a request.
-func nameOf(p *params) string {
-	name := p.required("AutoScalingGroupName")
-	if len(name) > 255 {
-		p.bad("AutoScalingGroupName", name, "Member must have length less than or equal to 255")
-	}
-	return name
-}
-
-func parseGroupName(p *params) string { return nameOf(p) }
+func nameOf(p *params) string { return p.text("AutoScalingGroupName") }

@@ -241,9 +241,7 @@ type terminateMemberInput struct {
 }
 
 func parseTerminateMember(p *params) terminateMemberInput {
-	in := terminateMemberInput{id: p.required("InstanceId"), shrink: p.boolean("ShouldDecrementDesiredCapacity")}
-	p.required("ShouldDecrementDesiredCapacity")
-	return in
+	return terminateMemberInput{id: p.text("InstanceId"), shrink: p.boolean("ShouldDecrementDesiredCapacity")}
 }
 
 func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {

@@ -1,7 +1,6 @@
 package awsemu
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -109,9 +108,6 @@ func parseOverride(p *params) override {
 	}
 	if o.InstanceType != "" && o.Requirements != nil {
 		p.reject(fail("ValidationError", "An override may specify only one of InstanceType and InstanceRequirements."))
-	}
-	if o.ImageID != "" && !regexp.MustCompile(`^ami-[a-z0-9]{1,17}$`).MatchString(o.ImageID) {
-		p.bad("ImageId", o.ImageID, "Member must satisfy regular expression pattern: ^ami-[a-z0-9]{1,17}$")
 	}
 	return o
 }

@@ -1,7 +1,5 @@
 package awsemu
 
-import "regexp"
-
 // hook is a lifecycle hook. Hooks are kept and shown; they hold instances up only by a
 // HookFault.
 type hook struct {
@@ -22,20 +20,13 @@ type hookInput struct {
 }
 
 func parseHookInput(p *params) hookInput {
-	in := hookInput{
-		name:       p.required("LifecycleHookName"),
+	return hookInput{
+		name:       p.text("LifecycleHookName"),
 		transition: p.oneOf("LifecycleTransition", "autoscaling:EC2_INSTANCE_LAUNCHING", "autoscaling:EC2_INSTANCE_TERMINATING"),
 		result:     p.oneOf("DefaultResult", "CONTINUE", "ABANDON"),
 		target:     p.optional("NotificationTargetARN"), role: p.optional("RoleARN"), metadata: p.optional("NotificationMetadata"),
 		timeout: between(p, "HeartbeatTimeout", 30, 7200),
 	}
-	if in.name != "" && !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(in.name) {
-		p.bad("LifecycleHookName", in.name, `Member must satisfy regular expression pattern: [A-Za-z0-9\-_\/]+`)
-	}
-	if in.metadata != nil && (len(*in.metadata) > 4000 || !regexp.MustCompile(`^[\x09\x0A\x0D\x20-\x7e]+$`).MatchString(*in.metadata)) {
-		p.bad("NotificationMetadata", *in.metadata, "Member must have 1 to 4000 printable ASCII characters")
-	}
-	return in
 }
 
 // apply changes a hook by what was sent.
@@ -92,11 +83,7 @@ type describeHooksInput struct {
 }
 
 func parseDescribeHooks(p *params) describeHooksInput {
-	in := describeHooksInput{group: nameOf(p), names: p.strings("LifecycleHookNames")}
-	if len(in.names) > 50 {
-		p.reject(fail("ValidationError", "At most 50 lifecycle hook names can be given."))
-	}
-	return in
+	return describeHooksInput{group: nameOf(p), names: p.strings("LifecycleHookNames")}
 }
 
 func describeLifecycleHooks(rq *request, in describeHooksInput) error {
@@ -130,7 +117,7 @@ func describeLifecycleHooks(rq *request, in describeHooksInput) error {
 type deleteHookInput struct{ group, hook string }
 
 func parseDeleteHook(p *params) deleteHookInput {
-	return deleteHookInput{group: nameOf(p), hook: p.required("LifecycleHookName")}
+	return deleteHookInput{group: nameOf(p), hook: p.text("LifecycleHookName")}
 }
 
 func deleteLifecycleHook(rq *request, in deleteHookInput) error {

@@ -32,7 +32,7 @@ func parseMetrics(p *params) metricsInput {
 }
 
 func parseEnableMetrics(p *params) metricsInput {
-	if g := p.required("Granularity"); g != "" && g != "1Minute" {
+	if g := p.text("Granularity"); g != "1Minute" {
 		p.reject(fail("ValidationError", "Granularity %s is not supported. Valid values are: 1Minute", g))
 	}
 	return parseMetrics(p)

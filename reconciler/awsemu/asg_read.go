@@ -27,12 +27,12 @@ type groupFilter struct {
 func parseGroupFilters(p *params, kinds ...string) []groupFilter {
 	var out []groupFilter
 	for _, f := range p.list("Filters") {
-		one := groupFilter{name: f.required("Name"), values: f.strings("Values")}
+		one := groupFilter{name: f.text("Name"), values: f.strings("Values")}
 		known := contains(kinds, one.name)
 		if key, isTag := strings.CutPrefix(one.name, "tag:"); isTag && contains(kinds, "tag:<key>") {
 			known = key != ""
 		}
-		if !known && one.name != "" {
+		if !known {
 			p.reject(fail("ValidationError", "Filter type %s is not correct. Allowed Filter types are: %s", one.name, strings.Join(kinds, " ")))
 		}
 		out = append(out, one)

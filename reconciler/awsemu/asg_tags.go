@@ -13,7 +13,7 @@ type sentTag struct {
 
 func parseGroupTag(p *params) sentTag {
 	t := sentTag{
-		groupTag: groupTag{Key: p.required("Key"), Value: p.text("Value"), Propagate: p.boolean("PropagateAtLaunch")},
+		groupTag: groupTag{Key: p.text("Key"), Value: p.text("Value"), Propagate: p.boolean("PropagateAtLaunch")},
 		group:    p.text("ResourceId"), hasValue: p.has("Value"),
 	}
 	if kind := p.text("ResourceType"); kind != "" && kind != "auto-scaling-group" {
@@ -33,9 +33,6 @@ func parseGroupTags(p *params) []sentTag {
 			p.reject(fail("ValidationError", "Resource id is required for tag %s", t.Key))
 		}
 		out = append(out, t)
-	}
-	if len(out) == 0 {
-		p.reject(p.top.dialect.missingParam("Tags"))
 	}
 	return out
 }

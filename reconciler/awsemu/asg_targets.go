@@ -9,9 +9,6 @@ type targetGroupsInput struct {
 
 func parseTargetGroups(p *params) targetGroupsInput {
 	in := targetGroupsInput{name: nameOf(p), arns: p.strings("TargetGroupARNs")}
-	if len(in.arns) == 0 {
-		p.reject(p.top.dialect.missingParam("TargetGroupARNs"))
-	}
 	if len(in.arns) > 10 {
 		p.reject(fail("ValidationError", "At most 10 target groups can be given in one call."))
 	}
@@ -75,9 +72,6 @@ func parseTrafficSources(p *params) trafficSourcesInput {
 	p.boolean("SkipZonalShiftValidation") // zonal shift is never under way here
 	for _, s := range p.list("TrafficSources") {
 		in.sources = append(in.sources, parseTrafficSource(s))
-	}
-	if len(in.sources) == 0 {
-		p.reject(p.top.dialect.missingParam("TrafficSources"))
 	}
 	if len(in.sources) > 10 {
 		p.reject(fail("ValidationError", "At most 10 traffic sources can be given in one call."))

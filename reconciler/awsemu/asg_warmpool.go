@@ -18,8 +18,8 @@ type putWarmPoolInput struct {
 
 func parsePutWarmPool(p *params) putWarmPoolInput {
 	in := putWarmPoolInput{
-		group: nameOf(p), min: sizeOf(p, "MinSize"), state: p.text("PoolState"),
-		pool: warmPool{MaxPrepared: between(p, "MaxGroupPreparedCapacity", -1, 1<<31-1)},
+		group: nameOf(p), min: p.optionalInt("MinSize"), state: p.text("PoolState"),
+		pool: warmPool{MaxPrepared: p.optionalInt("MaxGroupPreparedCapacity")},
 	}
 	if sub := p.sub("InstanceReusePolicy"); sub != nil {
 		reuse := sub.boolean("ReuseOnScaleIn")

@@ -22,9 +22,6 @@ func parseCreateGroup(p *params) createGroupSettings {
 		groupInput: parseGroupInput(p), instanceID: p.text("InstanceId"),
 		loadBalancers: p.strings("LoadBalancerNames"), targetGroups: p.strings("TargetGroupARNs"),
 	}
-	for _, name := range []string{"MinSize", "MaxSize"} {
-		p.required(name)
-	}
 	for _, arn := range in.targetGroups {
 		checkTargetGroup(p, arn)
 	}
@@ -43,8 +40,8 @@ func parseCreateGroup(p *params) createGroupSettings {
 		}
 		in.tags = append(in.tags, parseGroupTag(t).groupTag)
 	}
-	if len(in.name) > 255 || strings.Contains(in.name, ":") {
-		p.bad("AutoScalingGroupName", in.name, "Member must satisfy regular expression pattern: [^:]{1,255}")
+	if strings.Contains(in.name, ":") {
+		p.bad("AutoScalingGroupName", in.name, "Member must satisfy regular expression pattern: [^:]+")
 	}
 	return in
 }
@@ -58,7 +55,7 @@ func checkTargetGroup(p *params, arn string) {
 }
 
 func parseTrafficSource(p *params) trafficSource {
-	s := trafficSource{Identifier: p.required("Identifier"), Type: p.oneOf("Type", "elb", "elbv2", "vpc-lattice")}
+	s := trafficSource{Identifier: p.text("Identifier"), Type: p.oneOf("Type", "elb", "elbv2", "vpc-lattice")}
 	switch {
 	case strings.Contains(s.Identifier, ":targetgroup/") && strings.Contains(s.Identifier, ":vpc-lattice:"):
 		s.Type = "vpc-lattice"
@@ -253,7 +250,6 @@ type setDesiredInput struct {
 
 func parseSetDesired(p *params) setDesiredInput {
 	in := setDesiredInput{name: nameOf(p), honor: p.boolean("HonorCooldown")}
-	p.required("DesiredCapacity")
 	if n := sizeOf(p, "DesiredCapacity"); n != nil {
 		in.desired = *n
 	}

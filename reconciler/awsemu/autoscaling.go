@@ -56,7 +56,7 @@ func autoscalingService() *service {
 		queryOp("StartInstanceRefresh", writes, parseStartRefresh, startInstanceRefresh),
 		queryOp("DescribeInstanceRefreshes", reads, parseDescribeRefreshes, describeInstanceRefreshes),
 		queryOp("CancelInstanceRefresh", writes, parseCancelRefresh, cancelInstanceRefresh),
-		queryOp("RollbackInstanceRefresh", writes, parseGroupName, rollbackInstanceRefresh),
+		queryOp("RollbackInstanceRefresh", writes, nameOf, rollbackInstanceRefresh),
 		queryOp("PutLifecycleHook", writes, parsePutHook, putLifecycleHook),
 		queryOp("DescribeLifecycleHooks", reads, parseDescribeHooks, describeLifecycleHooks),
 		queryOp("DeleteLifecycleHook", writes, parseDeleteHook, deleteLifecycleHook),

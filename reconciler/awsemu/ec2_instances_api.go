@@ -163,9 +163,6 @@ func parseTerminateInstances(p *params) []string {
 	// Nothing runs in an instance that could be asked to stop first.
 	p.boolean("Force")
 	p.boolean("SkipOsShutdown")
-	if len(ids) == 0 {
-		p.reject(p.top.dialect.missingParam("InstanceId"))
-	}
 	if len(ids) > 1000 {
 		p.bad("InstanceId", strconv.Itoa(len(ids)), "At most 1000 instances can be terminated in one request.")
 	}

@@ -20,9 +20,6 @@ type tagSelector struct {
 
 func parseTagResources(p *params) tagsInput {
 	in := tagsInput{resources: p.strings("ResourceId")}
-	if len(in.resources) == 0 {
-		p.reject(p.top.dialect.missingParam("ResourceId"))
-	}
 	if len(in.resources) > 1000 {
 		p.bad("ResourceId", decimal(int64(len(in.resources))), "At most 1000 resources can be tagged in one request.")
 	}
@@ -38,9 +35,6 @@ func parseCreateTags(p *params) tagsInput {
 		}
 		in.tags.set(key, value)
 	}
-	if len(in.tags) == 0 {
-		p.reject(p.top.dialect.missingParam("Tag"))
-	}
 	return in
 }
 
@@ -52,7 +46,7 @@ func parseDeleteTags(p *params) tagsInput {
 		p.bad("Tag", decimal(int64(len(list))), "At most 1000 tags can be deleted in one request.")
 	}
 	for _, t := range list {
-		sel := tagSelector{key: t.required("Key"), value: t.optional("Value")}
+		sel := tagSelector{key: t.text("Key"), value: t.optional("Value")}
 		if strings.HasPrefix(strings.ToLower(sel.key), "aws:") {
 			p.reject(fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", sel.key))
 		}

@@ -20,7 +20,7 @@ func parseFilters(p *params) []filter {
 	for _, f := range p.list("Filter") {
 		values := f.strings("Value")
 		total += len(values)
-		out = append(out, filter{name: f.required("Name"), values: values})
+		out = append(out, filter{name: f.text("Name"), values: values})
 	}
 	if total > maxFilterValues {
 		p.reject(fail("FilterLimitExceeded", "The maximum number of filter values specified on a single call is %d", maxFilterValues))

@@ -2,6 +2,7 @@ package awsemu
 
 import (
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
@@ -183,13 +184,8 @@ func listUpdates(rq *request, _ nothing) (any, error) {
 // names is a page of sorted keys, by the query parameters maxResults and nextToken.
 func (rq *request) names(keys []string) (page []string, next string, err error) {
 	limit := int64(100)
-	n, err := rq.queryInt("maxResults")
-	if err != nil {
-		return nil, "", err
-	}
-	set(&limit, n)
-	if limit < 1 || limit > 100 {
-		return nil, "", rq.svc.dialect.badParam("maxResults", decimal(limit), "Member must have value between 1 and 100")
+	if n, err := strconv.ParseInt(rq.queryValue("maxResults"), 10, 64); err == nil {
+		limit = n // the model has bounds
 	}
 	page = []string{}
 	next, err = rq.page(keys, rq.queryValue("nextToken"), int(limit), func(key string) bool {

@@ -100,8 +100,6 @@ func (in *createClusterInput) check(r *region) *apiError {
 		return eksInvalid("Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", in.RoleARN)
 	case in.Network.Family != "" && in.Network.Family != "ipv4":
 		return eksInvalid("The emulator has no clusters of ipFamily %s", in.Network.Family)
-	case !oneOrNone(in.Access.Mode, "API", "API_AND_CONFIG_MAP", "CONFIG_MAP"), !oneOrNone(in.Upgrade.Support, "STANDARD", "EXTENDED"):
-		return eksInvalid("The access configuration or upgrade policy has an unknown value")
 	}
 	if cidr := in.Network.ServiceCIDR; cidr != "" {
 		if p, err := netip.ParsePrefix(cidr); err != nil || !p.Addr().Is4() || p.Bits() < 12 || p.Bits() > 24 {
@@ -112,10 +110,6 @@ func (in *createClusterInput) check(r *region) *apiError {
 		return err
 	}
 	return in.checkVpc(r)
-}
-
-func oneOrNone(value string, allowed ...string) bool {
-	return value == "" || contains(allowed, value)
 }
 
 func (in *createClusterInput) checkVpc(r *region) *apiError {

@@ -71,9 +71,6 @@ func untagEKS(rq *request, _ nothing) (any, error) {
 		return nil, err
 	}
 	keys := rq.query["tagKeys"]
-	if len(keys) == 0 || len(keys) > 50 {
-		return nil, fail("BadRequestException", "From 1 to 50 tag keys must be given")
-	}
 	for _, key := range keys {
 		delete(tags, key)
 	}

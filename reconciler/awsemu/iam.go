@@ -91,25 +91,15 @@ func (a *account) profile(nameOrARN string) *instanceProfile {
 
 // iamService is the part of IAM that reads roles and instance profiles.
 func iamService() *service {
-	sv := &service{
-		Service: model.Services()["iam"], dialect: queryDialect(),
-	}
+	sv := &service{Service: model.Services()["iam"], dialect: queryDialect()}
 	sv.register(
-		queryOp("GetRole", reads, func(p *params) string { return iamName(p, "RoleName", 64) }, getRole),
+		queryOp("GetRole", reads, func(p *params) string { return p.text("RoleName") }, getRole),
 		queryOp("AttachRolePolicy", writes, parseRolePolicy, attachRolePolicy),
 		queryOp("DetachRolePolicy", writes, parseRolePolicy, detachRolePolicy),
 		queryOp("ListAttachedRolePolicies", reads, parseListPolicies, listAttachedRolePolicies),
-		queryOp("GetInstanceProfile", reads, func(p *params) string { return iamName(p, "InstanceProfileName", 128) }, getInstanceProfile),
+		queryOp("GetInstanceProfile", reads, func(p *params) string { return p.text("InstanceProfileName") }, getInstanceProfile),
 	)
 	return sv
-}
-
-func iamName(p *params, name string, longest int) string {
-	v := p.required(name)
-	if v != "" && (len(v) > longest || !consistsOf(v, alphanumeric+"_+=,.@-")) {
-		p.bad(name, v, `Member must satisfy regular expression pattern: [\w+=,.@-]+`)
-	}
-	return v
 }
 
 func getRole(rq *request, name string) error {
@@ -126,7 +116,7 @@ func getRole(rq *request, name string) error {
 type rolePolicyInput struct{ role, policy string }
 
 func parseRolePolicy(p *params) rolePolicyInput {
-	return rolePolicyInput{role: iamName(p, "RoleName", 64), policy: p.required("PolicyArn")}
+	return rolePolicyInput{role: p.text("RoleName"), policy: p.text("PolicyArn")}
 }
 
 // find returns the role and the name of one of AWS's policies; the emulator has no
@@ -180,8 +170,8 @@ type listPoliciesInput struct {
 
 func parseListPolicies(p *params) listPoliciesInput {
 	p.text("PathPrefix") // AWS's policies that the emulator knows have the path /
-	in := listPoliciesInput{role: iamName(p, "RoleName", 64), token: p.text("Marker"), limit: 100}
-	if n := between(p, "MaxItems", 1, 1000); n != nil {
+	in := listPoliciesInput{role: p.text("RoleName"), token: p.text("Marker"), limit: 100}
+	if n := p.optionalInt("MaxItems"); n != nil {
 		in.limit = int(*n)
 	}
 	return in

@@ -44,7 +44,7 @@ type importKeyInput struct {
 }
 
 func parseImportKeyPair(p *params) importKeyInput {
-	return importKeyInput{name: p.required("KeyName"), material: p.required("PublicKeyMaterial"), tags: parseTagSpecifications(p, "key-pair")}
+	return importKeyInput{name: p.text("KeyName"), material: p.text("PublicKeyMaterial"), tags: parseTagSpecifications(p, "key-pair")}
 }
 
 func importKeyPair(rq *request, in importKeyInput) error {

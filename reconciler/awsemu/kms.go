@@ -30,13 +30,6 @@ type kmsKey struct {
 	Created     time.Time
 }
 
-// Sizes in bytes: of what is encrypted, of what is decrypted, and of a data key.
-const (
-	maxPlaintext  = 4096
-	maxCiphertext = 6144
-	maxDataKey    = 1024
-)
-
 // kmsService is the part of KMS that encrypts, with symmetric keys.
 func kmsService() *service {
 	sv := &service{
@@ -113,9 +106,6 @@ func kmsMissing(format string, args ...any) *apiError {
 
 // findKey finds a key by its id, its ARN, an alias or the ARN of an alias.
 func (r *region) findKey(name string) (*kmsKey, error) {
-	if name == "" {
-		return nil, jsonDialect("ValidationException").missingParam("keyId")
-	}
 	id := name
 	if strings.HasPrefix(name, "arn:") {
 		parts := strings.SplitN(name, ":", 6)
@@ -278,9 +268,6 @@ type encryptInput struct {
 }
 
 func kmsEncrypt(rq *request, in encryptInput) (any, error) {
-	if len(in.Plaintext) == 0 || len(in.Plaintext) > maxPlaintext {
-		return nil, rq.svc.dialect.badParam("plaintext", "*****", "Member must have length less than or equal to 4096 and greater than or equal to 1")
-	}
 	k, err := rq.region.usableKey(in.KeyID)
 	if err == nil {
 		err = checkSymmetric(rq, in.EncryptionAlgorithm, in.DryRun, in.EncryptionContext)
@@ -302,9 +289,6 @@ type decryptInput struct {
 }
 
 func kmsDecrypt(rq *request, in decryptInput) (any, error) {
-	if len(in.CiphertextBlob) == 0 || len(in.CiphertextBlob) > maxCiphertext {
-		return nil, rq.svc.dialect.badParam("ciphertextBlob", "*****", "Member must have length less than or equal to 6144 and greater than or equal to 1")
-	}
 	r := rq.region
 	invalid := &apiError{Code: "InvalidCiphertextException"}
 	const idSize = 36
@@ -354,14 +338,8 @@ func generateDataKey(rq *request, in generateDataKeyInput) (any, error) {
 		return nil, fail("ValidationException", "Please specify either number of bytes or key spec.")
 	case in.NumberOfBytes != nil:
 		size = *in.NumberOfBytes
-		if size < 1 || size > maxDataKey {
-			return nil, rq.svc.dialect.badParam("numberOfBytes", decimal(int64(size)), "Member must have value between 1 and 1024")
-		}
 	default:
 		size = map[string]int{"AES_128": 16, "AES_256": 32}[in.KeySpec]
-		if size == 0 {
-			return nil, rq.svc.dialect.badParam("keySpec", in.KeySpec, "Member must satisfy enum value set: [AES_256, AES_128]")
-		}
 	}
 	k, err := rq.region.usableKey(in.KeyID)
 	if err == nil {

@@ -80,11 +80,11 @@ type createTemplateInput struct {
 
 func parseCreateTemplate(p *params) createTemplateInput {
 	in := createTemplateInput{
-		name: p.required("LaunchTemplateName"), token: parseClientToken(p),
+		name: p.text("LaunchTemplateName"), token: parseClientToken(p),
 		description: parseDescription(p), data: parseTemplateData(p),
 		tags: parseTagSpecifications(p, "launch-template"),
 	}
-	if in.name != "" && (len(in.name) < 3 || len(in.name) > 125 || !consistsOf(in.name, alphanumeric+"().-/_")) {
+	if len(in.name) < 3 || len(in.name) > 125 || !consistsOf(in.name, alphanumeric+"().-/_") {
 		p.reject(fail("InvalidLaunchTemplateName.MalformedException", "The specified launch template name is invalid. A launch template name must be between 3 and 125 characters, and may contain letters, numbers, and the following characters: - ( ) . / _"))
 	}
 	return in
@@ -235,9 +235,6 @@ type deleteVersionsInput struct {
 
 func parseDeleteVersions(p *params) deleteVersionsInput {
 	in := deleteVersionsInput{ref: parseTemplateRef(p), versions: p.strings("LaunchTemplateVersion")}
-	if len(in.versions) == 0 {
-		p.reject(p.top.dialect.missingParam("LaunchTemplateVersion"))
-	}
 	if len(in.versions) > 200 {
 		p.bad("LaunchTemplateVersion", decimal(int64(len(in.versions))), "At most 200 versions can be deleted in one request.")
 	}

@@ -51,7 +51,7 @@ type createSubnetInput struct {
 
 func parseCreateSubnet(p *params) createSubnetInput {
 	return createSubnetInput{
-		vpcID: p.required("VpcId"), cidr: parseCIDR(p, 16, 28), zone: p.text("AvailabilityZone"),
+		vpcID: p.text("VpcId"), cidr: parseCIDR(p, 16, 28), zone: p.text("AvailabilityZone"),
 		zoneID: p.text("AvailabilityZoneId"), tags: parseTagSpecifications(p, "subnet"),
 	}
 }
@@ -110,7 +110,7 @@ type createGroupInput struct {
 
 func parseCreateSecurityGroup(p *params) createGroupInput {
 	return createGroupInput{
-		name: p.required("GroupName"), description: p.required("GroupDescription"), vpcID: p.text("VpcId"),
+		name: p.text("GroupName"), description: p.text("GroupDescription"), vpcID: p.text("VpcId"),
 		tags: parseTagSpecifications(p, "security-group"),
 	}
 }

@@ -57,8 +57,8 @@ func checkTaints(taints []taint) *apiError {
 			return eksInvalid("Taint key %s is not valid", t.Key)
 		case len(t.Value) > 63 || !labelValue.MatchString(t.Value):
 			return eksInvalid("Taint value %q of %s is not valid", t.Value, t.Key)
-		case !contains([]string{"NO_SCHEDULE", "NO_EXECUTE", "PREFER_NO_SCHEDULE"}, t.Effect):
-			return eksInvalid("Taint effect %s of %s is not one of NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE", t.Effect, t.Key)
+		case t.Effect == "":
+			return eksInvalid("Taint %s has no effect", t.Key)
 		case seen[t.Key+"="+t.Effect]:
 			return eksInvalid("Duplicate taint: %s with effect %s", t.Key, t.Effect)
 		}
@@ -70,8 +70,6 @@ func checkTaints(taints []taint) *apiError {
 // check applies the rules of a complete scaling configuration.
 func (s scaling) check(limit int) *apiError {
 	switch {
-	case *s.Min < 0 || *s.Max < 1 || *s.Desired < 0:
-		return eksInvalid("The sizes of a nodegroup must not be negative and its maximum must be at least 1")
 	case *s.Min > *s.Max:
 		return eksInvalid("Minimum capacity %d can't be greater than max size %d", *s.Min, *s.Max)
 	case *s.Desired < *s.Min:
@@ -88,12 +86,8 @@ func (u updateConfig) check() *apiError {
 	switch {
 	case u.Max != nil && u.Percentage != nil:
 		return eksInvalid("Specify either maxUnavailable or maxUnavailablePercentage")
-	case u.Max != nil && (*u.Max < 1 || *u.Max > 100):
+	case u.Max != nil && *u.Max > 100:
 		return eksInvalid("maxUnavailable must be from 1 to 100")
-	case u.Percentage != nil && (*u.Percentage < 1 || *u.Percentage > 100):
-		return eksInvalid("maxUnavailablePercentage must be from 1 to 100")
-	case !oneOrNone(u.Strategy, "DEFAULT", "MINIMAL"):
-		return eksInvalid("updateStrategy %s is not one of DEFAULT, MINIMAL", u.Strategy)
 	}
 	return nil
 }
@@ -114,13 +108,8 @@ func (c *repairConfig) check() *apiError {
 	if c.ThresholdCount != nil && c.ThresholdPercentage != nil || c.ParallelCount != nil && c.ParallelPercentage != nil {
 		return eksInvalid("A node repair configuration takes either a count or a percentage")
 	}
-	for _, n := range []*int64{c.ThresholdCount, c.ThresholdPercentage, c.ParallelCount, c.ParallelPercentage} {
-		if n != nil && *n < 1 {
-			return eksInvalid("The numbers of a node repair configuration must be at least 1")
-		}
-	}
 	for _, o := range c.Overrides {
-		if o.Condition == "" || o.Reason == "" || o.Wait == nil || *o.Wait < 1 || !contains([]string{"Replace", "Reboot", "NoAction"}, o.Action) {
+		if o.Condition == "" || o.Reason == "" || o.Wait == nil || o.Action == "" {
 			return eksInvalid("A node repair override needs nodeMonitoringCondition, nodeUnhealthyReason, minRepairWaitTimeMins and repairAction")
 		}
 	}
@@ -164,9 +153,7 @@ func (c *warmPoolConfig) check(custom bool) *apiError {
 		return nil
 	case custom:
 		return eksInvalid("Warm pools cannot be used with custom AMIs")
-	case !oneOrNone(c.State, "STOPPED", "RUNNING", "HIBERNATED"):
-		return eksInvalid("poolState %s is not one of STOPPED, RUNNING, HIBERNATED", c.State)
-	case c.Min != nil && *c.Min < 0, c.MaxPrepared != nil && *c.MaxPrepared < -1:
+	case c.MaxPrepared != nil && *c.MaxPrepared < -1:
 		return eksInvalid("The sizes of a warm pool must not be negative")
 	}
 	return nil

@@ -95,7 +95,8 @@ func (p *params) text(name string) string {
 	return ""
 }
 
-// required returns a scalar that must be sent and not be empty.
+// required returns a scalar that must be sent and not be empty, where the model
+// does not say so.
 func (p *params) required(name string) string {
 	v := p.text(name)
 	if v == "" {

@@ -110,11 +110,11 @@ func parseStartRefresh(p *params) startRefreshInput {
 
 func (in *startRefreshInput) parsePrefs(p *params) {
 	f := &in.prefs
-	in.min = between(p, "MinHealthyPercentage", 0, 100)
-	f.MaxHealthy = between(p, "MaxHealthyPercentage", 100, 200)
-	f.Warmup = between(p, "InstanceWarmup", 0, 1<<31-1)
-	f.CheckpointDelay = between(p, "CheckpointDelay", 0, 172800)
-	f.BakeTime = between(p, "BakeTime", 0, 172800)
+	in.min = p.optionalInt("MinHealthyPercentage")
+	f.MaxHealthy = p.optionalInt("MaxHealthyPercentage")
+	f.Warmup = p.optionalInt("InstanceWarmup")
+	f.CheckpointDelay = p.optionalInt("CheckpointDelay")
+	f.BakeTime = p.optionalInt("BakeTime")
 	f.SkipMatching, f.AutoRollback = p.boolean("SkipMatching"), p.boolean("AutoRollback")
 	f.Protected = first(p.text("ScaleInProtectedInstances"), "Wait")
 	f.Standby = first(p.text("StandbyInstances"), "Wait")
@@ -126,9 +126,6 @@ func (in *startRefreshInput) parsePrefs(p *params) {
 	}
 	for _, text := range p.strings("CheckpointPercentages") {
 		n := ltData{"n": text}.integer("n")
-		if n < 1 || n > 100 {
-			p.bad("CheckpointPercentages", text, "Member must have value between 1 and 100")
-		}
 		if k := len(f.Checkpoints); k > 0 && f.Checkpoints[k-1] >= n {
 			p.reject(fail("ValidationError", "CheckpointPercentages must be unique and in ascending order."))
 		}

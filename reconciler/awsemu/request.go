@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
@@ -40,19 +39,6 @@ func (rq *request) label(name string) string { return rq.labels[name] }
 
 // queryValue is a REST query parameter, "" where it was not sent.
 func (rq *request) queryValue(name string) string { return rq.query.Get(name) }
-
-// queryInt is a numeric REST query parameter, nil where it was not sent.
-func (rq *request) queryInt(name string) (*int64, error) {
-	if !rq.query.Has(name) {
-		return nil, nil
-	}
-	v := rq.query.Get(name)
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil {
-		return nil, rq.svc.dialect.badParam(name, v, "Expected an integer.")
-	}
-	return &n, nil
-}
 
 // handle checks the request against AWS's model of the operation, then runs it.
 func (rq *request) handle() error {

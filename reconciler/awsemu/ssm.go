@@ -86,13 +86,8 @@ type getParameterInput struct {
 	WithDecryption bool
 }
 
-func checkParameterName(rq *request, name string) error {
-	switch {
-	case name == "":
-		return rq.svc.dialect.missingParam("name")
-	case len(name) > 2048:
-		return rq.svc.dialect.badParam("name", name[:64]+"...", "Member must have length less than or equal to 2048")
-	case !validParameterName(name):
+func checkParameterName(name string) error {
+	if !validParameterName(name) {
 		return fail("ValidationException", "Invalid parameter name. Please use correct syntax for referencing a version/label <name>:<version/label>")
 	}
 	return nil
@@ -105,7 +100,7 @@ func validParameterName(name string) bool {
 }
 
 func getParameter(rq *request, in getParameterInput) (any, error) {
-	if err := checkParameterName(rq, in.Name); err != nil {
+	if err := checkParameterName(in.Name); err != nil {
 		return nil, err
 	}
 	st := &rq.region.SSM
@@ -125,13 +120,10 @@ type getParametersInput struct {
 }
 
 func getParameters(rq *request, in getParametersInput) (any, error) {
-	if len(in.Names) == 0 || len(in.Names) > 10 {
-		return nil, fail("ValidationException", "1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length less than or equal to 10 and greater than or equal to 1")
-	}
 	found, invalid := []parameterOut{}, []string{}
 	seen := map[string]bool{}
 	for _, name := range in.Names {
-		if err := checkParameterName(rq, name); err != nil {
+		if err := checkParameterName(name); err != nil {
 			return nil, err
 		}
 		if seen[name] {
@@ -162,9 +154,6 @@ func getParametersByPath(rq *request, in getParametersByPathInput) (any, error) 
 	limit := 10
 	if in.MaxResults != nil {
 		limit = *in.MaxResults
-	}
-	if limit < 1 || limit > 10 {
-		return nil, fail("ValidationException", "1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: Member must have value between 1 and 10", limit)
 	}
 	prefix := strings.TrimSuffix(in.Path, "/") + "/"
 	out := []parameterOut{}

@@ -8,11 +8,10 @@ import (
 
 // Limits of the parameter store's standard tier.
 const (
-	maxParameterValue       = 4096
-	maxParameterDescription = 1024
-	maxParameterName        = 1011
-	maxParameterLevels      = 15
-	maxParameterTags        = 50
+	maxParameterValue  = 4096
+	maxParameterName   = 1011
+	maxParameterLevels = 15
+	maxParameterTags   = 50
 	// defaultParameterKey encrypts where no key is named.
 	defaultParameterKey = "alias/aws/ssm"
 )
@@ -86,8 +85,8 @@ func putParameter(rq *request, in putParameterInput) (any, error) {
 
 // checkPut checks what does not depend on what is there.
 func (rq *request) checkPut(in putParameterInput) error {
-	if in.Name == "" || in.Value == "" {
-		return rq.svc.dialect.missingParam(map[bool]string{true: "name", false: "value"}[in.Name == ""])
+	if in.Value == "" {
+		return rq.svc.dialect.missingParam("value")
 	}
 	root, _, _ := strings.Cut(strings.TrimPrefix(in.Name, "/"), "/")
 	lower := strings.ToLower(root)
@@ -98,10 +97,6 @@ func (rq *request) checkPut(in putParameterInput) error {
 		return fail("ValidationException", "Parameter name must be a fully qualified name.")
 	case strings.Count(in.Name, "/") > maxParameterLevels:
 		return fail("HierarchyLevelLimitExceededException", "A hierarchy can have a maximum of %d levels.", maxParameterLevels)
-	case in.Type != "" && in.Type != "String" && in.Type != "StringList" && in.Type != "SecureString":
-		return rq.svc.dialect.badParam("type", in.Type, "Member must satisfy enum value set: [SecureString, StringList, String]")
-	case len(in.Description) > maxParameterDescription:
-		return rq.svc.dialect.badParam("description", "...", "Member must have length less than or equal to 1024")
 	case utf8.RuneCountInString(in.Value) > maxParameterValue:
 		return fail("ValidationException", "Standard tier parameters support a maximum parameter value of 4096 characters. To create a larger parameter value, upgrade the parameter to use the advanced-parameter tier.")
 	case in.Overwrite && len(in.Tags) > 0:
@@ -124,10 +119,7 @@ func checkSSMTags(tags []ssmTag) error {
 		return fail("TooManyTagsError", "A resource can have a maximum of %d tags.", maxParameterTags)
 	}
 	for _, t := range tags {
-		switch {
-		case t.Key == "" || utf8.RuneCountInString(t.Key) > 128 || utf8.RuneCountInString(t.Value) > 256:
-			return fail("ValidationException", "A tag has a key of 1 to 128 characters and a value of up to 256.")
-		case strings.HasPrefix(strings.ToLower(t.Key), "aws:"):
+		if strings.HasPrefix(strings.ToLower(t.Key), "aws:") {
 			return fail("ValidationException", "aws: prefixed tag key names are not allowed for external use.")
 		}
 	}
@@ -147,7 +139,7 @@ func withTags(have map[string]string, more []ssmTag) map[string]string {
 }
 
 func deleteParameter(rq *request, in struct{ Name string }) (any, error) {
-	if err := checkParameterName(rq, in.Name); err != nil {
+	if err := checkParameterName(in.Name); err != nil {
 		return nil, err
 	}
 	if !rq.region.SSM.Parameters.has(in.Name) || public(in.Name) {
@@ -191,9 +183,6 @@ func describeParameters(rq *request, in describeParametersInput) (any, error) {
 	limit := 10
 	if in.MaxResults != nil {
 		limit = *in.MaxResults
-	}
-	if limit < 1 || limit > 50 {
-		return nil, fail("ValidationException", "1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: Member must have value between 1 and 50", limit)
 	}
 	for _, f := range in.ParameterFilters {
 		if err := f.check(); err != nil {

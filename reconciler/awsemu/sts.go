@@ -70,19 +70,16 @@ func getCallerIdentity(rq *request, _ struct{}) error {
 
 func parseAssumeRole(p *params) assumeRoleInput {
 	in := assumeRoleInput{
-		roleARN: p.required("RoleArn"),
-		session: p.required("RoleSessionName"),
+		roleARN: p.text("RoleArn"),
+		session: p.text("RoleSessionName"),
 		seconds: p.optionalInt("DurationSeconds"),
-	}
-	if in.session != "" && (len(in.session) < 2 || len(in.session) > 64 || !consistsOf(in.session, alphanumeric+"_+=,.@-")) {
-		p.bad("RoleSessionName", in.session, `Member must satisfy regular expression pattern: [\w+=,.@-]{2,64}`)
 	}
 	// What these say does not change who the caller becomes.
 	for _, name := range []string{"ExternalId", "Policy", "SourceIdentity"} {
 		p.text(name)
 	}
 	for _, t := range p.list("Tags") {
-		if fault := tagFault(t.required("Key"), t.text("Value")); fault != "" {
+		if fault := tagFault(t.text("Key"), t.text("Value")); fault != "" {
 			t.bad("Key", t.text("Key"), fault)
 		}
 	}
@@ -108,9 +105,6 @@ func assumeRole(rq *request, in assumeRoleInput) error {
 	life := int64(3600)
 	if in.seconds != nil {
 		life = *in.seconds
-	}
-	if life < 900 || life > 43200 {
-		return fail("ValidationError", "1 validation error detected: Value '%d' at 'durationSeconds' failed to satisfy constraint: Member must have value between 900 and 43200", life)
 	}
 	ro := rq.srv.account(accountID).assumable(path)
 	if ro == nil {

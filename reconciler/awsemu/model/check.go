@@ -127,8 +127,10 @@ func (c *checker) item(path string, n int) string {
 
 func (c *checker) structure(s *Shape, m map[string]any, path string) {
 	for _, name := range s.Required {
-		v, there := m[name]
-		if !there || v == nil || c.sv.Protocol == "ec2" && v == "" {
+		v := m[name]
+		items, list := v.([]any)
+		// In a form, an empty list cannot be told from none.
+		if v == nil || c.sv.Protocol == "ec2" && v == "" || c.text && list && len(items) == 0 && !c.answer {
 			c.faults = append(c.faults, Fault{Kind: Missing, Path: c.name(path, name, s.Members[name])})
 		}
 	}
