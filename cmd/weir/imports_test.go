@@ -171,3 +171,31 @@ func TestImportRulesBite(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryRequestIsChecked wants package checked in each test binary in which weir
+// can speak to an embedded AWS.
+func TestEveryRequestIsChecked(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-test", "-f", `{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	binaries := 0
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		has := func(name string) bool {
+			return slices.ContainsFunc(words[1:], func(dep string) bool { return dep == module+name })
+		}
+		if !strings.HasSuffix(words[0], ".test") || !has("reconciler/awscloud") || !has("reconciler/awsemu") {
+			continue
+		}
+		binaries++
+		if !has("reconciler/cloudtest/checked") {
+			t.Errorf(`the tests of %s do not import _ %q`, strings.TrimSuffix(words[0], ".test"), module+"reconciler/cloudtest/checked")
+		}
+	}
+	if binaries < 5 {
+		t.Errorf("only %d test binaries speak to an embedded AWS", binaries)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	examplerepo "github.com/weir-gitops/weir/example-repo"
+	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/source"
 )
