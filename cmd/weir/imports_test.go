@@ -58,6 +58,7 @@ var importRules = []importRule{
 	{of: []string{"status/browsertest"}, only: []string{}, std: true, also: []string{"github.com/chromedp"}, reason: "a browser shows whatever page a test has"},
 	{of: []string{"status/wording"}, only: []string{"reconciler/plan", "render/diag", "render/visible"}, std: true, reason: "words are the same wherever they are shown"},
 	{of: []string{"status/commands"}, only: []string{"reconciler/gates", "reconciler/plan", "source/upload"}, std: true, reason: "what a command means is known elsewhere"},
+	{of: []string{"status/pulls"}, only: []string{"reconciler", "reconciler/fleet", "reconciler/gates", "reconciler/plan", "reconciler/state", "render/diag", "render/tree", "source", "source/snapshot", "status", "status/forge", "status/forge/forgehttp"}, reason: "pull requests are planned through what composes and plans, and knows no configuration"},
 	{of: []string{"status/history"}, only: []string{"status", "reconciler/state"}, std: true, reason: "it keeps what status has"},
 	{of: []string{"source/snapshot"}, only: []string{"render/tree"}, std: true, reason: "a commit is a value, and who takes it knows no Git"},
 	{of: []string{"source/upload"}, only: []string{"source", "render/tree"}, std: true, reason: "a work tree is sent as it is, whatever is in it"},
@@ -71,7 +72,7 @@ var importRules = []importRule{
 	{never: []string{"google.golang.org/grpc"}, reason: "weir speaks gRPC with nobody; OpenTelemetry's exporter links it for its types alone"},
 	{except: []string{"render/..."}, never: []string{"sigs.k8s.io/kustomize"}, reason: "only render builds overlays"},
 	{except: []string{"cmd/...", "status/..."}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
-	{except: []string{"cmd/...", "source/...", "reconciler/fleet", "status/commands"}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
+	{except: []string{"cmd/...", "source/...", "reconciler/fleet", "status/commands", "status/pulls"}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},
 	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", module + "cmd/weir/internal/giteatest", module + "status/browsertest", module + "reconciler/fleet/fleettest", "testing"}, except: []string{"reconciler/fleet/fleettest", "source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest", "cmd/weir/internal/giteatest", "status/browsertest"}, reason: "what is for tests stays in tests"},
 }

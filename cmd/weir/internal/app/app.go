@@ -40,7 +40,6 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/lineage"
-	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
@@ -55,6 +54,7 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and

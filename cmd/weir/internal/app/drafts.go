@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -19,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // planDraft plans a work tree that somebody sent, as a pull request from a fork would

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // reviewed is a world on Gitea with pull requests: weir has a user of its own, which
@@ -210,7 +211,7 @@ func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
 // testGiteaPullGated has a draft and a fork, each of which waits for somebody.
 func testGiteaPullGated(t *testing.T, s *giteatest.Server) {
 	r := newReviewed(t, s, "carol", func(c *config.Config) {
-		c.Forges[0].PullRequests = config.PullRequests{Plan: target.Always, Drafts: config.Wait, Forks: config.Forks{AllowBy: []string{config.Comment}}}
+		c.Forges[0].PullRequests = pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsWait, Forks: pulls.Forks{AllowBy: []string{pulls.ByComment}}}
 	})
 	head := r.propose("draft", 4)
 	number := r.repo.Open(r.owner, "draft", "WIP: More machines")

@@ -6,12 +6,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/pulls"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // review is what plans the pull requests of one generation.

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // APIVersion and Kind are what the head of a configuration must say.
@@ -99,7 +100,7 @@ type Forge struct {
 	// a line of at least 16 characters; it is read for each. Without one none are taken.
 	WebhookSecretFile string `yaml:"webhookSecretFile"`
 	// PullRequests says which pull requests into the followed branch are planned.
-	PullRequests PullRequests `yaml:"pullRequests"`
+	PullRequests pulls.Policy `yaml:"pullRequests"`
 }
 
 // Defaults of a configuration.
@@ -140,7 +141,7 @@ func (c *Config) setDefaults(env Env) {
 	}
 	for i := range c.Forges {
 		target.Absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
-		c.Forges[i].PullRequests.setDefaults()
+		c.Forges[i].PullRequests.SetDefaults()
 	}
 	for i := range c.Notify {
 		target.Absolute(base, &c.Notify[i].SecretFile)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // withoutPlaces leaves out where the configuration names a file.
@@ -73,7 +74,7 @@ func TestParseWhole(t *testing.T) {
 				Auth: Auth{Username: "u", PasswordFile: "/etc/weir/secrets/pw"}, CAFile: "/etc/weir/ca.pem", Proxy: "http://proxy:3128",
 			},
 		},
-		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: PullRequests{Plan: target.Always, Drafts: Plan}}},
+		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan}}},
 		Targets: []target.Target{{
 			Name: "{1}", Source: "pools", Path: "overlays/*", Region: "eu-west-1", AccountID: "000000000000",
 			RoleARN:         "arn:aws:iam::000000000000:role/weir",

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 func parseForge(t *testing.T, ref, forge string) (*Config, string) {
@@ -41,7 +41,7 @@ func TestWhichPullRequestsArePlanned(t *testing.T) {
 		}
 	}
 	c, _ := parseForge(t, "", gitea+", pullRequests: {forks: {allowBy: [label]}}")
-	want := PullRequests{Plan: target.Always, Drafts: Plan, Forks: Forks{AllowBy: []string{Label}, Label: DefaultForkLabel}}
+	want := pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan, Forks: pulls.Forks{AllowBy: []string{pulls.ByLabel}, Label: pulls.DefaultForkLabel}}
 	if diff := cmp.Diff(want, c.Forges[0].PullRequests); diff != "" {
 		t.Error(diff)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/schema"
 	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // required are the keys without which validation refuses a configuration, by the
@@ -33,7 +34,7 @@ var oneOf = map[string][]string{"targets[]": {"region", "table"}, "targets[].var
 var words = map[string][]string{
 	"apiVersion": {APIVersion}, "kind": {Kind}, "forges[].type": {Forgejo, Generic, Gitea, GitHub, GitLab}, "targets[].mode": {target.Correct, target.Report}, "sources[].verify.mode": {"commit", "either", "tag"},
 	"targets[].apply": {target.Always, target.AsReviewed}, "targets[].windows[].kind": {target.Allow, target.Deny}, "targets[].windows[].days[]": target.Weekdays,
-	"forges[].pullRequests.plan": {target.Always, Never}, "forges[].pullRequests.drafts": {Plan, Wait}, "forges[].pullRequests.forks.allowBy[]": {Comment, Label},
+	"forges[].pullRequests.plan": {pulls.Always, pulls.Never}, "forges[].pullRequests.drafts": {pulls.DraftsPlan, pulls.DraftsWait}, "forges[].pullRequests.forks.allowBy[]": {pulls.ByComment, pulls.ByLabel},
 	"access.anonymous": {access.AnonymousNone, access.AnonymousRead}, "access.withoutTLS": {access.BehindProxy, access.Insecure}, "access.tokens[].role": access.Roles, "access.rules[].role": access.Roles,
 }
 
@@ -49,7 +50,7 @@ var forms = map[string]*regexp.Regexp{
 var defaults = map[string]any{
 	"listen": DefaultListen, "limits.nodes": target.DefaultNodes, "limits.pools": target.DefaultPools, "limits.targets": target.DefaultTargets, "interval": "1m", "sources[].interval": "30s", "sources[].verify.mode": "commit", "targets[].path": ".", "targets[].mode": target.Correct, "targets[].prune.limit": "20%",
 	"targets[].apply": target.Always, "targets[].windows[].kind": target.Allow, "targets[].windows[].timezone": "UTC", "targets[].windows[].start": "00:00", "targets[].windows[].end": "24:00",
-	"forges[].pullRequests.plan": target.Always, "forges[].pullRequests.drafts": Plan, "forges[].pullRequests.forks.label": DefaultForkLabel,
+	"forges[].pullRequests.plan": pulls.Always, "forges[].pullRequests.drafts": pulls.DraftsPlan, "forges[].pullRequests.forks.label": pulls.DefaultForkLabel,
 	"access.proxy.userHeader": access.DefaultUserHeader, "access.proxy.groupsHeader": access.DefaultGroupsHeader, "access.proxy.secretHeader": access.DefaultSecretHeader,
 }
 

@@ -297,7 +297,7 @@ func TestSchemaDefaults(t *testing.T) {
 
 // TestDescriptions keeps the descriptions in the schema the same as the comments.
 func TestDescriptions(t *testing.T) {
-	want, err := comments.Table("yaml", ".", "../../../../reconciler/target", "../../../../status/access")
+	want, err := comments.Table("yaml", ".", "../../../../reconciler/target", "../../../../status/access", "../../../../status/pulls")
 	if err != nil {
 		t.Fatal(err)
 	}

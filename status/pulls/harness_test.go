@@ -7,13 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	moments "github.com/weir-gitops/weir/reconciler/clock"
@@ -27,6 +25,7 @@ import (
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"go.yaml.in/yaml/v3"
 )
 
 func pool(name string, changes ...string) string {
@@ -169,7 +168,7 @@ type bench struct {
 	fleet    *fleet.Fleet
 	scopes   *fleet.Scopes
 	config   *fleet.Config
-	policy   config.PullRequests
+	policy   Policy
 	base     *fleet.Base
 	forge    *memForge
 	teller   *memTeller
@@ -208,13 +207,11 @@ func (b *bench) open(repo, aws, pullRequests, extra string) {
 	b.teller, b.clock = &memTeller{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b.forge = &memForge{pulls: map[int64]*forge.PullRequest{}, levels: map[string]forge.Level{"writer": forge.Write, "reader": forge.Read}, asked: map[string]int{}, now: b.now}
 	getenv := func(string) string { return "" }
-	text := fmt.Sprintf("apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nstateDir: state\naws: {endpoint: %q}\nsources: [{name: s, url: %q, ref: {branch: main}}]\nforges: [{type: gitea, url: 'https://h/o/r', tokenFile: t, pullRequests: {%s}}]\ntargets:\n%s",
-		aws, repo, pullRequests, strings.Replace(targets, "EXTRA", extra, 1))
-	c, faults := config.Parse(filepath.Join(b.dir, "weir.yaml"), []byte(text), config.Env{Getenv: getenv})
-	if c == nil {
-		t.Fatal(faults)
+	b.config = &fleet.Config{Instance: "a", Sources: []string{"s"}, Targets: fleettest.Targets(t, b.dir, strings.Replace(targets, "EXTRA", extra, 1)), KeepVersions: 10, Endpoint: aws}
+	if err := yaml.Unmarshal([]byte("{"+pullRequests+"}"), &b.policy); err != nil {
+		t.Fatal(err)
 	}
-	b.config, b.policy = c.Fleet(""), c.Forges[0].PullRequests
+	b.policy.SetDefaults()
 	log := slog.New(slog.DiscardHandler)
 	b.scopes = fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: getenv})
 	b.fleet = fleet.New(fleet.Options{Config: b.config, Scopes: b.scopes, Logger: log})

@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -82,7 +81,7 @@ type Options struct {
 	Base func() *fleet.Base
 	// Scopes are for plans alone.
 	Scopes   *fleet.Scopes
-	Policy   config.PullRequests
+	Policy   Policy
 	Teller   Teller
 	Approver Approver
 	// Approved is told of approvals and of trailers that count, so that a pass may use

@@ -2,14 +2,12 @@ package pulls
 
 import (
 	"slices"
-
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
 // label notes what the label says of the head. One that was there when a head was
 // first seen was set for another: it counts once it was away.
-func (r *work) label(p config.PullRequests, fresh bool) {
-	if !r.pr.Fork || !slices.Contains(p.Forks.AllowBy, config.Label) {
+func (r *work) label(p Policy, fresh bool) {
+	if !r.pr.Fork || !slices.Contains(p.Forks.AllowBy, ByLabel) {
 		return
 	}
 	on := slices.Contains(r.pr.Labels, p.Forks.Label)
@@ -25,7 +23,7 @@ func (r *work) label(p config.PullRequests, fresh bool) {
 }
 
 // wait says why a pull request is not planned, empty if it is to be.
-func (r *work) wait(p config.PullRequests) string {
+func (r *work) wait(p Policy) string {
 	// What an earlier configuration let be planned does not count for ever.
 	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {
 		return ""
@@ -35,14 +33,14 @@ func (r *work) wait(p config.PullRequests) string {
 		switch {
 		case len(p.Forks.AllowBy) == 0:
 			return "needs a maintainer: pull requests from forks are not planned here"
-		case !slices.Contains(p.Forks.AllowBy, config.Label):
+		case !slices.Contains(p.Forks.AllowBy, ByLabel):
 			return "needs a maintainer: who may write to the repository plans this commit with the comment weir plan"
-		case !slices.Contains(p.Forks.AllowBy, config.Comment):
+		case !slices.Contains(p.Forks.AllowBy, ByComment):
 			return "needs a maintainer: the label " + p.Forks.Label + ", set after this push, has this commit planned"
 		default:
 			return "needs a maintainer: the comment weir plan, or the label " + p.Forks.Label + " set after this push, has this commit planned"
 		}
-	case r.pr.Draft && p.Drafts == config.Wait:
+	case r.pr.Draft && p.Drafts == DraftsWait:
 		return "a draft: it is planned once it is ready for review, or with the comment weir plan"
 	default:
 		return ""
@@ -51,6 +49,6 @@ func (r *work) wait(p config.PullRequests) string {
 
 // allows reports whether the comment weir plan lets the head of a pull request be
 // planned.
-func (r *work) allows(p config.PullRequests) bool {
-	return !r.pr.Fork || slices.Contains(p.Forks.AllowBy, config.Comment)
+func (r *work) allows(p Policy) bool {
+	return !r.pr.Fork || slices.Contains(p.Forks.AllowBy, ByComment)
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
@@ -106,7 +105,7 @@ func TestAnAllowedForkIsNoneWhereForksAreNotPlanned(t *testing.T) {
 	if b.look(); b.teller.last().State != status.PullPlanned {
 		t.Fatalf("told: %+v", b.teller.last())
 	}
-	b.policy.Forks = config.Forks{}
+	b.policy.Forks = Forks{}
 	b.restart()
 	if b.look(); b.teller.last().State != status.PullWaiting {
 		t.Errorf("told: %+v", b.teller.last())

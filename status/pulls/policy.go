@@ -1,0 +1,52 @@
+package pulls
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Words of a Policy: whether pull requests are planned, what becomes of drafts, and who
+// lets a fork's be planned.
+const (
+	Always     = "always"
+	Never      = "never"
+	DraftsPlan = "plan"
+	DraftsWait = "wait"
+	ByComment  = "comment"
+	ByLabel    = "label"
+)
+
+// DefaultForkLabel is the label that allows a plan where the configuration names
+// no other.
+const DefaultForkLabel = "weir-plan"
+
+// Policy says which pull requests are planned.
+type Policy struct {
+	// Plan is always (the default) or never. Only a source that follows a branch has
+	// pull requests.
+	Plan string `yaml:"plan"`
+	// Drafts is plan (the default), or wait: a draft is planned once it is ready for
+	// review or somebody who may write to the repository comments weir plan.
+	Drafts string `yaml:"drafts"`
+	// Forks says what lets a pull request from another repository be planned; without
+	// it none is. Such a plan sees no secret and uses planRoleARN alone.
+	Forks Forks `yaml:"forks"`
+}
+
+// Forks lets people allow plans of pull requests from forks, for one commit each.
+type Forks struct {
+	// AllowBy lists comment (weir plan, by somebody who may write to the repository)
+	// and label. What is pushed later must be allowed anew.
+	AllowBy []string `yaml:"allowBy"`
+	// Label is the label's name, weir-plan if left out. It counts where it is set
+	// after weir has seen the commit.
+	Label string `yaml:"label"`
+}
+
+// SetDefaults fills in what is left open.
+func (p *Policy) SetDefaults() {
+	p.Plan, p.Drafts = cmp.Or(p.Plan, Always), cmp.Or(p.Drafts, DraftsPlan)
+	if slices.Contains(p.Forks.AllowBy, ByLabel) {
+		p.Forks.Label = cmp.Or(p.Forks.Label, DefaultForkLabel)
+	}
+}
