@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
@@ -119,20 +118,6 @@ func (p *params) optionalInt(name string) *int64 {
 	return &n
 }
 
-// optionalFloat returns a number, nil where it was not sent.
-func (p *params) optionalFloat(name string) *float64 {
-	v := p.optional(name)
-	if v == nil {
-		return nil
-	}
-	n, err := strconv.ParseFloat(*v, 64)
-	if err != nil || n != n || n > 1e300 || n < -1e300 {
-		p.bad(name, *v, "Expected a number.")
-		return nil
-	}
-	return &n
-}
-
 // optionalBool returns a boolean, nil where it was not sent.
 func (p *params) optionalBool(name string) *bool {
 	v := p.optional(name)
@@ -152,21 +137,6 @@ func (p *params) optionalBool(name string) *bool {
 func (p *params) boolean(name string) bool {
 	b := p.optionalBool(name)
 	return b != nil && *b
-}
-
-// optionalTime returns a time, nil where it was not sent.
-func (p *params) optionalTime(name string) *time.Time {
-	v := p.optional(name)
-	if v == nil {
-		return nil
-	}
-	t, err := time.Parse(time.RFC3339Nano, *v)
-	if err != nil {
-		p.bad(name, *v, "Expected a timestamp in ISO 8601.")
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
 
 // oneOf returns a scalar of which AWS takes some values alone, though its model

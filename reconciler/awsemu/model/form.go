@@ -26,15 +26,15 @@ type Form struct {
 func ParseForm(body string) (*Form, url.Values, error) {
 	pairs, err := url.ParseQuery(body)
 	if err != nil {
-		return nil, nil, errors.New("The query string is malformed")
+		return nil, nil, errors.New("the query string is malformed")
 	}
 	root := &Form{}
 	for name, values := range pairs {
 		if len(values) != 1 {
-			return nil, nil, fmt.Errorf("The parameter %s is given more than once", name)
+			return nil, nil, fmt.Errorf("the parameter %s is given more than once", name)
 		}
 		if strings.Count(name, ".") >= maxDepth {
-			return nil, nil, fmt.Errorf("The parameter %s is nested too deep", name)
+			return nil, nil, fmt.Errorf("the parameter %s is nested too deep", name)
 		}
 		at := root
 		for part := range strings.SplitSeq(name, ".") {

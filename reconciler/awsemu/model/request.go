@@ -10,7 +10,7 @@ import (
 )
 
 // errNotJSON is what AWS says of a body that it cannot read.
-var errNotJSON = errors.New("The request body is not a valid JSON object")
+var errNotJSON = errors.New("the request body is not a valid JSON object")
 
 // Match finds the operation of a REST request, and its path labels. The escaped
 // path is matched, so that a label may hold an encoded slash.
