@@ -11,21 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-)
-
-// Standing says how a commit stands to those that are, or were, followed.
-type Standing string
-
-// Standings.
-const (
-	// Behind: it is a commit that is followed, or such a one descends from it.
-	Behind Standing = "behind"
-	// Ahead: it descends from the commit that is followed.
-	Ahead Standing = "ahead"
-	// Aside: it is here, and neither of the two.
-	Aside Standing = "aside"
-	// Unknown: it is not here.
-	Unknown Standing = "unknown"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 const (
@@ -38,13 +24,13 @@ const (
 // Standings says of each of the others, which may be short names, how it stands to the
 // first of the heads, which is followed, and to the rest, which were. Nobody is asked.
 // Heads that are not here any more do not count.
-func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string]Standing, error) {
-	out := make(map[string]Standing, len(others))
+func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error) {
+	out := make(map[string]snapshot.Standing, len(others))
 	var left []string
 	key := strings.Join(heads, " ")
 	g.mu.Lock()
 	if g.standingTo != key || len(g.standings) >= maxStandings {
-		g.standings, g.standingTo = map[string]Standing{}, key
+		g.standings, g.standingTo = map[string]snapshot.Standing{}, key
 	}
 	for _, o := range others {
 		if s, known := g.standings[o]; known {
@@ -71,14 +57,14 @@ func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string
 	defer g.mu.Unlock()
 	for o, s := range found {
 		out[o] = s
-		if s != Unknown && g.standingTo == key { // what is not here may be fetched
+		if s != snapshot.Unknown && g.standingTo == key { // what is not here may be fetched
 			g.standings[o] = s
 		}
 	}
 	return out, nil
 }
 
-func (r repository) standings(ctx context.Context, heads, others []string) (map[string]Standing, error) {
+func (r repository) standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error) {
 	var from []plumbing.Hash
 	for i, name := range heads {
 		h := plumbing.NewHash(name)
@@ -92,7 +78,7 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 			return nil, faultf(MissingRef, "commit %s is not here", plain(name))
 		}
 	}
-	out := make(map[string]Standing, len(others))
+	out := make(map[string]snapshot.Standing, len(others))
 	// What a name may stand for; mostly one commit.
 	meant, sought, fresh := map[string][]plumbing.Hash{}, map[plumbing.Hash]bool{}, !r.db.loose
 	for _, o := range others {
@@ -125,20 +111,20 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 
 // standing is how the commits that a name stands for stand to head, the first that
 // counts: a name that may be that of an earlier commit is taken for it.
-func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []plumbing.Hash, behind map[plumbing.Hash]bool) (Standing, error) {
-	out := Unknown
+func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []plumbing.Hash, behind map[plumbing.Hash]bool) (snapshot.Standing, error) {
+	out := snapshot.Unknown
 	for _, h := range hashes {
 		if behind[h] {
-			return Behind, nil
+			return snapshot.Behind, nil
 		}
 		ahead, err := r.descends(ctx, h, head)
 		if err != nil {
 			return "", err
 		}
 		if ahead {
-			out = Ahead
-		} else if out == Unknown {
-			out = Aside
+			out = snapshot.Ahead
+		} else if out == snapshot.Unknown {
+			out = snapshot.Aside
 		}
 	}
 	return out, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -72,21 +73,21 @@ func TestStandingsAreGits(t *testing.T) {
 			latest(t, g)
 			for head, own := range all {
 				var names []string
-				want := map[string]source.Standing{strings.Repeat("1", 40): source.Unknown, "1111111": source.Unknown, "no name": source.Unknown, "ab": source.Unknown}
+				want := map[string]snapshot.Standing{strings.Repeat("1", 40): snapshot.Unknown, "1111111": snapshot.Unknown, "no name": snapshot.Unknown, "ab": snapshot.Unknown}
 				for _, other := range all {
 					_, behind := repo.Try("merge-base", "--is-ancestor", other, own)
 					_, ahead := repo.Try("merge-base", "--is-ancestor", own, other)
-					is := source.Aside
+					is := snapshot.Aside
 					switch {
 					case behind == 0:
-						is = source.Behind
+						is = snapshot.Behind
 					case ahead == 0:
-						is = source.Ahead
+						is = snapshot.Ahead
 					}
 					want[other], want[other[:7]], want[other[:12]] = is, is, is
 				}
 				// A tree is no commit, whatever its name.
-				want[repo.Git("rev-parse", own+"^{tree}")] = source.Unknown
+				want[repo.Git("rev-parse", own+"^{tree}")] = snapshot.Unknown
 				for name := range want {
 					names = append(names, name)
 				}
@@ -101,7 +102,7 @@ func TestStandingsAreGits(t *testing.T) {
 				}
 			}
 			got, err := g.Standings(t.Context(), []string{all["one"], strings.Repeat("2", 40), all["topic"]}, []string{all["topic"], all["four"], all["two"]})
-			want := map[string]source.Standing{all["topic"]: source.Behind, all["four"]: source.Ahead, all["two"]: source.Ahead}
+			want := map[string]snapshot.Standing{all["topic"]: snapshot.Behind, all["four"]: snapshot.Ahead, all["two"]: snapshot.Ahead}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("with a branch that was followed: %v\n%s", err, diff)
 			}
@@ -127,7 +128,7 @@ func TestStandingsOfCommitsThatCome(t *testing.T) {
 		last = repo.GitInput([]byte(commit), "hash-object", "-t", "commit", "-w", "--stdin")
 		all = append(all, last)
 	}
-	standings := func(own string) map[string]source.Standing {
+	standings := func(own string) map[string]snapshot.Standing {
 		t.Helper()
 		got, err := g.Standings(t.Context(), []string{own}, append([]string{first[:8]}, all...))
 		if err != nil {
@@ -136,21 +137,21 @@ func TestStandingsOfCommitsThatCome(t *testing.T) {
 		return got
 	}
 	for _, name := range all {
-		if is := standings(first)[name]; is != source.Unknown {
+		if is := standings(first)[name]; is != snapshot.Unknown {
 			t.Errorf("%s is %s before it is there", name, is)
 		}
 	}
 	repo.Branch("main", last)
 	latest(t, g)
 	for _, name := range all {
-		if is := standings(first)[name]; is != source.Ahead {
+		if is := standings(first)[name]; is != snapshot.Ahead {
 			t.Errorf("%s is %s of the first", name, is)
 		}
-		if is := standings(last)[name]; is != source.Behind {
+		if is := standings(last)[name]; is != snapshot.Behind {
 			t.Errorf("%s is %s of the last", name, is)
 		}
 	}
-	if is := standings(last)[first[:8]]; is != source.Behind {
+	if is := standings(last)[first[:8]]; is != snapshot.Behind {
 		t.Errorf("the first is %s", is)
 	}
 }
@@ -177,7 +178,7 @@ func TestAShortNameOfTwoCommits(t *testing.T) {
 			g := open(t, source.Config{URL: repo.Dir()}, source.Options{})
 			latest(t, g)
 			got, err := g.Standings(t.Context(), []string{own}, []string{name[:7]})
-			if err != nil || got[name[:7]] != source.Behind {
+			if err != nil || got[name[:7]] != snapshot.Behind {
 				t.Errorf("got %v, %v", got, err)
 			}
 			return

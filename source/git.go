@@ -26,7 +26,7 @@ type Git struct {
 	last   snapshot.Snapshot
 	loaded bool
 	// standings are what was found out about commits, compared with the heads standingTo.
-	standings  map[string]Standing
+	standings  map[string]snapshot.Standing
 	standingTo string
 }
 

@@ -51,6 +51,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/target"}, only: []string{"reconciler/gates/calendar", "render/diag", "render/tree", "render/values"}, std: true, reason: "what an operator says of targets is for everyone to read"},
 	{of: []string{"reconciler/fleet"}, only: []string{"reconciler", "reconciler/awscloud", "reconciler/clock", "reconciler/gates", "reconciler/plan", "reconciler/resolve", "reconciler/span", "reconciler/target", "reconciler/workload", "render", "render/...", "source/snapshot"}, reason: "what Git wants is put together of values, and knows neither Git nor a forge"},
 	{of: []string{"reconciler/gates"}, only: []string{"reconciler", "reconciler/clock", "reconciler/gates/calendar", "reconciler/plan", "reconciler/state", "render/diag", "render/nearest"}, std: true, reason: "what holds a step is decided without knowing where it was asked for"},
+	{of: []string{"reconciler/lineage"}, only: []string{"reconciler/plan", "reconciler/state", "source/snapshot"}, std: true, reason: "how commits stand is asked through its own interface"},
 	{of: []string{"reconciler/state"}, only: []string{"reconciler/state/files"}, std: true, also: []string{"go.etcd.io/bbolt"}, reason: "a record does not know what is recorded"},
 	{of: []string{"reconciler/state/files", "reconciler/clock", "reconciler/gates/calendar"}, only: []string{}, std: true, reason: "files, the time and windows are the same for whoever asks"},
 	{of: []string{"reconciler/iampolicy"}, only: []string{"render/intent"}, std: true, reason: "a policy names calls and resources, whoever makes the calls"},
@@ -72,7 +73,7 @@ var importRules = []importRule{
 	{never: []string{"google.golang.org/grpc"}, reason: "weir speaks gRPC with nobody; OpenTelemetry's exporter links it for its types alone"},
 	{except: []string{"render/..."}, never: []string{"sigs.k8s.io/kustomize"}, reason: "only render builds overlays"},
 	{except: []string{"cmd/...", "status/..."}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
-	{except: []string{"cmd/...", "source/...", "reconciler/fleet", "status/commands", "status/pulls"}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
+	{except: []string{"cmd/...", "source/...", "reconciler/fleet", "reconciler/lineage", "status/commands", "status/pulls"}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},
 	{never: []string{module + "source/sourcetest", module + "reconciler/cloudtest", module + "reconciler/workload/workloadtest", module + "render/sops/sopstest", module + "cmd/weir/internal/giteatest", module + "status/browsertest", module + "reconciler/fleet/fleettest", "testing"}, except: []string{"reconciler/fleet/fleettest", "source/sourcetest", "reconciler/cloudtest", "reconciler/workload/workloadtest", "render/sops/sopstest", "cmd/weir/internal/giteatest", "status/browsertest"}, reason: "what is for tests stays in tests"},
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 
 // Git is a source's repository.
 type Git interface {
-	Standings(ctx context.Context, heads, others []string) (map[string]source.Standing, error)
+	Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error)
 	Descends(ctx context.Context, revision, from string) (bool, error)
 	// Nudge has the source look at its repository soon.
 	Nudge()
@@ -269,11 +269,11 @@ func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[
 	}
 	for _, c := range open {
 		switch s := standings[c]; {
-		case s == source.Behind || s == source.Aside || l.elsewhere(ctx, lines, r, c):
+		case s == snapshot.Behind || s == snapshot.Aside || l.elsewhere(ctx, lines, r, c):
 			out[c] = plan.KinOlder
 		case l.asking(c, followed):
 			out[c] = plan.KinAsked
-		case s == source.Ahead:
+		case s == snapshot.Ahead:
 			out[c] = plan.KinNewer
 		default:
 			out[c] = plan.KinUnknown
@@ -294,7 +294,7 @@ func (l *Line) elsewhere(ctx context.Context, lines []*Line, r record, commit st
 			continue
 		}
 		s, err := other.git.Standings(ctx, []string{head}, []string{commit})
-		if err == nil && s[commit] == source.Behind {
+		if err == nil && s[commit] == snapshot.Behind {
 			return true
 		}
 	}
