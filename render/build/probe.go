@@ -289,15 +289,6 @@ func pairFields(doc *yaml.Node) []pairSet {
 	return sets
 }
 
-// pairSets are the mappings of labels and annotations that a kustomization adds.
-func pairSets(doc *yaml.Node) []*yaml.Node {
-	var out []*yaml.Node
-	for _, s := range pairFields(doc) {
-		out = append(out, s.pairs)
-	}
-	return out
-}
-
 // generator finds the entry, or the file, that a field of a generated ConfigMap
 // or Secret came from. A name that several entries share is not told.
 func (r *Result) generator(f located) (setter, bool) {

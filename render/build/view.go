@@ -217,13 +217,7 @@ func escapeKind(links int) error {
 	return errEscape
 }
 
-// count adds one read of n bytes.
-func (v *view) count(n int64) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.countLocked(n)
-}
-
+// countLocked adds one read of n bytes. The caller holds mu.
 func (v *view) countLocked(n int64) error {
 	if v.ctx.Err() != nil {
 		return v.fail(context.Cause(v.ctx))

@@ -28,7 +28,7 @@ func usedCPU() time.Duration {
 // confine takes from this process all that a build does not need, for ever, and returns
 // what could not be taken.
 func confine(l Limits) (lacks []string) {
-	time.Sleep(1) // the runtime opens what it waits with at the first timer
+	time.Sleep(time.Nanosecond) // the runtime opens what it waits with at the first timer
 	lack := func(what string, err error) {
 		if err != nil {
 			lacks = append(lacks, fmt.Sprintf("%s: %v", what, err))

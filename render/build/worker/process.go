@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,6 +152,9 @@ func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a
 	return answer{err: errWire, lost: true}
 }
 
+// noMemory are what Go's runtime and the C library say where the system gives no memory.
+var noMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "pthread_create failed", "failed to create new OS thread"}
+
 // end ends a worker and returns why it ended, as far as that was not from here.
 func (w *process) end() Cause {
 	w.ending.Do(func() {
@@ -163,7 +167,7 @@ func (w *process) end() Cause {
 		switch {
 		case state.UserTime()+state.SystemTime() >= w.limits.CPU:
 			w.cause = CPU
-		case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
+		case slices.ContainsFunc(noMemory, func(text string) bool { return strings.Contains(said, text) }):
 			w.cause = Memory
 		case status.Signaled() || state.Exited() && state.ExitCode() <= 0:
 			w.cause = Killed
