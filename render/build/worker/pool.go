@@ -57,7 +57,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	if p == nil {
 		return
 	}
-	w, err := p.take(ctx)
+	w, err := p.take(ctx, false)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -112,7 +112,7 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 	}
 	job := encodeJob(j)
 	for again := false; ; again = true {
-		w, err := p.take(ctx)
+		w, err := p.take(ctx, again)
 		if err != nil {
 			return nil, err
 		}
@@ -140,14 +140,15 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 	}
 }
 
-// take is a worker that is idle, or a new one.
-func (p *pool) take(ctx context.Context) (*process, error) {
+// take is a worker that is idle, or a new one: where one was killed, others that are idle
+// may be too.
+func (p *pool) take(ctx context.Context, fresh bool) (*process, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, errors.New("the process that builds run in was stopped")
 	}
-	if n := len(p.idle); n > 0 {
+	if n := len(p.idle); n > 0 && !fresh {
 		w := p.idle[n-1]
 		p.idle = p.idle[:n-1]
 		p.mu.Unlock()

@@ -199,7 +199,14 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 	}
 	nodes, err = Run(t.Context(), simple(), noPath)
 	wantSimple(t, nodes, err)
-	_ = syscall.Kill(p.idle[0].pid(), syscall.SIGKILL) // while it is idle
+	second, err := p.take(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.give(second)
+	for _, w := range p.idleNow() { // while they are idle
+		_ = syscall.Kill(w.pid(), syscall.SIGKILL)
+	}
 	nodes, err = Run(t.Context(), simple(), noPath)
 	wantSimple(t, nodes, err)
 }
