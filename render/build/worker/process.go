@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -36,7 +37,8 @@ type process struct {
 // other things to do.
 const startTime = time.Minute
 
-// program is the file of this program, also after another took its place on disk.
+// program is the file of this program, also after another took its place on disk. Where
+// no /proc is mounted, as in a bare root directory, it is the file that was started.
 func program() (string, error) {
 	const self = "/proc/self/exe"
 	if runtime.GOOS == "linux" {
@@ -44,7 +46,14 @@ func program() (string, error) {
 			return self, nil
 		}
 	}
-	return os.Executable()
+	if path, err := os.Executable(); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }
 
 func start(ctx context.Context, l Limits) (*process, error) {
