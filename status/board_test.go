@@ -67,13 +67,13 @@ func TestBoardFollowsATarget(t *testing.T) {
 func TestBoardTellsOnce(t *testing.T) {
 	b := testBoard("prod", "dev")
 	for range 5 {
-		b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")))
+		b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")))
 		b.Report(t.Context(), with(report("dev", pool("dev", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldApproval)))
 	}
 	if len(b.Runs()) != 2 || len(b.Events()) != 2 {
 		t.Errorf("%d runs and events %v, want one of each for each target", len(b.Runs()), kinds(b.Events()))
 	}
-	b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, step(plan.Update, plan.LaunchTemplate, "default/web", "other")))
+	b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, stepFor(plan.Update, plan.LaunchTemplate, "default/web", "other")))
 	if len(b.Runs()) != 3 || len(b.Events()) != 3 {
 		t.Errorf("%d runs and events %v after another failure", len(b.Runs()), kinds(b.Events()))
 	}
@@ -148,7 +148,7 @@ func TestBoardConfigure(t *testing.T) {
 func TestBoardIsBounded(t *testing.T) {
 	b := testBoard("prod")
 	for i := range 3 * keptEvents {
-		r := with(report("prod", pool("prod", "web")), plan.Done, step(plan.Update, plan.AutoScalingGroup, "default/web", fmt.Sprint(i)))
+		r := with(report("prod", pool("prod", "web")), plan.Done, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", fmt.Sprint(i)))
 		b.Report(t.Context(), r)
 	}
 	if len(b.Runs()) != keptRuns || len(b.Events()) != keptEvents {

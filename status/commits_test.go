@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func created() *plan.Report {
 	return with(report("prod", pool("prod", "web", unconverged(plan.PhaseProvisioning), sized(0, 3))), plan.Done,
-		step(plan.Create, plan.LaunchTemplate, "default/web", "prod-web"), step(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web"))
+		stepFor(plan.Create, plan.LaunchTemplate, "default/web", "prod-web"), stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web"))
 }
 
 func TestCommitFromPushToSuccess(t *testing.T) {
@@ -65,7 +65,7 @@ func TestCommitFromPushToSuccess(t *testing.T) {
 		for i := range 1000 {
 			r := report("prod", pool("prod", "web"))
 			if i%10 == 0 {
-				r = with(report("prod", pool("prod", "web")), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web"))
+				r = with(report("prod", pool("prod", "web")), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web"))
 			}
 			p.Report(t.Context(), r)
 		}

@@ -88,7 +88,7 @@ func found(r *plan.Report, severity diag.Severity, code, summary string) *plan.R
 }
 
 func done(r *plan.Report, action plan.Action, verb plan.Verb, resource plan.Resource) *plan.Report {
-	s := step(verb, resource, "default/web", "prod-web")
+	s := stepFor(verb, resource, "default/web", "prod-web")
 	s.Do, s.Changes = action, []plan.Change{{Field: "maxSize", From: 7, To: 9}}
 	return with(r, plan.Done, s)
 }
@@ -102,7 +102,7 @@ func TestTell(t *testing.T) {
 		return report("prod", pool("prod", "web", append([]poolOption{unconverged(plan.PhaseRunning)}, o...)...))
 	}
 	held := func(h plan.Hold) *plan.Report {
-		s := step(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-web")
+		s := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-web")
 		s.Held = h
 		return with(busy(), plan.Held, s)
 	}
@@ -170,7 +170,7 @@ func TestTell(t *testing.T) {
 			[]*plan.Report{found(busy(), diag.Error, "lookup-unanswered", "no answer"), found(busy(), diag.Error, "subnets-not-found", "none"), busy()}, []string{"target-failed", "target-failed", "target-recovered"},
 		},
 		"a step fails": {
-			[]*plan.Report{with(busy(), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")), with(busy(), plan.Failed, step(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web"))}, []string{"step-failed"},
+			[]*plan.Report{with(busy(), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")), with(busy(), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web"))}, []string{"step-failed"},
 		},
 		"approval":           {[]*plan.Report{held(plan.HeldApproval), held(plan.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
 		"window":             {[]*plan.Report{held(plan.HeldWindow)}, []string{"window-awaited"}},
@@ -323,7 +323,7 @@ func TestEventsAreBounded(t *testing.T) {
 	if len(events) != maxTold+1 || len(told.Standing) != maxTold+1 {
 		t.Errorf("%d events, %d standing facts", len(events), len(told.Standing))
 	}
-	s := step(plan.Update, plan.AutoScalingGroup, "default/web", "web")
+	s := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "web")
 	for range 1000 {
 		s.Changes = append(s.Changes, plan.Change{Field: "f", From: strings.Repeat("x", 1<<20)})
 	}

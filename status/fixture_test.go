@@ -90,7 +90,7 @@ func with(r *plan.Report, status plan.OutcomeStatus, steps ...plan.Step) *plan.R
 	return r
 }
 
-func step(verb plan.Verb, resource plan.Resource, pool, name string) plan.Step {
+func stepFor(verb plan.Verb, resource plan.Resource, pool, name string) plan.Step {
 	return plan.Step{Verb: verb, Resource: resource, Pool: pool, Name: name, Reason: "the manifests changed"}
 }
 
@@ -105,14 +105,14 @@ func unknownField() diag.Diagnostic {
 }
 
 func rolloutSteps() []plan.Step {
-	version := step(plan.Update, plan.LaunchTemplate, "default/web", "prod-us-web")
+	version := stepFor(plan.Update, plan.LaunchTemplate, "default/web", "prod-us-web")
 	version.Reason, version.Do = "the instance type changed: version 5", plan.CreateLaunchTemplateVersion{}
 	version.Changes = []plan.Change{
 		{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", Origin: &diag.Position{File: "overlays/prod-us/web.yaml", Line: 9, Column: 21}},
 		{Field: "awsLaunchTemplate.ami.id", From: "ami-0aaaaaaaaaaaaaaa1", To: "ami-0bbbbbbbbbbbbbbb2"},
 		{Field: "awsLaunchTemplate.rootVolume", To: map[string]any{"size": 64, "type": "gp3"}, Origin: &diag.Position{File: "base/pool.yaml", Line: 31}},
 	}
-	refresh := step(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-us-web")
+	refresh := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-us-web")
 	refresh.Reason, refresh.Disruptive, refresh.Instances = "8 instances run version 4", true, 8
 	refresh.Do = plan.StartRefresh{}
 	return []plan.Step{version, refresh}
@@ -152,7 +152,7 @@ func fleet() *Board {
 
 	dev := report("dev", pool("dev", "web", unconverged(plan.PhaseRunning)), pool("dev", "workers", sized(1, 1)))
 	dev.Suspended = true
-	held := step(plan.Update, plan.AutoScalingGroup, "default/web", "dev-web")
+	held := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "dev-web")
 	held.Held, held.Changes = plan.HeldSuspended, []plan.Change{{Field: "maxSize", From: 7, To: 5, Origin: &diag.Position{File: "overlays/dev/web.yaml", Line: 14, Column: 12}}}
 	b.Report(ctx, with(dev, plan.Held, held))
 

@@ -24,7 +24,7 @@ func TestPoolFilter(t *testing.T) {
 	}
 	b := testBoard()
 	held := report("c", pool("c", "waits", unconverged(plan.PhaseRunning), sized(2, 2)))
-	step := step(plan.Update, plan.AutoScalingGroup, "default/waits", "c-waits")
+	step := stepFor(plan.Update, plan.AutoScalingGroup, "default/waits", "c-waits")
 	step.Held = plan.HeldWindow
 	b.Report(t.Context(), with(held, plan.Held, step))
 	b.Report(t.Context(), report("a", pool("a", "web", sized(1, 4), unconverged(plan.PhaseScalingUp)), pool("a", "batch", sized(9, 9)), pool("a", "gpu", managed)))

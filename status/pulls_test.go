@@ -147,7 +147,7 @@ func small(state PullState, reason string) Pull {
 	p := Pull{Source: "fleet", Number: 12, HeadSHA: shaNew, BaseRef: "main", BaseSHA: shaOld, State: state, Reason: reason, Unaffected: 3}
 	if state == PullPlanned {
 		r := report("prod")
-		r.Plan.Steps = []plan.Step{step(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web")}
+		r.Plan.Steps = []plan.Step{stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web")}
 		r.Plan.Summary.Create = 1
 		p.Reports, p.Digest = []*plan.Report{r}, strings.Repeat("ab", 32)
 	}

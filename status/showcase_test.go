@@ -87,13 +87,13 @@ func showcase() *Board {
 
 	web := of(0, "web", sized(12, 12), between(6, 18), versions, spread("4", "", 12, 0))
 	b.Report(ctx, pass(0, 3*time.Hour, append(quiet, web)...))
-	version := step(plan.Update, plan.LaunchTemplate, "default/web", "eu-production-web")
+	version := stepFor(plan.Update, plan.LaunchTemplate, "default/web", "eu-production-web")
 	version.Reason, version.Do = "the instance type changed", plan.CreateLaunchTemplateVersion{}
 	version.Changes = []plan.Change{
 		{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", Origin: &diag.Position{File: "overlays/eu-production/web.yaml", Line: 9, Column: 21}},
 		{Field: "awsLaunchTemplate.ami.id", From: "ami-0c1d2e3f4a5b6c7d8", To: "ami-0f9e8d7c6b5a43210"},
 	}
-	refresh := step(plan.Rollout, plan.AutoScalingGroup, "default/web", "eu-production-web")
+	refresh := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/web", "eu-production-web")
 	refresh.Reason, refresh.Disruptive, refresh.Instances = "12 instances run version 4", true, 12
 	refresh.Do = plan.StartRefresh{Preferences: intent.Refresh{MinHealthyPercentage: &seventy}}
 	started0 := with(pass(0, 4*time.Minute, append(quiet, web)...), plan.Done, version, refresh)
@@ -104,7 +104,7 @@ func showcase() *Board {
 	b.Due("eu-production", noon.Add(5*time.Second))
 
 	b.Report(ctx, pass(1, 5*time.Hour, of(1, "web", sized(8, 8), between(4, 16)), of(1, "batch-spot", sized(6, 6), between(0, 20))))
-	drift := step(plan.Update, plan.AutoScalingGroup, "default/batch-spot", "us-production-batch-spot")
+	drift := stepFor(plan.Update, plan.AutoScalingGroup, "default/batch-spot", "us-production-batch-spot")
 	drift.Reason, drift.Drift = "maxSize 40 → 20", &plan.Drift{}
 	drift.Changes = []plan.Change{{Field: "maxSize", From: 40, To: 20, Origin: &diag.Position{File: "base/batch.yaml", Line: 14, Column: 12}}}
 	b.Report(ctx, with(pass(1, 40*time.Minute, of(1, "web", sized(8, 8), between(4, 16)), of(1, "batch-spot", sized(6, 6), between(0, 40))), plan.Done, drift))
@@ -120,14 +120,14 @@ func showcase() *Board {
 	b.Due("eu-edge", noon.Add(46*time.Second))
 
 	review := pass(0, time.Minute, quiet...)
-	volume := step(plan.Update, plan.LaunchTemplate, "default/batch-spot", "eu-production-batch-spot")
+	volume := stepFor(plan.Update, plan.LaunchTemplate, "default/batch-spot", "eu-production-batch-spot")
 	volume.Reason = "the root volume changed"
 	volume.Changes = []plan.Change{{Field: "awsLaunchTemplate.rootVolume.size", From: 64, To: 128, Origin: &diag.Position{File: "base/batch.yaml", Line: 31, Column: 17}}}
-	rolls := step(plan.Rollout, plan.AutoScalingGroup, "default/batch-spot", "eu-production-batch-spot")
+	rolls := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/batch-spot", "eu-production-batch-spot")
 	rolls.Reason, rolls.Disruptive, rolls.Instances, rolls.Do = "20 instances run version 7", true, 20, refresh.Do
 	review.Plan.Steps, review.Plan.Summary = []plan.Step{volume, rolls}, plan.Summary{Rollout: 1, Unchanged: 3}
 	grow := pass(1, time.Minute, of(1, "web", sized(8, 8), between(4, 16)))
-	more := step(plan.Update, plan.AutoScalingGroup, "default/web", "us-production-web")
+	more := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "us-production-web")
 	more.Reason = "maxSize 16 → 24"
 	more.Changes = []plan.Change{{Field: "maxSize", From: 16, To: 24, Origin: &diag.Position{File: "overlays/us-production/web.yaml", Line: 14, Column: 12}}}
 	grow.Plan.Steps, grow.Plan.Summary = []plan.Step{more}, plan.Summary{Update: 1, Unchanged: 1}

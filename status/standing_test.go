@@ -12,7 +12,7 @@ import (
 
 // heldBy is a pass over a target of one pool that has a step which waits.
 func heldBy(target string, hold plan.Hold, why string, verb plan.Verb, opts ...poolOption) *plan.Report {
-	s := step(verb, plan.AutoScalingGroup, "default/web", target+"-web")
+	s := stepFor(verb, plan.AutoScalingGroup, "default/web", target+"-web")
 	s.Held, s.HeldReason = hold, why
 	return with(report(target, pool(target, "web", append([]poolOption{unconverged(plan.PhaseRunning)}, opts...)...)), plan.Held, s)
 }
@@ -38,7 +38,7 @@ func TestWhatIsHeldDoesNotMove(t *testing.T) {
 		"it scales besides":      {heldBy("prod", plan.HeldApproval, "", plan.Update, sized(1, 4)), TargetMoving},
 		"it rolls besides":       {heldBy("prod", plan.HeldApproval, "", plan.Update, rolling(10, 2)), TargetMoving},
 		"the nodegroup is made":  {heldBy("prod", plan.HeldApproval, "", plan.Update, busy), TargetMoving},
-		"another step goes on":   {with(heldBy("prod", plan.HeldWindow, "", plan.Rollout), plan.Done, step(plan.Update, plan.LaunchTemplate, "default/web", "web")), TargetMoving},
+		"another step goes on":   {with(heldBy("prod", plan.HeldWindow, "", plan.Rollout), plan.Done, stepFor(plan.Update, plan.LaunchTemplate, "default/web", "web")), TargetMoving},
 		"an orphan and no pools": {with(report("prod"), plan.Held, plan.Step{Verb: plan.Delete, Resource: plan.AutoScalingGroup, Pool: "default/gone", Held: plan.HeldApproval}), TargetHeld},
 	} {
 		if got := phaseOf(c.r); got != c.want {
@@ -143,7 +143,7 @@ func TestStepsSayWhetherInstancesAreReplacedOrEnded(t *testing.T) {
 		{plan.Delete, 1, "ends 1 instance"}, {plan.Delete, 2, "ends 2 instances"}, {plan.Update, 3, "ends 3 instances"}, {plan.Update, 0, "replaces instances"},
 		{plan.Rollout, 2, "replaces 2 instances"}, {plan.Replace, 2, "replaces 2 instances"},
 	} {
-		s := step(c.verb, plan.AutoScalingGroup, "default/web", "web")
+		s := stepFor(c.verb, plan.AutoScalingGroup, "default/web", "web")
 		s.Disruptive, s.Instances = true, c.n
 		b := testBoard()
 		b.Report(t.Context(), with(report("prod", pool("prod", "web")), plan.Held, s))
@@ -179,7 +179,7 @@ func TestSourceSaysWhenItChanged(t *testing.T) {
 }
 
 func TestDriftNamesItsFields(t *testing.T) {
-	s := step(plan.Update, plan.AutoScalingGroup, "default/web", "web")
+	s := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "web")
 	s.Drift = &plan.Drift{}
 	s.Changes = []plan.Change{{Field: "maxSize", From: 7, To: 20}, {Field: "tags", From: strings.Repeat("x", 100), To: "y"}, {Field: "minSize", To: 1}, {Field: "zones"}}
 	_, events := tell(Told{}, with(report("prod", pool("prod", "web")), plan.Done, s), noon, false)
@@ -190,7 +190,7 @@ func TestDriftNamesItsFields(t *testing.T) {
 }
 
 func TestWhatEndedIsNamed(t *testing.T) {
-	scale := step(plan.Update, plan.ManagedNodegroup, "default/gpu", "gpu")
+	scale := stepFor(plan.Update, plan.ManagedNodegroup, "default/gpu", "gpu")
 	scale.Changes = []plan.Change{{Field: "scaling.maxSize", From: 2, To: 4}}
 	began := with(report("prod", pool("prod", "gpu", managed)), plan.Done, scale)
 	began.Outcomes[0].Result.UpdateID = "u-1"

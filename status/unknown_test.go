@@ -12,7 +12,7 @@ import (
 // it may still be on its way there is none, and another failure beside it is told too.
 func TestANameThatAWSDoesNotKnowIsOneFault(t *testing.T) {
 	refused := func(u plan.UnknownName) plan.Outcome {
-		return plan.Outcome{Step: step(plan.Create, plan.AutoScalingGroup, "default/web", "web"), Status: plan.Failed,
+		return plan.Outcome{Step: stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "web"), Status: plan.Failed,
 			Err: &plan.Error{Kind: plan.Invalid, Service: "autoscaling", Operation: "CreateAutoScalingGroup", Code: "ValidationError", Unknown: u}}
 	}
 	r := report("prod", pool("prod", "web"))

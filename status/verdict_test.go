@@ -13,13 +13,13 @@ import (
 )
 
 func heldStep(h plan.Hold) plan.Step {
-	s := step(plan.Delete, plan.AutoScalingGroup, "default/web", "prod-web")
+	s := stepFor(plan.Delete, plan.AutoScalingGroup, "default/web", "prod-web")
 	s.Held, s.Reason = h, "owned by another weir"
 	return s
 }
 
 func callFailed(kind plan.ErrorKind) *plan.Report {
-	r := with(report("prod", pool("prod", "web")), plan.Failed, step(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web"))
+	r := with(report("prod", pool("prod", "web")), plan.Failed, stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web"))
 	r.Outcomes[0].Err.Kind = kind
 	return r
 }
@@ -31,7 +31,7 @@ func withErr(err error) *plan.Report {
 }
 
 func TestVerdict(t *testing.T) {
-	suspended := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, step(plan.Update, plan.AutoScalingGroup, "default/web", "w"))
+	suspended := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "w"))
 	suspended.Suspended = true
 	idle := report("prod", pool("prod", "web"))
 	idle.Suspended = true
@@ -50,8 +50,8 @@ func TestVerdict(t *testing.T) {
 		"an untouched pool moves":  {report("prod", pool("prod", "web"), pool("prod", "old", rolling(10, 3))), forge.Success, "nothing to change in AWS"},
 		"warnings do not fail":     {warned, forge.Success, "nothing to change in AWS"},
 		"steps are under way":      {created(), forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
-		"a group goes":             {with(report("prod"), plan.Done, step(plan.Delete, plan.AutoScalingGroup, "default/old", "old")), forge.Pending, "0 of 1 pool converged; default/old is being deleted"},
-		"an orphan without a pool": {with(report("prod"), plan.Done, step(plan.Delete, plan.LaunchTemplate, "", "old")), forge.Pending, "applying"},
+		"a group goes":             {with(report("prod"), plan.Done, stepFor(plan.Delete, plan.AutoScalingGroup, "default/old", "old")), forge.Pending, "0 of 1 pool converged; default/old is being deleted"},
+		"an orphan without a pool": {with(report("prod"), plan.Done, stepFor(plan.Delete, plan.LaunchTemplate, "", "old")), forge.Pending, "applying"},
 		"a fault in the files":     {broken, forge.Failure, "awsLaunchTemplate.instanceTyp: unknown field (overlays/staging/pool.yaml:12:5)"},
 		"a denied call":            {callFailed(plan.Denied), forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
 		"a throttled call":         {callFailed(plan.Throttled), forge.Pending, "trying again: create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},

@@ -52,11 +52,11 @@ func (w wantedVersion) refreshed(policy *intent.MixedInstances) string {
 // updated stands for what an update of a nodegroup brings it to. One commit may need
 // several, a minor version of Kubernetes each.
 func (w wantNodegroup) updated(u UpdateNodegroupVersion) string {
-	content := ""
+	sum := ""
 	if w.hasTemplate {
-		content = w.version.sum()
+		sum = w.version.sum()
 	}
-	return shortHash([]byte(content), canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
+	return shortHash([]byte(sum), canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
 }
 
 // Begun adds the start of a rollout to those that are remembered.

@@ -20,16 +20,16 @@ func (p *Plan) Digest() string {
 		Field    string
 		From, To any
 	}
-	type step struct {
+	type entry struct {
 		Verb     Verb
 		Resource Resource
 		Name     string
 		Cluster  string `json:",omitempty"`
 		Changes  []change
 	}
-	var steps []step
+	var steps []entry
 	for _, s := range p.Steps {
-		d := step{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.about().eksCluster()}
+		d := entry{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.about().eksCluster()}
 		for _, c := range s.Changes {
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})
 		}

@@ -165,7 +165,7 @@ func mayHold(versions []TemplateVersion) func(*wantTemplate) []TemplateVersion {
 // that is not there is made with the first of them.
 func (c templates) makeShared(s *sharedTemplate, missing []*sharedContent, t Template, candidates []TemplateVersion) {
 	number := t.LatestVersion
-	observed := candidates
+	there := candidates
 	for len(missing) > 0 {
 		x := missing[0]
 		pool, part := s.stand(x.users), templates{c.fork()}
@@ -175,7 +175,7 @@ func (c templates) makeShared(s *sharedTemplate, missing []*sharedContent, t Tem
 			refs = append(refs, c.in.refsOf(u)...)
 		}
 		// The other versions are for pools that want other content.
-		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(observed), func(v TemplateVersion) bool {
+		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(there), func(v TemplateVersion) bool {
 			return !slices.ContainsFunc(refs, func(r TemplateRef) bool { return versionOf(t, r) == v.Number })
 		}), refs)
 		if part.tooSmall(pool, x.want) {
