@@ -42,12 +42,12 @@ func hostile(t *testing.T, evil string) *Board {
 	p.Rollout.Status, p.Rollout.Message, p.Rollout.MinHealthy = evil, evil, &two
 	p.LastRollout = p.Rollout
 	key := evil + "/" + evil
-	step := plan.Step{
+	evilStep := plan.Step{
 		Verb: plan.Verb(evil), Resource: plan.Resource(evil), Pool: key, Name: evil, Reason: evil, Held: plan.Hold(evil), HeldReason: evil, Disruptive: true,
 		LaunchConfig: key, Pools: []string{key}, Drift: &plan.Drift{Cause: evil}, Do: plan.StartRefresh{},
 		Changes: []plan.Change{{Field: evil, From: evil, To: map[string]any{evil: evil}, Origin: &diag.Position{File: evil, Line: 3}}},
 	}
-	r := with(report(evil, p), plan.Failed, step)
+	r := with(report(evil, p), plan.Failed, evilStep)
 	r.Subject, r.Revision, r.Err, r.Account, r.Region, r.Ref = evil, evil, errors.New(evil), evil, evil, evil
 	r.Diagnostics = diag.List{{Summary: evil, Detail: evil, Code: evil, Object: "AWSMachinePool " + key, Position: diag.Position{File: evil}, Related: []diag.Related{{Position: diag.Position{File: evil}, Message: evil}}}}
 	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: evil, Namespace: evil, Cluster: evil, Target: evil, LaunchTemplateID: evil, Pools: []string{key},
