@@ -11,7 +11,9 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status"
 )
@@ -223,7 +225,7 @@ func TestSymptoms(t *testing.T) {
 	for _, k := range status.EventKinds() {
 		known[k] = true
 	}
-	for _, h := range []plan.Hold{plan.HeldPaused, plan.HeldSuspended, plan.HeldConflict, plan.HeldPruneLimit, plan.HeldApproval, plan.HeldWindow, plan.HeldWave, plan.HeldRolloutLimit, plan.HeldWaiting, plan.HeldStopped, plan.HeldControlPlane} {
+	for _, h := range []step.Hold{step.HeldPaused, step.HeldSuspended, step.HeldConflict, step.HeldPruneLimit, step.HeldApproval, step.HeldWindow, step.HeldWave, step.HeldRolloutLimit, step.HeldWaiting, step.HeldStopped, step.HeldControlPlane} {
 		known["held: "+string(h)] = true
 	}
 	symptoms := 0
@@ -305,8 +307,8 @@ func TestAnnotations(t *testing.T) {
 	}
 	known := map[string]bool{"weir.dev/delete": true}
 	for _, v := range []string{
-		plan.TagOwner, plan.TagTarget, plan.TagSource, plan.TagPool, plan.TagLaunchConfig, plan.TagPrune, plan.TagKeep, plan.TagKeys, plan.TagCluster, plan.TagDelete, plan.TagHooks, plan.TagSuspended,
-		plan.TagRevision, plan.TagSince, plan.TagAdopted,
+		observed.TagOwner, observed.TagTarget, observed.TagSource, observed.TagPool, observed.TagLaunchConfig, observed.TagPrune, observed.TagKeep, observed.TagKeys, observed.TagCluster, observed.TagDelete, observed.TagHooks, observed.TagSuspended,
+		observed.TagRevision, observed.TagSince, observed.TagAdopted,
 	} {
 		known[v] = true
 	}

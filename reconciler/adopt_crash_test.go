@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -57,12 +57,12 @@ func TestMoveCrash(t *testing.T) {
 					remove()
 					w.restart()
 					w.must(reconciler.Apply, adopting(next, testInstance))
-					if owner := w.groupTag(group, plan.TagOwner); owner != "next" {
+					if owner := w.groupTag(group, observed.TagOwner); owner != "next" {
 						t.Errorf("%s belongs to %q after the second attempt", group, owner)
 					}
 					w.settle(next)
-					if got := w.groupTag(group, plan.TagPrune); got != "" {
-						t.Errorf("%s is left with the tag %s: %s", group, plan.TagPrune, got)
+					if got := w.groupTag(group, observed.TagPrune); got != "" {
+						t.Errorf("%s is left with the tag %s: %s", group, observed.TagPrune, got)
 					}
 					if diff := cmp.Diff([]string{"drain 60 CONTINUE"}, w.hooks(group)); diff != "" {
 						t.Errorf("hooks of %s (-want +got):\n%s", group, diff)

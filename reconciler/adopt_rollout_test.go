@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // manyPasses makes passes until what moves has had the time for it.
@@ -28,7 +30,7 @@ func (w *world) manyPasses(d reconciler.Desired) (r *plan.Report) {
 // undecided are the held steps of a pool that would roll for the first time.
 func undecided(r *plan.Report) (out []string) {
 	for _, s := range r.Plan.Steps {
-		if s.Held == plan.HeldApproval && strings.Contains(s.HeldReason, "since the pool was adopted") {
+		if s.Held == step.HeldApproval && strings.Contains(s.HeldReason, "since the pool was adopted") {
 			out = append(out, string(s.Verb)+" "+string(s.Resource))
 		}
 	}
@@ -46,9 +48,9 @@ func TestTheMarkOfAnAdoptionWaitsWithItsRollout(t *testing.T) {
 	r := w.manyPasses(d)
 	marks := 0
 	for _, s := range r.Plan.Steps {
-		if _, tags := s.Do.(plan.TagGroup); tags {
+		if _, tags := s.Do.(step.TagGroup); tags {
 			marks++
-			if s.Held != plan.HeldWindow {
+			if s.Held != step.HeldWindow {
 				t.Errorf("the step that takes the mark away is held by %q", s.Held)
 			}
 		}
@@ -105,7 +107,7 @@ func TestTheFirstRolloutAfterAdoption(t *testing.T) {
 		t.Helper()
 		w.settle(d)
 		for _, tag := range w.group("web").Tags {
-			if aws.ToString(tag.Key) == plan.TagAdopted {
+			if aws.ToString(tag.Key) == observed.TagAdopted {
 				t.Error("the group is still marked")
 			}
 		}
@@ -187,15 +189,15 @@ func TestReportModeShowsWhatIsNotAdopted(t *testing.T) {
 		var adopts int
 		var differs bool
 		for _, s := range r.Plan.Steps {
-			if s.Held != plan.HeldSuspended {
+			if s.Held != step.HeldSuspended {
 				t.Errorf("%s %s is held by %q", s.Verb, s.Name, s.Held)
 			}
-			if s.Verb == plan.Adopt {
+			if s.Verb == step.Adopt {
 				if adopts++; !strings.Contains(s.HeldReason, command+" adopts it all the same") {
 					t.Errorf("held: %s", s.HeldReason)
 				}
 			}
-			differs = differs || slices.ContainsFunc(s.Changes, func(c plan.Change) bool { return c.Field == field })
+			differs = differs || slices.ContainsFunc(s.Changes, func(c step.Change) bool { return c.Field == field })
 		}
 		if adopts == 0 || !differs {
 			t.Errorf("%d adoptions; %s differs: %t; %+v", adopts, field, differs, r.Plan.Steps)

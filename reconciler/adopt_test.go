@@ -13,7 +13,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // TestAdoptGroup takes over a group of Cluster API Provider AWS whose machines run
@@ -77,7 +78,7 @@ func TestAdoptKubeadmGroup(t *testing.T) {
 		t.Errorf("the plan does not show what follows: %+v %v", r.Plan.Steps, r.Diagnostics)
 	}
 	r = w.must(reconciler.PlanOnly, d)[0]
-	if len(r.Plan.Steps) != 3 || r.Plan.Steps[1].Resource != plan.LaunchTemplate {
+	if len(r.Plan.Steps) != 3 || r.Plan.Steps[1].Resource != step.LaunchTemplate {
 		t.Fatalf("want the group pinned, one new version, and the group set to it, got %+v\n%v", r.Plan.Steps, r.Diagnostics)
 	}
 	for _, ch := range r.Plan.Steps[1].Changes {
@@ -193,11 +194,11 @@ func TestAdoptAnnotation(t *testing.T) {
 // ownerOf is whose the group and the template are.
 func (w *world) ownerOf() (group, template string) {
 	for _, t := range w.group("web").Tags {
-		if aws.ToString(t.Key) == plan.TagOwner {
+		if aws.ToString(t.Key) == observed.TagOwner {
 			group = aws.ToString(t.Value)
 		}
 	}
-	return group, w.templateTags("web")[plan.TagOwner]
+	return group, w.templateTags("web")[observed.TagOwner]
 }
 
 // TestAdoptCrash stops an adoption at each of its writes, before and after the
@@ -250,10 +251,10 @@ func TestAdoptCrash(t *testing.T) {
 // gated is a cloud that is asked before each step.
 type gated struct {
 	reconciler.Cloud
-	before func(plan.Action)
+	before func(step.Action)
 }
 
-func (g *gated) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+func (g *gated) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	g.before(a)
 	return g.Cloud.Execute(ctx, a)
 }
@@ -266,16 +267,16 @@ func TestTwoAdopters(t *testing.T) {
 	w.capaGroup(d, capaSecret)
 	a, b := newScope(w), newScope(w)
 	bHasRead, aHasHalf, bIsDone := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	a.Cloud = &gated{a.Cloud, func(do plan.Action) {
-		if _, second := do.(plan.TagLaunchTemplate); second {
+	a.Cloud = &gated{a.Cloud, func(do step.Action) {
+		if _, second := do.(step.TagLaunchTemplate); second {
 			close(aHasHalf)
 			<-bIsDone
 			return
 		}
 		<-bHasRead
 	}}
-	b.Cloud = &gated{b.Cloud, func(do plan.Action) {
-		if _, first := do.(plan.TagGroup); first {
+	b.Cloud = &gated{b.Cloud, func(do step.Action) {
+		if _, first := do.(step.TagGroup); first {
 			close(bHasRead)
 			<-aHasHalf
 		}

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -17,15 +19,15 @@ import (
 // answers go.
 type questions struct {
 	requests []resolve.Request
-	put      []func(plan.Answer)
-	answers  []plan.Answers
-	checked  []map[plan.ImageCheck]plan.Answer
+	put      []func(observed.Answer)
+	answers  []observed.Answers
+	checked  []map[plan.ImageCheck]observed.Answer
 }
 
 // answers resolves the lookups of all targets in one batch. Those of images that were
 // reviewed are no older than the review, and each reviewed image is asked about.
-func (s *Scope) answers(ctx context.Context, targets []Desired) ([]plan.Answers, []map[plan.ImageCheck]plan.Answer, error) {
-	q := &questions{answers: make([]plan.Answers, len(targets)), checked: make([]map[plan.ImageCheck]plan.Answer, len(targets))}
+func (s *Scope) answers(ctx context.Context, targets []Desired) ([]observed.Answers, []map[plan.ImageCheck]observed.Answer, error) {
+	q := &questions{answers: make([]observed.Answers, len(targets)), checked: make([]map[plan.ImageCheck]observed.Answer, len(targets))}
 	for i := range targets {
 		if targets[i].Set != nil {
 			q.of(i, &targets[i])
@@ -61,16 +63,16 @@ func (q *questions) of(i int, t *Desired) {
 			byLookup[r.Lookup] = append(byLookup[r.Lookup], r.ID)
 		}
 	}
-	q.answers[i], q.checked[i] = plan.Answers{}, map[plan.ImageCheck]plan.Answer{}
+	q.answers[i], q.checked[i] = observed.Answers{}, map[plan.ImageCheck]observed.Answer{}
 	ask := func(l intent.Lookup, c intent.Cluster) {
 		if _, asked := q.answers[i][l]; asked {
 			return
 		}
-		q.answers[i][l] = plan.Answer{}
-		q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l]}, func(a plan.Answer) { q.answers[i][l] = a })
+		q.answers[i][l] = observed.Answer{}
+		q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l]}, func(a observed.Answer) { q.answers[i][l] = a })
 		for _, id := range byLookup[l] {
 			check := plan.ImageCheck{Lookup: l, ID: id}
-			q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l], Image: id}, func(a plan.Answer) { q.checked[i][check] = a })
+			q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l], Image: id}, func(a observed.Answer) { q.checked[i][check] = a })
 		}
 	}
 	for j := range t.Set.Pools {
@@ -85,12 +87,12 @@ func (q *questions) of(i int, t *Desired) {
 	}
 }
 
-func (q *questions) add(r resolve.Request, put func(plan.Answer)) {
+func (q *questions) add(r resolve.Request, put func(observed.Answer)) {
 	q.requests, q.put = append(q.requests, r), append(q.put, put)
 }
 
 // levels are those that the answers tell, each known since it was first told.
-func levels(before map[intent.Lookup]plan.Level, answers []plan.Answers, now time.Time) map[intent.Lookup]plan.Level {
+func levels(before map[intent.Lookup]plan.Level, answers []observed.Answers, now time.Time) map[intent.Lookup]plan.Level {
 	out := map[intent.Lookup]plan.Level{}
 	for _, of := range answers {
 		for l, a := range of {
@@ -111,15 +113,15 @@ func levels(before map[intent.Lookup]plan.Level, answers []plan.Answers, now tim
 // nameImages says of images that plans change which they are. What cannot be read has
 // its id alone: a plan does not depend on it.
 func (s *Scope) nameImages(ctx context.Context, plans []*plan.Plan) {
-	images := map[string]*plan.Image{}
-	each := func(do func(*plan.Change)) {
+	images := map[string]*observed.Image{}
+	each := func(do func(*step.Change)) {
 		for _, p := range plans {
 			if p != nil {
 				p.ImageChanges(do)
 			}
 		}
 	}
-	each(func(c *plan.Change) {
+	each(func(c *step.Change) {
 		for _, v := range []any{c.From, c.To} {
 			if id, ok := v.(string); ok {
 				images[id] = nil
@@ -141,10 +143,10 @@ func (s *Scope) nameImages(ctx context.Context, plans []*plan.Plan) {
 	for i, id := range ids {
 		images[id] = answers[i].Image
 	}
-	each(func(c *plan.Change) {
+	each(func(c *step.Change) {
 		from, _ := c.From.(string)
 		to, _ := c.To.(string)
-		c.Words = plan.ImageMove(images[from], images[to])
+		c.Words = observed.ImageMove(images[from], images[to])
 	})
 }
 

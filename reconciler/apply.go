@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -45,7 +47,7 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 	if limit == 0 {
 		limit = DefaultConcurrency
 	}
-	made := make([]plan.Made, len(reports))
+	made := make([]step.Made, len(reports))
 	began := s.now()
 	moves, left := inTurns(reports), map[string]bool{}
 	// Pools whose calls hang in each pass must not keep those behind them waiting.
@@ -65,10 +67,10 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 		for _, m := range moves {
 			r := reports[m.report]
 			if r.Outcomes == nil {
-				r.Outcomes = make([]plan.Outcome, len(r.Plan.Steps))
-				made[m.report] = plan.Made{}
+				r.Outcomes = make([]step.Outcome, len(r.Plan.Steps))
+				made[m.report] = step.Made{}
 			}
-			if plan.OfLaunchConfig(r.Plan.Steps[m.steps[0]].Owner()) != shared {
+			if step.OfLaunchConfig(r.Plan.Steps[m.steps[0]].Owner()) != shared {
 				continue
 			}
 			mu.Lock()
@@ -124,7 +126,7 @@ func inTurns(reports []*plan.Report) (out []move) {
 }
 
 // turns groups the positions of steps by what they belong to, in order.
-func turns(steps []plan.Step) [][]int {
+func turns(steps []step.Step) [][]int {
 	index := map[string]int{}
 	var out [][]int
 	for i, st := range steps {
@@ -143,18 +145,18 @@ func turns(steps []plan.Step) [][]int {
 func leave(r *plan.Report, positions []int) {
 	for _, i := range positions {
 		st := r.Plan.Steps[i]
-		r.Outcomes[i] = plan.Outcome{Step: st, Status: plan.Skipped}
+		r.Outcomes[i] = step.Outcome{Step: st, Status: step.Skipped}
 		if st.Held != "" {
-			r.Outcomes[i].Status = plan.Held
+			r.Outcomes[i].Status = step.Held
 		}
 	}
 }
 
 // turn runs the steps of one pool or AWSLaunchConfig, and returns the template
 // versions that are made: those before it, and its own.
-func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made plan.Made) plan.Made {
+func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made step.Made) step.Made {
 	steps := r.Plan.Steps
-	var own []plan.Step
+	var own []step.Step
 	for _, i := range positions {
 		own = append(own, steps[i])
 	}
@@ -167,21 +169,21 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		out.Step = st
 		switch {
 		case st.Held != "":
-			out.Status = plan.Held
+			out.Status = step.Held
 			continue
 		case apart(st) && !stopped && refused == nil:
 			s.one(ctx, r, i, key, made)
 			continue
 		case refused != nil && !stopped:
-			out.Status, out.Err, out.Parked = plan.Failed, refused, true
+			out.Status, out.Err, out.Parked = step.Failed, refused, true
 			stopped, parked = true, true
 			continue
-		case stopped || st.Later || ctx.Err() != nil || plan.Unmade(plan.WithTemplate(st.Do, made)):
-			out.Status, out.Parked = plan.Skipped, parked
+		case stopped || st.Later || ctx.Err() != nil || step.Unmade(step.WithTemplate(st.Do, made)):
+			out.Status, out.Parked = step.Skipped, parked
 			continue
 		}
 		*out = s.do(ctx, r, st, made)
-		if out.Status != plan.Done && !optional(st, out.Err) {
+		if out.Status != step.Done && !optional(st, out.Err) {
 			stopped, parked = true, out.Err != nil && s.park(key, digest, out.Err)
 			out.Parked = parked
 		}
@@ -195,7 +197,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 // requestOf stands for what the steps of one turn ask of AWS. It tells apart those
 // that have one digest because people approve them as one: a refusal of the first,
 // such as ending a refresh before the next, says nothing of the second.
-func requestOf(steps []plan.Step) string {
+func requestOf(steps []step.Step) string {
 	out := ""
 	for _, st := range steps {
 		out += fmt.Sprintf("%T ", st.Do)
@@ -206,32 +208,32 @@ func requestOf(steps []plan.Step) string {
 // optional reports whether the steps after a failed one may run: versions that AWS
 // does not let go of are in nobody's way. Where trying again may help, the steps
 // that follow wait, because the plan would not ask for the deletion again.
-func optional(st plan.Step, err *plan.Error) bool {
-	return st.Verb == plan.PruneVersion && err != nil && (err.Kind == plan.Denied || err.Kind == plan.Invalid)
+func optional(st step.Step, err *observed.Error) bool {
+	return st.Verb == step.PruneVersion && err != nil && (err.Kind == observed.Denied || err.Kind == observed.Invalid)
 }
 
 // do runs one step to its end, though ctx may end before.
-func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made plan.Made) plan.Outcome {
+func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.Made) step.Outcome {
 	began := s.now()
 	ctx, cancel := forCall(ctx)
 	defer cancel()
-	ctx, sp := span.Start(ctx, "apply "+strings.TrimPrefix(fmt.Sprintf("%T", st.Do), "plan."),
+	ctx, sp := span.Start(ctx, "apply "+strings.TrimPrefix(fmt.Sprintf("%T", st.Do), "step."),
 		"target", r.Target, "pool", st.Owner(), "verb", string(st.Verb), "resource", string(st.Resource), "name", st.Name, "revision", r.Revision)
 	res, err := s.execute(ctx, st, made)
 	span.End(sp, err)
-	out := plan.Outcome{Step: st, Status: plan.Done, Result: res, Duration: s.now().Sub(began)}
+	out := step.Outcome{Step: st, Status: step.Done, Result: res, Duration: s.now().Sub(began)}
 	log := s.logger().With("target", r.Target, "pool", st.Owner(), "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
-	if errors.Is(err, plan.ErrLater) {
-		out.Status = plan.Skipped
+	if errors.Is(err, step.ErrLater) {
+		out.Status = step.Skipped
 		return out
 	}
 	if err != nil {
 		out.Err = asError(err)
-		out.Status = plan.Failed
-		if out.Err.Kind == plan.Busy || ctx.Err() != nil {
+		out.Status = step.Failed
+		if out.Err.Kind == observed.Busy || ctx.Err() != nil {
 			// Somebody's change is under way, or the process ends before AWS has
 			// answered: the next pass looks again.
-			out.Status = plan.Skipped
+			out.Status = step.Skipped
 		}
 		log.Error("step failed", "error", out.Err, "kind", string(out.Err.Kind))
 		return out
@@ -246,27 +248,27 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st plan.Step, made plan.
 
 // execute does what a step asks for, after another look at what it ends and at what
 // it goes by.
-func (s *Scope) execute(ctx context.Context, st plan.Step, made plan.Made) (plan.Result, error) {
+func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step.Result, error) {
 	if st.Seen != nil {
 		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {
-			return plan.Result{}, err
+			return step.Result{}, err
 		}
 	}
-	do := s.unhurried(s.freshToken(plan.WithTemplate(st.Do, made)))
+	do := s.unhurried(s.freshToken(step.WithTemplate(st.Do, made)))
 	if err := s.confirmRefresh(ctx, do); err != nil {
-		return plan.Result{}, err
+		return step.Result{}, err
 	}
 	res, err := s.Cloud.Execute(ctx, do)
 	s.noteRefresh(do, st.Instances, res, err)
 	return res, err
 }
 
-func asError(err error) *plan.Error {
-	var e *plan.Error
+func asError(err error) *observed.Error {
+	var e *observed.Error
 	if errors.As(err, &e) {
 		return e
 	}
-	return &plan.Error{Kind: plan.Unknown, Code: "Internal", Message: err.Error(), Err: err}
+	return &observed.Error{Kind: observed.Unknown, Code: "Internal", Message: err.Error(), Err: err}
 }
 
 func (s *Scope) logger() *slog.Logger {
@@ -284,8 +286,8 @@ const tokenReplays = 3
 
 // freshToken changes the client token of a version that AWS keeps answering with
 // although nobody can see it: somebody deleted it.
-func (s *Scope) freshToken(a plan.Action) plan.Action {
-	v, ok := a.(plan.CreateLaunchTemplateVersion)
+func (s *Scope) freshToken(a step.Action) step.Action {
+	v, ok := a.(step.CreateLaunchTemplateVersion)
 	if !ok {
 		return a
 	}
@@ -299,8 +301,8 @@ func (s *Scope) freshToken(a plan.Action) plan.Action {
 
 // unhurried has what no machine waits for give way to what others ask of AWS, where
 // there are passes to come.
-func (s *Scope) unhurried(a plan.Action) plan.Action {
-	if d, ok := a.(plan.SetDefaultVersion); ok && s.StepsFor > 0 {
+func (s *Scope) unhurried(a step.Action) step.Action {
+	if d, ok := a.(step.SetDefaultVersion); ok && s.StepsFor > 0 {
 		d.Patient = true
 		return d
 	}
@@ -313,7 +315,7 @@ func (s *Scope) answered(token string) int { return max(s.sent[token], s.sentBef
 // remember keeps what AWS cannot tell afterwards: which nodegroup update was
 // started for which intent, which refresh weir cancelled, which token was
 // answered, what was written.
-func (s *Scope) remember(r *plan.Report, st plan.Step, res plan.Result) {
+func (s *Scope) remember(r *plan.Report, st step.Step, res step.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.memory.Wrote(r.Target, st)
@@ -321,16 +323,16 @@ func (s *Scope) remember(r *plan.Report, st plan.Step, res plan.Result) {
 		s.memory.Begun(plan.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
 	}
 	switch a := st.Do.(type) {
-	case plan.CreateLaunchTemplateVersion:
+	case step.CreateLaunchTemplateVersion:
 		s.sent, s.sentBefore = keep(s.sent, s.sentBefore, a.Token, s.answered(a.Token)+1, remembered)
-	case plan.CancelRefresh:
+	case step.CancelRefresh:
 		s.cancelled, s.cancelledBefore = keep(s.cancelled, s.cancelledBefore, a.RefreshID, true, remembered)
 	}
 	if res.UpdateID == "" {
 		return
 	}
 	if s.memory.Started == nil {
-		s.memory.Started = map[plan.NodegroupName]plan.StartedUpdate{}
+		s.memory.Started = map[observed.NodegroupName]plan.StartedUpdate{}
 	}
 	s.memory.Started[st.Do.About().Nodegroup] = plan.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint}
 }

@@ -4,27 +4,28 @@ import (
 	"context"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // apart reports whether the steps of its turn go on whatever becomes of a step: a
 // version of a shared template is nothing to the pools that want another one.
-func apart(st plan.Step) bool {
-	_, makes := st.Do.(plan.CreateLaunchTemplateVersion)
+func apart(st step.Step) bool {
+	_, makes := st.Do.(step.CreateLaunchTemplateVersion)
 	return makes && st.LaunchConfig != ""
 }
 
 // one runs a step that is parked by itself.
-func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key string, made plan.Made) {
+func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key string, made step.Made) {
 	st, out := r.Plan.Steps[i], &r.Outcomes[i]
-	digest := requestOf([]plan.Step{st})
+	digest := requestOf([]step.Step{st})
 	key += "\x00" + digest
 	switch refused := s.refusal(key, digest); {
 	case refused != nil:
-		out.Status, out.Err, out.Parked = plan.Failed, refused, true
-	case st.Later || ctx.Err() != nil || plan.Unmade(plan.WithTemplate(st.Do, made)):
-		out.Status = plan.Skipped
+		out.Status, out.Err, out.Parked = step.Failed, refused, true
+	case st.Later || ctx.Err() != nil || step.Unmade(step.WithTemplate(st.Do, made)):
+		out.Status = step.Skipped
 	default:
-		if *out = s.do(ctx, r, st, made); out.Status != plan.Done {
+		if *out = s.do(ctx, r, st, made); out.Status != step.Done {
 			out.Parked = out.Err != nil && s.park(key, digest, out.Err)
 		} else {
 			s.unpark(key)

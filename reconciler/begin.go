@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // begin records the grants under which a first step is about to run. Without its
@@ -24,7 +25,7 @@ func begin(ctx context.Context, targets []Desired, reports []*plan.Report) {
 		r.Plan.Granted = false
 		for n := range r.Plan.Steps {
 			if st := &r.Plan.Steps[n]; st.Held == "" {
-				st.Held, st.HeldReason = plan.HeldApproval, "the approval could not be recorded as used"
+				st.Held, st.HeldReason = step.HeldApproval, "the approval could not be recorded as used"
 			}
 		}
 	}

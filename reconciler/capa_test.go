@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
@@ -176,11 +177,11 @@ func (w *world) resolved(d reconciler.Desired) (data intent.TemplateData, subnet
 	r := w.must(reconciler.PlanOnly, d)[0]
 	for _, s := range r.Plan.Steps {
 		switch a := s.Do.(type) {
-		case plan.CreateLaunchTemplate:
+		case step.CreateLaunchTemplate:
 			data = a.Data
-		case plan.CreateGroup:
+		case step.CreateGroup:
 			subnets = a.Group.SubnetIDs
-		case plan.CreateNodegroup:
+		case step.CreateNodegroup:
 			subnets = a.Nodegroup.SubnetIDs
 		}
 	}

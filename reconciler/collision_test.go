@@ -13,7 +13,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 	"pgregory.net/rapid"
 )
@@ -25,21 +27,21 @@ func TestACollisionIsReportedAndNothingIsTouched(t *testing.T) {
 	// made is what the pool would make, with other tags.
 	made := func(w *world, d reconciler.Desired, tags map[string]string) {
 		r := w.must(reconciler.PlanOnly, d)[0]
-		versions := plan.Made{}
+		versions := step.Made{}
 		for _, s := range r.Plan.Steps {
-			switch a := plan.WithTemplate(s.Do, versions).(type) {
-			case plan.CreateLaunchTemplate:
+			switch a := step.WithTemplate(s.Do, versions).(type) {
+			case step.CreateLaunchTemplate:
 				a.Tags = tags
 				res, err := w.scope.Cloud.Execute(ctx, a)
 				w.check(nil, err)
 				versions.Add(a, res.Template)
-			case plan.CreateGroup:
-				a.Group.Tags = map[string]plan.GroupTag{}
+			case step.CreateGroup:
+				a.Group.Tags = map[string]observed.GroupTag{}
 				for k, v := range tags {
-					a.Group.Tags[k] = plan.GroupTag{Value: v}
+					a.Group.Tags[k] = observed.GroupTag{Value: v}
 				}
 				w.check(w.scope.Cloud.Execute(ctx, a))
-			case plan.CreateNodegroup:
+			case step.CreateNodegroup:
 				if a.Nodegroup.Tags = tags; len(tags) == 0 {
 					a.Nodegroup.Tags = nil // EKS refuses an empty map
 				}
@@ -49,7 +51,7 @@ func TestACollisionIsReportedAndNothingIsTouched(t *testing.T) {
 		w.clock.Advance(10 * time.Minute)
 	}
 	weirs := func(instance, source, target string) map[string]string {
-		return map[string]string{plan.TagOwner: instance, plan.TagSource: source, plan.TagTarget: target, plan.TagPool: "default/web"}
+		return map[string]string{observed.TagOwner: instance, observed.TagSource: source, observed.TagTarget: target, observed.TagPool: "default/web"}
 	}
 	for name, tags := range map[string]map[string]string{
 		"by hand":           {},
@@ -132,7 +134,7 @@ func TestTwoWeirsMakeOnePool(t *testing.T) {
 				a, b := newScope(w), newScope(w)
 				late := owned(blue, second)
 				n := 0
-				a.Cloud = &gated{a.Cloud, func(plan.Action) {
+				a.Cloud = &gated{a.Cloud, func(step.Action) {
 					if n == at {
 						_, _ = b.Pass(context.Background(), []reconciler.Desired{late}, reconciler.Apply)
 					}
@@ -191,13 +193,13 @@ func TestTwoRacingWeirsConverge(t *testing.T) {
 		// own checks that no group is another's than when it was made.
 		watch := newScope(w).Cloud
 		own := func() {
-			state, err := watch.Fill(context.Background(), plan.State{}, plan.Needs{GroupNames: []string{"keep", "one", "two"}})
+			state, err := watch.Fill(context.Background(), observed.State{}, observed.Needs{GroupNames: []string{"keep", "one", "two"}})
 			if err != nil {
 				rt.Fatal(err)
 			}
 			now := map[string]string{}
 			for name, g := range state.Groups {
-				now[g.ARN] = g.Tags[plan.TagOwner].Value
+				now[g.ARN] = g.Tags[observed.TagOwner].Value
 				if then, known := owners[g.ARN]; known && then != now[g.ARN] {
 					rt.Fatalf("group %s changed hands from %s to %s", name, then, now[g.ARN])
 				}
@@ -219,7 +221,7 @@ func TestTwoRacingWeirsConverge(t *testing.T) {
 			"a pass within a pass": func(rt *rapid.T) {
 				i, at, n := which.Draw(rt, "weir"), rapid.IntRange(0, 3).Draw(rt, "call"), 0
 				inner := scopes[i].Cloud
-				scopes[i].Cloud = &gated{inner, func(plan.Action) {
+				scopes[i].Cloud = &gated{inner, func(step.Action) {
 					if n++; n == at+1 {
 						_, _ = pass(1 - i)
 					}
@@ -270,7 +272,7 @@ func TestTwoRacingWeirsConverge(t *testing.T) {
 				rt.Fatal(err)
 			}
 			for _, p := range r.Pools {
-				owner := w.groupTag(p.Name, plan.TagOwner)
+				owner := w.groupTag(p.Name, observed.TagOwner)
 				if p.Converged != (owner == instances[i]) {
 					rt.Fatalf("%s: pool %s of %s: converged %v, %v", instances[i], p.Name, owner, p.Converged, r.Diagnostics)
 				}

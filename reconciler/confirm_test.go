@@ -16,26 +16,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // racing has something happen after a pass has planned and before its first request
 // that ends something of the given kind.
 type racing struct {
 	reconciler.Cloud
-	ends  func(plan.Resource, plan.Action) bool
+	ends  func(step.Resource, step.Action) bool
 	event func()
 	once  sync.Once
 }
 
-func (c *racing) Confirm(ctx context.Context, seen plan.Seen) error {
+func (c *racing) Confirm(ctx context.Context, seen step.Seen) error {
 	if c.ends(seen.Resource, nil) {
 		c.once.Do(c.event)
 	}
 	return c.Cloud.Confirm(ctx, seen)
 }
 
-func (c *racing) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+func (c *racing) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	if c.ends("", a) {
 		c.once.Do(c.event)
 	}
@@ -65,20 +66,20 @@ func (w *world) anew(name string) {
 // What changes hands between the look and the deletion is not deleted, whatever it is.
 func TestADeletionLooksOnceMore(t *testing.T) {
 	ctx := context.Background()
-	group := func(r plan.Resource, a plan.Action) bool {
+	group := func(r step.Resource, a step.Action) bool {
 		switch a.(type) {
-		case plan.DeleteGroup, plan.UpdateGroup, plan.DeleteWarmPool:
+		case step.DeleteGroup, step.UpdateGroup, step.DeleteWarmPool:
 			return true
 		}
-		return r == plan.AutoScalingGroup
+		return r == step.AutoScalingGroup
 	}
-	nodegroup := func(r plan.Resource, a plan.Action) bool {
-		_, is := a.(plan.DeleteNodegroup)
-		return is || r == plan.ManagedNodegroup
+	nodegroup := func(r step.Resource, a step.Action) bool {
+		_, is := a.(step.DeleteNodegroup)
+		return is || r == step.ManagedNodegroup
 	}
-	template := func(r plan.Resource, a plan.Action) bool {
-		_, is := a.(plan.DeleteLaunchTemplate)
-		return is || r == plan.LaunchTemplate
+	template := func(r step.Resource, a step.Action) bool {
+		_, is := a.(step.DeleteLaunchTemplate)
+		return is || r == step.LaunchTemplate
 	}
 	retag := func(key, value string) func(*world) {
 		return func(w *world) {
@@ -90,28 +91,28 @@ func TestADeletionLooksOnceMore(t *testing.T) {
 	own := []string{"group old of 1", "template cp-ng", "template old", "nodegroup ng"}
 	for name, tt := range map[string]struct {
 		drain bool
-		ends  func(plan.Resource, plan.Action) bool
+		ends  func(step.Resource, step.Action) bool
 		event func(*world)
 		says  string
 		stays string
 	}{
-		"a group of another owner": {ends: group, event: func(w *world) { w.tagGroup("old", plan.TagOwner, "other") },
+		"a group of another owner": {ends: group, event: func(w *world) { w.tagGroup("old", observed.TagOwner, "other") },
 			says: `its tag weir.dev/owner was "prod" and is now "other"`, stays: own[0]},
-		"a group of another pool": {ends: group, event: func(w *world) { w.tagGroup("old", plan.TagPool, "default/new") },
+		"a group of another pool": {ends: group, event: func(w *world) { w.tagGroup("old", observed.TagPool, "default/new") },
 			says: "weir.dev/pool"}, // nobody wants that either: the next pass, which has seen it, deletes it
-		"a group that is to stay": {ends: group, event: func(w *world) { w.tagGroup("old", plan.TagPrune, "disabled") },
+		"a group that is to stay": {ends: group, event: func(w *world) { w.tagGroup("old", observed.TagPrune, "disabled") },
 			says: "weir.dev/prune", stays: own[0]},
 		"a group made anew": {ends: group, event: func(w *world) { w.anew("old") }, says: "another one of the same name"},
 		"a group that is gone": {ends: group, event: func(w *world) {
 			w.check(w.groups().DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("old"), ForceDelete: aws.Bool(true)}))
 			w.clock.Advance(time.Hour)
 		}, says: "it is gone"},
-		"a group to be drained":  {drain: true, ends: group, event: func(w *world) { w.tagGroup("old", plan.TagOwner, "other") }, says: "weir.dev/owner", stays: own[0]},
-		"a nodegroup":            {ends: nodegroup, event: retag(plan.TagOwner, "other"), says: "weir.dev/owner", stays: own[3]},
-		"a nodegroup that stays": {ends: nodegroup, event: retag(plan.TagPrune, "disabled"), says: "weir.dev/prune", stays: own[3]},
-		"a template":             {ends: template, event: func(w *world) { w.tagTemplate("old", plan.TagOwner, "other") }, says: "weir.dev/owner", stays: own[2]},
+		"a group to be drained":  {drain: true, ends: group, event: func(w *world) { w.tagGroup("old", observed.TagOwner, "other") }, says: "weir.dev/owner", stays: own[0]},
+		"a nodegroup":            {ends: nodegroup, event: retag(observed.TagOwner, "other"), says: "weir.dev/owner", stays: own[3]},
+		"a nodegroup that stays": {ends: nodegroup, event: retag(observed.TagPrune, "disabled"), says: "weir.dev/prune", stays: own[3]},
+		"a template":             {ends: template, event: func(w *world) { w.tagTemplate("old", observed.TagOwner, "other") }, says: "weir.dev/owner", stays: own[2]},
 		"a template without tags": {ends: template, event: func(w *world) {
-			w.check(w.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{aws.ToString(w.template("old").LaunchTemplateId)}, Tags: []types.Tag{{Key: aws.String(plan.TagOwner)}}}))
+			w.check(w.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{aws.ToString(w.template("old").LaunchTemplateId)}, Tags: []types.Tag{{Key: aws.String(observed.TagOwner)}}}))
 		}, says: "is now (none)", stays: own[2]},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,12 +150,12 @@ func TestVersionsOfATemplateThatChangedHandsStay(t *testing.T) {
 	w.settle(keeping(0, 0))
 	w.copies(5)
 	before := w.numbers("web")
-	w.scope.Cloud = &racing{Cloud: w.scope.Cloud, ends: func(r plan.Resource, a plan.Action) bool {
-		_, is := a.(plan.DeleteLaunchTemplateVersions)
-		return is || r == plan.LaunchTemplate
-	}, event: func() { w.tagTemplate("web", plan.TagOwner, "other") }}
+	w.scope.Cloud = &racing{Cloud: w.scope.Cloud, ends: func(r step.Resource, a step.Action) bool {
+		_, is := a.(step.DeleteLaunchTemplateVersions)
+		return is || r == step.LaunchTemplate
+	}, event: func() { w.tagTemplate("web", observed.TagOwner, "other") }}
 	r := w.must(reconciler.Apply, keeping(1, 1))[0]
-	if len(r.Outcomes) == 0 || r.Outcomes[0].Err == nil || r.Outcomes[0].Err.Kind != plan.Busy {
+	if len(r.Outcomes) == 0 || r.Outcomes[0].Err == nil || r.Outcomes[0].Err.Kind != observed.Busy {
 		t.Errorf("outcomes: got %+v", r.Outcomes)
 	}
 	if d := cmp.Diff(before, w.numbers("web")); d != "" {

@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -94,7 +95,7 @@ func TestAGroupIsDeletedAtOnceOrDrainedFirst(t *testing.T) {
 			if d := cmp.Diff(tt.first, w.wrote()); d != "" {
 				t.Errorf("the first pass wrote (-want +got):\n%s", d)
 			}
-			if s := r.Plan.Steps[0]; s.Verb != plan.Delete || !s.Disruptive || s.Instances != 2 {
+			if s := r.Plan.Steps[0]; s.Verb != step.Delete || !s.Disruptive || s.Instances != 2 {
 				t.Errorf("the step: got %+v", s)
 			}
 			w.srv.ResetCalls()
@@ -145,7 +146,7 @@ func TestWhatStandsInTheWayOfADeletion(t *testing.T) {
 		}
 	}
 	untag := func(w *world) {
-		w.check(w.groups().DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: []astypes.Tag{{Key: aws.String(plan.TagDelete), ResourceId: aws.String("old"), ResourceType: aws.String("auto-scaling-group")}}}))
+		w.check(w.groups().DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: []astypes.Tag{{Key: aws.String(observed.TagDelete), ResourceId: aws.String("old"), ResourceType: aws.String("auto-scaling-group")}}}))
 	}
 	resume := func(w *world) {
 		w.check(w.groups().ResumeProcesses(ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: aws.String("old"), ScalingProcesses: []string{"Terminate"}}))

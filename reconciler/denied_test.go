@@ -9,7 +9,9 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -215,8 +217,8 @@ func TestADeniedUpdateListBlocksItsNodegroup(t *testing.T) {
 	w.settle(want)
 	// Somebody sets it back by hand: the same update is due again.
 	two := int32(2)
-	if _, err := newScope(w).Cloud.Execute(t.Context(), plan.UpdateNodegroupConfig{
-		NodegroupName: plan.NodegroupName{Cluster: "demo", Name: "ng"}, DesiredSize: &two, MaxSize: &two, Token: "by-hand",
+	if _, err := newScope(w).Cloud.Execute(t.Context(), step.UpdateNodegroupConfig{
+		NodegroupName: observed.NodegroupName{Cluster: "demo", Name: "ng"}, DesiredSize: &two, MaxSize: &two, Token: "by-hand",
 	}); err != nil {
 		t.Fatal(err)
 	}

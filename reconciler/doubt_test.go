@@ -10,18 +10,19 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // staleTemplates shows templates as they were at some time before.
 type staleTemplates struct {
 	reconciler.Cloud
-	old map[string]plan.Template
+	old map[string]observed.Template
 }
 
-func (s *staleTemplates) Observe(ctx context.Context, q plan.Query) (plan.State, error) {
+func (s *staleTemplates) Observe(ctx context.Context, q observed.Query) (observed.State, error) {
 	state, err := s.Cloud.Observe(ctx, q)
 	if err == nil && s.old != nil {
 		for name, t := range s.old {
@@ -36,7 +37,7 @@ func (s *staleTemplates) Observe(ctx context.Context, q plan.Query) (plan.State,
 func TestAStaleReadDoesNotUndoARollout(t *testing.T) {
 	w := newWorld(t)
 	w.settle(target("blue", groupPool("web", "m5.large", 4)))
-	before, err := w.scope.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, Groups: true, Templates: true})
+	before, err := w.scope.Cloud.Observe(context.Background(), observed.Query{Owner: testInstance, Groups: true, Templates: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ type endsMeanwhile struct {
 	w *world
 }
 
-func (e *endsMeanwhile) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.State, error) {
+func (e *endsMeanwhile) Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error) {
 	if len(n.Refreshes) > 0 {
 		e.w.clock.Advance(time.Hour)
 	}
@@ -82,13 +83,13 @@ func TestARefreshThatEndsBetweenTwoReadsIsNotStartedAgain(t *testing.T) {
 	}
 	w.settle(blue)
 	// Drift back to the old version is put right by another one.
-	state, err := w.scope.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, Groups: true})
+	state, err := w.scope.Cloud.Observe(context.Background(), observed.Query{Owner: testInstance, Groups: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := state.Groups["web"].Template
 	old.Version = "1"
-	if _, err := newScope(w).Cloud.Execute(context.Background(), plan.UpdateGroup{Name: "web", Template: &old}); err != nil {
+	if _, err := newScope(w).Cloud.Execute(context.Background(), step.UpdateGroup{Name: "web", Template: &old}); err != nil {
 		t.Fatal(err)
 	}
 	w.settle(blue)
@@ -187,13 +188,13 @@ func TestARememberedNodegroupIsLookedAtBeforeItIsWritten(t *testing.T) {
 	w.settle(blue)
 	// Another weir takes the nodegroup over.
 	other := newScope(w)
-	state, err := other.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, EKSClusters: []string{"demo"}})
+	state, err := other.Cloud.Observe(context.Background(), observed.Query{Owner: testInstance, EKSClusters: []string{"demo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := plan.NodegroupName{Cluster: "demo", Name: "ng"}
-	if _, err := other.Cloud.Execute(context.Background(), plan.TagNodegroup{
-		NodegroupName: name, ARN: state.Nodegroups[name].ARN, Put: map[string]string{plan.TagOwner: "somebody-else"},
+	name := observed.NodegroupName{Cluster: "demo", Name: "ng"}
+	if _, err := other.Cloud.Execute(context.Background(), step.TagNodegroup{
+		NodegroupName: name, ARN: state.Nodegroups[name].ARN, Put: map[string]string{observed.TagOwner: "somebody-else"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -224,13 +225,13 @@ func TestATemplateThatAForeignGroupUsesStays(t *testing.T) {
 	w := newWorld(t)
 	web, old := groupPool("web", "m5.large", 1), groupPool("old", "m5.large", 1)
 	w.settle(target("blue", web, old))
-	state, err := w.scope.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, Groups: true, Templates: true})
+	state, err := w.scope.Cloud.Observe(context.Background(), observed.Query{Owner: testInstance, Groups: true, Templates: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := state.Groups["old"]
-	g.Name, g.Tags = "by-hand", map[string]plan.GroupTag{}
-	if _, err := w.scope.Cloud.Execute(context.Background(), plan.CreateGroup{Group: g}); err != nil {
+	g.Name, g.Tags = "by-hand", map[string]observed.GroupTag{}
+	if _, err := w.scope.Cloud.Execute(context.Background(), step.CreateGroup{Group: g}); err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
@@ -257,7 +258,7 @@ func TestSubnetsThatNobodyWroteStayAsTheyAre(t *testing.T) {
 // fewerSubnets answers as if the network had other subnets than before.
 type fewerSubnets struct{ reconciler.Resolver }
 
-func (f *fewerSubnets) Answer(ctx context.Context, in []resolve.Request) ([]plan.Answer, error) {
+func (f *fewerSubnets) Answer(ctx context.Context, in []resolve.Request) ([]observed.Answer, error) {
 	out, err := f.Resolver.Answer(ctx, in)
 	for i := range out {
 		if len(out[i].Subnets) > 1 {

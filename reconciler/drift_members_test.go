@@ -22,7 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -37,24 +39,24 @@ type drifts struct {
 	cause   string // what AWS says of it
 }
 
-// members are the members of plan.UpdateGroup, by name.
+// members are the members of step.UpdateGroup, by name.
 func members() map[string]drifts {
 	out := map[string]drifts{
-		"MinSize": update("minSize", func(*world) plan.UpdateGroup { return plan.UpdateGroup{MinSize: aws.Int32(1)} }),
-		"MaxSize": update("maxSize", func(*world) plan.UpdateGroup { return plan.UpdateGroup{MaxSize: aws.Int32(5)} }),
-		"DefaultCooldown": update("defaultCoolDown", func(*world) plan.UpdateGroup {
-			return plan.UpdateGroup{GroupSettings: intent.GroupSettings{DefaultCooldown: aws.Int32(60)}}
+		"MinSize": update("minSize", func(*world) step.UpdateGroup { return step.UpdateGroup{MinSize: aws.Int32(1)} }),
+		"MaxSize": update("maxSize", func(*world) step.UpdateGroup { return step.UpdateGroup{MaxSize: aws.Int32(5)} }),
+		"DefaultCooldown": update("defaultCoolDown", func(*world) step.UpdateGroup {
+			return step.UpdateGroup{GroupSettings: intent.GroupSettings{DefaultCooldown: aws.Int32(60)}}
 		}),
-		"DefaultInstanceWarmup": update("defaultInstanceWarmup", func(*world) plan.UpdateGroup {
-			return plan.UpdateGroup{GroupSettings: intent.GroupSettings{DefaultInstanceWarmup: aws.Int32(30)}}
+		"DefaultInstanceWarmup": update("defaultInstanceWarmup", func(*world) step.UpdateGroup {
+			return step.UpdateGroup{GroupSettings: intent.GroupSettings{DefaultInstanceWarmup: aws.Int32(30)}}
 		}),
-		"CapacityRebalance": update("capacityRebalance", func(*world) plan.UpdateGroup {
-			return plan.UpdateGroup{GroupSettings: intent.GroupSettings{CapacityRebalance: aws.Bool(true)}}
+		"CapacityRebalance": update("capacityRebalance", func(*world) step.UpdateGroup {
+			return step.UpdateGroup{GroupSettings: intent.GroupSettings{CapacityRebalance: aws.Bool(true)}}
 		}),
-		"DesiredCapacity": with(update("replicas", func(*world) plan.UpdateGroup { return plan.UpdateGroup{DesiredCapacity: aws.Int32(4)} }), func(d *drifts) {
+		"DesiredCapacity": with(update("replicas", func(*world) step.UpdateGroup { return step.UpdateGroup{DesiredCapacity: aws.Int32(4)} }), func(d *drifts) {
 			d.cause = "changing the desired capacity from 2 to 4"
 		}),
-		"SubnetIDs": with(update("subnets", func(w *world) plan.UpdateGroup { return plan.UpdateGroup{SubnetIDs: w.subnets()[:1]} }), func(d *drifts) {
+		"SubnetIDs": with(update("subnets", func(w *world) step.UpdateGroup { return step.UpdateGroup{SubnetIDs: w.subnets()[:1]} }), func(d *drifts) {
 			d.declare = func(w *world, web, _ *intent.Pool) {
 				web.Group.Subnets = intent.Lookup{Kind: intent.Subnets, Cluster: clusterKey, IDs: intent.JoinList(w.subnets())}
 			}
@@ -62,8 +64,8 @@ func members() map[string]drifts {
 		"Template": {field: "launchTemplate.version", action: "UpdateGroup", change: func(w *world) {
 			w.setVersion("web", w.byHand("web", func(d *types.RequestLaunchTemplateData) { d.KeyName = aws.String("evil") }))
 		}},
-		"MixedInstancesPolicy": with(update("mixedInstancesPolicy", func(w *world) plan.UpdateGroup {
-			return plan.UpdateGroup{Template: w.templateOf("web"), MixedInstancesPolicy: mixed(50)}
+		"MixedInstancesPolicy": with(update("mixedInstancesPolicy", func(w *world) step.UpdateGroup {
+			return step.UpdateGroup{Template: w.templateOf("web"), MixedInstancesPolicy: mixed(50)}
 		}), func(d *drifts) {
 			d.declare = func(_ *world, web, _ *intent.Pool) {
 				web.Group.MixedInstancesPolicy, web.Group.Refresh.Disable = mixed(100), true
@@ -82,7 +84,7 @@ func mixed(onDemand int32) *intent.MixedInstances {
 }
 
 // update is a change of the group web by the call that weir itself would make.
-func update(field string, make func(*world) plan.UpdateGroup) drifts {
+func update(field string, make func(*world) step.UpdateGroup) drifts {
 	return drifts{field: field, action: "UpdateGroup", change: func(w *world) {
 		u := make(w)
 		u.Name = "web"
@@ -97,8 +99,8 @@ func with(d drifts, more func(*drifts)) drifts {
 
 // option is a change of a member of UpdateGroup.Options.
 func option(field string, declared, changed intent.GroupOptions) drifts {
-	d := update(field, func(*world) plan.UpdateGroup {
-		return plan.UpdateGroup{GroupSettings: intent.GroupSettings{Options: changed}}
+	d := update(field, func(*world) step.UpdateGroup {
+		return step.UpdateGroup{GroupSettings: intent.GroupSettings{Options: changed}}
 	})
 	d.declare = declares(declared)
 	return d
@@ -109,13 +111,13 @@ func declares(o intent.GroupOptions) func(*world, *intent.Pool, *intent.Pool) {
 }
 
 // apart is a change of an option by the call that it has of its own.
-func apart(field, action string, declared intent.GroupOptions, change plan.Action) drifts {
+func apart(field, action string, declared intent.GroupOptions, change step.Action) drifts {
 	return drifts{field: field, action: action, declare: declares(declared), change: func(w *world) {
 		w.check(newScope(w).Cloud.Execute(context.Background(), change))
 	}}
 }
 
-// optionMembers are the members of plan.UpdateGroup.Options, by name.
+// optionMembers are the members of step.UpdateGroup.Options, by name.
 func optionMembers() map[string]drifts {
 	type o = intent.GroupOptions
 	healthy := func(low, high int32) *intent.HealthyPercentages {
@@ -146,16 +148,16 @@ func optionMembers() map[string]drifts {
 		"ServiceLinkedRoleARN": option("autoScalingGroup.serviceLinkedRoleARN", o{ServiceLinkedRoleARN: "arn:aws:iam::000000000000:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_a"},
 			o{ServiceLinkedRoleARN: "arn:aws:iam::000000000000:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_b"}),
 		"TerminationPolicies": option("autoScalingGroup.terminationPolicies", o{TerminationPolicies: []string{"OldestInstance"}}, o{TerminationPolicies: []string{"NewestInstance"}}),
-		"TargetGroupARNs":     apart("autoScalingGroup.targetGroupARNs", "SetTrafficSources", o{TargetGroupARNs: []string{target.Identifier}}, plan.SetTrafficSources{Group: "web", Detach: []intent.TrafficSource{target}}),
-		"TrafficSources":      apart("autoScalingGroup.trafficSources", "SetTrafficSources", o{TrafficSources: []intent.TrafficSource{target}}, plan.SetTrafficSources{Group: "web", Attach: []intent.TrafficSource{other}}),
-		"WarmPool":            apart("autoScalingGroup.warmPool", "PutWarmPool", o{WarmPool: &pond}, plan.PutWarmPool{Group: "web", WarmPool: larger}),
-		"DeleteWarmPool":      apart("autoScalingGroup.warmPool", "DeleteWarmPool", o{DeleteWarmPool: true}, plan.PutWarmPool{Group: "web", WarmPool: pond, New: true}),
+		"TargetGroupARNs":     apart("autoScalingGroup.targetGroupARNs", "SetTrafficSources", o{TargetGroupARNs: []string{target.Identifier}}, step.SetTrafficSources{Group: "web", Detach: []intent.TrafficSource{target}}),
+		"TrafficSources":      apart("autoScalingGroup.trafficSources", "SetTrafficSources", o{TrafficSources: []intent.TrafficSource{target}}, step.SetTrafficSources{Group: "web", Attach: []intent.TrafficSource{other}}),
+		"WarmPool":            apart("autoScalingGroup.warmPool", "PutWarmPool", o{WarmPool: &pond}, step.PutWarmPool{Group: "web", WarmPool: larger}),
+		"DeleteWarmPool":      apart("autoScalingGroup.warmPool", "DeleteWarmPool", o{DeleteWarmPool: true}, step.PutWarmPool{Group: "web", WarmPool: pond, New: true}),
 		"MetricsCollection": apart("autoScalingGroup.metricsCollection", "SetMetrics", o{MetricsCollection: &intent.MetricsCollection{Granularity: "1Minute", Metrics: []string{"GroupMinSize"}}},
-			plan.SetMetrics{Group: "web", Granularity: "1Minute", Enable: []string{"GroupMaxSize"}}),
+			step.SetMetrics{Group: "web", Granularity: "1Minute", Enable: []string{"GroupMaxSize"}}),
 	}
 }
 
-// others are the things beside the members of plan.UpdateGroup.
+// others are the things beside the members of step.UpdateGroup.
 func others() map[string]drifts {
 	ctx := context.Background()
 	hook := func(_ *world, web, ng *intent.Pool) {
@@ -208,7 +210,7 @@ func others() map[string]drifts {
 			w.check(w.eks().UpdateNodegroupConfig(ctx, &in))
 			w.clock.Advance(time.Hour)
 		}},
-		"a nodegroup's tag": {field: "tags", action: "TagNodegroup", change: func(w *world) { w.untagNodegroup("ng", plan.TagPool) }},
+		"a nodegroup's tag": {field: "tags", action: "TagNodegroup", change: func(w *world) { w.untagNodegroup("ng", observed.TagPool) }},
 		"a nodegroup's version": {field: "launchTemplate.version", action: "UpdateNodegroupVersion", change: func(w *world) {
 			w.byHand("cp-ng", func(d *types.RequestLaunchTemplateData) { d.InstanceType = types.InstanceTypeT3Large })
 			w.check(w.eks().UpdateNodegroupVersion(ctx, &eks.UpdateNodegroupVersionInput{ClusterName: ng.ClusterName, NodegroupName: ng.NodegroupName,
@@ -231,7 +233,7 @@ func TestEveryMemberAndActionHasADrift(t *testing.T) {
 	known, covered := members(), map[string]bool{}
 	need := func(name string) {
 		if _, ok := known[name]; !ok {
-			t.Errorf("plan.UpdateGroup.%s: no test changes it outside Git; add one to members", name)
+			t.Errorf("step.UpdateGroup.%s: no test changes it outside Git; add one to members", name)
 		}
 		delete(known, name)
 	}
@@ -240,7 +242,7 @@ func TestEveryMemberAndActionHasADrift(t *testing.T) {
 			covered[v.action] = true
 		}
 	}
-	of := reflect.TypeFor[plan.UpdateGroup]()
+	of := reflect.TypeFor[step.UpdateGroup]()
 	for i := range of.NumField() {
 		switch f := of.Field(i); {
 		case f.Name == "Name":
@@ -260,11 +262,11 @@ func TestEveryMemberAndActionHasADrift(t *testing.T) {
 		}
 	}
 	for name := range known {
-		t.Errorf("plan.UpdateGroup has no member %s", name)
+		t.Errorf("step.UpdateGroup has no member %s", name)
 	}
 	for _, action := range actions(t) {
 		if !covered[action] && nothing[action] == "" {
-			t.Errorf("plan.%s: no change outside Git is put right by it; add one to others", action)
+			t.Errorf("step.%s: no change outside Git is put right by it; add one to others", action)
 		}
 	}
 }
@@ -355,11 +357,11 @@ func TestDriftIsCorrectedOrReported(t *testing.T) {
 // checkDrift looks at the first report after a change.
 func (w *world) checkDrift(d drifts, report bool, r *plan.Report) {
 	w.t.Helper()
-	i := slices.IndexFunc(r.Plan.Steps, func(s plan.Step) bool {
-		named := d.field == "" || slices.ContainsFunc(s.Changes, func(c plan.Change) bool {
+	i := slices.IndexFunc(r.Plan.Steps, func(s step.Step) bool {
+		named := d.field == "" || slices.ContainsFunc(s.Changes, func(c step.Change) bool {
 			return strings.HasPrefix(c.Field, d.field) && !reflect.DeepEqual(c.From, c.To)
 		})
-		return named && strings.TrimPrefix(fmt.Sprintf("%T", s.Do), "plan.") == d.action
+		return named && strings.TrimPrefix(fmt.Sprintf("%T", s.Do), "step.") == d.action
 	})
 	if i < 0 {
 		w.t.Fatalf("no step %s of %q: %+v, %v", d.action, d.field, r.Plan.Steps, r.Diagnostics)
@@ -375,7 +377,7 @@ func (w *world) checkDrift(d drifts, report bool, r *plan.Report) {
 	if told < 0 || (r.Diagnostics[told].Severity == diag.Warning) != report || !strings.Contains(r.Diagnostics[told].Summary, d.cause) {
 		w.t.Errorf("told of: %v", r.Diagnostics)
 	}
-	if (s.Held == plan.HeldSuspended) != report {
+	if (s.Held == step.HeldSuspended) != report {
 		w.t.Errorf("held: %q", s.Held)
 	}
 	drifted := slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool {
@@ -419,14 +421,14 @@ func (w *world) subnets() []string {
 }
 
 // templateOf is the version that a group is set to.
-func (w *world) templateOf(group string) *plan.TemplateRef {
+func (w *world) templateOf(group string) *observed.TemplateRef {
 	w.t.Helper()
 	g := w.group(group)
 	spec := g.LaunchTemplate
 	if spec == nil {
 		spec = g.MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification
 	}
-	return &plan.TemplateRef{ID: aws.ToString(spec.LaunchTemplateId), Name: aws.ToString(spec.LaunchTemplateName), Version: aws.ToString(spec.Version)}
+	return &observed.TemplateRef{ID: aws.ToString(spec.LaunchTemplateId), Name: aws.ToString(spec.LaunchTemplateName), Version: aws.ToString(spec.Version)}
 }
 
 func (w *world) moveDefault(template, version string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -109,7 +110,7 @@ func TestDriftOfATemplateIsPutRight(t *testing.T) {
 		{"tags changed", func(w *world) {
 			id := aws.ToString(w.template("web").LaunchTemplateId)
 			w.check(w.ec2().CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String("mine")}, {Key: aws.String("foreign"), Value: aws.String("x")}}}))
-			w.check(w.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String(plan.TagKeys)}}}))
+			w.check(w.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String(observed.TagKeys)}}}))
 		}, map[string]int{"ec2:CreateTags": 1}, []int64{1, 2}},
 		{"a newer version by hand", func(w *world) {
 			w.byHand("web", func(d *types.RequestLaunchTemplateData) { d.InstanceType = types.InstanceTypeT3Large })
@@ -156,7 +157,7 @@ func TestDriftOfATemplateIsPutRight(t *testing.T) {
 						t.Errorf("an instance is a %s", got)
 					}
 				}
-				if tags := w.templateTags("web"); tags["Name"] != "web" || tags[plan.TagKeys] == "" {
+				if tags := w.templateTags("web"); tags["Name"] != "web" || tags[observed.TagKeys] == "" {
 					t.Errorf("tags: got %v", tags)
 				}
 				w.srv.ResetCalls()
@@ -238,19 +239,19 @@ func TestAnAnswerThatDiffersFromWhatWasSentMakesOneMoreVersionAtMost(t *testing.
 // rewriting answers the volume type of every version in capitals.
 type rewriting struct{ reconciler.Cloud }
 
-func (c *rewriting) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.State, error) {
+func (c *rewriting) Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error) {
 	s, err := c.Cloud.Fill(ctx, s, n)
 	return shouting(s), err
 }
 
-func (c *rewriting) Observe(ctx context.Context, q plan.Query) (plan.State, error) {
+func (c *rewriting) Observe(ctx context.Context, q observed.Query) (observed.State, error) {
 	s, err := c.Cloud.Observe(ctx, q)
 	return shouting(s), err
 }
 
-func shouting(s plan.State) plan.State {
+func shouting(s observed.State) observed.State {
 	for name, t := range s.Templates {
-		versions := map[int64]plan.TemplateVersion{}
+		versions := map[int64]observed.TemplateVersion{}
 		for n, v := range t.Versions {
 			v.Data.BlockDeviceMappings = append([]intent.BlockDeviceMapping(nil), v.Data.BlockDeviceMappings...)
 			for i := range v.Data.BlockDeviceMappings {
@@ -290,7 +291,7 @@ func TestADroppedTagIsRemovedAndAForeignOneStays(t *testing.T) {
 	fewer := tagged("team")
 	w.settle(fewer)
 	w.restart()
-	state, err := w.scope.Cloud.Observe(ctx, plan.Query{Owner: testInstance, Groups: true, Templates: true, EKSClusters: []string{"demo"}})
+	state, err := w.scope.Cloud.Observe(ctx, observed.Query{Owner: testInstance, Groups: true, Templates: true, EKSClusters: []string{"demo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +309,7 @@ func TestADroppedTagIsRemovedAndAForeignOneStays(t *testing.T) {
 		t.Errorf("resources: got %v", seen)
 	}
 	for what, have := range seen {
-		if have["cost"] || !have["team"] || !have["Name"] || !have[plan.TagOwner] {
+		if have["cost"] || !have["team"] || !have["Name"] || !have[observed.TagOwner] {
 			t.Errorf("%s has the tags %v", what, have)
 		}
 		if strings.HasSuffix(what, " web") && !have["foreign"] {

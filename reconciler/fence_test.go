@@ -11,7 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -60,7 +63,7 @@ func (s still) Kin(ctx context.Context, followed string, asked []string) (map[st
 
 // at is a target as it is at a commit of a line.
 func at(l reconciler.Kinship, revision string, d reconciler.Desired) reconciler.Desired {
-	d.Kinship, d.Commit = l, plan.Commit{Revision: revision, Subject: "commit " + revision[:7]}
+	d.Kinship, d.Commit = l, content.Commit{Revision: revision, Subject: "commit " + revision[:7]}
 	return d
 }
 
@@ -145,9 +148,9 @@ func TestAProcessThatFellBehindDoesNotFight(t *testing.T) {
 				if !first.Converged() {
 					t.Errorf("the first has not converged: %v", errorsOf(first))
 				}
-				code, hold := "commit-ahead", plan.HeldStopped
+				code, hold := "commit-ahead", step.HeldStopped
 				if _, asks := repository.(still); asks {
-					code, hold = "commit-asked", plan.HeldWaiting
+					code, hold = "commit-asked", step.HeldWaiting
 				}
 				if !hasCode(second, code) || hasCode(second, "drift") || len(second.Plan.Steps) == 0 || second.Plan.Runnable() > 0 {
 					t.Errorf("the second says %v", errorsOf(second))
@@ -157,7 +160,7 @@ func TestAProcessThatFellBehindDoesNotFight(t *testing.T) {
 						t.Errorf("%s %s is held for %q (%s), drift %v", s.Verb, s.Name, s.Held, s.HeldReason, s.Drift)
 					}
 				}
-				if ahead := second.Plan.Ahead; hold == plan.HeldStopped && (len(ahead) == 0 || !strings.HasPrefix(c[1], ahead[0])) {
+				if ahead := second.Plan.Ahead; hold == step.HeldStopped && (len(ahead) == 0 || !strings.HasPrefix(c[1], ahead[0])) {
 					t.Errorf("ahead: got %v", ahead)
 				}
 			})
@@ -320,7 +323,7 @@ func TestTheCommitGoesAlongWithWrites(t *testing.T) {
 		t.Errorf("a commit that changes nothing wrote %v", w.wrote())
 	}
 	revisions := func() (out []string) {
-		return append(out, w.groupTag("web", plan.TagRevision), w.templateTags("web")[plan.TagRevision])
+		return append(out, w.groupTag("web", observed.TagRevision), w.templateTags("web")[observed.TagRevision])
 	}
 	if d := cmp.Diff([]string{c[0], c[0]}, revisions()); d != "" {
 		t.Errorf("made from (-want +got):\n%s", d)
@@ -330,7 +333,7 @@ func TestTheCommitGoesAlongWithWrites(t *testing.T) {
 		t.Errorf("tagged from (-want +got):\n%s", d)
 	}
 	// Somebody takes it away: nobody minds.
-	w.tagGroup("web", plan.TagRevision, "something else")
+	w.tagGroup("web", observed.TagRevision, "something else")
 	w.srv.ResetCalls()
 	w.settle(at(c, c[2], target("blue", pools("a")...)))
 	if _, writes := w.calls(); writes > 0 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/cloudtest"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -90,7 +90,7 @@ func TestEveryRowOfATemplateIsHeld(t *testing.T) {
 		said := false
 		var fields []string
 		for _, s := range report.Plan.Steps {
-			if s.Pool != declared[i].Key.String() || s.Resource != plan.LaunchTemplate {
+			if s.Pool != declared[i].Key.String() || s.Resource != step.LaunchTemplate {
 				continue
 			}
 			for _, c := range s.Changes {
@@ -110,7 +110,7 @@ var exported = cmp.FilterPath(func(p cmp.Path) bool {
 }, cmp.Ignore())
 
 // sets reports whether a change is of the field that sets a row's member.
-func sets(r *field.Row, c plan.Change, p intent.Pool) bool {
+func sets(r *field.Row, c step.Change, p intent.Pool) bool {
 	at, object := r.OptionsField(), p.Options
 	if f := r.PoolFields(); len(f) > 0 {
 		at, object = f[0], p.Infrastructure

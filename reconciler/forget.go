@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
@@ -18,7 +19,7 @@ const unreadGrace = time.Hour
 // forget lets go of what is remembered of things that no target of the pass names and
 // AWS does not hold: what was named once would else cost memory, and calls, for as long
 // as the process lives.
-func (s *Scope) forget(targets []Desired, state *plan.State) {
+func (s *Scope) forget(targets []Desired, state *observed.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, known, owner := s.now(), make(map[string]bool, len(targets)), ""
@@ -32,7 +33,7 @@ func (s *Scope) forget(targets []Desired, state *plan.State) {
 	s.memory.ForgetWrites(known)
 	owned := map[string]bool{}
 	for name, n := range state.Nodegroups {
-		owned[name.Cluster] = owned[name.Cluster] || n.Tags[plan.TagOwner] == owner
+		owned[name.Cluster] = owned[name.Cluster] || n.Tags[observed.TagOwner] == owner
 	}
 	maps.DeleteFunc(s.clusters, func(name string, named time.Time) bool {
 		exists, listed := state.Clusters[name]
@@ -48,7 +49,7 @@ func (s *Scope) forget(targets []Desired, state *plan.State) {
 		}
 		return now.Sub(named) > clusterGrace
 	})
-	maps.DeleteFunc(s.memory.Started, func(name plan.NodegroupName, _ plan.StartedUpdate) bool {
+	maps.DeleteFunc(s.memory.Started, func(name observed.NodegroupName, _ plan.StartedUpdate) bool {
 		_, there := state.Nodegroups[name]
 		_, listed := state.Clusters[name.Cluster]
 		return listed && !there && !state.Unread.Cluster(name.Cluster)

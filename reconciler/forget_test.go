@@ -10,7 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -81,9 +81,9 @@ func TestClustersThatTemplatesNameAreAskedForRarely(t *testing.T) {
 		w.check(w.ec2().CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
 			LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
 			TagSpecifications: []ec2types.TagSpecification{{ResourceType: "launch-template", Tags: []ec2types.Tag{
-				{Key: aws.String(plan.TagOwner), Value: aws.String(testInstance)}, {Key: aws.String(plan.TagSource), Value: aws.String(testSource)},
-				{Key: aws.String(plan.TagTarget), Value: aws.String("blue")}, {Key: aws.String(plan.TagPool), Value: aws.String("default/" + name)},
-				{Key: aws.String(plan.TagCluster), Value: aws.String(fmt.Sprint("gone-", i))},
+				{Key: aws.String(observed.TagOwner), Value: aws.String(testInstance)}, {Key: aws.String(observed.TagSource), Value: aws.String(testSource)},
+				{Key: aws.String(observed.TagTarget), Value: aws.String("blue")}, {Key: aws.String(observed.TagPool), Value: aws.String("default/" + name)},
+				{Key: aws.String(observed.TagCluster), Value: aws.String(fmt.Sprint("gone-", i))},
 			}}},
 		}))
 	}

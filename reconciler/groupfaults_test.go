@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 	"pgregory.net/rapid"
 )
@@ -115,7 +115,7 @@ func TestWhateverHappensToAGroupItEndsAsGitSays(t *testing.T) {
 			"a pass in a pass": func(rt *rapid.T) {
 				i, at, n := which.Draw(rt, "weir"), rapid.IntRange(1, 5).Draw(rt, "call"), 0
 				inner := scopes[i].Cloud
-				scopes[i].Cloud = &gated{inner, func(plan.Action) {
+				scopes[i].Cloud = &gated{inner, func(step.Action) {
 					if n++; n == at {
 						pass(1 - i)
 					}

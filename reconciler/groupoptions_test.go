@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
@@ -181,7 +181,7 @@ func TestGroupOptionsLater(t *testing.T) {
 			before := w.group("web").Instances
 			blue := target("blue", w.withGroupOptions(tt.pool, tt.options))
 			for _, s := range w.must(reconciler.PlanOnly, blue)[0].Plan.Steps {
-				if s.Resource != plan.AutoScalingGroup {
+				if s.Resource != step.AutoScalingGroup {
 					t.Errorf("a step for %s %s", s.Resource, s.Name)
 				}
 				for _, ch := range s.Changes {

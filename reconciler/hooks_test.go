@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -266,7 +266,7 @@ func TestHooksConvergeWhateverCallIsLost(t *testing.T) {
 					if d := cmp.Diff(want, w.hooks(g)); d != "" {
 						t.Errorf("%s %d of %s: hooks of %s (-want +got):\n%s", kind, n, op, g, d)
 					}
-					if tag := w.groupTag(g, plan.TagHooks); tag == "" {
+					if tag := w.groupTag(g, observed.TagHooks); tag == "" {
 						t.Errorf("%s %d of %s: %s has no record of its hooks", kind, n, op, g)
 					}
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // told hands reports to a test.
@@ -52,10 +53,10 @@ func TestAnInterruptedPassEndsBetweenTwoCalls(t *testing.T) {
 	loop.Interrupt()
 	close(answer)
 	first, second := <-got, <-got
-	if n := statuses(first); n[plan.Done] != 1 || n[plan.Failed] != 0 {
+	if n := statuses(first); n[step.Done] != 1 || n[step.Failed] != 0 {
 		t.Errorf("the first pass: %v", n)
 	}
-	if second.Plan == nil || len(second.Pools) != 1 || statuses(second)[plan.Failed] != 0 {
+	if second.Plan == nil || len(second.Pools) != 1 || statuses(second)[step.Failed] != 0 {
 		t.Errorf("the second pass: %+v", second)
 	}
 	stop()
@@ -64,8 +65,8 @@ func TestAnInterruptedPassEndsBetweenTwoCalls(t *testing.T) {
 	}
 }
 
-func statuses(r *plan.Report) map[plan.OutcomeStatus]int {
-	n := map[plan.OutcomeStatus]int{}
+func statuses(r *plan.Report) map[step.OutcomeStatus]int {
+	n := map[step.OutcomeStatus]int{}
 	for _, o := range r.Outcomes {
 		n[o.Status]++
 	}

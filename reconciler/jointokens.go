@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -67,7 +68,7 @@ func (s *Scope) keepTokens(ctx context.Context, t *Desired, in plan.Input, r *pl
 	kept := s.tokenKeeper(t).Keep(ctx, req)
 	if kept.Writes > 0 {
 		s.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
-		r.Milestones = append(r.Milestones, plan.Milestone{
+		r.Milestones = append(r.Milestones, step.Milestone{
 			Kind: "join-tokens-renewed", Text: fmt.Sprintf("%d join tokens hold", len(kept.Until)), Facts: map[string]string{"writes": strconv.Itoa(kept.Writes)},
 		})
 	}
@@ -89,7 +90,7 @@ func (s *Scope) awaitTokens(t *Desired, needs plan.JoinNeeds, kept jointoken.Res
 	}
 	for i := range r.Plan.Steps {
 		st := &r.Plan.Steps[i]
-		st.Later = st.Later || lacking[st.Pool] && st.Verb != plan.Delete
+		st.Later = st.Later || lacking[st.Pool] && st.Verb != step.Delete
 	}
 	for i := range r.Pools {
 		if p := &r.Pools[i]; lacking[p.Namespace+"/"+p.Name] {

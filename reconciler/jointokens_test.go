@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
@@ -268,7 +269,7 @@ func TestTokenGoesAfterTheGroup(t *testing.T) {
 
 func (w *tokenWorld) group(name string) bool {
 	w.t.Helper()
-	s, err := w.scope.Cloud.Observe(context.Background(), plan.Query{Owner: testInstance, Groups: true})
+	s, err := w.scope.Cloud.Observe(context.Background(), observed.Query{Owner: testInstance, Groups: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

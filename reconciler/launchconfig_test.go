@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -174,7 +174,7 @@ func TestOneDeclarationServesBothKindsAndTwoClusters(t *testing.T) {
 			t.Errorf("versions of %s: %v", name, got)
 		}
 		w.check(w.ec2().ModifyLaunchTemplate(context.Background(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: lt.LaunchTemplateName, DefaultVersion: aws.String("2")}))
-		w.check(w.ec2().DeleteTags(context.Background(), &ec2.DeleteTagsInput{Resources: []string{aws.ToString(lt.LaunchTemplateId)}, Tags: []types.Tag{{Key: aws.String(plan.TagLaunchConfig)}}}))
+		w.check(w.ec2().DeleteTags(context.Background(), &ec2.DeleteTagsInput{Resources: []string{aws.ToString(lt.LaunchTemplateId)}, Tags: []types.Tag{{Key: aws.String(observed.TagLaunchConfig)}}}))
 	}
 	w.settle(third)
 	want = strings.ReplaceAll(want, "=2", "=3")

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -186,9 +186,9 @@ func TestARefusedVersionHoldsUpItsPoolsAlone(t *testing.T) {
 	became := ""
 	for _, o := range r.Outcomes {
 		switch o.Step.Do.(type) {
-		case plan.CreateLaunchTemplateVersion:
+		case step.CreateLaunchTemplateVersion:
 			became += fmt.Sprint(o.Step.Pools, " ", o.Status, "; ")
-		case plan.StartRefresh:
+		case step.StartRefresh:
 			became += fmt.Sprint(o.Step.Name, " ", o.Status, "; ")
 		}
 	}

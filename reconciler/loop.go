@@ -11,8 +11,10 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // ScopeKey tells the accounts and regions apart, together with how they are reached.
@@ -197,7 +199,7 @@ func (l *Loop) wait(before, now pace) time.Duration {
 }
 
 func paceOf(r *plan.Report) pace {
-	if slices.ContainsFunc(r.Outcomes, func(o plan.Outcome) bool { return o.Status == plan.Done }) {
+	if slices.ContainsFunc(r.Outcomes, func(o step.Outcome) bool { return o.Status == step.Done }) {
 		return acted
 	}
 	if Moving(r) {
@@ -260,8 +262,8 @@ func (l *Loop) note(began time.Time, interrupt context.CancelFunc) {
 // cutShort reports whether a pass found and did nothing because its context ended:
 // that is no failure of anything.
 func cutShort(r *plan.Report) bool {
-	var e *plan.Error
-	cancelled := errors.Is(r.Err, context.Canceled) || errors.As(r.Err, &e) && e.Kind == plan.Cancelled
+	var e *observed.Error
+	cancelled := errors.Is(r.Err, context.Canceled) || errors.As(r.Err, &e) && e.Kind == observed.Cancelled
 	return cancelled && len(r.Outcomes) == 0
 }
 
@@ -305,7 +307,7 @@ func Moving(r *plan.Report) bool {
 	}
 	for _, o := range r.Outcomes {
 		behind := o.Parked || o.Step.Pool != "" && resting[o.Step.Pool]
-		if o.Status == plan.Done || o.Status == plan.Skipped && !behind {
+		if o.Status == step.Done || o.Status == step.Skipped && !behind {
 			return true
 		}
 	}

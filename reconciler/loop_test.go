@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func TestWait(t *testing.T) {
@@ -45,27 +46,27 @@ func TestWait(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	outcome := func(s plan.OutcomeStatus) *plan.Report { return &plan.Report{Outcomes: []plan.Outcome{{Status: s}}} }
+	outcome := func(s step.OutcomeStatus) *plan.Report { return &plan.Report{Outcomes: []step.Outcome{{Status: s}}} }
 	for _, tc := range []struct {
 		name string
 		r    *plan.Report
 		want pace
 	}{
 		{"nothing", &plan.Report{}, resting},
-		{"done", outcome(plan.Done), acted},
-		{"skipped behind a failure", outcome(plan.Skipped), moving},
-		{"failed", outcome(plan.Failed), resting},
+		{"done", outcome(step.Done), acted},
+		{"skipped behind a failure", outcome(step.Skipped), moving},
+		{"failed", outcome(step.Failed), resting},
 		{"a group on its way", &plan.Report{Pools: []plan.PoolStatus{{InfrastructureReady: true}}}, moving},
 		{"refused for good, with what follows", &plan.Report{
-			Outcomes: []plan.Outcome{
-				{Step: plan.Step{LaunchConfig: "n/workers", Pools: []string{"n/b"}}, Status: plan.Failed, Parked: true},
-				{Step: plan.Step{Pool: "n/a"}, Status: plan.Failed, Parked: true}, {Step: plan.Step{Pool: "n/a"}, Status: plan.Skipped, Parked: true},
-				{Step: plan.Step{Pool: "n/b"}, Status: plan.Skipped}, // it waits for the template that is refused
+			Outcomes: []step.Outcome{
+				{Step: step.Step{LaunchConfig: "n/workers", Pools: []string{"n/b"}}, Status: step.Failed, Parked: true},
+				{Step: step.Step{Pool: "n/a"}, Status: step.Failed, Parked: true}, {Step: step.Step{Pool: "n/a"}, Status: step.Skipped, Parked: true},
+				{Step: step.Step{Pool: "n/b"}, Status: step.Skipped}, // it waits for the template that is refused
 			},
 			Pools: []plan.PoolStatus{{Namespace: "n", Name: "a", InfrastructureReady: true}, {Namespace: "n", Name: "b", InfrastructureReady: true}},
 		}, resting},
 		{"refused for good beside another", &plan.Report{
-			Outcomes: []plan.Outcome{{Step: plan.Step{Pool: "n/a"}, Status: plan.Failed, Parked: true}, {Step: plan.Step{Pool: "n/b"}, Status: plan.Skipped}},
+			Outcomes: []step.Outcome{{Step: step.Step{Pool: "n/a"}, Status: step.Failed, Parked: true}, {Step: step.Step{Pool: "n/b"}, Status: step.Skipped}},
 		}, moving},
 		{"converged", &plan.Report{Pools: []plan.PoolStatus{{InfrastructureReady: true, Converged: true}}}, resting},
 	} {

@@ -13,6 +13,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 	"pgregory.net/rapid"
@@ -358,7 +359,7 @@ func TestTheAccountsMetadataDefaultIsExplained(t *testing.T) {
 	for range 2 {
 		w.must(reconciler.Apply, target("blue", pool))
 	}
-	if f := w.must(reconciler.Apply, target("blue", pool))[0].Failures(); len(f) != 1 || f[0].Err.Kind != plan.Invalid || !strings.Contains(f[0].Err.Message, "by the account's default in the region") {
+	if f := w.must(reconciler.Apply, target("blue", pool))[0].Failures(); len(f) != 1 || f[0].Err.Kind != observed.Invalid || !strings.Contains(f[0].Err.Message, "by the account's default in the region") {
 		t.Errorf("failures: %v", f)
 	}
 	pool.LaunchTemplate.Data.MetadataOptions = &intent.MetadataOptions{InstanceMetadataTags: "disabled"}

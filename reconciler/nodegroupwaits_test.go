@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // IAM tells EKS of a new role some time after it was made: the nodegroup is asked
@@ -73,7 +74,7 @@ func TestANodegroupWaitsForItsCluster(t *testing.T) {
 	if _, writes := w.calls(); writes != 0 || !hasCode(r, "cluster-not-ready") || r.Diagnostics.HasErrors() {
 		t.Errorf("while the cluster is made: %d writes, %v", writes, r.Diagnostics)
 	}
-	if s := r.Pools[0]; r.Converged() || s.Phase != plan.PhasePending || s.FailureReason != "" || len(r.Outcomes) != 1 || r.Outcomes[0].Status != plan.Held {
+	if s := r.Pools[0]; r.Converged() || s.Phase != plan.PhasePending || s.FailureReason != "" || len(r.Outcomes) != 1 || r.Outcomes[0].Status != step.Held {
 		t.Errorf("while the cluster is made: %v, %+v", r.Outcomes, s)
 	}
 	w.clock.Advance(1e12)

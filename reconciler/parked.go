@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
@@ -11,7 +12,7 @@ import (
 type parking struct {
 	digest string
 	until  time.Time
-	err    *plan.Error
+	err    *observed.Error
 }
 
 // How long refused steps are left alone while the plan asks the same.
@@ -23,14 +24,14 @@ const (
 
 // parkedFor is how long steps are left alone that AWS refused so, 0 where asking again
 // may help.
-func parkedFor(err *plan.Error) time.Duration {
+func parkedFor(err *observed.Error) time.Duration {
 	switch err.Kind {
-	case plan.Invalid:
-		if err.Unknown != (plan.UnknownName{}) {
+	case observed.Invalid:
+		if err.Unknown != (observed.UnknownName{}) {
 			return parkUnknown // which may be made outside Git
 		}
 		return parkInvalid
-	case plan.Denied, plan.Quota, plan.AlreadyThere:
+	case observed.Denied, observed.Quota, observed.AlreadyThere:
 		return parkDenied
 	}
 	return 0
@@ -38,7 +39,7 @@ func parkedFor(err *plan.Error) time.Duration {
 
 // refusal returns the error with which AWS refused these very steps a short
 // while ago: asking again would get the same answer and spend the rate limit.
-func (s *Scope) refusal(key, digest string) *plan.Error {
+func (s *Scope) refusal(key, digest string) *observed.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.parked[key]
@@ -50,7 +51,7 @@ func (s *Scope) refusal(key, digest string) *plan.Error {
 
 // park leaves steps alone that AWS will not take however often it is asked, and
 // reports whether err is of that kind.
-func (s *Scope) park(key, digest string, err *plan.Error) bool {
+func (s *Scope) park(key, digest string, err *observed.Error) bool {
 	wait := parkedFor(err)
 	if wait == 0 {
 		return false

@@ -10,7 +10,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"go.uber.org/goleak"
@@ -155,7 +157,7 @@ func TestACancelledContextStartsNoNewStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := reports[0].Outcomes; got[0].Status != plan.Done || got[1].Status != plan.Skipped {
+	if got := reports[0].Outcomes; got[0].Status != step.Done || got[1].Status != step.Skipped {
 		t.Errorf("outcomes: got %s, %s, want done, skipped", got[0].Status, got[1].Status)
 	}
 	w.restart()
@@ -167,7 +169,7 @@ type cancelAfterFirst struct {
 	cancel context.CancelFunc
 }
 
-func (c *cancelAfterFirst) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+func (c *cancelAfterFirst) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	res, err := c.Cloud.Execute(ctx, a)
 	c.cancel()
 	return res, err
@@ -178,7 +180,7 @@ func TestARefusedStepIsNotAskedAgainAtOnce(t *testing.T) {
 	blue := target("blue", groupPool("web", "m5.large", 1))
 	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "CreateLaunchTemplate", Code: "UnauthorizedOperation", Status: 403, Times: -1})
 	first := w.must(reconciler.Apply, blue)[0]
-	if f := first.Failures(); len(f) != 1 || f[0].Err.Kind != plan.Denied || !strings.Contains(f[0].Err.Error(), "ec2:CreateLaunchTemplate") {
+	if f := first.Failures(); len(f) != 1 || f[0].Err.Kind != observed.Denied || !strings.Contains(f[0].Err.Error(), "ec2:CreateLaunchTemplate") {
 		t.Fatalf("failures: got %+v", f)
 	}
 	w.srv.ResetCalls()

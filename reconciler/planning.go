@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/span"
 )
@@ -16,21 +17,21 @@ import (
 const planRounds = 8
 
 // plan observes and plans until no plan lacks anything.
-func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input) ([]*plan.Plan, plan.State, error) {
+func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input) ([]*plan.Plan, observed.State, error) {
 	plans := make([]*plan.Plan, len(targets))
 	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
-		return plans, plan.State{}, nil
+		return plans, observed.State{}, nil
 	}
 	observing, sp := span.Start(ctx, "observe")
 	state, err := s.Cloud.Observe(observing, s.query(targets))
 	span.End(sp, err)
 	if err != nil {
-		return nil, plan.State{}, fmt.Errorf("observe: %w", err)
+		return nil, observed.State{}, fmt.Errorf("observe: %w", err)
 	}
 	state.Refreshes = s.knownRefreshes(&state)
 	polled := false
 	for range planRounds {
-		var needs plan.Needs
+		var needs observed.Needs
 		asked := false
 		_, sp := span.Start(ctx, "plan")
 		index := plan.NewIndex(&state)
@@ -63,10 +64,10 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 		state, err = s.Cloud.Fill(filling, state, needs)
 		span.End(sp, err)
 		if err != nil {
-			return nil, plan.State{}, fmt.Errorf("observe: %w", err)
+			return nil, observed.State{}, fmt.Errorf("observe: %w", err)
 		}
 	}
-	return nil, plan.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
+	return nil, observed.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
 }
 
 // kin asks the target's source about commits. What it cannot say is asked again by a
@@ -85,14 +86,14 @@ func kin(ctx context.Context, t Desired, in *plan.Input, commits []string) {
 	in.Kin = known
 }
 
-func (s *Scope) query(targets []Desired) plan.Query {
+func (s *Scope) query(targets []Desired) observed.Query {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clusters == nil {
 		s.clusters = map[string]time.Time{}
 	}
 	s.queried = s.now()
-	q := plan.Query{Groups: true, Templates: true, Round: s.Round, AskEvery: s.AskEvery}
+	q := observed.Query{Groups: true, Templates: true, Round: s.Round, AskEvery: s.AskEvery}
 	for _, t := range targets {
 		q.Owner = t.Policy.Instance
 		if t.Set == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
@@ -115,7 +115,7 @@ func TestAChangedPoolOptionIsSaidByItsField(t *testing.T) {
 	pool := withOptions(t, manifests, "AWSMachinePool", "web", "placement: {groupName: b}\nnetworkInterfaces: [{deviceIndex: 0, interfaceType: efa}]")
 	var got []string
 	for _, s := range w.must(reconciler.PlanOnly, target("blue", pool))[0].Plan.Steps {
-		if _, is := s.Do.(plan.CreateLaunchTemplateVersion); !is {
+		if _, is := s.Do.(step.CreateLaunchTemplateVersion); !is {
 			continue
 		}
 		for _, c := range s.Changes {

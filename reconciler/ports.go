@@ -9,9 +9,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/jointoken"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -20,14 +23,14 @@ import (
 // Cloud is one account and region of AWS.
 type Cloud interface {
 	// Observe reads what the instance owns, in batches.
-	Observe(ctx context.Context, q plan.Query) (plan.State, error)
+	Observe(ctx context.Context, q observed.Query) (observed.State, error)
 	// Fill reads what planning found missing and returns a state that has it.
-	Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.State, error)
+	Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error)
 	// Confirm fails unless a resource that was seen is there still, and as much the
 	// instance's as it was. Its error is a *plan.Error.
-	Confirm(ctx context.Context, seen plan.Seen) error
+	Confirm(ctx context.Context, seen step.Seen) error
 	// Execute does one step. Its error is a *plan.Error.
-	Execute(ctx context.Context, a plan.Action) (plan.Result, error)
+	Execute(ctx context.Context, a step.Action) (step.Result, error)
 	// Breather is how long it takes until AWS's limits on reads leave calls to spare
 	// again: a pass that nobody asked for waits so long.
 	Breather() time.Duration
@@ -35,7 +38,7 @@ type Cloud interface {
 
 // Resolver answers what only AWS can answer, one answer for each request.
 type Resolver interface {
-	Answer(ctx context.Context, requests []resolve.Request) ([]plan.Answer, error)
+	Answer(ctx context.Context, requests []resolve.Request) ([]observed.Answer, error)
 	// Renew has the answers that follow asked for at fresh or later, as far as they may
 	// have become others.
 	Renew(fresh time.Time)
@@ -68,7 +71,7 @@ type Desired struct {
 	Network resolve.Network
 	Source  string
 	Ref     string
-	Commit  plan.Commit
+	Commit  content.Commit
 	// Workload is the cluster that the target's machines join, nil where weir was
 	// given no access to it.
 	Workload Workload

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -65,7 +66,7 @@ func TestDroppedProcessesAreResumed(t *testing.T) {
 	}
 	w.restart()
 	w.settle(suspending())
-	if got, tag := w.suspended("web"), w.groupTag("web", plan.TagSuspended); got != "HealthCheck ScheduledActions" || tag != "" {
+	if got, tag := w.suspended("web"), w.groupTag("web", observed.TagSuspended); got != "HealthCheck ScheduledActions" || tag != "" {
 		t.Errorf("suspended: %s, recorded: %s", got, tag)
 	}
 	w.srv.ResetCalls()

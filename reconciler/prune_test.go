@@ -18,7 +18,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -90,7 +91,7 @@ func TestALowerNumberPrunesAtOnce(t *testing.T) {
 				t.Fatalf("nothing is to be pruned: %v", r.Plan.Steps)
 			}
 			r := w.must(reconciler.PlanOnly, lower())[0]
-			if len(r.Plan.Steps) != 2 || r.Plan.Steps[0].Verb != plan.PruneVersion || !strings.Contains(r.Plan.Steps[0].Reason, "versions 2-5") {
+			if len(r.Plan.Steps) != 2 || r.Plan.Steps[0].Verb != step.PruneVersion || !strings.Contains(r.Plan.Steps[0].Reason, "versions 2-5") {
 				t.Errorf("plan: got %v", r.Plan.Steps)
 			}
 			w.settle(lower())
@@ -127,7 +128,7 @@ func TestWhatAnybodyUsesIsNotPruned(t *testing.T) {
 		change(in)
 		w.check(w.groups().CreateAutoScalingGroup(ctx, in))
 	}
-	state, err := w.scope.Cloud.Observe(ctx, plan.Query{Owner: testInstance, Templates: true})
+	state, err := w.scope.Cloud.Observe(ctx, observed.Query{Owner: testInstance, Templates: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestWhatAnybodyUsesIsNotPruned(t *testing.T) {
 		data := groupPool("other", "m5.large", 0).LaunchTemplate.Data
 		data.ImageID = aws.ToString(w.versions("web").LaunchTemplateVersions[9].LaunchTemplateData.ImageId)
 		data.BlockDeviceMappings = nil
-		res, err := w.scope.Cloud.Execute(ctx, plan.CreateLaunchTemplate{Name: name, Data: data})
+		res, err := w.scope.Cloud.Execute(ctx, step.CreateLaunchTemplate{Name: name, Data: data})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,16 +164,16 @@ func TestWhatAnybodyUsesIsNotPruned(t *testing.T) {
 
 	paused := keeping(1, 1)
 	r := w.must(reconciler.PlanOnly, paused)[0]
-	var prune []plan.Step
+	var prune []step.Step
 	for _, s := range r.Plan.Steps {
-		if s.Verb == plan.PruneVersion {
+		if s.Verb == step.PruneVersion {
 			prune = append(prune, s)
 		}
 	}
 	if len(prune) != 1 {
 		t.Fatalf("prunes: got %v", r.Plan.Steps)
 	}
-	got := prune[0].Do.(plan.DeleteLaunchTemplateVersions).Versions
+	got := prune[0].Do.(step.DeleteLaunchTemplateVersions).Versions
 	// 1 is weir's group's, 2 and 3 foreign groups', 5 the default, 6 a
 	// nodegroup's, 11 a refresh's, 14 the newest.
 	if d := cmp.Diff([]int64{4, 7, 8, 9, 10, 12, 13}, got); d != "" {
@@ -238,7 +239,7 @@ func TestADeniedOrPartlyRefusedPruningIsInNobodysWay(t *testing.T) {
 		w.settle(keeping(1, 1))
 		w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "DeleteLaunchTemplateVersions", Code: "UnauthorizedOperation", Status: 403, Times: -1})
 		r := w.must(reconciler.Apply, keeping(1, 2))[0]
-		if f := r.Failures(); len(f) != 1 || f[0].Err.Kind != plan.Denied || f[0].Step.Verb != plan.PruneVersion {
+		if f := r.Failures(); len(f) != 1 || f[0].Err.Kind != observed.Denied || f[0].Step.Verb != step.PruneVersion {
 			t.Errorf("failures: got %v", r.Failures())
 		}
 		w.settle(keeping(1, 2))
@@ -285,8 +286,8 @@ type movesDefault struct {
 	w *world
 }
 
-func (c *movesDefault) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
-	if _, ok := a.(plan.DeleteLaunchTemplateVersions); ok {
+func (c *movesDefault) Execute(ctx context.Context, a step.Action) (step.Result, error) {
+	if _, ok := a.(step.DeleteLaunchTemplateVersions); ok {
 		c.w.check(c.w.ec2().ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: aws.String("web"), DefaultVersion: aws.String("3")}))
 	}
 	return c.Cloud.Execute(ctx, a)
@@ -302,7 +303,7 @@ func TestAHeldPoolPrunesNothing(t *testing.T) {
 	pool.LaunchTemplate.Data.KeyName, pool.KeepVersions, pool.Paused = "key-0", 2, true
 	w.srv.ResetCalls()
 	r := w.must(reconciler.Apply, target("blue", []intent.Pool{pool}...))[0]
-	if len(r.Plan.Steps) == 0 || r.Plan.Steps[0].Verb != plan.PruneVersion || r.Plan.Steps[0].Held != plan.HeldPaused {
+	if len(r.Plan.Steps) == 0 || r.Plan.Steps[0].Verb != step.PruneVersion || r.Plan.Steps[0].Held != step.HeldPaused {
 		t.Errorf("steps: got %v", r.Plan.Steps)
 	}
 	counts := w.srv.CallCounts()

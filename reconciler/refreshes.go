@@ -5,16 +5,18 @@ import (
 	"maps"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // knownRefreshes are the instance refreshes that earlier passes have seen, of the
 // groups that there are. One that began before its group was made was another
 // group's.
-func (s *Scope) knownRefreshes(state *plan.State) map[string]plan.Refresh {
+func (s *Scope) knownRefreshes(state *observed.State) map[string]observed.Refresh {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[string]plan.Refresh, len(s.memory.Refreshes))
+	out := make(map[string]observed.Refresh, len(s.memory.Refreshes))
 	for name, w := range s.memory.Refreshes {
 		g, there := state.Groups[name]
 		if there && (w.Refresh.ID == "" || !w.Refresh.StartedAt.Before(g.CreatedAt)) {
@@ -26,8 +28,8 @@ func (s *Scope) knownRefreshes(state *plan.State) map[string]plan.Refresh {
 
 // keepRefreshes remembers the refreshes that pools wait for. What a target waited for
 // that was not planned in this pass is kept while the group is there.
-func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *plan.State, began time.Time) {
-	next, planned, unsure := map[string]plan.Watched{}, map[string]bool{}, map[string]plan.Refresh{}
+func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *observed.State, began time.Time) {
+	next, planned, unsure := map[string]plan.Watched{}, map[string]bool{}, map[string]observed.Refresh{}
 	for i, p := range plans {
 		if p != nil {
 			planned[targets[i].Policy.Target] = true
@@ -37,7 +39,7 @@ func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *plan
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, w := range s.memory.Refreshes {
-		if g, there := state.Groups[name]; there && !planned[g.Tags[plan.TagTarget].Value] {
+		if g, there := state.Groups[name]; there && !planned[g.Tags[observed.TagTarget].Value] {
 			next[name] = w
 		}
 	}
@@ -52,13 +54,13 @@ func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *plan
 // confirmRefresh fails unless a group's newest refresh, where an action goes by it,
 // is as it was planned with: what an earlier pass was told is asked for again right
 // before it is acted on. If it has gone on, the next pass plans anew.
-func (s *Scope) confirmRefresh(ctx context.Context, do plan.Action) error {
+func (s *Scope) confirmRefresh(ctx context.Context, do step.Action) error {
 	group := do.About().RefreshOf()
 	was, unsure := s.unsure[group]
 	if !unsure {
 		return nil
 	}
-	got, err := s.Cloud.Fill(ctx, plan.State{}, plan.Needs{Refreshes: []string{group}})
+	got, err := s.Cloud.Fill(ctx, observed.State{}, observed.Needs{Refreshes: []string{group}})
 	if err != nil {
 		return err
 	}
@@ -69,12 +71,12 @@ func (s *Scope) confirmRefresh(ctx context.Context, do plan.Action) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.memory.Refreshes, group)
-	return plan.ErrLater
+	return step.ErrLater
 }
 
 // noteRefresh remembers what a step made of a group's refreshes. Where that is not
 // known, because it failed or its answer was lost, the next pass asks.
-func (s *Scope) noteRefresh(do plan.Action, instances int, res plan.Result, err error) {
+func (s *Scope) noteRefresh(do step.Action, instances int, res step.Result, err error) {
 	group := do.About().RefreshOf()
 	if group == "" {
 		return
@@ -84,13 +86,13 @@ func (s *Scope) noteRefresh(do plan.Action, instances int, res plan.Result, err 
 	now := s.now()
 	w, known := s.memory.Refreshes[group]
 	switch a := do.(type) {
-	case plan.StartRefresh:
+	case step.StartRefresh:
 		known = true
-		w = plan.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: plan.Refresh{
+		w = plan.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: observed.Refresh{
 			ID: res.RefreshID, Status: "Pending", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy, Preferences: a.Preferences,
 			StartedAt: s.clock(), ReadAt: now,
 		}}
-	case plan.CancelRefresh:
+	case step.CancelRefresh:
 		w.Refresh.Status, w.Refresh.ReadAt = "Cancelling", now
 	default:
 		known = false

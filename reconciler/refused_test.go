@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -21,7 +21,7 @@ func TestAMendedPoolIsNotParked(t *testing.T) {
 	refused := func() (failed bool) {
 		t.Helper()
 		for _, o := range w.must(reconciler.Apply, target("blue", pool))[0].Outcomes {
-			failed = failed || o.Status == plan.Failed
+			failed = failed || o.Status == step.Failed
 		}
 		return failed
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // A nodegroup whose name in Git looks like that of a replacement is its own pool's:
@@ -103,7 +103,7 @@ func TestAPausedPoolTakesNoTurn(t *testing.T) {
 	blue := target("blue", paused, spotPool("b", "SPOT", 1))
 	for range 12 {
 		r := w.must(reconciler.Apply, blue)[0]
-		if s := r.Plan.Steps[0]; s.Held != plan.HeldPaused {
+		if s := r.Plan.Steps[0]; s.Held != step.HeldPaused {
 			t.Fatalf("the first step is %+v", s)
 		}
 		w.clock.Advance(2 * time.Second)

@@ -12,7 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -205,7 +207,7 @@ func TestAReplacementKeepsTheSize(t *testing.T) {
 	pool.Replicas.Written, pool.Nodegroup.MaxSize = false, intent.Number{Value: 5, Written: true}
 	w.settle(target("blue", pool))
 	four := int32(4)
-	if _, err := w.scope.Cloud.Execute(t.Context(), plan.UpdateNodegroupConfig{NodegroupName: plan.NodegroupName{Cluster: "demo", Name: "ng"}, DesiredSize: &four}); err != nil {
+	if _, err := w.scope.Cloud.Execute(t.Context(), step.UpdateNodegroupConfig{NodegroupName: observed.NodegroupName{Cluster: "demo", Name: "ng"}, DesiredSize: &four}); err != nil {
 		t.Fatal(err)
 	}
 	w.settle(target("blue", pool))

@@ -1,10 +1,14 @@
 package reconciler
 
-import "github.com/weir-gitops/weir/reconciler/plan"
+import (
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
 
 // limitRollouts holds what would exceed the smallest limit of the targets, and
 // remembers who waits.
-func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *plan.State) {
+func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *observed.State) {
 	limit := 0
 	for _, t := range targets {
 		if n := t.Policy.MaxRollouts; n > 0 && (limit == 0 || n < limit) {
@@ -21,7 +25,7 @@ func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *plan
 			continue
 		}
 		for _, turn := range turns(p.Steps) {
-			var own []plan.Step
+			var own []step.Step
 			for _, i := range turn {
 				own = append(own, p.Steps[i])
 			}

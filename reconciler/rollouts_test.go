@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func TestRolloutsOfAnAccountTakeTurns(t *testing.T) {
@@ -23,13 +23,13 @@ func TestRolloutsOfAnAccountTakeTurns(t *testing.T) {
 		reports := w.must(reconciler.Apply, wish("m5.xlarge")...)
 		for _, r := range reports {
 			for i, o := range r.Outcomes {
-				if o.Step.Verb != plan.Rollout {
+				if o.Step.Verb != step.Rollout {
 					continue
 				}
 				switch st := r.Plan.Steps[i]; st.Held {
 				case "":
 					started[st.Name]++
-				case plan.HeldRolloutLimit:
+				case step.HeldRolloutLimit:
 					waited = true
 				default:
 					t.Errorf("%s is held: %s", st.Name, st.Held)

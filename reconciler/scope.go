@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -64,7 +66,7 @@ type Scope struct {
 	// use it.
 	left map[string]bool
 	// unsure are the refreshes that the plans of this pass know from an earlier one.
-	unsure map[string]plan.Refresh
+	unsure map[string]observed.Refresh
 	// planned are the commits that targets were planned at in passes that apply.
 	planned map[string]string
 	// levels are what the lookups of the last pass were answered, passes alone use it.
@@ -84,7 +86,7 @@ func (s *Scope) Retry(pools []string) {
 		s.memory.Retry[p] = true
 		s.memory.WriteAgain(p)
 		for key := range s.parked {
-			if _, owner, _ := cutTarget(key); owner == p || plan.OfLaunchConfig(owner) {
+			if _, owner, _ := cutTarget(key); owner == p || step.OfLaunchConfig(owner) {
 				delete(s.parked, key)
 			}
 		}
@@ -175,7 +177,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 
 // strays reports what belongs to targets that nobody configures any more, with
 // the first target of the pass that has a plan.
-func strays(targets []Desired, reports []*plan.Report, state *plan.State) {
+func strays(targets []Desired, reports []*plan.Report, state *observed.State) {
 	known := map[string]bool{}
 	for _, t := range targets {
 		known[t.Policy.Target] = true
@@ -192,7 +194,7 @@ func strays(targets []Desired, reports []*plan.Report, state *plan.State) {
 
 // keepInService remembers since when instances are in service. What a target had
 // that is not in the pass, or had no render, is kept while AWS has the instance.
-func (s *Scope) keepInService(seen map[string]time.Time, state *plan.State) {
+func (s *Scope) keepInService(seen map[string]time.Time, state *observed.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.memory.InService) > 0 {

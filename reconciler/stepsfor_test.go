@@ -7,7 +7,9 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // A pass that AWS slows down leaves pools to the next one, whole, and none twice.
@@ -17,7 +19,7 @@ func TestAPassLeavesToTheNextOneWhatItDoesNotComeTo(t *testing.T) {
 	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Slow, Operation: "CreateAutoScalingGroup", Delay: 10 * time.Second, OnClock: true, Times: -1})
 	const n = 10
 	target := fleet(n)
-	count := func(r *plan.Report, status plan.OutcomeStatus) (pools int) {
+	count := func(r *plan.Report, status step.OutcomeStatus) (pools int) {
 		seen := map[string]bool{}
 		for _, o := range r.Outcomes {
 			if o.Status == status {
@@ -27,7 +29,7 @@ func TestAPassLeavesToTheNextOneWhatItDoesNotComeTo(t *testing.T) {
 		return len(seen)
 	}
 	first := w.must(reconciler.Apply, target)[0]
-	if done, left := count(first, plan.Done), count(first, plan.Skipped); done != 4 || left != n-4 {
+	if done, left := count(first, step.Done), count(first, step.Skipped); done != 4 || left != n-4 {
 		t.Fatalf("%d pools done, %d left", done, left)
 	}
 	if !reconciler.Moving(first) {
@@ -40,8 +42,8 @@ func TestAPassLeavesToTheNextOneWhatItDoesNotComeTo(t *testing.T) {
 	// A single apply does all.
 	w = newWorld(t)
 	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Slow, Operation: "CreateAutoScalingGroup", Delay: 10 * time.Second, OnClock: true, Times: -1})
-	if r := w.must(reconciler.Apply, target)[0]; count(r, plan.Done) != n {
-		t.Errorf("%d pools done of %d", count(r, plan.Done), n)
+	if r := w.must(reconciler.Apply, target)[0]; count(r, step.Done) != n {
+		t.Errorf("%d pools done of %d", count(r, step.Done), n)
 	}
 }
 
@@ -52,10 +54,10 @@ type hanging struct {
 	clock *awsemu.ManualClock
 }
 
-func (h hanging) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
-	if c, ok := a.(plan.CreateLaunchTemplate); ok && c.Name == h.name {
+func (h hanging) Execute(ctx context.Context, a step.Action) (step.Result, error) {
+	if c, ok := a.(step.CreateLaunchTemplate); ok && c.Name == h.name {
 		h.clock.Advance(time.Minute)
-		return plan.Result{}, &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "CreateLaunchTemplate", Code: "ConnectionFailed"}
+		return step.Result{}, &observed.Error{Kind: observed.Transient, Service: "ec2", Operation: "CreateLaunchTemplate", Code: "ConnectionFailed"}
 	}
 	return h.Cloud.Execute(ctx, a)
 }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // stopping is a cloud during whose calls the process is told to stop.
@@ -16,12 +18,12 @@ type stopping struct {
 	observing, executing func()
 }
 
-func (s stopping) Observe(ctx context.Context, q plan.Query) (plan.State, error) {
+func (s stopping) Observe(ctx context.Context, q observed.Query) (observed.State, error) {
 	s.observing()
 	return s.Cloud.Observe(ctx, q)
 }
 
-func (s stopping) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+func (s stopping) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	s.executing()
 	return s.Cloud.Execute(ctx, a)
 }
@@ -67,10 +69,10 @@ func TestAStopIsNoFailure(t *testing.T) {
 					t.Errorf("told as a failure: %v", r.Err)
 				}
 				for _, o := range r.Outcomes {
-					if o.Status == plan.Failed {
+					if o.Status == step.Failed {
 						t.Errorf("a step is told as failed: %v", o.Err)
 					}
-					if o.Status == plan.Done {
+					if o.Status == step.Done {
 						done++
 					}
 				}

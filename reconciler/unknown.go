@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -13,12 +14,12 @@ import (
 func tellUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
 	var found diag.List
 	for _, o := range r.Failures() {
-		if o.Err == nil || o.Err.Unknown == (plan.UnknownName{}) {
+		if o.Err == nil || o.Err.Unknown == (observed.UnknownName{}) {
 			continue
 		}
 		for i := range t.Set.Pools {
 			if pool := &t.Set.Pools[i]; pool.Key.String() == o.Step.Pool {
-				found = append(found, plan.DiagnoseUnknownName(pool, o.Err))
+				found = append(found, observed.DiagnoseUnknownName(pool, o.Err))
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"pgregory.net/rapid"
 )
 
@@ -165,7 +165,7 @@ func TestWhateverHappensToATemplateItEndsAsGitSays(t *testing.T) {
 				_, _ = w.ec2().CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("foreign"), Value: aws.String("x")}}})
 			},
 			"a tag of ours goes": func(*rapid.T) {
-				_, _ = w.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("Name")}, {Key: aws.String(plan.TagKeep)}}})
+				_, _ = w.ec2().DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("Name")}, {Key: aws.String(observed.TagKeep)}}})
 			},
 			"another default": func(rt *rapid.T) {
 				if have() {

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
@@ -184,7 +185,7 @@ func target(name string, pools ...intent.Pool) reconciler.Desired {
 	return reconciler.Desired{
 		Policy: plan.Policy{Instance: testInstance, Target: name, Source: testSource, Sources: []string{testSource},
 			Account: "000000000000", Region: testRegion, Prune: plan.Prune{Enabled: true}},
-		Source: "fleet", Commit: plan.Commit{Revision: "abcdef0123456789", Subject: "a change"}, Set: set, Whole: true,
+		Source: "fleet", Commit: content.Commit{Revision: "abcdef0123456789", Subject: "a change"}, Set: set, Whole: true,
 	}
 }
 

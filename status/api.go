@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -40,7 +41,7 @@ type apiTarget struct {
 	Diagnostics diag.List      `json:"diagnostics"`
 	Plan        *plan.Plan     `json:"plan"`
 	Steps       StepCounts     `json:"steps"`
-	Outcomes    []plan.Outcome `json:"outcomes"`
+	Outcomes    []step.Outcome `json:"outcomes"`
 	Pools       int            `json:"pools"`
 	// PoolsAt is when the pools were last seen: before LastPass where that could
 	// not tell.
@@ -62,7 +63,7 @@ func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
 func apiTargetOf(t TargetState) apiTarget {
 	a := apiTarget{
 		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools), PoolsAt: t.PoolsAt,
-		Diagnostics: diag.List{}, Outcomes: []plan.Outcome{}, Rendering: t.Rendering, UnansweredSince: t.Unanswered,
+		Diagnostics: diag.List{}, Outcomes: []step.Outcome{}, Rendering: t.Rendering, UnansweredSince: t.Unanswered,
 	}
 	r := t.Last
 	if r == nil {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func testBoard(targets ...string) *Board {
@@ -38,8 +40,8 @@ func TestBoardFollowsATarget(t *testing.T) {
 	b.Report(ctx, report("prod", pool("prod", "web")))
 	b.Report(ctx, report("prod", pool("prod", "web"))) // steady: no history
 	drift := rolloutSteps()
-	drift[0].Drift = &plan.Drift{}
-	b.Report(ctx, with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Done, drift...))
+	drift[0].Drift = &step.Drift{}
+	b.Report(ctx, with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), step.Done, drift...))
 	b.Report(ctx, report("prod", pool("prod", "web", rolling(20, 3))))
 	b.Report(ctx, report("prod", pool("prod", "web", rolling(60, 1))))
 	b.Report(ctx, report("prod", pool("prod", "web", failed("rollout-failed", "unhealthy"))))
@@ -58,7 +60,7 @@ func TestBoardFollowsATarget(t *testing.T) {
 		t.Errorf("runs, newest first (-want +got):\n%s", diff)
 	}
 	st, ok := b.Target("prod")
-	if !ok || len(st.Applied.Outcomes) != 2 || st.Applied.Outcomes[1].Step.Verb != plan.Rollout {
+	if !ok || len(st.Applied.Outcomes) != 2 || st.Applied.Outcomes[1].Step.Verb != step.Rollout {
 		t.Errorf("the last applied pass is %+v", st.Applied)
 	}
 }
@@ -67,13 +69,13 @@ func TestBoardFollowsATarget(t *testing.T) {
 func TestBoardTellsOnce(t *testing.T) {
 	b := testBoard("prod", "dev")
 	for range 5 {
-		b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")))
-		b.Report(t.Context(), with(report("dev", pool("dev", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldApproval)))
+		b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), step.Failed, stepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web")))
+		b.Report(t.Context(), with(report("dev", pool("dev", "web", unconverged(plan.PhaseRunning))), step.Held, heldStep(step.HeldApproval)))
 	}
 	if len(b.Runs()) != 2 || len(b.Events()) != 2 {
 		t.Errorf("%d runs and events %v, want one of each for each target", len(b.Runs()), kinds(b.Events()))
 	}
-	b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Failed, stepFor(plan.Update, plan.LaunchTemplate, "default/web", "other")))
+	b.Report(t.Context(), with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), step.Failed, stepFor(step.Update, step.LaunchTemplate, "default/web", "other")))
 	if len(b.Runs()) != 3 || len(b.Events()) != 3 {
 		t.Errorf("%d runs and events %v after another failure", len(b.Runs()), kinds(b.Events()))
 	}
@@ -148,7 +150,7 @@ func TestBoardConfigure(t *testing.T) {
 func TestBoardIsBounded(t *testing.T) {
 	b := testBoard("prod")
 	for i := range 3 * keptEvents {
-		r := with(report("prod", pool("prod", "web")), plan.Done, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", fmt.Sprint(i)))
+		r := with(report("prod", pool("prod", "web")), step.Done, stepFor(step.Update, step.AutoScalingGroup, "default/web", fmt.Sprint(i)))
 		b.Report(t.Context(), r)
 	}
 	if len(b.Runs()) != keptRuns || len(b.Events()) != keptEvents {
@@ -163,7 +165,7 @@ func TestBoardIsBounded(t *testing.T) {
 // when its maker changes it later.
 func TestBoardCopies(t *testing.T) {
 	b := testBoard("prod")
-	r := with(report("prod", pool("prod", "web", rolling(10, 3))), plan.Done, rolloutSteps()...)
+	r := with(report("prod", pool("prod", "web", rolling(10, 3))), step.Done, rolloutSteps()...)
 	b.Report(t.Context(), r)
 	before := fmt.Sprint(b.Pools())
 	r.Pools[0].Rollout.Percentage = 99
@@ -179,11 +181,11 @@ func TestBoardCopies(t *testing.T) {
 
 func TestBoardRedacts(t *testing.T) {
 	b := NewBoard(BoardOptions{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, Now: func() time.Time { return noon }})
-	r := with(report("prod", pool("prod", "web", failed("x", "hunter2"), rolling(1, 1))), plan.Failed, plan.Step{
-		Verb: plan.Update, Resource: plan.LaunchTemplate, Pool: "default/web", Name: "web", Reason: "hunter2",
-		Changes: []plan.Change{{Field: "a", From: "hunter2", To: []any{map[string]any{"k": "hunter2"}, []string{"hunter2"}, map[string]string{"k": "hunter2"}}}},
+	r := with(report("prod", pool("prod", "web", failed("x", "hunter2"), rolling(1, 1))), step.Failed, step.Step{
+		Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "web", Reason: "hunter2",
+		Changes: []step.Change{{Field: "a", From: "hunter2", To: []any{map[string]any{"k": "hunter2"}, []string{"hunter2"}, map[string]string{"k": "hunter2"}}}},
 	})
-	r.Subject, r.Err = "hunter2", fmt.Errorf("hunter2: %w", &plan.Error{Kind: plan.Denied, Message: "hunter2"})
+	r.Subject, r.Err = "hunter2", fmt.Errorf("hunter2: %w", &observed.Error{Kind: observed.Denied, Message: "hunter2"})
 	r.Pools[0].Rollout.Message, r.Pools[0].Conditions[0].Message = "hunter2", "hunter2"
 	r.Outcomes[0].Err.Message = "hunter2"
 	d := unknownField()
@@ -198,8 +200,8 @@ func TestBoardRedacts(t *testing.T) {
 		}
 	}
 	st, _ := b.Target("prod")
-	var call *plan.Error
-	if !errors.As(st.Last.Err, &call) || call.Kind != plan.Denied {
+	var call *observed.Error
+	if !errors.As(st.Last.Err, &call) || call.Kind != observed.Denied {
 		t.Error("the kind of the failed call is lost")
 	}
 }
@@ -210,7 +212,7 @@ func TestBoardConcurrently(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 20 {
-				b.Report(context.Background(), with(report("prod", pool("prod", "web")), plan.Done, rolloutSteps()...))
+				b.Report(context.Background(), with(report("prod", pool("prod", "web")), step.Done, rolloutSteps()...))
 				b.Due("prod", noon)
 				b.Beat(time.Minute)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -160,7 +161,7 @@ func summaryWords(r *plan.Report) string {
 }
 
 // step is a step with its fields.
-func (c *comment) step(r *plan.Report, s plan.Step) {
+func (c *comment) step(r *plan.Report, s step.Step) {
 	fmt.Fprintf(&c.b, "- `%s` **%s** %s %s", wording.Mark(s.Verb), escaped(string(s.Verb), longestName), escaped(string(s.Resource), longestName), quoted(s.Name))
 	if s.Reason != "" {
 		c.b.WriteString(": " + escaped(s.Reason, longestText))
@@ -191,7 +192,7 @@ func (c *comment) step(r *plan.Report, s plan.Step) {
 	c.fields(s)
 }
 
-func (c *comment) fields(s plan.Step) {
+func (c *comment) fields(s step.Step) {
 	changes := wording.Distinct(s)
 	if c.level >= withoutFields {
 		if len(changes) > 0 {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/visible"
@@ -25,16 +26,16 @@ func planned() Pull {
 	origin := func(file string, line int) *diag.Position { return &diag.Position{File: file, Line: line, Column: 7} }
 	two := int32(67)
 	rolling := report("prod-eu", pool("prod-eu", "web", sized(6, 6)), pool("prod-eu", "batch", sized(10, 10)))
-	rolling.Plan.Steps = []plan.Step{
-		{Verb: plan.Update, Resource: plan.LaunchTemplate, Pool: "default/web", Name: "prod-eu-web", Reason: "instanceType m6i.large → c7g.large", Changes: []plan.Change{
+	rolling.Plan.Steps = []step.Step{
+		{Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "prod-eu-web", Reason: "instanceType m6i.large → c7g.large", Changes: []step.Change{
 			{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", Origin: origin("overlays/prod-eu/web.yaml", 9)},
 			{Field: "awsLaunchTemplate.rootVolume", To: map[string]any{"size": 64, "type": "gp3"}, Origin: origin("base/pool (new).yaml", 31)},
 			{Field: "userData.write_files[/etc/node.conf]", From: "4 lines", To: "6 lines (+3 -1)"},
 		}},
-		{Verb: plan.Rollout, Resource: plan.AutoScalingGroup, Pool: "default/web", Name: "prod-eu-web", Reason: "6 of 6 instances do not run version 5", Disruptive: true, Instances: 6,
-			Do: plan.StartRefresh{Group: "prod-eu-web", Preferences: intent.Refresh{MinHealthyPercentage: &two}}},
-		{Verb: plan.Rollout, Resource: plan.AutoScalingGroup, Pool: "default/batch", Name: "prod-eu-batch", Reason: "10 of 10 instances do not run version 3", Disruptive: true, Instances: 10,
-			Do: plan.StartRefresh{Group: "prod-eu-batch"}, Held: plan.HeldWindow, HeldReason: "opens on Monday at 08:00"},
+		{Verb: step.Rollout, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "prod-eu-web", Reason: "6 of 6 instances do not run version 5", Disruptive: true, Instances: 6,
+			Do: step.StartRefresh{Group: "prod-eu-web", Preferences: intent.Refresh{MinHealthyPercentage: &two}}},
+		{Verb: step.Rollout, Resource: step.AutoScalingGroup, Pool: "default/batch", Name: "prod-eu-batch", Reason: "10 of 10 instances do not run version 3", Disruptive: true, Instances: 10,
+			Do: step.StartRefresh{Group: "prod-eu-batch"}, Held: step.HeldWindow, HeldReason: "opens on Monday at 08:00"},
 	}
 	rolling.Plan.Summary = plan.Summary{Rollout: 2, Unchanged: 3}
 	rolling.Plan.Diagnostics = diag.List{
@@ -44,14 +45,14 @@ func planned() Pull {
 			Related: []diag.Related{{Position: diag.Position{File: "base/cluster.yaml", Line: 3}, Message: "no network is named here"}}},
 	}
 	other := report("prod-us")
-	other.Plan.Steps = []plan.Step{
-		{Verb: plan.Create, Resource: plan.AutoScalingGroup, Pool: "default/edge", Name: "prod-us-edge", Reason: "the pool is new", Changes: []plan.Change{{Field: "maxSize", To: 5}}},
-		{Verb: plan.Update, Resource: plan.LaunchTemplate, LaunchConfig: "default/shared", Pools: []string{"default/a", "default/b"}, Name: "prod-us-shared", Reason: "new version", Later: true},
-		{Verb: plan.Replace, Resource: plan.ManagedNodegroup, Pool: "default/gpu", Name: "gpu", Reason: "the disk size cannot be changed", Disruptive: true, Instances: 2, Changes: []plan.Change{{Field: "diskSize", From: 20, To: 50}}},
-		{Verb: plan.Delete, Resource: plan.AutoScalingGroup, Pool: "default/old", Name: "prod-us-old", Reason: "Git does not want it", Disruptive: true, Instances: 4, Held: plan.HeldPruneLimit},
-		{Verb: plan.Adopt, Resource: plan.AutoScalingGroup, Pool: "default/found", Name: "found", Reason: "annotated"},
-		{Verb: plan.PruneVersion, Resource: plan.LaunchTemplate, Pool: "default/web", Name: "prod-us-web", Reason: "old versions 1, 2"},
-		{Verb: plan.Update, Resource: plan.AutoScalingGroup, Pool: "default/web", Name: "prod-us-web", Reason: "maxSize 7 → 5", Drift: &plan.Drift{Cause: "a user request"}, Changes: []plan.Change{{Field: "maxSize", From: 7, To: 5}}},
+	other.Plan.Steps = []step.Step{
+		{Verb: step.Create, Resource: step.AutoScalingGroup, Pool: "default/edge", Name: "prod-us-edge", Reason: "the pool is new", Changes: []step.Change{{Field: "maxSize", To: 5}}},
+		{Verb: step.Update, Resource: step.LaunchTemplate, LaunchConfig: "default/shared", Pools: []string{"default/a", "default/b"}, Name: "prod-us-shared", Reason: "new version", Later: true},
+		{Verb: step.Replace, Resource: step.ManagedNodegroup, Pool: "default/gpu", Name: "gpu", Reason: "the disk size cannot be changed", Disruptive: true, Instances: 2, Changes: []step.Change{{Field: "diskSize", From: 20, To: 50}}},
+		{Verb: step.Delete, Resource: step.AutoScalingGroup, Pool: "default/old", Name: "prod-us-old", Reason: "Git does not want it", Disruptive: true, Instances: 4, Held: step.HeldPruneLimit},
+		{Verb: step.Adopt, Resource: step.AutoScalingGroup, Pool: "default/found", Name: "found", Reason: "annotated"},
+		{Verb: step.PruneVersion, Resource: step.LaunchTemplate, Pool: "default/web", Name: "prod-us-web", Reason: "old versions 1, 2"},
+		{Verb: step.Update, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "prod-us-web", Reason: "maxSize 7 → 5", Drift: &step.Drift{Cause: "a user request"}, Changes: []step.Change{{Field: "maxSize", From: 7, To: 5}}},
 	}
 	other.Plan.Summary = plan.Summary{Create: 1, Update: 3, Replace: 1, Delete: 1}
 	same := report("staging")
@@ -148,7 +149,7 @@ func TestPullComment(t *testing.T) {
 func TestPeopleSeeWholeARNs(t *testing.T) {
 	p := planned()
 	role := "arn:aws:iam::123456789012:instance-profile/" + strings.Repeat("team-one/", 60)
-	p.Reports[0].Plan.Steps[0].Changes = []plan.Change{{Field: "awsLaunchTemplate.iamInstanceProfile", From: role + "reader", To: role + "admin"}}
+	p.Reports[0].Plan.Steps[0].Changes = []step.Change{{Field: "awsLaunchTemplate.iamInstanceProfile", From: role + "reader", To: role + "admin"}}
 	comment := PullComment(p, CommentOptions{Instance: "production", Forge: forge.GitHub})
 	if !strings.Contains(comment, role+"reader") || !strings.Contains(comment, role+"admin") {
 		t.Error("the comment cuts it")
@@ -225,8 +226,8 @@ func texts(t *rapid.T) Pull {
 	r := p.Reports[0]
 	r.Target, r.Account, r.Region = draw("target"), draw("account"), draw("region")
 	s := &r.Plan.Steps[0]
-	s.Pool, s.Name, s.Reason, s.HeldReason, s.Held = draw("pool"), draw("name"), draw("why"), draw("held"), plan.HeldPaused
-	s.Changes[0] = plan.Change{Field: draw("field"), From: draw("from"), To: map[string]any{draw("key"): draw("to")}, Origin: &diag.Position{File: draw("file"), Line: 3}}
+	s.Pool, s.Name, s.Reason, s.HeldReason, s.Held = draw("pool"), draw("name"), draw("why"), draw("held"), step.HeldPaused
+	s.Changes[0] = step.Change{Field: draw("field"), From: draw("from"), To: map[string]any{draw("key"): draw("to")}, Origin: &diag.Position{File: draw("file"), Line: 3}}
 	r.Plan.Diagnostics = diag.List{{Severity: diag.Error, Code: draw("code"), Summary: draw("summary"), Detail: draw("detail"), Object: draw("object"), Field: draw("at"),
 		Position: diag.Position{File: draw("place")}, Related: []diag.Related{{Message: draw("related")}}}}
 	return p

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -230,7 +231,7 @@ const removedText = "the commit takes this target away; what it has in AWS stays
 
 // unfinished are the pools that a superseded commit was still changing on a
 // target: the commit that took its place answers for them.
-func unfinished(old *track, target string) map[string]plan.Verb {
+func unfinished(old *track, target string) map[string]step.Verb {
 	if old == nil || old.Targets[target] == nil || old.Targets[target].State == forge.Success {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
@@ -18,8 +19,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func created() *plan.Report {
-	return with(report("prod", pool("prod", "web", unconverged(plan.PhaseProvisioning), sized(0, 3))), plan.Done,
-		stepFor(plan.Create, plan.LaunchTemplate, "default/web", "prod-web"), stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web"))
+	return with(report("prod", pool("prod", "web", unconverged(plan.PhaseProvisioning), sized(0, 3))), step.Done,
+		stepFor(step.Create, step.LaunchTemplate, "default/web", "prod-web"), stepFor(step.Create, step.AutoScalingGroup, "default/web", "prod-web"))
 }
 
 func TestCommitFromPushToSuccess(t *testing.T) {
@@ -65,7 +66,7 @@ func TestCommitFromPushToSuccess(t *testing.T) {
 		for i := range 1000 {
 			r := report("prod", pool("prod", "web"))
 			if i%10 == 0 {
-				r = with(report("prod", pool("prod", "web")), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web"))
+				r = with(report("prod", pool("prod", "web")), step.Failed, stepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web"))
 			}
 			p.Report(t.Context(), r)
 		}

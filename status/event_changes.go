@@ -3,7 +3,7 @@ package status
 import (
 	"encoding/json"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -19,7 +19,7 @@ type EventChange struct {
 }
 
 // changesOf are the changes of steps, as far as an event holds them.
-func changesOf(steps []plan.Step) []EventChange {
+func changesOf(steps []step.Step) []EventChange {
 	var out []EventChange
 	for _, s := range steps {
 		for _, c := range s.Changes {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -24,7 +25,7 @@ type Event struct {
 	// Pool is namespace/name of the pool, or of the AWSLaunchConfig, that it is about.
 	Pool string `json:"pool,omitempty"`
 	// Resource and Name are the AWS resource's kind, as in a plan, and name.
-	Resource plan.Resource `json:"resource,omitempty"`
+	Resource step.Resource `json:"resource,omitempty"`
 	Name     string        `json:"name,omitempty"`
 	// Revision is the full hash of the commit that weir was at.
 	Revision string `json:"revision,omitempty"`
@@ -73,7 +74,7 @@ type ToldPool struct {
 // ToldRollout is a rollout whose start was told and whose end was not.
 type ToldRollout struct {
 	ID         string        `json:"id"`
-	Resource   plan.Resource `json:"resource"`
+	Resource   step.Resource `json:"resource"`
 	Name       string        `json:"name"`
 	Notch      int32         `json:"notch,omitempty"`
 	Back       bool          `json:"back,omitempty"`
@@ -183,9 +184,9 @@ func (t *teller) ofPool(d diag.Diagnostic) bool {
 func (t *teller) holds() {
 	type held struct {
 		owner string
-		hold  plan.Hold
+		hold  step.Hold
 	}
-	steps := map[held][]plan.Step{}
+	steps := map[held][]step.Step{}
 	for _, s := range t.r.Plan.Steps {
 		if s.Held != "" {
 			key := held{s.Owner(), s.Held}
@@ -214,7 +215,7 @@ func (t *teller) holds() {
 // drift tells which pools AWS has otherwise although Git did not change them, and
 // which were put right since.
 func (t *teller) drift() {
-	steps := map[string][]plan.Step{}
+	steps := map[string][]step.Step{}
 	var order []string
 	for _, s := range t.r.Plan.Steps {
 		if steps[s.Owner()] == nil {
@@ -224,7 +225,7 @@ func (t *teller) drift() {
 	}
 	done := map[string]bool{}
 	for _, o := range t.r.Outcomes {
-		done[o.Step.Owner()] = done[o.Step.Owner()] || o.Status == plan.Done
+		done[o.Step.Owner()] = done[o.Step.Owner()] || o.Status == step.Done
 	}
 	unchanged := t.old.Revision == t.r.Revision || !t.r.Touched
 	for _, owner := range order {
@@ -252,7 +253,7 @@ func (t *teller) drift() {
 		switch {
 		case steps[owner] != nil:
 			continue
-		case i < 0 && !plan.OfLaunchConfig(owner):
+		case i < 0 && !step.OfLaunchConfig(owner):
 			continue // Git wants the pool no more
 		case i >= 0 && !t.r.Pools[i].Converged:
 			t.next.Drift = append(t.next.Drift, owner)
@@ -273,7 +274,7 @@ func (t *teller) drift() {
 
 // drifts is what the planner says of drift in steps, nil where there is none: the
 // first that has a cause, else the first.
-func drifts(steps []plan.Step) (found *plan.Drift) {
+func drifts(steps []step.Step) (found *step.Drift) {
 	for _, s := range steps {
 		if s.Drift != nil && (found == nil || found.Cause == "" && s.Drift.Cause != "") {
 			found = s.Drift
@@ -283,7 +284,7 @@ func drifts(steps []plan.Step) (found *plan.Drift) {
 }
 
 // stood reports whether what a step belongs to was as Git says before.
-func (t *teller) stood(s plan.Step) bool {
+func (t *teller) stood(s step.Step) bool {
 	pools := s.Pools
 	if s.Pool != "" {
 		pools = []string{s.Pool}
@@ -295,9 +296,9 @@ func (t *teller) stood(s plan.Step) bool {
 func (t *teller) outcomes() {
 	for _, o := range t.r.Outcomes {
 		switch o.Status {
-		case plan.Done:
+		case step.Done:
 			t.done(o)
-		case plan.Failed:
+		case step.Failed:
 			words := failureWords(o)
 			t.failed = append(t.failed, failureKey(o))
 			e := Event{
@@ -308,17 +309,17 @@ func (t *teller) outcomes() {
 				e.Facts["error"], e.Facts["code"] = string(o.Err.Kind), o.Err.Code
 			}
 			t.once("failed "+failureKey(o), e)
-		case plan.Skipped, plan.Held:
+		case step.Skipped, step.Held:
 			// A held step stands in every pass; holds tells it once.
 		}
 	}
 }
 
-func (t *teller) done(o plan.Outcome) {
+func (t *teller) done(o step.Outcome) {
 	s := o.Step
 	e := Event{
 		Kind: stepKind(s), Pool: ownerPool(s), Resource: s.Resource, Name: s.Name, Reason: s.Reason,
-		Text: stepWords(s), Changes: changesOf([]plan.Step{s}), Facts: map[string]string{},
+		Text: stepWords(s), Changes: changesOf([]step.Step{s}), Facts: map[string]string{},
 	}
 	if s.Reason != "" {
 		e.Text += ": " + s.Reason
@@ -336,12 +337,12 @@ func (t *teller) done(o plan.Outcome) {
 	if !known {
 		return // of an orphan, or of what pools share
 	}
-	if cancelled, ok := s.Do.(plan.CancelRefresh); ok {
+	if cancelled, ok := s.Do.(step.CancelRefresh); ok {
 		if p.Rollout == nil || p.Rollout.ID != cancelled.RefreshID {
 			p.Rollout = &ToldRollout{ID: cancelled.RefreshID, Resource: s.Resource, Name: s.Name}
 		}
 		p.Rollout.Superseded = true
-	} else if id := cmp.Or(o.Result.RefreshID, o.Result.UpdateID); id != "" || s.Verb == plan.Rollout {
+	} else if id := cmp.Or(o.Result.RefreshID, o.Result.UpdateID); id != "" || s.Verb == step.Rollout {
 		p.Rollout = &ToldRollout{ID: id, Resource: s.Resource, Name: s.Name, What: movingWords(s)}
 	}
 	t.next.Pools[s.Pool] = p

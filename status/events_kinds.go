@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -32,47 +34,47 @@ const (
 // stepKinds are the events of steps that were done. The first line that fits
 // counts; one without an action fits every action.
 var stepKinds = []struct {
-	verb     plan.Verb
-	resource plan.Resource
-	action   plan.Action
+	verb     step.Verb
+	resource step.Resource
+	action   step.Action
 	kind     string
 }{
-	{plan.Adopt, "", nil, "adopted"},
-	{plan.PruneVersion, "", nil, "versions-pruned"},
-	{plan.Update, plan.LaunchTemplate, plan.CreateLaunchTemplateVersion{}, "version-created"},
-	{plan.Update, plan.LaunchTemplate, plan.SetDefaultVersion{}, "default-version-moved"},
-	{plan.Rollout, plan.AutoScalingGroup, plan.CancelRefresh{}, "refresh-superseded"},
-	{plan.Rollout, plan.AutoScalingGroup, nil, "refresh-started"},
-	{plan.Rollout, plan.ManagedNodegroup, nil, "nodegroup-update-started"},
+	{step.Adopt, "", nil, "adopted"},
+	{step.PruneVersion, "", nil, "versions-pruned"},
+	{step.Update, step.LaunchTemplate, step.CreateLaunchTemplateVersion{}, "version-created"},
+	{step.Update, step.LaunchTemplate, step.SetDefaultVersion{}, "default-version-moved"},
+	{step.Rollout, step.AutoScalingGroup, step.CancelRefresh{}, "refresh-superseded"},
+	{step.Rollout, step.AutoScalingGroup, nil, "refresh-started"},
+	{step.Rollout, step.ManagedNodegroup, nil, "nodegroup-update-started"},
 }
 
 // verbWords and resourceWords make the kind of every other step.
 var (
-	verbWords = map[plan.Verb]string{
-		plan.Create: "created", plan.Update: "updated", plan.Delete: "deleted", plan.Replace: "replaced", plan.Rollout: "rollout-started",
+	verbWords = map[step.Verb]string{
+		step.Create: "created", step.Update: "updated", step.Delete: "deleted", step.Replace: "replaced", step.Rollout: "rollout-started",
 	}
-	resourceWords = map[plan.Resource]string{
-		plan.LaunchTemplate: "template", plan.AutoScalingGroup: "group", plan.ManagedNodegroup: "nodegroup",
+	resourceWords = map[step.Resource]string{
+		step.LaunchTemplate: "template", step.AutoScalingGroup: "group", step.ManagedNodegroup: "nodegroup",
 	}
 )
 
 // holdKinds are the events of steps that are held, none for those of which a
 // diagnostic or the target's own suspension tells.
-var holdKinds = map[plan.Hold]string{
-	plan.HeldPaused:     "pool-paused",
-	plan.HeldSuspended:  "",
-	plan.HeldConflict:   "",
-	plan.HeldPruneLimit: "",
-	plan.HeldApproval:   "approval-wanted",
-	plan.HeldWindow:     "window-awaited",
-	plan.HeldWave:       "wave-awaited",
+var holdKinds = map[step.Hold]string{
+	step.HeldPaused:     "pool-paused",
+	step.HeldSuspended:  "",
+	step.HeldConflict:   "",
+	step.HeldPruneLimit: "",
+	step.HeldApproval:   "approval-wanted",
+	step.HeldWindow:     "window-awaited",
+	step.HeldWave:       "wave-awaited",
 	// A cluster that is being made takes minutes, an upgrade may take weeks.
-	plan.HeldControlPlane: "control-plane-awaited",
+	step.HeldControlPlane: "control-plane-awaited",
 	// Which pool's turn it is changes often, and says little.
-	plan.HeldRolloutLimit: "",
+	step.HeldRolloutLimit: "",
 	// It is over in a moment, or told otherwise.
-	plan.HeldWaiting: "",
-	plan.HeldStopped: "",
+	step.HeldWaiting: "",
+	step.HeldStopped: "",
 }
 
 // findingKinds are the events of diagnostics, by code.
@@ -138,15 +140,15 @@ func EventKinds() []string {
 		out = append(out, s.kind)
 	}
 	for _, r := range resourceWords {
-		for _, v := range []plan.Verb{plan.Create, plan.Update, plan.Delete} {
+		for _, v := range []step.Verb{step.Create, step.Update, step.Delete} {
 			out = append(out, r+"-"+verbWords[v])
 		}
 	}
 	for _, how := range slices.Concat([]string{"progress", "rolling-back"}, slices.Collect(maps.Values(rolloutEnds))) {
-		out = append(out, rolloutKind(plan.AutoScalingGroup, how))
+		out = append(out, rolloutKind(step.AutoScalingGroup, how))
 	}
 	for _, how := range []string{"progress", "succeeded", "failed", "cancelled"} {
-		out = append(out, rolloutKind(plan.ManagedNodegroup, how))
+		out = append(out, rolloutKind(step.ManagedNodegroup, how))
 	}
 	for _, kind := range slices.Concat(slices.Collect(maps.Values(holdKinds)), slices.Collect(maps.Values(findingKinds))) {
 		if kind != "" {
@@ -158,7 +160,7 @@ func EventKinds() []string {
 }
 
 // stepKind is the event of a step that was done.
-func stepKind(s plan.Step) string {
+func stepKind(s step.Step) string {
 	for _, k := range stepKinds {
 		if k.verb == s.Verb && (k.resource == "" || k.resource == s.Resource) && (k.action == nil || reflect.TypeOf(k.action) == reflect.TypeOf(s.Do)) {
 			return k.kind
@@ -174,22 +176,22 @@ func stepKind(s plan.Step) string {
 	return resource + "-" + verb
 }
 
-func rolloutKind(r plan.Resource, how string) string {
-	if r == plan.ManagedNodegroup {
+func rolloutKind(r step.Resource, how string) string {
+	if r == step.ManagedNodegroup {
 		return "nodegroup-update-" + how
 	}
 	return "refresh-" + how
 }
 
-func resourceOf(p plan.PoolStatus) plan.Resource {
+func resourceOf(p plan.PoolStatus) step.Resource {
 	if p.Kind == intent.NodegroupPool {
-		return plan.ManagedNodegroup
+		return step.ManagedNodegroup
 	}
-	return plan.AutoScalingGroup
+	return step.AutoScalingGroup
 }
 
 // ownerPool is what a step belongs to, as a person knows it.
-func ownerPool(s plan.Step) string {
+func ownerPool(s step.Step) string {
 	if s.Pool == "" {
 		return s.LaunchConfig
 	}
@@ -244,10 +246,10 @@ func poolFails(r *plan.Report, code string) bool {
 
 // ofAccount are the kinds of errors that all calls of an account have at the same
 // time; calls are made beside each other, and which one is the first changes.
-var ofAccount = []plan.ErrorKind{plan.Transient, plan.Throttled, plan.Credentials}
+var ofAccount = []observed.ErrorKind{observed.Transient, observed.Throttled, observed.Credentials}
 
 func errorKey(err error) string {
-	var call *plan.Error
+	var call *observed.Error
 	switch {
 	case errors.As(err, &call) && slices.Contains(ofAccount, call.Kind):
 		return string(call.Kind)
@@ -261,7 +263,7 @@ func errorKey(err error) string {
 }
 
 // failureKey stands for a failed step while it fails in the same way.
-func failureKey(o plan.Outcome) string {
+func failureKey(o step.Outcome) string {
 	key := string(o.Step.Verb) + " " + string(o.Step.Resource) + " " + o.Step.Name
 	if o.Err != nil {
 		key += " " + o.Err.Operation + " " + o.Err.Code

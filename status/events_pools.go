@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // rolloutNotch is how many percent a rollout moves between two events.
@@ -16,7 +17,7 @@ const rolloutNotch = 25
 func (t *teller) pools() {
 	rolls := map[string]bool{}
 	for _, s := range t.r.Plan.Steps {
-		if s.Verb == plan.Rollout {
+		if s.Verb == step.Rollout {
 			rolls[s.Pool] = true
 		}
 	}
@@ -134,7 +135,7 @@ func (t *teller) ended(p plan.PoolStatus, was ToldRollout, rolls bool) (ended, f
 		text, level = text+" by AWS's word, and "+c.Message, LevelWarning
 	}
 	id := "refresh"
-	if was.Resource == plan.ManagedNodegroup {
+	if was.Resource == step.ManagedNodegroup {
 		id = "update"
 	}
 	t.add(Event{

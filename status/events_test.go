@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -39,8 +41,8 @@ const refreshID = "08b91cf7-8fa6-48af-b6a6-d227f40f1b9b"
 
 // started is a pass that starts a refresh, before which the pool did not roll.
 func started() *plan.Report {
-	r := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Done, rolloutSteps()...)
-	r.Outcomes[0].Result.Template = plan.TemplateRef{Name: "prod-us-web", Version: "5"}
+	r := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), step.Done, rolloutSteps()...)
+	r.Outcomes[0].Result.Template = observed.TemplateRef{Name: "prod-us-web", Version: "5"}
 	r.Outcomes[1].Result.RefreshID = refreshID
 	r.Touched, r.Revision = true, shaNew
 	return r
@@ -87,10 +89,10 @@ func found(r *plan.Report, severity diag.Severity, code, summary string) *plan.R
 	return r
 }
 
-func done(r *plan.Report, action plan.Action, verb plan.Verb, resource plan.Resource) *plan.Report {
+func done(r *plan.Report, action step.Action, verb step.Verb, resource step.Resource) *plan.Report {
 	s := stepFor(verb, resource, "default/web", "prod-web")
-	s.Do, s.Changes = action, []plan.Change{{Field: "maxSize", From: 7, To: 9}}
-	return with(r, plan.Done, s)
+	s.Do, s.Changes = action, []step.Change{{Field: "maxSize", From: 7, To: 9}}
+	return with(r, step.Done, s)
 }
 
 // TestTell plays what passes find one after the other. Each is reported twice,
@@ -101,17 +103,17 @@ func TestTell(t *testing.T) {
 	busy := func(o ...poolOption) *plan.Report {
 		return report("prod", pool("prod", "web", append([]poolOption{unconverged(plan.PhaseRunning)}, o...)...))
 	}
-	held := func(h plan.Hold) *plan.Report {
-		s := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-web")
+	held := func(h step.Hold) *plan.Report {
+		s := stepFor(step.Rollout, step.AutoScalingGroup, "default/web", "prod-web")
 		s.Held = h
-		return with(busy(), plan.Held, s)
+		return with(busy(), step.Held, s)
 	}
 	tests := map[string]struct {
 		passes []*plan.Report
 		want   []string
 	}{
 		"nothing happens":  {[]*plan.Report{steady(), steady()}, nil},
-		"a pool comes up":  {[]*plan.Report{done(report("prod", pool("prod", "web", unconverged(plan.PhasePending))), plan.CreateGroup{}, plan.Create, plan.AutoScalingGroup), busy(), steady()}, []string{"group-created", "pool-converged"}},
+		"a pool comes up":  {[]*plan.Report{done(report("prod", pool("prod", "web", unconverged(plan.PhasePending))), step.CreateGroup{}, step.Create, step.AutoScalingGroup), busy(), steady()}, []string{"group-created", "pool-converged"}},
 		"refresh succeeds": {[]*plan.Report{started(), busy(rolling(30, 5)), busy(rolling(80, 1)), steady()}, []string{"version-created", "refresh-started", "refresh-progress", "refresh-progress", "refresh-succeeded", "pool-converged"}},
 		"refresh succeeds, and AWS says so": {
 			[]*plan.Report{started(), steady(), report("prod", pool("prod", "web", last("Successful", "")))}, []string{"version-created", "refresh-started", "refresh-succeeded", "pool-converged"},
@@ -127,17 +129,17 @@ func TestTell(t *testing.T) {
 			[]*plan.Report{started(), busy(both(failed("rollout-cancelled", "outside weir"), last("Cancelled", "")))}, []string{"version-created", "refresh-started", "refresh-cancelled"},
 		},
 		"refresh is superseded": {
-			[]*plan.Report{started(), done(busy(rolling(30, 5)), plan.CancelRefresh{RefreshID: refreshID}, plan.Rollout, plan.AutoScalingGroup), busy(last("Cancelled", ""))},
+			[]*plan.Report{started(), done(busy(rolling(30, 5)), step.CancelRefresh{RefreshID: refreshID}, step.Rollout, step.AutoScalingGroup), busy(last("Cancelled", ""))},
 			[]string{"version-created", "refresh-started", "refresh-progress", "refresh-superseded"},
 		},
 		"refresh is not to be seen yet": {
-			[]*plan.Report{started(), with(busy(), plan.Skipped, rolloutSteps()[1]), busy(rolling(0, 8)), steady()}, []string{"version-created", "refresh-started", "refresh-succeeded", "pool-converged"},
+			[]*plan.Report{started(), with(busy(), step.Skipped, rolloutSteps()[1]), busy(rolling(0, 8)), steady()}, []string{"version-created", "refresh-started", "refresh-succeeded", "pool-converged"},
 		},
 		"a rollout that weir lost sight of": {[]*plan.Report{steady(), busy(rolling(10, 7)), steady()}, []string{"refresh-started", "refresh-succeeded", "pool-converged"}},
 		"nodegroup update fails": {
 			[]*plan.Report{
 				func() *plan.Report {
-					r := done(report("prod", pool("prod", "web", managed, unconverged(plan.PhaseRunning))), plan.UpdateNodegroupVersion{}, plan.Rollout, plan.ManagedNodegroup)
+					r := done(report("prod", pool("prod", "web", managed, unconverged(plan.PhaseRunning))), step.UpdateNodegroupVersion{}, step.Rollout, step.ManagedNodegroup)
 					r.Outcomes[0].Result.UpdateID = "u-1"
 					return r
 				}(),
@@ -155,11 +157,11 @@ func TestTell(t *testing.T) {
 			}, []string{"nodegroup-degraded", "nodegroup-degraded", "pool-converged"},
 		},
 		"drift is corrected": {
-			[]*plan.Report{steady(), done(busy(), plan.UpdateGroup{}, plan.Update, plan.AutoScalingGroup), busy(), steady()},
+			[]*plan.Report{steady(), done(busy(), step.UpdateGroup{}, step.Update, step.AutoScalingGroup), busy(), steady()},
 			[]string{"drift-found", "group-updated", "drift-corrected", "pool-converged"},
 		},
 		"drift is reported only": {
-			[]*plan.Report{steady(), held(plan.HeldSuspended), held(plan.HeldSuspended), steady()}, []string{"drift-found", "drift-gone", "pool-converged"},
+			[]*plan.Report{steady(), held(step.HeldSuspended), held(step.HeldSuspended), steady()}, []string{"drift-found", "drift-gone", "pool-converged"},
 		},
 		"a change in Git is no drift": {
 			[]*plan.Report{func() *plan.Report { r := steady(); r.Revision = shaOld; return r }(), started()}, []string{"version-created", "refresh-started"},
@@ -170,35 +172,35 @@ func TestTell(t *testing.T) {
 			[]*plan.Report{found(busy(), diag.Error, "lookup-unanswered", "no answer"), found(busy(), diag.Error, "subnets-not-found", "none"), busy()}, []string{"target-failed", "target-failed", "target-recovered"},
 		},
 		"a step fails": {
-			[]*plan.Report{with(busy(), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web")), with(busy(), plan.Failed, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "prod-web"))}, []string{"step-failed"},
+			[]*plan.Report{with(busy(), step.Failed, stepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web")), with(busy(), step.Failed, stepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web"))}, []string{"step-failed"},
 		},
-		"approval":           {[]*plan.Report{held(plan.HeldApproval), held(plan.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
-		"window":             {[]*plan.Report{held(plan.HeldWindow)}, []string{"window-awaited"}},
-		"control plane":      {[]*plan.Report{held(plan.HeldControlPlane), held(plan.HeldControlPlane)}, []string{"control-plane-awaited"}},
-		"wave":               {[]*plan.Report{held(plan.HeldWave), held(plan.HeldRolloutLimit)}, []string{"wave-awaited"}},
+		"approval":           {[]*plan.Report{held(step.HeldApproval), held(step.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
+		"window":             {[]*plan.Report{held(step.HeldWindow)}, []string{"window-awaited"}},
+		"control plane":      {[]*plan.Report{held(step.HeldControlPlane), held(step.HeldControlPlane)}, []string{"control-plane-awaited"}},
+		"wave":               {[]*plan.Report{held(step.HeldWave), held(step.HeldRolloutLimit)}, []string{"wave-awaited"}},
 		"a hold that is new": {[]*plan.Report{held("moon")}, []string{"step-held"}},
 		"beside the steps": {[]*plan.Report{func() *plan.Report {
 			r := steady()
-			r.Milestones = []plan.Milestone{{Kind: "join-tokens-renewed"}}
+			r.Milestones = []step.Milestone{{Kind: "join-tokens-renewed"}}
 			return r
 		}()}, []string{"join-tokens-renewed"}},
-		"suspended":          {[]*plan.Report{func() *plan.Report { r := held(plan.HeldSuspended); r.Suspended = true; return r }(), busy()}, []string{"target-suspended", "target-resumed"}},
-		"versions pruned":    {[]*plan.Report{done(busy(), plan.DeleteLaunchTemplateVersions{}, plan.PruneVersion, plan.LaunchTemplate)}, []string{"versions-pruned"}},
-		"adopted":            {[]*plan.Report{done(busy(), plan.TagGroup{}, plan.Adopt, plan.AutoScalingGroup)}, []string{"adopted"}},
-		"a step that is new": {[]*plan.Report{done(busy(), nil, plan.Update, "join-token")}, []string{"join-token-updated"}},
+		"suspended":          {[]*plan.Report{func() *plan.Report { r := held(step.HeldSuspended); r.Suspended = true; return r }(), busy()}, []string{"target-suspended", "target-resumed"}},
+		"versions pruned":    {[]*plan.Report{done(busy(), step.DeleteLaunchTemplateVersions{}, step.PruneVersion, step.LaunchTemplate)}, []string{"versions-pruned"}},
+		"adopted":            {[]*plan.Report{done(busy(), step.TagGroup{}, step.Adopt, step.AutoScalingGroup)}, []string{"adopted"}},
+		"a step that is new": {[]*plan.Report{done(busy(), nil, step.Update, "join-token")}, []string{"join-token-updated"}},
 		"AWS cannot be reached": {
 			[]*plan.Report{
-				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "DescribeSubnets", Code: "ConnectionFailed"}},
-				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Transient, Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Code: "ConnectionFailed"}},
-				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Denied, Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Code: "AccessDenied"}},
+				{Target: "prod", Revision: shaNew, Err: &observed.Error{Kind: observed.Transient, Service: "ec2", Operation: "DescribeSubnets", Code: "ConnectionFailed"}},
+				{Target: "prod", Revision: shaNew, Err: &observed.Error{Kind: observed.Transient, Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Code: "ConnectionFailed"}},
+				{Target: "prod", Revision: shaNew, Err: &observed.Error{Kind: observed.Denied, Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Code: "AccessDenied"}},
 				steady(),
 			}, []string{"target-failed", "target-failed", "target-recovered"},
 		},
 		"AWS cannot be read": {
 			[]*plan.Report{
 				found(steady(), diag.Error, "conflict", "x"),
-				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Denied, Service: "ec2", Operation: "Describe", Code: "UnauthorizedOperation", RequestID: "1"}},
-				{Target: "prod", Revision: shaNew, Err: &plan.Error{Kind: plan.Denied, Service: "ec2", Operation: "Describe", Code: "UnauthorizedOperation", RequestID: "2"}},
+				{Target: "prod", Revision: shaNew, Err: &observed.Error{Kind: observed.Denied, Service: "ec2", Operation: "Describe", Code: "UnauthorizedOperation", RequestID: "1"}},
+				{Target: "prod", Revision: shaNew, Err: &observed.Error{Kind: observed.Denied, Service: "ec2", Operation: "Describe", Code: "UnauthorizedOperation", RequestID: "2"}},
 				found(steady(), diag.Error, "conflict", "x"),
 			}, []string{"conflict-found", "target-failed", "target-recovered"},
 		},
@@ -212,7 +214,7 @@ func TestTell(t *testing.T) {
 				got = append(got, kindsOf(events)...)
 				again := *r
 				again.Milestones = nil
-				if !slices.ContainsFunc(again.Outcomes, func(o plan.Outcome) bool { return o.Status == plan.Failed }) {
+				if !slices.ContainsFunc(again.Outcomes, func(o step.Outcome) bool { return o.Status == step.Failed }) {
 					again.Outcomes = nil
 				}
 				told = restarted(t, next)
@@ -245,9 +247,9 @@ func TestTellSurvivesRestarts(t *testing.T) {
 		func() *plan.Report { return found(web(), diag.Error, "conflict", "x") },
 		func() *plan.Report { return found(web(), diag.Error, "unknown-field", "x") },
 		func() *plan.Report {
-			return with(web(unconverged(plan.PhaseRunning)), plan.Held, heldStep(plan.HeldApproval))
+			return with(web(unconverged(plan.PhaseRunning)), step.Held, heldStep(step.HeldApproval))
 		},
-		func() *plan.Report { return with(web(unconverged(plan.PhaseRunning)), plan.Failed, rolloutSteps()...) },
+		func() *plan.Report { return with(web(unconverged(plan.PhaseRunning)), step.Failed, rolloutSteps()...) },
 		func() *plan.Report { r := web(); r.Suspended = true; return r },
 		func() *plan.Report { r := web(); r.Plan, r.Pools, r.Err = nil, nil, plan.ErrSource; return r },
 		func() *plan.Report { return report("prod") },
@@ -263,8 +265,8 @@ func TestTellSurvivesRestarts(t *testing.T) {
 			}
 			quiet := passes[n]()
 			for j := range quiet.Outcomes {
-				if quiet.Outcomes[j].Status == plan.Done {
-					quiet.Outcomes[j].Status = plan.Skipped
+				if quiet.Outcomes[j].Status == step.Done {
+					quiet.Outcomes[j].Status = step.Skipped
 				}
 			}
 			if _, again := tell(anew, quiet, noon, true); len(again) > 0 {
@@ -279,7 +281,7 @@ func TestTellSurvivesRestarts(t *testing.T) {
 func TestEventSaysWhat(t *testing.T) {
 	_, events := tell(Told{}, started(), noon, true)
 	want := Event{
-		Time: noon, Kind: "version-created", Level: LevelInfo, Target: "prod", Pool: "default/web", Resource: plan.LaunchTemplate, Name: "prod-us-web",
+		Time: noon, Kind: "version-created", Level: LevelInfo, Target: "prod", Pool: "default/web", Resource: step.LaunchTemplate, Name: "prod-us-web",
 		Revision: shaNew, Reason: "the instance type changed: version 5", Text: "updated launch template prod-us-web: the instance type changed: version 5",
 		Changes: []EventChange{
 			{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", At: "overlays/prod-us/web.yaml:9:21"},
@@ -300,11 +302,11 @@ func TestEventSaysWhat(t *testing.T) {
 // drift, for it knows what else may have changed.
 func TestDriftIsThePlanners(t *testing.T) {
 	steady, _ := tell(Told{}, report("prod", pool("prod", "web")), noon, true)
-	r := done(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.UpdateGroup{}, plan.Update, plan.AutoScalingGroup)
+	r := done(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), step.UpdateGroup{}, step.Update, step.AutoScalingGroup)
 	if _, events := tell(steady, r, noon, false); slices.Contains(kindsOf(events), "drift-found") {
 		t.Errorf("a changed variable is told as %v", kindsOf(events))
 	}
-	r.Plan.Steps[0].Drift = &plan.Drift{Cause: "a user request"}
+	r.Plan.Steps[0].Drift = &step.Drift{Cause: "a user request"}
 	_, events := tell(steady, r, noon, false)
 	if len(events) != 2 || events[0].Kind != "drift-found" || events[0].Facts["cause"] != "a user request" || len(events[0].Changes) != 1 {
 		t.Errorf("events %+v", events)
@@ -323,11 +325,11 @@ func TestEventsAreBounded(t *testing.T) {
 	if len(events) != maxTold+1 || len(told.Standing) != maxTold+1 {
 		t.Errorf("%d events, %d standing facts", len(events), len(told.Standing))
 	}
-	s := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "web")
+	s := stepFor(step.Update, step.AutoScalingGroup, "default/web", "web")
 	for range 1000 {
-		s.Changes = append(s.Changes, plan.Change{Field: "f", From: strings.Repeat("x", 1<<20)})
+		s.Changes = append(s.Changes, step.Change{Field: "f", From: strings.Repeat("x", 1<<20)})
 	}
-	_, events = tell(Told{}, with(report("prod"), plan.Done, s), noon, true)
+	_, events = tell(Told{}, with(report("prod"), step.Done, s), noon, true)
 	raw, err := json.Marshal(events)
 	if err != nil || len(raw) > 20_000 {
 		t.Errorf("an event has %d bytes, %v", len(raw), err)

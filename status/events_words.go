@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 // changeList puts the changes of steps behind a sentence: " (maxSize 7 → 20)".
-func changeList(steps []plan.Step) string {
+func changeList(steps []step.Step) string {
 	var all []string
 	for _, s := range steps {
 		for _, c := range wording.Distinct(s) {
@@ -57,8 +58,8 @@ func standsWhole(v any) bool {
 }
 
 // movingWords is what a step sets in motion where that replaces no instance.
-func movingWords(s plan.Step) string {
-	if s.Verb == plan.Rollout {
+func movingWords(s step.Step) string {
+	if s.Verb == step.Rollout {
 		return ""
 	}
 	var fields []string
@@ -73,7 +74,7 @@ func movingWords(s plan.Step) string {
 
 // foundMoving is the same of what was found under way, by what EKS calls it.
 func foundMoving(p plan.PoolStatus) string {
-	if resourceOf(p) == plan.ManagedNodegroup && p.Rollout != nil && p.Rollout.Message != "VersionUpdate" {
+	if resourceOf(p) == step.ManagedNodegroup && p.Rollout != nil && p.Rollout.Message != "VersionUpdate" {
 		return "the update"
 	}
 	return ""

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -75,13 +77,13 @@ func report(target string, pools ...plan.PoolStatus) *plan.Report {
 }
 
 // with adds steps to a report, as planned and as ended with status.
-func with(r *plan.Report, status plan.OutcomeStatus, steps ...plan.Step) *plan.Report {
+func with(r *plan.Report, status step.OutcomeStatus, steps ...step.Step) *plan.Report {
 	for _, s := range steps {
 		r.Plan.Steps = append(r.Plan.Steps, s)
-		o := plan.Outcome{Step: s, Status: status, Duration: 180 * time.Millisecond}
-		if status == plan.Failed {
-			o.Err = &plan.Error{
-				Kind: plan.Denied, Service: "autoscaling", Operation: "CreateAutoScalingGroup", Code: "AccessDenied",
+		o := step.Outcome{Step: s, Status: status, Duration: 180 * time.Millisecond}
+		if status == step.Failed {
+			o.Err = &observed.Error{
+				Kind: observed.Denied, Service: "autoscaling", Operation: "CreateAutoScalingGroup", Code: "AccessDenied",
 				Message: "not authorized to perform: autoscaling:CreateAutoScalingGroup", RequestID: "5f8c6d2e",
 			}
 		}
@@ -90,8 +92,8 @@ func with(r *plan.Report, status plan.OutcomeStatus, steps ...plan.Step) *plan.R
 	return r
 }
 
-func stepFor(verb plan.Verb, resource plan.Resource, pool, name string) plan.Step {
-	return plan.Step{Verb: verb, Resource: resource, Pool: pool, Name: name, Reason: "the manifests changed"}
+func stepFor(verb step.Verb, resource step.Resource, pool, name string) step.Step {
+	return step.Step{Verb: verb, Resource: resource, Pool: pool, Name: name, Reason: "the manifests changed"}
 }
 
 func unknownField() diag.Diagnostic {
@@ -104,18 +106,18 @@ func unknownField() diag.Diagnostic {
 	}
 }
 
-func rolloutSteps() []plan.Step {
-	version := stepFor(plan.Update, plan.LaunchTemplate, "default/web", "prod-us-web")
-	version.Reason, version.Do = "the instance type changed: version 5", plan.CreateLaunchTemplateVersion{}
-	version.Changes = []plan.Change{
+func rolloutSteps() []step.Step {
+	version := stepFor(step.Update, step.LaunchTemplate, "default/web", "prod-us-web")
+	version.Reason, version.Do = "the instance type changed: version 5", step.CreateLaunchTemplateVersion{}
+	version.Changes = []step.Change{
 		{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", Origin: &diag.Position{File: "overlays/prod-us/web.yaml", Line: 9, Column: 21}},
 		{Field: "awsLaunchTemplate.ami.id", From: "ami-0aaaaaaaaaaaaaaa1", To: "ami-0bbbbbbbbbbbbbbb2"},
 		{Field: "awsLaunchTemplate.rootVolume", To: map[string]any{"size": 64, "type": "gp3"}, Origin: &diag.Position{File: "base/pool.yaml", Line: 31}},
 	}
-	refresh := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/web", "prod-us-web")
+	refresh := stepFor(step.Rollout, step.AutoScalingGroup, "default/web", "prod-us-web")
 	refresh.Reason, refresh.Disruptive, refresh.Instances = "8 instances run version 4", true, 8
-	refresh.Do = plan.StartRefresh{}
-	return []plan.Step{version, refresh}
+	refresh.Do = step.StartRefresh{}
+	return []step.Step{version, refresh}
 }
 
 // fleet is a board with a bit of everything.
@@ -138,7 +140,7 @@ func fleet() *Board {
 	b.Due("prod-eu", noon.Add(48*time.Second))
 
 	b.Report(ctx, report("prod-us", pool("prod-us", "web", sized(8, 8)), pool("prod-us", "batch-spot", sized(20, 20))))
-	b.Report(ctx, with(report("prod-us", pool("prod-us", "web", sized(8, 8), rolling(0, 8)), pool("prod-us", "batch-spot", sized(20, 20))), plan.Done, rolloutSteps()...))
+	b.Report(ctx, with(report("prod-us", pool("prod-us", "web", sized(8, 8), rolling(0, 8)), pool("prod-us", "batch-spot", sized(20, 20))), step.Done, rolloutSteps()...))
 	b.Report(ctx, report("prod-us", pool("prod-us", "web", sized(8, 8), rolling(37, 5)), pool("prod-us", "batch-spot", sized(20, 20))))
 	b.Due("prod-us", noon.Add(5*time.Second))
 
@@ -152,9 +154,9 @@ func fleet() *Board {
 
 	dev := report("dev", pool("dev", "web", unconverged(plan.PhaseRunning)), pool("dev", "workers", sized(1, 1)))
 	dev.Suspended = true
-	held := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "dev-web")
-	held.Held, held.Changes = plan.HeldSuspended, []plan.Change{{Field: "maxSize", From: 7, To: 5, Origin: &diag.Position{File: "overlays/dev/web.yaml", Line: 14, Column: 12}}}
-	b.Report(ctx, with(dev, plan.Held, held))
+	held := stepFor(step.Update, step.AutoScalingGroup, "default/web", "dev-web")
+	held.Held, held.Changes = step.HeldSuspended, []step.Change{{Field: "maxSize", From: 7, To: 5, Origin: &diag.Position{File: "overlays/dev/web.yaml", Line: 14, Column: 12}}}
+	b.Report(ctx, with(dev, step.Held, held))
 
 	long := report("platform-observability-eu-central-1-blue-green",
 		pool("platform-observability-eu-central-1-blue-green", "prometheus-long-term-storage-ingesters-multi-zone-arm64",

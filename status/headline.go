@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
 // gravity orders verbs, the gravest first.
-var gravity = []plan.Verb{plan.Delete, plan.Replace, plan.Rollout, plan.Create, plan.Adopt, plan.Update, plan.PruneVersion}
+var gravity = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
 
 // headlinePools bounds the pools that a headline names.
 const headlinePools = 3
@@ -75,7 +76,7 @@ func (p Pull) changed() (n, all int) {
 
 // phrases say what happens to pools, the gravest first.
 func (p Pull) phrases() string {
-	byVerb := map[plan.Verb][]string{}
+	byVerb := map[step.Verb][]string{}
 	for _, r := range p.Reports {
 		if r.Plan == nil {
 			continue
@@ -100,8 +101,8 @@ func (p Pull) phrases() string {
 // poolChange is the gravest thing that a plan does to a pool.
 type poolChange struct {
 	pool string
-	verb plan.Verb
-	step plan.Step
+	verb step.Verb
+	step step.Step
 }
 
 // poolChanges are the pools that a plan changes, in the order of its steps.
@@ -135,22 +136,22 @@ func (c poolChange) words(r *plan.Report) string {
 	}
 	text := name + " in " + r.Target
 	switch c.verb {
-	case plan.Rollout:
+	case step.Rollout:
 		if c.step.Instances == 0 {
 			text += " rolls out"
 		} else {
 			text += " rolls " + rollOf(r, c.step).words(false)
 		}
-	case plan.Delete, plan.Replace:
-		text += map[plan.Verb]string{plan.Delete: " is deleted", plan.Replace: " is replaced"}[c.verb]
+	case step.Delete, step.Replace:
+		text += map[step.Verb]string{step.Delete: " is deleted", step.Replace: " is replaced"}[c.verb]
 		if c.step.Instances > 0 {
 			text += " with " + wording.Count(c.step.Instances, "instance")
 		}
-	case plan.Create:
+	case step.Create:
 		text += " is made"
-	case plan.Adopt:
+	case step.Adopt:
 		text += " is taken over"
-	case plan.PruneVersion:
+	case step.PruneVersion:
 		text += " loses old template versions"
 	default:
 		text += " is updated"

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -48,17 +50,17 @@ type StepCounts struct {
 	Held    int `json:"held"`
 }
 
-func countSteps(outcomes []plan.Outcome) StepCounts {
+func countSteps(outcomes []step.Outcome) StepCounts {
 	var c StepCounts
 	for _, o := range outcomes {
 		switch o.Status {
-		case plan.Done:
+		case step.Done:
 			c.Done++
-		case plan.Failed:
+		case step.Failed:
 			c.Failed++
-		case plan.Skipped:
+		case step.Skipped:
 			c.Skipped++
-		case plan.Held:
+		case step.Held:
 			c.Held++
 		}
 	}
@@ -79,7 +81,7 @@ func runText(r *plan.Report) string {
 	}
 	var did []string
 	for _, o := range r.Outcomes {
-		if o.Status == plan.Done {
+		if o.Status == step.Done {
 			did = append(did, stepWords(o.Step))
 		}
 	}
@@ -148,7 +150,7 @@ func firstFault(r *plan.Report) (text string, more int) {
 		faults = append(faults, diagnosticWords(d))
 	}
 	for _, o := range r.Failures() {
-		if named && o.Err != nil && o.Err.Unknown != (plan.UnknownName{}) {
+		if named && o.Err != nil && o.Err.Unknown != (observed.UnknownName{}) {
 			continue // the diagnostic says it, with its line
 		}
 		faults = append(faults, failureWords(o))
@@ -176,7 +178,7 @@ func andMore(text string, more int) string {
 	return text + fmt.Sprintf(" (and %d more)", more)
 }
 
-func failureWords(o plan.Outcome) string {
+func failureWords(o step.Outcome) string {
 	s := string(o.Step.Verb) + " " + string(o.Step.Resource) + " " + o.Step.Name
 	if o.Err != nil {
 		s += ": " + o.Err.Code
@@ -188,33 +190,33 @@ func failureWords(o plan.Outcome) string {
 }
 
 // past is a verb as something that was done.
-func past(v plan.Verb) string {
+func past(v step.Verb) string {
 	switch v {
-	case plan.Create:
+	case step.Create:
 		return "created"
-	case plan.Update:
+	case step.Update:
 		return "updated"
-	case plan.Delete:
+	case step.Delete:
 		return "deleted"
-	case plan.Replace:
+	case step.Replace:
 		return "replaced"
-	case plan.Rollout:
+	case step.Rollout:
 		return "rollout started"
-	case plan.Adopt:
+	case step.Adopt:
 		return "adopted"
-	case plan.PruneVersion:
+	case step.PruneVersion:
 		return "version pruned"
 	default:
 		return string(v)
 	}
 }
 
-func stepWords(s plan.Step) string {
+func stepWords(s step.Step) string {
 	return past(s.Verb) + " " + strings.ReplaceAll(string(s.Resource), "-", " ") + " " + s.Name
 }
 
 // stepList puts steps into a few words.
-func stepList(steps []plan.Step) string {
+func stepList(steps []step.Step) string {
 	const most = 3
 	var out []string
 	for i, s := range steps {

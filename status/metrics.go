@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -201,8 +201,8 @@ func (m *Metrics) StateLost(is bool) {
 // AWSCall is one answered call to AWS, its tries included.
 type AWSCall struct {
 	Service, Operation string
-	Kind               plan.ErrorKind // empty for success
-	Throttled          int            // answers that said "too fast"
+	Kind               observed.ErrorKind // empty for success
+	Throttled          int                // answers that said "too fast"
 	Duration           time.Duration
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // Report counts a pass. It is the Sink of Metrics.
@@ -21,7 +22,7 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 	m.converged.WithLabelValues(r.Target).Set(converged)
 	for _, o := range r.Outcomes {
 		m.steps.WithLabelValues(string(o.Step.Resource), string(o.Step.Verb), string(o.Status)).Inc()
-		if o.Step.Drift != nil && o.Status == plan.Done {
+		if o.Step.Drift != nil && o.Status == step.Done {
 			m.corrected.WithLabelValues(r.Target).Inc()
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -22,13 +23,13 @@ import (
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMetrics(reg, "v1.2.3")
-	m.Report(t.Context(), with(report("prod", pool("prod", "web", rolling(1, 1)), pool("prod", "batch")), plan.Done, rolloutSteps()...))
+	m.Report(t.Context(), with(report("prod", pool("prod", "web", rolling(1, 1)), pool("prod", "batch")), step.Done, rolloutSteps()...))
 	m.Report(t.Context(), report("prod", pool("prod", "web"), pool("prod", "batch")))
 	broken := report("prod")
 	broken.Plan, broken.Err = nil, errors.New("render: broken")
 	m.Report(t.Context(), broken)
 	m.AWSCall(AWSCall{Service: "EC2", Operation: "CreateLaunchTemplate", Throttled: 2, Duration: time.Second})
-	m.AWSCall(AWSCall{Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Kind: plan.Throttled, Throttled: 3})
+	m.AWSCall(AWSCall{Service: "autoscaling", Operation: "DescribeAutoScalingGroups", Kind: observed.Throttled, Throttled: 3})
 	m.Fetch("fleet", 30*time.Millisecond, noon, nil)
 	m.Fetch("fleet", 5*time.Second, noon.Add(time.Hour), errors.New("refused"))
 	m.StatusWrite("github", forge.Pending, "written")
@@ -153,8 +154,8 @@ func TestMetricsOfAPlan(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMetrics(reg, "v1.2.3")
 	r := report("prod", pool("prod", "web"))
-	r.Plan.Steps = []plan.Step{{Held: plan.HeldWindow}, {Held: plan.HeldWindow, Drift: &plan.Drift{}}, {Drift: &plan.Drift{}}}
-	r.Outcomes = []plan.Outcome{{Step: r.Plan.Steps[1], Status: plan.Held}, {Step: r.Plan.Steps[2], Status: plan.Done}}
+	r.Plan.Steps = []step.Step{{Held: step.HeldWindow}, {Held: step.HeldWindow, Drift: &step.Drift{}}, {Drift: &step.Drift{}}}
+	r.Outcomes = []step.Outcome{{Step: r.Plan.Steps[1], Status: step.Held}, {Step: r.Plan.Steps[2], Status: step.Done}}
 	r.Diagnostics = diag.List{{Severity: diag.Warning}, {Severity: diag.Warning}}
 	m.Report(t.Context(), r)
 	m.Report(t.Context(), report("prod", pool("prod", "web")))
@@ -246,7 +247,7 @@ func TestMetricsAreBounded(t *testing.T) {
 		name := fmt.Sprintf("%d\"}\n\x01weir_pools 7 ünï", i)
 		p := pool("prod", name, rolling(2, 3))
 		p.Namespace, p.Cluster, p.FailureReason = name, name, name
-		r := with(report("prod", p), plan.Done, rolloutSteps()...)
+		r := with(report("prod", p), step.Done, rolloutSteps()...)
 		r.Revision, r.Subject, r.Ref = name, name, name
 		r.Diagnostics = diag.List{{Severity: diag.Error, Code: name, Summary: name}}
 		for j := range r.Outcomes {

@@ -19,7 +19,9 @@ import (
 	"golang.org/x/net/html"
 	"pgregory.net/rapid"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/visible"
@@ -42,12 +44,12 @@ func hostile(t *testing.T, evil string) *Board {
 	p.Rollout.Status, p.Rollout.Message, p.Rollout.MinHealthy = evil, evil, &two
 	p.LastRollout = p.Rollout
 	key := evil + "/" + evil
-	evilStep := plan.Step{
-		Verb: plan.Verb(evil), Resource: plan.Resource(evil), Pool: key, Name: evil, Reason: evil, Held: plan.Hold(evil), HeldReason: evil, Disruptive: true,
-		LaunchConfig: key, Pools: []string{key}, Drift: &plan.Drift{Cause: evil}, Do: plan.StartRefresh{},
-		Changes: []plan.Change{{Field: evil, From: evil, To: map[string]any{evil: evil}, Origin: &diag.Position{File: evil, Line: 3}}},
+	evilStep := step.Step{
+		Verb: step.Verb(evil), Resource: step.Resource(evil), Pool: key, Name: evil, Reason: evil, Held: step.Hold(evil), HeldReason: evil, Disruptive: true,
+		LaunchConfig: key, Pools: []string{key}, Drift: &step.Drift{Cause: evil}, Do: step.StartRefresh{},
+		Changes: []step.Change{{Field: evil, From: evil, To: map[string]any{evil: evil}, Origin: &diag.Position{File: evil, Line: 3}}},
 	}
-	r := with(report(evil, p), plan.Failed, evilStep)
+	r := with(report(evil, p), step.Failed, evilStep)
 	r.Subject, r.Revision, r.Err, r.Account, r.Region, r.Ref = evil, evil, errors.New(evil), evil, evil, evil
 	r.Diagnostics = diag.List{{Summary: evil, Detail: evil, Code: evil, Object: "AWSMachinePool " + key, Position: diag.Position{File: evil}, Related: []diag.Related{{Position: diag.Position{File: evil}, Message: evil}}}}
 	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: evil, Namespace: evil, Cluster: evil, Target: evil, LaunchTemplateID: evil, Pools: []string{key},
@@ -296,8 +298,8 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 	plain.Pools[0].LastRollout = nil
 	plain.Account, plain.Region, plain.Ref, plain.Revision, plain.LaunchConfigs = "", "", "", shaNew, nil
 	plain.Diagnostics = diag.List{{Summary: secret, Detail: secret, Related: []diag.Related{{Message: secret}}}}
-	plain.Plan = &plan.Plan{Target: "prod", Steps: []plan.Step{{Verb: plan.Update, Pool: "default/web", Reason: secret, HeldReason: secret, Drift: &plan.Drift{Cause: secret}, Changes: []plan.Change{{Field: "f", From: secret, To: []any{secret}}}}}}
-	plain.Outcomes = []plan.Outcome{{Step: plain.Plan.Steps[0], Status: plan.Failed, Err: &plan.Error{Message: secret}}}
+	plain.Plan = &plan.Plan{Target: "prod", Steps: []step.Step{{Verb: step.Update, Pool: "default/web", Reason: secret, HeldReason: secret, Drift: &step.Drift{Cause: secret}, Changes: []step.Change{{Field: "f", From: secret, To: []any{secret}}}}}}
+	plain.Outcomes = []step.Outcome{{Step: plain.Plan.Steps[0], Status: step.Failed, Err: &observed.Error{Message: secret}}}
 	plain.Subject, plain.Err = secret, errors.New(secret)
 	b.Configure([]Source{{Name: "fleet"}}, nil)
 	b.Report(t.Context(), &plain)

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func TestPoolFilter(t *testing.T) {
@@ -24,9 +25,9 @@ func TestPoolFilter(t *testing.T) {
 	}
 	b := testBoard()
 	held := report("c", pool("c", "waits", unconverged(plan.PhaseRunning), sized(2, 2)))
-	waits := stepFor(plan.Update, plan.AutoScalingGroup, "default/waits", "c-waits")
-	waits.Held = plan.HeldWindow
-	b.Report(t.Context(), with(held, plan.Held, waits))
+	waits := stepFor(step.Update, step.AutoScalingGroup, "default/waits", "c-waits")
+	waits.Held = step.HeldWindow
+	b.Report(t.Context(), with(held, step.Held, waits))
 	b.Report(t.Context(), report("a", pool("a", "web", sized(1, 4), unconverged(plan.PhaseScalingUp)), pool("a", "batch", sized(9, 9)), pool("a", "gpu", managed)))
 	bad := report("b", pool("b", "web", failed("x", "y"), sized(0, 1)), pool("b", "odd", drifted, unconverged(plan.PhaseRunning)))
 	bad.Err = errors.New("denied")

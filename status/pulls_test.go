@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
@@ -147,7 +148,7 @@ func small(state PullState, reason string) Pull {
 	p := Pull{Source: "fleet", Number: 12, HeadSHA: shaNew, BaseRef: "main", BaseSHA: shaOld, State: state, Reason: reason, Unaffected: 3}
 	if state == PullPlanned {
 		r := report("prod")
-		r.Plan.Steps = []plan.Step{stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web")}
+		r.Plan.Steps = []step.Step{stepFor(step.Create, step.AutoScalingGroup, "default/web", "prod-web")}
 		r.Plan.Summary.Create = 1
 		p.Reports, p.Digest = []*plan.Report{r}, strings.Repeat("ab", 32)
 	}
@@ -453,9 +454,9 @@ func TestNoSecretIsTold(t *testing.T) {
 		r := pull.Reports[0]
 		digest := r.Plan.Digest()
 		s := &r.Plan.Steps[0]
-		s.Reason, s.HeldReason, s.Held, s.Drift = canary, canary, plan.HeldPaused, &plan.Drift{Cause: canary}
-		s.Changes = append(s.Changes, plan.Change{Field: "x", From: canary, To: []any{map[string]any{"k": canary}}})
-		s.Do = plan.CreateLaunchTemplateVersion{Description: canary}
+		s.Reason, s.HeldReason, s.Held, s.Drift = canary, canary, step.HeldPaused, &step.Drift{Cause: canary}
+		s.Changes = append(s.Changes, step.Change{Field: "x", From: canary, To: []any{map[string]any{"k": canary}}})
+		s.Do = step.CreateLaunchTemplateVersion{Description: canary}
 		r.Plan.Diagnostics[0].Detail, r.Plan.Diagnostics[1].Summary, r.Plan.Diagnostics[1].Related[0].Message = canary, canary, canary
 		r.Err = errors.New(canary)
 		for _, state := range []PullState{PullPlanned, PullFailing, PullWaiting, PullConflict, PullMerged, PullClosed} {
@@ -486,7 +487,7 @@ func TestPlansOfManyPullRequests(t *testing.T) {
 	text := strings.Repeat("x", 1<<20)
 	const many = KeptPlans>>20 + 10
 	for n := range int64(many) {
-		steps := []plan.Step{{Verb: plan.Update, Name: "a", Changes: []plan.Change{{Field: "f", To: text}}}}
+		steps := []step.Step{{Verb: step.Update, Name: "a", Changes: []step.Change{{Field: "f", To: text}}}}
 		b.Pull(Pull{Source: "s", Number: n, State: PullPlanned, Title: "t", Reports: []*plan.Report{{Target: "a", Plan: &plan.Plan{Target: "a", Steps: steps}}}})
 	}
 	kept := 0

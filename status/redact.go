@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -37,13 +39,13 @@ func (f Redact) report(r *plan.Report) *plan.Report {
 	if r.Plan != nil {
 		p := *r.Plan
 		p.Diagnostics = f.diagnostics(p.Diagnostics)
-		p.Steps = make([]plan.Step, len(r.Plan.Steps))
+		p.Steps = make([]step.Step, len(r.Plan.Steps))
 		for i, s := range r.Plan.Steps {
 			p.Steps[i] = f.step(s)
 		}
 		out.Plan = &p
 	}
-	out.Outcomes = make([]plan.Outcome, len(r.Outcomes))
+	out.Outcomes = make([]step.Outcome, len(r.Outcomes))
 	for i, o := range r.Outcomes {
 		o.Step = f.step(o.Step)
 		o.Err = f.callError(o.Err)
@@ -102,7 +104,7 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 	return out
 }
 
-func (f Redact) step(s plan.Step) plan.Step {
+func (f Redact) step(s step.Step) step.Step {
 	s.Do = rollingOnly(s.Do)
 	s.Reason, s.HeldReason = f.text(s.Reason), f.text(s.HeldReason)
 	if s.Drift != nil {
@@ -110,7 +112,7 @@ func (f Redact) step(s plan.Step) plan.Step {
 		d.Cause = f.text(d.Cause)
 		s.Drift = &d
 	}
-	changes := make([]plan.Change, len(s.Changes))
+	changes := make([]step.Change, len(s.Changes))
 	for i, c := range s.Changes {
 		c.From, c.To, c.Words = f.value(c.From), f.value(c.To), f.text(c.Words)
 		if c.Origin != nil {
@@ -195,7 +197,7 @@ func (f Redact) event(e Event) Event {
 	return e
 }
 
-func (f Redact) callError(e *plan.Error) *plan.Error {
+func (f Redact) callError(e *observed.Error) *observed.Error {
 	if e == nil {
 		return nil
 	}
@@ -208,7 +210,7 @@ func (f Redact) callError(e *plan.Error) *plan.Error {
 
 // err keeps a failed AWS call's kind, which decides how a status is worded.
 func (f Redact) err(err error) error {
-	var call *plan.Error
+	var call *observed.Error
 	if errors.As(err, &call) {
 		return &reportError{text: f.text(err.Error()), cause: f.callError(call)}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -57,9 +58,9 @@ type roll struct {
 
 // rollOf reads a step and the pool that it is about. Batches are known where the
 // step starts a refresh of a group of a known size that counts in instances.
-func rollOf(r *plan.Report, s plan.Step) roll {
+func rollOf(r *plan.Report, s step.Step) roll {
 	out := roll{instances: s.Instances}
-	start, ok := s.Do.(plan.StartRefresh)
+	start, ok := s.Do.(step.StartRefresh)
 	if !ok || s.Instances == 0 {
 		return out
 	}
@@ -116,12 +117,12 @@ func (r roll) words(long bool) string {
 
 // rollingOnly is a step's request without anything but how instances are replaced,
 // nil where it replaces none.
-func rollingOnly(a plan.Action) plan.Action {
-	start, ok := a.(plan.StartRefresh)
+func rollingOnly(a step.Action) step.Action {
+	start, ok := a.(step.StartRefresh)
 	if !ok {
 		return nil
 	}
-	out := plan.StartRefresh{Group: start.Group, Preferences: intent.Refresh{
+	out := step.StartRefresh{Group: start.Group, Preferences: intent.Refresh{
 		Strategy: start.Preferences.Strategy, CheckpointPercentages: start.Preferences.CheckpointPercentages,
 		MinHealthyPercentage: start.Preferences.MinHealthyPercentage, MaxHealthyPercentage: start.Preferences.MaxHealthyPercentage,
 	}}

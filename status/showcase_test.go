@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/browsertest"
@@ -87,16 +88,16 @@ func showcase() *Board {
 
 	web := of(0, "web", sized(12, 12), between(6, 18), versions, spread("4", "", 12, 0))
 	b.Report(ctx, pass(0, 3*time.Hour, append(quiet, web)...))
-	version := stepFor(plan.Update, plan.LaunchTemplate, "default/web", "eu-production-web")
-	version.Reason, version.Do = "the instance type changed", plan.CreateLaunchTemplateVersion{}
-	version.Changes = []plan.Change{
+	version := stepFor(step.Update, step.LaunchTemplate, "default/web", "eu-production-web")
+	version.Reason, version.Do = "the instance type changed", step.CreateLaunchTemplateVersion{}
+	version.Changes = []step.Change{
 		{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", Origin: &diag.Position{File: "overlays/eu-production/web.yaml", Line: 9, Column: 21}},
 		{Field: "awsLaunchTemplate.ami.id", From: "ami-0c1d2e3f4a5b6c7d8", To: "ami-0f9e8d7c6b5a43210"},
 	}
-	refresh := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/web", "eu-production-web")
+	refresh := stepFor(step.Rollout, step.AutoScalingGroup, "default/web", "eu-production-web")
 	refresh.Reason, refresh.Disruptive, refresh.Instances = "12 instances run version 4", true, 12
-	refresh.Do = plan.StartRefresh{Preferences: intent.Refresh{MinHealthyPercentage: &seventy}}
-	started0 := with(pass(0, 4*time.Minute, append(quiet, web)...), plan.Done, version, refresh)
+	refresh.Do = step.StartRefresh{Preferences: intent.Refresh{MinHealthyPercentage: &seventy}}
+	started0 := with(pass(0, 4*time.Minute, append(quiet, web)...), step.Done, version, refresh)
 	started0.Outcomes[0].Result.Template.Version, started0.Outcomes[1].Result.RefreshID = "5", "08b91cf7-8fa6-48af-b6a6-d227f40f1b9b"
 	b.Report(ctx, started0)
 	b.Report(ctx, pass(0, 2*time.Minute, append(quiet, of(0, "web", sized(12, 12), between(6, 18), versions, spread("4", "5", 8, 4), halfway(33, 8)))...))
@@ -104,10 +105,10 @@ func showcase() *Board {
 	b.Due("eu-production", noon.Add(5*time.Second))
 
 	b.Report(ctx, pass(1, 5*time.Hour, of(1, "web", sized(8, 8), between(4, 16)), of(1, "batch-spot", sized(6, 6), between(0, 20))))
-	drift := stepFor(plan.Update, plan.AutoScalingGroup, "default/batch-spot", "us-production-batch-spot")
-	drift.Reason, drift.Drift = "maxSize 40 → 20", &plan.Drift{}
-	drift.Changes = []plan.Change{{Field: "maxSize", From: 40, To: 20, Origin: &diag.Position{File: "base/batch.yaml", Line: 14, Column: 12}}}
-	b.Report(ctx, with(pass(1, 40*time.Minute, of(1, "web", sized(8, 8), between(4, 16)), of(1, "batch-spot", sized(6, 6), between(0, 40))), plan.Done, drift))
+	drift := stepFor(step.Update, step.AutoScalingGroup, "default/batch-spot", "us-production-batch-spot")
+	drift.Reason, drift.Drift = "maxSize 40 → 20", &step.Drift{}
+	drift.Changes = []step.Change{{Field: "maxSize", From: 40, To: 20, Origin: &diag.Position{File: "base/batch.yaml", Line: 14, Column: 12}}}
+	b.Report(ctx, with(pass(1, 40*time.Minute, of(1, "web", sized(8, 8), between(4, 16)), of(1, "batch-spot", sized(6, 6), between(0, 40))), step.Done, drift))
 	b.Report(ctx, pass(1, 20*time.Second, of(1, "web", sized(8, 8), between(4, 16)), of(1, "batch-spot", sized(6, 6), between(0, 20))))
 	b.Due("us-production", noon.Add(40*time.Second))
 
@@ -120,17 +121,17 @@ func showcase() *Board {
 	b.Due("eu-edge", noon.Add(46*time.Second))
 
 	review := pass(0, time.Minute, quiet...)
-	volume := stepFor(plan.Update, plan.LaunchTemplate, "default/batch-spot", "eu-production-batch-spot")
+	volume := stepFor(step.Update, step.LaunchTemplate, "default/batch-spot", "eu-production-batch-spot")
 	volume.Reason = "the root volume changed"
-	volume.Changes = []plan.Change{{Field: "awsLaunchTemplate.rootVolume.size", From: 64, To: 128, Origin: &diag.Position{File: "base/batch.yaml", Line: 31, Column: 17}}}
-	rolls := stepFor(plan.Rollout, plan.AutoScalingGroup, "default/batch-spot", "eu-production-batch-spot")
+	volume.Changes = []step.Change{{Field: "awsLaunchTemplate.rootVolume.size", From: 64, To: 128, Origin: &diag.Position{File: "base/batch.yaml", Line: 31, Column: 17}}}
+	rolls := stepFor(step.Rollout, step.AutoScalingGroup, "default/batch-spot", "eu-production-batch-spot")
 	rolls.Reason, rolls.Disruptive, rolls.Instances, rolls.Do = "20 instances run version 7", true, 20, refresh.Do
-	review.Plan.Steps, review.Plan.Summary = []plan.Step{volume, rolls}, plan.Summary{Rollout: 1, Unchanged: 3}
+	review.Plan.Steps, review.Plan.Summary = []step.Step{volume, rolls}, plan.Summary{Rollout: 1, Unchanged: 3}
 	grow := pass(1, time.Minute, of(1, "web", sized(8, 8), between(4, 16)))
-	more := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "us-production-web")
+	more := stepFor(step.Update, step.AutoScalingGroup, "default/web", "us-production-web")
 	more.Reason = "maxSize 16 → 24"
-	more.Changes = []plan.Change{{Field: "maxSize", From: 16, To: 24, Origin: &diag.Position{File: "overlays/us-production/web.yaml", Line: 14, Column: 12}}}
-	grow.Plan.Steps, grow.Plan.Summary = []plan.Step{more}, plan.Summary{Update: 1, Unchanged: 1}
+	more.Changes = []step.Change{{Field: "maxSize", From: 16, To: 24, Origin: &diag.Position{File: "overlays/us-production/web.yaml", Line: 14, Column: 12}}}
+	grow.Plan.Steps, grow.Plan.Summary = []step.Step{more}, plan.Summary{Update: 1, Unchanged: 1}
 	digest := plan.CombinedDigest([]*plan.Plan{review.Plan, grow.Plan})
 	b.Pull(Pull{
 		Source: "fleet", Number: 42, Title: "batch: larger root volumes", Author: "platform-bot", WebURL: "https://git.example.com/platform/fleet/pulls/42", HeadSHA: shaOld,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // phaseOf puts a report into one word.
@@ -114,14 +115,14 @@ func holdViews(r *plan.Report, target string) []holdView {
 	if r == nil || r.Plan == nil {
 		return nil
 	}
-	var order []plan.Hold
-	steps := map[plan.Hold][]plan.Step{}
+	var order []step.Hold
+	steps := map[step.Hold][]step.Step{}
 	for _, s := range r.Plan.Steps {
 		switch hold := s.Held; hold {
-		case "", plan.HeldConflict:
+		case "", step.HeldConflict:
 		default:
-			if hold == plan.HeldPruneLimit {
-				hold = plan.HeldApproval
+			if hold == step.HeldPruneLimit {
+				hold = step.HeldApproval
 			}
 			if steps[hold] == nil {
 				order = append(order, hold)
@@ -131,7 +132,7 @@ func holdViews(r *plan.Report, target string) []holdView {
 	}
 	var out []holdView
 	for _, hold := range order {
-		if hold == plan.HeldApproval {
+		if hold == step.HeldApproval {
 			out = append(out, holdView{Words: "The plan waits for an approval.", Plan: targetLink(target) + "/plan", Digest: r.Plan.Digest()})
 			continue
 		}
@@ -158,7 +159,7 @@ func slowViews(t *TargetState) (out []holdView) {
 
 // awaitsApproval reports whether somebody has to approve a target's plan.
 func awaitsApproval(t *TargetState) bool {
-	return t.Last != nil && t.Last.Plan != nil && slices.ContainsFunc(t.Last.Plan.Steps, func(s plan.Step) bool {
-		return s.Held == plan.HeldApproval || s.Held == plan.HeldPruneLimit
+	return t.Last != nil && t.Last.Plan != nil && slices.ContainsFunc(t.Last.Plan.Steps, func(s step.Step) bool {
+		return s.Held == step.HeldApproval || s.Held == step.HeldPruneLimit
 	})
 }

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
 // heldBy is a pass over a target of one pool that has a step which waits.
-func heldBy(target string, hold plan.Hold, why string, verb plan.Verb, opts ...poolOption) *plan.Report {
-	s := stepFor(verb, plan.AutoScalingGroup, "default/web", target+"-web")
+func heldBy(target string, hold step.Hold, why string, verb step.Verb, opts ...poolOption) *plan.Report {
+	s := stepFor(verb, step.AutoScalingGroup, "default/web", target+"-web")
 	s.Held, s.HeldReason = hold, why
-	return with(report(target, pool(target, "web", append([]poolOption{unconverged(plan.PhaseRunning)}, opts...)...)), plan.Held, s)
+	return with(report(target, pool(target, "web", append([]poolOption{unconverged(plan.PhaseRunning)}, opts...)...)), step.Held, s)
 }
 
 func TestWhatIsHeldDoesNotMove(t *testing.T) {
@@ -26,20 +27,20 @@ func TestWhatIsHeldDoesNotMove(t *testing.T) {
 		r    *plan.Report
 		want TargetPhase
 	}{
-		"an approval":            {heldBy("prod", plan.HeldApproval, "", plan.Update), TargetHeld},
-		"a deletion":             {heldBy("prod", plan.HeldPruneLimit, "", plan.Delete), TargetHeld},
-		"a window":               {heldBy("prod", plan.HeldWindow, "", plan.Rollout), TargetHeld},
-		"a control plane":        {heldBy("prod", plan.HeldControlPlane, "", plan.Rollout), TargetHeld},
+		"an approval":            {heldBy("prod", step.HeldApproval, "", step.Update), TargetHeld},
+		"a deletion":             {heldBy("prod", step.HeldPruneLimit, "", step.Delete), TargetHeld},
+		"a window":               {heldBy("prod", step.HeldWindow, "", step.Rollout), TargetHeld},
+		"a control plane":        {heldBy("prod", step.HeldControlPlane, "", step.Rollout), TargetHeld},
 		"somebody has to look":   {report("prod", pool("prod", "web", notConverged("Warning"))), TargetHeld},
 		"it passes by itself":    {report("prod", pool("prod", "web", notConverged("Info"))), TargetMoving},
-		"a wave":                 {heldBy("prod", plan.HeldWave, "", plan.Update), TargetHeld},
-		"a suspended pool":       {heldBy("prod", plan.HeldSuspended, "", plan.Update), TargetHeld},
-		"a pool to be made":      {heldBy("prod", plan.HeldApproval, "", plan.Create, notThere), TargetHeld},
-		"it scales besides":      {heldBy("prod", plan.HeldApproval, "", plan.Update, sized(1, 4)), TargetMoving},
-		"it rolls besides":       {heldBy("prod", plan.HeldApproval, "", plan.Update, rolling(10, 2)), TargetMoving},
-		"the nodegroup is made":  {heldBy("prod", plan.HeldApproval, "", plan.Update, busy), TargetMoving},
-		"another step goes on":   {with(heldBy("prod", plan.HeldWindow, "", plan.Rollout), plan.Done, stepFor(plan.Update, plan.LaunchTemplate, "default/web", "web")), TargetMoving},
-		"an orphan and no pools": {with(report("prod"), plan.Held, plan.Step{Verb: plan.Delete, Resource: plan.AutoScalingGroup, Pool: "default/gone", Held: plan.HeldApproval}), TargetHeld},
+		"a wave":                 {heldBy("prod", step.HeldWave, "", step.Update), TargetHeld},
+		"a suspended pool":       {heldBy("prod", step.HeldSuspended, "", step.Update), TargetHeld},
+		"a pool to be made":      {heldBy("prod", step.HeldApproval, "", step.Create, notThere), TargetHeld},
+		"it scales besides":      {heldBy("prod", step.HeldApproval, "", step.Update, sized(1, 4)), TargetMoving},
+		"it rolls besides":       {heldBy("prod", step.HeldApproval, "", step.Update, rolling(10, 2)), TargetMoving},
+		"the nodegroup is made":  {heldBy("prod", step.HeldApproval, "", step.Update, busy), TargetMoving},
+		"another step goes on":   {with(heldBy("prod", step.HeldWindow, "", step.Rollout), step.Done, stepFor(step.Update, step.LaunchTemplate, "default/web", "web")), TargetMoving},
+		"an orphan and no pools": {with(report("prod"), step.Held, step.Step{Verb: step.Delete, Resource: step.AutoScalingGroup, Pool: "default/gone", Held: step.HeldApproval}), TargetHeld},
 	} {
 		if got := phaseOf(c.r); got != c.want {
 			t.Errorf("%s: the target is %s, want %s", name, got, c.want)
@@ -68,10 +69,10 @@ func notConverged(severity string) func(*plan.PoolStatus) {
 
 func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
 	b := testBoard()
-	first := heldBy("prod", plan.HeldApproval, "weir approve", plan.Update)
+	first := heldBy("prod", step.HeldApproval, "weir approve", step.Update)
 	b.Report(t.Context(), first)
-	b.Report(t.Context(), heldBy("edge", plan.HeldPruneLimit, "weir approve", plan.Delete))
-	b.Report(t.Context(), heldBy("dev", plan.HeldWindow, "opens on Monday", plan.Rollout))
+	b.Report(t.Context(), heldBy("edge", step.HeldPruneLimit, "weir approve", step.Delete))
+	b.Report(t.Context(), heldBy("dev", step.HeldWindow, "opens on Monday", step.Rollout))
 	page := get(t, b, "/").Body.String()
 	for _, want := range []string{
 		"2 plans wait for an approval.", "The plan waits for an approval. Read it first. weir approve " + first.Plan.Digest(), "1 step is held: window, opens on Monday",
@@ -136,17 +137,17 @@ func TestPageSaysThatAConfigurationIsRefused(t *testing.T) {
 
 func TestStepsSayWhetherInstancesAreReplacedOrEnded(t *testing.T) {
 	for _, c := range []struct {
-		verb plan.Verb
+		verb step.Verb
 		n    int
 		want string
 	}{
-		{plan.Delete, 1, "ends 1 instance"}, {plan.Delete, 2, "ends 2 instances"}, {plan.Update, 3, "ends 3 instances"}, {plan.Update, 0, "replaces instances"},
-		{plan.Rollout, 2, "replaces 2 instances"}, {plan.Replace, 2, "replaces 2 instances"},
+		{step.Delete, 1, "ends 1 instance"}, {step.Delete, 2, "ends 2 instances"}, {step.Update, 3, "ends 3 instances"}, {step.Update, 0, "replaces instances"},
+		{step.Rollout, 2, "replaces 2 instances"}, {step.Replace, 2, "replaces 2 instances"},
 	} {
-		s := stepFor(c.verb, plan.AutoScalingGroup, "default/web", "web")
+		s := stepFor(c.verb, step.AutoScalingGroup, "default/web", "web")
 		s.Disruptive, s.Instances = true, c.n
 		b := testBoard()
-		b.Report(t.Context(), with(report("prod", pool("prod", "web")), plan.Held, s))
+		b.Report(t.Context(), with(report("prod", pool("prod", "web")), step.Held, s))
 		page := get(t, b, "/targets/prod").Body.String()
 		if !strings.Contains(words(page), c.want) {
 			t.Errorf("%s of %d is not told as %q:\n%s", c.verb, c.n, c.want, words(page))
@@ -179,10 +180,10 @@ func TestSourceSaysWhenItChanged(t *testing.T) {
 }
 
 func TestDriftNamesItsFields(t *testing.T) {
-	s := stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "web")
-	s.Drift = &plan.Drift{}
-	s.Changes = []plan.Change{{Field: "maxSize", From: 7, To: 20}, {Field: "tags", From: strings.Repeat("x", 100), To: "y"}, {Field: "minSize", To: 1}, {Field: "zones"}}
-	_, events := tell(Told{}, with(report("prod", pool("prod", "web")), plan.Done, s), noon, false)
+	s := stepFor(step.Update, step.AutoScalingGroup, "default/web", "web")
+	s.Drift = &step.Drift{}
+	s.Changes = []step.Change{{Field: "maxSize", From: 7, To: 20}, {Field: "tags", From: strings.Repeat("x", 100), To: "y"}, {Field: "minSize", To: 1}, {Field: "zones"}}
+	_, events := tell(Told{}, with(report("prod", pool("prod", "web")), step.Done, s), noon, false)
 	const want = "AWS differs although Git did not change: update auto scaling group web (maxSize 7 → 20, tags, minSize (none) → 1 and 1 more field)"
 	if len(events) == 0 || events[0].Kind != "drift-found" || events[0].Text != want {
 		t.Errorf("told %+v, want %s", events, want)
@@ -190,9 +191,9 @@ func TestDriftNamesItsFields(t *testing.T) {
 }
 
 func TestWhatEndedIsNamed(t *testing.T) {
-	scale := stepFor(plan.Update, plan.ManagedNodegroup, "default/gpu", "gpu")
-	scale.Changes = []plan.Change{{Field: "scaling.maxSize", From: 2, To: 4}}
-	began := with(report("prod", pool("prod", "gpu", managed)), plan.Done, scale)
+	scale := stepFor(step.Update, step.ManagedNodegroup, "default/gpu", "gpu")
+	scale.Changes = []step.Change{{Field: "scaling.maxSize", From: 2, To: 4}}
+	began := with(report("prod", pool("prod", "gpu", managed)), step.Done, scale)
 	began.Outcomes[0].Result.UpdateID = "u-1"
 	told, _ := tell(Told{}, began, noon, false)
 	_, events := tell(told, report("prod", pool("prod", "gpu", managed)), noon, false)

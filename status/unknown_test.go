@@ -4,19 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
 // A name that AWS does not know is one fault: its diagnostic, which has the line. While
 // it may still be on its way there is none, and another failure beside it is told too.
 func TestANameThatAWSDoesNotKnowIsOneFault(t *testing.T) {
-	refused := func(u plan.UnknownName) plan.Outcome {
-		return plan.Outcome{Step: stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "web"), Status: plan.Failed,
-			Err: &plan.Error{Kind: plan.Invalid, Service: "autoscaling", Operation: "CreateAutoScalingGroup", Code: "ValidationError", Unknown: u}}
+	refused := func(u observed.UnknownName) step.Outcome {
+		return step.Outcome{Step: stepFor(step.Create, step.AutoScalingGroup, "default/web", "web"), Status: step.Failed,
+			Err: &observed.Error{Kind: observed.Invalid, Service: "autoscaling", Operation: "CreateAutoScalingGroup", Code: "ValidationError", Unknown: u}}
 	}
 	r := report("prod", pool("prod", "web"))
-	r.Outcomes = []plan.Outcome{refused(plan.UnknownName{Kind: "key pair", Name: "ops"})}
+	r.Outcomes = []step.Outcome{refused(observed.UnknownName{Kind: "key pair", Name: "ops"})}
 	if text, more := firstFault(r); more != 0 || !strings.Contains(text, "ValidationError") {
 		t.Errorf("without its diagnostic: %q and %d more", text, more)
 	}
@@ -24,7 +25,7 @@ func TestANameThatAWSDoesNotKnowIsOneFault(t *testing.T) {
 	if text, more := firstFault(r); more != 0 || text != "AWS knows no key pair ops (web.yaml:18:17)" {
 		t.Errorf("with it: %q and %d more", text, more)
 	}
-	r.Outcomes = append(r.Outcomes, refused(plan.UnknownName{}))
+	r.Outcomes = append(r.Outcomes, refused(observed.UnknownName{}))
 	if text, more := firstFault(r); more != 1 {
 		t.Errorf("with another failure: %q and %d more", text, more)
 	}

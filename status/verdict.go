@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -26,7 +28,7 @@ type targetTrack struct {
 	State       forge.CommitState `json:"state"`
 	Description string            `json:"description"`
 	// Pools are those that the commit changed, with their gravest verb.
-	Pools map[string]plan.Verb `json:"pools,omitempty"`
+	Pools map[string]step.Verb `json:"pools,omitempty"`
 	// Removed says that the commit took the target away.
 	Removed bool `json:"removed,omitempty"`
 	// Mark is a fingerprint of what was last observed, seen first at MarkAt;
@@ -81,9 +83,9 @@ func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, s
 }
 
 // verbRank orders verbs, gravest first, as the plan's summary does.
-var verbRank = [...]plan.Verb{plan.Delete, plan.Replace, plan.Rollout, plan.Create, plan.Adopt, plan.Update, plan.PruneVersion}
+var verbRank = [...]step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
 
-func rank(v plan.Verb) int {
+func rank(v step.Verb) int {
 	if i := slices.Index(verbRank[:], v); i >= 0 {
 		return i
 	}
@@ -97,34 +99,34 @@ func (t *targetTrack) touch(r *plan.Report) {
 		return
 	}
 	for _, s := range r.Plan.Steps {
-		if s.Held == plan.HeldPaused {
+		if s.Held == step.HeldPaused {
 			continue
 		}
 		if s.Pool != "" {
 			t.touchPool(s.Pool, s.Verb)
 		}
 		for _, pool := range s.Pools { // they launch from what the step changes
-			t.touchPool(pool, plan.Update)
+			t.touchPool(pool, step.Update)
 		}
 	}
 }
 
-func (t *targetTrack) touchPool(pool string, v plan.Verb) {
+func (t *targetTrack) touchPool(pool string, v step.Verb) {
 	if old, ok := t.Pools[pool]; ok && rank(v) >= rank(old) {
 		return
 	}
 	if t.Pools == nil {
-		t.Pools = map[string]plan.Verb{}
+		t.Pools = map[string]step.Verb{}
 	}
 	t.Pools[pool] = v
 }
 
 // passing are failures that go away by themselves.
-func passing(e *plan.Error) bool {
+func passing(e *observed.Error) bool {
 	switch e.Kind {
-	case plan.Throttled, plan.Transient, plan.Busy, plan.TokenClash, plan.Cancelled:
+	case observed.Throttled, observed.Transient, observed.Busy, observed.TokenClash, observed.Cancelled:
 		return true
-	case plan.NotFound, plan.AlreadyThere, plan.Denied, plan.Credentials, plan.Quota, plan.Invalid, plan.Unknown:
+	case observed.NotFound, observed.AlreadyThere, observed.Denied, observed.Credentials, observed.Quota, observed.Invalid, observed.Unknown:
 	}
 	return false
 }
@@ -132,7 +134,7 @@ func passing(e *plan.Error) bool {
 // trouble reports whether all that failed in r goes away by itself.
 func trouble(r *plan.Report) bool {
 	if r.Err != nil {
-		var call *plan.Error
+		var call *observed.Error
 		return errors.As(r.Err, &call) && passing(call) ||
 			errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
 	}
@@ -175,36 +177,36 @@ func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState,
 // held is the verdict on steps that do not run; an empty state says that
 // nothing is held but paused pools.
 func held(r *plan.Report) (forge.CommitState, string) {
-	by := map[plan.Hold]int{}
+	by := map[step.Hold]int{}
 	for _, s := range r.Plan.Steps {
 		by[s.Held]++
 	}
 	steps := len(r.Plan.Steps)
 	switch {
-	case by[plan.HeldConflict] > 0:
-		return forge.Failure, "conflict: " + firstHeld(r, plan.HeldConflict)
-	case by[plan.HeldPruneLimit] > 0:
-		return forge.Failure, fmt.Sprintf("prune refused: %s beyond the limit", count(by[plan.HeldPruneLimit], "deletion"))
-	case by[plan.HeldSuspended] > 0 || r.Suspended && steps > 0:
-		return forge.Pending, because(r, plan.HeldSuspended, "the target is suspended; waiting: "+count(steps, "step"))
-	case by[plan.HeldApproval] > 0:
-		return forge.Pending, because(r, plan.HeldApproval, "waiting for approval: "+count(by[plan.HeldApproval], "step"))
-	case by[plan.HeldWave] > 0:
-		return forge.Pending, because(r, plan.HeldWave, count(by[plan.HeldWave], "step")+" held")
-	case by[plan.HeldWindow] > 0:
-		return forge.Pending, because(r, plan.HeldWindow, "waiting for the next window: "+count(by[plan.HeldWindow], "step"))
-	case by[plan.HeldRolloutLimit] > 0:
-		return forge.Pending, because(r, plan.HeldRolloutLimit, "waiting for other rollouts: "+count(by[plan.HeldRolloutLimit], "step"))
-	case by[plan.HeldControlPlane] > 0:
-		return forge.Pending, because(r, plan.HeldControlPlane, "waiting for the control plane: "+count(by[plan.HeldControlPlane], "step"))
-	case by[plan.HeldWaiting] > 0:
-		return forge.Pending, because(r, plan.HeldWaiting, count(by[plan.HeldWaiting], "step")+" held")
+	case by[step.HeldConflict] > 0:
+		return forge.Failure, "conflict: " + firstHeld(r, step.HeldConflict)
+	case by[step.HeldPruneLimit] > 0:
+		return forge.Failure, fmt.Sprintf("prune refused: %s beyond the limit", count(by[step.HeldPruneLimit], "deletion"))
+	case by[step.HeldSuspended] > 0 || r.Suspended && steps > 0:
+		return forge.Pending, because(r, step.HeldSuspended, "the target is suspended; waiting: "+count(steps, "step"))
+	case by[step.HeldApproval] > 0:
+		return forge.Pending, because(r, step.HeldApproval, "waiting for approval: "+count(by[step.HeldApproval], "step"))
+	case by[step.HeldWave] > 0:
+		return forge.Pending, because(r, step.HeldWave, count(by[step.HeldWave], "step")+" held")
+	case by[step.HeldWindow] > 0:
+		return forge.Pending, because(r, step.HeldWindow, "waiting for the next window: "+count(by[step.HeldWindow], "step"))
+	case by[step.HeldRolloutLimit] > 0:
+		return forge.Pending, because(r, step.HeldRolloutLimit, "waiting for other rollouts: "+count(by[step.HeldRolloutLimit], "step"))
+	case by[step.HeldControlPlane] > 0:
+		return forge.Pending, because(r, step.HeldControlPlane, "waiting for the control plane: "+count(by[step.HeldControlPlane], "step"))
+	case by[step.HeldWaiting] > 0:
+		return forge.Pending, because(r, step.HeldWaiting, count(by[step.HeldWaiting], "step")+" held")
 	}
 	return "", ""
 }
 
 // because adds to a text what the first step that is held so says of its reason.
-func because(r *plan.Report, h plan.Hold, text string) string {
+func because(r *plan.Report, h step.Hold, text string) string {
 	for _, s := range r.Plan.Steps {
 		if s.Held == h && s.HeldReason != "" {
 			return text + ": " + s.HeldReason
@@ -213,7 +215,7 @@ func because(r *plan.Report, h plan.Hold, text string) string {
 	return text
 }
 
-func firstHeld(r *plan.Report, h plan.Hold) string {
+func firstHeld(r *plan.Report, h step.Hold) string {
 	for _, s := range r.Plan.Steps {
 		if s.Held == h {
 			return string(s.Resource) + " " + s.Name + ": " + s.Reason
@@ -291,14 +293,14 @@ func poolWords(key string, p plan.PoolStatus, there bool) string {
 
 // summary says what a commit that has converged did.
 func (t *targetTrack) summary(r *plan.Report) string {
-	n := map[plan.Verb]int{}
+	n := map[step.Verb]int{}
 	for _, v := range t.Pools {
 		n[v]++
 	}
 	text := verbCounts(n)
 	paused := 0
 	for _, s := range r.Plan.Steps {
-		if s.Held == plan.HeldPaused {
+		if s.Held == step.HeldPaused {
 			paused++
 		}
 	}
@@ -309,13 +311,13 @@ func (t *targetTrack) summary(r *plan.Report) string {
 }
 
 // verbCounts prints "2 pools created, 1 rolled".
-func verbCounts(n map[plan.Verb]int) string {
+func verbCounts(n map[step.Verb]int) string {
 	words := []struct {
-		verb plan.Verb
+		verb step.Verb
 		word string
 	}{
-		{plan.Create, "created"}, {plan.Rollout, "rolled"}, {plan.Update, "updated"}, {plan.Replace, "replaced"},
-		{plan.Adopt, "adopted"}, {plan.Delete, "deleted"}, {plan.PruneVersion, "tidied"},
+		{step.Create, "created"}, {step.Rollout, "rolled"}, {step.Update, "updated"}, {step.Replace, "replaced"},
+		{step.Adopt, "adopted"}, {step.Delete, "deleted"}, {step.PruneVersion, "tidied"},
 	}
 	var out []string
 	for _, w := range words {
@@ -337,7 +339,7 @@ func verbCounts(n map[plan.Verb]int) string {
 func aggregate(targets map[string]*targetTrack) (forge.CommitState, string) {
 	names := sortedKeys(targets)
 	by := map[forge.CommitState][]string{}
-	verbs := map[plan.Verb]int{}
+	verbs := map[step.Verb]int{}
 	removed := 0
 	for _, name := range names {
 		t := targets[name]

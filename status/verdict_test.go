@@ -7,19 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-func heldStep(h plan.Hold) plan.Step {
-	s := stepFor(plan.Delete, plan.AutoScalingGroup, "default/web", "prod-web")
+func heldStep(h step.Hold) step.Step {
+	s := stepFor(step.Delete, step.AutoScalingGroup, "default/web", "prod-web")
 	s.Held, s.Reason = h, "owned by another weir"
 	return s
 }
 
-func callFailed(kind plan.ErrorKind) *plan.Report {
-	r := with(report("prod", pool("prod", "web")), plan.Failed, stepFor(plan.Create, plan.AutoScalingGroup, "default/web", "prod-web"))
+func callFailed(kind observed.ErrorKind) *plan.Report {
+	r := with(report("prod", pool("prod", "web")), step.Failed, stepFor(step.Create, step.AutoScalingGroup, "default/web", "prod-web"))
 	r.Outcomes[0].Err.Kind = kind
 	return r
 }
@@ -31,7 +33,7 @@ func withErr(err error) *plan.Report {
 }
 
 func TestVerdict(t *testing.T) {
-	suspended := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, stepFor(plan.Update, plan.AutoScalingGroup, "default/web", "w"))
+	suspended := with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), step.Held, stepFor(step.Update, step.AutoScalingGroup, "default/web", "w"))
 	suspended.Suspended = true
 	idle := report("prod", pool("prod", "web"))
 	idle.Suspended = true
@@ -50,23 +52,23 @@ func TestVerdict(t *testing.T) {
 		"an untouched pool moves":  {report("prod", pool("prod", "web"), pool("prod", "old", rolling(10, 3))), forge.Success, "nothing to change in AWS"},
 		"warnings do not fail":     {warned, forge.Success, "nothing to change in AWS"},
 		"steps are under way":      {created(), forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
-		"a group goes":             {with(report("prod"), plan.Done, stepFor(plan.Delete, plan.AutoScalingGroup, "default/old", "old")), forge.Pending, "0 of 1 pool converged; default/old is being deleted"},
-		"an orphan without a pool": {with(report("prod"), plan.Done, stepFor(plan.Delete, plan.LaunchTemplate, "", "old")), forge.Pending, "applying"},
+		"a group goes":             {with(report("prod"), step.Done, stepFor(step.Delete, step.AutoScalingGroup, "default/old", "old")), forge.Pending, "0 of 1 pool converged; default/old is being deleted"},
+		"an orphan without a pool": {with(report("prod"), step.Done, stepFor(step.Delete, step.LaunchTemplate, "", "old")), forge.Pending, "applying"},
 		"a fault in the files":     {broken, forge.Failure, "awsLaunchTemplate.instanceTyp: unknown field (overlays/staging/pool.yaml:12:5)"},
-		"a denied call":            {callFailed(plan.Denied), forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
-		"a throttled call":         {callFailed(plan.Throttled), forge.Pending, "trying again: create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"a denied call":            {callFailed(observed.Denied), forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"a throttled call":         {callFailed(observed.Throttled), forge.Pending, "trying again: create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
 		"no access at all":         {withErr(errors.New("assume role: AccessDenied")), forge.Failure, "assume role: AccessDenied"},
-		"AWS away":                 {withErr(fmt.Errorf("observe: %w", &plan.Error{Kind: plan.Transient, Service: "ec2", Operation: "DescribeLaunchTemplates", Code: "Unavailable"})), forge.Pending, "trying again: observe: ec2:DescribeLaunchTemplates: Unavailable"},
+		"AWS away":                 {withErr(fmt.Errorf("observe: %w", &observed.Error{Kind: observed.Transient, Service: "ec2", Operation: "DescribeLaunchTemplates", Code: "Unavailable"})), forge.Pending, "trying again: observe: ec2:DescribeLaunchTemplates: Unavailable"},
 		"the pass was stopped":     {withErr(fmt.Errorf("observe: %w", context.Canceled)), forge.Pending, "trying again: observe: context canceled"},
 		"no plan yet":              {noPlan, forge.Pending, "waiting for a plan"},
-		"a conflict":               {with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
-		"too much to prune":        {with(report("prod"), plan.Held, heldStep(plan.HeldPruneLimit)), forge.Failure, "prune refused: 1 deletion beyond the limit"},
-		"an approval is needed":    {with(report("prod"), plan.Held, heldStep(plan.HeldApproval)), forge.Pending, "waiting for approval: 1 step"},
-		"a window is closed":       {with(report("prod"), plan.Held, heldStep(plan.HeldWindow)), forge.Pending, "waiting for the next window: 1 step"},
-		"a control plane":          {with(report("prod"), plan.Held, heldStep(plan.HeldControlPlane)), forge.Pending, "waiting for the control plane: 1 step"},
+		"a conflict":               {with(report("prod"), step.Held, heldStep(step.HeldConflict)), forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+		"too much to prune":        {with(report("prod"), step.Held, heldStep(step.HeldPruneLimit)), forge.Failure, "prune refused: 1 deletion beyond the limit"},
+		"an approval is needed":    {with(report("prod"), step.Held, heldStep(step.HeldApproval)), forge.Pending, "waiting for approval: 1 step"},
+		"a window is closed":       {with(report("prod"), step.Held, heldStep(step.HeldWindow)), forge.Pending, "waiting for the next window: 1 step"},
+		"a control plane":          {with(report("prod"), step.Held, heldStep(step.HeldControlPlane)), forge.Pending, "waiting for the control plane: 1 step"},
 		"suspended with work":      {suspended, forge.Pending, "the target is suspended; waiting: 1 step"},
 		"suspended without work":   {idle, forge.Success, "nothing to change in AWS"},
-		"paused in Git":            {with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), plan.Held, heldStep(plan.HeldPaused)), forge.Success, "nothing to change in AWS; paused: 1 step"},
+		"paused in Git":            {with(report("prod", pool("prod", "web", unconverged(plan.PhaseRunning))), step.Held, heldStep(step.HeldPaused)), forge.Success, "nothing to change in AWS; paused: 1 step"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &targetTrack{State: forge.Pending}
@@ -90,18 +92,18 @@ func TestVerdictOverTime(t *testing.T) {
 	moving := func(percent int32) *plan.Report {
 		return report("prod", pool("prod", "web", rolling(percent, 3)))
 	}
-	see(with(moving(0), plan.Done, rolloutSteps()...), 0, forge.Pending)
-	see(callFailed(plan.Throttled), time.Minute, forge.Pending)
-	see(callFailed(plan.Throttled), 12*time.Minute, forge.Failure) // longer than patience
-	see(moving(10), 13*time.Minute, forge.Failure)                 // no flicker back to pending
+	see(with(moving(0), step.Done, rolloutSteps()...), 0, forge.Pending)
+	see(callFailed(observed.Throttled), time.Minute, forge.Pending)
+	see(callFailed(observed.Throttled), 12*time.Minute, forge.Failure) // longer than patience
+	see(moving(10), 13*time.Minute, forge.Failure)                     // no flicker back to pending
 	see(report("prod", pool("prod", "web")), 20*time.Minute, forge.Success)
-	see(callFailed(plan.Denied), 21*time.Minute, forge.Success)
+	see(callFailed(observed.Denied), 21*time.Minute, forge.Success)
 	if tr.Description != "1 pool rolled" {
 		t.Errorf("description is %q", tr.Description)
 	}
 
 	tr = &targetTrack{State: forge.Pending}
-	see(with(moving(0), plan.Done, rolloutSteps()...), 0, forge.Pending)
+	see(with(moving(0), step.Done, rolloutSteps()...), 0, forge.Pending)
 	for i := range int32(12) { // hours, as long as it moves
 		see(moving(i), time.Duration(i)*20*time.Minute, forge.Pending)
 	}
@@ -112,8 +114,8 @@ func TestVerdictOverTime(t *testing.T) {
 }
 
 func TestAggregate(t *testing.T) {
-	done := &targetTrack{State: forge.Success, Description: "2 pools created", Pools: map[string]plan.Verb{"a/b": plan.Create, "a/c": plan.Create}}
-	rolled := &targetTrack{State: forge.Success, Description: "1 pool rolled", Pools: map[string]plan.Verb{"a/b": plan.Rollout}}
+	done := &targetTrack{State: forge.Success, Description: "2 pools created", Pools: map[string]step.Verb{"a/b": step.Create, "a/c": step.Create}}
+	rolled := &targetTrack{State: forge.Success, Description: "1 pool rolled", Pools: map[string]step.Verb{"a/b": step.Rollout}}
 	waits := &targetTrack{State: forge.Pending, Description: "planning"}
 	fails := &targetTrack{State: forge.Failure, Description: "AccessDenied"}
 	for name, c := range map[string]struct {
@@ -176,11 +178,11 @@ func TestVerdictWithoutTheSource(t *testing.T) {
 			{none(), patience, forge.Pending, waiting},
 		},
 		"a resource of another target": {
-			{away(with(report("prod"), plan.Held, heldStep(plan.HeldConflict))), 0, forge.Pending, "planning"},
-			{with(report("prod"), plan.Held, heldStep(plan.HeldConflict)), time.Minute, forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+			{away(with(report("prod"), step.Held, heldStep(step.HeldConflict))), 0, forge.Pending, "planning"},
+			{with(report("prod"), step.Held, heldStep(step.HeldConflict)), time.Minute, forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
 		},
 		"a step that AWS refuses": {
-			{away(callFailed(plan.Denied)), 0, forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+			{away(callFailed(observed.Denied)), 0, forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
 			{away(quiet()), time.Hour, forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
 			{quiet(), 2 * time.Hour, forge.Success, "1 pool created"},
 		},

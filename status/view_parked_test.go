@@ -5,23 +5,25 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // TestAParkedStepSaysOnThePageHowItIsLifted, and its pool's failure is told by the step's
 // event alone.
 func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
 	const lift = "weir leaves it alone for an hour; weir reconcile prod --retry has it tried at once"
-	o := plan.Outcome{
-		Step: plan.Step{Verb: plan.Update, Resource: plan.AutoScalingGroup, Name: "web", Pool: "default/web"}, Status: plan.Failed, Parked: true, Lift: lift,
-		Err: &plan.Error{Kind: plan.Invalid, Code: "ValidationError", Message: "no"},
+	o := step.Outcome{
+		Step: step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: "web", Pool: "default/web"}, Status: step.Failed, Parked: true, Lift: lift,
+		Err: &observed.Error{Kind: observed.Invalid, Code: "ValidationError", Message: "no"},
 	}
-	if got := outcomeViews([]plan.Outcome{o}, WebLinks{}, "prod", "")[0].Error; !strings.Contains(got, "ValidationError") || !strings.HasSuffix(got, lift) {
+	if got := outcomeViews([]step.Outcome{o}, WebLinks{}, "prod", "")[0].Error; !strings.Contains(got, "ValidationError") || !strings.HasSuffix(got, lift) {
 		t.Errorf("the step says %q", got)
 	}
 	pool := plan.PoolStatus{Target: "prod", Namespace: "default", Name: "web"}
 	plan.TellRefused(&pool, &o)
-	r := &plan.Report{Target: "prod", Plan: &plan.Plan{}, Outcomes: []plan.Outcome{o}, Pools: []plan.PoolStatus{pool}}
+	r := &plan.Report{Target: "prod", Plan: &plan.Plan{}, Outcomes: []step.Outcome{o}, Pools: []plan.PoolStatus{pool}}
 	v := (&web{board: NewBoard(BoardOptions{})}).targetView(TargetState{Target: Target{Name: "prod"}, Last: r})
 	if !strings.HasSuffix(v.Error, lift) {
 		t.Errorf("the target says %q", v.Error)

@@ -7,12 +7,13 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
 type stepView struct {
-	plan.Step
-	Status  plan.OutcomeStatus // empty for a planned step
+	step.Step
+	Status  step.OutcomeStatus // empty for a planned step
 	Mark    string
 	Words   string
 	Took    string
@@ -33,7 +34,7 @@ type changeView struct {
 }
 
 // stepViews shows the steps of a plan, made at a commit for a target.
-func stepViews(steps []plan.Step, l WebLinks, target, sha string) []stepView {
+func stepViews(steps []step.Step, l WebLinks, target, sha string) []stepView {
 	out := make([]stepView, 0, len(steps))
 	for _, s := range steps {
 		out = append(out, stepViewOf(s, l, target, sha))
@@ -41,7 +42,7 @@ func stepViews(steps []plan.Step, l WebLinks, target, sha string) []stepView {
 	return out
 }
 
-func stepViewOf(s plan.Step, l WebLinks, target, sha string) stepView {
+func stepViewOf(s step.Step, l WebLinks, target, sha string) stepView {
 	v := stepView{Step: s, Mark: string(TargetWaiting), Words: string(s.Verb) + " " + string(s.Resource), Ends: wording.Ends(s)}
 	if s.Held != "" {
 		v.Mark = string(TargetSuspended)
@@ -63,7 +64,7 @@ func stepViewOf(s plan.Step, l WebLinks, target, sha string) stepView {
 }
 
 // outcomeViews shows steps as they ended.
-func outcomeViews(outcomes []plan.Outcome, l WebLinks, target, sha string) []stepView {
+func outcomeViews(outcomes []step.Outcome, l WebLinks, target, sha string) []stepView {
 	out := make([]stepView, 0, len(outcomes))
 	for _, o := range outcomes {
 		s := stepViewOf(o.Step, l, target, sha)
@@ -82,15 +83,15 @@ func outcomeViews(outcomes []plan.Outcome, l WebLinks, target, sha string) []ste
 	return out
 }
 
-func outcomeMark(s plan.OutcomeStatus) string {
+func outcomeMark(s step.OutcomeStatus) string {
 	switch s {
-	case plan.Done:
+	case step.Done:
 		return string(TargetConverged)
-	case plan.Failed:
+	case step.Failed:
 		return string(TargetFailing)
-	case plan.Held:
+	case step.Held:
 		return string(TargetSuspended)
-	case plan.Skipped:
+	case step.Skipped:
 	}
 	return string(TargetWaiting)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // poolPage is all that is known of one pool.
@@ -114,7 +115,7 @@ func (w *web) poolPage(t TargetState, p *plan.PoolStatus) poolPage {
 	if r := t.Last; r != nil {
 		v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return objectPool(r, d.Object) != key }), l, r.Revision)
 		if r.Plan != nil {
-			v.Plan = stepViews(slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s plan.Step) bool { return s.Pool != key && !slices.Contains(s.Pools, key) }), l, t.Name, r.Revision)
+			v.Plan = stepViews(slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s step.Step) bool { return s.Pool != key && !slices.Contains(s.Pools, key) }), l, t.Name, r.Revision)
 		}
 	}
 	for _, c := range t.LaunchConfigs {

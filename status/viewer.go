@@ -1,7 +1,7 @@
 package status
 
 import (
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // FormField is the field of every form that holds its token.
@@ -62,9 +62,9 @@ func waitsOf(t TargetState) (w waits) {
 	}
 	for _, s := range t.Last.Plan.Steps {
 		switch s.Held {
-		case plan.HeldApproval, plan.HeldPruneLimit:
+		case step.HeldApproval, step.HeldPruneLimit:
 			w.digest = t.Last.Plan.Digest()
-		case plan.HeldWindow:
+		case step.HeldWindow:
 			w.window = true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // asViewer is a page as somebody sees it.
@@ -19,9 +19,9 @@ func asViewer(b *Board, v Viewer, path string) *httptest.ResponseRecorder {
 }
 
 // waiting has a target whose plan is held for something.
-func waiting(hold plan.Hold) *Board {
+func waiting(hold step.Hold) *Board {
 	b := testBoard()
-	b.Report(context.Background(), with(report("prod", pool("prod", "web")), plan.Held, plan.Step{Verb: plan.Update, Resource: plan.LaunchTemplate, Pool: "default/web", Name: "web", Held: hold}))
+	b.Report(context.Background(), with(report("prod", pool("prod", "web")), step.Held, step.Step{Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "web", Held: hold}))
 	return b
 }
 
@@ -37,17 +37,17 @@ func TestWhatAPageOffers(t *testing.T) {
 		offers string
 		says   string
 	}{
-		"an operator's target":      {waiting(plan.HeldApproval), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", "suspended by ann"},
-		"beyond the prune limit":    {waiting(plan.HeldPruneLimit), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", ""},
-		"before a window":           {waiting(plan.HeldWindow), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume override", "wait for a window"},
-		"paused":                    {waiting(plan.HeldPaused), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume", ""},
-		"an operator's pool":        {waiting(plan.HeldApproval), ann, "/targets/prod/pools/default/web", "/actions/suspend /actions/resume", "Suspend this pool"},
-		"an operator's plan":        {waiting(plan.HeldApproval), ann, "/targets/prod/plan", "/actions/approve", ""},
-		"a reader's target":         {waiting(plan.HeldApproval), reader, "/targets/prod", "", "weir approve "},
-		"a reader sees suspensions": {waiting(plan.HeldPaused), reader, "/targets/prod", "", "suspended by ann"},
-		"anybody's target":          {waiting(plan.HeldApproval), Viewer{LogIn: true}, "/targets/prod", "", "Log in"},
-		"everything is suspended":   {waiting(plan.HeldPaused), Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Holds: []Suspension{{Text: "suspended by ann"}}}, "/targets/prod", "/actions/reconcile /actions/suspend", "weir resume --all"},
-		"the fleet":                 {waiting(plan.HeldApproval), ann, "/", "", "ann"},
+		"an operator's target":      {waiting(step.HeldApproval), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", "suspended by ann"},
+		"beyond the prune limit":    {waiting(step.HeldPruneLimit), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", ""},
+		"before a window":           {waiting(step.HeldWindow), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume override", "wait for a window"},
+		"paused":                    {waiting(step.HeldPaused), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume", ""},
+		"an operator's pool":        {waiting(step.HeldApproval), ann, "/targets/prod/pools/default/web", "/actions/suspend /actions/resume", "Suspend this pool"},
+		"an operator's plan":        {waiting(step.HeldApproval), ann, "/targets/prod/plan", "/actions/approve", ""},
+		"a reader's target":         {waiting(step.HeldApproval), reader, "/targets/prod", "", "weir approve "},
+		"a reader sees suspensions": {waiting(step.HeldPaused), reader, "/targets/prod", "", "suspended by ann"},
+		"anybody's target":          {waiting(step.HeldApproval), Viewer{LogIn: true}, "/targets/prod", "", "Log in"},
+		"everything is suspended":   {waiting(step.HeldPaused), Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Holds: []Suspension{{Text: "suspended by ann"}}}, "/targets/prod", "/actions/reconcile /actions/suspend", "weir resume --all"},
+		"the fleet":                 {waiting(step.HeldApproval), ann, "/", "", "ann"},
 	} {
 		rec := asViewer(tc.board, tc.viewer, tc.path)
 		page := rec.Body.String()
@@ -84,7 +84,7 @@ func TestNobodyWritesOnAPage(t *testing.T) {
 		v := Viewer{Name: evil, Operate: true, LogIn: true, LogOut: true, Form: evil, Said: evil, Holds: []Suspension{{Target: "prod", Text: evil}, {Target: "prod", Pool: "default/web", Text: evil}}}
 		pages := map[string]string{}
 		for _, path := range []string{"/", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web", "/activity"} {
-			pages[path] = asViewer(waiting(plan.HeldApproval), v, path).Body.String()
+			pages[path] = asViewer(waiting(step.HeldApproval), v, path).Body.String()
 		}
 		n := NewNotices()
 		for name, write := range map[string]func(http.ResponseWriter){

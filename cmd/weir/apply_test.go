@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -30,11 +32,11 @@ func TestGravest(t *testing.T) {
 }
 
 func TestMergeTellsAStepOnceAsItEnded(t *testing.T) {
-	outcome := func(name string, status plan.OutcomeStatus) plan.Outcome {
-		return plan.Outcome{Step: plan.Step{Verb: plan.Update, Name: name}, Status: status}
+	outcome := func(name string, status step.OutcomeStatus) step.Outcome {
+		return step.Outcome{Step: step.Step{Verb: step.Update, Name: name}, Status: status}
 	}
-	before := []plan.Outcome{outcome("done", plan.Done), outcome("later", plan.Skipped), outcome("held", plan.Held), outcome("tried", plan.Failed), outcome("gone", plan.Skipped)}
-	after := []plan.Outcome{outcome("later", plan.Done), outcome("held", plan.Held), outcome("tried", plan.Done)}
+	before := []step.Outcome{outcome("done", step.Done), outcome("later", step.Skipped), outcome("held", step.Held), outcome("tried", step.Failed), outcome("gone", step.Skipped)}
+	after := []step.Outcome{outcome("later", step.Done), outcome("held", step.Held), outcome("tried", step.Done)}
 	var got []string
 	for _, o := range merge(before, after) {
 		got = append(got, o.Step.Name+" "+string(o.Status))
@@ -46,11 +48,11 @@ func TestMergeTellsAStepOnceAsItEnded(t *testing.T) {
 }
 
 func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
-	held := func(h plan.Hold) *plan.Plan { return &plan.Plan{Steps: []plan.Step{{Held: h}}} }
-	run := &plan.Plan{Steps: []plan.Step{{}}}
+	held := func(h step.Hold) *plan.Plan { return &plan.Plan{Steps: []step.Step{{Held: h}}} }
+	run := &plan.Plan{Steps: []step.Step{{}}}
 	moving := []plan.PoolStatus{{InfrastructureReady: true}}
-	failure := func(k plan.ErrorKind) []plan.Outcome {
-		return []plan.Outcome{{Status: plan.Failed, Err: &plan.Error{Kind: k}}}
+	failure := func(k observed.ErrorKind) []step.Outcome {
+		return []step.Outcome{{Status: step.Failed, Err: &observed.Error{Kind: k}}}
 	}
 	faults := func(code string) diag.List { return diag.List{{Severity: diag.Error, Code: code}} }
 	tests := map[string]struct {
@@ -62,17 +64,17 @@ func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
 		"moving":               {plan.Report{Plan: &plan.Plan{}, Pools: moving}, false, exitOK},
 		"to be done":           {plan.Report{Plan: run}, false, exitOK},
 		"no plan":              {plan.Report{Diagnostics: faults("yaml-syntax")}, true, exitError},
-		"no credentials":       {plan.Report{Err: &plan.Error{Kind: plan.Credentials}}, true, exitError},
+		"no credentials":       {plan.Report{Err: &observed.Error{Kind: observed.Credentials}}, true, exitError},
 		"other error":          {plan.Report{Err: errors.New("x")}, true, exitError},
-		"throttled":            {plan.Report{Err: &plan.Error{Kind: plan.Throttled}}, false, exitError},
-		"conflict":             {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: faults("conflict")}, true, exitRefused},
-		"conflict and fault":   {plan.Report{Plan: held(plan.HeldConflict), Diagnostics: append(faults("conflict"), faults("rollout-failed")...)}, true, exitError},
-		"held while moving":    {plan.Report{Plan: held(plan.HeldPruneLimit), Pools: moving}, false, exitRefused},
-		"its cluster is made":  {plan.Report{Plan: held(plan.HeldControlPlane)}, false, exitRefused},
-		"after one that is":    {plan.Report{Target: "let", Plan: held(plan.HeldWave)}, false, exitRefused},
-		"after one that fails": {plan.Report{Plan: held(plan.HeldWave)}, true, exitRefused},
-		"step refused":         {plan.Report{Plan: run, Outcomes: failure(plan.Invalid)}, true, exitError},
-		"step may pass":        {plan.Report{Plan: run, Outcomes: failure(plan.Transient)}, false, exitError},
+		"throttled":            {plan.Report{Err: &observed.Error{Kind: observed.Throttled}}, false, exitError},
+		"conflict":             {plan.Report{Plan: held(step.HeldConflict), Diagnostics: faults("conflict")}, true, exitRefused},
+		"conflict and fault":   {plan.Report{Plan: held(step.HeldConflict), Diagnostics: append(faults("conflict"), faults("rollout-failed")...)}, true, exitError},
+		"held while moving":    {plan.Report{Plan: held(step.HeldPruneLimit), Pools: moving}, false, exitRefused},
+		"its cluster is made":  {plan.Report{Plan: held(step.HeldControlPlane)}, false, exitRefused},
+		"after one that is":    {plan.Report{Target: "let", Plan: held(step.HeldWave)}, false, exitRefused},
+		"after one that fails": {plan.Report{Plan: held(step.HeldWave)}, true, exitRefused},
+		"step refused":         {plan.Report{Plan: run, Outcomes: failure(observed.Invalid)}, true, exitError},
+		"step may pass":        {plan.Report{Plan: run, Outcomes: failure(observed.Transient)}, false, exitError},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // canAsk reports whether somebody sits at a terminal and can answer.
@@ -94,7 +95,7 @@ func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err erro
 // launch templates: they go with their groups.
 func deleted(p *plan.Plan) (out []string) {
 	for _, st := range p.Steps {
-		if st.Verb == plan.Delete && st.Resource != plan.LaunchTemplate && st.Held != plan.HeldPruneLimit && st.Held != plan.HeldConflict {
+		if st.Verb == step.Delete && st.Resource != step.LaunchTemplate && st.Held != step.HeldPruneLimit && st.Held != step.HeldConflict {
 			text := fmt.Sprintf("%s %s of pool %s in target %s", st.Resource, st.Name, st.Pool, p.Target)
 			if st.Instances > 0 {
 				text += " (" + show.Count(st.Instances, "instance") + ")"

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 const adoptHelp = `Take over launch templates, Auto Scaling groups and nodegroups that exist already
@@ -178,7 +179,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 // lookAgain takes what the pools are now that they are adopted, for a target as it is
 // otherwise: a pass knows only what they were before it, and one that adopts nothing else.
 func (w *work) lookAgain(ctx context.Context, applied []show.Applied) {
-	done := func(o plan.Outcome) bool { return o.Status == plan.Done }
+	done := func(o step.Outcome) bool { return o.Status == step.Done }
 	if !slices.ContainsFunc(applied, func(a show.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
 		return
 	}
@@ -212,7 +213,7 @@ func adoptable(r *plan.Report) int {
 	n := 0
 	if r.Plan != nil {
 		for _, st := range r.Plan.Steps {
-			if st.Verb == plan.Adopt && st.Held == "" {
+			if st.Verb == step.Adopt && st.Held == "" {
 				n++
 			}
 		}

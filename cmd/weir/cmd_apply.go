@@ -11,7 +11,9 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 const applyHelp = `Make AWS what the manifests say, in one pass.
@@ -111,9 +113,9 @@ func printApplied(s surroundings, output string, applied []show.Applied) error {
 
 func applyCode(applied []show.Applied, wait, late bool) int {
 	code := exitOK
-	var first, last []plan.Hold
+	var first, last []step.Hold
 	if wait { // what a control plane or an earlier target held then has run, or the time was over
-		first, last = []plan.Hold{plan.HeldControlPlane, plan.HeldWave}, []plan.Hold{plan.HeldControlPlane}
+		first, last = []step.Hold{step.HeldControlPlane, step.HeldWave}, []step.Hold{step.HeldControlPlane}
 	}
 	if late {
 		last = first
@@ -182,7 +184,7 @@ func (a *applying) apply(ctx context.Context) (applied []show.Applied, late bool
 // others goes on once these let it, which opens says.
 func settled(applied []show.Applied, opens func(target string) bool) bool {
 	for _, a := range applied {
-		if !a.Last.Converged() && (!stuck(a.Last) || awaits(a.Last, plan.HeldWave) && opens(a.Last.Target)) {
+		if !a.Last.Converged() && (!stuck(a.Last) || awaits(a.Last, step.HeldWave) && opens(a.Last.Target)) {
 			return false
 		}
 	}
@@ -194,7 +196,7 @@ func settled(applied []show.Applied, opens func(target string) bool) bool {
 // and what may pass by itself is tried again.
 func stuck(r *plan.Report) bool {
 	if r.Err != nil {
-		var e *plan.Error
+		var e *observed.Error
 		return !errors.As(r.Err, &e) || !passing(e)
 	}
 	if r.Plan == nil {
@@ -205,21 +207,21 @@ func stuck(r *plan.Report) bool {
 			return false
 		}
 	}
-	if reconciler.Moving(r) || awaits(r, plan.HeldControlPlane) {
+	if reconciler.Moving(r) || awaits(r, step.HeldControlPlane) {
 		return false // it may be ready in a moment
 	}
 	return failing(r) || refused(r) && r.Plan.Runnable() == 0
 }
 
 // awaits reports whether something is left that is held so.
-func awaits(r *plan.Report, by plan.Hold) bool {
-	return r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held == by })
+func awaits(r *plan.Report, by step.Hold) bool {
+	return r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st step.Step) bool { return st.Held == by })
 }
 
 // passing reports whether a failed call may succeed when it is made again.
-func passing(e *plan.Error) bool {
+func passing(e *observed.Error) bool {
 	switch e.Kind {
-	case plan.Throttled, plan.Transient, plan.Busy, plan.Unknown, plan.TokenClash:
+	case observed.Throttled, observed.Transient, observed.Busy, observed.Unknown, observed.TokenClash:
 		return true
 	}
 	return false
@@ -227,20 +229,20 @@ func passing(e *plan.Error) bool {
 
 // merge adds a later pass's outcomes. A step that was left for later, and one
 // that is held as before, is told once: as it ended.
-func merge(before, after []plan.Outcome) []plan.Outcome {
+func merge(before, after []step.Outcome) []step.Outcome {
 	type key struct {
-		verb       plan.Verb
-		resource   plan.Resource
+		verb       step.Verb
+		resource   step.Resource
 		pool, name string
 	}
-	keyOf := func(o plan.Outcome) key { return key{o.Step.Verb, o.Step.Resource, o.Step.Pool, o.Step.Name} }
+	keyOf := func(o step.Outcome) key { return key{o.Step.Verb, o.Step.Resource, o.Step.Pool, o.Step.Name} }
 	again := map[key]bool{}
 	for _, o := range after {
 		again[keyOf(o)] = true
 	}
-	var out []plan.Outcome
+	var out []step.Outcome
 	for _, o := range before {
-		if o.Status == plan.Done || !again[keyOf(o)] && o.Status != plan.Skipped {
+		if o.Status == step.Done || !again[keyOf(o)] && o.Status != step.Skipped {
 			out = append(out, o)
 		}
 	}

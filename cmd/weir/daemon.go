@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status"
 )
@@ -33,7 +34,7 @@ type targetAnswer struct {
 	Revision    string    `json:"revision"`
 	Plan        *struct {
 		Digest string      `json:"digest"`
-		Steps  []plan.Step `json:"steps"`
+		Steps  []step.Step `json:"steps"`
 	} `json:"plan"`
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
@@ -361,8 +362,8 @@ func failing(r *plan.Report) bool {
 
 // refused reports whether a conflict, a limit or a hold kept a step from running. A
 // hold that is waited for is none.
-func refused(r *plan.Report, waited ...plan.Hold) bool {
-	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st plan.Step) bool { return st.Held != "" && !slices.Contains(waited, st.Held) })
+func refused(r *plan.Report, waited ...step.Hold) bool {
+	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st step.Step) bool { return st.Held != "" && !slices.Contains(waited, st.Held) })
 	return held || obstructed(r)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 const (
@@ -25,15 +25,15 @@ const (
 // that one which stays costs no call at each pass.
 type activityLog struct {
 	mu    sync.Mutex
-	known map[plan.ActivityQuery]knownActivities
+	known map[observed.ActivityQuery]knownActivities
 }
 
 type knownActivities struct {
-	plan.Activities
+	observed.Activities
 	used time.Time
 }
 
-func (l *activityLog) get(q plan.ActivityQuery, now time.Time) (plan.Activities, bool) {
+func (l *activityLog) get(q observed.ActivityQuery, now time.Time) (observed.Activities, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.known[q]
@@ -44,11 +44,11 @@ func (l *activityLog) get(q plan.ActivityQuery, now time.Time) (plan.Activities,
 	return a.Activities, ok
 }
 
-func (l *activityLog) put(q plan.ActivityQuery, a plan.Activities, now time.Time) {
+func (l *activityLog) put(q observed.ActivityQuery, a observed.Activities, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil || len(l.known) >= findingsKept {
-		l.known = map[plan.ActivityQuery]knownActivities{}
+		l.known = map[observed.ActivityQuery]knownActivities{}
 	}
 	l.known[q] = knownActivities{a, now}
 }
@@ -57,12 +57,12 @@ func (l *activityLog) put(q plan.ActivityQuery, a plan.Activities, now time.Time
 func (l *activityLog) forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.known, func(_ plan.ActivityQuery, a knownActivities) bool { return now.Sub(a.used) >= findingsUnusedFor })
+	maps.DeleteFunc(l.known, func(_ observed.ActivityQuery, a knownActivities) bool { return now.Sub(a.used) >= findingsUnusedFor })
 }
 
 // fillActivities reads why groups are as they are. It only explains, so nothing
 // fails for want of it.
-func (c *Cloud) fillActivities(ctx context.Context, s *plan.State, queries []plan.ActivityQuery) {
+func (c *Cloud) fillActivities(ctx context.Context, s *observed.State, queries []observed.ActivityQuery) {
 	for _, q := range queries {
 		if known, ok := c.activities.get(q, c.now()); ok {
 			s.Activities[q] = known
@@ -71,17 +71,17 @@ func (c *Cloud) fillActivities(ctx context.Context, s *plan.State, queries []pla
 		out, err := c.autoscaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{
 			AutoScalingGroupName: aws.String(q.Group), IncludeDeletedGroups: aws.Bool(true), MaxRecords: aws.Int32(activitiesRead),
 		})
-		var found plan.Activities
+		var found observed.Activities
 		if e := classify("autoscaling", "DescribeScalingActivities", err); e != nil {
 			found.Refused = "the cause is not known: " + e.Message
 			s.Activities[q] = found
-			if e.Kind == plan.Denied {
+			if e.Kind == observed.Denied {
 				c.activities.put(q, found, c.now())
 			}
 			continue
 		}
 		for _, a := range out.Activities {
-			found.List = append(found.List, plan.Activity{Description: aws.ToString(a.Description), Cause: aws.ToString(a.Cause), At: aws.ToTime(a.StartTime)})
+			found.List = append(found.List, observed.Activity{Description: aws.ToString(a.Description), Cause: aws.ToString(a.Cause), At: aws.ToTime(a.StartTime)})
 		}
 		s.Activities[q] = found
 		c.activities.put(q, found, c.now())

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 )
 
@@ -97,30 +97,30 @@ func attack(t *testing.T, answer func(h *hostile, w http.ResponseWriter, operati
 
 // lists are all reads that have pages.
 func lists(c *awscloud.Cloud) map[string]func(context.Context) error {
-	state := plan.State{Templates: map[string]plan.Template{"t": {ID: "lt-1", Name: "t", LatestVersion: 3}}}
-	fill := func(n plan.Needs) func(context.Context) error {
+	state := observed.State{Templates: map[string]observed.Template{"t": {ID: "lt-1", Name: "t", LatestVersion: 3}}}
+	fill := func(n observed.Needs) func(context.Context) error {
 		return func(ctx context.Context) error { _, err := c.Fill(ctx, state, n); return err }
 	}
-	name := plan.NodegroupName{Cluster: "c", Name: "n"}
+	name := observed.NodegroupName{Cluster: "c", Name: "n"}
 	return map[string]func(context.Context) error{
 		"autoscaling:DescribeAutoScalingGroups": func(ctx context.Context) error {
-			_, err := c.Observe(ctx, plan.Query{Owner: "prod", Groups: true})
+			_, err := c.Observe(ctx, observed.Query{Owner: "prod", Groups: true})
 			return err
 		},
 		"ec2:DescribeLaunchTemplates": func(ctx context.Context) error {
-			_, err := c.Observe(ctx, plan.Query{Owner: "prod", Templates: true})
+			_, err := c.Observe(ctx, observed.Query{Owner: "prod", Templates: true})
 			return err
 		},
 		"eks:ListNodegroups": func(ctx context.Context) error {
-			_, err := c.Observe(ctx, plan.Query{Owner: "prod", EKSClusters: []string{"c"}})
+			_, err := c.Observe(ctx, observed.Query{Owner: "prod", EKSClusters: []string{"c"}})
 			return err
 		},
-		"ec2:DescribeLaunchTemplates, by name":        fill(plan.Needs{TemplateNames: []string{"x"}}),
-		"autoscaling:DescribeAutoScalingGroups, all":  fill(plan.Needs{TemplateUsers: true}),
-		"eks:ListUpdates":                             fill(plan.Needs{Updates: []plan.NodegroupName{name}}),
-		"ec2:DescribeLaunchTemplateVersions":          fill(plan.Needs{Versions: []plan.TemplateRef{{Name: "t", Version: "2"}}}),
-		"ec2:DescribeLaunchTemplateVersions, numbers": fill(plan.Needs{Numbers: []string{"t"}}),
-		"ec2:DescribeInstances":                       fill(plan.Needs{Launched: []string{"i-1"}}),
+		"ec2:DescribeLaunchTemplates, by name":        fill(observed.Needs{TemplateNames: []string{"x"}}),
+		"autoscaling:DescribeAutoScalingGroups, all":  fill(observed.Needs{TemplateUsers: true}),
+		"eks:ListUpdates":                             fill(observed.Needs{Updates: []observed.NodegroupName{name}}),
+		"ec2:DescribeLaunchTemplateVersions":          fill(observed.Needs{Versions: []observed.TemplateRef{{Name: "t", Version: "2"}}}),
+		"ec2:DescribeLaunchTemplateVersions, numbers": fill(observed.Needs{Numbers: []string{"t"}}),
+		"ec2:DescribeInstances":                       fill(observed.Needs{Launched: []string{"i-1"}}),
 		"ec2:DescribeImages": func(ctx context.Context) error {
 			_, err := c.Images(ctx, resolve.ImageQuery{IDs: []string{"ami-1"}})
 			return err
@@ -180,11 +180,11 @@ func TestEndlessLists(t *testing.T) {
 }
 
 // wantBound checks that an error tells the bound and the operation.
-func wantBound(t *testing.T, name string, err error, code string) *plan.Error {
+func wantBound(t *testing.T, name string, err error, code string) *observed.Error {
 	t.Helper()
 	service, operation, _ := strings.Cut(name, ":")
 	operation, _, _ = strings.Cut(operation, ",")
-	var e *plan.Error
+	var e *observed.Error
 	if !errors.As(err, &e) || !errors.Is(err, awscloud.ErrBound) || e.Code != code || e.Service != service || e.Operation != operation {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -279,8 +279,8 @@ func TestCredentialsAreBounded(t *testing.T) {
 		sent.Store(0)
 		o.Region, o.Attempts = region, 1
 		_, err := awscloud.Open(context.Background(), o)
-		var e *plan.Error
-		if !errors.As(err, &e) || e.Kind != plan.Credentials || !errors.Is(err, awscloud.ErrBound) {
+		var e *observed.Error
+		if !errors.As(err, &e) || e.Kind != observed.Credentials || !errors.Is(err, awscloud.ErrBound) {
 			t.Errorf("error: %v", err)
 		}
 		if n := sent.Load(); n > 64<<20 {
@@ -326,8 +326,8 @@ func TestLongErrorTexts(t *testing.T) {
 		})
 		for name, read := range someOf(lists(c)) {
 			err := read(context.Background())
-			var e *plan.Error
-			if !errors.As(err, &e) || e.Kind != plan.Invalid || e.Code != "ValidationException" {
+			var e *observed.Error
+			if !errors.As(err, &e) || e.Kind != observed.Invalid || e.Code != "ValidationException" {
 				t.Fatalf("%s, %s: %.200v", name, what, err)
 			}
 			if len(e.Error()) > 5000 || what != "base64" && !strings.HasSuffix(e.Message, "… (cut)") {
@@ -361,9 +361,9 @@ func TestLongTexts(t *testing.T) {
 		}
 	})
 	ctx := context.Background()
-	query := plan.ActivityQuery{Group: "g"}
-	name := plan.NodegroupName{Cluster: "c", Name: "n"}
-	s, err := c.Fill(ctx, plan.State{}, plan.Needs{Refreshes: []string{"g"}, Activities: []plan.ActivityQuery{query}, Nodegroups: []plan.NodegroupName{name}})
+	query := observed.ActivityQuery{Group: "g"}
+	name := observed.NodegroupName{Cluster: "c", Name: "n"}
+	s, err := c.Fill(ctx, observed.State{}, observed.Needs{Refreshes: []string{"g"}, Activities: []observed.ActivityQuery{query}, Nodegroups: []observed.NodegroupName{name}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestLongTexts(t *testing.T) {
 			t.Errorf("%s: %d bytes: %.100s", what, len(text), text)
 		}
 	}
-	for operation, q := range map[string]plan.Query{"autoscaling:DescribeAutoScalingGroups": {Owner: "prod", Groups: true}, "ec2:DescribeLaunchTemplates": {Owner: "prod", Templates: true}} {
+	for operation, q := range map[string]observed.Query{"autoscaling:DescribeAutoScalingGroups": {Owner: "prod", Groups: true}, "ec2:DescribeLaunchTemplates": {Owner: "prod", Templates: true}} {
 		_, err = c.Observe(ctx, q)
 		wantBound(t, operation, err, "TextTooLong")
 	}

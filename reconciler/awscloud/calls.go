@@ -9,7 +9,7 @@ import (
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // CallInfo describes one ended call, for metrics and spans.
@@ -17,7 +17,7 @@ type CallInfo struct {
 	Service   string // ec2, autoscaling, eks, ssm, sts, iam
 	Operation string
 	// Kind is empty where the call succeeded.
-	Kind     plan.ErrorKind
+	Kind     observed.ErrorKind
 	Attempts int
 	// Throttled is how many of the attempts AWS answered with "too fast".
 	Throttled int
@@ -95,7 +95,7 @@ func (c *callCounter) attempt(ctx context.Context, in middleware.FinalizeInput, 
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if tried, ok := ctx.Value(attemptsKey{}).(*attempts); ok {
 		tried.made++
-		if err != nil && classify(service, operation, err).Kind == plan.Throttled {
+		if err != nil && classify(service, operation, err).Kind == observed.Throttled {
 			tried.throttled++
 		}
 	}

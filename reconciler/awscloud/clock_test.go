@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // TestCredentialsThatExpireEarly uses a role on a machine whose clock is behind AWS's,
 // so that credentials end there before they do here.
 func TestCredentialsThatExpireEarly(t *testing.T) {
 	e := start(t, func(o *awscloud.Options) { o.RoleARN = "arn:aws:iam::123456789012:role/weir" })
-	query := plan.Query{Owner: "fleet", Groups: true}
+	query := observed.Query{Owner: "fleet", Groups: true}
 	e.observe(query)
 	e.clock.Advance(2 * time.Hour)
-	var refused *plan.Error
-	if _, err := e.cloud.Observe(context.Background(), query); !errors.As(err, &refused) || refused.Kind != plan.Credentials {
+	var refused *observed.Error
+	if _, err := e.cloud.Observe(context.Background(), query); !errors.As(err, &refused) || refused.Kind != observed.Credentials {
 		t.Fatalf("credentials that have ended are taken: %v", err)
 	}
 	e.observe(query)
@@ -36,7 +36,7 @@ func TestTold(t *testing.T) {
 			told = append(told, c.Told)
 		}
 	})
-	e.observe(plan.Query{Owner: "fleet", Groups: true})
+	e.observe(observed.Query{Owner: "fleet", Groups: true})
 	mu.Lock()
 	defer mu.Unlock()
 	if len(told) < 2 {

@@ -28,7 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // sessionName is what CloudTrail shows for an assumed role.
@@ -92,8 +92,8 @@ type Cloud struct {
 	gone       goneClusters
 
 	mu         sync.Mutex // guards what follows
-	nodegroups map[plan.NodegroupName]remembered
-	updates    map[updateOf]plan.NodegroupUpdate // finished ones
+	nodegroups map[observed.NodegroupName]remembered
+	updates    map[updateOf]observed.NodegroupUpdate // finished ones
 }
 
 // Open reads the SDK's configuration (environment, profiles, instance roles) as
@@ -105,8 +105,8 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 		calls:      newCallCounter(o.OnCall),
 		versions:   newVersionCache(),
 		hooks:      newHookCache(),
-		nodegroups: map[plan.NodegroupName]remembered{},
-		updates:    map[updateOf]plan.NodegroupUpdate{},
+		nodegroups: map[observed.NodegroupName]remembered{},
+		updates:    map[updateOf]observed.NodegroupUpdate{},
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
@@ -128,7 +128,7 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 		c.region = cfg.Region
 	}
 	if c.region == "" {
-		return nil, &plan.Error{Kind: plan.Invalid, Service: "config", Operation: "Open", Code: "MissingRegion",
+		return nil, &observed.Error{Kind: observed.Invalid, Service: "config", Operation: "Open", Code: "MissingRegion",
 			Message: "no region is given: set the target's region, --region or AWS_REGION"}
 	}
 	c.connect(cfg, o.EndpointURL)
@@ -145,7 +145,7 @@ func Open(ctx context.Context, o Options) (*Cloud, error) {
 	}
 	if o.AccountID != "" && o.AccountID != c.account {
 		c.Close()
-		return nil, &plan.Error{Kind: plan.Credentials, Service: "sts", Operation: "GetCallerIdentity", Code: "WrongAccount",
+		return nil, &observed.Error{Kind: observed.Credentials, Service: "sts", Operation: "GetCallerIdentity", Code: "WrongAccount",
 			Message: fmt.Sprintf("the credentials are of account %s, and account %s is configured", c.account, o.AccountID)}
 	}
 	return c, nil
@@ -226,7 +226,7 @@ func loadConfig(ctx context.Context, o Options, c *Cloud) (aws.Config, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return aws.Config{}, &plan.Error{Kind: plan.Credentials, Service: "config", Operation: "Load", Code: "BadConfiguration",
+		return aws.Config{}, &observed.Error{Kind: observed.Credentials, Service: "config", Operation: "Load", Code: "BadConfiguration",
 			Message: "read the AWS configuration: " + err.Error(), Err: err}
 	}
 	cfg.HTTPClient, c.transport = newHTTPClient(cfg.HTTPClient)

@@ -5,14 +5,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // Confirm reads a resource once more and fails unless it is the one that was seen,
 // with the same tags about whose it is. AWS's deletions know no condition, so this is
 // as near as one comes: what happens between the answer and the next request, nothing
 // can exclude.
-func (c *Cloud) Confirm(ctx context.Context, seen plan.Seen) error {
+func (c *Cloud) Confirm(ctx context.Context, seen step.Seen) error {
 	now, operation, err := c.look(ctx, seen)
 	if err != nil {
 		return classify("", "", err)
@@ -30,32 +31,32 @@ func (c *Cloud) Confirm(ctx context.Context, seen plan.Seen) error {
 type operation struct{ service, name string }
 
 // look reads what is there now, nil where nothing is.
-func (c *Cloud) look(ctx context.Context, seen plan.Seen) (*plan.Seen, operation, error) {
+func (c *Cloud) look(ctx context.Context, seen step.Seen) (*step.Seen, operation, error) {
 	switch seen.Resource {
-	case plan.AutoScalingGroup:
-		found := map[string]plan.Group{}
+	case step.AutoScalingGroup:
+		found := map[string]observed.Group{}
 		err := c.groupPages(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{seen.Name}}, found)
 		op := operation{"autoscaling", "DescribeAutoScalingGroups"}
 		if g, ok := found[seen.Name]; ok && err == nil {
-			return plan.SeenGroup(g), op, nil
+			return step.SeenGroup(g), op, nil
 		}
 		return nil, op, err
-	case plan.ManagedNodegroup:
-		n, err := c.describeNodegroup(ctx, plan.NodegroupName{Cluster: seen.Cluster, Name: seen.Name})
+	case step.ManagedNodegroup:
+		n, err := c.describeNodegroup(ctx, observed.NodegroupName{Cluster: seen.Cluster, Name: seen.Name})
 		op := operation{"eks", "DescribeNodegroup"}
 		if n == nil || err != nil {
 			return nil, op, err
 		}
-		return plan.SeenNodegroup(*n), op, nil
+		return step.SeenNodegroup(*n), op, nil
 	default:
-		found := map[string]plan.Template{}
+		found := map[string]observed.Template{}
 		err := c.templatePages(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{seen.ID}}, found)
 		op := operation{"ec2", "DescribeLaunchTemplates"}
-		if e := classify(op.service, op.name, err); e != nil && e.Kind == plan.NotFound {
+		if e := classify(op.service, op.name, err); e != nil && e.Kind == observed.NotFound {
 			return nil, op, nil
 		}
 		for _, t := range found {
-			return plan.SeenTemplate(t), op, err
+			return step.SeenTemplate(t), op, err
 		}
 		return nil, op, err
 	}

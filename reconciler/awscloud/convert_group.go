@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -21,8 +21,8 @@ const (
 )
 
 // group converts a group as DescribeAutoScalingGroups tells it.
-func group(g types.AutoScalingGroup) plan.Group {
-	out := plan.Group{
+func group(g types.AutoScalingGroup) observed.Group {
+	out := observed.Group{
 		Name: aws.ToString(g.AutoScalingGroupName), ARN: aws.ToString(g.AutoScalingGroupARN),
 		// Status is set while a group is being deleted, and at no other time.
 		Deleting: aws.ToString(g.Status) != "",
@@ -39,20 +39,20 @@ func group(g types.AutoScalingGroup) plan.Group {
 	carry(g, &out.GroupSettings)
 	carry(g, &out.Options)
 	settleOptions(&out.Options, g.WarmPoolConfiguration, metricsOf(g.EnabledMetrics))
-	out.Tags = make(map[string]plan.GroupTag, len(g.Tags))
+	out.Tags = make(map[string]observed.GroupTag, len(g.Tags))
 	for _, t := range g.Tags {
-		out.Tags[aws.ToString(t.Key)] = plan.GroupTag{Value: aws.ToString(t.Value), PropagateAtLaunch: aws.ToBool(t.PropagateAtLaunch)}
+		out.Tags[aws.ToString(t.Key)] = observed.GroupTag{Value: aws.ToString(t.Value), PropagateAtLaunch: aws.ToBool(t.PropagateAtLaunch)}
 	}
 	if len(g.Instances) > 0 {
-		out.Instances = make([]plan.Instance, len(g.Instances))
+		out.Instances = make([]observed.Instance, len(g.Instances))
 		for i, in := range g.Instances {
-			out.Instances[i] = plan.Instance{
+			out.Instances[i] = observed.Instance{
 				ID: aws.ToString(in.InstanceId), Type: aws.ToString(in.InstanceType), Zone: aws.ToString(in.AvailabilityZone),
 				LifecycleState: string(in.LifecycleState), Health: aws.ToString(in.HealthStatus), Template: templateRef(in.LaunchTemplate),
 				Protected: aws.ToBool(in.ProtectedFromScaleIn),
 			}
 		}
-		slices.SortFunc(out.Instances, func(a, b plan.Instance) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(out.Instances, func(a, b observed.Instance) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return out
 }
@@ -69,16 +69,16 @@ func splitSubnets(zones string) []string {
 	return out
 }
 
-func templateRef(s *types.LaunchTemplateSpecification) plan.TemplateRef {
+func templateRef(s *types.LaunchTemplateSpecification) observed.TemplateRef {
 	if s == nil {
-		return plan.TemplateRef{}
+		return observed.TemplateRef{}
 	}
-	return plan.TemplateRef{ID: aws.ToString(s.LaunchTemplateId), Name: aws.ToString(s.LaunchTemplateName), Version: aws.ToString(s.Version)}
+	return observed.TemplateRef{ID: aws.ToString(s.LaunchTemplateId), Name: aws.ToString(s.LaunchTemplateName), Version: aws.ToString(s.Version)}
 }
 
 // templateSpec names a template version in a request: by id if it is known, for
 // the two together are refused.
-func templateSpec(r plan.TemplateRef) *types.LaunchTemplateSpecification {
+func templateSpec(r observed.TemplateRef) *types.LaunchTemplateSpecification {
 	out := &types.LaunchTemplateSpecification{Version: stringOrNil(r.Version)}
 	if r.ID != "" {
 		out.LaunchTemplateId = aws.String(r.ID)
@@ -90,7 +90,7 @@ func templateSpec(r plan.TemplateRef) *types.LaunchTemplateSpecification {
 
 // mixedInstances reads a policy with AWS's defaults filled in. unknown says that
 // it holds more than intent.MixedInstances can say.
-func mixedInstances(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref plan.TemplateRef, unknown bool) {
+func mixedInstances(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref observed.TemplateRef, unknown bool) {
 	m = usualPolicy()
 	if d := p.InstancesDistribution; d != nil {
 		carry(*d, m)
@@ -129,7 +129,7 @@ func tidyPolicy(m *intent.MixedInstances) {
 // mixedPolicy writes a policy for a request. change says that it takes the place
 // of another: then an empty text removes a maximum spot price, and an empty list
 // overrides, for absent ones would stay.
-func mixedPolicy(m *intent.MixedInstances, ref plan.TemplateRef, change bool) *types.MixedInstancesPolicy {
+func mixedPolicy(m *intent.MixedInstances, ref observed.TemplateRef, change bool) *types.MixedInstancesPolicy {
 	out := &types.MixedInstancesPolicy{
 		InstancesDistribution: &types.InstancesDistribution{
 			OnDemandAllocationStrategy:          stringOrNil(m.OnDemandAllocationStrategy),
@@ -163,8 +163,8 @@ func mixedPolicy(m *intent.MixedInstances, ref plan.TemplateRef, change bool) *t
 }
 
 // refresh converts an instance refresh.
-func refresh(r types.InstanceRefresh) plan.Refresh {
-	out := plan.Refresh{
+func refresh(r types.InstanceRefresh) observed.Refresh {
+	out := observed.Refresh{
 		ID: aws.ToString(r.InstanceRefreshId), Status: string(r.Status), Reason: aws.ToString(r.StatusReason),
 		Percentage: aws.ToInt32(r.PercentageComplete), InstancesLeft: aws.ToInt32(r.InstancesToUpdate),
 		StartedAt: aws.ToTime(r.StartTime), EndedAt: aws.ToTime(r.EndTime),
@@ -179,7 +179,7 @@ func refresh(r types.InstanceRefresh) plan.Refresh {
 			out.MixedInstancesPolicy, out.Template, unknown = mixedInstances(d.MixedInstancesPolicy)
 			if unknown {
 				// It is none that weir would start, so it must not look like one.
-				out.Template = plan.TemplateRef{}
+				out.Template = observed.TemplateRef{}
 			}
 		}
 	}

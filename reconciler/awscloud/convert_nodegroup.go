@@ -7,14 +7,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // nodegroup converts a nodegroup as DescribeNodegroup tells it.
-func nodegroup(n *types.Nodegroup) plan.Nodegroup {
-	out := plan.Nodegroup{
-		NodegroupName: plan.NodegroupName{Cluster: aws.ToString(n.ClusterName), Name: aws.ToString(n.NodegroupName)},
+func nodegroup(n *types.Nodegroup) observed.Nodegroup {
+	out := observed.Nodegroup{
+		NodegroupName: observed.NodegroupName{Cluster: aws.ToString(n.ClusterName), Name: aws.ToString(n.NodegroupName)},
 		ARN:           aws.ToString(n.NodegroupArn), Status: string(n.Status), NodeRole: aws.ToString(n.NodeRole),
 		SubnetIDs: sortedStrings(n.Subnets), Tags: n.Tags, CreatedAt: aws.ToTime(n.CreatedAt), DescribedAtPass: true,
 	}
@@ -39,7 +39,7 @@ func nodegroup(n *types.Nodegroup) plan.Nodegroup {
 		r.SourceSecurityGroups = sortedStrings(r.SourceSecurityGroups)
 	}
 	if t := n.LaunchTemplate; t != nil {
-		out.Template = plan.TemplateRef{ID: aws.ToString(t.Id), Name: aws.ToString(t.Name), Version: aws.ToString(t.Version)}
+		out.Template = observed.TemplateRef{ID: aws.ToString(t.Id), Name: aws.ToString(t.Name), Version: aws.ToString(t.Version)}
 	}
 	if n.Resources != nil {
 		for _, g := range n.Resources.AutoScalingGroups {
@@ -49,7 +49,7 @@ func nodegroup(n *types.Nodegroup) plan.Nodegroup {
 	}
 	if n.Health != nil {
 		for _, i := range n.Health.Issues {
-			out.HealthIssues = append(out.HealthIssues, plan.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), ResourceIDs: i.ResourceIds})
+			out.HealthIssues = append(out.HealthIssues, observed.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), ResourceIDs: i.ResourceIds})
 		}
 	}
 	return out
@@ -93,8 +93,8 @@ func requestSettings(u *intent.UpdateConfig, repair *bool, options *intent.Repai
 
 // requestTemplate names a template version: by id if it is known, for EKS
 // refuses the two together.
-func requestTemplate(r plan.TemplateRef) *types.LaunchTemplateSpecification {
-	if r == (plan.TemplateRef{}) {
+func requestTemplate(r observed.TemplateRef) *types.LaunchTemplateSpecification {
+	if r == (observed.TemplateRef{}) {
 		return nil
 	}
 	out := &types.LaunchTemplateSpecification{Version: stringOrNil(r.Version)}
@@ -107,10 +107,10 @@ func requestTemplate(r plan.TemplateRef) *types.LaunchTemplateSpecification {
 }
 
 // nodegroupUpdate converts an update.
-func nodegroupUpdate(u *types.Update) plan.NodegroupUpdate {
-	out := plan.NodegroupUpdate{ID: aws.ToString(u.Id), Type: string(u.Type), Status: string(u.Status), CreatedAt: aws.ToTime(u.CreatedAt)}
+func nodegroupUpdate(u *types.Update) observed.NodegroupUpdate {
+	out := observed.NodegroupUpdate{ID: aws.ToString(u.Id), Type: string(u.Type), Status: string(u.Status), CreatedAt: aws.ToTime(u.CreatedAt)}
 	for _, e := range u.Errors {
-		out.Errors = append(out.Errors, plan.HealthIssue{Code: string(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), ResourceIDs: e.ResourceIds})
+		out.Errors = append(out.Errors, observed.HealthIssue{Code: string(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), ResourceIDs: e.ResourceIds})
 	}
 	return out
 }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -107,8 +108,8 @@ func sortedStrings(in []string) []string {
 }
 
 // template converts a launch template without its versions.
-func template(t types.LaunchTemplate) plan.Template {
-	return plan.Template{
+func template(t types.LaunchTemplate) observed.Template {
+	return observed.Template{
 		ID: aws.ToString(t.LaunchTemplateId), Name: aws.ToString(t.LaunchTemplateName),
 		DefaultVersion: aws.ToInt64(t.DefaultVersionNumber), LatestVersion: aws.ToInt64(t.LatestVersionNumber),
 		Tags: ec2Tags(t.Tags),
@@ -116,11 +117,11 @@ func template(t types.LaunchTemplate) plan.Template {
 }
 
 // templateVersion converts one version.
-func templateVersion(v types.LaunchTemplateVersion) plan.TemplateVersion {
+func templateVersion(v types.LaunchTemplateVersion) observed.TemplateVersion {
 	data, unknown := templateData(v.LaunchTemplateData)
-	return plan.TemplateVersion{
+	return observed.TemplateVersion{
 		Number: aws.ToInt64(v.VersionNumber), Description: aws.ToString(v.VersionDescription), Data: data, Unknown: unknown,
-		Body: plan.BodyHash(data),
+		Body: content.BodyHash(data),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -182,14 +182,14 @@ func walk(typ reflect.Type, path string, at func(reflect.Value) reflect.Value, f
 func TestGroup(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	spec := &astypes.LaunchTemplateSpecification{LaunchTemplateId: p("lt-1"), LaunchTemplateName: p("web"), Version: p("3")}
-	ref := plan.TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
+	ref := observed.TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
 	tests := map[string]struct {
 		in   astypes.AutoScalingGroup
-		want plan.Group
+		want observed.Group
 	}{
 		"bare": {
 			in:   astypes.AutoScalingGroup{AutoScalingGroupName: p("web")},
-			want: plan.Group{Name: "web", Tags: map[string]plan.GroupTag{}},
+			want: observed.Group{Name: "web", Tags: map[string]observed.GroupTag{}},
 		},
 		"whole": {
 			in: astypes.AutoScalingGroup{
@@ -203,11 +203,11 @@ func TestGroup(t *testing.T) {
 					{InstanceId: p("i-1")},
 				},
 			},
-			want: plan.Group{
+			want: observed.Group{
 				Name: "web", ARN: "arn", Deleting: true, MinSize: 1, MaxSize: 9, DesiredCapacity: 2, SubnetIDs: []string{"subnet-a", "subnet-b"},
 				GroupSettings: intent.GroupSettings{DefaultCooldown: p[int32](0), DefaultInstanceWarmup: p[int32](0), CapacityRebalance: p(true)}, Template: ref, CreatedAt: created, SuspendedProcesses: []string{"AZRebalance", "Launch"},
-				Tags: map[string]plan.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}},
-				Instances: []plan.Instance{{ID: "i-1"},
+				Tags: map[string]observed.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}},
+				Instances: []observed.Instance{{ID: "i-1"},
 					{ID: "i-2", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: ref}},
 			},
 		},
@@ -216,7 +216,7 @@ func TestGroup(t *testing.T) {
 				LaunchTemplate:        &astypes.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: []astypes.LaunchTemplateOverrides{{InstanceType: p("m5.large")}, {InstanceType: p("a1.large")}}},
 				InstancesDistribution: &astypes.InstancesDistribution{SpotInstancePools: p[int32](2), SpotMaxPrice: p("")},
 			}},
-			want: plan.Group{Name: "web", Tags: map[string]plan.GroupTag{}, Template: ref,
+			want: observed.Group{Name: "web", Tags: map[string]observed.GroupTag{}, Template: ref,
 				MixedInstancesPolicy: &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100,
 					SpotAllocationStrategy: "lowest-price", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "a1.large"}}}},
 		},
@@ -248,11 +248,11 @@ func TestMixedPolicyComesBackAsItWasSent(t *testing.T) {
 	want := &intent.MixedInstances{OnDemandAllocationStrategy: "lowest-price", OnDemandBaseCapacity: 1, OnDemandPercentageAboveBaseCapacity: 0,
 		SpotAllocationStrategy: "price-capacity-optimized", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "a1.large"}}}
 	for _, clearPrice := range []bool{false, true} {
-		got, ref, unknown := mixedInstances(mixedPolicy(want, plan.TemplateRef{ID: "lt-1", Version: "2"}, clearPrice))
+		got, ref, unknown := mixedInstances(mixedPolicy(want, observed.TemplateRef{ID: "lt-1", Version: "2"}, clearPrice))
 		if d := cmp.Diff(want, got); d != "" || unknown {
 			t.Errorf("policy, unknown %v (-want +got):\n%s", unknown, d)
 		}
-		if d := cmp.Diff(plan.TemplateRef{ID: "lt-1", Version: "2"}, ref); d != "" {
+		if d := cmp.Diff(observed.TemplateRef{ID: "lt-1", Version: "2"}, ref); d != "" {
 			t.Errorf("template (-want +got):\n%s", d)
 		}
 	}

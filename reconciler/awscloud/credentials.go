@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // credentialsError marks a failure to get credentials at all, which the SDK
@@ -51,7 +51,7 @@ func (f forgetExpired) install(stack *middleware.Stack) error {
 
 func (f forgetExpired) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	out, meta, err := next.HandleInitialize(ctx, in)
-	if service, operation := names(ctx); err != nil && classify(service, operation, err).Kind == plan.Credentials {
+	if service, operation := names(ctx); err != nil && classify(service, operation, err).Kind == observed.Credentials {
 		for _, provider := range f {
 			if cache, ok := provider.(*aws.CredentialsCache); ok {
 				cache.Invalidate() // the next call gets new ones

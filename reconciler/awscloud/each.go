@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -20,7 +20,7 @@ func each[K any](ctx context.Context, keys []K, read func(context.Context, K) er
 
 // noting is a read for each and for poll: what came is taken by one at a time, and
 // what may not be read is noted as unread.
-func noting[K comparable, V any](unread *map[K]*plan.Error, read func(context.Context, K) (V, error), take func(K, V)) func(context.Context, K) error {
+func noting[K comparable, V any](unread *map[K]*observed.Error, read func(context.Context, K) (V, error), take func(K, V)) func(context.Context, K) error {
 	var mu sync.Mutex
 	return func(ctx context.Context, key K) error {
 		v, err := read(ctx, key)

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 	"go.uber.org/goleak"
 )
@@ -63,7 +64,7 @@ func (e *env) open(change ...func(*awscloud.Options)) *awscloud.Cloud {
 	return c
 }
 
-func (e *env) do(a plan.Action) plan.Result {
+func (e *env) do(a step.Action) step.Result {
 	e.t.Helper()
 	res, err := e.cloud.Execute(context.Background(), a)
 	if err != nil {
@@ -72,7 +73,7 @@ func (e *env) do(a plan.Action) plan.Result {
 	return res
 }
 
-func (e *env) observe(q plan.Query) plan.State {
+func (e *env) observe(q observed.Query) observed.State {
 	e.t.Helper()
 	s, err := e.cloud.Observe(context.Background(), q)
 	if err != nil {
@@ -81,7 +82,7 @@ func (e *env) observe(q plan.Query) plan.State {
 	return s
 }
 
-func (e *env) fill(s plan.State, n plan.Needs) plan.State {
+func (e *env) fill(s observed.State, n observed.Needs) observed.State {
 	e.t.Helper()
 	s, err := e.cloud.Fill(context.Background(), s, n)
 	if err != nil {
@@ -119,12 +120,12 @@ func (e *env) subnets() []string {
 }
 
 // kind is the kind of an Execute error, "" for none.
-func kind(t testing.TB, err error) plan.ErrorKind {
+func kind(t testing.TB, err error) observed.ErrorKind {
 	t.Helper()
 	if err == nil {
 		return ""
 	}
-	var e *plan.Error
+	var e *observed.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%v is no *plan.Error", err)
 	}
@@ -132,20 +133,20 @@ func kind(t testing.TB, err error) plan.ErrorKind {
 }
 
 func tags(pool string) map[string]string {
-	return map[string]string{plan.TagOwner: "prod", plan.TagTarget: "web", plan.TagSource: "0123456789ab", plan.TagPool: "default/" + pool}
+	return map[string]string{observed.TagOwner: "prod", observed.TagTarget: "web", observed.TagSource: "0123456789ab", observed.TagPool: "default/" + pool}
 }
 
-func groupTags(pool string) map[string]plan.GroupTag {
-	out := map[string]plan.GroupTag{}
+func groupTags(pool string) map[string]observed.GroupTag {
+	out := map[string]observed.GroupTag{}
 	for k, v := range tags(pool) {
-		out[k] = plan.GroupTag{Value: v}
+		out[k] = observed.GroupTag{Value: v}
 	}
 	return out
 }
 
 // query observes everything that the owner of tags has.
-func query() plan.Query {
-	return plan.Query{Owner: "prod", Groups: true, Templates: true}
+func query() observed.Query {
+	return observed.Query{Owner: "prod", Groups: true, Templates: true}
 }
 
 // data is a template body that launches.

@@ -12,142 +12,143 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
 // commonCodes are error codes that mean the same in every service.
-var commonCodes = map[string]plan.ErrorKind{
-	"RequestLimitExceeded":     plan.Throttled,
-	"Throttling":               plan.Throttled,
-	"ThrottlingException":      plan.Throttled,
-	"ThrottledException":       plan.Throttled,
-	"TooManyRequestsException": plan.Throttled,
-	"EC2ThrottledException":    plan.Throttled,
+var commonCodes = map[string]observed.ErrorKind{
+	"RequestLimitExceeded":     observed.Throttled,
+	"Throttling":               observed.Throttled,
+	"ThrottlingException":      observed.Throttled,
+	"ThrottledException":       observed.Throttled,
+	"TooManyRequestsException": observed.Throttled,
+	"EC2ThrottledException":    observed.Throttled,
 
-	"InternalError":               plan.Transient,
-	"InternalFailure":             plan.Transient,
-	"InternalServerError":         plan.Transient,
-	"InternalServerException":     plan.Transient,
-	"ServiceFailure":              plan.Transient,
-	"ServiceFailureException":     plan.Transient,
-	"ServiceUnavailable":          plan.Transient,
-	"ServiceUnavailableException": plan.Transient,
-	"ServerException":             plan.Transient,
-	"Unavailable":                 plan.Transient,
-	"RequestTimeout":              plan.Transient,
-	"RequestTimeoutException":     plan.Transient,
+	"InternalError":               observed.Transient,
+	"InternalFailure":             observed.Transient,
+	"InternalServerError":         observed.Transient,
+	"InternalServerException":     observed.Transient,
+	"ServiceFailure":              observed.Transient,
+	"ServiceFailureException":     observed.Transient,
+	"ServiceUnavailable":          observed.Transient,
+	"ServiceUnavailableException": observed.Transient,
+	"ServerException":             observed.Transient,
+	"Unavailable":                 observed.Transient,
+	"RequestTimeout":              observed.Transient,
+	"RequestTimeoutException":     observed.Transient,
 
-	"AccessDenied":          plan.Denied,
-	"AccessDeniedException": plan.Denied,
-	"UnauthorizedOperation": plan.Denied,
-	"OptInRequired":         plan.Denied,
+	"AccessDenied":          observed.Denied,
+	"AccessDeniedException": observed.Denied,
+	"UnauthorizedOperation": observed.Denied,
+	"OptInRequired":         observed.Denied,
 
-	"AuthFailure":                 plan.Credentials, // also of a region that the account has not enabled
-	"ExpiredToken":                plan.Credentials,
-	"ExpiredTokenException":       plan.Credentials,
-	"RequestExpired":              plan.Credentials,
-	"InvalidClientTokenId":        plan.Credentials,
-	"SignatureDoesNotMatch":       plan.Credentials,
-	"UnrecognizedClientException": plan.Credentials,
-	"MissingAuthenticationToken":  plan.Credentials,
-	"IncompleteSignature":         plan.Credentials,
+	"AuthFailure":                 observed.Credentials, // also of a region that the account has not enabled
+	"ExpiredToken":                observed.Credentials,
+	"ExpiredTokenException":       observed.Credentials,
+	"RequestExpired":              observed.Credentials,
+	"InvalidClientTokenId":        observed.Credentials,
+	"SignatureDoesNotMatch":       observed.Credentials,
+	"UnrecognizedClientException": observed.Credentials,
+	"MissingAuthenticationToken":  observed.Credentials,
+	"IncompleteSignature":         observed.Credentials,
 
-	"IdempotentParameterMismatch": plan.TokenClash,
+	"IdempotentParameterMismatch": observed.TokenClash,
 
-	"InvalidAction":               plan.Invalid,
-	"InvalidParameterValue":       plan.Invalid,
-	"InvalidParameterCombination": plan.Invalid,
-	"MissingParameter":            plan.Invalid,
-	"UnknownParameter":            plan.Invalid,
-	"ValidationError":             plan.Invalid,
-	"ValidationException":         plan.Invalid,
+	"InvalidAction":               observed.Invalid,
+	"InvalidParameterValue":       observed.Invalid,
+	"InvalidParameterCombination": observed.Invalid,
+	"MissingParameter":            observed.Invalid,
+	"UnknownParameter":            observed.Invalid,
+	"ValidationError":             observed.Invalid,
+	"ValidationException":         observed.Invalid,
 }
 
 // serviceCodes are those that mean something in one service only.
-var serviceCodes = map[string]map[string]plan.ErrorKind{
+var serviceCodes = map[string]map[string]observed.ErrorKind{
 	"ec2": {
-		"InvalidAMIID.Unavailable":                         plan.NotFound,
-		"InvalidUserData.Malformed":                        plan.Invalid,
-		"InvalidLaunchTemplateName.MalformedException":     plan.Invalid,
-		"InvalidLaunchTemplateId.Malformed":                plan.Invalid,
-		"InvalidLaunchTemplateId.VersionNotFound":          plan.NotFound,
-		"InvalidLaunchTemplateName.AlreadyExistsException": plan.AlreadyThere,
-		"InvalidLaunchTemplateName.NotFoundException":      plan.NotFound,
-		"InvalidInstanceType":                              plan.Invalid,
-		"InvalidAMIID.Malformed":                           plan.Invalid,
-		"InvalidNextToken":                                 plan.Transient,
-		"InvalidLaunchTemplateVersion.NotFound":            plan.NotFound,
-		"VersionLimitExceeded":                             plan.Quota,
-		"ResourceLimitExceeded":                            plan.Quota,
+		"InvalidAMIID.Unavailable":                         observed.NotFound,
+		"InvalidUserData.Malformed":                        observed.Invalid,
+		"InvalidLaunchTemplateName.MalformedException":     observed.Invalid,
+		"InvalidLaunchTemplateId.Malformed":                observed.Invalid,
+		"InvalidLaunchTemplateId.VersionNotFound":          observed.NotFound,
+		"InvalidLaunchTemplateName.AlreadyExistsException": observed.AlreadyThere,
+		"InvalidLaunchTemplateName.NotFoundException":      observed.NotFound,
+		"InvalidInstanceType":                              observed.Invalid,
+		"InvalidAMIID.Malformed":                           observed.Invalid,
+		"InvalidNextToken":                                 observed.Transient,
+		"InvalidLaunchTemplateVersion.NotFound":            observed.NotFound,
+		"VersionLimitExceeded":                             observed.Quota,
+		"ResourceLimitExceeded":                            observed.Quota,
 	},
 	"autoscaling": {
-		"AlreadyExists":                 plan.AlreadyThere,
-		"ScalingActivityInProgress":     plan.Busy,
-		"ResourceInUse":                 plan.Busy,
-		"ResourceContention":            plan.Busy,
-		"InstanceRefreshInProgress":     plan.Busy,
-		"IdempotentCallInProgress":      plan.Busy,
-		"ActiveInstanceRefreshNotFound": plan.NotFound,
-		"ServiceLinkedRoleFailure":      plan.Transient,
-		"LimitExceeded":                 plan.Quota,
-		"IrreversibleInstanceRefresh":   plan.Invalid,
-		"InvalidNextToken":              plan.Transient,
+		"AlreadyExists":                 observed.AlreadyThere,
+		"ScalingActivityInProgress":     observed.Busy,
+		"ResourceInUse":                 observed.Busy,
+		"ResourceContention":            observed.Busy,
+		"InstanceRefreshInProgress":     observed.Busy,
+		"IdempotentCallInProgress":      observed.Busy,
+		"ActiveInstanceRefreshNotFound": observed.NotFound,
+		"ServiceLinkedRoleFailure":      observed.Transient,
+		"LimitExceeded":                 observed.Quota,
+		"IrreversibleInstanceRefresh":   observed.Invalid,
+		"InvalidNextToken":              observed.Transient,
 	},
 	"eks": {
-		"ResourceNotFoundException":            plan.NotFound,
-		"NotFoundException":                    plan.NotFound,
-		"ResourceInUseException":               plan.Busy,
-		"ResourceLimitExceededException":       plan.Quota,
-		"ResourcePropagationDelayException":    plan.Transient,
-		"InvalidParameterException":            plan.Invalid,
-		"InvalidRequestException":              plan.Invalid,
-		"InvalidStateException":                plan.Busy,
-		"BadRequestException":                  plan.Invalid,
-		"ClientException":                      plan.Invalid,
-		"UnsupportedAvailabilityZoneException": plan.Invalid,
+		"ResourceNotFoundException":            observed.NotFound,
+		"NotFoundException":                    observed.NotFound,
+		"ResourceInUseException":               observed.Busy,
+		"ResourceLimitExceededException":       observed.Quota,
+		"ResourcePropagationDelayException":    observed.Transient,
+		"InvalidParameterException":            observed.Invalid,
+		"InvalidRequestException":              observed.Invalid,
+		"InvalidStateException":                observed.Busy,
+		"BadRequestException":                  observed.Invalid,
+		"ClientException":                      observed.Invalid,
+		"UnsupportedAvailabilityZoneException": observed.Invalid,
 	},
 	"ssm": {
-		"ParameterNotFound":        plan.NotFound,
-		"ParameterVersionNotFound": plan.NotFound,
+		"ParameterNotFound":        observed.NotFound,
+		"ParameterVersionNotFound": observed.NotFound,
 
-		"InvalidResourceId":                    plan.NotFound,
-		"ParameterAlreadyExists":               plan.AlreadyThere,
-		"TooManyUpdates":                       plan.Throttled,
-		"ParameterLimitExceeded":               plan.Quota,
-		"ParameterMaxVersionLimitExceeded":     plan.Quota,
-		"TooManyTagsError":                     plan.Quota,
-		"HierarchyLevelLimitExceededException": plan.Invalid,
-		"HierarchyTypeMismatchException":       plan.Invalid,
-		"InvalidKeyId":                         plan.Invalid,
-		"UnsupportedParameterType":             plan.Invalid,
+		"InvalidResourceId":                    observed.NotFound,
+		"ParameterAlreadyExists":               observed.AlreadyThere,
+		"TooManyUpdates":                       observed.Throttled,
+		"ParameterLimitExceeded":               observed.Quota,
+		"ParameterMaxVersionLimitExceeded":     observed.Quota,
+		"TooManyTagsError":                     observed.Quota,
+		"HierarchyLevelLimitExceededException": observed.Invalid,
+		"HierarchyTypeMismatchException":       observed.Invalid,
+		"InvalidKeyId":                         observed.Invalid,
+		"UnsupportedParameterType":             observed.Invalid,
 	},
 	"iam": {
-		"NoSuchEntity":          plan.NotFound,
-		"NoSuchEntityException": plan.NotFound,
-		"InvalidInput":          plan.Invalid,
+		"NoSuchEntity":          observed.NotFound,
+		"NoSuchEntityException": observed.NotFound,
+		"InvalidInput":          observed.Invalid,
 	},
 	"sts": {
-		"RegionDisabledException": plan.Denied,
+		"RegionDisabledException": observed.Denied,
 	},
 }
 
 // classify turns any failure of a call into a *plan.Error, once and by its code.
 // An error that is one already is returned as it is; nil stays nil.
-func classify(service, operation string, err error) *plan.Error {
+func classify(service, operation string, err error) *observed.Error {
 	if err == nil {
 		return nil
 	}
-	var known *plan.Error
+	var known *observed.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	out := &plan.Error{Service: service, Operation: operation, Err: err}
+	out := &observed.Error{Service: service, Operation: operation, Err: err}
 	var response *awshttp.ResponseError
 	if errors.As(err, &response) {
 		out.RequestID = response.ServiceRequestID()
 	}
 	if cancelled(err) {
-		out.Kind, out.Code, out.Message = plan.Cancelled, "Cancelled", "the call was cancelled"
+		out.Kind, out.Code, out.Message = observed.Cancelled, "Cancelled", "the call was cancelled"
 		return out
 	}
 	var missing *credentialsError
@@ -157,15 +158,15 @@ func classify(service, operation string, err error) *plan.Error {
 	case errors.As(err, &missing):
 		classifyCredentials(out, missing)
 	case errors.As(err, &bound):
-		out.Kind, out.Code, out.Message = plan.Unknown, bound.code, bound.text // no retry makes it smaller
+		out.Kind, out.Code, out.Message = observed.Unknown, bound.code, bound.text // no retry makes it smaller
 	case errors.As(err, &api):
 		out.Code, out.Message = api.ErrorCode(), head(api.ErrorMessage())
 		out.Kind = kindOf(service, operation, out.Code, out.Message)
-		if out.Kind == plan.Unknown {
+		if out.Kind == observed.Unknown {
 			out.Kind = kindOfStatus(err)
 		}
 		switch {
-		case out.Kind == plan.Denied:
+		case out.Kind == observed.Denied:
 			out.Message = denied(service, operation, out.Message)
 		case plan.LaunchHint(out.Message) != "":
 			out.Message += ": " + plan.LaunchHint(out.Message)
@@ -175,7 +176,7 @@ func classify(service, operation string, err error) *plan.Error {
 	default:
 		classifyTransport(out, err)
 	}
-	if out.Kind != plan.Denied { // there AWS gives a text to decode
+	if out.Kind != observed.Denied { // there AWS gives a text to decode
 		out.Message = withoutBlobs(out.Message)
 	}
 	bounded(out)
@@ -184,7 +185,7 @@ func classify(service, operation string, err error) *plan.Error {
 
 // bounded cuts the texts of a failure once, before a log, a page or a history
 // has them, and does not keep a long one behind it.
-func bounded(e *plan.Error) {
+func bounded(e *observed.Error) {
 	if e.Err != nil && len(e.Err.Error()) > 2*longestSaid {
 		e.Err = nil
 	}
@@ -204,8 +205,8 @@ func cancelled(err error) bool {
 }
 
 // classifyCredentials is for calls that were not made for lack of credentials.
-func classifyCredentials(out *plan.Error, missing *credentialsError) {
-	out.Kind, out.Code, out.Message = plan.Credentials, "NoCredentials", head(missing.Error())
+func classifyCredentials(out *observed.Error, missing *credentialsError) {
+	out.Kind, out.Code, out.Message = observed.Credentials, "NoCredentials", head(missing.Error())
 	var api smithy.APIError
 	if !errors.As(missing.err, &api) {
 		out.Message = withoutCredentials(out.Message, missing)
@@ -214,16 +215,16 @@ func classifyCredentials(out *plan.Error, missing *credentialsError) {
 	out.Service, out.Operation = "sts", "AssumeRole"
 	out.Code, out.Message = api.ErrorCode(), head(api.ErrorMessage())
 	switch out.Kind = kindOf("sts", "AssumeRole", out.Code, out.Message); out.Kind {
-	case plan.Denied:
+	case observed.Denied:
 		out.Message = denied("sts", "AssumeRole", out.Message)
-	case plan.Throttled, plan.Transient:
+	case observed.Throttled, observed.Transient:
 	default:
-		out.Kind = plan.Credentials
+		out.Kind = observed.Credentials
 	}
 }
 
 // classifyTransport is for failures without an answer of AWS's in its own form.
-func classifyTransport(out *plan.Error, err error) {
+func classifyTransport(out *observed.Error, err error) {
 	var params smithy.InvalidParamsError
 	var deserialization *smithy.DeserializationError
 	var send *smithyhttp.RequestSendError
@@ -232,12 +233,12 @@ func classifyTransport(out *plan.Error, err error) {
 	out.Message = head(cause(err))
 	switch {
 	case errors.As(err, &params):
-		out.Kind, out.Code, out.Message = plan.Invalid, "InvalidParams", params.Error()
+		out.Kind, out.Code, out.Message = observed.Invalid, "InvalidParams", params.Error()
 	case errors.As(err, &deserialization):
 		// Something between weir and AWS answered, in HTML most of the time.
 		out.Kind, out.Code = kindOfStatus(err), "UnreadableAnswer"
 	case errors.As(err, &address), errors.As(err, &send), errors.As(err, &network):
-		out.Kind, out.Code = plan.Transient, "ConnectionFailed"
+		out.Kind, out.Code = observed.Transient, "ConnectionFailed"
 		if address != nil { // what the SDK puts around it says nothing more
 			out.Message = address.Err.Error()
 			if u, err := url.Parse(address.URL); err == nil && !strings.Contains(out.Message, u.Host) {
@@ -262,48 +263,48 @@ func cause(err error) string {
 }
 
 // kindOfStatus is the last resort for a code that no table holds.
-func kindOfStatus(err error) plan.ErrorKind {
+func kindOfStatus(err error) observed.ErrorKind {
 	var response *smithyhttp.ResponseError
 	if !errors.As(err, &response) {
-		return plan.Unknown
+		return observed.Unknown
 	}
 	switch status := response.HTTPStatusCode(); {
 	case status == http.StatusTooManyRequests:
-		return plan.Throttled
+		return observed.Throttled
 	case status == http.StatusForbidden:
-		return plan.Denied
+		return observed.Denied
 	case status >= http.StatusInternalServerError:
-		return plan.Transient
+		return observed.Transient
 	}
-	return plan.Unknown
+	return observed.Unknown
 }
 
 // kindOf decides by code; by message only where AWS uses one code for several
 // things, which Auto Scaling's ValidationError and two codes of EKS are.
 // Assumed of AWS: codes-told-apart-by-text.
-func kindOf(service, operation, code, message string) plan.ErrorKind {
+func kindOf(service, operation, code, message string) observed.ErrorKind {
 	lower := strings.ToLower(message)
 	switch {
 	case service == "autoscaling" && code == "ValidationError":
 		if strings.Contains(lower, "active instance refresh with a desired configuration") {
-			return plan.Busy
+			return observed.Busy
 		}
 		if containsAny(lower, "not found", "does not exist", "could not find the specified version") {
-			return plan.NotFound
+			return observed.NotFound
 		}
 	case service == "autoscaling" && code == "ResourceInUse" && strings.Contains(lower, "deletion protection"):
-		return plan.Invalid // waiting does not lower it
+		return observed.Invalid // waiting does not lower it
 	case service == "eks" && code == "ResourceInUseException" && strings.HasPrefix(operation, "Create"):
-		return plan.AlreadyThere
+		return observed.AlreadyThere
 	case service == "eks" && (code == "InvalidRequestException" || code == "InvalidParameterException"):
 		if containsAny(lower, "not authorized to") {
-			return plan.Denied // EKS asked EC2 or IAM, with the caller's permissions
+			return observed.Denied // EKS asked EC2 or IAM, with the caller's permissions
 		}
 		if containsAny(lower, "clientrequesttoken", "client request token", "idempoten") {
-			return plan.TokenClash
+			return observed.TokenClash
 		}
 		if code == "InvalidRequestException" && containsAny(lower, "not active", "must be active", "in progress", "is currently", "status") {
-			return plan.Busy
+			return observed.Busy
 		}
 	}
 	if k, ok := serviceCodes[service][code]; ok {
@@ -315,23 +316,23 @@ func kindOf(service, operation, code, message string) plan.ErrorKind {
 	if service == "ec2" {
 		return kindOfEC2(code)
 	}
-	return plan.Unknown
+	return observed.Unknown
 }
 
 // kindOfEC2 reads the parts that EC2's codes are made of.
 // Assumed of AWS: quota-codes.
-func kindOfEC2(code string) plan.ErrorKind {
+func kindOfEC2(code string) observed.ErrorKind {
 	switch {
 	case strings.HasPrefix(code, "Invalid") && (strings.HasSuffix(code, ".NotFound") || strings.HasSuffix(code, ".NotFoundException")):
-		return plan.NotFound
+		return observed.NotFound
 	case strings.HasSuffix(code, "AlreadyExistsException"), strings.HasSuffix(code, ".Duplicate"):
-		return plan.AlreadyThere
+		return observed.AlreadyThere
 	case strings.HasSuffix(code, "LimitExceeded"), strings.HasSuffix(code, "LimitExceededException"):
-		return plan.Quota
+		return observed.Quota
 	case strings.HasPrefix(code, "Invalid"), strings.HasSuffix(code, "Malformed"):
-		return plan.Invalid
+		return observed.Invalid
 	}
-	return plan.Unknown
+	return observed.Unknown
 }
 
 func containsAny(s string, parts ...string) bool {

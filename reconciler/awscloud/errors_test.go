@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 func TestClassify(t *testing.T) {
@@ -23,85 +23,85 @@ func TestClassify(t *testing.T) {
 	tests := []struct {
 		service, operation string
 		err                error
-		want               plan.ErrorKind
+		want               observed.ErrorKind
 	}{
-		{"ec2", "DescribeLaunchTemplates", api("InvalidLaunchTemplateId.NotFound", ""), plan.NotFound},
-		{"ec2", "DescribeLaunchTemplates", api("InvalidLaunchTemplateName.NotFoundException", ""), plan.NotFound},
-		{"ec2", "DescribeLaunchTemplateVersions", api("InvalidLaunchTemplateId.VersionNotFound", ""), plan.NotFound},
-		{"ec2", "DescribeImages", api("InvalidAMIID.NotFound", ""), plan.NotFound},
-		{"ec2", "DescribeImages", api("InvalidAMIID.Unavailable", ""), plan.NotFound},
-		{"ec2", "CreateLaunchTemplate", api("InvalidLaunchTemplateName.AlreadyExistsException", ""), plan.AlreadyThere},
-		{"ec2", "CreateLaunchTemplateVersion", api("IdempotentParameterMismatch", ""), plan.TokenClash},
-		{"ec2", "CreateTags", api("RequestLimitExceeded", ""), plan.Throttled},
-		{"ec2", "CreateTags", api("Throttling", ""), plan.Throttled},
-		{"ec2", "CreateTags", api("Unavailable", ""), plan.Transient},
-		{"ec2", "CreateTags", api("InternalError", ""), plan.Transient},
-		{"ec2", "CreateTags", api("UnauthorizedOperation", ""), plan.Denied},
-		{"ec2", "CreateTags", api("AuthFailure", ""), plan.Credentials},
-		{"ec2", "CreateTags", api("ExpiredToken", ""), plan.Credentials},
-		{"ec2", "CreateTags", api("RequestExpired", ""), plan.Credentials},
-		{"ec2", "CreateLaunchTemplate", api("LaunchTemplateLimitExceeded", ""), plan.Quota},
-		{"ec2", "CreateLaunchTemplateVersion", api("VersionLimitExceeded", ""), plan.Quota},
-		{"ec2", "CreateLaunchTemplate", api("InvalidUserData.Malformed", ""), plan.Invalid},
-		{"ec2", "CreateLaunchTemplate", api("InvalidParameterValue", ""), plan.Invalid},
-		{"ec2", "CreateLaunchTemplate", api("InvalidLaunchTemplateName.MalformedException", ""), plan.Invalid},
-		{"ec2", "CreateLaunchTemplate", api("MissingParameter", ""), plan.Invalid},
+		{"ec2", "DescribeLaunchTemplates", api("InvalidLaunchTemplateId.NotFound", ""), observed.NotFound},
+		{"ec2", "DescribeLaunchTemplates", api("InvalidLaunchTemplateName.NotFoundException", ""), observed.NotFound},
+		{"ec2", "DescribeLaunchTemplateVersions", api("InvalidLaunchTemplateId.VersionNotFound", ""), observed.NotFound},
+		{"ec2", "DescribeImages", api("InvalidAMIID.NotFound", ""), observed.NotFound},
+		{"ec2", "DescribeImages", api("InvalidAMIID.Unavailable", ""), observed.NotFound},
+		{"ec2", "CreateLaunchTemplate", api("InvalidLaunchTemplateName.AlreadyExistsException", ""), observed.AlreadyThere},
+		{"ec2", "CreateLaunchTemplateVersion", api("IdempotentParameterMismatch", ""), observed.TokenClash},
+		{"ec2", "CreateTags", api("RequestLimitExceeded", ""), observed.Throttled},
+		{"ec2", "CreateTags", api("Throttling", ""), observed.Throttled},
+		{"ec2", "CreateTags", api("Unavailable", ""), observed.Transient},
+		{"ec2", "CreateTags", api("InternalError", ""), observed.Transient},
+		{"ec2", "CreateTags", api("UnauthorizedOperation", ""), observed.Denied},
+		{"ec2", "CreateTags", api("AuthFailure", ""), observed.Credentials},
+		{"ec2", "CreateTags", api("ExpiredToken", ""), observed.Credentials},
+		{"ec2", "CreateTags", api("RequestExpired", ""), observed.Credentials},
+		{"ec2", "CreateLaunchTemplate", api("LaunchTemplateLimitExceeded", ""), observed.Quota},
+		{"ec2", "CreateLaunchTemplateVersion", api("VersionLimitExceeded", ""), observed.Quota},
+		{"ec2", "CreateLaunchTemplate", api("InvalidUserData.Malformed", ""), observed.Invalid},
+		{"ec2", "CreateLaunchTemplate", api("InvalidParameterValue", ""), observed.Invalid},
+		{"ec2", "CreateLaunchTemplate", api("InvalidLaunchTemplateName.MalformedException", ""), observed.Invalid},
+		{"ec2", "CreateLaunchTemplate", api("MissingParameter", ""), observed.Invalid},
 
-		{"autoscaling", "CreateAutoScalingGroup", api("AlreadyExists", ""), plan.AlreadyThere},
-		{"autoscaling", "UpdateAutoScalingGroup", api("ValidationError", "AutoScalingGroup name not found - null"), plan.NotFound},
-		{"autoscaling", "CreateAutoScalingGroup", api("ValidationError", "Could not find the specified version for the launch template"), plan.NotFound},
-		{"autoscaling", "CreateAutoScalingGroup", api("ValidationError", "Max bound, 1, must be greater than or equal to min bound, 2"), plan.Invalid},
-		{"autoscaling", "DeleteAutoScalingGroup", api("ScalingActivityInProgress", ""), plan.Busy},
-		{"autoscaling", "DeleteAutoScalingGroup", api("ResourceInUse", ""), plan.Busy},
-		{"autoscaling", "DeleteAutoScalingGroup", api("ResourceInUse", "The group has deletion protection enabled."), plan.Invalid},
-		{"autoscaling", "UpdateAutoScalingGroup", status(500, api("ResourceContention", "")), plan.Busy},
-		{"autoscaling", "StartInstanceRefresh", api("InstanceRefreshInProgress", ""), plan.Busy},
-		{"autoscaling", "StartInstanceRefresh", api("ServiceLinkedRoleFailure", ""), plan.Transient},
-		{"autoscaling", "CancelInstanceRefresh", api("ActiveInstanceRefreshNotFound", ""), plan.NotFound},
-		{"autoscaling", "CreateAutoScalingGroup", api("LimitExceeded", ""), plan.Quota},
-		{"autoscaling", "DescribeAutoScalingGroups", api("Throttling", "Rate exceeded"), plan.Throttled},
-		{"autoscaling", "RollbackInstanceRefresh", api("IrreversibleInstanceRefresh", ""), plan.Invalid},
+		{"autoscaling", "CreateAutoScalingGroup", api("AlreadyExists", ""), observed.AlreadyThere},
+		{"autoscaling", "UpdateAutoScalingGroup", api("ValidationError", "AutoScalingGroup name not found - null"), observed.NotFound},
+		{"autoscaling", "CreateAutoScalingGroup", api("ValidationError", "Could not find the specified version for the launch template"), observed.NotFound},
+		{"autoscaling", "CreateAutoScalingGroup", api("ValidationError", "Max bound, 1, must be greater than or equal to min bound, 2"), observed.Invalid},
+		{"autoscaling", "DeleteAutoScalingGroup", api("ScalingActivityInProgress", ""), observed.Busy},
+		{"autoscaling", "DeleteAutoScalingGroup", api("ResourceInUse", ""), observed.Busy},
+		{"autoscaling", "DeleteAutoScalingGroup", api("ResourceInUse", "The group has deletion protection enabled."), observed.Invalid},
+		{"autoscaling", "UpdateAutoScalingGroup", status(500, api("ResourceContention", "")), observed.Busy},
+		{"autoscaling", "StartInstanceRefresh", api("InstanceRefreshInProgress", ""), observed.Busy},
+		{"autoscaling", "StartInstanceRefresh", api("ServiceLinkedRoleFailure", ""), observed.Transient},
+		{"autoscaling", "CancelInstanceRefresh", api("ActiveInstanceRefreshNotFound", ""), observed.NotFound},
+		{"autoscaling", "CreateAutoScalingGroup", api("LimitExceeded", ""), observed.Quota},
+		{"autoscaling", "DescribeAutoScalingGroups", api("Throttling", "Rate exceeded"), observed.Throttled},
+		{"autoscaling", "RollbackInstanceRefresh", api("IrreversibleInstanceRefresh", ""), observed.Invalid},
 
-		{"eks", "DescribeNodegroup", api("ResourceNotFoundException", ""), plan.NotFound},
-		{"eks", "TagResource", api("NotFoundException", ""), plan.NotFound},
-		{"eks", "CreateNodegroup", api("ResourceInUseException", ""), plan.AlreadyThere},
-		{"eks", "UpdateNodegroupConfig", api("ResourceInUseException", ""), plan.Busy},
-		{"eks", "DeleteNodegroup", api("ResourceInUseException", ""), plan.Busy},
-		{"eks", "CreateNodegroup", api("ResourceLimitExceededException", ""), plan.Quota},
-		{"eks", "CreateNodegroup", api("ResourcePropagationDelayException", ""), plan.Transient},
-		{"eks", "UpdateNodegroupVersion", api("InvalidRequestException", "Nodegroup is not ACTIVE"), plan.Busy},
-		{"eks", "UpdateNodegroupVersion", api("InvalidRequestException", "You cannot specify a Kubernetes version"), plan.Invalid},
-		{"eks", "CreateNodegroup", api("InvalidParameterException", "Subnets are not tagged"), plan.Invalid},
-		{"eks", "CreateNodegroup", api("InvalidParameterException", "clientRequestToken was used with other parameters"), plan.TokenClash},
-		{"eks", "CreateNodegroup", api("InvalidRequestException", "You are not authorized to launch instances with this launch template. Encoded authorization failure message: x"), plan.Denied},
-		{"eks", "CreateNodegroup", api("InvalidParameterException", "User: arn:aws:iam::1:user/x is not authorized to perform: iam:ListAttachedRolePolicies on resource: role r"), plan.Denied},
-		{"eks", "ListNodegroups", api("TooManyRequestsException", ""), plan.Throttled},
-		{"eks", "ListNodegroups", api("ServerException", ""), plan.Transient},
-		{"eks", "ListNodegroups", api("AccessDeniedException", ""), plan.Denied},
-		{"eks", "ListNodegroups", api("UnrecognizedClientException", ""), plan.Credentials},
+		{"eks", "DescribeNodegroup", api("ResourceNotFoundException", ""), observed.NotFound},
+		{"eks", "TagResource", api("NotFoundException", ""), observed.NotFound},
+		{"eks", "CreateNodegroup", api("ResourceInUseException", ""), observed.AlreadyThere},
+		{"eks", "UpdateNodegroupConfig", api("ResourceInUseException", ""), observed.Busy},
+		{"eks", "DeleteNodegroup", api("ResourceInUseException", ""), observed.Busy},
+		{"eks", "CreateNodegroup", api("ResourceLimitExceededException", ""), observed.Quota},
+		{"eks", "CreateNodegroup", api("ResourcePropagationDelayException", ""), observed.Transient},
+		{"eks", "UpdateNodegroupVersion", api("InvalidRequestException", "Nodegroup is not ACTIVE"), observed.Busy},
+		{"eks", "UpdateNodegroupVersion", api("InvalidRequestException", "You cannot specify a Kubernetes version"), observed.Invalid},
+		{"eks", "CreateNodegroup", api("InvalidParameterException", "Subnets are not tagged"), observed.Invalid},
+		{"eks", "CreateNodegroup", api("InvalidParameterException", "clientRequestToken was used with other parameters"), observed.TokenClash},
+		{"eks", "CreateNodegroup", api("InvalidRequestException", "You are not authorized to launch instances with this launch template. Encoded authorization failure message: x"), observed.Denied},
+		{"eks", "CreateNodegroup", api("InvalidParameterException", "User: arn:aws:iam::1:user/x is not authorized to perform: iam:ListAttachedRolePolicies on resource: role r"), observed.Denied},
+		{"eks", "ListNodegroups", api("TooManyRequestsException", ""), observed.Throttled},
+		{"eks", "ListNodegroups", api("ServerException", ""), observed.Transient},
+		{"eks", "ListNodegroups", api("AccessDeniedException", ""), observed.Denied},
+		{"eks", "ListNodegroups", api("UnrecognizedClientException", ""), observed.Credentials},
 
-		{"ssm", "GetParameter", api("ParameterNotFound", ""), plan.NotFound},
-		{"ssm", "GetParameters", api("ValidationException", ""), plan.Invalid},
-		{"ssm", "GetParameters", api("InternalServerError", ""), plan.Transient},
-		{"iam", "GetRole", api("NoSuchEntity", ""), plan.NotFound},
-		{"sts", "GetCallerIdentity", api("InvalidClientTokenId", ""), plan.Credentials},
+		{"ssm", "GetParameter", api("ParameterNotFound", ""), observed.NotFound},
+		{"ssm", "GetParameters", api("ValidationException", ""), observed.Invalid},
+		{"ssm", "GetParameters", api("InternalServerError", ""), observed.Transient},
+		{"iam", "GetRole", api("NoSuchEntity", ""), observed.NotFound},
+		{"sts", "GetCallerIdentity", api("InvalidClientTokenId", ""), observed.Credentials},
 
-		{"ec2", "CreateTags", api("SomethingNew", ""), plan.Unknown},
-		{"ec2", "CreateTags", status(503, api("SomethingNew", "")), plan.Transient},
-		{"ec2", "CreateTags", status(429, api("SomethingNew", "")), plan.Throttled},
-		{"ec2", "CreateTags", status(403, api("SomethingNew", "")), plan.Denied},
-		{"ec2", "CreateTags", status(502, &smithy.DeserializationError{Err: errors.New("html")}), plan.Transient},
-		{"ec2", "CreateTags", status(200, &smithy.DeserializationError{Err: errors.New("html")}), plan.Unknown},
-		{"ec2", "CreateTags", &smithyhttp.RequestSendError{Err: errors.New("reset")}, plan.Transient},
-		{"ec2", "CreateTags", &net.OpError{Op: "dial", Err: errors.New("refused")}, plan.Transient},
-		{"ec2", "CreateTags", context.Canceled, plan.Cancelled},
-		{"ec2", "CreateTags", &waitError{context.DeadlineExceeded}, plan.Cancelled},
-		{"ec2", "CreateTags", smithy.InvalidParamsError{}, plan.Invalid},
-		{"ec2", "CreateTags", &credentialsError{err: errors.New("no provider")}, plan.Credentials},
-		{"ec2", "CreateTags", &credentialsError{role: "r", err: api("AccessDenied", "")}, plan.Denied},
-		{"ec2", "CreateTags", &credentialsError{role: "r", err: api("Throttling", "")}, plan.Throttled},
-		{"ec2", "CreateTags", &credentialsError{role: "r", err: api("RegionDisabledException", "")}, plan.Denied},
-		{"ec2", "CreateTags", errors.New("whatever"), plan.Unknown},
+		{"ec2", "CreateTags", api("SomethingNew", ""), observed.Unknown},
+		{"ec2", "CreateTags", status(503, api("SomethingNew", "")), observed.Transient},
+		{"ec2", "CreateTags", status(429, api("SomethingNew", "")), observed.Throttled},
+		{"ec2", "CreateTags", status(403, api("SomethingNew", "")), observed.Denied},
+		{"ec2", "CreateTags", status(502, &smithy.DeserializationError{Err: errors.New("html")}), observed.Transient},
+		{"ec2", "CreateTags", status(200, &smithy.DeserializationError{Err: errors.New("html")}), observed.Unknown},
+		{"ec2", "CreateTags", &smithyhttp.RequestSendError{Err: errors.New("reset")}, observed.Transient},
+		{"ec2", "CreateTags", &net.OpError{Op: "dial", Err: errors.New("refused")}, observed.Transient},
+		{"ec2", "CreateTags", context.Canceled, observed.Cancelled},
+		{"ec2", "CreateTags", &waitError{context.DeadlineExceeded}, observed.Cancelled},
+		{"ec2", "CreateTags", smithy.InvalidParamsError{}, observed.Invalid},
+		{"ec2", "CreateTags", &credentialsError{err: errors.New("no provider")}, observed.Credentials},
+		{"ec2", "CreateTags", &credentialsError{role: "r", err: api("AccessDenied", "")}, observed.Denied},
+		{"ec2", "CreateTags", &credentialsError{role: "r", err: api("Throttling", "")}, observed.Throttled},
+		{"ec2", "CreateTags", &credentialsError{role: "r", err: api("RegionDisabledException", "")}, observed.Denied},
+		{"ec2", "CreateTags", errors.New("whatever"), observed.Unknown},
 	}
 	for _, tt := range tests {
 		err := fmt.Errorf("operation error: %w", tt.err)
@@ -112,7 +112,7 @@ func TestClassify(t *testing.T) {
 	if classify("ec2", "CreateTags", nil) != nil {
 		t.Error("nil is an error")
 	}
-	known := &plan.Error{Kind: plan.Busy}
+	known := &observed.Error{Kind: observed.Busy}
 	if classify("ec2", "CreateTags", fmt.Errorf("x: %w", known)) != known {
 		t.Error("a classified error is classified again")
 	}
@@ -142,7 +142,7 @@ func TestDeniedNamesTheAction(t *testing.T) {
 func TestARefusedTagIsExplained(t *testing.T) {
 	e := classify("eks", "CreateNodegroup", &smithy.GenericAPIError{Code: "InvalidRequestException",
 		Message: `'alpha.eksctl.io/nodegroup-name' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\-_+=,.@:]{1,255}), and must not be a reserved name ('.', '..', '_index')`})
-	if e.Kind != plan.Invalid || !strings.Contains(e.Message, "by the account's default in the region") || !strings.HasPrefix(e.Message, "'alpha.eksctl.io/nodegroup-name' is not") {
+	if e.Kind != observed.Invalid || !strings.Contains(e.Message, "by the account's default in the region") || !strings.HasPrefix(e.Message, "'alpha.eksctl.io/nodegroup-name' is not") {
 		t.Errorf("%s: %s", e.Kind, e.Message)
 	}
 }
@@ -153,7 +153,7 @@ func TestDeniedKeepsTheEncodedMessage(t *testing.T) {
 	encoded := strings.Repeat("SAh2nDlM_rJs7hFuZ5hszTmXB0Cpmz2KENOOFaiMYyH7cyIdM-", 40)
 	e := classify("eks", "CreateNodegroup", &smithy.GenericAPIError{Code: "InvalidRequestException",
 		Message: "You are not authorized to launch instances with this launch template. Encoded authorization failure message: " + encoded})
-	if e.Kind != plan.Denied || !strings.HasPrefix(e.Message, "needs ec2:RunInstances, ec2:CreateTags or iam:PassRole") ||
+	if e.Kind != observed.Denied || !strings.HasPrefix(e.Message, "needs ec2:RunInstances, ec2:CreateTags or iam:PassRole") ||
 		!strings.Contains(e.Message, encoded) || !strings.Contains(e.Message, "decode-authorization-message") {
 		t.Errorf("%s: %s", e.Kind, e.Message)
 	}
@@ -164,9 +164,9 @@ func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, err := Open(t.Context(), Options{Region: "eu-west-1", EndpointURL: server.URL, Embedded: true, Attempts: 1})
-	var e *plan.Error
+	var e *observed.Error
 	host := strings.TrimPrefix(server.URL, "http://")
-	if !errors.As(err, &e) || e.Code != "ConnectionFailed" || e.Kind != plan.Transient || e.Message != "dial tcp "+host+": connect: connection refused" {
+	if !errors.As(err, &e) || e.Code != "ConnectionFailed" || e.Kind != observed.Transient || e.Message != "dial tcp "+host+": connect: connection refused" {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // Execute does one action. Its error is a *plan.Error. Doing an action twice is
@@ -12,102 +13,102 @@ import (
 // second weir all end in one template, one group, one refresh. What "exists
 // already" is looked at and counts as done if it carries the tags and the content
 // that were asked for; deleting what is gone is done as well.
-func (c *Cloud) Execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+func (c *Cloud) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	res, err := c.execute(ctx, a)
 	if err == nil {
 		return res, nil
 	}
 	e := classify("", "", err)
-	if e.Kind == plan.NotFound || e.Kind == plan.Invalid {
+	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
 		// Versions are remembered because they never change, but somebody may have
 		// deleted one: what was refused is planned anew from what is there.
 		for _, id := range a.About().Subjects() {
 			c.versions.forget(id)
 		}
 	}
-	if e.Kind == plan.NotFound || e.Kind == plan.Invalid {
-		if u, ok := plan.FindUnknownName(e.Message); ok {
-			return plan.Result{}, c.unknownName(e, u)
+	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
+		if u, ok := observed.FindUnknownName(e.Message); ok {
+			return step.Result{}, c.unknownName(e, u)
 		}
 	}
 	if c.settles(a, e) {
-		e = &plan.Error{
-			Kind: plan.Transient, Service: e.Service, Operation: e.Operation, Code: e.Code, RequestID: e.RequestID, Err: e,
+		e = &observed.Error{
+			Kind: observed.Transient, Service: e.Service, Operation: e.Operation, Code: e.Code, RequestID: e.RequestID, Err: e,
 			Message: e.Message + " (it was made a moment ago and is not visible everywhere yet)",
 		}
 	}
-	return plan.Result{}, e
+	return step.Result{}, e
 }
 
-func (c *Cloud) execute(ctx context.Context, a plan.Action) (plan.Result, error) {
+func (c *Cloud) execute(ctx context.Context, a step.Action) (step.Result, error) {
 	switch a := a.(type) {
-	case plan.CreateLaunchTemplate:
+	case step.CreateLaunchTemplate:
 		return c.createTemplate(ctx, a)
-	case plan.CreateLaunchTemplateVersion:
+	case step.CreateLaunchTemplateVersion:
 		return c.createVersion(ctx, a)
-	case plan.DeleteLaunchTemplateVersions:
-		return plan.Result{}, c.deleteVersions(ctx, a)
-	case plan.SetDefaultVersion:
-		return plan.Result{}, c.setDefault(ctx, a)
-	case plan.DeleteLaunchTemplate:
-		return plan.Result{}, c.deleteTemplate(ctx, a)
-	case plan.TagLaunchTemplate:
-		return plan.Result{}, c.tagTemplate(ctx, a)
-	case plan.CreateGroup:
-		return plan.Result{}, c.createGroup(ctx, a)
-	case plan.UpdateGroup:
-		return plan.Result{}, c.updateGroup(ctx, a)
-	case plan.StartRefresh:
+	case step.DeleteLaunchTemplateVersions:
+		return step.Result{}, c.deleteVersions(ctx, a)
+	case step.SetDefaultVersion:
+		return step.Result{}, c.setDefault(ctx, a)
+	case step.DeleteLaunchTemplate:
+		return step.Result{}, c.deleteTemplate(ctx, a)
+	case step.TagLaunchTemplate:
+		return step.Result{}, c.tagTemplate(ctx, a)
+	case step.CreateGroup:
+		return step.Result{}, c.createGroup(ctx, a)
+	case step.UpdateGroup:
+		return step.Result{}, c.updateGroup(ctx, a)
+	case step.StartRefresh:
 		return c.startRefresh(ctx, a)
-	case plan.CancelRefresh:
-		return plan.Result{}, c.cancelRefresh(ctx, a)
-	case plan.SetProcesses:
-		return plan.Result{}, c.setProcesses(ctx, a)
-	case plan.SetTrafficSources:
-		return plan.Result{}, c.setTrafficSources(ctx, a)
-	case plan.PutWarmPool:
-		return plan.Result{}, c.putWarmPool(ctx, a)
-	case plan.DeleteWarmPool:
-		return plan.Result{}, c.deleteWarmPool(ctx, a)
-	case plan.SetMetrics:
-		return plan.Result{}, c.setMetrics(ctx, a)
-	case plan.TagGroup:
-		return plan.Result{}, c.tagGroup(ctx, a)
-	case plan.DeleteGroup:
-		return plan.Result{}, c.deleteGroup(ctx, a)
-	case plan.PutHook:
-		return plan.Result{}, c.putHook(ctx, a)
-	case plan.DeleteHook:
-		return plan.Result{}, c.deleteHook(ctx, a)
-	case plan.CreateNodegroup:
-		return plan.Result{}, c.createNodegroup(ctx, a)
-	case plan.UpdateNodegroupConfig:
+	case step.CancelRefresh:
+		return step.Result{}, c.cancelRefresh(ctx, a)
+	case step.SetProcesses:
+		return step.Result{}, c.setProcesses(ctx, a)
+	case step.SetTrafficSources:
+		return step.Result{}, c.setTrafficSources(ctx, a)
+	case step.PutWarmPool:
+		return step.Result{}, c.putWarmPool(ctx, a)
+	case step.DeleteWarmPool:
+		return step.Result{}, c.deleteWarmPool(ctx, a)
+	case step.SetMetrics:
+		return step.Result{}, c.setMetrics(ctx, a)
+	case step.TagGroup:
+		return step.Result{}, c.tagGroup(ctx, a)
+	case step.DeleteGroup:
+		return step.Result{}, c.deleteGroup(ctx, a)
+	case step.PutHook:
+		return step.Result{}, c.putHook(ctx, a)
+	case step.DeleteHook:
+		return step.Result{}, c.deleteHook(ctx, a)
+	case step.CreateNodegroup:
+		return step.Result{}, c.createNodegroup(ctx, a)
+	case step.UpdateNodegroupConfig:
 		return c.updateNodegroupConfig(ctx, a)
-	case plan.UpdateNodegroupVersion:
+	case step.UpdateNodegroupVersion:
 		return c.updateNodegroupVersion(ctx, a)
-	case plan.TagNodegroup:
-		return plan.Result{}, c.tagNodegroup(ctx, a)
-	case plan.DeleteNodegroup:
-		return plan.Result{}, c.deleteNodegroup(ctx, a)
+	case step.TagNodegroup:
+		return step.Result{}, c.tagNodegroup(ctx, a)
+	case step.DeleteNodegroup:
+		return step.Result{}, c.deleteNodegroup(ctx, a)
 	}
-	return plan.Result{}, &plan.Error{Kind: plan.Invalid, Service: "weir", Operation: "Execute", Code: "UnknownAction",
+	return step.Result{}, &observed.Error{Kind: observed.Invalid, Service: "weir", Operation: "Execute", Code: "UnknownAction",
 		Message: fmt.Sprintf("there is no way to do a %T", a)}
 }
 
 // settles reports whether a failure comes from something that weir made so
 // short a while ago that other services do not see it yet.
-func (c *Cloud) settles(a plan.Action, e *plan.Error) bool {
-	return e.Kind == plan.NotFound && c.fresh.any(a.About().Subjects()...)
+func (c *Cloud) settles(a step.Action, e *observed.Error) bool {
+	return e.Kind == observed.NotFound && c.fresh.any(a.About().Subjects()...)
 }
 
 // unknownName is the failure of a step that needs what weir does not make. As nobody
 // says when that was made, it counts as new from the first refusal on: once it had
 // the time that AWS needs, it is not there.
-func (c *Cloud) unknownName(e *plan.Error, u plan.UnknownName) *plan.Error {
+func (c *Cloud) unknownName(e *observed.Error, u observed.UnknownName) *observed.Error {
 	out := *e
-	out.Kind, out.Unknown, out.Err = plan.Invalid, u, e
+	out.Kind, out.Unknown, out.Err = observed.Invalid, u, e
 	if c.unknown.young(u.String()) {
-		out.Kind = plan.Transient
+		out.Kind = observed.Transient
 	}
 	return &out
 }
@@ -123,10 +124,10 @@ const (
 )
 
 func claimOf(existing, wanted map[string]string) claim {
-	if owner := wanted[plan.TagOwner]; owner == "" || existing[plan.TagOwner] != owner {
+	if owner := wanted[observed.TagOwner]; owner == "" || existing[observed.TagOwner] != owner {
 		return foreign
 	}
-	for _, key := range []string{plan.TagTarget, plan.TagSource, plan.TagPool} {
+	for _, key := range []string{observed.TagTarget, observed.TagSource, observed.TagPool} {
 		if existing[key] != wanted[key] {
 			return related
 		}
@@ -136,7 +137,7 @@ func claimOf(existing, wanted map[string]string) claim {
 
 // taken is the error for a name that something else has: a conflict where it is
 // foreign, else a matter for the next pass.
-func taken(conflict *plan.Error, whose claim, what string) *plan.Error {
+func taken(conflict *observed.Error, whose claim, what string) *observed.Error {
 	if whose == related {
 		return busy(conflict.Service, conflict.Operation, "the "+what+" exists for another pool or target of this instance")
 	}
@@ -146,6 +147,6 @@ func taken(conflict *plan.Error, whose claim, what string) *plan.Error {
 
 // busy says that a name is taken by something of weir's own that is not what was
 // asked for: the next pass observes it and plans anew.
-func busy(service, operation, message string) *plan.Error {
-	return &plan.Error{Kind: plan.Busy, Service: service, Operation: operation, Code: "ObserveAgain", Message: message}
+func busy(service, operation, message string) *observed.Error {
+	return &observed.Error{Kind: observed.Busy, Service: service, Operation: operation, Code: "ObserveAgain", Message: message}
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // groupResource is the resource type of Auto Scaling's tags.
 const groupResource = "auto-scaling-group"
 
-func (c *Cloud) createGroup(ctx context.Context, a plan.CreateGroup) error {
+func (c *Cloud) createGroup(ctx context.Context, a step.CreateGroup) error {
 	g := a.Group
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(g.Name), MinSize: aws.Int32(g.MinSize), MaxSize: aws.Int32(g.MaxSize),
@@ -34,20 +35,20 @@ func (c *Cloud) createGroup(ctx context.Context, a plan.CreateGroup) error {
 	}
 	_, err := c.autoscaling.CreateAutoScalingGroup(ctx, in)
 	if e := classify("autoscaling", "CreateAutoScalingGroup", err); e != nil {
-		if e.Kind == plan.AlreadyThere {
+		if e.Kind == observed.AlreadyThere {
 			return c.existingGroup(ctx, a, e)
 		}
 		return e
 	}
-	c.fresh.add(plan.GroupSubject(g.Name))
+	c.fresh.add(step.GroupSubject(g.Name))
 	return nil
 }
 
 // existingGroup decides whether the group that is in the way is this very one.
 // Auto Scaling has no client tokens, so a lost answer shows only here. What
 // differs in it is put right by the next pass.
-func (c *Cloud) existingGroup(ctx context.Context, a plan.CreateGroup, conflict *plan.Error) error {
-	found := map[string]plan.Group{}
+func (c *Cloud) existingGroup(ctx context.Context, a step.CreateGroup, conflict *observed.Error) error {
+	found := map[string]observed.Group{}
 	in := &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{a.Group.Name}}
 	if err := c.groupPages(ctx, in, found); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (c *Cloud) existingGroup(ctx context.Context, a plan.CreateGroup, conflict 
 	return nil
 }
 
-func tagValues(tags map[string]plan.GroupTag) map[string]string {
+func tagValues(tags map[string]observed.GroupTag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for k, t := range tags {
 		out[k] = t.Value
@@ -73,7 +74,7 @@ func tagValues(tags map[string]plan.GroupTag) map[string]string {
 	return out
 }
 
-func groupTags(group string, tags map[string]plan.GroupTag) []types.Tag {
+func groupTags(group string, tags map[string]observed.GroupTag) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, types.Tag{
@@ -85,7 +86,7 @@ func groupTags(group string, tags map[string]plan.GroupTag) []types.Tag {
 }
 
 // updateGroup sends the members that are set; AWS keeps the others.
-func (c *Cloud) updateGroup(ctx context.Context, a plan.UpdateGroup) error {
+func (c *Cloud) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(a.Name), MinSize: a.MinSize, MaxSize: a.MaxSize, DesiredCapacity: a.DesiredCapacity,
 		VPCZoneIdentifier: stringOrNil(strings.Join(a.SubnetIDs, ",")),
@@ -105,7 +106,7 @@ func (c *Cloud) updateGroup(ctx context.Context, a plan.UpdateGroup) error {
 // to the group only when the refresh succeeded, and skips instances that have it
 // already, so that a repeated refresh replaces nothing.
 // Assumed of AWS: desired-configuration-comes-back.
-func (c *Cloud) startRefresh(ctx context.Context, a plan.StartRefresh) (plan.Result, error) {
+func (c *Cloud) startRefresh(ctx context.Context, a step.StartRefresh) (step.Result, error) {
 	desired := &types.DesiredConfiguration{}
 	if a.MixedInstancesPolicy != nil {
 		desired.MixedInstancesPolicy = mixedPolicy(a.MixedInstancesPolicy, a.Template, true)
@@ -118,24 +119,24 @@ func (c *Cloud) startRefresh(ctx context.Context, a plan.StartRefresh) (plan.Res
 	}, withoutDoubt)
 	e := classify("autoscaling", "StartInstanceRefresh", err)
 	if e == nil {
-		return plan.Result{RefreshID: aws.ToString(out.InstanceRefreshId)}, nil
+		return step.Result{RefreshID: aws.ToString(out.InstanceRefreshId)}, nil
 	}
-	if e.Code != "InstanceRefreshInProgress" && e.Kind != plan.Transient {
-		return plan.Result{}, e
+	if e.Code != "InstanceRefreshInProgress" && e.Kind != observed.Transient {
+		return step.Result{}, e
 	}
 	// It may be this very one, whose answer was lost.
 	running, err := c.newestRefresh(ctx, a.Group)
 	if err != nil {
-		return plan.Result{}, e
+		return step.Result{}, e
 	}
-	if (running.Active() || e.Kind == plan.Transient && running.Status == "Successful") && sameTemplate(running.Template, a.Template) && running.MixedInstancesPolicy.Same(a.MixedInstancesPolicy) {
-		return plan.Result{RefreshID: running.ID}, nil
+	if (running.Active() || e.Kind == observed.Transient && running.Status == "Successful") && sameTemplate(running.Template, a.Template) && running.MixedInstancesPolicy.Same(a.MixedInstancesPolicy) {
+		return step.Result{RefreshID: running.ID}, nil
 	}
-	return plan.Result{}, e
+	return step.Result{}, e
 }
 
 // sameTemplate compares by id where both have one: AWS answers with both names.
-func sameTemplate(a, b plan.TemplateRef) bool {
+func sameTemplate(a, b observed.TemplateRef) bool {
 	if a.ID != "" && b.ID != "" {
 		return a.ID == b.ID && a.Version == b.Version
 	}
@@ -143,7 +144,7 @@ func sameTemplate(a, b plan.TemplateRef) bool {
 }
 
 // cancelRefresh is done where nothing is left to cancel.
-func (c *Cloud) cancelRefresh(ctx context.Context, a plan.CancelRefresh) error {
+func (c *Cloud) cancelRefresh(ctx context.Context, a step.CancelRefresh) error {
 	_, err := c.autoscaling.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)})
 	if e := classify("autoscaling", "CancelInstanceRefresh", err); e != nil && e.Code != "ActiveInstanceRefreshNotFound" {
 		return e
@@ -152,7 +153,7 @@ func (c *Cloud) cancelRefresh(ctx context.Context, a plan.CancelRefresh) error {
 }
 
 // setProcesses never sends an empty list, which would mean all processes.
-func (c *Cloud) setProcesses(ctx context.Context, a plan.SetProcesses) error {
+func (c *Cloud) setProcesses(ctx context.Context, a step.SetProcesses) error {
 	if len(a.Suspend) > 0 {
 		_, err := c.autoscaling.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: aws.String(a.Group), ScalingProcesses: a.Suspend})
 		if err != nil {
@@ -168,8 +169,8 @@ func (c *Cloud) setProcesses(ctx context.Context, a plan.SetProcesses) error {
 	return nil
 }
 
-func (c *Cloud) tagGroup(ctx context.Context, a plan.TagGroup) error {
-	return retag(a.Put, a.Remove, func(put map[string]plan.GroupTag) error {
+func (c *Cloud) tagGroup(ctx context.Context, a step.TagGroup) error {
+	return retag(a.Put, a.Remove, func(put map[string]observed.GroupTag) error {
 		_, err := c.autoscaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(a.Group, put)})
 		return asError("autoscaling", "CreateOrUpdateTags", err)
 	}, func(keys []string) error {
@@ -182,18 +183,18 @@ func (c *Cloud) tagGroup(ctx context.Context, a plan.TagGroup) error {
 	})
 }
 
-func (c *Cloud) deleteGroup(ctx context.Context, a plan.DeleteGroup) error {
+func (c *Cloud) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
 	in := &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(a.Name)}
 	if a.Force {
 		in.ForceDelete = aws.Bool(true)
 	}
 	_, err := c.autoscaling.DeleteAutoScalingGroup(ctx, in)
-	if e := classify("autoscaling", "DeleteAutoScalingGroup", err); e != nil && e.Kind != plan.NotFound {
-		if e.Kind != plan.Busy {
+	if e := classify("autoscaling", "DeleteAutoScalingGroup", err); e != nil && e.Kind != observed.NotFound {
+		if e.Kind != observed.Busy {
 			return e
 		}
 		// It may be busy with this very deletion, whose first answer was lost.
-		found := map[string]plan.Group{}
+		found := map[string]observed.Group{}
 		if err := c.groupPages(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{a.Name}}, found); err != nil {
 			return err
 		}
@@ -201,6 +202,6 @@ func (c *Cloud) deleteGroup(ctx context.Context, a plan.DeleteGroup) error {
 			return e
 		}
 	}
-	c.fresh.drop(plan.GroupSubject(a.Name))
+	c.fresh.drop(step.GroupSubject(a.Name))
 	return nil
 }

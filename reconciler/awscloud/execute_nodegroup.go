@@ -6,10 +6,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-func (c *Cloud) createNodegroup(ctx context.Context, a plan.CreateNodegroup) error {
+func (c *Cloud) createNodegroup(ctx context.Context, a step.CreateNodegroup) error {
 	n := a.Nodegroup
 	in := &eks.CreateNodegroupInput{
 		ClusterName: aws.String(n.Cluster), NodegroupName: aws.String(n.Name), NodeRole: aws.String(n.NodeRole), Subnets: n.SubnetIDs,
@@ -20,25 +21,25 @@ func (c *Cloud) createNodegroup(ctx context.Context, a plan.CreateNodegroup) err
 	in.UpdateConfig, in.NodeRepairConfig, in.WarmPoolConfig = requestSettings(&n.UpdateConfig, n.NodeRepair, n.RepairOptions, n.WarmPool)
 	_, err := c.eks.CreateNodegroup(ctx, in)
 	if e := classify("eks", "CreateNodegroup", err); e != nil {
-		if e.Kind == plan.AlreadyThere {
+		if e.Kind == observed.AlreadyThere {
 			return c.existingNodegroup(ctx, n, e)
 		}
 		return e
 	}
-	c.fresh.add(plan.NodegroupSubject(n.NodegroupName))
+	c.fresh.add(step.NodegroupSubject(n.NodegroupName))
 	return nil
 }
 
 // existingNodegroup decides whether the nodegroup that is in the way is this
 // very one. The code says "in use" for a cluster that is being changed as well,
 // so a name that is not there means: later.
-func (c *Cloud) existingNodegroup(ctx context.Context, n plan.Nodegroup, conflict *plan.Error) error {
+func (c *Cloud) existingNodegroup(ctx context.Context, n observed.Nodegroup, conflict *observed.Error) error {
 	have, err := c.describeNodegroup(ctx, n.NodegroupName)
 	switch {
 	case err != nil:
 		return err
 	case have == nil:
-		conflict.Kind = plan.Busy
+		conflict.Kind = observed.Busy
 		return conflict
 	case have.Status == string(types.NodegroupStatusDeleting):
 		return busy("eks", "CreateNodegroup", "the nodegroup "+n.String()+" is still being deleted")
@@ -49,7 +50,7 @@ func (c *Cloud) existingNodegroup(ctx context.Context, n plan.Nodegroup, conflic
 	return nil
 }
 
-func (c *Cloud) updateNodegroupConfig(ctx context.Context, a plan.UpdateNodegroupConfig) (plan.Result, error) {
+func (c *Cloud) updateNodegroupConfig(ctx context.Context, a step.UpdateNodegroupConfig) (step.Result, error) {
 	in := &eks.UpdateNodegroupConfigInput{
 		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: stringOrNil(a.Token),
 	}
@@ -66,12 +67,12 @@ func (c *Cloud) updateNodegroupConfig(ctx context.Context, a plan.UpdateNodegrou
 	defer c.forgetNodegroup(a.NodegroupName)
 	out, err := c.eks.UpdateNodegroupConfig(ctx, in)
 	if err != nil {
-		return plan.Result{}, classify("eks", "UpdateNodegroupConfig", err)
+		return step.Result{}, classify("eks", "UpdateNodegroupConfig", err)
 	}
-	return plan.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
+	return step.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
 }
 
-func (c *Cloud) updateNodegroupVersion(ctx context.Context, a plan.UpdateNodegroupVersion) (plan.Result, error) {
+func (c *Cloud) updateNodegroupVersion(ctx context.Context, a step.UpdateNodegroupVersion) (step.Result, error) {
 	in := &eks.UpdateNodegroupVersionInput{
 		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: stringOrNil(a.Token),
 		Version: stringOrNil(a.Version), ReleaseVersion: stringOrNil(a.ReleaseVersion), Force: a.Force,
@@ -82,12 +83,12 @@ func (c *Cloud) updateNodegroupVersion(ctx context.Context, a plan.UpdateNodegro
 	defer c.forgetNodegroup(a.NodegroupName)
 	out, err := c.eks.UpdateNodegroupVersion(ctx, in)
 	if err != nil {
-		return plan.Result{}, classify("eks", "UpdateNodegroupVersion", err)
+		return step.Result{}, classify("eks", "UpdateNodegroupVersion", err)
 	}
-	return plan.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
+	return step.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
 }
 
-func (c *Cloud) tagNodegroup(ctx context.Context, a plan.TagNodegroup) error {
+func (c *Cloud) tagNodegroup(ctx context.Context, a step.TagNodegroup) error {
 	defer c.forgetNodegroup(a.NodegroupName)
 	return retag(a.Put, a.Remove, func(put map[string]string) error {
 		_, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(a.ARN), Tags: put})
@@ -98,12 +99,12 @@ func (c *Cloud) tagNodegroup(ctx context.Context, a plan.TagNodegroup) error {
 	})
 }
 
-func (c *Cloud) deleteNodegroup(ctx context.Context, a plan.DeleteNodegroup) error {
+func (c *Cloud) deleteNodegroup(ctx context.Context, a step.DeleteNodegroup) error {
 	defer c.forgetNodegroup(a.NodegroupName)
 	_, err := c.eks.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name)})
-	if e := classify("eks", "DeleteNodegroup", err); e != nil && e.Kind != plan.NotFound {
+	if e := classify("eks", "DeleteNodegroup", err); e != nil && e.Kind != observed.NotFound {
 		return e
 	}
-	c.fresh.drop(plan.NodegroupSubject(a.NodegroupName))
+	c.fresh.drop(step.NodegroupSubject(a.NodegroupName))
 	return nil
 }

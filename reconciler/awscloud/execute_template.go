@@ -11,11 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-func (c *Cloud) createTemplate(ctx context.Context, a plan.CreateLaunchTemplate) (plan.Result, error) {
+func (c *Cloud) createTemplate(ctx context.Context, a step.CreateLaunchTemplate) (step.Result, error) {
 	in := &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(a.Name), VersionDescription: stringOrNil(a.Description),
 		LaunchTemplateData: requestData(a.Data), ClientToken: stringOrNil(a.Token),
@@ -25,43 +26,43 @@ func (c *Cloud) createTemplate(ctx context.Context, a plan.CreateLaunchTemplate)
 	}
 	out, err := c.ec2.CreateLaunchTemplate(ctx, in)
 	if e := classify("ec2", "CreateLaunchTemplate", err); e != nil {
-		if e.Kind == plan.AlreadyThere {
+		if e.Kind == observed.AlreadyThere {
 			return c.existingTemplate(ctx, a, e)
 		}
-		return plan.Result{}, e
+		return step.Result{}, e
 	}
 	c.warn("CreateLaunchTemplate", a.Name, out.Warning)
 	t := out.LaunchTemplate
-	ref := plan.TemplateRef{ID: aws.ToString(t.LaunchTemplateId), Name: a.Name, Version: strconv.FormatInt(aws.ToInt64(t.LatestVersionNumber), 10)}
+	ref := observed.TemplateRef{ID: aws.ToString(t.LaunchTemplateId), Name: a.Name, Version: strconv.FormatInt(aws.ToInt64(t.LatestVersionNumber), 10)}
 	c.fresh.add(ref.ID, ref.Name)
-	return plan.Result{Template: ref}, nil
+	return step.Result{Template: ref}, nil
 }
 
 // existingTemplate decides whether the template that is in the way is this very
 // one, made by an attempt whose answer was lost.
-func (c *Cloud) existingTemplate(ctx context.Context, a plan.CreateLaunchTemplate, conflict *plan.Error) (plan.Result, error) {
-	found := map[string]plan.Template{}
+func (c *Cloud) existingTemplate(ctx context.Context, a step.CreateLaunchTemplate, conflict *observed.Error) (step.Result, error) {
+	found := map[string]observed.Template{}
 	err := c.templatePages(ctx, &ec2.DescribeLaunchTemplatesInput{
 		Filters: []types.Filter{{Name: aws.String("launch-template-name"), Values: []string{a.Name}}},
 	}, found)
 	if err != nil {
-		return plan.Result{}, err
+		return step.Result{}, err
 	}
 	t, ok := found[a.Name]
 	if !ok {
-		return plan.Result{}, busy("ec2", "CreateLaunchTemplate", "the name "+a.Name+" is taken by a template that AWS does not show yet")
+		return step.Result{}, busy("ec2", "CreateLaunchTemplate", "the name "+a.Name+" is taken by a template that AWS does not show yet")
 	}
 	if whose := claimOf(t.Tags, a.Tags); whose != mine {
-		return plan.Result{}, taken(conflict, whose, "launch template "+a.Name)
+		return step.Result{}, taken(conflict, whose, "launch template "+a.Name)
 	}
 	versions, e := c.describeVersions(ctx, t.ID, []int64{t.LatestVersion})
 	if e != nil {
-		return plan.Result{}, e
+		return step.Result{}, e
 	}
 	if len(versions) != 1 || versions[0].Description != a.Description || versions[0].Unknown || !sameData(versions[0].Data, a.Data) {
-		return plan.Result{}, busy("ec2", "CreateLaunchTemplate", "the template "+a.Name+" exists with other content")
+		return step.Result{}, busy("ec2", "CreateLaunchTemplate", "the template "+a.Name+" exists with other content")
 	}
-	return plan.Result{Template: plan.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
+	return step.Result{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
 }
 
 // sameData compares what is stored with what was asked for, which may be in
@@ -76,7 +77,7 @@ func sameData(stored, asked intent.TemplateData) bool {
 // token. If somebody has deleted that version since, another token is needed.
 const replayAge = 2 * time.Minute
 
-func (c *Cloud) createVersion(ctx context.Context, a plan.CreateLaunchTemplateVersion) (plan.Result, error) {
+func (c *Cloud) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {
 	id, name := templateSelector(a.Template)
 	in := &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: id, LaunchTemplateName: name, VersionDescription: stringOrNil(a.Description),
@@ -84,7 +85,7 @@ func (c *Cloud) createVersion(ctx context.Context, a plan.CreateLaunchTemplateVe
 	}
 	out, err := c.ec2.CreateLaunchTemplateVersion(ctx, in)
 	if err != nil {
-		return plan.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
+		return step.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
 	}
 	if made := aws.ToTime(out.LaunchTemplateVersion.CreateTime); a.Token != "" && c.clock().Sub(made) > replayAge {
 		_, e := c.describeVersions(ctx, aws.ToString(out.LaunchTemplateVersion.LaunchTemplateId), []int64{aws.ToInt64(out.LaunchTemplateVersion.VersionNumber)})
@@ -94,13 +95,13 @@ func (c *Cloud) createVersion(ctx context.Context, a plan.CreateLaunchTemplateVe
 		}
 	}
 	if err != nil {
-		return plan.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
+		return step.Result{}, classify("ec2", "CreateLaunchTemplateVersion", err)
 	}
 	c.warn("CreateLaunchTemplateVersion", a.Template.Name, out.Warning)
 	v := out.LaunchTemplateVersion
-	ref := plan.TemplateRef{ID: aws.ToString(v.LaunchTemplateId), Name: aws.ToString(v.LaunchTemplateName), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
+	ref := observed.TemplateRef{ID: aws.ToString(v.LaunchTemplateId), Name: aws.ToString(v.LaunchTemplateName), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
 	c.fresh.add(ref.ID, ref.Name)
-	return plan.Result{Template: ref}, nil
+	return step.Result{Template: ref}, nil
 }
 
 // warn passes on what EC2 finds wrong with a template that it made all the same.
@@ -113,11 +114,11 @@ func (c *Cloud) warn(operation, name string, w *types.ValidationWarning) {
 	}
 }
 
-func (c *Cloud) setDefault(ctx context.Context, a plan.SetDefaultVersion) error {
+func (c *Cloud) setDefault(ctx context.Context, a step.SetDefaultVersion) error {
 	if a.Patient {
 		paid, spare := c.gate.spare(ctx, "ec2", "ModifyLaunchTemplate")
 		if !spare {
-			return &plan.Error{Kind: plan.Busy, Service: "ec2", Operation: "ModifyLaunchTemplate", Code: "NotCalled", Message: plan.ErrLater.Error(), Err: plan.ErrLater}
+			return &observed.Error{Kind: observed.Busy, Service: "ec2", Operation: "ModifyLaunchTemplate", Code: "NotCalled", Message: step.ErrLater.Error(), Err: step.ErrLater}
 		}
 		ctx = paid
 	}
@@ -128,17 +129,17 @@ func (c *Cloud) setDefault(ctx context.Context, a plan.SetDefaultVersion) error 
 	return asError("ec2", "ModifyLaunchTemplate", err)
 }
 
-func (c *Cloud) deleteTemplate(ctx context.Context, a plan.DeleteLaunchTemplate) error {
+func (c *Cloud) deleteTemplate(ctx context.Context, a step.DeleteLaunchTemplate) error {
 	id, name := templateSelector(a.Template)
 	_, err := c.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: id, LaunchTemplateName: name})
-	if e := classify("ec2", "DeleteLaunchTemplate", err); e != nil && e.Kind != plan.NotFound {
+	if e := classify("ec2", "DeleteLaunchTemplate", err); e != nil && e.Kind != observed.NotFound {
 		return e
 	}
 	c.fresh.drop(a.Template.ID, a.Template.Name)
 	return nil
 }
 
-func (c *Cloud) tagTemplate(ctx context.Context, a plan.TagLaunchTemplate) error {
+func (c *Cloud) tagTemplate(ctx context.Context, a step.TagLaunchTemplate) error {
 	resources := []string{a.Template.ID}
 	return retag(a.Put, a.Remove, func(put map[string]string) error {
 		_, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(put)})
@@ -159,13 +160,13 @@ func (c *Cloud) tagTemplate(ctx context.Context, a plan.TagLaunchTemplate) error
 // before that, with all but the record: IAM lets nobody but the owner remove tags.
 func retag[T any](put map[string]T, remove []string, set func(map[string]T) error, unset func([]string) error) error {
 	last := maps.Clone(put)
-	if _, owner := put[plan.TagOwner]; owner && len(remove) > 0 {
+	if _, owner := put[observed.TagOwner]; owner && len(remove) > 0 {
 		first := maps.Clone(put)
-		delete(first, plan.TagKeys)
+		delete(first, observed.TagKeys)
 		if err := set(first); err != nil {
 			return err
 		}
-		maps.DeleteFunc(last, func(k string, _ T) bool { return k != plan.TagKeys })
+		maps.DeleteFunc(last, func(k string, _ T) bool { return k != observed.TagKeys })
 	}
 	if len(remove) > 0 {
 		if err := unset(remove); err != nil {
@@ -188,7 +189,7 @@ func requestTags(tags map[string]string) []types.Tag {
 
 // templateSelector names a template by id if it is known, else by name: EC2
 // refuses the two together.
-func templateSelector(r plan.TemplateRef) (id, name *string) {
+func templateSelector(r observed.TemplateRef) (id, name *string) {
 	if r.ID != "" {
 		return aws.String(r.ID), nil
 	}

@@ -12,17 +12,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-func createTemplate(e *env, name string) plan.CreateLaunchTemplate {
-	return plan.CreateLaunchTemplate{Name: name, Description: "weir:v1:x", Data: e.data(), Tags: tags(name)}
+func createTemplate(e *env, name string) step.CreateLaunchTemplate {
+	return step.CreateLaunchTemplate{Name: name, Description: "weir:v1:x", Data: e.data(), Tags: tags(name)}
 }
 
-func createGroup(e *env, name string, ref plan.TemplateRef, size int32) plan.CreateGroup {
-	return plan.CreateGroup{
-		Group: plan.Group{
+func createGroup(e *env, name string, ref observed.TemplateRef, size int32) step.CreateGroup {
+	return step.CreateGroup{
+		Group: observed.Group{
 			Name: name, MinSize: 0, MaxSize: 5, DesiredCapacity: size, SubnetIDs: e.subnets(),
 			GroupSettings: intent.GroupSettings{DefaultCooldown: ptr[int32](200), DefaultInstanceWarmup: ptr[int32](100), CapacityRebalance: ptr(true)}, Template: ref, Tags: groupTags(name),
 		},
@@ -38,35 +40,35 @@ func TestTemplateLife(t *testing.T) {
 	}
 	data := e.data()
 	data.UserData = "aGVsbG8="
-	second := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: made.ID, Name: "web"}, Description: "two", Data: data, Token: "t1"}).Template
-	again := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: made.ID, Name: "web"}, Description: "two", Data: data, Token: "t1"}).Template
-	if want := (plan.TemplateRef{ID: made.ID, Name: "web", Version: "2"}); second != want || again != want {
+	second := e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: made.ID, Name: "web"}, Description: "two", Data: data, Token: "t1"}).Template
+	again := e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: made.ID, Name: "web"}, Description: "two", Data: data, Token: "t1"}).Template
+	if want := (observed.TemplateRef{ID: made.ID, Name: "web", Version: "2"}); second != want || again != want {
 		t.Errorf("the second version is %+v, repeated %+v, want %+v", second, again, want)
 	}
-	_, err := e.cloud.Execute(t.Context(), plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: made.ID}, Description: "three", Data: data, Token: "t1"})
-	if k := kind(t, err); k != plan.TokenClash {
+	_, err := e.cloud.Execute(t.Context(), step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: made.ID}, Description: "three", Data: data, Token: "t1"})
+	if k := kind(t, err); k != observed.TokenClash {
 		t.Errorf("another request with the same token: %q (%v)", k, err)
 	}
-	e.do(plan.SetDefaultVersion{Template: second})
-	e.do(plan.TagLaunchTemplate{Template: made, Put: map[string]string{plan.TagTarget: "blue"}, Remove: []string{plan.TagPool}})
+	e.do(step.SetDefaultVersion{Template: second})
+	e.do(step.TagLaunchTemplate{Template: made, Put: map[string]string{observed.TagTarget: "blue"}, Remove: []string{observed.TagPool}})
 
 	s := e.observe(query())
-	s = e.fill(s, plan.Needs{Versions: []plan.TemplateRef{{Name: "web", Version: "1"}, {ID: made.ID, Version: "$Latest"}, {Name: "web", Version: "7"}}})
+	s = e.fill(s, observed.Needs{Versions: []observed.TemplateRef{{Name: "web", Version: "1"}, {ID: made.ID, Version: "$Latest"}, {Name: "web", Version: "7"}}})
 	wantTags := tags("web")
-	wantTags[plan.TagTarget] = "blue"
-	delete(wantTags, plan.TagPool)
-	want := plan.Template{
+	wantTags[observed.TagTarget] = "blue"
+	delete(wantTags, observed.TagPool)
+	want := observed.Template{
 		ID: made.ID, Name: "web", DefaultVersion: 2, LatestVersion: 2, Tags: wantTags, Missing: map[int64]bool{7: true},
-		Versions: map[int64]plan.TemplateVersion{1: {Number: 1, Description: "weir:v1:x", Data: e.data(), Body: plan.BodyHash(e.data())},
-			2: {Number: 2, Description: "two", Data: data, Body: plan.BodyHash(data)}},
+		Versions: map[int64]observed.TemplateVersion{1: {Number: 1, Description: "weir:v1:x", Data: e.data(), Body: content.BodyHash(e.data())},
+			2: {Number: 2, Description: "two", Data: data, Body: content.BodyHash(data)}},
 	}
 	if d := cmp.Diff(want, s.Templates["web"]); d != "" {
 		t.Errorf("template (-want +got):\n%s", d)
 	}
 	for range 2 { // deleting what is gone is done
-		e.do(plan.DeleteLaunchTemplate{Template: made})
+		e.do(step.DeleteLaunchTemplate{Template: made})
 	}
-	s = e.fill(e.observe(query()), plan.Needs{TemplateNames: []string{"web"}})
+	s = e.fill(e.observe(query()), observed.Needs{TemplateNames: []string{"web"}})
 	if len(s.Templates) != 0 || !s.Absent.Templates["web"] {
 		t.Errorf("after the deletion: %+v", s)
 	}
@@ -75,21 +77,21 @@ func TestTemplateLife(t *testing.T) {
 func TestExistingTemplate(t *testing.T) {
 	e := start(t)
 	first := e.do(createTemplate(e, "web")).Template
-	change := func(f func(*plan.CreateLaunchTemplate)) plan.CreateLaunchTemplate {
+	change := func(f func(*step.CreateLaunchTemplate)) step.CreateLaunchTemplate {
 		a := createTemplate(e, "web")
 		f(&a)
 		return a
 	}
 	tests := map[string]struct {
-		action plan.CreateLaunchTemplate
-		want   plan.ErrorKind
+		action step.CreateLaunchTemplate
+		want   observed.ErrorKind
 	}{
 		"the same":        {createTemplate(e, "web"), ""},
-		"other data":      {change(func(a *plan.CreateLaunchTemplate) { a.Data.InstanceType = "m5.xlarge" }), plan.Busy},
-		"other text":      {change(func(a *plan.CreateLaunchTemplate) { a.Description = "weir:v1:y" }), plan.Busy},
-		"another pool":    {change(func(a *plan.CreateLaunchTemplate) { a.Tags = tags("other") }), plan.Busy},
-		"another owner":   {change(func(a *plan.CreateLaunchTemplate) { a.Tags[plan.TagOwner] = "dev" }), plan.AlreadyThere},
-		"without a owner": {change(func(a *plan.CreateLaunchTemplate) { delete(a.Tags, plan.TagOwner) }), plan.AlreadyThere},
+		"other data":      {change(func(a *step.CreateLaunchTemplate) { a.Data.InstanceType = "m5.xlarge" }), observed.Busy},
+		"other text":      {change(func(a *step.CreateLaunchTemplate) { a.Description = "weir:v1:y" }), observed.Busy},
+		"another pool":    {change(func(a *step.CreateLaunchTemplate) { a.Tags = tags("other") }), observed.Busy},
+		"another owner":   {change(func(a *step.CreateLaunchTemplate) { a.Tags[observed.TagOwner] = "dev" }), observed.AlreadyThere},
+		"without a owner": {change(func(a *step.CreateLaunchTemplate) { delete(a.Tags, observed.TagOwner) }), observed.AlreadyThere},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,30 +123,30 @@ func TestGroupLife(t *testing.T) {
 
 	mixed := &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandBaseCapacity: 1, OnDemandPercentageAboveBaseCapacity: 20,
 		SpotAllocationStrategy: "capacity-optimized", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "m5.xlarge"}}}
-	e.do(plan.UpdateGroup{Name: "web", MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredCapacity: ptr[int32](3), SubnetIDs: e.subnets()[:1],
+	e.do(step.UpdateGroup{Name: "web", MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredCapacity: ptr[int32](3), SubnetIDs: e.subnets()[:1],
 		GroupSettings: intent.GroupSettings{DefaultCooldown: ptr[int32](1), DefaultInstanceWarmup: ptr[int32](-1), CapacityRebalance: ptr(false)}, Template: &ref, MixedInstancesPolicy: mixed})
-	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"AZRebalance", "Terminate"}})
-	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"Launch"}, Resume: []string{"Terminate"}})
-	e.do(plan.SetProcesses{Group: "web"}) // nothing is no request for all
-	e.do(plan.TagGroup{Group: "web", Put: map[string]plan.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}}, Remove: []string{plan.TagPool}})
+	e.do(step.SetProcesses{Group: "web", Suspend: []string{"AZRebalance", "Terminate"}})
+	e.do(step.SetProcesses{Group: "web", Suspend: []string{"Launch"}, Resume: []string{"Terminate"}})
+	e.do(step.SetProcesses{Group: "web"}) // nothing is no request for all
+	e.do(step.TagGroup{Group: "web", Put: map[string]observed.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}}, Remove: []string{observed.TagPool}})
 	got = e.observe(query()).Groups["web"]
 	got.Instances, got.ARN, got.CreatedAt, got.Options = nil, "", time.Time{}, intent.GroupOptions{}
 	wantTags := groupTags("web")
-	wantTags["k"] = plan.GroupTag{Value: "v", PropagateAtLaunch: true}
-	delete(wantTags, plan.TagPool)
-	want = plan.Group{Name: "web", MinSize: 1, MaxSize: 4, DesiredCapacity: 3, SubnetIDs: e.subnets()[:1], GroupSettings: intent.GroupSettings{DefaultCooldown: ptr[int32](1), CapacityRebalance: ptr(false)},
+	wantTags["k"] = observed.GroupTag{Value: "v", PropagateAtLaunch: true}
+	delete(wantTags, observed.TagPool)
+	want = observed.Group{Name: "web", MinSize: 1, MaxSize: 4, DesiredCapacity: 3, SubnetIDs: e.subnets()[:1], GroupSettings: intent.GroupSettings{DefaultCooldown: ptr[int32](1), CapacityRebalance: ptr(false)},
 		Template: ref, MixedInstancesPolicy: mixed, SuspendedProcesses: []string{"AZRebalance", "Launch"}, Tags: wantTags}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("after the update (-want +got):\n%s", d)
 	}
 
-	e.do(plan.DeleteGroup{Name: "web", Force: true})
+	e.do(step.DeleteGroup{Name: "web", Force: true})
 	if s := e.observe(query()); len(s.Groups) == 1 && !s.Groups["web"].Deleting {
 		t.Errorf("the group is not being deleted: %+v", s.Groups["web"])
 	}
 	e.clock.Advance(time.Minute)
-	e.do(plan.DeleteGroup{Name: "web", Force: true})
-	s := e.fill(e.observe(query()), plan.Needs{GroupNames: []string{"web"}})
+	e.do(step.DeleteGroup{Name: "web", Force: true})
+	s := e.fill(e.observe(query()), observed.Needs{GroupNames: []string{"web"}})
 	if len(s.Groups) != 0 || !s.Absent.Groups["web"] {
 		t.Errorf("after the deletion: %+v", s)
 	}
@@ -155,12 +157,12 @@ func TestExistingGroup(t *testing.T) {
 	ref := e.do(createTemplate(e, "web")).Template
 	e.do(createGroup(e, "web", ref, 0))
 	for name, tt := range map[string]struct {
-		tags map[string]plan.GroupTag
-		want plan.ErrorKind
+		tags map[string]observed.GroupTag
+		want observed.ErrorKind
 	}{
 		"the same":      {groupTags("web"), ""},
-		"another pool":  {groupTags("other"), plan.Busy},
-		"another owner": {map[string]plan.GroupTag{plan.TagOwner: {Value: "dev"}}, plan.AlreadyThere},
+		"another pool":  {groupTags("other"), observed.Busy},
+		"another owner": {map[string]observed.GroupTag{observed.TagOwner: {Value: "dev"}}, observed.AlreadyThere},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := createGroup(e, "web", ref, 0)
@@ -180,19 +182,19 @@ func TestRefreshLife(t *testing.T) {
 	e.clock.Advance(5 * time.Second)
 	data := e.data()
 	data.InstanceType = "m5.xlarge"
-	next := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: ref.ID, Name: "web"}, Data: data}).Template
-	begin := plan.StartRefresh{Group: "web", Template: next, Preferences: intent.Refresh{Strategy: "Rolling", MinHealthyPercentage: ptr[int32](50)}}
+	next := e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: ref.ID, Name: "web"}, Data: data}).Template
+	begin := step.StartRefresh{Group: "web", Template: next, Preferences: intent.Refresh{Strategy: "Rolling", MinHealthyPercentage: ptr[int32](50)}}
 	id := e.do(begin).RefreshID
 	if again := e.do(begin).RefreshID; again != id {
 		t.Errorf("the same refresh again is %s, not %s", again, id)
 	}
 	other := begin
 	other.Template.Version = "1"
-	if _, err := e.cloud.Execute(t.Context(), other); kind(t, err) != plan.Busy {
+	if _, err := e.cloud.Execute(t.Context(), other); kind(t, err) != observed.Busy {
 		t.Errorf("another refresh meanwhile: %v", err)
 	}
-	newest := func() plan.Refresh {
-		return e.fill(e.observe(query()), plan.Needs{Refreshes: []string{"web"}}).Refreshes["web"]
+	newest := func() observed.Refresh {
+		return e.fill(e.observe(query()), observed.Needs{Refreshes: []string{"web"}}).Refreshes["web"]
 	}
 	if r := newest(); !r.Active() || r.ID != id || r.Template != next || r.StartedAt.IsZero() {
 		t.Errorf("the running refresh is %+v", r)
@@ -216,15 +218,15 @@ func TestRefreshLife(t *testing.T) {
 			t.Errorf("the instance %s runs %+v", in.ID, in.Template)
 		}
 	}
-	e.do(plan.CancelRefresh{Group: "web"}) // nothing is left to cancel
+	e.do(step.CancelRefresh{Group: "web"}) // nothing is left to cancel
 	begin.Template = ref
 	e.do(begin)
-	e.do(plan.CancelRefresh{Group: "web"})
+	e.do(step.CancelRefresh{Group: "web"})
 	e.clock.Advance(time.Minute)
 	if r := newest(); r.Status != "Cancelled" {
 		t.Errorf("the cancelled refresh is %+v", r)
 	}
-	s := e.fill(e.observe(query()), plan.Needs{Refreshes: []string{"none"}})
+	s := e.fill(e.observe(query()), observed.Needs{Refreshes: []string{"none"}})
 	if r, ok := s.Refreshes["none"]; !ok || r.ID != "" {
 		t.Errorf("the refresh of a group that does not exist is %+v, %v", r, ok)
 	}
@@ -242,19 +244,19 @@ func TestLostAnswers(t *testing.T) {
 	}
 	before := e.cloud.AttemptCounts()
 	ref := e.do(createTemplate(e, "web")).Template
-	next := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: ref.ID, Name: "web"}, Data: e.data()}).Template
-	e.do(plan.SetDefaultVersion{Template: next})
-	e.do(plan.TagLaunchTemplate{Template: ref, Put: map[string]string{"k": "v"}})
+	next := e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: ref.ID, Name: "web"}, Data: e.data()}).Template
+	e.do(step.SetDefaultVersion{Template: next})
+	e.do(step.TagLaunchTemplate{Template: ref, Put: map[string]string{"k": "v"}})
 	e.do(createGroup(e, "web", ref, 1))
 	e.clock.Advance(5 * time.Second)
-	e.do(plan.UpdateGroup{Name: "web", MaxSize: ptr[int32](7)})
-	e.do(plan.SetProcesses{Group: "web", Suspend: []string{"AZRebalance"}})
-	e.do(plan.TagGroup{Group: "web", Put: map[string]plan.GroupTag{"k": {Value: "v"}}})
+	e.do(step.UpdateGroup{Name: "web", MaxSize: ptr[int32](7)})
+	e.do(step.SetProcesses{Group: "web", Suspend: []string{"AZRebalance"}})
+	e.do(step.TagGroup{Group: "web", Put: map[string]observed.GroupTag{"k": {Value: "v"}}})
 	// This one has no client token, and is not sent again: it may have ended.
-	if id := e.do(plan.StartRefresh{Group: "web", Template: next, Preferences: intent.Refresh{Strategy: "Rolling"}}).RefreshID; id == "" {
+	if id := e.do(step.StartRefresh{Group: "web", Template: next, Preferences: intent.Refresh{Strategy: "Rolling"}}).RefreshID; id == "" {
 		t.Error("the refresh whose answer was lost is not found")
 	}
-	e.do(plan.CancelRefresh{Group: "web"})
+	e.do(step.CancelRefresh{Group: "web"})
 
 	s := e.observe(query())
 	if tpl := s.Templates["web"]; tpl.LatestVersion != 2 || tpl.DefaultVersion != 2 || tpl.Tags["k"] != "v" {
@@ -264,9 +266,9 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("group %+v", g)
 	}
 	e.clock.Advance(time.Minute)
-	e.do(plan.DeleteGroup{Name: "web", Force: true})
+	e.do(step.DeleteGroup{Name: "web", Force: true})
 	e.clock.Advance(time.Minute)
-	e.do(plan.DeleteLaunchTemplate{Template: ref})
+	e.do(step.DeleteLaunchTemplate{Template: ref})
 	for op, n := range map[string]int{"ec2:CreateLaunchTemplate": 2, "autoscaling:CreateAutoScalingGroup": 2, "autoscaling:StartInstanceRefresh": 1, "ec2:DeleteLaunchTemplate": 2} {
 		if got := e.cloud.AttemptCounts()[op] - before[op]; got != n {
 			t.Errorf("%s was sent %d times, want %d", op, got, n)
@@ -285,12 +287,12 @@ func TestFreshObjectsMayBeInvisible(t *testing.T) {
 			Message: "Launch template lt-1 does not exist", Status: 400})
 	}
 	strike()
-	if _, err := e.cloud.Execute(t.Context(), createGroup(e, "web", ref, 0)); kind(t, err) != plan.Transient {
+	if _, err := e.cloud.Execute(t.Context(), createGroup(e, "web", ref, 0)); kind(t, err) != observed.Transient {
 		t.Errorf("a fresh template that is not visible: %v", err)
 	}
 	e.clock.Advance(2 * time.Minute)
 	strike()
-	if _, err := e.cloud.Execute(t.Context(), createGroup(e, "web", ref, 0)); kind(t, err) != plan.NotFound {
+	if _, err := e.cloud.Execute(t.Context(), createGroup(e, "web", ref, 0)); kind(t, err) != observed.NotFound {
 		t.Errorf("an old template that does not exist: %v", err)
 	}
 }
@@ -303,7 +305,7 @@ func TestThrottledCallsAreTriedAgain(t *testing.T) {
 		t.Errorf("%d attempts, want 2", got)
 	}
 	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Throttled, Operation: "DescribeLaunchTemplates", Times: 3})
-	if _, err := e.cloud.Observe(t.Context(), query()); kind(t, err) != plan.Throttled {
+	if _, err := e.cloud.Observe(t.Context(), query()); kind(t, err) != observed.Throttled {
 		t.Errorf("throttled to the end: %v", err)
 	}
 }
@@ -331,23 +333,23 @@ func TestOpen(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := awscloud.Open(t.Context(), with(func(o *awscloud.Options) { o.AccountID = "999999999999" }))
-	if kind(t, err) != plan.Credentials || !strings.Contains(err.Error(), "000000000000") || !strings.Contains(err.Error(), "999999999999") {
+	if kind(t, err) != observed.Credentials || !strings.Contains(err.Error(), "000000000000") || !strings.Contains(err.Error(), "999999999999") {
 		t.Errorf("another account: %v", err)
 	}
 	_, err = awscloud.Open(t.Context(), with(func(o *awscloud.Options) { o.RoleARN = "arn:aws:iam::000000000000:role/none" }))
-	if k := kind(t, err); k != plan.Denied {
+	if k := kind(t, err); k != observed.Denied {
 		t.Errorf("a role that does not exist: %q %v", k, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = awscloud.Open(ended, options); kind(t, err) != plan.Cancelled {
+	if _, err = awscloud.Open(ended, options); kind(t, err) != observed.Cancelled {
 		t.Errorf("a cancelled open: %v", err)
 	}
 }
 
 // TestAnswersThatAreNotAWSs reads what a proxy says in AWS's place.
 func TestAnswersThatAreNotAWSs(t *testing.T) {
-	for status, want := range map[int]plan.ErrorKind{http.StatusBadGateway: plan.Transient, http.StatusTooManyRequests: plan.Throttled, http.StatusOK: plan.Unknown} {
+	for status, want := range map[int]observed.ErrorKind{http.StatusBadGateway: observed.Transient, http.StatusTooManyRequests: observed.Throttled, http.StatusOK: observed.Unknown} {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "<html><body><hr></body></html>")
@@ -366,10 +368,10 @@ func TestOnCall(t *testing.T) {
 	e := start(t, func(o *awscloud.Options) { o.OnCall = func(c awscloud.CallInfo) { calls = append(calls, c) } })
 	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Throttled, Operation: "ModifyLaunchTemplate"})
 	calls = nil
-	if _, err := e.cloud.Execute(t.Context(), plan.SetDefaultVersion{Template: plan.TemplateRef{ID: "lt-00000000000000000", Version: "1"}}); kind(t, err) != plan.NotFound {
+	if _, err := e.cloud.Execute(t.Context(), step.SetDefaultVersion{Template: observed.TemplateRef{ID: "lt-00000000000000000", Version: "1"}}); kind(t, err) != observed.NotFound {
 		t.Fatalf("got %v", err)
 	}
-	if len(calls) != 1 || calls[0].Service != "ec2" || calls[0].Operation != "ModifyLaunchTemplate" || calls[0].Kind != plan.NotFound || calls[0].Attempts != 2 || calls[0].Throttled != 1 || calls[0].Duration <= 0 {
+	if len(calls) != 1 || calls[0].Service != "ec2" || calls[0].Operation != "ModifyLaunchTemplate" || calls[0].Kind != observed.NotFound || calls[0].Attempts != 2 || calls[0].Throttled != 1 || calls[0].Duration <= 0 {
 		t.Errorf("told of %+v", calls)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // updatesKept bounds the memory of ended nodegroup updates.
@@ -19,56 +19,56 @@ const updatesKept = 1000
 // Fill reads what planning found missing and returns a state that has it. The
 // state it is given is not changed. What was asked for by name and does not exist
 // is in the new state's Absent.
-func (c *Cloud) Fill(ctx context.Context, s plan.State, n plan.Needs) (plan.State, error) {
+func (c *Cloud) Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error) {
 	s = cloneFor(s, n)
 	if err := c.fillTemplates(ctx, &s, n.TemplateNames); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.fillGroups(ctx, &s, n.GroupNames); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.fillNodegroups(ctx, &s, n.Nodegroups); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.fillVersions(ctx, &s, n.Versions); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.fillRefreshes(ctx, &s, n.Refreshes, n.Polls); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	c.fillActivities(ctx, &s, n.Activities)
 	if err := c.fillShort(ctx, &s, n.Short); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.fillHooks(ctx, &s, n.Hooks); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.fillUpdates(ctx, &s, n.Updates); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.fillNumbers(ctx, &s, n.Numbers); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if len(n.VersionUsers) > 0 {
 		if err := c.fillVersionUsers(ctx, &s, n.VersionUsers); err != nil {
-			return plan.State{}, err
+			return observed.State{}, err
 		}
 	}
 	if len(n.Launched) > 0 {
 		if err := c.fillLaunched(ctx, &s, n.Launched); err != nil {
-			return plan.State{}, err
+			return observed.State{}, err
 		}
 	}
 	if n.TemplateUsers {
 		if err := c.fillTemplateUsers(ctx, &s); err != nil {
-			return plan.State{}, err
+			return observed.State{}, err
 		}
 	}
 	return s, nil
 }
 
 // cloneFor copies those maps of a state that n will have written to.
-func cloneFor(s plan.State, n plan.Needs) plan.State {
+func cloneFor(s observed.State, n observed.Needs) observed.State {
 	if len(n.TemplateNames)+len(n.Versions)+len(n.Numbers) > 0 {
 		s.Templates, s.Absent.Templates = cloned(s.Templates), cloned(s.Absent.Templates)
 	}
@@ -102,8 +102,8 @@ func cloned[K comparable, V any](m map[K]V) map[K]V {
 
 // fillTemplates reads templates by name. It filters rather than names them: a
 // filter passes over a missing name, where a name would fail the whole call.
-func (c *Cloud) fillTemplates(ctx context.Context, s *plan.State, names []string) error {
-	found := map[string]plan.Template{}
+func (c *Cloud) fillTemplates(ctx context.Context, s *observed.State, names []string) error {
+	found := map[string]observed.Template{}
 	for batch := range slices.Chunk(names, filterValues) {
 		err := c.templatePages(ctx, &ec2.DescribeLaunchTemplatesInput{
 			MaxResults: aws.Int32(templatesPage),
@@ -125,8 +125,8 @@ func (c *Cloud) fillTemplates(ctx context.Context, s *plan.State, names []string
 }
 
 // fillGroups reads groups by name; Auto Scaling leaves missing ones out.
-func (c *Cloud) fillGroups(ctx context.Context, s *plan.State, names []string) error {
-	found := map[string]plan.Group{}
+func (c *Cloud) fillGroups(ctx context.Context, s *observed.State, names []string) error {
+	found := map[string]observed.Group{}
 	for batch := range slices.Chunk(names, groupsPage) {
 		in := &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch, MaxRecords: aws.Int32(groupsPage)}
 		if err := c.groupPages(ctx, in, found); err != nil {
@@ -145,8 +145,8 @@ func (c *Cloud) fillGroups(ctx context.Context, s *plan.State, names []string) e
 
 // fillNodegroups reads nodegroups by name. In a cluster that was listed a
 // missing one is known to be absent without a call.
-func (c *Cloud) fillNodegroups(ctx context.Context, s *plan.State, names []plan.NodegroupName) error {
-	var unknown []plan.NodegroupName
+func (c *Cloud) fillNodegroups(ctx context.Context, s *observed.State, names []observed.NodegroupName) error {
+	var unknown []observed.NodegroupName
 	for _, n := range names {
 		_, listed := s.Clusters[n.Cluster]
 		if _, remembered := s.Nodegroups[n]; listed && !remembered {
@@ -173,8 +173,8 @@ func (c *Cloud) fillNodegroups(ctx context.Context, s *plan.State, names []plan.
 
 // fillTemplateUsers reads all groups of the account and region, whoever owns
 // them, for the templates that they launch from.
-func (c *Cloud) fillTemplateUsers(ctx context.Context, s *plan.State) error {
-	found := map[string]plan.Group{}
+func (c *Cloud) fillTemplateUsers(ctx context.Context, s *observed.State) error {
+	found := map[string]observed.Group{}
 	in := &autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(groupsPage)}
 	if err := c.groupPages(ctx, in, found); err != nil {
 		return err
@@ -196,15 +196,15 @@ func (c *Cloud) fillTemplateUsers(ctx context.Context, s *plan.State) error {
 }
 
 // fillUpdates reads the newest update of each nodegroup.
-func (c *Cloud) fillUpdates(ctx context.Context, s *plan.State, names []plan.NodegroupName) error {
-	return each(ctx, names, noting(&s.Unread.Updates, c.newestUpdate, func(name plan.NodegroupName, u plan.NodegroupUpdate) { s.Updates[name] = u }))
+func (c *Cloud) fillUpdates(ctx context.Context, s *observed.State, names []observed.NodegroupName) error {
+	return each(ctx, names, noting(&s.Unread.Updates, c.newestUpdate, func(name observed.NodegroupName, u observed.NodegroupUpdate) { s.Updates[name] = u }))
 }
 
 // newestUpdate finds the newest update of a nodegroup, zero where there is none.
 // EKS lists ids in no promised order, so each is described once; what has ended
 // stays as it is and is remembered.
-func (c *Cloud) newestUpdate(ctx context.Context, name plan.NodegroupName) (plan.NodegroupUpdate, error) {
-	var newest plan.NodegroupUpdate
+func (c *Cloud) newestUpdate(ctx context.Context, name observed.NodegroupName) (observed.NodegroupUpdate, error) {
+	var newest observed.NodegroupUpdate
 	in := &eks.ListUpdatesInput{Name: aws.String(name.Cluster), NodegroupName: aws.String(name.Name), MaxResults: aws.Int32(100)}
 	n := 0
 	err := eachPage(ctx, "eks", "ListUpdates", func(ctx context.Context, token *string) (*string, error) {
@@ -228,21 +228,21 @@ func (c *Cloud) newestUpdate(ctx context.Context, name plan.NodegroupName) (plan
 		return out.NextToken, nil
 	})
 	if e := classify("eks", "ListUpdates", err); e != nil {
-		if e.Kind == plan.NotFound {
-			return plan.NodegroupUpdate{}, nil
+		if e.Kind == observed.NotFound {
+			return observed.NodegroupUpdate{}, nil
 		}
-		return plan.NodegroupUpdate{}, e
+		return observed.NodegroupUpdate{}, e
 	}
 	return newest, nil
 }
 
 // updateOf is a nodegroup's update by its id.
 type updateOf struct {
-	plan.NodegroupName
+	observed.NodegroupName
 	id string
 }
 
-func (c *Cloud) update(ctx context.Context, name plan.NodegroupName, id string) (plan.NodegroupUpdate, error) {
+func (c *Cloud) update(ctx context.Context, name observed.NodegroupName, id string) (observed.NodegroupUpdate, error) {
 	c.mu.Lock()
 	known, ok := c.updates[updateOf{name, id}]
 	c.mu.Unlock()
@@ -253,10 +253,10 @@ func (c *Cloud) update(ctx context.Context, name plan.NodegroupName, id string) 
 		Name: aws.String(name.Cluster), NodegroupName: aws.String(name.Name), UpdateId: aws.String(id),
 	})
 	if e := classify("eks", "DescribeUpdate", err); e != nil {
-		if e.Kind == plan.NotFound {
-			return plan.NodegroupUpdate{ID: id}, nil // too old to be told about
+		if e.Kind == observed.NotFound {
+			return observed.NodegroupUpdate{ID: id}, nil // too old to be told about
 		}
-		return plan.NodegroupUpdate{}, e
+		return observed.NodegroupUpdate{}, e
 	}
 	u := nodegroupUpdate(out.Update)
 	if u.Status != "InProgress" {

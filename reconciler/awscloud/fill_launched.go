@@ -6,14 +6,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // fillLaunched reads when instances were launched. It filters rather than names
 // them: a filter passes over one that is gone, where its id would fail the whole
 // call. Where AWS refuses, no time is known, and a pool's machines count as in
 // service from now on.
-func (c *Cloud) fillLaunched(ctx context.Context, s *plan.State, ids []string) error {
+func (c *Cloud) fillLaunched(ctx context.Context, s *observed.State, ids []string) error {
 	s.Launched = cloned(s.Launched)
 	for _, id := range ids {
 		if t, known := s.Launched[id]; !known {

@@ -6,14 +6,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // fillRefreshes reads the newest instance refresh of each group: AWS lists them
 // newest first, of one group in a call. A group that was read before its refresh
 // ended looks as if that had never been: it is read again, or the refresh would be
 // started twice.
-func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups, polls []string) error {
+func (c *Cloud) fillRefreshes(ctx context.Context, s *observed.State, groups, polls []string) error {
 	polls = slices.DeleteFunc(slices.Clone(polls), func(name string) bool { return slices.Contains(groups, name) })
 	slices.SortStableFunc(polls, func(a, b string) int { return s.Refreshes[a].ReadAt.Compare(s.Refreshes[b].ReadAt) })
 	if len(polls) > 0 && c.now().Sub(s.Refreshes[polls[0]].ReadAt) >= pollLate {
@@ -29,7 +29,7 @@ func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups, polls 
 	var late []string
 	for _, name := range append(polled, groups...) {
 		g, known := s.Groups[name]
-		if r := s.Refreshes[name]; known && r.Status == "Successful" && r.Template != (plan.TemplateRef{}) && !sameTemplate(r.Template, g.Template) {
+		if r := s.Refreshes[name]; known && r.Status == "Successful" && r.Template != (observed.TemplateRef{}) && !sameTemplate(r.Template, g.Template) {
 			late = append(late, name)
 		}
 	}
@@ -43,16 +43,18 @@ func (c *Cloud) fillRefreshes(ctx context.Context, s *plan.State, groups, polls 
 	return c.fillGroups(ctx, s, late)
 }
 
-func (c *Cloud) newestRefreshes(ctx context.Context, s *plan.State, groups []string) error {
-	read := func(ctx context.Context, name string) (plan.Refresh, error) { return c.newestRefresh(ctx, name) }
-	return each(ctx, groups, noting(&s.Unread.Refreshes, read, func(name string, r plan.Refresh) { s.Refreshes[name] = r }))
+func (c *Cloud) newestRefreshes(ctx context.Context, s *observed.State, groups []string) error {
+	read := func(ctx context.Context, name string) (observed.Refresh, error) { return c.newestRefresh(ctx, name) }
+	return each(ctx, groups, noting(&s.Unread.Refreshes, read, func(name string, r observed.Refresh) { s.Refreshes[name] = r }))
 }
 
 // pollRefreshes reads the refreshes of as many groups as there are calls to spare
 // for, and says which.
-func (c *Cloud) pollRefreshes(ctx context.Context, s *plan.State, groups []string) (polled []string, err error) {
-	read := func(ctx context.Context, name string) (plan.Refresh, error) { return c.newestRefresh(ctx, name, once) }
-	err = poll(ctx, c, "autoscaling", "DescribeInstanceRefreshes", groups, noting(&s.Unread.Refreshes, read, func(name string, r plan.Refresh) {
+func (c *Cloud) pollRefreshes(ctx context.Context, s *observed.State, groups []string) (polled []string, err error) {
+	read := func(ctx context.Context, name string) (observed.Refresh, error) {
+		return c.newestRefresh(ctx, name, once)
+	}
+	err = poll(ctx, c, "autoscaling", "DescribeInstanceRefreshes", groups, noting(&s.Unread.Refreshes, read, func(name string, r observed.Refresh) {
 		s.Refreshes[name] = r
 		polled = append(polled, name)
 	}))
@@ -64,16 +66,16 @@ func once(o *autoscaling.Options) { o.RetryMaxAttempts = 1 }
 
 // newestRefresh has no ID where the group never had a refresh or is gone.
 // Assumed of AWS: refreshes-newest-first.
-func (c *Cloud) newestRefresh(ctx context.Context, name string, options ...func(*autoscaling.Options)) (plan.Refresh, error) {
+func (c *Cloud) newestRefresh(ctx context.Context, name string, options ...func(*autoscaling.Options)) (observed.Refresh, error) {
 	out, err := c.autoscaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
 		AutoScalingGroupName: aws.String(name), MaxRecords: aws.Int32(refreshesRead),
 	}, options...)
-	none := plan.Refresh{ReadAt: c.now()}
+	none := observed.Refresh{ReadAt: c.now()}
 	if e := classify("autoscaling", "DescribeInstanceRefreshes", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return none, nil
 		}
-		return plan.Refresh{}, e
+		return observed.Refresh{}, e
 	}
 	if len(out.InstanceRefreshes) == 0 {
 		return none, nil
@@ -81,7 +83,7 @@ func (c *Cloud) newestRefresh(ctx context.Context, name string, options ...func(
 	r := refresh(out.InstanceRefreshes[0])
 	r.ReadAt = none.ReadAt
 	for _, earlier := range out.InstanceRefreshes[1:] {
-		if c.clock().Sub(aws.ToTime(earlier.StartTime)) < plan.Lately {
+		if c.clock().Sub(aws.ToTime(earlier.StartTime)) < observed.Lately {
 			r.Earlier = append(r.Earlier, refresh(earlier))
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -18,18 +19,18 @@ func (e *env) templates(prefix, owner string, n int) {
 	for i := range n {
 		name := fmt.Sprintf("%s-%03d", prefix, i)
 		t := tags(name)
-		t[plan.TagOwner] = owner
-		ref := e.do(plan.CreateLaunchTemplate{Name: name, Description: "one", Data: data, Tags: t}).Template
-		e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: ref.ID, Name: name}, Description: "two", Data: data})
+		t[observed.TagOwner] = owner
+		ref := e.do(step.CreateLaunchTemplate{Name: name, Description: "one", Data: data, Tags: t}).Template
+		e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: ref.ID, Name: name}, Description: "two", Data: data})
 	}
 }
 
 // versions asks for version n of each template.
-func versions(s plan.State, numbers ...int64) plan.Needs {
-	var out plan.Needs
+func versions(s observed.State, numbers ...int64) observed.Needs {
+	var out observed.Needs
 	for name := range s.Templates {
 		for _, n := range numbers {
-			out.Versions = append(out.Versions, plan.TemplateRef{Name: name, Version: strconv.FormatInt(n, 10)})
+			out.Versions = append(out.Versions, observed.TemplateRef{Name: name, Version: strconv.FormatInt(n, 10)})
 		}
 	}
 	return out
@@ -82,7 +83,7 @@ func TestFewVersionsAreReadByTemplate(t *testing.T) {
 	e.templates("ours", "prod", 3)
 	s := e.observe(query())
 	calls := e.counted(func() {
-		s = e.fill(s, plan.Needs{Versions: []plan.TemplateRef{{Name: "ours-000", Version: "2"}, {Name: "ours-000", Version: "1"}, {Name: "ours-000", Version: "9"}}})
+		s = e.fill(s, observed.Needs{Versions: []observed.TemplateRef{{Name: "ours-000", Version: "2"}, {Name: "ours-000", Version: "1"}, {Name: "ours-000", Version: "9"}}})
 	})
 	// The missing one makes EC2 refuse the three together.
 	if got := calls["ec2:DescribeLaunchTemplateVersions"]; got != 4 {
@@ -92,12 +93,12 @@ func TestFewVersionsAreReadByTemplate(t *testing.T) {
 	if len(tpl.Versions) != 2 || !tpl.Missing[9] || len(tpl.Missing) != 1 {
 		t.Errorf("template %+v", tpl)
 	}
-	_, err := e.cloud.Fill(t.Context(), s, plan.Needs{Versions: []plan.TemplateRef{{Name: "none", Version: "1"}}})
-	if kind(t, err) != plan.Invalid {
+	_, err := e.cloud.Fill(t.Context(), s, observed.Needs{Versions: []observed.TemplateRef{{Name: "none", Version: "1"}}})
+	if kind(t, err) != observed.Invalid {
 		t.Errorf("a version of a template that was not read: %v", err)
 	}
-	_, err = e.cloud.Fill(t.Context(), s, plan.Needs{Versions: []plan.TemplateRef{{Name: "ours-000", Version: "newest"}}})
-	if kind(t, err) != plan.Invalid {
+	_, err = e.cloud.Fill(t.Context(), s, observed.Needs{Versions: []observed.TemplateRef{{Name: "ours-000", Version: "newest"}}})
+	if kind(t, err) != observed.Invalid {
 		t.Errorf("a version that is no number: %v", err)
 	}
 }
@@ -106,8 +107,8 @@ func TestATemplateThatGoesAwayMeanwhile(t *testing.T) {
 	e := start(t)
 	e.templates("ours", "prod", 2)
 	s := e.observe(query())
-	e.do(plan.DeleteLaunchTemplate{Template: plan.TemplateRef{Name: "ours-000"}})
-	s = e.fill(s, plan.Needs{Versions: []plan.TemplateRef{{Name: "ours-000", Version: "2"}}})
+	e.do(step.DeleteLaunchTemplate{Template: observed.TemplateRef{Name: "ours-000"}})
+	s = e.fill(s, observed.Needs{Versions: []observed.TemplateRef{{Name: "ours-000", Version: "2"}}})
 	if _, there := s.Templates["ours-000"]; there || !s.Absent.Templates["ours-000"] || len(s.Templates) != 1 {
 		t.Errorf("state %+v", s)
 	}
@@ -118,9 +119,9 @@ func TestNamesAreReadInBatches(t *testing.T) {
 	e.templates("ours", "someone", 1)
 	ref := e.do(createTemplate(e, "web")).Template
 	a := createGroup(e, "group", ref, 0)
-	a.Group.Tags = map[string]plan.GroupTag{"k": {Value: "v"}}
+	a.Group.Tags = map[string]observed.GroupTag{"k": {Value: "v"}}
 	e.do(a)
-	needs := plan.Needs{TemplateNames: []string{"ours-000"}, GroupNames: []string{"group"}, Nodegroups: []plan.NodegroupName{{Cluster: eksCluster, Name: "none"}, {Cluster: "nowhere", Name: "none"}}}
+	needs := observed.Needs{TemplateNames: []string{"ours-000"}, GroupNames: []string{"group"}, Nodegroups: []observed.NodegroupName{{Cluster: eksCluster, Name: "none"}, {Cluster: "nowhere", Name: "none"}}}
 	for i := range 200 {
 		needs.TemplateNames = append(needs.TemplateNames, fmt.Sprintf("absent-%d", i))
 	}
@@ -128,7 +129,7 @@ func TestNamesAreReadInBatches(t *testing.T) {
 		needs.GroupNames = append(needs.GroupNames, fmt.Sprintf("absent-%d", i))
 	}
 	before := e.observe(query())
-	var s plan.State
+	var s observed.State
 	calls := e.counted(func() { s = e.fill(before, needs) })
 	want := map[string]int{"ec2:DescribeLaunchTemplates": 2, "autoscaling:DescribeAutoScalingGroups": 2, "eks:DescribeNodegroup": 2}
 	if d := cmp.Diff(want, calls); d != "" {
@@ -146,8 +147,8 @@ func TestNamesAreReadInBatches(t *testing.T) {
 func TestFillDoesNotChangeSharedVersions(t *testing.T) {
 	e := start(t)
 	e.templates("ours", "prod", 1)
-	first := e.fill(e.observe(query()), plan.Needs{Versions: []plan.TemplateRef{{Name: "ours-000", Version: "1"}}})
-	second := e.fill(first, plan.Needs{Versions: []plan.TemplateRef{{Name: "ours-000", Version: "2"}, {Name: "ours-000", Version: "5"}}})
+	first := e.fill(e.observe(query()), observed.Needs{Versions: []observed.TemplateRef{{Name: "ours-000", Version: "1"}}})
+	second := e.fill(first, observed.Needs{Versions: []observed.TemplateRef{{Name: "ours-000", Version: "2"}, {Name: "ours-000", Version: "5"}}})
 	if a, b := first.Templates["ours-000"], second.Templates["ours-000"]; len(a.Versions) != 1 || len(a.Missing) != 0 || len(b.Versions) != 2 || len(b.Missing) != 1 {
 		t.Errorf("the first state has %d versions, the second %d", len(a.Versions), len(b.Versions))
 	}

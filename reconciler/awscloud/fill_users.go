@@ -13,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -28,8 +30,8 @@ const instancesPage = 1000
 
 // fillNumbers reads which versions templates have. What was read is remembered
 // while the template's newest version stays the same.
-func (c *Cloud) fillNumbers(ctx context.Context, s *plan.State, names []string) error {
-	var unread []plan.Template
+func (c *Cloud) fillNumbers(ctx context.Context, s *observed.State, names []string) error {
+	var unread []observed.Template
 	for _, name := range names {
 		t := s.Templates[name]
 		if t.Numbers, t.Contents = c.versions.numbers(t.ID, t.LatestVersion); t.Numbers != nil {
@@ -78,12 +80,12 @@ func (c *Cloud) versionContents(ctx context.Context, id string) (contents map[in
 			return nil, err
 		}
 		for _, v := range out.LaunchTemplateVersions {
-			contents[aws.ToInt64(v.VersionNumber)] = plan.ContentOf(aws.ToString(v.VersionDescription))
+			contents[aws.ToInt64(v.VersionNumber)] = content.ContentOf(aws.ToString(v.VersionDescription))
 		}
 		return out.NextToken, nil
 	})
 	if e := classify("ec2", "DescribeLaunchTemplateVersions", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return nil, true, nil
 		}
 		return nil, false, e
@@ -95,7 +97,7 @@ func (c *Cloud) versionContents(ctx context.Context, id string) (contents map[in
 type versionUsers struct {
 	mu    sync.Mutex
 	names map[string]string // by template id and by name
-	users map[string][]plan.VersionUser
+	users map[string][]observed.VersionUser
 }
 
 func (u *versionUsers) add(id, name, version, user string) bool {
@@ -108,11 +110,11 @@ func (u *versionUsers) add(id, name, version, user string) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.users[template] = append(u.users[template], plan.VersionUser{User: user, Version: version})
+	u.users[template] = append(u.users[template], observed.VersionUser{User: user, Version: version})
 	return true
 }
 
-func (u *versionUsers) addRef(r plan.TemplateRef, user string) bool {
+func (u *versionUsers) addRef(r observed.TemplateRef, user string) bool {
 	return u.add(r.ID, r.Name, r.Version, user)
 }
 
@@ -121,14 +123,14 @@ func (u *versionUsers) addRef(r plan.TemplateRef, user string) bool {
 // the active refreshes of those that use one of the templates, all nodegroups of
 // all clusters, and what else was launched from the templates and lives. Where one
 // of these may not be read, all of it is unread: half of the users are not enough.
-func (c *Cloud) fillVersionUsers(ctx context.Context, s *plan.State, names []string) error {
-	u := &versionUsers{names: map[string]string{}, users: map[string][]plan.VersionUser{}}
+func (c *Cloud) fillVersionUsers(ctx context.Context, s *observed.State, names []string) error {
+	u := &versionUsers{names: map[string]string{}, users: map[string][]observed.VersionUser{}}
 	var ids []string
 	for _, name := range names {
 		id := s.Templates[name].ID
 		ids = append(ids, id)
 		u.names[id], u.names[name] = name, name
-		u.users[name] = []plan.VersionUser{}
+		u.users[name] = []observed.VersionUser{}
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return c.groupUsers(gctx, u) })
@@ -145,7 +147,7 @@ func (c *Cloud) fillVersionUsers(ctx context.Context, s *plan.State, names []str
 		return err
 	}
 	if s.VersionUsers = maps.Clone(s.VersionUsers); s.VersionUsers == nil {
-		s.VersionUsers = map[string][]plan.VersionUser{}
+		s.VersionUsers = map[string][]observed.VersionUser{}
 	}
 	maps.Copy(s.VersionUsers, u.users)
 	return nil
@@ -236,11 +238,11 @@ func (c *Cloud) instanceUsers(ctx context.Context, u *versionUsers, ids []string
 
 // nodegroupUsers looks at the nodegroups that were observed, and describes those
 // of the clusters that no target names.
-func (c *Cloud) nodegroupUsers(ctx context.Context, s *plan.State, u *versionUsers) error {
+func (c *Cloud) nodegroupUsers(ctx context.Context, s *observed.State, u *versionUsers) error {
 	for name, n := range s.Nodegroups {
 		u.addRef(n.Template, "the nodegroup "+name.String())
 	}
-	var others []plan.NodegroupName
+	var others []observed.NodegroupName
 	in := &eks.ListClustersInput{MaxResults: aws.Int32(100)}
 	n := 0
 	err := eachPage(ctx, "eks", "ListClusters", func(ctx context.Context, token *string) (*string, error) {
@@ -267,7 +269,7 @@ func (c *Cloud) nodegroupUsers(ctx context.Context, s *plan.State, u *versionUse
 	if err != nil {
 		return err
 	}
-	var seen plan.State
+	var seen observed.State
 	described, err := c.describeNodegroups(ctx, others, &seen)
 	for name, n := range described {
 		if n != nil {
@@ -282,7 +284,7 @@ func (c *Cloud) nodegroupUsers(ctx context.Context, s *plan.State, u *versionUse
 
 // deleteVersions reads both lists of the answer: EC2 answers 200 and tells for
 // each version whether it is gone.
-func (c *Cloud) deleteVersions(ctx context.Context, a plan.DeleteLaunchTemplateVersions) error {
+func (c *Cloud) deleteVersions(ctx context.Context, a step.DeleteLaunchTemplateVersions) error {
 	id, name := templateSelector(a.Template)
 	in := &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, LaunchTemplateName: name}
 	for _, n := range a.Versions {
@@ -291,12 +293,12 @@ func (c *Cloud) deleteVersions(ctx context.Context, a plan.DeleteLaunchTemplateV
 	defer c.versions.forgetNumbers(a.Template.ID)
 	out, err := c.ec2.DeleteLaunchTemplateVersions(ctx, in)
 	if e := classify("ec2", "DeleteLaunchTemplateVersions", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return nil
 		}
 		return e
 	}
-	var refused *plan.Error
+	var refused *observed.Error
 	kept := 0
 	for _, v := range out.UnsuccessfullyDeletedLaunchTemplateVersions {
 		code, message := types.LaunchTemplateErrorCodeUnexpectedError, "AWS gives no reason"
@@ -310,7 +312,7 @@ func (c *Cloud) deleteVersions(ctx context.Context, a plan.DeleteLaunchTemplateV
 		}
 		kept++
 		if refused == nil {
-			refused = &plan.Error{Kind: plan.Invalid, Service: "ec2", Operation: "DeleteLaunchTemplateVersions", Code: string(code),
+			refused = &observed.Error{Kind: observed.Invalid, Service: "ec2", Operation: "DeleteLaunchTemplateVersions", Code: string(code),
 				Message: "version " + strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10) + " stays: " + message}
 		}
 	}

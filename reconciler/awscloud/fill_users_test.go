@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func TestVersionNumbersAreReadPageByPageAndRemembered(t *testing.T) {
 	e := start(t)
 	e.templates("web", "prod", 1)
-	ref := plan.TemplateRef{Name: "web-000"}
+	ref := observed.TemplateRef{Name: "web-000"}
 	for range 300 {
-		e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data()})
+		e.do(step.CreateLaunchTemplateVersion{Template: ref, Data: e.data()})
 	}
-	needs := plan.Needs{Numbers: []string{"web-000"}}
-	var s plan.State
+	needs := observed.Needs{Numbers: []string{"web-000"}}
+	var s observed.State
 	calls := e.counted(func() { s = e.fill(e.observe(query()), needs) })
 	if n := s.Templates["web-000"].Numbers; len(n) != 302 || n[0] != 1 || n[301] != 302 || !slices.IsSorted(n) {
 		t.Errorf("numbers: got %v", n)
@@ -31,10 +33,10 @@ func TestVersionNumbersAreReadPageByPageAndRemembered(t *testing.T) {
 	}
 	// Two hundred in one call; what is gone already is no error, and afterwards
 	// the numbers are read anew.
-	template := plan.TemplateRef{ID: s.Templates["web-000"].ID, Name: "web-000"}
+	template := observed.TemplateRef{ID: s.Templates["web-000"].ID, Name: "web-000"}
 	doomed := s.Templates["web-000"].Numbers[1:201]
 	for range 2 {
-		calls = e.counted(func() { e.do(plan.DeleteLaunchTemplateVersions{Template: template, Versions: doomed}) })
+		calls = e.counted(func() { e.do(step.DeleteLaunchTemplateVersions{Template: template, Versions: doomed}) })
 		if d := cmp.Diff(map[string]int{"ec2:DeleteLaunchTemplateVersions": 1}, calls); d != "" {
 			t.Errorf("calls (-want +got):\n%s", d)
 		}
@@ -49,10 +51,10 @@ func TestVersionNumbersAreReadPageByPageAndRemembered(t *testing.T) {
 func TestVersionsSayWhatTheyHold(t *testing.T) {
 	e := start(t)
 	e.templates("web", "prod", 1)
-	ref := plan.TemplateRef{Name: "web-000"}
-	e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: plan.Description("0123456789abcdef", "fedcba9876543210", plan.Commit{Revision: "abcdef0", Subject: "why"})})
-	e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: "by hand"})
-	needs := plan.Needs{Numbers: []string{"web-000"}}
+	ref := observed.TemplateRef{Name: "web-000"}
+	e.do(step.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Revision: "abcdef0", Subject: "why"})})
+	e.do(step.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: "by hand"})
+	needs := observed.Needs{Numbers: []string{"web-000"}}
 	have := e.fill(e.observe(query()), needs).Templates["web-000"]
 	newest := have.LatestVersion
 	if have.Contents[newest-1] != "0123456789abcdef:fedcba9876543210" || have.Contents[newest] != "" || len(have.Contents) != len(have.Numbers) {
@@ -63,7 +65,7 @@ func TestVersionsSayWhatTheyHold(t *testing.T) {
 	ahead.LatestVersion++ // as told by a read that is not behind
 	s.Templates["web-000"] = ahead
 	e.fill(s, needs)
-	e.do(plan.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: "one more"})
+	e.do(step.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: "one more"})
 	if n := e.fill(e.observe(query()), needs).Templates["web-000"].Numbers; !slices.Contains(n, newest+1) {
 		t.Errorf("after a read that was behind: %v", n)
 	}
@@ -73,33 +75,33 @@ func TestDeletingVersionsTellsWhichStay(t *testing.T) {
 	e := start(t)
 	e.templates("web", "prod", 1)
 	s := e.observe(query())
-	template := plan.TemplateRef{ID: s.Templates["web-000"].ID, Name: "web-000"}
-	_, err := e.cloud.Execute(t.Context(), plan.DeleteLaunchTemplateVersions{Template: template, Versions: []int64{1, 2, 9}})
-	if k := kind(t, err); k != plan.Invalid || !strings.Contains(err.Error(), "version 1 stays") {
+	template := observed.TemplateRef{ID: s.Templates["web-000"].ID, Name: "web-000"}
+	_, err := e.cloud.Execute(t.Context(), step.DeleteLaunchTemplateVersions{Template: template, Versions: []int64{1, 2, 9}})
+	if k := kind(t, err); k != observed.Invalid || !strings.Contains(err.Error(), "version 1 stays") {
 		t.Errorf("the default version: %q, %v", k, err)
 	}
-	if n := e.fill(e.observe(query()), plan.Needs{Numbers: []string{"web-000"}}).Templates["web-000"].Numbers; !slices.Equal(n, []int64{1}) {
+	if n := e.fill(e.observe(query()), observed.Needs{Numbers: []string{"web-000"}}).Templates["web-000"].Numbers; !slices.Equal(n, []int64{1}) {
 		t.Errorf("left: %v", n)
 	}
-	e.do(plan.DeleteLaunchTemplate{Template: template})
-	e.do(plan.DeleteLaunchTemplateVersions{Template: template, Versions: []int64{1}}) // gone is gone
+	e.do(step.DeleteLaunchTemplate{Template: template})
+	e.do(step.DeleteLaunchTemplateVersions{Template: template, Versions: []int64{1}}) // gone is gone
 }
 
 func TestWhoUsesWhichVersion(t *testing.T) {
 	e := start(t)
 	e.templates("web", "prod", 2)
 	s := e.observe(query())
-	ref := func(name, version string) plan.TemplateRef {
-		return plan.TemplateRef{ID: s.Templates[name].ID, Name: name, Version: version}
+	ref := func(name, version string) observed.TemplateRef {
+		return observed.TemplateRef{ID: s.Templates[name].ID, Name: name, Version: version}
 	}
-	group := plan.Group{Name: "theirs", MaxSize: 2, DesiredCapacity: 1, SubnetIDs: e.subnets(), Template: ref("web-000", "1")}
-	e.do(plan.CreateGroup{Group: group})
+	group := observed.Group{Name: "theirs", MaxSize: 2, DesiredCapacity: 1, SubnetIDs: e.subnets(), Template: ref("web-000", "1")}
+	e.do(step.CreateGroup{Group: group})
 	e.clock.Advance(60e9)
 	two := ref("web-000", "2")
-	e.do(plan.UpdateGroup{Name: "theirs", Template: &two})
-	var users []plan.VersionUser
+	e.do(step.UpdateGroup{Name: "theirs", Template: &two})
+	var users []observed.VersionUser
 	calls := e.counted(func() {
-		users = e.fill(s, plan.Needs{VersionUsers: []string{"web-000", "web-001"}}).VersionUsers["web-000"]
+		users = e.fill(s, observed.Needs{VersionUsers: []string{"web-000", "web-001"}}).VersionUsers["web-000"]
 	})
 	got := map[string]int{}
 	for _, u := range users {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -29,7 +29,7 @@ type wanted map[string][]int64
 // fillVersions reads the bodies of template versions that no cache holds, in the
 // cheaper of two ways: a call for each template, or the account-wide list of
 // newest and default versions, which also holds the templates of others.
-func (c *Cloud) fillVersions(ctx context.Context, s *plan.State, refs []plan.TemplateRef) error {
+func (c *Cloud) fillVersions(ctx context.Context, s *observed.State, refs []observed.TemplateRef) error {
 	want, err := c.wantedVersions(s, refs)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (c *Cloud) fillVersions(ctx context.Context, s *plan.State, refs []plan.Tem
 
 // wantedVersions groups the references by template, with aliases resolved and
 // what is known already left out.
-func (c *Cloud) wantedVersions(s *plan.State, refs []plan.TemplateRef) (wanted, error) {
+func (c *Cloud) wantedVersions(s *observed.State, refs []observed.TemplateRef) (wanted, error) {
 	byID := map[string]string{}
 	for _, r := range refs {
 		if r.Name == "" {
@@ -93,7 +93,7 @@ func (c *Cloud) wantedVersions(s *plan.State, refs []plan.TemplateRef) (wanted, 
 		}
 		t, ok := s.Templates[name]
 		if !ok {
-			return nil, &plan.Error{Kind: plan.Invalid, Service: "ec2", Operation: "DescribeLaunchTemplateVersions", Code: "UnknownTemplate",
+			return nil, &observed.Error{Kind: observed.Invalid, Service: "ec2", Operation: "DescribeLaunchTemplateVersions", Code: "UnknownTemplate",
 				Message: "versions of the template " + name + r.ID + " were asked for before the template was read"}
 		}
 		number, err := versionNumber(t, r.Version)
@@ -110,7 +110,7 @@ func (c *Cloud) wantedVersions(s *plan.State, refs []plan.TemplateRef) (wanted, 
 	return want, nil
 }
 
-func versionNumber(t plan.Template, version string) (int64, error) {
+func versionNumber(t observed.Template, version string) (int64, error) {
 	switch version {
 	case latest:
 		return t.LatestVersion, nil
@@ -119,7 +119,7 @@ func versionNumber(t plan.Template, version string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(version, 10, 64)
 	if err != nil {
-		return 0, &plan.Error{Kind: plan.Invalid, Service: "ec2", Operation: "DescribeLaunchTemplateVersions", Code: "InvalidVersion",
+		return 0, &observed.Error{Kind: observed.Invalid, Service: "ec2", Operation: "DescribeLaunchTemplateVersions", Code: "InvalidVersion",
 			Message: "the version " + strconv.Quote(version) + " of the template " + t.Name + " is no number", Err: err}
 	}
 	return n, nil
@@ -128,7 +128,7 @@ func versionNumber(t plan.Template, version string) (int64, error) {
 // sweep says which aliases would answer what is wanted, and how many pages the
 // account-wide list of them has at least.
 // Assumed of AWS: aliases-in-one-list.
-func sweep(s *plan.State, want wanted) (aliases []string, pages int) {
+func sweep(s *observed.State, want wanted) (aliases []string, pages int) {
 	var newest, defaults bool
 	for name, numbers := range want {
 		t := s.Templates[name]
@@ -155,7 +155,7 @@ func sweep(s *plan.State, want wanted) (aliases []string, pages int) {
 
 // sweepVersions reads at most limit pages of the account-wide list and takes
 // what it finds out of want.
-func (c *Cloud) sweepVersions(ctx context.Context, s *plan.State, want wanted, aliases []string, limit int) error {
+func (c *Cloud) sweepVersions(ctx context.Context, s *observed.State, want wanted, aliases []string, limit int) error {
 	names := make(map[string]string, len(want))
 	for name := range want {
 		names[s.Templates[name].ID] = name
@@ -177,7 +177,7 @@ func (c *Cloud) sweepVersions(ctx context.Context, s *plan.State, want wanted, a
 			if i < 0 {
 				continue
 			}
-			c.addVersions(s, name, []plan.TemplateVersion{templateVersion(v)}, nil)
+			c.addVersions(s, name, []observed.TemplateVersion{templateVersion(v)}, nil)
 			if want[name] = slices.Delete(want[name], i, i+1); len(want[name]) == 0 {
 				delete(want, name)
 			}
@@ -190,7 +190,7 @@ func (c *Cloud) sweepVersions(ctx context.Context, s *plan.State, want wanted, a
 }
 
 // addVersions puts versions into the cache and the state.
-func (c *Cloud) addVersions(s *plan.State, name string, versions []plan.TemplateVersion, missing []int64) {
+func (c *Cloud) addVersions(s *observed.State, name string, versions []observed.TemplateVersion, missing []int64) {
 	t := s.Templates[name]
 	if len(versions) > 0 {
 		t.Versions = c.versions.add(t.ID, versions, c.now())
@@ -207,7 +207,7 @@ func (c *Cloud) addVersions(s *plan.State, name string, versions []plan.Template
 // readVersions reads versions of one template. EC2 fails the whole call where
 // one of them does not exist, so they are then read one by one. gone says that
 // the template itself does not exist any more.
-func (c *Cloud) readVersions(ctx context.Context, id string, numbers []int64) (found []plan.TemplateVersion, missing []int64, gone bool, err error) {
+func (c *Cloud) readVersions(ctx context.Context, id string, numbers []int64) (found []observed.TemplateVersion, missing []int64, gone bool, err error) {
 	for batch := range slices.Chunk(numbers, versionPage) {
 		got, e := c.describeVersions(ctx, id, batch)
 		switch {
@@ -223,7 +223,7 @@ func (c *Cloud) readVersions(ctx context.Context, id string, numbers []int64) (f
 				}
 				found, missing = append(found, f...), append(missing, m...)
 			}
-		case e.Kind == plan.NotFound:
+		case e.Kind == observed.NotFound:
 			return nil, nil, true, nil
 		default:
 			return nil, nil, false, e
@@ -231,19 +231,19 @@ func (c *Cloud) readVersions(ctx context.Context, id string, numbers []int64) (f
 	}
 	// A version that AWS left out without a word is missing as well.
 	for _, n := range numbers {
-		if !slices.ContainsFunc(found, func(v plan.TemplateVersion) bool { return v.Number == n }) && !slices.Contains(missing, n) {
+		if !slices.ContainsFunc(found, func(v observed.TemplateVersion) bool { return v.Number == n }) && !slices.Contains(missing, n) {
 			missing = append(missing, n)
 		}
 	}
 	return found, missing, false, nil
 }
 
-func (c *Cloud) describeVersions(ctx context.Context, id string, numbers []int64) ([]plan.TemplateVersion, *plan.Error) {
+func (c *Cloud) describeVersions(ctx context.Context, id string, numbers []int64) ([]observed.TemplateVersion, *observed.Error) {
 	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id)}
 	for _, n := range numbers {
 		in.Versions = append(in.Versions, strconv.FormatInt(n, 10))
 	}
-	var out []plan.TemplateVersion
+	var out []observed.TemplateVersion
 	err := eachPage(ctx, "ec2", "DescribeLaunchTemplateVersions", func(ctx context.Context, token *string) (*string, error) {
 		in.NextToken = token
 		page, err := c.ec2.DescribeLaunchTemplateVersions(ctx, in)

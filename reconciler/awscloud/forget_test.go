@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // What was made, looked at and deleted leaves nothing behind, also where its cluster is
@@ -29,7 +30,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 3 {
-		q, all := query(), []plan.NodegroupName{}
+		q, all := query(), []observed.NodegroupName{}
 		for i := range 3 {
 			cluster := fmt.Sprintf("c%d-%d", round, i)
 			if _, err := client.CreateCluster(t.Context(), &eks.CreateClusterInput{Name: &cluster, RoleArn: demo.Cluster.RoleArn, ResourcesVpcConfig: &ekstypes.VpcConfigRequest{SubnetIds: demo.Cluster.ResourcesVpcConfig.SubnetIds}}); err != nil {
@@ -45,15 +46,15 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 		q.Round = time.Hour
 		e.clock.Advance(time.Minute)
 		s := e.observe(q)
-		if _, err := e.cloud.Fill(t.Context(), s, plan.Needs{Activities: []plan.ActivityQuery{{Group: "web", Finding: fmt.Sprint(round)}}}); err != nil {
+		if _, err := e.cloud.Fill(t.Context(), s, observed.Needs{Activities: []observed.ActivityQuery{{Group: "web", Finding: fmt.Sprint(round)}}}); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range all {
-			e.do(plan.UpdateNodegroupConfig{NodegroupName: name, MaxSize: ptr(int32(4)), Token: name.Name})
+			e.do(step.UpdateNodegroupConfig{NodegroupName: name, MaxSize: ptr(int32(4)), Token: name.Name})
 		}
 		e.clock.Advance(time.Minute)
 		s = e.observe(q)
-		if _, err := e.cloud.Fill(t.Context(), s, plan.Needs{Updates: all}); err != nil {
+		if _, err := e.cloud.Fill(t.Context(), s, observed.Needs{Updates: all}); err != nil {
 			t.Fatal(err)
 		}
 		had := e.cloud.Remembered()
@@ -64,7 +65,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 			continue // somebody else keeps them; weir does not ask any more
 		}
 		for _, name := range all {
-			e.do(plan.DeleteNodegroup{NodegroupName: name})
+			e.do(step.DeleteNodegroup{NodegroupName: name})
 		}
 		e.clock.Advance(time.Minute)
 		e.observe(q)

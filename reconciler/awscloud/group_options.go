@@ -8,7 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -78,7 +80,7 @@ func trafficSources(list []intent.TrafficSource) []types.TrafficSourceIdentifier
 
 // setTrafficSources attaches before it detaches, so that the group is never
 // without traffic. Attaching what is attached already changes nothing.
-func (c *Cloud) setTrafficSources(ctx context.Context, a plan.SetTrafficSources) error {
+func (c *Cloud) setTrafficSources(ctx context.Context, a step.SetTrafficSources) error {
 	for batch := range slices.Chunk(trafficSources(a.Attach), trafficBatch) {
 		_, err := c.autoscaling.AttachTrafficSources(ctx, &autoscaling.AttachTrafficSourcesInput{
 			AutoScalingGroupName: aws.String(a.Group), TrafficSources: batch, SkipZonalShiftValidation: a.SkipZonalShiftValidation,
@@ -97,7 +99,7 @@ func (c *Cloud) setTrafficSources(ctx context.Context, a plan.SetTrafficSources)
 }
 
 // putWarmPool sends all of a warm pool: AWS keeps what a call leaves out.
-func (c *Cloud) putWarmPool(ctx context.Context, a plan.PutWarmPool) error {
+func (c *Cloud) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
 	in := &autoscaling.PutWarmPoolInput{
 		AutoScalingGroupName: aws.String(a.Group), MinSize: aws.Int32(a.WarmPool.MinSize), PoolState: types.WarmPoolState(a.WarmPool.PoolState),
 		InstanceReusePolicy:      &types.InstanceReusePolicy{ReuseOnScaleIn: aws.Bool(a.WarmPool.InstanceReusePolicy.ReuseOnScaleIn)},
@@ -111,7 +113,7 @@ func (c *Cloud) putWarmPool(ctx context.Context, a plan.PutWarmPool) error {
 }
 
 // deleteWarmPool is done where there is none.
-func (c *Cloud) deleteWarmPool(ctx context.Context, a plan.DeleteWarmPool) error {
+func (c *Cloud) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) error {
 	_, err := c.autoscaling.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: aws.String(a.Group), ForceDelete: aws.Bool(true)})
 	if e := classify("autoscaling", "DeleteWarmPool", err); e != nil && !noWarmPool(e) {
 		return e
@@ -121,12 +123,12 @@ func (c *Cloud) deleteWarmPool(ctx context.Context, a plan.DeleteWarmPool) error
 
 // noWarmPool: Auto Scaling has no code of its own for it.
 func noWarmPool(err error) bool {
-	var e *plan.Error
+	var e *observed.Error
 	return errors.As(err, &e) && containsAny(e.Message, "No warm pool found")
 }
 
 // setMetrics never sends an empty list, which would mean all metrics.
-func (c *Cloud) setMetrics(ctx context.Context, a plan.SetMetrics) error {
+func (c *Cloud) setMetrics(ctx context.Context, a step.SetMetrics) error {
 	if len(a.Enable) > 0 {
 		_, err := c.autoscaling.EnableMetricsCollection(ctx, &autoscaling.EnableMetricsCollectionInput{
 			AutoScalingGroupName: aws.String(a.Group), Granularity: aws.String(a.Granularity), Metrics: a.Enable,

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -35,19 +36,19 @@ func newHookCache() *hookCache { return &hookCache{known: map[string]knownHooks{
 
 // of returns what is remembered of these groups, and forgets all else. Due are those
 // that were read too long ago, the oldest first; since says when.
-func (h *hookCache) of(groups map[string]plan.Group, now time.Time) (out map[string]plan.GroupHooks, due []string, since time.Time) {
+func (h *hookCache) of(groups map[string]observed.Group, now time.Time) (out map[string]observed.GroupHooks, due []string, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out = map[string]plan.GroupHooks{}
+	out = map[string]observed.GroupHooks{}
 	for name, k := range h.known {
 		g, ok := groups[name]
-		_, declares := g.Tags[plan.TagHooks]
+		_, declares := g.Tags[observed.TagHooks]
 		old := now.Sub(k.at) >= hooksFor
 		if !ok || g.ARN != k.arn || old && !declares {
 			delete(h.known, name)
 			continue
 		}
-		out[name] = plan.GroupHooks{Hooks: k.hooks}
+		out[name] = observed.GroupHooks{Hooks: k.hooks}
 		if old {
 			due = append(due, name)
 		}
@@ -72,13 +73,13 @@ func (h *hookCache) drop(name string) {
 }
 
 // fillHooks reads the lifecycle hooks of each group.
-func (c *Cloud) fillHooks(ctx context.Context, s *plan.State, groups []string) error {
+func (c *Cloud) fillHooks(ctx context.Context, s *observed.State, groups []string) error {
 	return each(ctx, groups, c.hooksReader(s))
 }
 
 // recallHooks takes hooks from memory, and reads what is due of them as far as there
 // are calls to spare: those of many groups are due at one time.
-func (c *Cloud) recallHooks(ctx context.Context, s *plan.State) error {
+func (c *Cloud) recallHooks(ctx context.Context, s *observed.State) error {
 	var due []string
 	var since time.Time
 	s.Hooks, due, since = c.hooks.of(s.Groups, c.now())
@@ -92,9 +93,9 @@ func (c *Cloud) recallHooks(ctx context.Context, s *plan.State) error {
 }
 
 // hooksReader reads a group's hooks into s, beside others.
-func (c *Cloud) hooksReader(s *plan.State) func(context.Context, string) error {
+func (c *Cloud) hooksReader(s *observed.State) func(context.Context, string) error {
 	return noting(&s.Unread.Hooks, c.groupHooks, func(name string, hooks []intent.LifecycleHook) {
-		s.Hooks[name] = plan.GroupHooks{Hooks: hooks, ReadAtPass: true}
+		s.Hooks[name] = observed.GroupHooks{Hooks: hooks, ReadAtPass: true}
 		c.hooks.put(name, knownHooks{arn: s.Groups[name].ARN, hooks: hooks, at: c.now()})
 	})
 }
@@ -104,7 +105,7 @@ func (c *Cloud) hooksReader(s *plan.State) func(context.Context, string) error {
 func (c *Cloud) groupHooks(ctx context.Context, group string) ([]intent.LifecycleHook, error) {
 	out, err := c.autoscaling.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: aws.String(group)})
 	if e := classify("autoscaling", "DescribeLifecycleHooks", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return nil, nil
 		}
 		return nil, e
@@ -118,7 +119,7 @@ func (c *Cloud) groupHooks(ctx context.Context, group string) ([]intent.Lifecycl
 }
 
 func lifecycleHook(h types.LifecycleHook) intent.LifecycleHook {
-	return plan.HookDefaults(intent.LifecycleHook{
+	return observed.HookDefaults(intent.LifecycleHook{
 		Name: aws.ToString(h.LifecycleHookName), LifecycleTransition: aws.ToString(h.LifecycleTransition),
 		NotificationTargetARN: aws.ToString(h.NotificationTargetARN), RoleARN: aws.ToString(h.RoleARN),
 		HeartbeatTimeout: aws.ToInt32(h.HeartbeatTimeout), DefaultResult: aws.ToString(h.DefaultResult),
@@ -129,9 +130,9 @@ func lifecycleHook(h types.LifecycleHook) intent.LifecycleHook {
 // putHook sends what AWS would otherwise leave as it is with its default. What
 // was remembered of the group's hooks is forgotten first, so that they are read
 // again however the call ends.
-func (c *Cloud) putHook(ctx context.Context, a plan.PutHook) error {
+func (c *Cloud) putHook(ctx context.Context, a step.PutHook) error {
 	c.hooks.drop(a.Group)
-	h := plan.HookDefaults(a.Hook)
+	h := observed.HookDefaults(a.Hook)
 	_, err := c.autoscaling.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{
 		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(h.Name), LifecycleTransition: aws.String(h.LifecycleTransition),
 		NotificationTargetARN: stringOrNil(h.NotificationTargetARN), RoleARN: stringOrNil(h.RoleARN),
@@ -143,7 +144,7 @@ func (c *Cloud) putHook(ctx context.Context, a plan.PutHook) error {
 
 // deleteHook takes a refusal for done where the hook is not there: AWS has no code
 // of its own for that.
-func (c *Cloud) deleteHook(ctx context.Context, a plan.DeleteHook) error {
+func (c *Cloud) deleteHook(ctx context.Context, a step.DeleteHook) error {
 	c.hooks.drop(a.Group)
 	_, err := c.autoscaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{
 		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Name),
@@ -152,7 +153,7 @@ func (c *Cloud) deleteHook(ctx context.Context, a plan.DeleteHook) error {
 	if e == nil {
 		return nil
 	}
-	if e.Kind == plan.NotFound || e.Kind == plan.Invalid {
+	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
 		left, err := c.groupHooks(ctx, a.Group)
 		if err == nil && !slices.ContainsFunc(left, func(h intent.LifecycleHook) bool { return h.Name == a.Name }) {
 			return nil

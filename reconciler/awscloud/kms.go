@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 type kmsCalls struct {
@@ -36,7 +36,7 @@ func NewKMS(o Options) *KMS { return &KMS{o: o} }
 func (k *KMS) Decrypt(ctx context.Context, keyARN string, blob []byte, encryptionContext map[string]string) ([]byte, error) {
 	parts := strings.SplitN(keyARN, ":", 6)
 	if len(parts) < 6 || parts[2] != "kms" || parts[3] == "" {
-		return nil, &plan.Error{Kind: plan.Invalid, Service: "kms", Operation: "Decrypt", Code: "InvalidArn", Message: fmt.Sprintf("%q is not the ARN of a key", keyARN)}
+		return nil, &observed.Error{Kind: observed.Invalid, Service: "kms", Operation: "Decrypt", Code: "InvalidArn", Message: fmt.Sprintf("%q is not the ARN of a key", keyARN)}
 	}
 	calls, err := k.open(ctx, parts[3])
 	if err != nil {

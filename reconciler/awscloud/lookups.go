@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -85,7 +85,7 @@ func (c *Cloud) imagePages(ctx context.Context, in *ec2.DescribeImagesInput) ([]
 
 func image(im *types.Image) resolve.Image {
 	out := resolve.Image{
-		Image: plan.Image{
+		Image: observed.Image{
 			ID: aws.ToString(im.ImageId), Name: aws.ToString(im.Name), Architecture: string(im.Architecture), RootDevice: aws.ToString(im.RootDeviceName),
 			CreatedAt: aws.ToString(im.CreationDate),
 		},
@@ -187,16 +187,16 @@ func (c *Cloud) SecurityGroups(ctx context.Context, filters []intent.Filter) ([]
 }
 
 // Cluster describes an EKS cluster.
-func (c *Cloud) Cluster(ctx context.Context, name string) (plan.EKSCluster, bool, error) {
+func (c *Cloud) Cluster(ctx context.Context, name string) (observed.EKSCluster, bool, error) {
 	out, err := c.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if e := classify("eks", "DescribeCluster", err); e != nil {
-		if e.Kind == plan.NotFound {
-			return plan.EKSCluster{}, false, nil
+		if e.Kind == observed.NotFound {
+			return observed.EKSCluster{}, false, nil
 		}
-		return plan.EKSCluster{}, false, e
+		return observed.EKSCluster{}, false, e
 	}
 	cl := out.Cluster
-	found := plan.EKSCluster{
+	found := observed.EKSCluster{
 		Name: aws.ToString(cl.Name), ARN: aws.ToString(cl.Arn), Status: string(cl.Status), Version: aws.ToString(cl.Version),
 		Endpoint: aws.ToString(cl.Endpoint),
 	}
@@ -220,7 +220,7 @@ func (c *Cloud) Cluster(ctx context.Context, name string) (plan.EKSCluster, bool
 func (c *Cloud) Role(ctx context.Context, name string) (string, bool, error) {
 	out, err := c.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
 	if e := classify("iam", "GetRole", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return "", false, nil
 		}
 		return "", false, e

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 )
 
@@ -38,7 +38,7 @@ func (c *Cloud) TemplatesByID(ctx context.Context, ids []string) ([]resolve.Temp
 		switch {
 		case err == nil:
 			out = append(out, found...)
-		case err.Kind != plan.NotFound:
+		case err.Kind != observed.NotFound:
 			return nil, err
 		case len(batch) > 1:
 			for _, id := range batch {
@@ -53,7 +53,7 @@ func (c *Cloud) TemplatesByID(ctx context.Context, ids []string) ([]resolve.Temp
 	return out, nil
 }
 
-func (c *Cloud) foreignTemplates(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput) ([]resolve.Template, *plan.Error) {
+func (c *Cloud) foreignTemplates(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput) ([]resolve.Template, *observed.Error) {
 	var templates []resolve.Template
 	err := eachPage(ctx, "ec2", "DescribeLaunchTemplates", func(ctx context.Context, token *string) (*string, error) {
 		in.NextToken = token
@@ -79,7 +79,7 @@ func (c *Cloud) TemplateVersion(ctx context.Context, id string, number int64) (r
 		LaunchTemplateId: aws.String(id), Versions: []string{strconv.FormatInt(number, 10)},
 	})
 	if e := classify("ec2", "DescribeLaunchTemplateVersions", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return resolve.TemplateVersion{}, false, nil
 		}
 		return resolve.TemplateVersion{}, false, e

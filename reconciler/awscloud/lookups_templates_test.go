@@ -7,17 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 func TestTemplatesOfOthersAreRead(t *testing.T) {
 	e := start(t)
 	const image = "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64"
-	a := e.do(plan.CreateLaunchTemplate{Name: "one", Data: intent.TemplateData{ImageID: image, InstanceType: "m5.large", UserData: "c2VjcmV0"}}).Template
-	e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: a.ID}, Data: intent.TemplateData{ImageID: image, KeyName: "k"}})
-	b := e.do(plan.CreateLaunchTemplate{Name: "two", Data: intent.TemplateData{InstanceType: "m5.large"}}).Template
+	a := e.do(step.CreateLaunchTemplate{Name: "one", Data: intent.TemplateData{ImageID: image, InstanceType: "m5.large", UserData: "c2VjcmV0"}}).Template
+	e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: a.ID}, Data: intent.TemplateData{ImageID: image, KeyName: "k"}})
+	b := e.do(step.CreateLaunchTemplate{Name: "two", Data: intent.TemplateData{InstanceType: "m5.large"}}).Template
 	ctx := context.Background()
 	byName := func(a, b resolve.Template) int {
 		if a.Name < b.Name {
@@ -74,7 +75,7 @@ func TestTemplatesOfOthersThatMayNotBeRead(t *testing.T) {
 	} {
 		e := start(t)
 		e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Service: "ec2", Operation: op, Code: "UnauthorizedOperation", Status: 403})
-		if got := kind(t, read(e)); got != plan.Denied {
+		if got := kind(t, read(e)); got != observed.Denied {
 			t.Errorf("%s: %s", op, got)
 		}
 	}

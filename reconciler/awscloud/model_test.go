@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // TestWrongRequestsAreSeen plants requests that AWS's models do not have: the check
@@ -26,7 +26,7 @@ func TestWrongRequestsAreSeen(t *testing.T) {
 	}
 	nodegroup := createNodegroup(e, "n")
 	nodegroup.Nodegroup.AMIType = "NEVER"
-	for want, do := range map[string]plan.Action{"amiType": nodegroup, "LaunchTemplateName": plan.CreateLaunchTemplate{Name: strings.Repeat("x", 129)}} {
+	for want, do := range map[string]step.Action{"amiType": nodegroup, "LaunchTemplateName": step.CreateLaunchTemplate{Name: strings.Repeat("x", 129)}} {
 		wrong = nil
 		if _, err := e.cloud.Execute(context.Background(), do); err == nil {
 			t.Errorf("%T is accepted", do)

@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -26,9 +27,9 @@ func (e *env) role() string {
 	return arn
 }
 
-func createNodegroup(e *env, name string) plan.CreateNodegroup {
-	return plan.CreateNodegroup{Nodegroup: plan.Nodegroup{
-		NodegroupName: plan.NodegroupName{Cluster: eksCluster, Name: name}, NodeRole: e.role(), SubnetIDs: e.subnets(), MinSize: 0, MaxSize: 3, DesiredSize: 1,
+func createNodegroup(e *env, name string) step.CreateNodegroup {
+	return step.CreateNodegroup{Nodegroup: observed.Nodegroup{
+		NodegroupName: observed.NodegroupName{Cluster: eksCluster, Name: name}, NodeRole: e.role(), SubnetIDs: e.subnets(), MinSize: 0, MaxSize: 3, DesiredSize: 1,
 		NodegroupSettings: intent.NodegroupSettings{AMIType: "AL2023_x86_64_STANDARD", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m5.large"}, DiskSize: 30,
 			Labels: map[string]string{"a": "1", "b": "2"}, Taints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}},
 			UpdateConfig: intent.UpdateConfig{MaxUnavailable: 1}, NodeRepair: ptr(true)}, Tags: tags(name),
@@ -42,8 +43,8 @@ func TestNodegroupLife(t *testing.T) {
 	e.do(create)
 	e.do(create) // the same again
 	other := create
-	other.Nodegroup.Tags = map[string]string{plan.TagOwner: "dev"}
-	if _, err := e.cloud.Execute(t.Context(), other); kind(t, err) != plan.AlreadyThere {
+	other.Nodegroup.Tags = map[string]string{observed.TagOwner: "dev"}
+	if _, err := e.cloud.Execute(t.Context(), other); kind(t, err) != observed.AlreadyThere {
 		t.Errorf("another owner's nodegroup: %v", err)
 	}
 	q := query()
@@ -69,14 +70,14 @@ func TestNodegroupLife(t *testing.T) {
 		t.Errorf("nodegroup (-want +got):\n%s", d)
 	}
 
-	res := e.do(plan.UpdateNodegroupConfig{NodegroupName: name, MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredSize: ptr[int32](2),
+	res := e.do(step.UpdateNodegroupConfig{NodegroupName: name, MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredSize: ptr[int32](2),
 		PutLabels: map[string]string{"a": "9"}, RemoveLabels: []string{"b"}, PutTaints: []intent.Taint{{Key: "x", Effect: "NO_EXECUTE"}},
 		RemoveTaints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}}, UpdateConfig: &intent.UpdateConfig{MaxUnavailablePercentage: 50}, NodeRepair: ptr(false)})
-	if _, err := e.cloud.Execute(t.Context(), plan.UpdateNodegroupVersion{NodegroupName: name, Version: "1.34"}); kind(t, err) != plan.Busy {
+	if _, err := e.cloud.Execute(t.Context(), step.UpdateNodegroupVersion{NodegroupName: name, Version: "1.34"}); kind(t, err) != observed.Busy {
 		t.Errorf("a second update meanwhile: %v", err)
 	}
 	e.clock.Advance(time.Minute)
-	s = e.fill(e.observe(q), plan.Needs{Updates: []plan.NodegroupName{name}})
+	s = e.fill(e.observe(q), observed.Needs{Updates: []observed.NodegroupName{name}})
 	if u := s.Updates[name]; u.ID != res.UpdateID || u.Type != "ConfigUpdate" || u.Status != "Successful" || u.CreatedAt.IsZero() {
 		t.Errorf("update %+v, want %s", u, res.UpdateID)
 	}
@@ -91,25 +92,25 @@ func TestNodegroupLife(t *testing.T) {
 		t.Errorf("taints (-want +got):\n%s", d)
 	}
 
-	e.do(plan.TagNodegroup{NodegroupName: name, ARN: n.ARN, Put: map[string]string{"k": "v"}, Remove: []string{plan.TagPool}})
-	e.do(plan.TagGroup{Group: behind, Put: groupTags("web")})
+	e.do(step.TagNodegroup{NodegroupName: name, ARN: n.ARN, Put: map[string]string{"k": "v"}, Remove: []string{observed.TagPool}})
+	e.do(step.TagGroup{Group: behind, Put: groupTags("web")})
 	q.EKSClusters = nil // the group behind names the cluster now
 	s = e.observe(q)
-	if n := s.Nodegroups[name]; n.Tags["k"] != "v" || n.Tags[plan.TagPool] != "" {
+	if n := s.Nodegroups[name]; n.Tags["k"] != "v" || n.Tags[observed.TagPool] != "" {
 		t.Errorf("tags %v", n.Tags)
 	}
 	if g, ok := s.Groups[behind]; !ok || len(g.Instances) == 0 {
 		t.Errorf("the group behind is %+v", g)
 	}
-	e.do(plan.DeleteNodegroup{NodegroupName: name})
+	e.do(step.DeleteNodegroup{NodegroupName: name})
 	if n := e.observe(q).Nodegroups[name]; n.Status != "DELETING" {
 		t.Errorf("the deleted nodegroup is %s", n.Status)
 	}
 	e.clock.Advance(time.Minute)
-	e.do(plan.DeleteNodegroup{NodegroupName: name})
+	e.do(step.DeleteNodegroup{NodegroupName: name})
 	q.EKSClusters = []string{eksCluster}
 	s = e.observe(q)
-	calls := e.counted(func() { s = e.fill(s, plan.Needs{Nodegroups: []plan.NodegroupName{name}}) })
+	calls := e.counted(func() { s = e.fill(s, observed.Needs{Nodegroups: []observed.NodegroupName{name}}) })
 	if !s.Absent.Nodegroups[name] || len(s.Nodegroups) != 0 || len(calls) != 0 {
 		t.Errorf("after the deletion: %+v with the calls %v", s, calls)
 	}
@@ -118,20 +119,20 @@ func TestNodegroupLife(t *testing.T) {
 func TestNodegroupVersionByTemplate(t *testing.T) {
 	e := start(t)
 	data := intent.TemplateData{InstanceType: "m5.large"}
-	ref := e.do(plan.CreateLaunchTemplate{Name: "web", Data: data, Tags: tags("web")}).Template
+	ref := e.do(step.CreateLaunchTemplate{Name: "web", Data: data, Tags: tags("web")}).Template
 	create := createNodegroup(e, "web")
 	create.Nodegroup.Template, create.Nodegroup.DiskSize, create.Nodegroup.InstanceTypes = ref, 0, nil
 	e.do(create)
 	name := create.Nodegroup.NodegroupName
 	e.clock.Advance(time.Minute)
 	data.InstanceType = "m5.xlarge"
-	next := e.do(plan.CreateLaunchTemplateVersion{Template: plan.TemplateRef{ID: ref.ID, Name: "web"}, Data: data}).Template
-	res := e.do(plan.UpdateNodegroupVersion{NodegroupName: name, Template: &next})
+	next := e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: ref.ID, Name: "web"}, Data: data}).Template
+	res := e.do(step.UpdateNodegroupVersion{NodegroupName: name, Template: &next})
 	for range 20 {
 		e.clock.Advance(5 * time.Second)
 		e.observe(query())
 	}
-	s := e.fill(e.observe(query()), plan.Needs{Nodegroups: []plan.NodegroupName{name}, Updates: []plan.NodegroupName{name}})
+	s := e.fill(e.observe(query()), observed.Needs{Nodegroups: []observed.NodegroupName{name}, Updates: []observed.NodegroupName{name}})
 	if u := s.Updates[name]; u.ID != res.UpdateID || u.Status != "Successful" || u.Type != "VersionUpdate" {
 		t.Errorf("update %+v", u)
 	}
@@ -149,16 +150,16 @@ func TestLostAnswersOfNodegroups(t *testing.T) {
 	name := create.Nodegroup.NodegroupName
 	e.do(create)
 	e.clock.Advance(time.Minute)
-	res := e.do(plan.UpdateNodegroupConfig{NodegroupName: name, MaxSize: ptr[int32](4)})
+	res := e.do(step.UpdateNodegroupConfig{NodegroupName: name, MaxSize: ptr[int32](4)})
 	e.clock.Advance(time.Minute)
 	q := query()
 	q.EKSClusters = []string{eksCluster}
-	s := e.fill(e.observe(q), plan.Needs{Updates: []plan.NodegroupName{name}})
+	s := e.fill(e.observe(q), observed.Needs{Updates: []observed.NodegroupName{name}})
 	if s.Updates[name].ID != res.UpdateID || s.Nodegroups[name].MaxSize != 4 {
 		t.Errorf("update %+v of %+v, want %s", s.Updates[name], s.Nodegroups[name], res.UpdateID)
 	}
-	e.do(plan.TagNodegroup{NodegroupName: name, ARN: s.Nodegroups[name].ARN, Put: map[string]string{"k": "v"}, Remove: []string{plan.TagPool}})
-	e.do(plan.DeleteNodegroup{NodegroupName: name})
+	e.do(step.TagNodegroup{NodegroupName: name, ARN: s.Nodegroups[name].ARN, Put: map[string]string{"k": "v"}, Remove: []string{observed.TagPool}})
+	e.do(step.DeleteNodegroup{NodegroupName: name})
 	e.clock.Advance(time.Minute)
 	if s := e.observe(q); len(s.Nodegroups) != 0 {
 		t.Errorf("left %+v", s.Nodegroups)
@@ -175,8 +176,8 @@ func TestNodegroupsAreDescribedInRounds(t *testing.T) {
 	}
 	q := query()
 	q.EKSClusters, q.Round = []string{eksCluster}, round
-	described := func() map[plan.NodegroupName]bool {
-		out := map[plan.NodegroupName]bool{}
+	described := func() map[observed.NodegroupName]bool {
+		out := map[observed.NodegroupName]bool{}
 		for name, n := range e.observe(q).Nodegroups {
 			if n.DescribedAtPass {
 				out[name] = true
@@ -186,7 +187,7 @@ func TestNodegroupsAreDescribedInRounds(t *testing.T) {
 	}
 	calls := func(want int) {
 		t.Helper()
-		var got map[plan.NodegroupName]bool
+		var got map[observed.NodegroupName]bool
 		n := e.counted(func() { got = described() })
 		if len(got) != want || n["eks:DescribeNodegroup"] != want || n["eks:ListNodegroups"] != 1 {
 			t.Errorf("described %d with the calls %v, want %d", len(got), n, want)
@@ -196,7 +197,7 @@ func TestNodegroupsAreDescribedInRounds(t *testing.T) {
 	calls(count) // none is ACTIVE
 	e.clock.Advance(time.Minute)
 	calls(count)
-	seen, most := map[plan.NodegroupName]int{}, 0
+	seen, most := map[observed.NodegroupName]int{}, 0
 	for range 20 {
 		e.clock.Advance(round / 20)
 		n := described()
@@ -213,7 +214,7 @@ func TestNodegroupsAreDescribedInRounds(t *testing.T) {
 	if len(seen) != count || most > count/2 {
 		t.Errorf("in a round %d of %d are described, up to %d at a time", len(seen), count, most)
 	}
-	var resting plan.NodegroupName // one that is not due now
+	var resting observed.NodegroupName // one that is not due now
 	due := described()
 	for name := range seen {
 		if !due[name] {
@@ -221,7 +222,7 @@ func TestNodegroupsAreDescribedInRounds(t *testing.T) {
 			break
 		}
 	}
-	e.do(plan.UpdateNodegroupConfig{NodegroupName: resting, MaxSize: ptr[int32](9)})
+	e.do(step.UpdateNodegroupConfig{NodegroupName: resting, MaxSize: ptr[int32](9)})
 	if !described()[resting] {
 		t.Error("a nodegroup that was changed is not described")
 	}
@@ -233,14 +234,14 @@ func TestNodegroupsAreDescribedInRounds(t *testing.T) {
 		t.Errorf("the resting nodegroup is %+v", s.Nodegroups[resting])
 	}
 	group := s.Nodegroups[resting].GroupNames[0]
-	e.do(plan.TagGroup{Group: group, Put: groupTags(resting.Name)})
+	e.do(step.TagGroup{Group: group, Put: groupTags(resting.Name)})
 	if !described()[resting] {
 		t.Error("a nodegroup whose group came into view is not described")
 	}
 	if described()[resting] {
 		t.Error("it is described although nothing changed since")
 	}
-	e.do(plan.UpdateGroup{Name: group, DesiredCapacity: ptr[int32](3)}) // as an autoscaler does
+	e.do(step.UpdateGroup{Name: group, DesiredCapacity: ptr[int32](3)}) // as an autoscaler does
 	if !described()[resting] {
 		t.Error("a nodegroup whose group changed is not described")
 	}
@@ -251,7 +252,7 @@ func TestNodegroupsAreDescribedInRounds(t *testing.T) {
 func TestNodegroupsOnTheirWayAreDescribedLessAndLess(t *testing.T) {
 	e := limited(t)
 	e.do(createNodegroup(e, "ng"))
-	name := plan.NodegroupName{Cluster: eksCluster, Name: "ng"}
+	name := observed.NodegroupName{Cluster: eksCluster, Name: "ng"}
 	q := query()
 	q.EKSClusters, q.Round = []string{eksCluster}, 5*time.Minute
 	e.observe(q)

@@ -8,7 +8,7 @@ import (
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -33,10 +33,10 @@ const (
 // clusters that Git or those groups name. With nothing moving it costs a page
 // for each 100 groups, one for each 200 templates, one for each 100 nodegroups
 // of a cluster, and a call for each nodegroup that is due.
-func (c *Cloud) Observe(ctx context.Context, q plan.Query) (plan.State, error) {
-	s := plan.State{
+func (c *Cloud) Observe(ctx context.Context, q observed.Query) (observed.State, error) {
+	s := observed.State{
 		Account: c.account, Region: c.region,
-		Templates: map[string]plan.Template{}, Groups: map[string]plan.Group{}, Nodegroups: map[plan.NodegroupName]plan.Nodegroup{},
+		Templates: map[string]observed.Template{}, Groups: map[string]observed.Group{}, Nodegroups: map[observed.NodegroupName]observed.Nodegroup{},
 		Clusters: map[string]bool{},
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -47,32 +47,32 @@ func (c *Cloud) Observe(ctx context.Context, q plan.Query) (plan.State, error) {
 		g.Go(func() error { return c.observeTemplates(gctx, q.Owner, s.Templates) })
 	}
 	if err := g.Wait(); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	c.fresh.forget()
 	c.activities.forget(c.now())
 	c.versions.fill(s.Templates, c.now())
 	if err := c.recallHooks(ctx, &s); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	if err := c.observeNodegroups(ctx, q, &s); err != nil {
-		return plan.State{}, err
+		return observed.State{}, err
 	}
 	return s, nil
 }
 
 // observeGroups reads the groups with the owner's tag. A page may be short or
 // empty and still be followed by another.
-func (c *Cloud) observeGroups(ctx context.Context, owner string, into map[string]plan.Group) error {
+func (c *Cloud) observeGroups(ctx context.Context, owner string, into map[string]observed.Group) error {
 	in := &autoscaling.DescribeAutoScalingGroupsInput{
 		MaxRecords: aws.Int32(groupsPage),
-		Filters:    []astypes.Filter{{Name: aws.String("tag:" + plan.TagOwner), Values: []string{owner}}},
+		Filters:    []astypes.Filter{{Name: aws.String("tag:" + observed.TagOwner), Values: []string{owner}}},
 	}
 	return c.groupPages(ctx, in, into)
 }
 
-func (c *Cloud) groupPages(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, into map[string]plan.Group) error {
-	var scanned []plan.Group
+func (c *Cloud) groupPages(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, into map[string]observed.Group) error {
+	var scanned []observed.Group
 	scan := readPage(func(body []byte) (any, error) {
 		groups, next, err := scanGroups(body)
 		if err != nil {
@@ -98,15 +98,15 @@ func (c *Cloud) groupPages(ctx context.Context, in *autoscaling.DescribeAutoScal
 	})
 }
 
-func (c *Cloud) observeTemplates(ctx context.Context, owner string, into map[string]plan.Template) error {
+func (c *Cloud) observeTemplates(ctx context.Context, owner string, into map[string]observed.Template) error {
 	return c.templatePages(ctx, &ec2.DescribeLaunchTemplatesInput{
 		MaxResults: aws.Int32(templatesPage),
-		Filters:    []ec2types.Filter{{Name: aws.String("tag:" + plan.TagOwner), Values: []string{owner}}},
+		Filters:    []ec2types.Filter{{Name: aws.String("tag:" + observed.TagOwner), Values: []string{owner}}},
 	}, into)
 }
 
-func (c *Cloud) templatePages(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput, into map[string]plan.Template) error {
-	var scanned []plan.Template
+func (c *Cloud) templatePages(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput, into map[string]observed.Template) error {
+	var scanned []observed.Template
 	scan := readPage(func(body []byte) (any, error) {
 		templates, next, err := scanTemplates(body)
 		if err != nil {

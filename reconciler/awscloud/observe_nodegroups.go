@@ -10,14 +10,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"golang.org/x/sync/errgroup"
 )
 
 // remembered is a nodegroup as it was last described. EKS has no call that
 // describes several, so a resting one is described once in a while only.
 type remembered struct {
-	nodegroup plan.Nodegroup
+	nodegroup observed.Nodegroup
 	// groups is how the groups behind it looked then, by name.
 	groups map[string]groupMark
 	// at is when it was described, and since when it has been found in its status.
@@ -28,17 +28,17 @@ type remembered struct {
 type groupMark struct {
 	minSize, maxSize, desired int32
 	instances                 int
-	template                  plan.TemplateRef
+	template                  observed.TemplateRef
 }
 
-func mark(g plan.Group) groupMark {
+func mark(g observed.Group) groupMark {
 	return groupMark{minSize: g.MinSize, maxSize: g.MaxSize, desired: g.DesiredCapacity, instances: len(g.Instances), template: g.Template}
 }
 
 // observeNodegroups lists the nodegroups of all clusters concerned and describes
 // those that are due. A cluster that does not exist is noted as such: Git may
 // name one that is yet to be made.
-func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.State) error {
+func (c *Cloud) observeNodegroups(ctx context.Context, q observed.Query, s *observed.State) error {
 	names := map[string]bool{}
 	for _, n := range q.EKSClusters {
 		names[n] = true
@@ -52,7 +52,7 @@ func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.Sta
 	}
 	c.clustersOfTemplates(s, names)
 	var mu sync.Mutex
-	var listed []plan.NodegroupName
+	var listed []observed.NodegroupName
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for name := range names {
@@ -81,10 +81,10 @@ func (c *Cloud) observeNodegroups(ctx context.Context, q plan.Query, s *plan.Sta
 // clustersOfTemplates adds the clusters that launch templates name alone: a nodegroup
 // there may use them. One that did not exist a short while ago is not asked for in each
 // pass, for the templates may stay for years; nor is it said to be gone: they stay.
-func (c *Cloud) clustersOfTemplates(s *plan.State, names map[string]bool) {
+func (c *Cloud) clustersOfTemplates(s *observed.State, names map[string]bool) {
 	only := map[string]bool{}
 	for _, t := range s.Templates {
-		if name := t.Tags[plan.TagCluster]; name != "" && !names[name] {
+		if name := t.Tags[observed.TagCluster]; name != "" && !names[name] {
 			only[name] = true
 		}
 	}
@@ -125,7 +125,7 @@ func (g *goneClusters) recent(names map[string]bool, now time.Time) map[string]b
 	return out
 }
 
-func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []plan.NodegroupName, exists bool, err error) {
+func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []observed.NodegroupName, exists bool, err error) {
 	in := &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(100)}
 	err = eachPage(ctx, "eks", "ListNodegroups", func(ctx context.Context, token *string) (*string, error) {
 		in.NextToken = token
@@ -134,12 +134,12 @@ func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []pla
 			return nil, err
 		}
 		for _, n := range out.Nodegroups {
-			found = append(found, plan.NodegroupName{Cluster: cluster, Name: n})
+			found = append(found, observed.NodegroupName{Cluster: cluster, Name: n})
 		}
 		return out.NextToken, tooMany(len(found))
 	})
 	if e := classify("eks", "ListNodegroups", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return nil, false, nil
 		}
 		return nil, false, e
@@ -149,9 +149,9 @@ func (c *Cloud) listNodegroups(ctx context.Context, cluster string) (found []pla
 
 // describeDue describes what is due, as far as there are calls to spare, and takes
 // the rest from memory. What nothing is known of it always describes.
-func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.NodegroupName, s *plan.State) error {
-	var unknown, due []plan.NodegroupName
-	last, now := map[plan.NodegroupName]time.Time{}, c.now()
+func (c *Cloud) describeDue(ctx context.Context, q observed.Query, listed []observed.NodegroupName, s *observed.State) error {
+	var unknown, due []observed.NodegroupName
+	last, now := map[observed.NodegroupName]time.Time{}, c.now()
 	c.mu.Lock()
 	for _, n := range listed {
 		known, ok := c.nodegroups[n]
@@ -169,15 +169,15 @@ func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.Nod
 			}
 		}
 	}
-	kept := make(map[plan.NodegroupName]bool, len(listed))
+	kept := make(map[observed.NodegroupName]bool, len(listed))
 	for _, n := range listed {
 		kept[n] = true
 	}
-	gone := func(n plan.NodegroupName) bool { return !kept[n] && s.Unread.Clusters[n.Cluster] == nil }
-	maps.DeleteFunc(c.nodegroups, func(n plan.NodegroupName, _ remembered) bool { return gone(n) })
-	maps.DeleteFunc(c.updates, func(u updateOf, _ plan.NodegroupUpdate) bool { return gone(u.NodegroupName) })
+	gone := func(n observed.NodegroupName) bool { return !kept[n] && s.Unread.Clusters[n.Cluster] == nil }
+	maps.DeleteFunc(c.nodegroups, func(n observed.NodegroupName, _ remembered) bool { return gone(n) })
+	maps.DeleteFunc(c.updates, func(u updateOf, _ observed.NodegroupUpdate) bool { return gone(u.NodegroupName) })
 	c.mu.Unlock()
-	slices.SortFunc(due, func(a, b plan.NodegroupName) int { return last[a].Compare(last[b]) })
+	slices.SortFunc(due, func(a, b observed.NodegroupName) int { return last[a].Compare(last[b]) })
 	if len(due) > 0 && now.Sub(last[due[0]]) >= pollLate {
 		unknown, due = append(unknown, due[0]), due[1:]
 	}
@@ -186,7 +186,7 @@ func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.Nod
 		return err
 	}
 	var mu sync.Mutex
-	err = poll(ctx, c, "eks", "DescribeNodegroup", due, func(ctx context.Context, name plan.NodegroupName) error {
+	err = poll(ctx, c, "eks", "DescribeNodegroup", due, func(ctx context.Context, name observed.NodegroupName) error {
 		n, err := c.describeNodegroup(ctx, name)
 		mu.Lock()
 		defer mu.Unlock()
@@ -212,12 +212,12 @@ func (c *Cloud) describeDue(ctx context.Context, q plan.Query, listed []plan.Nod
 }
 
 // due decides whether a nodegroup that is known is to be described anew.
-func (r remembered) due(q plan.Query, s *plan.State, now time.Time) bool {
+func (r remembered) due(q observed.Query, s *observed.State, now time.Time) bool {
 	n := r.nodegroup
 	if n.Status != "ACTIVE" {
 		every := q.AskEvery
 		if every == 0 {
-			every = plan.DefaultAskEvery
+			every = observed.DefaultAskEvery
 		}
 		return now.Sub(r.at) >= min(every, r.at.Sub(r.since))
 	}
@@ -237,7 +237,7 @@ func (r remembered) due(q plan.Query, s *plan.State, now time.Time) bool {
 // sinceTurn is how long ago a nodegroup was to be described last: each has its own
 // moment of a round, so that a round's calls are spread evenly over it, however many
 // passes there are in one.
-func sinceTurn(n plan.NodegroupName, round time.Duration, now time.Time) time.Duration {
+func sinceTurn(n observed.NodegroupName, round time.Duration, now time.Time) time.Duration {
 	h := fnv.New64a()
 	// A hash's Write returns no error.
 	_, _ = h.Write([]byte(n.String()))
@@ -245,7 +245,7 @@ func sinceTurn(n plan.NodegroupName, round time.Duration, now time.Time) time.Du
 	return now.Sub(now.Add(-moment).Truncate(round).Add(moment))
 }
 
-func (c *Cloud) remember(n plan.Nodegroup, s *plan.State) {
+func (c *Cloud) remember(n observed.Nodegroup, s *observed.State) {
 	now := c.now()
 	r := remembered{nodegroup: n, groups: map[string]groupMark{}, at: now, since: now}
 	for _, name := range n.GroupNames {
@@ -262,7 +262,7 @@ func (c *Cloud) remember(n plan.Nodegroup, s *plan.State) {
 }
 
 // forgetNodegroup has the next Observe describe a nodegroup that was changed.
-func (c *Cloud) forgetNodegroup(n plan.NodegroupName) {
+func (c *Cloud) forgetNodegroup(n observed.NodegroupName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.nodegroups, n)
@@ -271,9 +271,9 @@ func (c *Cloud) forgetNodegroup(n plan.NodegroupName) {
 // describeNodegroups describes nodegroups beside each other. One that does not
 // exist is nil in the result; one that may not be described is not in it, but
 // among what s holds as unread.
-func (c *Cloud) describeNodegroups(ctx context.Context, names []plan.NodegroupName, s *plan.State) (map[plan.NodegroupName]*plan.Nodegroup, error) {
-	out := make(map[plan.NodegroupName]*plan.Nodegroup, len(names))
-	err := each(ctx, names, noting(&s.Unread.Nodegroups, c.describeNodegroup, func(name plan.NodegroupName, n *plan.Nodegroup) { out[name] = n }))
+func (c *Cloud) describeNodegroups(ctx context.Context, names []observed.NodegroupName, s *observed.State) (map[observed.NodegroupName]*observed.Nodegroup, error) {
+	out := make(map[observed.NodegroupName]*observed.Nodegroup, len(names))
+	err := each(ctx, names, noting(&s.Unread.Nodegroups, c.describeNodegroup, func(name observed.NodegroupName, n *observed.Nodegroup) { out[name] = n }))
 	if err != nil {
 		return nil, err
 	}
@@ -281,10 +281,10 @@ func (c *Cloud) describeNodegroups(ctx context.Context, names []plan.NodegroupNa
 }
 
 // describeNodegroup returns nil where there is no such nodegroup.
-func (c *Cloud) describeNodegroup(ctx context.Context, name plan.NodegroupName) (*plan.Nodegroup, error) {
+func (c *Cloud) describeNodegroup(ctx context.Context, name observed.NodegroupName) (*observed.Nodegroup, error) {
 	out, err := c.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(name.Cluster), NodegroupName: aws.String(name.Name)})
 	if e := classify("eks", "DescribeNodegroup", err); e != nil {
-		if e.Kind == plan.NotFound {
+		if e.Kind == observed.NotFound {
 			return nil, nil //nolint:nilnil // documented: nil stands for absent
 		}
 		return nil, e

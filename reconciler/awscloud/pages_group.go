@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	smithytime "github.com/aws/smithy-go/time"
 	"github.com/weir-gitops/weir/reconciler/awscloud/xmlscan"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -94,7 +94,7 @@ func scanPage(body []byte, root, path string, each func(*pageScan)) error {
 }
 
 // scanGroups reads an answer of DescribeAutoScalingGroups.
-func scanGroups(body []byte) (groups []plan.Group, next string, err error) {
+func scanGroups(body []byte) (groups []observed.Group, next string, err error) {
 	err = scanPage(body, "DescribeAutoScalingGroupsResponse", "DescribeAutoScalingGroupsResult", func(s *pageScan) {
 		for s.Child() {
 			switch string(s.Name()) {
@@ -111,9 +111,9 @@ func scanGroups(body []byte) (groups []plan.Group, next string, err error) {
 }
 
 // scanGroup reads one group; it is group for a scanner.
-func scanGroup(s *pageScan) plan.Group {
-	g := plan.Group{Tags: make(map[string]plan.GroupTag, 12)}
-	var policyRef plan.TemplateRef
+func scanGroup(s *pageScan) observed.Group {
+	g := observed.Group{Tags: make(map[string]observed.GroupTag, 12)}
+	var policyRef observed.TemplateRef
 	var pond *types.WarmPoolConfiguration
 	var metrics []string
 	settings := field.GroupMember()
@@ -162,12 +162,12 @@ func scanGroup(s *pageScan) plan.Group {
 		g.Template = policyRef
 	}
 	slices.Sort(g.SuspendedProcesses)
-	slices.SortFunc(g.Instances, func(a, b plan.Instance) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(g.Instances, func(a, b observed.Instance) int { return strings.Compare(a.ID, b.ID) })
 	return g
 }
 
-func scanTemplateRef(s *pageScan) plan.TemplateRef {
-	var r plan.TemplateRef
+func scanTemplateRef(s *pageScan) observed.TemplateRef {
+	var r observed.TemplateRef
 	for s.Child() {
 		switch string(s.Name()) {
 		case "LaunchTemplateId":
@@ -220,9 +220,9 @@ func scanWarmPool(s *pageScan) *types.WarmPoolConfiguration {
 	return p
 }
 
-func scanGroupTag(s *pageScan, into map[string]plan.GroupTag) {
+func scanGroupTag(s *pageScan, into map[string]observed.GroupTag) {
 	var key string
-	var t plan.GroupTag
+	var t observed.GroupTag
 	for s.Child() {
 		switch string(s.Name()) {
 		case "Key":
@@ -238,8 +238,8 @@ func scanGroupTag(s *pageScan, into map[string]plan.GroupTag) {
 	into[key] = t
 }
 
-func scanInstance(s *pageScan) plan.Instance {
-	var in plan.Instance
+func scanInstance(s *pageScan) observed.Instance {
+	var in observed.Instance
 	for s.Child() {
 		switch string(s.Name()) {
 		case "InstanceId":
@@ -265,7 +265,7 @@ func scanInstance(s *pageScan) plan.Instance {
 
 // scanPolicy reads a mixed instances policy; it is mixedInstances for a scanner.
 // An element that the SDK does not know is unknown.
-func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref plan.TemplateRef, unknown bool) {
+func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref observed.TemplateRef, unknown bool) {
 	m = usualPolicy()
 	for s.Child() {
 		switch string(s.Name()) {

@@ -1,9 +1,11 @@
 package awscloud
 
-import "github.com/weir-gitops/weir/reconciler/plan"
+import (
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
 
 // scanTemplates reads an answer of DescribeLaunchTemplates.
-func scanTemplates(body []byte) (templates []plan.Template, next string, err error) {
+func scanTemplates(body []byte) (templates []observed.Template, next string, err error) {
 	err = scanPage(body, "DescribeLaunchTemplatesResponse", "", func(s *pageScan) {
 		for s.Child() {
 			switch string(s.Name()) {
@@ -20,8 +22,8 @@ func scanTemplates(body []byte) (templates []plan.Template, next string, err err
 }
 
 // scanTemplate reads one template; it is template for a scanner.
-func scanTemplate(s *pageScan) plan.Template {
-	t := plan.Template{Tags: make(map[string]string, 12)}
+func scanTemplate(s *pageScan) observed.Template {
+	t := observed.Template{Tags: make(map[string]string, 12)}
 	for s.Child() {
 		switch string(s.Name()) {
 		case "launchTemplateId":

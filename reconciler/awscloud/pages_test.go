@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // groupsPageOf wraps groups into an answer of DescribeAutoScalingGroups.
@@ -109,7 +109,7 @@ func TestScannedGroupsAreThoseOfTheSDK(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want []plan.Group
+			var want []observed.Group
 			for _, g := range out.AutoScalingGroups {
 				want = append(want, group(g))
 			}
@@ -134,7 +134,7 @@ func TestScannedTemplatesAreThoseOfTheSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []plan.Template
+	var want []observed.Template
 	for _, o := range out.LaunchTemplates {
 		want = append(want, template(o))
 	}
@@ -154,19 +154,19 @@ func TestPagesThatTheScannerLeavesToTheSDK(t *testing.T) {
 		status int
 		body   string
 		groups int
-		kind   plan.ErrorKind
+		kind   observed.ErrorKind
 	}{
 		"by the scanner": {200, last(groupsPageOf(wholeGroup)), 1, ""},
 		"CDATA":          {200, last(groupsPageOf(`<member><AutoScalingGroupName><![CDATA[web]]></AutoScalingGroupName></member>`)), 1, ""},
-		"an error":       {400, `<ErrorResponse><Error><Code>Throttling</Code><Message>Rate exceeded</Message></Error></ErrorResponse>`, 0, plan.Throttled},
-		"no number":      {200, last(groupsPageOf(`<member><MinSize>many</MinSize></member>`)), 0, plan.Unknown},
-		"HTML":           {502, `<html><body><hr></body></html>`, 0, plan.Transient},
-		"half a page":    {200, groupsPageOf(wholeGroup)[:400], 0, plan.Unknown},
+		"an error":       {400, `<ErrorResponse><Error><Code>Throttling</Code><Message>Rate exceeded</Message></Error></ErrorResponse>`, 0, observed.Throttled},
+		"no number":      {200, last(groupsPageOf(`<member><MinSize>many</MinSize></member>`)), 0, observed.Unknown},
+		"HTML":           {502, `<html><body><hr></body></html>`, 0, observed.Transient},
+		"half a page":    {200, groupsPageOf(wholeGroup)[:400], 0, observed.Unknown},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := &Cloud{autoscaling: newAutoScalingCalls(autoscaling.NewFromConfig(answering(t, tt.status, tt.body)))}
-			got := map[string]plan.Group{}
+			got := map[string]observed.Group{}
 			err := c.observeGroups(context.Background(), "prod", got)
 			if tt.kind == "" && err != nil || tt.kind != "" && (err == nil || classify("", "", err).Kind != tt.kind) {
 				t.Errorf("got the error %v, want %q", err, tt.kind)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/weir-gitops/weir/reconciler/jointoken"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 var _ jointoken.Parameters = (*Cloud)(nil)
@@ -54,7 +54,7 @@ func (c *Cloud) PutParameter(ctx context.Context, w jointoken.Write) error {
 		return nil
 	}
 	refused := classify("ssm", "PutParameter", err)
-	if refused.Kind != plan.AlreadyThere {
+	if refused.Kind != observed.AlreadyThere {
 		return refused
 	}
 	have, err := c.ssm.ListTagsForResource(ctx, &ssm.ListTagsForResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: in.Name})
@@ -86,7 +86,7 @@ func ownedParameter(list []types.Tag, tags map[string]string) bool {
 	for _, t := range list {
 		have[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
-	return have[plan.TagOwner] == tags[plan.TagOwner] && have[plan.TagTarget] == tags[plan.TagTarget]
+	return have[observed.TagOwner] == tags[observed.TagOwner] && have[observed.TagTarget] == tags[observed.TagTarget]
 }
 
 func parameterTags(tags map[string]string) []types.Tag {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // TestPlainWords: what a mistyped region, an address that is none, and no credentials
@@ -22,14 +22,14 @@ func TestPlainWords(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		err  error
-		kind plan.ErrorKind
+		kind observed.ErrorKind
 		want []string
 	}{
-		"a mistyped region":          {noHost("sts.eu-wset-1.amazonaws.com"), plan.Transient, []string{`is there a region "eu-wset-1"`, `did you mean "eu-west-1"?`}},
-		"a region that is new":       {noHost("ec2.zz-moonbase-9.api.aws"), plan.Transient, []string{`is there a region "zz-moonbase-9", and`}},
-		"an endpoint that is none":   {noHost("aws.example.com"), plan.Transient, []string{"there is no host aws.example.com", "is the endpoint's address right"}},
-		"a region of no credentials": {&credentialsError{err: noHost("sts.us-eats-1.amazonaws.com")}, plan.Credentials, []string{`did you mean "us-east-1"?`}},
-		"a login that has ended":     {&credentialsError{err: errors.New("failed to refresh cached credentials, the SSO session has expired or is invalid")}, plan.Credentials, []string{"aws sso login"}},
+		"a mistyped region":          {noHost("sts.eu-wset-1.amazonaws.com"), observed.Transient, []string{`is there a region "eu-wset-1"`, `did you mean "eu-west-1"?`}},
+		"a region that is new":       {noHost("ec2.zz-moonbase-9.api.aws"), observed.Transient, []string{`is there a region "zz-moonbase-9", and`}},
+		"an endpoint that is none":   {noHost("aws.example.com"), observed.Transient, []string{"there is no host aws.example.com", "is the endpoint's address right"}},
+		"a region of no credentials": {&credentialsError{err: noHost("sts.us-eats-1.amazonaws.com")}, observed.Credentials, []string{`did you mean "us-east-1"?`}},
+		"a login that has ended":     {&credentialsError{err: errors.New("failed to refresh cached credentials, the SSO session has expired or is invalid")}, observed.Credentials, []string{"aws sso login"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := classify("sts", "GetCallerIdentity", test.err)
@@ -59,7 +59,7 @@ func TestNoCredentialsInPlainWords(t *testing.T) {
 	}
 	cfg.Credentials = aws.NewCredentialsCache(markedCredentials{inner: cfg.Credentials})
 	_, err = newSTS(cfg, "http://127.0.0.1:1").GetCallerIdentity(context.Background(), nil)
-	if got := classify("sts", "GetCallerIdentity", err); got.Kind != plan.Credentials || !strings.HasPrefix(got.Message, "no AWS credentials were found: log in") {
+	if got := classify("sts", "GetCallerIdentity", err); got.Kind != observed.Credentials || !strings.HasPrefix(got.Message, "no AWS credentials were found: log in") {
 		t.Errorf("%v", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -35,8 +35,8 @@ func poll[T any](ctx context.Context, c *Cloud, service, operation string, about
 		}
 		g.Go(func() error {
 			err := ask(paid, one)
-			var e *plan.Error
-			if errors.As(err, &e) && e.Kind != plan.Credentials && e.Kind != plan.Cancelled {
+			var e *observed.Error
+			if errors.As(err, &e) && e.Kind != observed.Credentials && e.Kind != observed.Cancelled {
 				return nil
 			}
 			return err

@@ -8,7 +8,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 const refreshes = "autoscaling:DescribeInstanceRefreshes"
@@ -30,12 +31,12 @@ func limited(t *testing.T) *env {
 
 // known is a state with n refreshes that move, the last of which was asked about the
 // longest ago: each a second before the one before it.
-func (e *env) known(n int, since time.Duration) (plan.State, plan.Needs) {
-	s, needs := plan.State{Refreshes: map[string]plan.Refresh{}}, plan.Needs{}
+func (e *env) known(n int, since time.Duration) (observed.State, observed.Needs) {
+	s, needs := observed.State{Refreshes: map[string]observed.Refresh{}}, observed.Needs{}
 	for i := range n {
 		name := fmt.Sprintf("g%03d", i)
 		needs.Polls = append(needs.Polls, name)
-		s.Refreshes[name] = plan.Refresh{ID: name, Status: "InProgress", ReadAt: e.clock.Now().Add(-since - time.Duration(i)*time.Second)}
+		s.Refreshes[name] = observed.Refresh{ID: name, Status: "InProgress", ReadAt: e.clock.Now().Add(-since - time.Duration(i)*time.Second)}
 	}
 	return s, needs
 }
@@ -56,7 +57,7 @@ func TestPollsLeaveCallsForOthers(t *testing.T) {
 		}
 	}
 	// What a step needs is read at once all the same.
-	must := plan.Needs{Polls: needs.Polls}
+	must := observed.Needs{Polls: needs.Polls}
 	for i := range 25 {
 		must.Refreshes = append(must.Refreshes, fmt.Sprintf("new%d", i))
 	}
@@ -97,7 +98,7 @@ func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
 	limits := e.limits()
 	e.cloud = e.open(func(o *awscloud.Options) { o.Limits = limits })
 	review := e.open(func(o *awscloud.Options) { o.Limits, o.Yields = limits, true })
-	needs := plan.Needs{}
+	needs := observed.Needs{}
 	for i := range 100 {
 		needs.Refreshes = append(needs.Refreshes, fmt.Sprintf("g%03d", i))
 	}
@@ -105,7 +106,7 @@ func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
 		t.Errorf("at rest, a pass waits for %v", d)
 	}
 	began := e.clock.Now()
-	if _, err := review.Fill(t.Context(), plan.State{}, needs); err != nil {
+	if _, err := review.Fill(t.Context(), observed.State{}, needs); err != nil {
 		t.Fatal(err)
 	}
 	// 30 at once, the others as they flow: six a second.
@@ -129,13 +130,13 @@ func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
 func TestHooksThatAreDueWaitForNobody(t *testing.T) {
 	const n = 50
 	e := limited(t)
-	tmpl := e.do(plan.CreateLaunchTemplate{Name: "shared", Data: e.data(), Tags: tags("web")}).Template
-	needs := plan.Needs{}
+	tmpl := e.do(step.CreateLaunchTemplate{Name: "shared", Data: e.data(), Tags: tags("web")}).Template
+	needs := observed.Needs{}
 	for i := range n {
 		name := fmt.Sprintf("g%02d", i)
-		g := plan.Group{Name: name, MaxSize: 1, SubnetIDs: e.subnets()[:1], Template: tmpl, Tags: groupTags(name)}
-		g.Tags[plan.TagHooks] = plan.GroupTag{Value: "drain"}
-		e.do(plan.CreateGroup{Group: g})
+		g := observed.Group{Name: name, MaxSize: 1, SubnetIDs: e.subnets()[:1], Template: tmpl, Tags: groupTags(name)}
+		g.Tags[observed.TagHooks] = observed.GroupTag{Value: "drain"}
+		e.do(step.CreateGroup{Group: g})
 		needs.Hooks = append(needs.Hooks, name)
 	}
 	e.fill(e.observe(query()), needs)
@@ -143,7 +144,7 @@ func TestHooksThatAreDueWaitForNobody(t *testing.T) {
 	e.clock.Advance(11 * time.Minute)
 	began, seen := e.clock.Now(), 0
 	for pass := range 4 {
-		var s plan.State
+		var s observed.State
 		got := e.counted(func() { s = e.observe(query()) })[reads]
 		if seen += got; len(s.Hooks) != n || !e.clock.Now().Equal(began) {
 			t.Errorf("pass %d knows %d hooks after %v", pass, len(s.Hooks), e.clock.Now().Sub(began))

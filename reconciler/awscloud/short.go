@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
@@ -44,7 +45,7 @@ type shortGroup struct {
 	old      bool
 	asked    time.Time
 	wait     time.Duration
-	launches plan.Launches
+	launches observed.Launches
 	// alone has it asked about by itself, because the newest activities of the
 	// account did not hold one of it.
 	alone bool
@@ -53,7 +54,7 @@ type shortGroup struct {
 }
 
 // look takes how a group stands in this pass.
-func (g *shortGroup) look(have plan.Group, now, clock time.Time) {
+func (g *shortGroup) look(have observed.Group, now, clock time.Time) {
 	if g.still.IsZero() {
 		if g.still = now; g.old {
 			g.still = now.Add(-plan.PendingLate)
@@ -99,7 +100,7 @@ func (g *shortGroup) due(now time.Time) bool {
 
 // due notes which groups are short of machines, forgets the others, and returns those
 // that AWS is to be asked about: why machines do not come, or which hooks keep them.
-func (l *shortLog) due(groups map[string]plan.Group, names []string, now, clock time.Time) (why, hooks []string) {
+func (l *shortLog) due(groups map[string]observed.Group, names []string, now, clock time.Time) (why, hooks []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first, before := now.Sub(l.began) < shortSoonest, l.known
@@ -155,7 +156,7 @@ func (l *shortLog) with(name string, change func(*shortGroup)) {
 }
 
 // launchesOf is the newest failed launch of late, and how long one has been under way.
-func launchesOf(list []types.Activity, clock time.Time) (out plan.Launches) {
+func launchesOf(list []types.Activity, clock time.Time) (out observed.Launches) {
 	for _, a := range list { // newest first
 		at, message := aws.ToTime(a.StartTime), aws.ToString(a.StatusMessage)
 		if !strings.HasPrefix(aws.ToString(a.Description), "Launching") {
@@ -168,7 +169,7 @@ func launchesOf(list []types.Activity, clock time.Time) (out plan.Launches) {
 		switch {
 		case a.StatusCode == types.ScalingActivityStatusCodeFailed, started:
 			if out.Failure.Message == "" && clock.Sub(at) < failureCounts {
-				out.Failure = plan.LaunchFailure{Message: message, At: at, Started: started}
+				out.Failure = observed.LaunchFailure{Message: message, At: at, Started: started}
 			}
 		case a.StatusCode != types.ScalingActivityStatusCodeSuccessful && a.StatusCode != types.ScalingActivityStatusCodeCancelled:
 			out.Since = at
@@ -179,7 +180,7 @@ func launchesOf(list []types.Activity, clock time.Time) (out plan.Launches) {
 
 // fillShort tells why machines of groups do not come: as often as is due, with calls
 // to spare, and one call for many groups.
-func (c *Cloud) fillShort(ctx context.Context, s *plan.State, names []string) error {
+func (c *Cloud) fillShort(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (c *Cloud) fillShort(ctx context.Context, s *plan.State, names []string) er
 	s.Launches = c.short.launches()
 	for _, name := range due {
 		_, known := s.Hooks[name]
-		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, plan.Instance.AwaitsHook)
+		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
 		c.short.with(name, func(g *shortGroup) { g.hooks = waits })
 		if lacksVersion(s.Launches[name].Failure.Message) {
 			// Somebody deleted it, and the cache still has it: the next pass reads which
@@ -237,7 +238,7 @@ func lacksVersion(message string) bool {
 
 // askHooks reads the hooks of groups that declare none in Git and have machines that
 // wait for one.
-func (c *Cloud) askHooks(ctx context.Context, s *plan.State, names []string) error {
+func (c *Cloud) askHooks(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -251,7 +252,7 @@ func (c *Cloud) askHooks(ctx context.Context, s *plan.State, names []string) err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		s.Hooks[name] = plan.GroupHooks{Hooks: hooks, ReadAtPass: true}
+		s.Hooks[name] = observed.GroupHooks{Hooks: hooks, ReadAtPass: true}
 		c.hooks.put(name, knownHooks{arn: s.Groups[name].ARN, hooks: hooks, at: c.now()})
 		return nil
 	})
@@ -307,12 +308,12 @@ func (l *shortLog) setAlone(name string) {
 	l.with(name, func(g *shortGroup) { g.alone = true })
 }
 
-func (l *shortLog) launches() map[string]plan.Launches {
+func (l *shortLog) launches() map[string]observed.Launches {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[string]plan.Launches{}
+	out := map[string]observed.Launches{}
 	for name, g := range l.known {
-		if g.launches != (plan.Launches{}) {
+		if g.launches != (observed.Launches{}) {
 			out[name] = g.launches
 		}
 	}

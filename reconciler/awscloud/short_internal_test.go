@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // Reads beside each other share what is remembered: what one has forgotten the other
@@ -12,7 +12,7 @@ import (
 func TestWhatAnotherReadHasForgotten(t *testing.T) {
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	l := shortLog{began: now}
-	groups := map[string]plan.Group{"web": {CreatedAt: now.Add(-time.Hour), DesiredCapacity: 1}}
+	groups := map[string]observed.Group{"web": {CreatedAt: now.Add(-time.Hour), DesiredCapacity: 1}}
 	if due, _ := l.due(groups, []string{"web"}, now, now); len(due) != 1 {
 		t.Errorf("a process that has just started asks about %v", due)
 	}

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 	"golang.org/x/sync/errgroup"
 )
@@ -19,11 +20,11 @@ func (e *env) populate(n int) {
 	for i := range n {
 		g.Go(func() error {
 			name := fmt.Sprintf("pool-%05d", i)
-			res, err := e.cloud.Execute(e.t.Context(), plan.CreateLaunchTemplate{Name: name, Description: "d", Data: data, Tags: tags(name)})
+			res, err := e.cloud.Execute(e.t.Context(), step.CreateLaunchTemplate{Name: name, Description: "d", Data: data, Tags: tags(name)})
 			if err != nil {
 				return err
 			}
-			_, err = e.cloud.Execute(e.t.Context(), plan.CreateGroup{Group: plan.Group{
+			_, err = e.cloud.Execute(e.t.Context(), step.CreateGroup{Group: observed.Group{
 				Name: name, MinSize: 1, MaxSize: 3, DesiredCapacity: 1, SubnetIDs: subnets, GroupSettings: intent.GroupSettings{DefaultCooldown: new(int32(300)), DefaultInstanceWarmup: new(int32(300))},
 				Template: res.Template, Tags: groupTags(name),
 			}})
@@ -36,10 +37,10 @@ func (e *env) populate(n int) {
 }
 
 // allVersions asks for the newest version of each template.
-func allVersions(s plan.State) plan.Needs {
-	var n plan.Needs
+func allVersions(s observed.State) observed.Needs {
+	var n observed.Needs
 	for _, t := range s.Templates {
-		n.Versions = append(n.Versions, plan.TemplateRef{ID: t.ID, Name: t.Name, Version: fmt.Sprint(t.LatestVersion)})
+		n.Versions = append(n.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: fmt.Sprint(t.LatestVersion)})
 	}
 	return n
 }
@@ -51,8 +52,8 @@ func TestSteadyPassCallCount(t *testing.T) {
 	for _, tt := range tests {
 		for ; made < tt.pools; made++ {
 			name := fmt.Sprintf("pool-%05d", made)
-			res := e.do(plan.CreateLaunchTemplate{Name: name, Description: "d", Data: e.data(), Tags: tags(name)})
-			e.do(plan.CreateGroup{Group: plan.Group{Name: name, MaxSize: 3, SubnetIDs: e.subnets(), Template: res.Template, Tags: groupTags(name)}})
+			res := e.do(step.CreateLaunchTemplate{Name: name, Description: "d", Data: e.data(), Tags: tags(name)})
+			e.do(step.CreateGroup{Group: observed.Group{Name: name, MaxSize: 3, SubnetIDs: e.subnets(), Template: res.Template, Tags: groupTags(name)}})
 		}
 		s := e.observe(query())
 		e.fill(s, allVersions(s))

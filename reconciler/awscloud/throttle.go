@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go/middleware"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"golang.org/x/time/rate"
 )
 
@@ -323,7 +323,7 @@ func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next mid
 	switch {
 	case err == nil:
 		t.faster(b)
-	case classify(service, operation, err).Kind == plan.Throttled:
+	case classify(service, operation, err).Kind == observed.Throttled:
 		t.slower(b, sentAt)
 	}
 	return out, meta, err

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // The version cache forgets a template that no pass has seen for a while, and
@@ -27,7 +27,7 @@ type versionCache struct {
 }
 
 type cachedVersions struct {
-	versions map[int64]plan.TemplateVersion
+	versions map[int64]observed.TemplateVersion
 	used     time.Time
 	// all are the numbers of the versions that there were while newest was the
 	// newest; nil where nobody asked.
@@ -41,7 +41,7 @@ func newVersionCache() *versionCache {
 }
 
 // fill puts the known versions into each of the templates.
-func (c *versionCache) fill(templates map[string]plan.Template, now time.Time) {
+func (c *versionCache) fill(templates map[string]observed.Template, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, t := range templates {
@@ -61,19 +61,19 @@ func (c *versionCache) fill(templates map[string]plan.Template, now time.Time) {
 }
 
 // add remembers versions of a template and returns all that are known of it.
-func (c *versionCache) add(id string, versions []plan.TemplateVersion, now time.Time) map[int64]plan.TemplateVersion {
+func (c *versionCache) add(id string, versions []observed.TemplateVersion, now time.Time) map[int64]observed.TemplateVersion {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := maps.Clone(c.templates[id].versions)
 	if all == nil {
-		all = make(map[int64]plan.TemplateVersion, len(versions))
+		all = make(map[int64]observed.TemplateVersion, len(versions))
 	}
 	for _, v := range versions {
 		all[v.Number] = v
 	}
 	if len(all) > versionsKept {
 		for _, n := range slices.Sorted(maps.Keys(all))[:len(all)-versionsKept] {
-			if !slices.ContainsFunc(versions, func(v plan.TemplateVersion) bool { return v.Number == n }) {
+			if !slices.ContainsFunc(versions, func(v observed.TemplateVersion) bool { return v.Number == n }) {
 				delete(all, n)
 			}
 		}

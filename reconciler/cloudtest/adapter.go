@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -25,10 +27,10 @@ func adapterContracts() []contract {
 }
 
 func (e *env) owned(owner string) map[string]string {
-	return map[string]string{plan.TagOwner: owner, plan.TagTarget: "contract", plan.TagSource: "0123456789ab", plan.TagPool: "default/" + e.mark}
+	return map[string]string{observed.TagOwner: owner, observed.TagTarget: "contract", observed.TagSource: "0123456789ab", observed.TagPool: "default/" + e.mark}
 }
 
-func (e *env) run(c *awscloud.Cloud, a plan.Action) plan.Result {
+func (e *env) run(c *awscloud.Cloud, a step.Action) step.Result {
 	e.Helper()
 	res, err := c.Execute(e.ctx, a)
 	if err != nil {
@@ -38,41 +40,41 @@ func (e *env) run(c *awscloud.Cloud, a plan.Action) plan.Result {
 }
 
 // pool makes an owner's template and group of the same name.
-func (e *env) pool(c *awscloud.Cloud, owner, suffix string, size int32) plan.TemplateRef {
+func (e *env) pool(c *awscloud.Cloud, owner, suffix string, size int32) observed.TemplateRef {
 	e.Helper()
 	name := e.name(suffix)
 	ref := e.run(c, e.templateAction(owner, suffix)).Template
 	e.Cleanup(func() {
 		// What the case deleted itself is deleted once more, which is no error.
-		_, _ = c.Execute(e.background(), plan.DeleteGroup{Name: name, Force: true})
-		_, _ = c.Execute(e.background(), plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
+		_, _ = c.Execute(e.background(), step.DeleteGroup{Name: name, Force: true})
+		_, _ = c.Execute(e.background(), step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	})
 	e.run(c, e.groupAction(owner, suffix, ref, size))
 	return ref
 }
 
-func (e *env) templateAction(owner, suffix string) plan.CreateLaunchTemplate {
-	return plan.CreateLaunchTemplate{
+func (e *env) templateAction(owner, suffix string) step.CreateLaunchTemplate {
+	return step.CreateLaunchTemplate{
 		Name: e.name(suffix), Description: "contract", Data: intent.TemplateData{ImageID: e.image(), InstanceType: "m5.large"}, Tags: e.owned(owner),
 	}
 }
 
-func (e *env) groupAction(owner, suffix string, ref plan.TemplateRef, size int32) plan.CreateGroup {
-	g := plan.Group{Name: e.name(suffix), MaxSize: 4, DesiredCapacity: size, SubnetIDs: e.subnets(), GroupSettings: intent.GroupSettings{DefaultCooldown: new(int32(300)), DefaultInstanceWarmup: new(int32(10))}, Template: ref, Tags: map[string]plan.GroupTag{}}
+func (e *env) groupAction(owner, suffix string, ref observed.TemplateRef, size int32) step.CreateGroup {
+	g := observed.Group{Name: e.name(suffix), MaxSize: 4, DesiredCapacity: size, SubnetIDs: e.subnets(), GroupSettings: intent.GroupSettings{DefaultCooldown: new(int32(300)), DefaultInstanceWarmup: new(int32(10))}, Template: ref, Tags: map[string]observed.GroupTag{}}
 	for k, v := range e.owned(owner) {
-		g.Tags[k] = plan.GroupTag{Value: v}
+		g.Tags[k] = observed.GroupTag{Value: v}
 	}
-	return plan.CreateGroup{Group: g}
+	return step.CreateGroup{Group: g}
 }
 
-func (e *env) observe(c *awscloud.Cloud, owner string) plan.State {
+func (e *env) observe(c *awscloud.Cloud, owner string) observed.State {
 	e.Helper()
-	s, err := c.Observe(e.ctx, plan.Query{Owner: owner, Groups: true, Templates: true})
+	s, err := c.Observe(e.ctx, observed.Query{Owner: owner, Groups: true, Templates: true})
 	e.must(err)
 	return s
 }
 
-func (e *env) fill(c *awscloud.Cloud, s plan.State, n plan.Needs) plan.State {
+func (e *env) fill(c *awscloud.Cloud, s observed.State, n observed.Needs) observed.State {
 	e.Helper()
 	s, err := c.Fill(e.ctx, s, n)
 	e.must(err)
@@ -90,7 +92,7 @@ func observeOwner(e *env) {
 	}
 	g := s.Groups[e.name("a")]
 	want := e.groupAction(e.mark, "a", ref, 1).Group
-	opts := []cmp.Option{cmpopts.IgnoreFields(plan.Group{}, "ARN", "CreatedAt", "Instances", "DefaultInstanceWarmup", "Options")}
+	opts := []cmp.Option{cmpopts.IgnoreFields(observed.Group{}, "ARN", "CreatedAt", "Instances", "DefaultInstanceWarmup", "Options")}
 	if d := cmp.Diff(want, g, opts...); d != "" {
 		e.Errorf("group (-want +got):\n%s", d)
 	}
@@ -98,8 +100,8 @@ func observeOwner(e *env) {
 		e.Errorf("instances %+v", g.Instances)
 	}
 	t := s.Templates[e.name("a")]
-	e.equal("template", plan.Template{ID: ref.ID, Name: ref.Name, DefaultVersion: 1, LatestVersion: 1, Tags: e.owned(e.mark)}, t)
-	s = e.fill(c, s, plan.Needs{
+	e.equal("template", observed.Template{ID: ref.ID, Name: ref.Name, DefaultVersion: 1, LatestVersion: 1, Tags: e.owned(e.mark)}, t)
+	s = e.fill(c, s, observed.Needs{
 		TemplateNames: []string{e.name("b"), e.name("none")}, GroupNames: []string{e.name("b"), e.name("none")},
 	})
 	if s.Groups[e.name("b")].Name == "" || s.Templates[e.name("b")].ID == "" || !s.Absent.Groups[e.name("none")] || !s.Absent.Templates[e.name("none")] {
@@ -128,9 +130,9 @@ func readBack(e *env) {
 	a := e.templateAction(e.mark, "a")
 	a.Data = data
 	ref := e.run(c, a).Template
-	e.Cleanup(func() { _, _ = c.Execute(e.background(), plan.DeleteLaunchTemplate{Template: ref}) })
-	s := e.fill(c, e.observe(c, e.mark), plan.Needs{Versions: []plan.TemplateRef{{Name: ref.Name, Version: "1"}}})
-	e.equal("version", plan.TemplateVersion{Number: 1, Description: "contract", Data: data, Body: plan.BodyHash(data)}, s.Templates[ref.Name].Versions[1])
+	e.Cleanup(func() { _, _ = c.Execute(e.background(), step.DeleteLaunchTemplate{Template: ref}) })
+	s := e.fill(c, e.observe(c, e.mark), observed.Needs{Versions: []observed.TemplateRef{{Name: ref.Name, Version: "1"}}})
+	e.equal("version", observed.TemplateVersion{Number: 1, Description: "contract", Data: data, Body: content.BodyHash(data)}, s.Templates[ref.Name].Versions[1])
 }
 
 func twice(e *env) {
@@ -142,22 +144,22 @@ func twice(e *env) {
 		e.Errorf("observed %+v", s)
 	}
 	for range 2 {
-		e.run(c, plan.DeleteGroup{Name: e.name("a"), Force: true})
+		e.run(c, step.DeleteGroup{Name: e.name("a"), Force: true})
 	}
 	e.eventually("the group to be gone", func() bool { return e.describe(e.name("a")) == nil })
-	e.run(c, plan.DeleteGroup{Name: e.name("a"), Force: true})
+	e.run(c, step.DeleteGroup{Name: e.name("a"), Force: true})
 	for range 2 {
-		e.run(c, plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
+		e.run(c, step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	}
 }
 
 func conflicts(e *env) {
 	c := e.cloud()
 	ref := e.pool(c, e.mark, "a", 0)
-	for _, a := range []plan.Action{e.templateAction("thief", "a"), e.groupAction("thief", "a", ref, 0)} {
+	for _, a := range []step.Action{e.templateAction("thief", "a"), e.groupAction("thief", "a", ref, 0)} {
 		_, err := c.Execute(e.ctx, a)
-		var refused *plan.Error
-		if !errors.As(err, &refused) || refused.Kind != plan.AlreadyThere {
+		var refused *observed.Error
+		if !errors.As(err, &refused) || refused.Kind != observed.AlreadyThere {
 			e.Errorf("%T of another owner: %v", a, err)
 		}
 	}
@@ -168,27 +170,27 @@ func poolLife(e *env) {
 	ref := e.pool(c, e.mark, "a", 2)
 	name := e.name("a")
 	e.inService(name, 2)
-	next := e.run(c, plan.CreateLaunchTemplateVersion{
-		Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}, Description: "two", Data: intent.TemplateData{ImageID: e.image(), InstanceType: "m5.xlarge"}, Token: e.mark,
+	next := e.run(c, step.CreateLaunchTemplateVersion{
+		Template: observed.TemplateRef{ID: ref.ID, Name: ref.Name}, Description: "two", Data: intent.TemplateData{ImageID: e.image(), InstanceType: "m5.xlarge"}, Token: e.mark,
 	}).Template
-	id := e.run(c, plan.StartRefresh{Group: name, Template: next, Preferences: intent.Refresh{Strategy: "Rolling"}}).RefreshID
-	var r plan.Refresh
+	id := e.run(c, step.StartRefresh{Group: name, Template: next, Preferences: intent.Refresh{Strategy: "Rolling"}}).RefreshID
+	var r observed.Refresh
 	e.eventually("the refresh to end", func() bool {
-		r = e.fill(c, e.observe(c, e.mark), plan.Needs{Refreshes: []string{name}}).Refreshes[name]
+		r = e.fill(c, e.observe(c, e.mark), observed.Needs{Refreshes: []string{name}}).Refreshes[name]
 		return !r.Active()
 	})
 	if r.ID != id || r.Status != "Successful" || r.Template != next {
 		e.Errorf("the refresh %s ended as %+v", id, r)
 	}
-	e.run(c, plan.SetDefaultVersion{Template: next})
+	e.run(c, step.SetDefaultVersion{Template: next})
 	s := e.observe(c, e.mark)
 	g := s.Groups[name]
-	if g.Template != next || s.Templates[name].DefaultVersion != 2 || slices.ContainsFunc(g.Instances, func(i plan.Instance) bool { return i.Template != next }) {
+	if g.Template != next || s.Templates[name].DefaultVersion != 2 || slices.ContainsFunc(g.Instances, func(i observed.Instance) bool { return i.Template != next }) {
 		e.Errorf("group %+v of the template %+v", g, s.Templates[name])
 	}
-	e.run(c, plan.DeleteGroup{Name: name, Force: true})
+	e.run(c, step.DeleteGroup{Name: name, Force: true})
 	e.eventually("the group to be gone", func() bool { return len(e.observe(c, e.mark).Groups) == 0 })
-	e.run(c, plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
+	e.run(c, step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	if s := e.observe(c, e.mark); len(s.Groups)+len(s.Templates) != 0 {
 		e.Errorf("left %+v", s)
 	}
@@ -200,9 +202,9 @@ func restingFleet(e *env) {
 		e.pool(c, e.mark, s, 0)
 	}
 	s := e.observe(c, e.mark)
-	var n plan.Needs
+	var n observed.Needs
 	for name := range s.Templates {
-		n.Versions = append(n.Versions, plan.TemplateRef{Name: name, Version: "1"})
+		n.Versions = append(n.Versions, observed.TemplateRef{Name: name, Version: "1"})
 	}
 	e.fill(c, s, n)
 	e.pass(time.Second)

@@ -12,7 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -189,10 +190,10 @@ func (e *env) comesBack(declared intent.TemplateData, f TemplateField) {
 	a.Data = filled(declared)
 	ref := e.run(c, a).Template
 	e.Cleanup(func() {
-		_, _ = c.Execute(e.background(), plan.DeleteLaunchTemplate{Template: plan.TemplateRef{ID: ref.ID, Name: ref.Name}})
+		_, _ = c.Execute(e.background(), step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	})
 	read := func(version string, want intent.TemplateData) {
-		s := e.fill(c, e.observe(c, e.mark), plan.Needs{Versions: []plan.TemplateRef{{ID: ref.ID, Name: ref.Name, Version: version}}})
+		s := e.fill(c, e.observe(c, e.mark), observed.Needs{Versions: []observed.TemplateRef{{ID: ref.ID, Name: ref.Name, Version: version}}})
 		for _, v := range s.Templates[e.name("a")].Versions {
 			if fmt.Sprint(v.Number) != version {
 				continue

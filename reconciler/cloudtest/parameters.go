@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/jointoken"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 func parameterContracts() []contract {
@@ -129,7 +129,7 @@ func deleteParameter(e *env) {
 
 func ownParameters(e *env) {
 	c := e.cloud()
-	tags := map[string]string{plan.TagOwner: e.mark, plan.TagTarget: "contract"}
+	tags := map[string]string{observed.TagOwner: e.mark, observed.TagTarget: "contract"}
 	w := jointoken.Write{Name: e.parameter("a"), Value: "one", Description: "of one", Tags: tags}
 	e.must(c.PutParameter(e.ctx, w))
 	w.Value, w.Description = "two", "of two"

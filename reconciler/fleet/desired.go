@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/target"
@@ -31,7 +32,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
-		Source:  t.Source, Ref: snap.Ref, Commit: plan.Commit{Revision: snap.Revision, Subject: snap.Subject},
+		Source:  t.Source, Ref: snap.Ref, Commit: content.Commit{Revision: snap.Revision, Subject: snap.Subject},
 		Touched:  snap.Revision != "" && it.render.touchedBy == snap.Revision,
 		Proposed: f.review != nil,
 		Err:      it.err, Diagnostics: it.diags,
@@ -68,7 +69,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 func (it *item) behind(d *reconciler.Desired) {
 	r := it.render
 	d.Whole, d.Policy.Prune.Allowed = false, nil
-	d.Ref, d.Commit, d.Touched = r.ref, plan.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision
+	d.Ref, d.Commit, d.Touched = r.ref, content.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision
 	if time.Since(r.behind) < forLong {
 		d.Policy.Gates.Waits = "commit " + short(it.view.Snapshot.Revision) + " is being rendered since " + it.since.UTC().Format("15:04:05 MST")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/reconciler/workload"
@@ -139,12 +140,12 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 }
 
 // commitIn is a commit, if everything that a render read is as there.
-func commitIn(head snapshot.Snapshot, reads build.ReadSet) plan.Commit {
+func commitIn(head snapshot.Snapshot, reads build.ReadSet) content.Commit {
 	if head.Tree == nil {
-		return plan.Commit{Subject: "uncommitted changes"}
+		return content.Commit{Subject: "uncommitted changes"}
 	}
 	if same, err := reads.Same(head.Tree); err != nil || !same {
-		return plan.Commit{Subject: "uncommitted changes to " + head.Revision[:7] + " " + head.Subject}
+		return content.Commit{Subject: "uncommitted changes to " + head.Revision[:7] + " " + head.Subject}
 	}
-	return plan.Commit{Revision: head.Revision, Subject: head.Subject}
+	return content.Commit{Revision: head.Revision, Subject: head.Subject}
 }

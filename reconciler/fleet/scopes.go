@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/clock"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -257,7 +257,7 @@ func (s *Scopes) ForgetUnused(since time.Duration) {
 
 // heard notes that AWS has answered, however it did.
 func (s *Scopes) heard(key reconciler.ScopeKey, c awscloud.CallInfo) {
-	if c.Kind == plan.Transient || c.Kind == plan.Cancelled {
+	if c.Kind == observed.Transient || c.Kind == observed.Cancelled {
 		return
 	}
 	s.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 const tabled = `- name: '{1}'
@@ -162,7 +163,7 @@ func TestWhatARowlessTargetHasIsNotTakenOver(t *testing.T) {
 	for _, b := range c.Batches {
 		for _, r := range reconciler.RunBatch(t.Context(), b, reconciler.Apply) {
 			for _, o := range r.Outcomes {
-				if o.Status == plan.Done {
+				if o.Status == step.Done {
 					t.Errorf("%s: %+v", r.Target, o)
 				}
 			}

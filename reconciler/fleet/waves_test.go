@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func TestTargetsComeAfterThoseOfOthersToo(t *testing.T) {
@@ -27,10 +28,10 @@ func TestTargetsComeAfterThoseOfOthersToo(t *testing.T) {
 
 // A proposal's plan names the target that it moves first, where that has something to do.
 func TestAProposalNamesWhatMovesFirst(t *testing.T) {
-	report := func(target string, held ...plan.Hold) *plan.Report {
+	report := func(target string, held ...step.Hold) *plan.Report {
 		r := &plan.Report{Target: target, Plan: &plan.Plan{}}
 		for _, h := range held {
-			r.Plan.Steps = append(r.Plan.Steps, plan.Step{Held: h})
+			r.Plan.Steps = append(r.Plan.Steps, step.Step{Held: h})
 		}
 		return r
 	}
@@ -44,13 +45,13 @@ func TestAProposalNamesWhatMovesFirst(t *testing.T) {
 		"the first is not touched":   {[]*plan.Report{report("prod", "")}, ""},
 		"the first cannot be told":   {[]*plan.Report{broken, report("prod", "")}, "waits for the target dev, which moves first"},
 		"the last has nothing":       {[]*plan.Report{report("dev", ""), report("prod")}, ""},
-		"the last is held, as it is": {[]*plan.Report{report("dev", ""), report("prod", plan.HeldPaused)}, ""},
+		"the last is held, as it is": {[]*plan.Report{report("dev", ""), report("prod", step.HeldPaused)}, ""},
 	} {
 		r := &Review{after: map[string][]string{"prod": {"dev", "stage"}, "stage": {"dev"}}}
 		r.await(tc.reports)
 		for _, report := range tc.reports {
 			if report.Target == "prod" && !report.Plan.Empty() {
-				if got := report.Plan.Steps[0]; got.HeldReason != tc.want || (got.Held == plan.HeldWave) != (tc.want != "") {
+				if got := report.Plan.Steps[0]; got.HeldReason != tc.want || (got.Held == step.HeldWave) != (tc.want != "") {
 					t.Errorf("%s: %q, %q", name, got.Held, got.HeldReason)
 				}
 			}

@@ -12,9 +12,11 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // hand moves a clock.
@@ -231,7 +233,7 @@ func TestGatesOfATarget(t *testing.T) {
 		"approved again":             {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, ready: map[string]Grant{"prod": ready}, want: plan.Gates{AsReviewed: true, Grant: exact}},
 		"another approved":           {ready: map[string]Grant{"dev": ready}, want: plan.Gates{AsReviewed: true}},
 	} {
-		d := reconciler.Desired{Source: "s", Commit: plan.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod", Gates: plan.Gates{AsReviewed: true, Window: "of the pass before"}}}
+		d := reconciler.Desired{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod", Gates: plan.Gates{AsReviewed: true, Window: "of the pass before"}}}
 		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
 		Gate(batches, map[string]Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
 		got := batches[0].Targets[0].Policy
@@ -251,7 +253,7 @@ func TestAnApprovalOfSeveralPlans(t *testing.T) {
 	var before Before
 	reports := []*plan.Report{}
 	for _, name := range []string{"a", "b", "c"} {
-		p := &plan.Plan{Target: name, Steps: []plan.Step{{Verb: plan.Update, Resource: plan.AutoScalingGroup, Pool: "x/" + name, Name: name}}}
+		p := &plan.Plan{Target: name, Steps: []step.Step{{Verb: step.Update, Resource: step.AutoScalingGroup, Pool: "x/" + name, Name: name}}}
 		if name == "c" {
 			p.Steps = nil
 		}

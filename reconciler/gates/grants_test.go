@@ -7,13 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // planned is a plan of a target with one step.
 func planned(target, revision string) *plan.Report {
-	return &plan.Report{Target: target, Source: "s", Revision: revision, Touched: true, Plan: &plan.Plan{Target: target, Revision: revision, Steps: []plan.Step{{
-		Verb: plan.Update, Resource: plan.AutoScalingGroup, Pool: "x/web", Name: "web", Changes: []plan.Change{{Field: "maxSize", From: 3, To: revision}},
+	return &plan.Report{Target: target, Source: "s", Revision: revision, Touched: true, Plan: &plan.Plan{Target: target, Revision: revision, Steps: []step.Step{{
+		Verb: step.Update, Resource: step.AutoScalingGroup, Pool: "x/web", Name: "web", Changes: []step.Change{{Field: "maxSize", From: 3, To: revision}},
 	}}}}
 }
 
@@ -28,7 +30,7 @@ func gated(t *testing.T, b *Book, before Before, target, revision string, wants 
 			pending.Ready[g.Target] = g
 		}
 	}
-	batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: plan.Commit{Revision: revision}, Policy: plan.Policy{Target: target, Gates: plan.Gates{AsReviewed: true}}}}}}
+	batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: content.Commit{Revision: revision}, Policy: plan.Policy{Target: target, Gates: plan.Gates{AsReviewed: true}}}}}}
 	Gate(batches, map[string]Conditions{target: {Rendered: wants}}, r, before, pending, b.now())
 	return batches[0].Targets[0]
 }

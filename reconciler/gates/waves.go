@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // waves says what targets wait for. Those of one source that come after the same ones
@@ -50,7 +51,7 @@ func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier [
 			return plan.WaitText(name, "is not there: a commit has to bring it, or dependsOn to name another"), nil
 		case why == "":
 			earlier = append(earlier, stands.Earlier(name))
-		case stands.Held == plan.HeldSuspended && suspendedText(w.records, name) != "":
+		case stands.Held == step.HeldSuspended && suspendedText(w.records, name) != "":
 			return plan.WaitText(name, suspendedText(w.records, name)), nil
 		default:
 			return why, nil

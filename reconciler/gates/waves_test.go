@@ -9,7 +9,9 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // threeWaves are dev, stage and prod, one after the other.
@@ -34,7 +36,7 @@ func TestATargetNamesWhomItWaitsForAndWhoEndsIt(t *testing.T) {
 	}
 	held := func(target string) *plan.Report {
 		r := done(target)
-		r.Plan.Steps = []plan.Step{{Held: plan.HeldSuspended, HeldReason: "of the pass before", Pool: "a/web"}}
+		r.Plan.Steps = []step.Step{{Held: step.HeldSuspended, HeldReason: "of the pass before", Pool: "a/web"}}
 		return r
 	}
 	by := func(target, pool string) Records {
@@ -56,7 +58,7 @@ func TestATargetNamesWhomItWaitsForAndWhoEndsIt(t *testing.T) {
 		"suspended as Git has it": {noted(done("dev"), done("stage")), by("dev", ""), ""},
 		"it has been resumed":     {noted(held("dev"), done("stage")), Records{}, "waits for the target dev, which is held (suspended): of the pass before"},
 	} {
-		d := reconciler.Desired{Source: "s", Commit: plan.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod"}}
+		d := reconciler.Desired{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "prod"}}
 		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
 		Gate(batches, threeWaves, tc.records, tc.before, Pending{}, clock.At(func() time.Time { return now })())
 		got := batches[0].Targets[0]
@@ -81,7 +83,7 @@ func TestEarlierTargetsAreAskedAnew(t *testing.T) {
 		return r
 	}
 	busy := at("dev", "old", t0, time.Time{})
-	busy.Plan.Steps = []plan.Step{{}}
+	busy.Plan.Steps = []step.Step{{}}
 	for name, tc := range map[string]struct {
 		before Before
 		want   map[string]time.Time
@@ -111,7 +113,7 @@ func TestConvergedIsAboutWhatIsWantedNow(t *testing.T) {
 		change(r)
 		var b Before
 		b.Note(r)
-		batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: plan.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "stage"}}}}}
+		batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: plan.Policy{Target: "stage"}}}}}
 		Gate(batches, threeWaves, Records{}, b, Pending{}, clock.At(time.Now)())
 		if got := batches[0].Targets[0].Policy.Gates.Wave; !strings.HasPrefix(got, "waits for the target dev, which ") {
 			t.Errorf("%s: %q", name, got)

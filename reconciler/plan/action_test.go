@@ -4,33 +4,36 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // What launches machines from a version takes one that is yet to be made, what writes
 // tags takes another, and what ends something waits for nothing to be seen.
 func TestAnActionKeepsWhatItSaysOfItself(t *testing.T) {
-	there, ref, tags := TemplateRef{ID: "lt-1", Name: "web"}, TemplateRef{Name: "web", Content: "c"}, map[string]string{"k": "v"}
-	group, name := map[string]GroupTag{"k": {Value: "v"}}, NodegroupName{"c", "n"}
-	for _, a := range []Action{
-		CreateLaunchTemplate{Tags: tags}, CreateLaunchTemplateVersion{Template: TemplateRef{Name: "web"}}, TagLaunchTemplate{Template: there, Put: tags},
-		SetDefaultVersion{Template: there}, DeleteLaunchTemplate{Template: there}, DeleteLaunchTemplateVersions{Template: there},
-		CreateGroup{Group: Group{Template: ref, Tags: group}}, UpdateGroup{Name: "g", Template: &ref}, UpdateGroup{Name: "g"},
-		StartRefresh{Group: "g", Template: ref}, CancelRefresh{Group: "g"}, TagGroup{Group: "g", Put: group}, DeleteGroup{Name: "g"},
-		SetProcesses{Group: "g"}, SetTrafficSources{Group: "g"}, PutWarmPool{Group: "g"}, DeleteWarmPool{Group: "g"}, SetMetrics{Group: "g"},
-		PutHook{Group: "g"}, DeleteHook{Group: "g"}, CreateNodegroup{Nodegroup: Nodegroup{Template: ref, Tags: tags}},
-		UpdateNodegroupConfig{NodegroupName: name}, UpdateNodegroupVersion{NodegroupName: name, Template: &ref}, TagNodegroup{NodegroupName: name, Put: tags},
-		DeleteNodegroup{NodegroupName: name},
+	there, ref, tags := observed.TemplateRef{ID: "lt-1", Name: "web"}, observed.TemplateRef{Name: "web", Content: "c"}, map[string]string{"k": "v"}
+	group, name := map[string]observed.GroupTag{"k": {Value: "v"}}, observed.NodegroupName{Cluster: "c", Name: "n"}
+	for _, a := range []step.Action{
+		step.CreateLaunchTemplate{Tags: tags}, step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{Name: "web"}}, step.TagLaunchTemplate{Template: there, Put: tags},
+		step.SetDefaultVersion{Template: there}, step.DeleteLaunchTemplate{Template: there}, step.DeleteLaunchTemplateVersions{Template: there},
+		step.CreateGroup{Group: observed.Group{Template: ref, Tags: group}}, step.UpdateGroup{Name: "g", Template: &ref}, step.UpdateGroup{Name: "g"},
+		step.StartRefresh{Group: "g", Template: ref}, step.CancelRefresh{Group: "g"}, step.TagGroup{Group: "g", Put: group}, step.DeleteGroup{Name: "g"},
+		step.SetProcesses{Group: "g"}, step.SetTrafficSources{Group: "g"}, step.PutWarmPool{Group: "g"}, step.DeleteWarmPool{Group: "g"}, step.SetMetrics{Group: "g"},
+		step.PutHook{Group: "g"}, step.DeleteHook{Group: "g"}, step.CreateNodegroup{Nodegroup: observed.Nodegroup{Template: ref, Tags: tags}},
+		step.UpdateNodegroupConfig{NodegroupName: name}, step.UpdateNodegroupVersion{NodegroupName: name, Template: &ref}, step.TagNodegroup{NodegroupName: name, Put: tags},
+		step.DeleteNodegroup{NodegroupName: name},
 	} {
-		made := Made{}
-		made[madeKey{name: "web", content: "c"}] = TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
-		made[madeKey{name: "web"}] = TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
-		if waits := a.About().Launches != nil || a.About().Template.Name != "" && a.About().Template.ID == ""; waits != Unmade(a) || Unmade(WithTemplate(a, made)) {
-			t.Errorf("%T: waits for a version %v, with it %v", a, Unmade(a), Unmade(WithTemplate(a, made)))
+		made := step.Made{}
+		made[step.MadeKey{Name: "web", Content: "c"}] = observed.TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
+		made[step.MadeKey{Name: "web"}] = observed.TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
+		if waits := a.About().Launches != nil || a.About().Template.Name != "" && a.About().Template.ID == ""; waits != step.Unmade(a) || step.Unmade(step.WithTemplate(a, made)) {
+			t.Errorf("%T: waits for a version %v, with it %v", a, step.Unmade(a), step.Unmade(step.WithTemplate(a, made)))
 		}
-		if w, writes := a.(tagging); writes != (a.About().Put != nil) {
+		if w, writes := a.(step.Tagging); writes != (a.About().Put != nil) {
 			t.Errorf("%T writes tags: %v", a, writes)
 		} else if writes {
-			if d := cmp.Diff(map[string]string{"k": "v", "l": "w"}, w.tagged(map[string]string{"l": "w"}).About().Put); d != "" || len(tags)+len(group) != 2 {
+			if d := cmp.Diff(map[string]string{"k": "v", "l": "w"}, w.Tagged(map[string]string{"l": "w"}).About().Put); d != "" || len(tags)+len(group) != 2 {
 				t.Errorf("%T (-want +got):\n%s", a, d)
 			}
 		}

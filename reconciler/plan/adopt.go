@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -53,12 +55,12 @@ func neverAdopted(have, want map[string]string) string {
 				return "it belongs to " + t.whose + ", as its tag " + k + " says, and is never adopted"
 			}
 		}
-		cluster, isCluster := strings.CutPrefix(k, tagClusterPrefix)
+		cluster, isCluster := strings.CutPrefix(k, observed.TagClusterPrefix)
 		if !isCluster && have[k] == "owned" {
 			cluster, isCluster = strings.CutPrefix(k, tagKubernetesCluster)
 		}
 		if _, wanted := want[k]; isCluster && !wanted {
-			return "it belongs to another cluster, " + quote(cluster) + ", as its tag " + k + " says"
+			return "it belongs to another cluster, " + observed.Quote(cluster) + ", as its tag " + k + " says"
 		}
 	}
 	return ""
@@ -68,8 +70,8 @@ func neverAdopted(have, want map[string]string) string {
 // not although somebody asked, o says why.
 func (in Input) mayAdopt(pool *intent.Pool, have, want map[string]string, o *ownership) bool {
 	p, a := in.Policy, in.Policy.Adoption
-	owner := have[TagOwner]
-	among := owner == p.Instance && !p.OwnTargetOnly && (have[TagSource] == p.Source || slices.Contains(p.Sources, have[TagSource]))
+	owner := have[observed.TagOwner]
+	among := owner == p.Instance && !p.OwnTargetOnly && (have[observed.TagSource] == p.Source || slices.Contains(p.Sources, have[observed.TagSource]))
 	never := neverAdopted(have, want)
 	if never == "" && !among {
 		o.wayOut = p.wayOut(owner)
@@ -131,7 +133,7 @@ func (p Policy) adoptCommand(owner string) string {
 
 // adopting is one resource that becomes the target's.
 type adopting struct {
-	resource Resource
+	resource step.Resource
 	name     string
 	have     map[string]string
 	put      map[string]string
@@ -140,66 +142,66 @@ type adopting struct {
 
 // tags are the resource's once it is adopted.
 func (a adopting) tags() map[string]string {
-	out := withTags(a.have, a.put)
+	out := observed.WithTags(a.have, a.put)
 	for _, k := range a.remove {
 		delete(out, k)
 	}
 	return out
 }
 
-func (c *work) adopt(pool *intent.Pool, a adopting, do Action) {
+func (c *work) adopt(pool *intent.Pool, a adopting, do step.Action) {
 	why := "it is nobody's"
-	switch owner := a.have[TagOwner]; {
+	switch owner := a.have[observed.TagOwner]; {
 	case owner != "":
-		why = "it belongs to the weir instance " + quote(owner)
+		why = "it belongs to the weir instance " + observed.Quote(owner)
 	case hasCAPATag(a.have):
 		why = "it belongs to Cluster API Provider AWS"
 	}
 	c.adopts = true
-	s := Step{Verb: Adopt, Resource: a.resource, Name: a.name, Reason: why + "; only its tags change",
+	s := step.Step{Verb: step.Adopt, Resource: a.resource, Name: a.name, Reason: why + "; only its tags change",
 		Changes: tagChanges(pool, a.put, a.remove, a.have), Do: do}
 	if p := c.in.Policy; p.onlyShows() {
-		s.HeldReason = p.Gates.suspended(p, pool.Key.String()) + "; " + p.adoptCommand(a.have[TagOwner]) + " adopts it all the same, which changes tags only"
+		s.HeldReason = p.Gates.suspended(p, pool.Key.String()) + "; " + p.adoptCommand(a.have[observed.TagOwner]) + " adopts it all the same, which changes tags only"
 	}
 	c.step(pool, s)
 }
 
 // adoptGroup plans to take a group over, and has the rest of the plan see it as
 // it then is.
-func (c groups) adoptGroup(pool *intent.Pool, g *Group, o *ownership) bool {
-	a := adopting{resource: AutoScalingGroup, name: g.Name, have: groupTagValues(g.Tags)}
+func (c groups) adoptGroup(pool *intent.Pool, g *observed.Group, o *ownership) bool {
+	a := adopting{resource: step.AutoScalingGroup, name: g.Name, have: observed.GroupTagValues(g.Tags)}
 	want := c.in.groupTags(pool)
 	if g.Deleting || !c.in.mayAdopt(pool, a.have, want, o) {
 		return false
 	}
 	want = takingProcesses(recordingHooks(want, a.have, pool.Group.LifecycleHooks), *g, pool)
-	want = withTags(want, map[string]string{TagAdopted: adoptedFor(pool)})
+	want = observed.WithTags(want, map[string]string{observed.TagAdopted: adoptedFor(pool)})
 	a.put, a.remove = missingTags(want, a.have)
-	t := TagGroup{Group: g.Name, Put: map[string]GroupTag{}, Remove: a.remove}
+	t := step.TagGroup{Group: g.Name, Put: map[string]observed.GroupTag{}, Remove: a.remove}
 	for k, v := range a.put {
-		t.Put[k] = GroupTag{Value: v}
+		t.Put[k] = observed.GroupTag{Value: v}
 	}
 	c.adopt(pool, a, t)
-	g.Tags = t.tags(g.Tags)
+	g.Tags = t.Tags(g.Tags)
 	return true
 }
 
 // adoptTemplate is adoptGroup for a launch template.
-func (c templates) adoptTemplate(pool *intent.Pool, want *wantTemplate, t *Template, o *ownership) bool {
-	a := adopting{resource: LaunchTemplate, name: t.Name, have: t.Tags}
+func (c templates) adoptTemplate(pool *intent.Pool, want *wantTemplate, t *observed.Template, o *ownership) bool {
+	a := adopting{resource: step.LaunchTemplate, name: t.Name, have: t.Tags}
 	if !c.in.mayAdopt(pool, a.have, want.tags, o) {
 		return false
 	}
 	a.put, a.remove = missingTags(want.tags, a.have)
-	c.adopt(pool, a, TagLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}, Put: a.put, Remove: a.remove})
+	c.adopt(pool, a, step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: a.put, Remove: a.remove})
 	t.Tags = a.tags()
 	return true
 }
 
 // adoptNodegroup is adoptGroup for a nodegroup. Its tags must be those of this
 // pass: what is remembered may be out of date.
-func (c nodegroups) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownership) bool {
-	a := adopting{resource: ManagedNodegroup, name: n.Name, have: n.Tags}
+func (c nodegroups) adoptNodegroup(pool *intent.Pool, n *observed.Nodegroup, o *ownership) bool {
+	a := adopting{resource: step.ManagedNodegroup, name: n.Name, have: n.Tags}
 	want := c.in.Policy.allTags(pool, pool.Nodegroup.Tags)
 	if n.Status == "DELETING" || !c.in.mayAdopt(pool, a.have, want, o) {
 		return false
@@ -207,24 +209,24 @@ func (c nodegroups) adoptNodegroup(pool *intent.Pool, n *Nodegroup, o *ownership
 	if !n.DescribedAtPass && !c.in.Policy.onlyShows() {
 		c.needs.Nodegroups = append(c.needs.Nodegroups, n.NodegroupName)
 	}
-	a.put, a.remove = missingTags(withTags(want, map[string]string{TagAdopted: adoptedFor(pool)}), a.have)
-	c.adopt(pool, a, TagNodegroup{NodegroupName: n.NodegroupName, ARN: n.ARN, Put: a.put, Remove: a.remove})
+	a.put, a.remove = missingTags(observed.WithTags(want, map[string]string{observed.TagAdopted: adoptedFor(pool)}), a.have)
+	c.adopt(pool, a, step.TagNodegroup{NodegroupName: n.NodegroupName, ARN: n.ARN, Put: a.put, Remove: a.remove})
 	n.Tags = a.tags()
 	return true
 }
 
 // tagVerb is the verb of a step that tags what is behind a nodegroup.
-func (c *work) tagVerb() Verb {
+func (c *work) tagVerb() step.Verb {
 	if c.adopts {
-		return Adopt
+		return step.Adopt
 	}
-	return Update
+	return step.Update
 }
 
 // adopted arranges the steps of a pool: what is adopted comes first, and all else waits
 // for a later pass, so that a pass which adopts changes tags only and still shows what
 // will follow.
-func (c *work) adopted(steps []Step) []Step {
+func (c *work) adopted(steps []step.Step) []step.Step {
 	if !c.adopts {
 		if c.in.Policy.Adoption.Asked {
 			return nil
@@ -232,17 +234,17 @@ func (c *work) adopted(steps []Step) []Step {
 		return steps
 	}
 	out := slices.Clone(steps)
-	slices.SortStableFunc(out, func(a, b Step) int {
+	slices.SortStableFunc(out, func(a, b step.Step) int {
 		switch {
-		case (a.Verb == Adopt) == (b.Verb == Adopt):
+		case (a.Verb == step.Adopt) == (b.Verb == step.Adopt):
 			return 0
-		case a.Verb == Adopt:
+		case a.Verb == step.Adopt:
 			return -1
 		}
 		return 1
 	})
 	for i := range out {
-		out[i].Later = out[i].Later || out[i].Verb != Adopt
+		out[i].Later = out[i].Later || out[i].Verb != step.Adopt
 	}
 	return out
 }

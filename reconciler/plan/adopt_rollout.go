@@ -4,16 +4,11 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// TagAdopted stands on a group or nodegroup that was taken over, and holds what Git
-// wanted of the pool then. Taking over changes tags alone; what machines would be
-// replaced for is a decision of its own. While Git wants the same, each such step is
-// held until somebody lets it run. The tag goes right before the first that does, or
-// once a commit has changed the pool. It stands in AWS, so that no lost state and no
-// second weir begins what nobody decided.
-const TagAdopted = "weir.dev/adopted"
 
 // adoptedFor is what TagAdopted holds: a hash over what decides about a pool's
 // machines. Members that are empty or zero are left out, so that a weir that knows
@@ -30,9 +25,9 @@ func adoptedFor(pool *intent.Pool) string {
 		Nodegroup *intent.Nodegroup        `json:"nodegroup"`
 	}
 	if t := pool.LaunchTemplate; t != nil {
-		wanted.Template, wanted.Groups = SourceHash(t.Data, t.Image), t.SecurityGroups
+		wanted.Template, wanted.Groups = content.SourceHash(t.Data, t.Image), t.SecurityGroups
 		if t.UserData.Text != "" {
-			wanted.UserData = shortHash([]byte(t.UserData.Text))
+			wanted.UserData = content.ShortHash([]byte(t.UserData.Text))
 		}
 	}
 	wanted.Foreign, wanted.Overrides = pool.ForeignTemplate, pool.ForeignOverrides
@@ -45,40 +40,40 @@ func adoptedFor(pool *intent.Pool) string {
 		wanted.Nodegroup = &plain
 	}
 	var generic any
-	if err := json.Unmarshal(canonical(wanted), &generic); err != nil {
+	if err := json.Unmarshal(content.Canonical(wanted), &generic); err != nil {
 		panic("what a pool wants: " + err.Error()) // canonical made it
 	}
 	some, _ := strip(generic)
-	return shortHash(canonical(some))
+	return content.ShortHash(content.Canonical(some))
 }
 
 // adoptedTag is TagAdopted on the pool's group or nodegroup as the plan sees it, "" for
 // none, and the step that takes it away.
-func (in Input) adoptedTag(pool *intent.Pool) (tag string, gone Step) {
-	gone = Step{Verb: Update, Reason: "its first rollout since it was adopted is decided"}
+func (in Input) adoptedTag(pool *intent.Pool) (tag string, gone step.Step) {
+	gone = step.Step{Verb: step.Update, Reason: "its first rollout since it was adopted is decided"}
 	if pool.Group != nil {
 		have := in.State.Groups[pool.Group.Name]
-		gone.Resource, gone.Name, gone.Do = AutoScalingGroup, have.Name, TagGroup{Group: have.Name, Remove: []string{TagAdopted}}
-		tag = have.Tags[TagAdopted].Value
+		gone.Resource, gone.Name, gone.Do = step.AutoScalingGroup, have.Name, step.TagGroup{Group: have.Name, Remove: []string{observed.TagAdopted}}
+		tag = have.Tags[observed.TagAdopted].Value
 	}
 	if pool.Nodegroup != nil {
 		for _, have := range in.nodegroupsOf(pool) {
-			if tag = have.Tags[TagAdopted]; tag != "" {
-				gone.Resource, gone.Name = ManagedNodegroup, have.Name
-				gone.Do = TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Remove: []string{TagAdopted}}
+			if tag = have.Tags[observed.TagAdopted]; tag != "" {
+				gone.Resource, gone.Name = step.ManagedNodegroup, have.Name
+				gone.Do = step.TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Remove: []string{observed.TagAdopted}}
 				break
 			}
 		}
 	}
-	gone.Changes = tagChanges(pool, nil, []string{TagAdopted}, map[string]string{TagAdopted: tag})
+	gone.Changes = tagChanges(pool, nil, []string{observed.TagAdopted}, map[string]string{observed.TagAdopted: tag})
 	return tag, gone
 }
 
 // firstRollout marks the steps of a pool that would be the first to replace machines
 // since the pool was taken over.
-func (c *work) firstRollout(pool *intent.Pool, steps []Step) []Step {
+func (c *work) firstRollout(pool *intent.Pool, steps []step.Step) []step.Step {
 	tag, gone := c.in.adoptedTag(pool)
-	first := slices.IndexFunc(steps, Step.disrupts)
+	first := slices.IndexFunc(steps, step.Step.Disrupts)
 	decided := tag != adoptedFor(pool)
 	switch {
 	case tag == "" || c.adopts || c.in.Policy.Adoption.Asked || first < 0 && !decided:
@@ -89,7 +84,7 @@ func (c *work) firstRollout(pool *intent.Pool, steps []Step) []Step {
 	gone.Pool = pool.Key.String()
 	out := slices.Insert(slices.Clone(steps), first, gone)
 	for i := first; i < len(out) && !decided; i++ {
-		if s := &out[i]; i == first || s.disrupts() {
+		if s := &out[i]; i == first || s.Disrupts() {
 			s.First = true
 		}
 	}
@@ -105,7 +100,7 @@ func (p *Plan) holdMarks() {
 			continue
 		}
 		after := p.Steps[i+1:]
-		if n := slices.IndexFunc(after, func(s Step) bool { return s.Pool == mark.Pool && s.disrupts() }); n >= 0 {
+		if n := slices.IndexFunc(after, func(s step.Step) bool { return s.Pool == mark.Pool && s.Disrupts() }); n >= 0 {
 			mark.Held, mark.HeldReason = after[n].Held, after[n].HeldReason
 		}
 	}
@@ -113,9 +108,9 @@ func (p *Plan) holdMarks() {
 
 // takesAdopted reports whether the step takes TagAdopted away and does nothing else. It
 // is about weir's own mark, and so no drift.
-func takesAdopted(s Step) bool {
-	a := s.about()
-	return len(a.Put) == 0 && len(a.Remove) == 1 && a.Remove[0] == TagAdopted
+func takesAdopted(s step.Step) bool {
+	a := s.About()
+	return len(a.Put) == 0 && len(a.Remove) == 1 && a.Remove[0] == observed.TagAdopted
 }
 
 // undecided says why a step waits that would be the first to replace machines of a pool

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -40,7 +42,7 @@ func TestMayAdopt(t *testing.T) {
 	pool := groupPool("web", "m5.large", 1)
 	policy := Policy{Instance: "me", Target: "blue", Region: "eu-west-1", Source: "aaa", Sources: []string{"aaa"}}
 	tags := func(owner, source, target string) map[string]string {
-		return map[string]string{TagOwner: owner, TagSource: source, TagTarget: target}
+		return map[string]string{observed.TagOwner: owner, observed.TagSource: source, observed.TagTarget: target}
 	}
 	path := policy
 	path.OwnTargetOnly = true
@@ -107,7 +109,7 @@ func TestASharedTemplateMovesWithItsPools(t *testing.T) {
 	}
 	asked.Policy.Adoption.Pools = nil
 	p, _ = m.pass(t, asked)
-	if p.Runnable() != len(p.Steps) || slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Verb != Adopt || s.Later }) {
+	if p.Runnable() != len(p.Steps) || slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Verb != step.Adopt || s.Later }) {
 		t.Errorf("all pools: %v", verbs(p))
 	}
 	m.apply(p)
@@ -150,9 +152,9 @@ func TestAnAdoptedGroupsReference(t *testing.T) {
 			m.converge(t, in)
 			tm, g := m.state.Templates["web"], m.state.Groups["web"]
 			data := tm.Versions[1].Data
-			tm.Versions, tm.Missing, tm.DefaultVersion, tm.LatestVersion = map[int64]TemplateVersion{}, map[int64]bool{}, c.standard, int64(len(c.versions))
+			tm.Versions, tm.Missing, tm.DefaultVersion, tm.LatestVersion = map[int64]observed.TemplateVersion{}, map[int64]bool{}, c.standard, int64(len(c.versions))
 			for i, kind := range c.versions {
-				v := TemplateVersion{Number: int64(i + 1), Data: data}
+				v := observed.TemplateVersion{Number: int64(i + 1), Data: data}
 				switch kind {
 				case tokens:
 					v.Data.UserData = "b3RoZXI="
@@ -186,9 +188,9 @@ func TestAdoptingWhatIsHeld(t *testing.T) {
 	key := groupPool("web", "m5.large", 2).Key.String()
 	for name, c := range map[string]struct {
 		change func(*Input)
-		asked  Hold
+		asked  step.Hold
 	}{
-		"paused":           {func(in *Input) { in.Set.Pools[0].Paused = true }, HeldPaused},
+		"paused":           {func(in *Input) { in.Set.Pools[0].Paused = true }, step.HeldPaused},
 		"report mode":      {func(in *Input) { in.Policy.ReportOnly = true }, ""},
 		"suspended":        {func(in *Input) { in.Policy.Suspended, in.Policy.Gates.Suspended = true, "suspended by ann" }, ""},
 		"a suspended pool": {func(in *Input) { in.Policy.Gates.Pools = map[string]string{key: "suspended by ann"} }, ""},
@@ -220,7 +222,7 @@ func TestAdoptingWhatIsHeld(t *testing.T) {
 			in.Policy.Adoption = Adoption{Annotated: true}
 			in.Set.Pools[0].Adopt = true
 			p, _ = m.pass(t, in)
-			if p.Runnable() != 0 || len(p.Steps) == 0 || p.Steps[0].Verb != Adopt {
+			if p.Runnable() != 0 || len(p.Steps) == 0 || p.Steps[0].Verb != step.Adopt {
 				t.Fatalf("annotated: %v", verbs(p))
 			}
 			if s := p.Steps[0]; c.asked == "" && !strings.Contains(s.HeldReason, "weir adopt --config FILE "+in.Policy.Target+" adopts it all the same, which changes tags only") {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -17,15 +19,15 @@ const (
 )
 
 // madeByWeir reports whether a version has the hashes of weir's.
-func madeByWeir(v TemplateVersion) bool {
-	_, ours := descriptionHashes(v.Description)
+func madeByWeir(v observed.TemplateVersion) bool {
+	_, ours := content.DescriptionHashes(v.Description)
 	return ours
 }
 
 // sameMachines reports whether a version that weir did not make starts the same
 // machines as data does; with bootstrap their user data is compared as well.
 // What only stands for a default of AWS is no difference.
-func sameMachines(v TemplateVersion, data intent.TemplateData, bootstrap bool) bool {
+func sameMachines(v observed.TemplateVersion, data intent.TemplateData, bootstrap bool) bool {
 	if v.Unknown {
 		return false
 	}
@@ -39,17 +41,17 @@ func sameMachines(v TemplateVersion, data intent.TemplateData, bootstrap bool) b
 // among finds the wanted content in the versions that may hold it, which begin
 // with the newest. Of versions that weir did not make, several may hold the same;
 // then the one that is in use is taken, so that nothing moves from one to another.
-func (w *wantTemplate) among(t Template, candidates []TemplateVersion, inUse []TemplateRef) (found TemplateVersion, ok bool) {
+func (w *wantTemplate) among(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) (found observed.TemplateVersion, ok bool) {
 	i := slices.IndexFunc(candidates, w.is)
 	if i < 0 {
-		return TemplateVersion{}, false
+		return observed.TemplateVersion{}, false
 	}
 	if madeByWeir(candidates[i]) {
 		return candidates[i], true
 	}
 	for _, ref := range inUse {
 		number := versionOf(t, ref)
-		if j := slices.IndexFunc(candidates, func(v TemplateVersion) bool { return v.Number == number && w.is(v) }); j >= 0 {
+		if j := slices.IndexFunc(candidates, func(v observed.TemplateVersion) bool { return v.Number == number && w.is(v) }); j >= 0 {
 			return candidates[j], true
 		}
 	}
@@ -83,11 +85,11 @@ func plainData(d intent.TemplateData) intent.TemplateData {
 // wanted version is one that weir did not make, or the first that weir made after
 // such a one and differs from it in the user data of a KubeadmConfig alone, none
 // of them is replaced. The next change in Git is rolled out to all of them.
-func (c groups) spare(pool *intent.Pool, want *wantTemplate, have Group, w *wantedVersion) {
+func (c groups) spare(pool *intent.Pool, want *wantTemplate, have observed.Group, w *wantedVersion) {
 	if !w.found || want == nil {
 		return
 	}
-	stale := slices.ContainsFunc(have.Instances, func(i Instance) bool { return !i.Leaving() && !w.resolves(i.Template) })
+	stale := slices.ContainsFunc(have.Instances, func(i observed.Instance) bool { return !i.Leaving() && !w.resolves(i.Template) })
 	if !w.foreign {
 		if pool.Bootstrap.Kind != "KubeadmConfig" || !w.made() && !stale && w.template.DefaultVersion == w.number {
 			return
@@ -108,7 +110,7 @@ func (c groups) spare(pool *intent.Pool, want *wantTemplate, have Group, w *want
 		if v, known := w.template.Versions[number]; known && (madeByWeir(v) || !sameMachines(v, w.content(want), false)) {
 			continue
 		} else if !known && !w.template.Missing[number] {
-			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: strconv.FormatInt(number, 10)})
+			c.needs.Versions = append(c.needs.Versions, observed.TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: strconv.FormatInt(number, 10)})
 			continue
 		} else if !known && w.ownBefore() {
 			continue // it may have been weir's
@@ -125,11 +127,11 @@ func (c groups) spare(pool *intent.Pool, want *wantTemplate, have Group, w *want
 
 // versionBefore is the version just below the wanted one. read is false where
 // there is none, or it is yet to be read.
-func (c groups) versionBefore(w *wantedVersion) (v TemplateVersion, read bool) {
+func (c groups) versionBefore(w *wantedVersion) (v observed.TemplateVersion, read bool) {
 	number := w.number - 1
 	v, read = w.template.Versions[number]
 	if !read && number > 0 && !w.template.Missing[number] {
-		c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: strconv.FormatInt(number, 10)})
+		c.needs.Versions = append(c.needs.Versions, observed.TemplateRef{ID: w.template.ID, Name: w.template.Name, Version: strconv.FormatInt(number, 10)})
 	}
 	return v, read
 }
@@ -153,6 +155,6 @@ func (w *wantedVersion) ownBefore() bool {
 }
 
 // runs reports whether a machine of the version that ref names is as wanted.
-func (w wantedVersion) runs(ref TemplateRef) bool {
+func (w wantedVersion) runs(ref observed.TemplateRef) bool {
 	return w.resolves(ref) || w.found && w.spared[versionOf(w.template, ref)]
 }

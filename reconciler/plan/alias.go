@@ -5,47 +5,39 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// A group that names a launch template by an alias launches whatever the alias means
-// at that moment: a version that weir makes would go live at the next scale-out, while
-// its rollout is held, and AWS refuses to roll back to an alias. Such groups are
-// adopted ones, and those that somebody set to one by hand.
-
-// alias reports whether a reference follows the newest or the default version.
-func (r TemplateRef) alias() bool {
-	return (r.ID != "" || r.Name != "") && (r.Version == "" || r.Version[0] == '$')
-}
 
 // pinned are the steps of a pool's group, with one before them that has the group launch
 // the versions that it launches now, where a version is made or a rollout starts. An
 // alias that Git writes for an override stays.
-func (c groups) pinned(pool *intent.Pool, have Group, version wantedVersion, steps []Step) []Step {
+func (c groups) pinned(pool *intent.Pool, have observed.Group, version wantedVersion, steps []step.Step) []step.Step {
 	if !version.made() && c.madeBeside(pool) == nil && !starts(steps) {
 		return steps
 	}
-	u := UpdateGroup{Name: have.Name, Template: &have.Template}
-	var changes []Change
-	number := func(ref TemplateRef, field string) string {
-		if !ref.alias() {
+	u := step.UpdateGroup{Name: have.Name, Template: &have.Template}
+	var changes []step.Change
+	number := func(ref observed.TemplateRef, field string) string {
+		if !ref.Alias() {
 			return ref.Version
 		}
 		n := c.means(ref, version)
 		if n == 0 {
 			return ref.Version
 		}
-		changes = append(changes, Change{Field: field, From: cmp.Or(ref.Version, "$Default"), To: strconv.FormatInt(n, 10)})
+		changes = append(changes, step.Change{Field: field, From: cmp.Or(ref.Version, "$Default"), To: strconv.FormatInt(n, 10)})
 		return strconv.FormatInt(n, 10)
 	}
-	u.Template = &TemplateRef{ID: have.Template.ID, Name: have.Template.Name, Version: number(have.Template, "launchTemplate.version")}
+	u.Template = &observed.TemplateRef{ID: have.Template.ID, Name: have.Template.Name, Version: number(have.Template, "launchTemplate.version")}
 	if have.MixedInstancesPolicy != nil {
 		policy := *have.MixedInstancesPolicy
 		policy.Overrides = slices.Clone(policy.Overrides)
 		for i, o := range policy.Overrides {
 			if t := o.LaunchTemplate; t != nil && !writes(pool.Group.MixedInstancesPolicy, o) {
 				pinned := *t
-				pinned.Version = number(TemplateRef{ID: t.ID, Name: t.Name, Version: t.Version},
+				pinned.Version = number(observed.TemplateRef{ID: t.ID, Name: t.Name, Version: t.Version},
 					"mixedInstancesPolicy.overrides"+intent.Index(i)+".launchTemplateSpecification.version")
 				policy.Overrides[i].LaunchTemplate = &pinned
 			}
@@ -59,23 +51,23 @@ func (c groups) pinned(pool *intent.Pool, have Group, version wantedVersion, ste
 		// AWS lets nobody set a group to a version while a refresh with a
 		// configuration of its own moves: that one ends first.
 		for i := range steps {
-			steps[i].Later = steps[i].about().Refresh != CancelsRefresh
+			steps[i].Later = steps[i].About().Refresh != step.CancelsRefresh
 		}
 	}
-	return slices.Insert(steps, 0, Step{
-		Verb: Update, Resource: AutoScalingGroup, Pool: pool.Key.String(), Name: have.Name, Later: len(steps) > 0 && steps[0].Later,
+	return slices.Insert(steps, 0, step.Step{
+		Verb: step.Update, Resource: step.AutoScalingGroup, Pool: pool.Key.String(), Name: have.Name, Later: len(steps) > 0 && steps[0].Later,
 		Reason: "it follows a version that is about to change; it keeps the one that it launches now", Changes: changes, Do: u,
 	})
 }
 
 // starts reports whether one of the steps starts an instance refresh.
-func starts(steps []Step) bool {
-	return slices.ContainsFunc(steps, func(s Step) bool { return s.about().Refresh == StartsRefresh })
+func starts(steps []step.Step) bool {
+	return slices.ContainsFunc(steps, func(s step.Step) bool { return s.About().Refresh == step.StartsRefresh })
 }
 
 // means is the number of the version that an alias stands for, 0 where that cannot be
 // told or has yet to be read.
-func (c groups) means(ref TemplateRef, version wantedVersion) int64 {
+func (c groups) means(ref observed.TemplateRef, version wantedVersion) int64 {
 	if n := versionOf(version.template, ref); version.found && n != 0 {
 		return n
 	}
@@ -95,7 +87,7 @@ func writes(policy *intent.MixedInstances, have intent.Override) bool {
 
 // madeBeside is the template that a pool shares where a version of it is about to be
 // made for whichever pool, nil elsewhere.
-func (c groups) madeBeside(pool *intent.Pool) *Template {
+func (c groups) madeBeside(pool *intent.Pool) *observed.Template {
 	if pool.LaunchConfig == nil {
 		return nil
 	}
@@ -103,7 +95,7 @@ func (c groups) madeBeside(pool *intent.Pool) *Template {
 }
 
 // about is the template, where it is there and a version of it is to be made.
-func (s *sharedTemplate) about() *Template {
+func (s *sharedTemplate) about() *observed.Template {
 	for _, x := range s.contents {
 		if x.known && x.version.found && x.version.made() {
 			return &x.version.template
@@ -115,7 +107,7 @@ func (s *sharedTemplate) about() *Template {
 // awaitPins has new versions of a template that pools share wait until none of their
 // groups follows an alias of it. Each pool pins its own group; where one is held, so
 // are the versions, and what waits for them.
-func (c templates) awaitPins(s *sharedTemplate, steps []Step) {
+func (c templates) awaitPins(s *sharedTemplate, steps []step.Step) {
 	t := s.about()
 	if t == nil {
 		return
@@ -126,7 +118,7 @@ func (c templates) awaitPins(s *sharedTemplate, steps []Step) {
 		}
 		hold := c.in.holdOf(u)
 		for i := range steps {
-			makes := steps[i].makes() != ""
+			makes := steps[i].Makes() != ""
 			if makes && hold == "" {
 				steps[i].Later = true
 			} else if makes && (steps[i].Held == "" || steps[i].Held == s.hold) {
@@ -139,19 +131,19 @@ func (c templates) awaitPins(s *sharedTemplate, steps []Step) {
 
 // follows reports whether the pool's own group launches what an alias of the template
 // means, by itself or by an override that Git does not write.
-func (in Input) follows(pool *intent.Pool, t Template) bool {
+func (in Input) follows(pool *intent.Pool, t observed.Template) bool {
 	g, found := in.State.Groups[pool.Group.Name]
-	if !found || g.Deleting || !in.groupOwnership(g, in.Fleet.Wanted[Claim{Resource: AutoScalingGroup, Name: g.Name}]).ours {
+	if !found || g.Deleting || !in.groupOwnership(g, in.Fleet.Wanted[Claim{Resource: step.AutoScalingGroup, Name: g.Name}]).ours {
 		return false
 	}
-	if g.Template.alias() && versionOf(t, g.Template) != 0 {
+	if g.Template.Alias() && versionOf(t, g.Template) != 0 {
 		return true
 	}
 	return g.MixedInstancesPolicy != nil && slices.ContainsFunc(g.MixedInstancesPolicy.Overrides, func(o intent.Override) bool {
 		if o.LaunchTemplate == nil || writes(pool.Group.MixedInstancesPolicy, o) {
 			return false
 		}
-		ref := TemplateRef{ID: o.LaunchTemplate.ID, Name: o.LaunchTemplate.Name, Version: o.LaunchTemplate.Version}
-		return ref.alias() && versionOf(t, ref) != 0
+		ref := observed.TemplateRef{ID: o.LaunchTemplate.ID, Name: o.LaunchTemplate.Name, Version: o.LaunchTemplate.Version}
+		return ref.Alias() && versionOf(t, ref) != 0
 	})
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -21,7 +22,7 @@ func (c *computation) needLaunchTimes() {
 	for i := range c.in.Set.Pools {
 		if pool := &c.in.Set.Pools[i]; pool.MinReadySeconds > 0 {
 			for _, in := range c.in.instancesOf(pool) {
-				if _, read := c.in.State.Launched[in.ID]; in.ready() && !read {
+				if _, read := c.in.State.Launched[in.ID]; in.Ready() && !read {
 					c.needs.Launched = append(c.needs.Launched, in.ID)
 				}
 			}
@@ -45,7 +46,7 @@ func InService(in Input) map[string]time.Time {
 	for i := range in.Set.Pools {
 		if pool := &in.Set.Pools[i]; pool.MinReadySeconds > 0 || in.Nodes != nil {
 			for _, instance := range in.instancesOf(pool) {
-				if instance.ready() {
+				if instance.Ready() {
 					out[instance.ID] = in.inService(instance.ID)
 				}
 			}
@@ -67,14 +68,14 @@ func (in Input) inService(id string) time.Time {
 
 // instancesOf are the instances of a pool: those of its group, or of the groups
 // behind its nodegroups, of which it has two while one is replaced.
-func (in Input) instancesOf(pool *intent.Pool) []Instance {
+func (in Input) instancesOf(pool *intent.Pool) []observed.Instance {
 	if pool.Group != nil {
 		return in.State.Groups[pool.Group.Name].Instances
 	}
 	if pool.Nodegroup == nil {
 		return nil
 	}
-	var out []Instance
+	var out []observed.Instance
 	for _, n := range in.nodegroupsOf(pool) {
 		for _, g := range n.GroupNames {
 			out = append(out, in.State.Groups[g].Instances...)
@@ -83,18 +84,15 @@ func (in Input) instancesOf(pool *intent.Pool) []Instance {
 	return out
 }
 
-// ready reports whether Auto Scaling counts on the instance.
-func (i Instance) ready() bool { return i.LifecycleState == "InService" && i.Health == "Healthy" }
-
 // machine says of an instance whether it is ready, and available besides.
-func (in Input) machine(pool *intent.Pool, i Instance) (ready, available bool) {
+func (in Input) machine(pool *intent.Pool, i observed.Instance) (ready, available bool) {
 	since := time.Time{}
 	if in.Nodes != nil && in.Nodes.Err == nil {
 		node, joined := in.Nodes.ByInstance[i.ID]
 		if ready = joined && node.Ready; ready {
 			since = node.Since
 		}
-	} else if ready = i.ready(); ready && pool.MinReadySeconds > 0 {
+	} else if ready = i.Ready(); ready && pool.MinReadySeconds > 0 {
 		since = in.inService(i.ID)
 	}
 	if !ready {

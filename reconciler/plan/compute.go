@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -12,7 +14,7 @@ import (
 // Compute plans one target. It is a pure function: equal input gives an equal
 // plan. needs names what the state lacks; a plan with needs is not whole, and
 // the caller reads what is named and computes again.
-func Compute(in Input) (plan *Plan, needs Needs) {
+func Compute(in Input) (plan *Plan, needs observed.Needs) {
 	if in.Index == nil {
 		in.Index = NewIndex(in.State)
 	}
@@ -20,10 +22,10 @@ func Compute(in Input) (plan *Plan, needs Needs) {
 }
 
 // compute plans without regard to the gates.
-func compute(in Input) (plan *Plan, needs Needs) {
+func compute(in Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, shared: map[string]*sharedTemplate{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
-		outstanding: map[string]outstanding{}, homes: map[string]NodegroupName{}, settled: map[intent.Key]wantedVersion{}, moved: map[string]string{},
+		outstanding: map[string]outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]wantedVersion{}, moved: map[string]string{},
 	}
 	for _, s := range launchConfigsOf(in.Set) {
 		c.shared[s.key()] = s
@@ -42,7 +44,7 @@ func compute(in Input) (plan *Plan, needs Needs) {
 	c.notTaken()
 	c.drift()
 	stamp(in, c.steps)
-	c.needs.sort()
+	c.needs.Sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
 		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
@@ -65,13 +67,13 @@ type computation struct {
 	images map[intent.Lookup][]byte
 	// outstanding, homes, settled and moved are what the results say, by pool.
 	outstanding map[string]outstanding
-	homes       map[string]NodegroupName
+	homes       map[string]observed.NodegroupName
 	settled     map[intent.Key]wantedVersion
 	moved       map[string]string
 }
 
 // begin begins work whose steps are held so.
-func (c *computation) begin(hold Hold) *work {
+func (c *computation) begin(hold step.Hold) *work {
 	return &work{in: c.in, hold: hold, shared: c.shared, others: c.others, images: c.images}
 }
 
@@ -85,7 +87,7 @@ func (c *computation) pool(pool *intent.Pool) {
 	if r.blocked || r.waits {
 		c.stuck[key] = true
 	}
-	if r.home != (NodegroupName{}) {
+	if r.home != (observed.NodegroupName{}) {
 		c.homes[key] = r.home
 	}
 	if r.replaces {
@@ -132,7 +134,7 @@ func (c *work) pool(pool *intent.Pool) result {
 		if s.Held == "" {
 			s.Held = c.hold
 		}
-		if pool.LaunchConfig != nil && s.Held == "" && Unmade(s.Do) {
+		if pool.LaunchConfig != nil && s.Held == "" && step.Unmade(s.Do) {
 			shared := c.shared[pool.LaunchConfig.Key.String()]
 			s.Held, s.HeldReason = shared.hold, shared.holdReason
 		}
@@ -169,7 +171,7 @@ func (c *work) planned(pool *intent.Pool) {
 func (c *work) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
 	var path intent.Path
-	if claim.Resource == LaunchTemplate && pool.LaunchConfig != nil {
+	if claim.Resource == step.LaunchTemplate && pool.LaunchConfig != nil {
 		from := pool.LaunchConfig.Source
 		what += ", which has its name from " + from.String() + ","
 		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
@@ -178,11 +180,11 @@ func (c *work) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
 }
 
 // verbRank orders verbs for the summary, gravest first.
-var verbRank = []Verb{Delete, Replace, Rollout, Create, Adopt, Update, PruneVersion}
+var verbRank = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
 
 func (c *computation) summary() Summary {
 	gravest := map[string]int{}
-	count := func(pool string, v Verb) {
+	count := func(pool string, v step.Verb) {
 		rank := slices.Index(verbRank, v)
 		if old, ok := gravest[pool]; !ok || rank < old {
 			gravest[pool] = rank
@@ -193,19 +195,19 @@ func (c *computation) summary() Summary {
 			count(s.Pool, s.Verb)
 		}
 		for _, pool := range s.Pools {
-			count(pool, Update) // a template is no pool, and is made for those that use it
+			count(pool, step.Update) // a template is no pool, and is made for those that use it
 		}
 	}
 	var out Summary
 	for _, rank := range gravest {
 		switch verbRank[rank] {
-		case Delete:
+		case step.Delete:
 			out.Delete++
-		case Replace:
+		case step.Replace:
 			out.Replace++
-		case Rollout:
+		case step.Rollout:
 			out.Rollout++
-		case Create:
+		case step.Create:
 			out.Create++
 		default:
 			out.Update++

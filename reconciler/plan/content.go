@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -15,8 +17,8 @@ import (
 // lookup, the source hash decides: while nothing but the answer changed, the
 // version keeps its image, because a newly published image must not roll a fleet
 // by itself, unless the pool follows it.
-func (w *wantTemplate) is(v TemplateVersion) bool {
-	s, ours := descriptionHashes(v.Description)
+func (w *wantTemplate) is(v observed.TemplateVersion) bool {
+	s, ours := content.DescriptionHashes(v.Description)
 	if !ours {
 		return !v.Unknown && v.Hash() == w.body() || sameMachines(v, w.data, true)
 	}
@@ -24,17 +26,17 @@ func (w *wantTemplate) is(v TemplateVersion) bool {
 }
 
 // named reports whether a description names the wanted content.
-func (w *wantTemplate) named(s said) bool {
+func (w *wantTemplate) named(s content.Said) bool {
 	if w.keepsImage() {
-		return s.source == w.source
+		return s.Source == w.source
 	}
-	return s.body == w.body()
+	return s.Body == w.body()
 }
 
 // impostor reports whether version v says that it is the wanted content and
 // holds something else: somebody made it by hand with a copied description.
-func (w *wantTemplate) impostor(v TemplateVersion) bool {
-	s, ours := descriptionHashes(v.Description)
+func (w *wantTemplate) impostor(v observed.TemplateVersion) bool {
+	s, ours := content.DescriptionHashes(v.Description)
 	return ours && w.named(s) && !w.genuine(v, s)
 }
 
@@ -43,24 +45,24 @@ func (w *wantTemplate) impostor(v TemplateVersion) bool {
 // answer something else than what was sent in a way that weir does not know, the
 // version that was made for that reason confirms by its description that it is
 // so, because otherwise a version would be made at each pass.
-func (w *wantTemplate) genuine(v TemplateVersion, s said) bool {
-	return s.confirmed != "" && s.confirmed == confirmation(v, v.Number) || w.holds(v, s)
+func (w *wantTemplate) genuine(v observed.TemplateVersion, s content.Said) bool {
+	return s.Confirmed != "" && s.Confirmed == confirmation(v, v.Number) || w.holds(v, s)
 }
 
 // holds reports whether a version that names the wanted content reads like it.
-func (w *wantTemplate) holds(v TemplateVersion, s said) bool {
+func (w *wantTemplate) holds(v observed.TemplateVersion, s content.Said) bool {
 	if v.Unknown {
 		return false
 	}
-	if v.Hash() == s.body {
+	if v.Hash() == s.Body {
 		return true
 	}
 	data := w.with(v)
-	return BodyHash(data) == s.body && reflect.DeepEqual(essence(data), essence(v.Data))
+	return content.BodyHash(data) == s.Body && reflect.DeepEqual(essence(data), essence(v.Data))
 }
 
 // with is the wanted content with the image that version v keeps.
-func (w *wantTemplate) with(v TemplateVersion) intent.TemplateData {
+func (w *wantTemplate) with(v observed.TemplateVersion) intent.TemplateData {
 	data := w.data
 	if w.keepsImage() {
 		data.ImageID = v.Data.ImageID
@@ -74,18 +76,18 @@ func (w *wantTemplate) with(v TemplateVersion) intent.TemplateData {
 
 // confirmation is what the version of the given number says if it reads like v.
 // The number is part of it, so a copy of the description is not believed.
-func confirmation(v TemplateVersion, number int64) string {
+func confirmation(v observed.TemplateVersion, number int64) string {
 	known := "known"
 	if v.Unknown {
 		known = "unknown"
 	}
-	return shortHash([]byte(v.Hash()), []byte(known), []byte(strconv.FormatInt(number, 10)))
+	return content.ShortHash([]byte(v.Hash()), []byte(known), []byte(strconv.FormatInt(number, 10)))
 }
 
 // body is BodyHash of what is wanted, with the newest image.
 func (w *wantTemplate) body() string {
 	if w.hash == "" {
-		w.hash = BodyHash(w.data)
+		w.hash = content.BodyHash(w.data)
 	}
 	return w.hash
 }
@@ -114,7 +116,7 @@ func tidy(d *intent.TemplateData) {
 // empty texts and whatever holds only those.
 func essence(d intent.TemplateData) any {
 	var generic any
-	if err := json.Unmarshal(bodyJSON(&d), &generic); err != nil {
+	if err := json.Unmarshal(content.BodyJSON(&d), &generic); err != nil {
 		panic("essence of template data: " + err.Error())
 	}
 	out, _ := strip(generic)

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -46,17 +49,17 @@ func (w wantedVersion) sum() string {
 
 // refreshed stands for what a refresh of a group brings it to.
 func (w wantedVersion) refreshed(policy *intent.MixedInstances) string {
-	return shortHash([]byte(w.sum()), canonical(policy))
+	return content.ShortHash([]byte(w.sum()), content.Canonical(policy))
 }
 
 // updated stands for what an update of a nodegroup brings it to. One commit may need
 // several, a minor version of Kubernetes each.
-func (w wantNodegroup) updated(u UpdateNodegroupVersion) string {
+func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
 	sum := ""
 	if w.hasTemplate {
 		sum = w.version.sum()
 	}
-	return shortHash([]byte(sum), canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
+	return content.ShortHash([]byte(sum), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
 }
 
 // Begun adds the start of a rollout to those that are remembered.
@@ -90,16 +93,16 @@ func (in Input) started(pool *intent.Pool, rollout string, within time.Duration)
 
 // undone reports whether a group has been rolled to the wanted configuration so
 // often that something else must be at work.
-func (c groups) undone(pool *intent.Pool, have Group, latest Refresh, version wantedVersion) bool {
+func (c groups) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version wantedVersion) bool {
 	if c.in.Memory.Retry[pool.Key.String()] {
 		return false
 	}
-	wanted := func(r Refresh) bool {
+	wanted := func(r observed.Refresh) bool {
 		return version.resolves(r.Template) && samePolicy(r.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 	}
 	displaced, later := 0, wanted(latest)
 	for _, r := range latest.Earlier {
-		if wanted(r) && !later && c.in.Now.Sub(r.StartedAt) < Lately {
+		if wanted(r) && !later && c.in.Now.Sub(r.StartedAt) < observed.Lately {
 			displaced++
 		}
 		later = wanted(r)
@@ -113,7 +116,7 @@ func (c groups) undone(pool *intent.Pool, have Group, latest Refresh, version wa
 }
 
 // undone is the same of a nodegroup.
-func (c nodegroups) undone(w wantNodegroup, have Nodegroup, steps []Step) bool {
+func (c nodegroups) undone(w wantNodegroup, have observed.Nodegroup, steps []step.Step) bool {
 	if len(steps) == 0 {
 		return false
 	}
@@ -128,7 +131,7 @@ func (c nodegroups) undone(w wantNodegroup, have Nodegroup, steps []Step) bool {
 // lost reports whether a pool was made so often that something must delete it, which a
 // weir does that knows of a commit without it.
 func (c *work) lost(pool *intent.Pool, what string) bool {
-	own := c.in.started(pool, made, Lately)
+	own := c.in.started(pool, made, observed.Lately)
 	if own < mostRollouts || c.in.Memory.Retry[pool.Key.String()] {
 		return false
 	}
@@ -143,6 +146,6 @@ func (c *work) contest(pool *intent.Pool, summary string) {
 }
 
 // withoutVersions are the steps beside those that make a version of a template.
-func withoutVersions(steps []Step) []Step {
-	return slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.about().Makes != "" })
+func withoutVersions(steps []step.Step) []step.Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s step.Step) bool { return s.About().Makes != "" })
 }

@@ -1,15 +1,13 @@
 package plan
 
 import (
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"strconv"
 )
-
-// HeldControlPlane holds what a control plane has to be ready for: a cluster that is
-// still being made, or one whose API servers are older than the kubelets that Git
-// wants. It passes without anything being done about the pool, so it is no fault.
-const HeldControlPlane Hold = "control-plane"
 
 // supportedSkew is how many minor versions a kubelet may be older than its API
 // server ("Version Skew Policy" of Kubernetes, since 1.28).
@@ -17,7 +15,7 @@ const supportedSkew = 3
 
 // clusterOf is what AWS says of the EKS cluster that a pool's machines join, nil
 // where it is none or not known.
-func (in Input) clusterOf(pool *intent.Pool) *EKSCluster {
+func (in Input) clusterOf(pool *intent.Pool) *observed.EKSCluster {
 	asked := pool.ControlPlane
 	if pool.Nodegroup != nil {
 		asked = pool.Nodegroup.Cluster
@@ -54,14 +52,14 @@ func (c *work) awaitsCluster(pool *intent.Pool) bool {
 		return false
 	}
 	c.note(diag.Info, pool, nil, "cluster-not-ready", why+"; the pool is made once it is ACTIVE", "")
-	s := Step{Verb: Create, Reason: "it waits for its cluster", Held: HeldControlPlane, HeldReason: why}
+	s := step.Step{Verb: step.Create, Reason: "it waits for its cluster", Held: step.HeldControlPlane, HeldReason: why}
 	if pool.Group != nil {
-		s.Resource, s.Name = AutoScalingGroup, pool.Group.Name
+		s.Resource, s.Name = step.AutoScalingGroup, pool.Group.Name
 	} else {
-		s.Resource, s.Name = ManagedNodegroup, pool.Nodegroup.Name
+		s.Resource, s.Name = step.ManagedNodegroup, pool.Nodegroup.Name
 	}
 	if c.in.exists(pool) {
-		s.Verb = Update
+		s.Verb = step.Update
 	}
 	c.waits = true
 	c.step(pool, s)
@@ -70,7 +68,7 @@ func (c *work) awaitsCluster(pool *intent.Pool) bool {
 
 // holdNewer holds the steps of a pool that would have machines with newer kubelets
 // than their API servers. The steps are the pool's.
-func (c *work) holdNewer(pool *intent.Pool, steps []Step) {
+func (c *work) holdNewer(pool *intent.Pool, steps []step.Step) {
 	has := c.in.apiServer(pool)
 	wanted := pool.Version
 	if pool.Nodegroup != nil && wanted == "" {
@@ -93,10 +91,10 @@ func (c *work) holdNewer(pool *intent.Pool, steps []Step) {
 	running, held := c.in.exists(pool), false
 	for i := range steps {
 		s := &steps[i]
-		if s.Pool != pool.Key.String() || s.Held != "" || running && !s.launchesNewer(c.levels) {
+		if s.Pool != pool.Key.String() || s.Held != "" || running && !s.LaunchesNewer(c.levels) {
 			continue
 		}
-		s.Held, s.HeldReason = HeldControlPlane, "the API servers are on Kubernetes "+has
+		s.Held, s.HeldReason = step.HeldControlPlane, "the API servers are on Kubernetes "+has
 		held = true
 	}
 	if held {
@@ -113,12 +111,4 @@ func (c *work) noteUnread(pool *intent.Pool, wanted string) {
 	}
 	c.note(diag.Warning, pool, nil, "control-plane-unread", "weir cannot read the EKS cluster "+pool.ControlPlane.Name+", so nothing holds the pool's machines on Kubernetes "+wanted+
 		" back while its API servers are older or still being made: "+a.Problem, "")
-}
-
-// launchesNewer reports whether the step makes machines, or a launch configuration
-// for them, that may have another kubelet than the pool has. Where the launch
-// configuration does not decide that, EKS does, and its version has a step of its own.
-func (s Step) launchesNewer(decides bool) bool {
-	a := s.about()
-	return a.Starts || a.Configures && decides
 }

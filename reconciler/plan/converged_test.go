@@ -10,13 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // at gives an input's EKS cluster a Kubernetes version and a status.
 func at(in Input, version, status string) Input {
 	in.Answers = maps.Clone(in.Answers)
-	in.Answers[eksLookup] = Answer{Cluster: &EKSCluster{Name: "c", Version: version, Status: status}}
+	in.Answers[eksLookup] = observed.Answer{Cluster: &observed.EKSCluster{Name: "c", Version: version, Status: status}}
 	return in
 }
 
@@ -48,11 +50,11 @@ func (m *model) behind() {
 		m.state.Nodegroups[name] = n
 		g := m.state.Groups["eks-"+name.Name]
 		if g.Tags == nil {
-			g.Tags = map[string]GroupTag{tagNodegroup: {Value: name.Name}}
+			g.Tags = map[string]observed.GroupTag{observed.TagNodegroup: {Value: name.Name}}
 		}
 		g.Name, g.DesiredCapacity, g.Instances = "eks-"+name.Name, n.DesiredSize, nil
 		for i := range n.DesiredSize {
-			g.Instances = append(g.Instances, Instance{ID: "i-" + name.Name + strconv.Itoa(int(i)), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
+			g.Instances = append(g.Instances, observed.Instance{ID: "i-" + name.Name + strconv.Itoa(int(i)), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
 		}
 		m.state.Groups[g.Name] = g
 	}
@@ -166,10 +168,10 @@ func TestAKubeletThatIsTooOldIsAWarning(t *testing.T) {
 // Where AWS does not let weir look, nothing is held back, and that is said with the
 // action that is missing; not where a kubeconfig tells, or there is nothing to hold.
 func TestAControlPlaneThatCannotBeReadIsSaid(t *testing.T) {
-	denied := Answer{Code: "access-denied", Problem: "AWS does not let weir look: not authorized to perform: eks:DescribeCluster"}
+	denied := observed.Answer{Code: "access-denied", Problem: "AWS does not let weir look: not authorized to perform: eks:DescribeCluster"}
 	for name, tc := range map[string]struct {
 		version string
-		answer  Answer
+		answer  observed.Answer
 		nodes   *Nodes
 		want    bool
 	}{
@@ -177,9 +179,9 @@ func TestAControlPlaneThatCannotBeReadIsSaid(t *testing.T) {
 		"a kubeconfig":   {"v1.34.0", denied, &Nodes{APIServer: "v1.34.0"}, false},
 		"no answer yet":  {"v1.34.0", denied, &Nodes{}, true},
 		"no version":     {"", denied, nil, false},
-		"read":           {"v1.34.0", Answer{Cluster: &EKSCluster{Name: "prod", Version: "1.34", Status: "ACTIVE"}}, nil, false},
-		"not there":      {"v1.34.0", Answer{Code: "cluster-not-found", Problem: "there is no EKS cluster"}, nil, false},
-		"another reason": {"v1.34.0", Answer{Code: "lookup-refused", Problem: "AWS refuses the question: x"}, nil, true},
+		"read":           {"v1.34.0", observed.Answer{Cluster: &observed.EKSCluster{Name: "prod", Version: "1.34", Status: "ACTIVE"}}, nil, false},
+		"not there":      {"v1.34.0", observed.Answer{Code: "cluster-not-found", Problem: "there is no EKS cluster"}, nil, false},
+		"another reason": {"v1.34.0", observed.Answer{Code: "lookup-refused", Problem: "AWS refuses the question: x"}, nil, true},
 	} {
 		pool := selfManaged(tc.version, 2)
 		in := testInput(pool)
@@ -205,7 +207,7 @@ func TestAClusterThatIsBeingMade(t *testing.T) {
 		for _, status := range []string{"CREATING", "PENDING"} {
 			p, full := newModel().pass(t, at(testInput(pool), "1.33", status))
 			s := Statuses(full, p)[0]
-			if len(p.Steps) != 1 || p.Steps[0].Held != HeldControlPlane || p.Diagnostics.HasErrors() || s.Phase != PhasePending || s.Converged || s.FailureReason != "" {
+			if len(p.Steps) != 1 || p.Steps[0].Held != step.HeldControlPlane || p.Diagnostics.HasErrors() || s.Phase != PhasePending || s.Converged || s.FailureReason != "" {
 				t.Errorf("%s, %s: %v %v %+v", name, status, verbs(p), p.Diagnostics, s)
 			}
 		}
@@ -260,9 +262,9 @@ func TestAnUpdateThatTheNodegroupDoesNotShowYet(t *testing.T) {
 	converge(t, m, in)
 	in = testInput(nodegroupPool("ng", 5))
 	p, _ := m.pass(t, in)
-	name := NodegroupName{"c", "ng"}
-	in.Memory.Started = map[NodegroupName]StartedUpdate{name: {UpdateID: "u", Fingerprint: p.Steps[0].Fingerprint}}
-	m.state.Updates[name] = NodegroupUpdate{ID: "u", Status: "InProgress"}
+	name := observed.NodegroupName{Cluster: "c", Name: "ng"}
+	in.Memory.Started = map[observed.NodegroupName]StartedUpdate{name: {UpdateID: "u", Fingerprint: p.Steps[0].Fingerprint}}
+	m.state.Updates[name] = observed.NodegroupUpdate{ID: "u", Status: "InProgress"}
 	p, full := m.pass(t, in)
 	if s := Statuses(full, p)[0]; !p.Empty() || s.Converged || s.Rests() {
 		t.Errorf("%v %+v", verbs(p), s)

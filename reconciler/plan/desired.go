@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -28,7 +30,7 @@ type wantTemplate struct {
 	// newest is what AWS publishes now; nil where a manifest names the image. was is what
 	// a reviewed plan made of the version, and keeps says that a new version takes the
 	// image that the pool has.
-	newest *Image
+	newest *observed.Image
 	was    *ReviewedImage
 	keeps  bool
 	// follows says that the pool follows images, whether or not this plan does.
@@ -38,23 +40,23 @@ type wantTemplate struct {
 
 // answer returns the answer to a lookup of pool, or records why there is none.
 // A lookup that AWS did not answer blocks the pool and never becomes a default.
-func (c *work) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) {
+func (c *work) answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool) {
 	a, ok := c.in.Answers[l]
 	switch {
 	case !ok:
 		c.blockf(pool, nil, "lookup-unanswered", "the question for "+l.String()+" was not answered", "weir asks again at the next pass")
-		return Answer{}, false
+		return observed.Answer{}, false
 	case a.Problem != "" && c.in.stays(pool, a):
 		object, path := asksFor(pool, l, a.Code)
 		c.noteAt(diag.Warning, object, path, "default-network", "the region has a VPC beside the default one now, which is no answer for new pools any more; the pool's machines stay in the default VPC", "")
 		return a, true
 	case a.Problem != "" && c.told(pool, a):
 		c.blocked = true
-		return Answer{}, false
+		return observed.Answer{}, false
 	case a.Problem != "":
 		object, path := asksFor(pool, l, a.Code)
 		c.blockAt(object, path, a.Code, a.Problem, "")
-		return Answer{}, false
+		return observed.Answer{}, false
 	}
 	if a.Warning != "" {
 		object, path := asksFor(pool, l, a.Code)
@@ -65,7 +67,7 @@ func (c *work) answer(pool *intent.Pool, l intent.Lookup) (Answer, bool) {
 
 // stays reports whether a pool keeps the answer of old: its group runs in the subnets
 // of which that is true.
-func (in Input) stays(pool *intent.Pool, a Answer) bool {
+func (in Input) stays(pool *intent.Pool, a observed.Answer) bool {
 	if pool.Group == nil || len(a.Lapsed) == 0 {
 		return false
 	}
@@ -75,7 +77,7 @@ func (in Input) stays(pool *intent.Pool, a Answer) bool {
 
 // told reports whether the problem was said of the pool already, as the answer to
 // another of its questions.
-func (c *work) told(pool *intent.Pool, a Answer) bool {
+func (c *work) told(pool *intent.Pool, a observed.Answer) bool {
 	same := func(d diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Code == a.Code && d.Summary == a.Problem && d.Object == pool.Infrastructure.String()
 	}
@@ -84,7 +86,7 @@ func (c *work) told(pool *intent.Pool, a Answer) bool {
 
 // oneVPC reports security groups of another VPC than the pool's subnets: EC2 launches
 // nothing with both.
-func (c *work) oneVPC(pool *intent.Pool, subnets Answer) {
+func (c *work) oneVPC(pool *intent.Pool, subnets observed.Answer) {
 	if len(subnets.VPCs) > 1 {
 		object, path := asksFor(pool, subnetsOf(pool), "")
 		c.blockAt(object, path, "network-mismatch", "the pool's subnets are in several VPCs: "+strings.Join(subnets.VPCs, ", "), "")
@@ -181,10 +183,10 @@ func (c templates) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 	w.tags = c.in.Policy.allTags(pool, t.Tags)
 	w.keep = c.in.Policy.keepVersions(pool)
 	if w.keep != DefaultKeepVersions {
-		w.tags[TagKeep] = strconv.Itoa(int(w.keep))
+		w.tags[observed.TagKeep] = strconv.Itoa(int(w.keep))
 	}
 	if n := pool.Nodegroup; n != nil {
-		w.tags[TagCluster] = n.ClusterName
+		w.tags[observed.TagCluster] = n.ClusterName
 	}
 	ok = true
 
@@ -230,7 +232,7 @@ func (c templates) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 		source.BlockDeviceMappings = slices.Clone(source.BlockDeviceMappings)
 		source.BlockDeviceMappings[0].DeviceName = ""
 	}
-	w.source = sourceHash(source, c.canonicalImage(t.Image))
+	w.source = content.HashOfSource(source, c.canonicalImage(t.Image))
 	if ok {
 		c.chooseImage(pool, w)
 	}
@@ -238,7 +240,7 @@ func (c templates) template(pool *intent.Pool) (want *wantTemplate, ok bool) {
 }
 
 // take has the version launch an image.
-func (w *wantTemplate) take(im *Image) {
+func (w *wantTemplate) take(im *observed.Image) {
 	w.data.ImageID, w.hash = im.ID, ""
 	if w.root && len(w.data.BlockDeviceMappings) > 0 {
 		w.data.BlockDeviceMappings[0].DeviceName = im.RootDevice
@@ -250,7 +252,7 @@ func (w *wantTemplate) take(im *Image) {
 func (c templates) canonicalImage(image intent.Lookup) []byte {
 	out, known := c.images[image]
 	if !known {
-		out = canonical(image)
+		out = content.Canonical(image)
 		c.images[image] = out
 	}
 	return out

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"sort"
+
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // Digest identifies what the plan would do: SHA-256 over the target's name,
@@ -21,15 +23,15 @@ func (p *Plan) Digest() string {
 		From, To any
 	}
 	type entry struct {
-		Verb     Verb
-		Resource Resource
+		Verb     step.Verb
+		Resource step.Resource
 		Name     string
 		Cluster  string `json:",omitempty"`
 		Changes  []change
 	}
 	var steps []entry
 	for _, s := range p.Steps {
-		d := entry{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.about().eksCluster()}
+		d := entry{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.About().EksCluster()}
 		for _, c := range s.Changes {
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})
 		}

@@ -5,41 +5,37 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
-
-// TagDelete is "drain" on a group that is scaled to zero before it is deleted: the
-// manifest with the annotation is gone by then. Without it a group is deleted with
-// its machines, as Cluster API Provider AWS does it: AWS then ends them at once and
-// drops their lifecycle actions.
-const TagDelete = ownTagPrefix + "delete"
 
 const deleteDrain = "drain"
 
 // drains reports whether the orphan is a group that goes by draining.
-func (c *orphans) drains(o orphan) (Group, bool) {
-	if o.claim.Resource != AutoScalingGroup || o.tags[TagDelete] != deleteDrain {
-		return Group{}, false
+func (c *orphans) drains(o orphan) (observed.Group, bool) {
+	if o.claim.Resource != step.AutoScalingGroup || o.tags[observed.TagDelete] != deleteDrain {
+		return observed.Group{}, false
 	}
 	return c.in.State.Groups[o.claim.Name], true
 }
 
 // byForce reports whether the deletion of a group ends machines: those that it has,
 // is about to have, or keeps in its warm pool. A group that is drained has none.
-func byForce(g Group) bool {
-	return g.Tags[TagDelete].Value != deleteDrain && (len(g.Instances) > 0 || g.DesiredCapacity > 0 || g.Options.WarmPool != nil)
+func byForce(g observed.Group) bool {
+	return g.Tags[observed.TagDelete].Value != deleteDrain && (len(g.Instances) > 0 || g.DesiredCapacity > 0 || g.Options.WarmPool != nil)
 }
 
 // deletionChanges tell apart how a group goes: who approves one of an empty group, or
 // one that drains, has not approved that machines are ended at once. It is the same
 // for all that draining takes, and held steps have it too, so that one approval is
 // for the whole.
-func deletionChanges(g Group) []Change {
+func deletionChanges(g observed.Group) []step.Change {
 	switch {
-	case g.Tags[TagDelete].Value == deleteDrain:
-		return []Change{{Field: TagDelete, From: deleteDrain}}
+	case g.Tags[observed.TagDelete].Value == deleteDrain:
+		return []step.Change{{Field: observed.TagDelete, From: deleteDrain}}
 	case !byForce(g):
-		return []Change{{Field: "forceDelete", To: false}}
+		return []step.Change{{Field: "forceDelete", To: false}}
 	}
 	return nil
 }
@@ -48,12 +44,12 @@ func deletionChanges(g Group) []Change {
 // is protected from it, whose protection weir never lowers. Nothing of it is changed,
 // for a group that is drained and then stays would be the worst of both.
 func (c *orphans) refused(o orphan) bool {
-	if o.claim.Resource != AutoScalingGroup {
+	if o.claim.Resource != step.AutoScalingGroup {
 		return false
 	}
 	g := c.in.State.Groups[o.claim.Name]
 	const lower = "; aws autoscaling update-auto-scaling-group does it"
-	const drained = "put the tag " + TagDelete + "=" + deleteDrain + " on the group and weir drains it first"
+	const drained = "put the tag " + observed.TagDelete + "=" + deleteDrain + " on the group and weir drains it first"
 	switch {
 	case g.Options.DeletionProtection == "prevent-all-deletion":
 		c.say(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-all-deletion, so it stays",
@@ -71,19 +67,21 @@ func (c *orphans) refused(o orphan) bool {
 }
 
 // retains reports whether the group keeps machines whose termination hook was abandoned.
-func retains(g Group) bool {
+func retains(g observed.Group) bool {
 	p := g.Options.InstanceLifecyclePolicy
 	return p != nil && p.RetentionTriggers != nil && p.RetentionTriggers.TerminateHookAbandon == "retain"
 }
 
 // drainBegun reports whether a group is set to hold no machine.
-func drainBegun(g Group) bool { return g.MinSize == 0 && g.MaxSize == 0 && g.DesiredCapacity == 0 }
+func drainBegun(g observed.Group) bool {
+	return g.MinSize == 0 && g.MaxSize == 0 && g.DesiredCapacity == 0
+}
 
 // drain turns the deletion of an orphan that goes by draining into what comes
 // next: setting its sizes to zero, waiting for its machines, deleting it. AWS holds
 // how far that has come, so it goes on wherever it was stopped. It returns false
 // where there is nothing to do but to say what the machines wait for.
-func (c *orphans) drain(o orphan, s *Step) bool {
+func (c *orphans) drain(o orphan, s *step.Step) bool {
 	g, drains := c.drains(o)
 	switch {
 	case !drains:
@@ -91,18 +89,18 @@ func (c *orphans) drain(o orphan, s *Step) bool {
 	case g.Options.WarmPool != nil && !g.Options.DeleteWarmPool:
 		// Before its machines, which might go there in place of ending.
 		s.Reason += "; its warm pool is deleted before it"
-		s.Do = DeleteWarmPool{Group: g.Name}
+		s.Do = step.DeleteWarmPool{Group: g.Name}
 		return true
 	case !drainBegun(g):
 		var zero int32
 		s.Reason += "; its machines are drained before it is deleted"
-		s.Do = UpdateGroup{Name: g.Name, MinSize: &zero, MaxSize: &zero, DesiredCapacity: &zero}
+		s.Do = step.UpdateGroup{Name: g.Name, MinSize: &zero, MaxSize: &zero, DesiredCapacity: &zero}
 		return true
 	case len(g.Instances) == 0 && g.Options.WarmPool == nil:
 		return true
 	case slices.Contains(suspendedByWeir(g), "Terminate"):
 		s.Reason += "; its process Terminate, which weir suspended, is resumed before it"
-		s.Do = SetProcesses{Group: g.Name, Resume: []string{"Terminate"}}
+		s.Do = step.SetProcesses{Group: g.Name, Resume: []string{"Terminate"}}
 		return true
 	}
 	if why := drainWaits(g); why != "" {
@@ -118,11 +116,11 @@ func (c *orphans) drain(o orphan, s *Step) bool {
 // nothing does. Scale-in spares protected machines and those on standby, and does
 // not happen while the process Terminate is suspended. All of these somebody else has
 // set up for a reason that weir does not know.
-func drainWaits(g Group) string {
+func drainWaits(g observed.Group) string {
 	var kept, standby, retained []string
 	staying := 0
 	for _, i := range g.Instances {
-		if i.retained() {
+		if i.Retained() {
 			retained = append(retained, i.ID)
 		}
 		if i.Leaving() {
@@ -153,7 +151,7 @@ func drainWaits(g Group) string {
 // target that still has pools. What is left of a deletion that was within the limit
 // does not count again: a template whose machines are gone, a group that is drained.
 func (c *orphans) counted(o orphan) bool {
-	if o.claim.Resource == LaunchTemplate {
+	if o.claim.Resource == step.LaunchTemplate {
 		return false
 	}
 	g, drains := c.drains(o)

@@ -2,22 +2,15 @@ package plan
 
 import (
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// Drift says that a step puts right what somebody changed outside Git.
-type Drift struct {
-	// At and Cause are what AWS's scaling activities say of it, zero where they say
-	// nothing: they tell of sizes and machines only.
-	At    time.Time `json:"at,omitzero"`
-	Cause string    `json:"cause,omitempty"`
-}
 
 // Settled is what a pool wanted when it last had converged. The process remembers
 // it, and a restart forgets it: what differs then may be a change of Git that nobody
@@ -25,12 +18,12 @@ type Drift struct {
 // changes anything.
 type Settled struct {
 	Pool    *intent.Pool
-	Answers Answers
+	Answers observed.Answers
 }
 
 // same reports whether the pool wants what it wanted then, of Git and of AWS's
 // answers.
-func (s Settled) same(pool *intent.Pool, answers Answers) bool {
+func (s Settled) same(pool *intent.Pool, answers observed.Answers) bool {
 	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
 		return false
 	}
@@ -65,26 +58,6 @@ func Settle(next, old map[string]Settled, in Input, p *Plan, statuses []PoolStat
 	}
 }
 
-// ActivityQuery asks for a group's scaling activities once for one finding.
-type ActivityQuery struct {
-	Group   string
-	Finding string
-}
-
-// Activity is a scaling activity in AWS's words.
-type Activity struct {
-	Description string
-	Cause       string
-	At          time.Time
-}
-
-// Activities are those that were read of a group, newest first.
-type Activities struct {
-	List []Activity
-	// Refused says why they could not be read.
-	Refused string
-}
-
 // drift marks the steps that put right what changed outside Git, and tells of them.
 // Where sizes or machines differ it asks AWS why.
 func (c *computation) drift() {
@@ -99,7 +72,7 @@ func (c *computation) drift() {
 	var order []string
 	for i := range c.steps {
 		s := &c.steps[i]
-		if s.Verb == Adopt || s.Verb == Delete || s.Verb == PruneVersion || s.Held == HeldStopped || s.Held == HeldWaiting || s.Held == HeldControlPlane || takesAdopted(*s) || !c.drifted(*s, pools) {
+		if s.Verb == step.Adopt || s.Verb == step.Delete || s.Verb == step.PruneVersion || s.Held == step.HeldStopped || s.Held == step.HeldWaiting || s.Held == step.HeldControlPlane || takesAdopted(*s) || !c.drifted(*s, pools) {
 			continue
 		}
 		d := c.cause(s)
@@ -115,7 +88,7 @@ func (c *computation) drift() {
 }
 
 // drifted reports whether the step is due although Git has not changed.
-func (c *computation) drifted(s Step, pools map[string]*intent.Pool) bool {
+func (c *computation) drifted(s step.Step, pools map[string]*intent.Pool) bool {
 	owners := s.Pools
 	if s.Pool != "" {
 		owners = []string{s.Pool}
@@ -137,7 +110,7 @@ func (c *computation) drifted(s Step, pools map[string]*intent.Pool) bool {
 // differs from Git, and has not drifted.
 func (in Input) wasMade(pool *intent.Pool) bool {
 	t := pool.LaunchTemplate
-	return in.exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[TagPool] == pool.Key.String()
+	return in.exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[observed.TagPool] == pool.Key.String()
 }
 
 // exists reports whether AWS has the pool's group or nodegroup.
@@ -157,7 +130,7 @@ func (c *computation) tellDrift(pool *intent.Pool) {
 			continue
 		}
 		text := "the " + string(s.Resource) + " " + s.Name + ": "
-		if what := changeWords(s.Changes); what != "" && s.Verb != Create {
+		if what := changeWords(s.Changes); what != "" && s.Verb != step.Create {
 			text += what
 		} else {
 			text += s.Reason
@@ -181,31 +154,29 @@ func (c *computation) tellDrift(pool *intent.Pool) {
 }
 
 // cause asks AWS's scaling activities why sizes or machines of a group differ.
-func (c *computation) cause(s *Step) Drift {
-	if moved := c.moved[s.Pool]; moved != "" && s.Verb == Rollout {
-		return Drift{Cause: moved}
+func (c *computation) cause(s *step.Step) step.Drift {
+	if moved := c.moved[s.Pool]; moved != "" && s.Verb == step.Rollout {
+		return step.Drift{Cause: moved}
 	}
-	does, tell := s.Do.(explained)
+	does, tell := s.Do.(step.Explained)
 	if !tell {
-		return Drift{}
+		return step.Drift{}
 	}
-	tells := does.explained(c.in.State.Groups[s.Name])
+	tells := does.Explained(c.in.State.Groups[s.Name])
 	if tells == nil {
-		return Drift{}
+		return step.Drift{}
 	}
-	q := ActivityQuery{Group: s.Name, Finding: string(canonical(s.Changes))}
+	q := observed.ActivityQuery{Group: s.Name, Finding: string(content.Canonical(s.Changes))}
 	have, read := c.in.State.Activities[q]
 	if !read {
 		c.needs.Activities = append(c.needs.Activities, q)
-		return Drift{}
+		return step.Drift{}
 	}
 	if i := slices.IndexFunc(have.List, tells); i >= 0 {
-		return Drift{At: have.List[i].At, Cause: printable(have.List[i].Cause)}
+		return step.Drift{At: have.List[i].At, Cause: content.Printable(have.List[i].Cause)}
 	}
-	return Drift{Cause: have.Refused}
+	return step.Drift{Cause: have.Refused}
 }
-
-var newDesired = regexp.MustCompile(`changing the desired capacity from \d+ to (\d+)\b`)
 
 // withDrift adds the condition of a pool of which something drifted.
 func (f findings) withDrift(conditions []Condition, pool *intent.Pool) []Condition {

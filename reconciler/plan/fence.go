@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -31,19 +34,6 @@ const (
 	KinAsked Kin = "asked"
 )
 
-// HeldStopped steps are not this process's to do: another weir is ahead of it, or AWS
-// takes them and does not keep them.
-const HeldStopped Hold = "stopped"
-
-const (
-	// TagRevision is the commit that a resource's tags were last written from.
-	TagRevision = "weir.dev/revision"
-	// TagSince is the newest version that a launch template had when it came from
-	// another weir or another repository: of the commits in the descriptions of that
-	// one and those before it, this repository knows nothing.
-	TagSince = "weir.dev/since-version"
-)
-
 // cause is a commit that AWS names, and what names it.
 type cause struct{ commit, what string }
 
@@ -66,7 +56,7 @@ func (c *computation) fence() []string {
 	return slices.Sorted(maps.Keys(f.ahead))
 }
 
-func (c *fence) hold(steps []Step) {
+func (c *fence) hold(steps []step.Step) {
 	if !c.in.Fenced || c.in.Commit.Revision == "" {
 		return
 	}
@@ -115,17 +105,17 @@ func (c *fence) kin(commit string) Kin {
 }
 
 // stop holds an owner's steps.
-func (c *fence) stop(steps []Step, owner string, kin Kin, from cause) {
+func (c *fence) stop(steps []step.Step, owner string, kin Kin, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := short(c.in.Commit.Revision)
-	hold, why := HeldStopped, "another weir is ahead: commit "+short(from.commit)
+	hold, why := step.HeldStopped, "another weir is ahead: commit "+short(from.commit)
 	switch kin {
 	case KinNewer:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
 	case KinUnknown:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
 	default:
-		hold, why = HeldWaiting, "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
+		hold, why = step.HeldWaiting, "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
 		d.Severity, d.Code = diag.Info, "commit-asked"
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
 	}
@@ -139,7 +129,7 @@ func (c *fence) stop(steps []Step, owner string, kin Kin, from cause) {
 }
 
 func ownerWords(owner string) string {
-	if config, is := strings.CutPrefix(owner, ownerOfConfig); is {
+	if config, is := strings.CutPrefix(owner, step.OwnerOfConfig); is {
 		return "the AWSLaunchConfig " + config
 	}
 	return "the pool " + owner
@@ -147,7 +137,7 @@ func ownerWords(owner string) string {
 
 // objectOf is the manifest object of an owner, "" for what Git has no more.
 func (c *fence) objectOf(owner string) string {
-	if config, is := strings.CutPrefix(owner, ownerOfConfig); is {
+	if config, is := strings.CutPrefix(owner, step.OwnerOfConfig); is {
 		if s := c.shared[config]; s != nil {
 			return s.config.Source.String()
 		}
@@ -166,24 +156,24 @@ func short(revision string) string { return revision[:min(7, len(revision))] }
 // causes are the commits behind what a step is about, and behind the launch templates
 // that it has to do with. Where a step makes or deletes a resource, nothing of which
 // may name a commit, those behind the target's other resources count too.
-func (c *fence) causes(s Step) []cause {
+func (c *fence) causes(s step.Step) []cause {
 	var out []cause
 	switch s.Resource {
-	case LaunchTemplate:
+	case step.LaunchTemplate:
 		out = c.templateCauses(out, s.Name)
-	case AutoScalingGroup:
+	case step.AutoScalingGroup:
 		g := c.in.State.Groups[s.Name]
-		out = c.tagCauses(out, groupTagValues(g.Tags), "the group "+s.Name)
+		out = c.tagCauses(out, observed.GroupTagValues(g.Tags), "the group "+s.Name)
 		out = c.templateCauses(out, g.Template.Name)
-	case ManagedNodegroup:
-		n := c.in.State.Nodegroups[NodegroupName{Cluster: s.about().eksCluster(), Name: s.Name}]
+	case step.ManagedNodegroup:
+		n := c.in.State.Nodegroups[observed.NodegroupName{Cluster: s.About().EksCluster(), Name: s.Name}]
 		out = c.tagCauses(out, n.Tags, "the nodegroup "+s.Name)
 		out = c.templateCauses(out, n.Template.Name)
 	}
-	if ref := s.about().Launches; ref != nil {
+	if ref := s.About().Launches; ref != nil {
 		out = c.templateCauses(out, ref.Name)
 	}
-	if s.Verb == Create || s.Verb == Delete {
+	if s.Verb == step.Create || s.Verb == step.Delete {
 		out = append(out, c.targetCauses()...)
 	}
 	return out
@@ -192,7 +182,7 @@ func (c *fence) causes(s Step) []cause {
 // tagCauses adds the commit in a resource's tags, where they are this source's. What
 // is no commit's name, no weir wrote.
 func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []cause {
-	if commit := tags[TagRevision]; len(commit) >= 40 && hexDigits(commit) && c.in.fromHere(tags) {
+	if commit := tags[observed.TagRevision]; len(commit) >= 40 && hexDigits(commit) && c.in.fromHere(tags) {
 		out = append(out, cause{commit, what})
 	}
 	return out
@@ -201,7 +191,7 @@ func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []ca
 // fromHere reports whether tags say that the instance made a resource from the
 // source's commits.
 func (in Input) fromHere(tags map[string]string) bool {
-	return tags[TagOwner] == in.Policy.Instance && tags[TagSource] == in.Policy.Source
+	return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagSource] == in.Policy.Source
 }
 
 // templateCauses adds the commits behind a launch template: of its tags, and of its
@@ -215,7 +205,7 @@ func (c *fence) templateCauses(out []cause, name string) []cause {
 	newest, read := t.Versions[t.LatestVersion]
 	if !read {
 		if !t.Missing[t.LatestVersion] && c.in.State.Unread.Versions[name] == nil {
-			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
+			c.needs.Versions = append(c.needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
 		}
 		return out
 	}
@@ -224,8 +214,8 @@ func (c *fence) templateCauses(out []cause, name string) []cause {
 
 // versionCause adds the commit in a version's description, unless it may be another
 // repository's.
-func versionCause(out []cause, t Template, v TemplateVersion) []cause {
-	if since, err := strconv.ParseInt(t.Tags[TagSince], 10, 64); err == nil && v.Number <= since {
+func versionCause(out []cause, t observed.Template, v observed.TemplateVersion) []cause {
+	if since, err := strconv.ParseInt(t.Tags[observed.TagSince], 10, 64); err == nil && v.Number <= since {
 		return out
 	}
 	if commit := describedCommit(v.Description); commit != "" {
@@ -243,7 +233,7 @@ func (c *fence) targetCauses() []cause {
 	var all []cause
 	mine := c.in.mine()
 	for _, name := range mine.groups {
-		all = c.tagCauses(all, groupTagValues(c.in.State.Groups[name].Tags), "the group "+name)
+		all = c.tagCauses(all, observed.GroupTagValues(c.in.State.Groups[name].Tags), "the group "+name)
 	}
 	for _, name := range mine.nodegroups {
 		all = c.tagCauses(all, c.in.State.Nodegroups[name].Tags, "the nodegroup "+name.Name)
@@ -269,7 +259,7 @@ func (c *fence) targetCauses() []cause {
 // describedCommit is the short name of the commit in a version's description, "" in
 // one that is not weir's or names none.
 func describedCommit(description string) string {
-	if _, ours := descriptionHashes(description); !ours {
+	if _, ours := content.DescriptionHashes(description); !ours {
 		return ""
 	}
 	_, rest, _ := strings.Cut(description, " ")
@@ -290,7 +280,7 @@ const mostTags = 50
 // besides.
 func roomFor(n int, have, more map[string]string) bool {
 	for k := range have {
-		if _, again := more[k]; !again && k != TagRevision && k != TagSince && !strings.HasPrefix(k, "aws:") {
+		if _, again := more[k]; !again && k != observed.TagRevision && k != observed.TagSince && !strings.HasPrefix(k, "aws:") {
 			n++
 		}
 	}
@@ -300,7 +290,7 @@ func roomFor(n int, have, more map[string]string) bool {
 // stamp has steps that write tags write from which commit, and with the tags that make
 // a launch template this source's, since which version it is. Neither is worth a write
 // of its own, and so no part of what is planned.
-func stamp(in Input, steps []Step) {
+func stamp(in Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return
 	}
@@ -309,26 +299,26 @@ func stamp(in Input, steps []Step) {
 	}
 }
 
-func (in Input) stamped(do Action) Action {
-	writes, tags := do.(tagging)
+func (in Input) stamped(do step.Action) step.Action {
+	writes, tags := do.(step.Tagging)
 	if !tags {
 		return do
 	}
-	about, stamp := do.About(), map[string]string{TagRevision: in.Commit.Revision}
+	about, stamp := do.About(), map[string]string{observed.TagRevision: in.Commit.Revision}
 	var have map[string]string
 	switch {
 	case about.Group != "":
-		have = groupTagValues(in.State.Groups[about.Group].Tags)
-	case about.Nodegroup != (NodegroupName{}):
+		have = observed.GroupTagValues(in.State.Groups[about.Group].Tags)
+	case about.Nodegroup != (observed.NodegroupName{}):
 		have = in.State.Nodegroups[about.Nodegroup].Tags
-	case about.Template != (TemplateRef{}):
+	case about.Template != (observed.TemplateRef{}):
 		t := in.State.Templates[about.Template.Name]
 		if have = t.Tags; !in.fromHere(have) {
-			stamp[TagSince] = strconv.FormatInt(t.LatestVersion, 10)
+			stamp[observed.TagSince] = strconv.FormatInt(t.LatestVersion, 10)
 		}
 	}
 	if len(about.Put) == 0 || !roomFor(len(stamp), have, about.Put) {
 		return do
 	}
-	return writes.tagged(stamp)
+	return writes.Tagged(stamp)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -21,9 +23,9 @@ func (c groups) planGroup(pool *intent.Pool, want *wantTemplate) {
 	if !found && !c.in.State.Absent.Groups[g.Name] {
 		c.needs.GroupNames = append(c.needs.GroupNames, g.Name)
 	} else if found {
-		claim := Claim{Resource: AutoScalingGroup, Name: g.Name}
+		claim := Claim{Resource: step.AutoScalingGroup, Name: g.Name}
 		if o := c.in.groupOwnership(observed, c.in.Fleet.Wanted[claim]); !o.ours && !c.adoptGroup(pool, &observed, &o) {
-			c.conflict(pool, AutoScalingGroup, g.Name, o)
+			c.conflict(pool, step.AutoScalingGroup, g.Name, o)
 		}
 	}
 	made := c.fork()
@@ -63,10 +65,10 @@ func (c groups) planGroup(pool *intent.Pool, want *wantTemplate) {
 }
 
 // noteRetained tells of machines that run on outside their group's capacity.
-func (c groups) noteRetained(pool *intent.Pool, have Group) {
+func (c groups) noteRetained(pool *intent.Pool, have observed.Group) {
 	var ids []string
 	for _, i := range have.Instances {
-		if i.retained() {
+		if i.Retained() {
 			ids = append(ids, i.ID)
 		}
 	}
@@ -79,12 +81,12 @@ func (c groups) noteRetained(pool *intent.Pool, have Group) {
 
 // inUse lists the template versions that a group is set to, is being refreshed
 // to, or still runs, in that order.
-func (in Input) inUse(g Group) []TemplateRef {
-	refs := []TemplateRef{g.Template}
+func (in Input) inUse(g observed.Group) []observed.TemplateRef {
+	refs := []observed.TemplateRef{g.Template}
 	// A refresh that moves holds content that AWS already took: a read that
 	// does not show its version yet must not make weir cancel its own rollout.
 	if r := in.State.Refreshes[g.Name]; r.Active() {
-		refs = []TemplateRef{r.Template, g.Template}
+		refs = []observed.TemplateRef{r.Template, g.Template}
 	}
 	for _, i := range g.Instances {
 		if !i.Leaving() && !slices.Contains(refs, i.Template) && len(refs) < maxCandidates {
@@ -96,11 +98,11 @@ func (in Input) inUse(g Group) []TemplateRef {
 
 // groupOwnership is owns, and besides no group behind a nodegroup is ever
 // taken for a pool's own.
-func (in Input) groupOwnership(g Group, wantedBy string) ownership {
-	if t, behind := g.Tags[tagNodegroup]; behind {
+func (in Input) groupOwnership(g observed.Group, wantedBy string) ownership {
+	if t, behind := g.Tags[observed.TagNodegroup]; behind {
 		return ownership{why: "it is the group behind the EKS nodegroup " + t.Value}
 	}
-	return in.Policy.owns(groupTagValues(g.Tags), wantedBy, in.Fleet.Whole)
+	return in.Policy.owns(observed.GroupTagValues(g.Tags), wantedBy, in.Fleet.Whole)
 }
 
 // desiredSize is the wanted size inside the bounds.
@@ -120,7 +122,7 @@ func firstSize(pool *intent.Pool) int32 {
 func (in Input) groupTags(pool *intent.Pool) map[string]string {
 	tags := in.Policy.allTags(pool, pool.Group.Tags)
 	if pool.Drain {
-		tags[TagDelete] = deleteDrain
+		tags[observed.TagDelete] = deleteDrain
 	}
 	return tags
 }
@@ -130,10 +132,10 @@ func (c groups) createGroup(pool *intent.Pool, version wantedVersion, subnets []
 	if c.lost(pool, "the group "+g.Name) {
 		return
 	}
-	group := Group{
+	group := observed.Group{
 		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: firstSize(pool),
 		SubnetIDs: subnets, GroupSettings: g.GroupSettings, Template: version.ref, MixedInstancesPolicy: g.MixedInstancesPolicy,
-		Tags: map[string]GroupTag{},
+		Tags: map[string]observed.GroupTag{},
 	}
 	for _, m := range field.GroupMembers() {
 		if !m.OfCreation() { // it has a step of its own
@@ -141,50 +143,50 @@ func (c groups) createGroup(pool *intent.Pool, version wantedVersion, subnets []
 		}
 	}
 	for k, v := range c.in.groupTags(pool) {
-		group.Tags[k] = GroupTag{Value: v}
+		group.Tags[k] = observed.GroupTag{Value: v}
 	}
 	if len(g.LifecycleHooks) > 0 {
-		group.Tags[TagHooks] = GroupTag{Value: hookMarks(hookNames(g.LifecycleHooks))}
+		group.Tags[observed.TagHooks] = observed.GroupTag{Value: hookMarks(hookNames(g.LifecycleHooks))}
 	}
 	if suspend := declaredSuspended(g); len(suspend) > 0 {
-		group.Tags[TagSuspended] = GroupTag{Value: suspendedMarks(suspend)}
+		group.Tags[observed.TagSuspended] = observed.GroupTag{Value: suspendedMarks(suspend)}
 	}
-	changes := []Change{
+	changes := []step.Change{
 		infraChange(pool, "minSize", nil, g.MinSize),
 		infraChange(pool, "maxSize", nil, g.MaxSize),
 		replicasChange(pool, nil, group.DesiredCapacity),
 		infraChange(pool, "subnets", nil, subnets),
 	}
-	changes = append(changes, versionChanges(pool, TemplateRef{}, version)...)
+	changes = append(changes, versionChanges(pool, observed.TemplateRef{}, version)...)
 	if g.MixedInstancesPolicy != nil {
 		changes = append(changes, policyChanges(pool, nil, g.MixedInstancesPolicy)...)
 	}
 	changes = append(changes, c.newMembers(pool, group)...)
 	changes = append(changes, newSettings(pool, false)...)
-	c.step(pool, Step{
-		Verb: Create, Resource: AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
+	c.step(pool, step.Step{
+		Verb: step.Create, Resource: step.AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
 		Instances: int(group.DesiredCapacity), Changes: changes, Rollout: made,
-		Do: CreateGroup{Group: group, LifecycleHooks: g.LifecycleHooks},
+		Do: step.CreateGroup{Group: group, LifecycleHooks: g.LifecycleHooks},
 	})
 	if suspend := declaredSuspended(g); len(suspend) > 0 {
-		c.step(pool, Step{
-			Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: "processes are declared suspended",
-			Changes: []Change{infraChange(pool, "suspendProcesses", nil, suspend)},
-			Do:      SetProcesses{Group: g.Name, Suspend: suspend},
+		c.step(pool, step.Step{
+			Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: "processes are declared suspended",
+			Changes: []step.Change{infraChange(pool, "suspendProcesses", nil, suspend)},
+			Do:      step.SetProcesses{Group: g.Name, Suspend: suspend},
 		})
 	}
 	if g.Options.WarmPool != nil {
-		c.putWarmPool(pool, Group{})
+		c.putWarmPool(pool, observed.Group{})
 	}
-	c.updateMetrics(pool, Group{})
+	c.updateMetrics(pool, observed.Group{})
 }
 
 // updateGroup plans everything of an existing group but its launch
 // configuration. What weir does not own keeps its observed value.
-func (c groups) updateGroup(pool *intent.Pool, have Group, version wantedVersion, subnets []string) {
+func (c groups) updateGroup(pool *intent.Pool, have observed.Group, version wantedVersion, subnets []string) {
 	g := pool.Group
-	u := UpdateGroup{Name: g.Name}
-	var changes []Change
+	u := step.UpdateGroup{Name: g.Name}
+	var changes []step.Change
 	set := func(field string, from, to int32, dst **int32) {
 		if from != to {
 			*dst = &to
@@ -208,8 +210,8 @@ func (c groups) updateGroup(pool *intent.Pool, have Group, version wantedVersion
 	}
 	changes = append(changes, changedSettings(pool, have, &u)...)
 	if len(changes) > 0 {
-		ends, n := u.endsMachines(have)
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: g.Name, Reason: reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})
+		ends, n := u.EndsMachines(have)
+		c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})
 	}
 	c.updateApart(pool, have)
 	c.updateHooks(pool, have, g.LifecycleHooks)
@@ -217,29 +219,29 @@ func (c groups) updateGroup(pool *intent.Pool, have Group, version wantedVersion
 	c.updateGroupTags(pool, have)
 }
 
-func (c groups) updateGroupTags(pool *intent.Pool, have Group) {
-	put, remove := missingTags(c.in.groupTags(pool), groupTagValues(have.Tags))
+func (c groups) updateGroupTags(pool *intent.Pool, have observed.Group) {
+	put, remove := missingTags(c.in.groupTags(pool), observed.GroupTagValues(have.Tags))
 	if len(put)+len(remove) == 0 {
 		return
 	}
-	t := TagGroup{Group: have.Name, Put: map[string]GroupTag{}, Remove: remove}
+	t := step.TagGroup{Group: have.Name, Put: map[string]observed.GroupTag{}, Remove: remove}
 	for k, v := range put {
-		t.Put[k] = GroupTag{Value: v}
+		t.Put[k] = observed.GroupTag{Value: v}
 	}
-	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "tags differ",
-		Changes: tagChanges(pool, put, remove, groupTagValues(have.Tags)), Do: t})
+	c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "tags differ",
+		Changes: tagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: t})
 }
 
-func infraChange(pool *intent.Pool, field string, from, to any) Change {
-	return Change{Field: field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec"}.Join(fieldPath(field)...)}
+func infraChange(pool *intent.Pool, field string, from, to any) step.Change {
+	return step.Change{Field: field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec"}.Join(fieldPath(field)...)}
 }
 
-func replicasChange(pool *intent.Pool, from, to any) Change {
-	return Change{Field: "replicas", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "replicas"}}
+func replicasChange(pool *intent.Pool, from, to any) step.Change {
+	return step.Change{Field: "replicas", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "replicas"}}
 }
 
 // reason says in a few words which fields a step changes.
-func reason(changes []Change) string {
+func reason(changes []step.Change) string {
 	var fields []string
 	for _, ch := range changes {
 		fields = append(fields, ch.Field)

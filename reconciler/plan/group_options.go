@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -16,15 +19,15 @@ import (
 // and so is a member of PoolOptions that was declared once and is no more: AWS keeps no
 // record of who set it.
 
-func optionChange(pool *intent.Pool, member string, from, to any) Change {
-	return Change{Field: "autoScalingGroup." + member, From: plainJSON(from), To: plainJSON(to),
+func optionChange(pool *intent.Pool, member string, from, to any) step.Change {
+	return step.Change{Field: "autoScalingGroup." + member, From: plainJSON(from), To: plainJSON(to),
 		Object: pool.Options, Path: intent.Path{"spec", "autoScalingGroup", member}}
 }
 
 // plainJSON turns a value into the JSON value that a Change holds.
 func plainJSON(v any) any {
 	var out any
-	if err := json.Unmarshal(canonical(v), &out); err != nil {
+	if err := json.Unmarshal(content.Canonical(v), &out); err != nil {
 		panic("json value: " + err.Error())
 	}
 	if text, ok := out.(string); ok && text == "" {
@@ -34,18 +37,18 @@ func plainJSON(v any) any {
 }
 
 // settingChange is a change of a member of a group.
-func settingChange(pool *intent.Pool, m *field.Member, from, to any) Change {
+func settingChange(pool *intent.Pool, m *field.Member, from, to any) step.Change {
 	object := pool.Options
 	if m.OfPool {
 		object = pool.Infrastructure
 	}
-	return Change{Field: m.Field, From: plainJSON(from), To: plainJSON(to), Object: object, Path: intent.Path{"spec"}.Join(fieldPath(m.Field)...)}
+	return step.Change{Field: m.Field, From: plainJSON(from), To: plainJSON(to), Object: object, Path: intent.Path{"spec"}.Join(fieldPath(m.Field)...)}
 }
 
 // newSettings are the changes that the settings of a new group are, those of the pool or
 // those of its PoolOptions. What its creation does not send has steps of its own.
-func newSettings(pool *intent.Pool, ofPool bool) []Change {
-	var out []Change
+func newSettings(pool *intent.Pool, ofPool bool) []step.Change {
+	var out []step.Change
 	for _, m := range field.GroupMembers() {
 		if v := m.Of(&pool.Group.GroupSettings); m.OfPool == ofPool && m.OfCreation() && !m.IsDefault(v) {
 			out = append(out, settingChange(pool, m, nil, v.Interface()))
@@ -55,8 +58,8 @@ func newSettings(pool *intent.Pool, ofPool bool) []Change {
 }
 
 // changedSettings puts the settings that differ into u and says what they were.
-func changedSettings(pool *intent.Pool, have Group, u *UpdateGroup) []Change {
-	var out []Change
+func changedSettings(pool *intent.Pool, have observed.Group, u *step.UpdateGroup) []step.Change {
+	var out []step.Change
 	wanted, found := unordered(pool.Group.GroupSettings), unordered(have.GroupSettings)
 	for _, m := range field.GroupMembers() {
 		want := m.Of(&wanted)
@@ -78,18 +81,18 @@ func changedSettings(pool *intent.Pool, have Group, u *UpdateGroup) []Change {
 }
 
 // skipChanges say that a request is to skip a check.
-func skipChanges(pool *intent.Pool) []Change {
+func skipChanges(pool *intent.Pool) []step.Change {
 	skip := pool.Group.Options.SkipZonalShiftValidation
 	if skip == nil {
 		return nil
 	}
-	return []Change{optionChange(pool, "skipZonalShiftValidation", nil, *skip)}
+	return []step.Change{optionChange(pool, "skipZonalShiftValidation", nil, *skip)}
 }
 
 // counts reports whether a group can count its capacity in a unit already: other
 // units than instances need a policy that chooses types by their attributes, which
 // a rollout brings.
-func counts(unit string, have Group, u *UpdateGroup) bool {
+func counts(unit string, have observed.Group, u *step.UpdateGroup) bool {
 	return unit == "units" || byAttributes(have.MixedInstancesPolicy) || byAttributes(u.MixedInstancesPolicy)
 }
 
@@ -117,7 +120,7 @@ func unordered(s intent.GroupSettings) intent.GroupSettings {
 }
 
 // updateApart plans the options that have calls of their own.
-func (c groups) updateApart(pool *intent.Pool, have Group) {
+func (c groups) updateApart(pool *intent.Pool, have observed.Group) {
 	o := &pool.Group.Options
 	if reflect.ValueOf(*o).IsZero() {
 		return
@@ -130,25 +133,25 @@ func (c groups) updateApart(pool *intent.Pool, have Group) {
 	case o.WarmPool != nil && (pond == nil || *pond != *o.WarmPool):
 		c.putWarmPool(pool, have)
 	case o.DeleteWarmPool && pond != nil && !have.Options.DeleteWarmPool:
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "it is to have no warm pool",
-			Changes: []Change{optionChange(pool, "warmPool", pond, nil)}, Seen: SeenGroup(have), Do: DeleteWarmPool{Group: have.Name}})
+		c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "it is to have no warm pool",
+			Changes: []step.Change{optionChange(pool, "warmPool", pond, nil)}, Seen: step.SeenGroup(have), Do: step.DeleteWarmPool{Group: have.Name}})
 	}
 	c.updateMetrics(pool, have)
 }
 
-func (c groups) putWarmPool(pool *intent.Pool, have Group) {
+func (c groups) putWarmPool(pool *intent.Pool, have observed.Group) {
 	want := pool.Group.Options.WarmPool
 	// Auto Scaling takes no warm pool beside a mixed instances policy, so one that
 	// Git drops has to be gone first, which may take a rollout.
 	later := have.MixedInstancesPolicy != nil && pool.Group.MixedInstancesPolicy == nil
-	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: pool.Group.Name, Reason: "its warm pool differs", Later: later,
-		Changes: []Change{optionChange(pool, "warmPool", have.Options.WarmPool, want)},
-		Do:      PutWarmPool{Group: pool.Group.Name, WarmPool: *want, New: have.Options.WarmPool == nil}})
+	c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: pool.Group.Name, Reason: "its warm pool differs", Later: later,
+		Changes: []step.Change{optionChange(pool, "warmPool", have.Options.WarmPool, want)},
+		Do:      step.PutWarmPool{Group: pool.Group.Name, WarmPool: *want, New: have.Options.WarmPool == nil}})
 }
 
 // updateMetrics holds the metrics that are collected to those declared.
 // Assumed of AWS: warm-pool-metrics.
-func (c groups) updateMetrics(pool *intent.Pool, have Group) {
+func (c groups) updateMetrics(pool *intent.Pool, have observed.Group) {
 	want := pool.Group.Options.MetricsCollection
 	if want == nil {
 		return
@@ -157,20 +160,20 @@ func (c groups) updateMetrics(pool *intent.Pool, have Group) {
 	if m := have.Options.MetricsCollection; m != nil {
 		found = m.Metrics
 	}
-	s := SetMetrics{Group: pool.Group.Name, Granularity: want.Granularity, Enable: minus(want.Metrics, found), Disable: minus(found, want.Metrics)}
+	s := step.SetMetrics{Group: pool.Group.Name, Granularity: want.Granularity, Enable: minus(want.Metrics, found), Disable: minus(found, want.Metrics)}
 	if len(s.Enable)+len(s.Disable) == 0 {
 		return
 	}
-	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: pool.Group.Name, Reason: "its metrics differ",
-		Changes: []Change{optionChange(pool, "metricsCollection", have.Options.MetricsCollection, want)}, Do: s})
+	c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: pool.Group.Name, Reason: "its metrics differ",
+		Changes: []step.Change{optionChange(pool, "metricsCollection", have.Options.MetricsCollection, want)}, Do: s})
 }
 
 // updateTraffic holds the load balancers and target groups of the kinds that are
 // declared to those declared.
-func (c groups) updateTraffic(pool *intent.Pool, have Group) {
+func (c groups) updateTraffic(pool *intent.Pool, have observed.Group) {
 	o := &pool.Group.Options
-	s := SetTrafficSources{Group: have.Name, SkipZonalShiftValidation: o.SkipZonalShiftValidation}
-	var changes []Change
+	s := step.SetTrafficSources{Group: have.Name, SkipZonalShiftValidation: o.SkipZonalShiftValidation}
+	var changes []step.Change
 	hold := func(member string, declared bool, want []intent.TrafficSource, kinds ...string) {
 		if !declared {
 			return
@@ -189,7 +192,7 @@ func (c groups) updateTraffic(pool *intent.Pool, have Group) {
 	hold("trafficSources", o.TrafficSources != nil, o.TrafficSources)
 	if len(changes) > 0 {
 		why := reason(changes)
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: why, Changes: append(changes, skipChanges(pool)...), Do: s})
+		c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: why, Changes: append(changes, skipChanges(pool)...), Do: s})
 	}
 }
 

@@ -2,8 +2,8 @@ package plan
 
 import (
 	"reflect"
-	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -12,7 +12,7 @@ import (
 // override of the policy names for it. Of a template that is named by $Latest or
 // $Default any version will do: it is not the pool's own, so nobody rolls it out
 // by moving these.
-func ofOverride(policy *intent.MixedInstances, i Instance) bool {
+func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 	if policy == nil {
 		return false
 	}
@@ -79,36 +79,4 @@ func rest(r intent.Refresh) intent.Refresh {
 		r.CheckpointPercentages = nil
 	}
 	return r
-}
-
-// desiredInstances is how many instances make up the desired capacity. A group
-// with weights counts in units of these, and is complete with any instances that
-// reach it; how many vCPUs or MiB an instance has is not known, so a group that
-// counts these is complete with what it has.
-func (g Group) desiredInstances() int32 {
-	weights := map[string]int32{}
-	if g.MixedInstancesPolicy != nil {
-		for _, o := range g.MixedInstancesPolicy.Overrides {
-			if n, err := strconv.ParseInt(o.WeightedCapacity, 10, 32); err == nil {
-				weights[o.InstanceType] = int32(n)
-			}
-		}
-	}
-	unit := g.Options.DesiredCapacityType
-	byUnit := unit != "" && unit != "units"
-	if len(weights) == 0 && !byUnit || g.DesiredCapacity == 0 {
-		return g.DesiredCapacity
-	}
-	n, units := int32(0), int32(0)
-	for _, i := range g.Instances {
-		if i.Leaving() {
-			continue
-		}
-		n++
-		units += max(weights[i.Type], 1)
-	}
-	if n == 0 || !byUnit && units < g.DesiredCapacity {
-		return n + 1 // at least
-	}
-	return n
 }

@@ -12,12 +12,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
+
+	"golang.org/x/tools/txtar"
 )
 
 var updateHashes = flag.Bool("update", false, "rewrite the goldens")
@@ -63,12 +67,12 @@ func TestHashesStayWhatTheyAre(t *testing.T) {
 func writeHashes(t *testing.T, to *strings.Builder, set *intent.Set, p intent.Pool) {
 	t.Helper()
 	own := &intent.Set{Pools: []intent.Pool{p}, Clusters: set.Clusters}
-	answers := Answers{}
+	answers := observed.Answers{}
 	for _, l := range p.Lookups() {
 		answers[l] = someAnswer(l)
 	}
 	in := Input{
-		Policy: testPolicy(), Commit: Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: own, Answers: answers,
+		Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: own, Answers: answers,
 		Fleet: NewFleet(map[string][]Claim{"blue": Claims(own)}, true),
 	}
 	if lt := p.LaunchTemplate; lt != nil && lt.UserData.Text != "" {
@@ -77,7 +81,7 @@ func writeHashes(t *testing.T, to *strings.Builder, set *intent.Set, p intent.Po
 	made, _ := newModel().pass(t, in)
 	for _, s := range made.Steps {
 		fmt.Fprintf(to, "\t%s %s %s", s.Verb, s.Resource, s.Name)
-		if a, ok := s.Do.(CreateLaunchTemplate); ok {
+		if a, ok := s.Do.(step.CreateLaunchTemplate); ok {
 			fmt.Fprintf(to, " %s", strings.Fields(a.Description)[0])
 		}
 		to.WriteString("\n")
@@ -96,24 +100,24 @@ func hashOf(b []byte) string {
 }
 
 // someAnswer is the same answer to the same lookup.
-func someAnswer(l intent.Lookup) Answer {
+func someAnswer(l intent.Lookup) observed.Answer {
 	id := hashOf([]byte(fmt.Sprint(l)))
 	switch l.Kind {
 	case intent.Subnets:
-		return Answer{Subnets: []string{"subnet-" + id}}
+		return observed.Answer{Subnets: []string{"subnet-" + id}}
 	case intent.CoreSecurityGroups, intent.SecurityGroupsByFilter:
-		return Answer{SecurityGroups: []string{"sg-" + id}}
+		return observed.Answer{SecurityGroups: []string{"sg-" + id}}
 	case intent.EKSCluster:
-		return Answer{Cluster: &EKSCluster{
+		return observed.Answer{Cluster: &observed.EKSCluster{
 			Name: l.Name, ARN: "arn:aws:eks:eu-west-1:000000000000:cluster/" + l.Name, Status: "ACTIVE", Version: "1.34", Endpoint: "https://" + id,
 			CertificateAuthority: "Y2E=", ServiceCIDR: "10.100.0.0/16", VPCID: "vpc-" + id, ClusterSecurityGroupID: "sg-" + id,
 		}}
 	case intent.Role:
-		return Answer{RoleARN: "arn:aws:iam::000000000000:role/" + l.Name}
+		return observed.Answer{RoleARN: "arn:aws:iam::000000000000:role/" + l.Name}
 	case intent.TemplateByName, intent.TemplateByID:
-		return Answer{Template: &ForeignTemplate{ID: "lt-" + id, Name: l.Name, Version: 3, Latest: 3, Default: 3, Image: &Image{ID: "ami-" + id, Architecture: "x86_64"}}}
+		return observed.Answer{Template: &observed.ForeignTemplate{ID: "lt-" + id, Name: l.Name, Version: 3, Latest: 3, Default: 3, Image: &observed.Image{ID: "ami-" + id, Architecture: "x86_64"}}}
 	}
-	return Answer{Image: &Image{ID: "ami-" + id, Architecture: "x86_64", RootDevice: "/dev/xvda", RootSize: 8}}
+	return observed.Answer{Image: &observed.Image{ID: "ami-" + id, Architecture: "x86_64", RootDevice: "/dev/xvda", RootSize: 8}}
 }
 
 type hashedTree struct {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // Holding says which steps of a plan are held by what the plan itself was made of:
@@ -14,19 +16,13 @@ type Holding struct {
 	// Sum stands for which steps are held, and why; empty where none is.
 	Sum string `json:"sum,omitempty"`
 	// Counts are the numbers of steps, by hold.
-	Counts map[Hold]int `json:"counts,omitempty"`
-}
-
-// Passes reports whether a hold ends without a change of the plan: a window opens, an
-// earlier target converges, somebody approves.
-func (h Hold) Passes() bool {
-	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting}, h)
+	Counts map[step.Hold]int `json:"counts,omitempty"`
 }
 
 // Waits reports whether a step waits for something of weir's own, after which the plan
 // may be another.
 func (p *Plan) Waits() bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Held == HeldWaiting })
+	return slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldWaiting })
 }
 
 // Holding is which steps are held. What is asked for at the moment when steps are to
@@ -37,14 +33,14 @@ func (p *Plan) Holding() Holding {
 	enc := json.NewEncoder(sum)
 	for _, s := range p.Steps {
 		switch s.Held {
-		case "", HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting, HeldStopped:
+		case "", step.HeldApproval, step.HeldWindow, step.HeldWave, step.HeldRolloutLimit, step.HeldWaiting, step.HeldStopped:
 			continue
 		}
 		if h.Counts == nil {
-			h.Counts = map[Hold]int{}
+			h.Counts = map[step.Hold]int{}
 		}
 		h.Counts[s.Held]++
-		_ = enc.Encode([]string{string(s.Held), string(s.Verb), string(s.Resource), s.Name, s.about().eksCluster()}) // texts only
+		_ = enc.Encode([]string{string(s.Held), string(s.Verb), string(s.Resource), s.Name, s.About().EksCluster()}) // texts only
 	}
 	if h.Counts != nil {
 		h.Sum = hex.EncodeToString(sum.Sum(nil)[:8])

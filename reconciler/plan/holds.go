@@ -4,14 +4,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
-)
-
-// Holds that come from people, the clock, other targets and weir itself.
-const (
-	HeldWave         Hold = "wave"
-	HeldRolloutLimit Hold = "rollout-limit"
-	HeldWaiting      Hold = "waiting"
 )
 
 // Gates say what keeps a target's steps from running though AWS and Git differ:
@@ -76,7 +71,7 @@ type Agreement struct {
 func AgreementOf(p *Plan) Agreement {
 	a := Agreement{Digest: p.Digest(), First: true, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
-		if s.Verb == Delete {
+		if s.Verb == step.Delete {
 			a.Deletes[s.Pool] = true
 		}
 	}
@@ -84,11 +79,11 @@ func AgreementOf(p *Plan) Agreement {
 }
 
 // lets reports whether a step of the plan may run; without an agreement each may.
-func (a *Agreement) lets(p *Plan, s Step) bool {
+func (a *Agreement) lets(p *Plan, s step.Step) bool {
 	if a == nil {
 		return true
 	}
-	return (!a.First || p.Digest() == a.Digest) && (s.Verb != Delete || a.Deletes[s.Pool])
+	return (!a.First || p.Digest() == a.Digest) && (s.Verb != step.Delete || a.Deletes[s.Pool])
 }
 
 // GrantOf is the grant of somebody who approves a plan.
@@ -96,7 +91,7 @@ func GrantOf(p *Plan) Grant {
 	g := Grant{Digest: p.Digest(), Exact: true, Owners: map[string]bool{}, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
 		g.Owners[s.Owner()] = true
-		if s.Verb == Delete && s.Pool != "" {
+		if s.Verb == step.Delete && s.Pool != "" {
 			g.Deletes[s.Pool] = true
 		}
 	}
@@ -109,14 +104,14 @@ func (g *Grant) covers(p *Plan) bool {
 }
 
 // allows reports whether the grant lets a step of a covered plan run.
-func (g *Grant) allows(s Step) bool {
-	return g.Owners[s.Owner()] && (s.Verb != Delete || s.Pool == "" || g.Deletes[s.Pool])
+func (g *Grant) allows(s step.Step) bool {
+	return g.Owners[s.Owner()] && (s.Verb != step.Delete || s.Pool == "" || g.Deletes[s.Pool])
 }
 
 // gated plans and holds what the gates hold. A grant that lets something be
 // deleted beyond the limit changes what must be read before, so that the plan is
 // then made a second time.
-func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
+func gated(in Input, compute func(Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
 	p, needs := compute(in)
 	gates := in.Policy.Gates
 	grant := gates.Grant
@@ -130,7 +125,7 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 	}
 	p.Granted = granted
 	approve := "it was planned without the target's secrets and cannot be approved"
-	if limited := slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Held == HeldPruneLimit || s.Held == HeldWaiting }); limited || gates.AsReviewed {
+	if limited := slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldPruneLimit || s.Held == step.HeldWaiting }); limited || gates.AsReviewed {
 		if digest := p.Digest(); digest != "" {
 			approve = "weir approve " + digest
 		}
@@ -139,33 +134,33 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 		s := &p.Steps[i]
 		switch {
 		case s.HeldReason != "": // said where it was planned
-		case s.Held == HeldSuspended:
+		case s.Held == step.HeldSuspended:
 			s.HeldReason = gates.suspended(in.Policy, s.Pool)
-			if s.Verb == Adopt {
+			if s.Verb == step.Adopt {
 				s.HeldReason += "; " + in.Policy.adoptCommand("") + " adopts it all the same, which changes tags only"
 			}
-		case s.Held == HeldPruneLimit:
+		case s.Held == step.HeldPruneLimit:
 			s.HeldReason = approve
-		case s.Held == HeldWaiting && s.HeldReason == "":
+		case s.Held == step.HeldWaiting && s.HeldReason == "":
 			s.HeldReason = in.Policy.Prune.Waits + "; " + approve
 		case s.Held != "":
 		case !gates.Agreed.lets(p, *s):
-			s.Held, s.HeldReason = HeldApproval, "it is not what was shown and agreed to: apply again"
-		case gates.Deletions != "" && s.Verb == Delete && (!granted || !grant.allows(*s)):
-			s.Held, s.HeldReason = HeldApproval, gates.Deletions
+			s.Held, s.HeldReason = step.HeldApproval, "it is not what was shown and agreed to: apply again"
+		case gates.Deletions != "" && s.Verb == step.Delete && (!granted || !grant.allows(*s)):
+			s.Held, s.HeldReason = step.HeldApproval, gates.Deletions
 		case s.First && !gates.Decided && (!granted || !grant.allows(*s)):
-			s.Held, s.HeldReason = HeldApproval, in.Policy.undecided(p.Digest())
+			s.Held, s.HeldReason = step.HeldApproval, in.Policy.undecided(p.Digest())
 		case gates.AsReviewed && (!granted || !grant.allows(*s)):
-			s.Held, s.HeldReason = HeldApproval, approve
-		case gates.Wave != "" && !s.mends():
-			s.Held, s.HeldReason = HeldWave, gates.Wave
-		case gates.Window != "" && s.disrupts():
-			s.Held, s.HeldReason = HeldWindow, gates.Window
+			s.Held, s.HeldReason = step.HeldApproval, approve
+		case gates.Wave != "" && !s.Mends():
+			s.Held, s.HeldReason = step.HeldWave, gates.Wave
+		case gates.Window != "" && s.Disrupts():
+			s.Held, s.HeldReason = step.HeldWindow, gates.Window
 		case gates.Waits != "":
-			s.Held, s.HeldReason = HeldWaiting, gates.Waits
+			s.Held, s.HeldReason = step.HeldWaiting, gates.Waits
 		default:
 			if why := in.awaits(*s); why != "" {
-				s.Held, s.HeldReason = HeldWave, why
+				s.Held, s.HeldReason = step.HeldWave, why
 			}
 		}
 	}
@@ -174,25 +169,25 @@ func gated(in Input, compute func(Input) (*Plan, Needs)) (*Plan, Needs) {
 }
 
 // holdOf is what holds a pool as a whole.
-func (in Input) holdOf(pool *intent.Pool) Hold {
+func (in Input) holdOf(pool *intent.Pool) step.Hold {
 	// Adopting changes tags alone, and somebody asks for it: only Git's word holds it.
 	asked := in.Policy.Adoption.Asked
 	switch {
 	case !asked && (in.Policy.Suspended || in.Policy.ReportOnly):
-		return HeldSuspended
+		return step.HeldSuspended
 	case pool.Paused:
-		return HeldPaused
+		return step.HeldPaused
 	case !asked && in.Policy.Gates.Pools[pool.Key.String()] != "":
-		return HeldSuspended
+		return step.HeldSuspended
 	}
 	return ""
 }
 
 // mayRun reports whether a step of the pool is held neither by what holds the
 // pool nor by a gate.
-func (c *work) mayRun(pool *intent.Pool, s Step) bool {
+func (c *work) mayRun(pool *intent.Pool, s step.Step) bool {
 	g := c.in.Policy.Gates
-	return s.Held == "" && c.hold == "" && (g.Wave == "" || c.in.settled(pool) && !s.disrupts()) && (g.Window == "" || !s.disrupts()) && (!g.AsReviewed || g.Grant != nil)
+	return s.Held == "" && c.hold == "" && (g.Wave == "" || c.in.settled(pool) && !s.Disrupts()) && (g.Window == "" || !s.Disrupts()) && (!g.AsReviewed || g.Grant != nil)
 }
 
 func (g Gates) suspended(p Policy, pool string) string {
@@ -203,13 +198,6 @@ func (g Gates) suspended(p Policy, pool string) string {
 		return g.Suspended
 	}
 	return g.Pools[pool]
-}
-
-// disrupts reports whether the step waits for a window: it replaces or ends what
-// runs, or deletes something. What is made, and what is put back without touching
-// a machine, needs no window.
-func (s Step) disrupts() bool {
-	return s.Disruptive || slices.Contains([]Verb{Rollout, Replace, Delete}, s.Verb)
 }
 
 // Waiting names a rollout that waits for its turn.
@@ -227,7 +215,7 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 	}
 	type candidate struct {
 		Waiting
-		step *Step
+		step *step.Step
 	}
 	var all []candidate
 	for _, p := range plans {
@@ -236,7 +224,7 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 		}
 		for i := range p.Steps {
 			w := Waiting{p.Target, p.Steps[i].Owner()}
-			if p.Steps[i].startsRollout() && !refused[w] {
+			if p.Steps[i].StartsRollout() && !refused[w] {
 				all = append(all, candidate{w, &p.Steps[i]})
 			}
 		}
@@ -254,7 +242,7 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 	}
 	var waiting []Waiting
 	for n, c := range all[free:] {
-		c.step.Held = HeldRolloutLimit
+		c.step.Held = step.HeldRolloutLimit
 		c.step.HeldReason = strconv.Itoa(moving+free) + " of at most " + strconv.Itoa(limit) + " rollouts are under way in the account and region; " + strconv.Itoa(n) + " wait before this one"
 		waiting = append(waiting, c.Waiting)
 	}
@@ -266,32 +254,27 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 	return waiting
 }
 
-// startsRollout reports whether the step would begin to replace instances.
-func (s Step) startsRollout() bool {
-	return s.Held == "" && !s.Later && (s.Verb == Rollout || s.Verb == Replace) && s.about().Refresh != CancelsRefresh
-}
-
 // RolloutsMoving counts the instance refreshes, nodegroup updates and nodegroup
 // replacements of an instance that are under way in an account and region. A
 // replacement is until the nodes of the one before are drained.
-func RolloutsMoving(s *State, instance string) int {
+func RolloutsMoving(s *observed.State, instance string) int {
 	type pool struct{ cluster, key string }
 	stays := map[pool]bool{}
 	for name, g := range s.Nodegroups {
 		if nodegroupRank(g) == 0 {
-			stays[pool{name.Cluster, g.Tags[TagPool]}] = true
+			stays[pool{name.Cluster, g.Tags[observed.TagPool]}] = true
 		}
 	}
 	n := 0
 	for name, r := range s.Refreshes {
-		if r.Active() && s.Groups[name].Tags[TagOwner].Value == instance {
+		if r.Active() && s.Groups[name].Tags[observed.TagOwner].Value == instance {
 			n++
 		}
 	}
 	for name, g := range s.Nodegroups {
 		_, _, replaces := cutSuffix(name.Name)
-		replaced := g.Status == "DELETING" && stays[pool{name.Cluster, g.Tags[TagPool]}]
-		if (g.Status == "UPDATING" || g.Status == "CREATING" && replaces || replaced) && g.Tags[TagOwner] == instance {
+		replaced := g.Status == "DELETING" && stays[pool{name.Cluster, g.Tags[observed.TagPool]}]
+		if (g.Status == "UPDATING" || g.Status == "CREATING" && replaces || replaced) && g.Tags[observed.TagOwner] == instance {
 			n++
 		}
 	}

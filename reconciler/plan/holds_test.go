@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/step"
+
 	"pgregory.net/rapid"
 )
 
@@ -44,7 +47,7 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 	followed.Digest, followed.First = "another", false
 	part := Grant{Digest: digest, Exact: true, Owners: map[string]bool{"default/web": true}}
 	none := []string{"update:", "create:", "create:", "update:", "rollout:"}
-	all := func(h Hold) []string {
+	all := func(h step.Hold) []string {
 		out := slices.Clone(none)
 		for i := range out {
 			out[i] += string(h)
@@ -59,19 +62,19 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 	}{
 		"nothing":                  {want: none},
 		"a closed window":          {gates: Gates{Window: "opens on Monday"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}, reason: "opens on Monday"},
-		"a wave":                   {gates: Gates{Wave: "waits for canary", Window: "x"}, want: all(HeldWave), reason: "waits for canary"},
-		"review":                   {gates: Gates{AsReviewed: true, Wave: "x"}, want: all(HeldApproval), reason: "weir approve " + digest},
+		"a wave":                   {gates: Gates{Wave: "waits for canary", Window: "x"}, want: all(step.HeldWave), reason: "waits for canary"},
+		"review":                   {gates: Gates{AsReviewed: true, Wave: "x"}, want: all(step.HeldApproval), reason: "weir approve " + digest},
 		"review, approved":         {gates: Gates{AsReviewed: true, Grant: &full}, want: none},
-		"review, another plan":     {gates: Gates{AsReviewed: true, Grant: &other}, want: all(HeldApproval)},
+		"review, another plan":     {gates: Gates{AsReviewed: true, Grant: &other}, want: all(step.HeldApproval)},
 		"review, begun":            {gates: Gates{AsReviewed: true, Grant: &begun}, want: none},
 		"review, one pool of it":   {gates: Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
 		"weir itself":              {gates: Gates{Waits: "a render", Window: "x"}, want: []string{"update:waiting", "create:waiting", "create:waiting", "update:waiting", "rollout:window"}, reason: "a render"},
 		"a suspended pool":         {gates: Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
-		"a suspended target":       {gates: Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(HeldSuspended), reason: "by ann"},
+		"a suspended target":       {gates: Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(step.HeldSuspended), reason: "by ann"},
 		"agreed to":                {gates: Gates{Agreed: &agreed}, want: none},
-		"agreed to another plan":   {gates: Gates{Agreed: &changed}, want: all(HeldApproval)},
+		"agreed to another plan":   {gates: Gates{Agreed: &changed}, want: all(step.HeldApproval)},
 		"what follows it":          {gates: Gates{Agreed: &followed}, want: none},
-		"agreed to, not reviewed":  {gates: Gates{Agreed: &agreed, AsReviewed: true}, want: all(HeldApproval), reason: "weir approve " + digest},
+		"agreed to, not reviewed":  {gates: Gates{Agreed: &agreed, AsReviewed: true}, want: all(step.HeldApproval), reason: "weir approve " + digest},
 		"deletions not agreed to":  {gates: Gates{Deletions: "--yes was not given"}, want: none},
 		"an approval and a window": {gates: Gates{AsReviewed: true, Grant: &full, Window: "x"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}},
 	}
@@ -108,7 +111,7 @@ func TestAPlanWithoutSecretsCannotBeApproved(t *testing.T) {
 		t.Error("a plan without a digest was taken for an approved one")
 	}
 	for _, s := range p.Steps {
-		if s.Held != HeldApproval || !strings.Contains(s.HeldReason, "cannot be approved") {
+		if s.Held != step.HeldApproval || !strings.Contains(s.HeldReason, "cannot be approved") {
 			t.Errorf("step %s %s: held %q, %q", s.Verb, s.Name, s.Held, s.HeldReason)
 		}
 	}
@@ -189,8 +192,8 @@ func TestADeletionIsAgreedToByItsPool(t *testing.T) {
 
 func TestRolloutsTakeTurns(t *testing.T) {
 	rollout := func(target, pool string) *Plan {
-		return &Plan{Target: target, Steps: []Step{
-			{Verb: Update, Pool: pool}, {Verb: Rollout, Pool: pool, Do: StartRefresh{}},
+		return &Plan{Target: target, Steps: []step.Step{
+			{Verb: step.Update, Pool: pool}, {Verb: step.Rollout, Pool: pool, Do: step.StartRefresh{}},
 		}}
 	}
 	plans := func() []*Plan { return []*Plan{rollout("a", "x/1"), nil, rollout("b", "x/2"), rollout("c", "x/3")} }
@@ -246,7 +249,7 @@ func TestNoRolloutStarves(t *testing.T) {
 			wanting := []int{}
 			for i := range pools {
 				if waits[i] > 0 || rapid.Bool().Draw(rt, "wants") {
-					p.Steps = append(p.Steps, Step{Verb: Rollout, Pool: fmt.Sprint(i), Do: StartRefresh{}})
+					p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: fmt.Sprint(i), Do: step.StartRefresh{}})
 					wanting = append(wanting, i)
 				}
 			}

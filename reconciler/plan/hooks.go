@@ -1,42 +1,13 @@
 package plan
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
-)
-
-// GroupHooks is what AWS said of a group's lifecycle hooks.
-type GroupHooks struct {
-	// Hooks are sorted by name, AWS's defaults filled in.
-	Hooks []intent.LifecycleHook
-	// ReadAtPass is false for what is remembered from an earlier pass.
-	ReadAtPass bool
-}
-
-// PutHook makes a lifecycle hook of a group, or changes the one of that name.
-type PutHook struct {
-	Group string
-	Hook  intent.LifecycleHook
-}
-
-// DeleteHook removes a lifecycle hook of a group. One that is gone already is done.
-type DeleteHook struct {
-	Group string
-	Name  string
-}
-
-// TagHooks says which lifecycle hooks of a group are weir's, in the form of
-// keyMarks: a hook that Git drops is removed, and one that somebody else put there
-// is left alone.
-const TagHooks = ownTagPrefix + "hooks"
-
-// Auto Scaling's defaults for a lifecycle hook (API reference, PutLifecycleHook).
-const (
-	defaultHookTimeout = 3600 // seconds
-	defaultHookResult  = "ABANDON"
 )
 
 // hookMarks is the value of TagHooks for hooks of these names.
@@ -45,7 +16,7 @@ func hookMarks(names []string) string {
 	for _, n := range names {
 		tags[n] = ""
 	}
-	return keyMarks(tags)
+	return observed.KeyMarks(tags)
 }
 
 func hookNames(hooks []intent.LifecycleHook) []string {
@@ -56,21 +27,12 @@ func hookNames(hooks []intent.LifecycleHook) []string {
 	return out
 }
 
-// HookDefaults fills in what AWS sets where a hook leaves it open.
-func HookDefaults(h intent.LifecycleHook) intent.LifecycleHook {
-	if h.HeartbeatTimeout == 0 {
-		h.HeartbeatTimeout = defaultHookTimeout
-	}
-	h.DefaultResult = cmp.Or(h.DefaultResult, defaultHookResult)
-	return h
-}
-
 // updateHooks plans the lifecycle hooks of a group: declared ones are put where
 // they are missing or differ, those that Git once declared and has dropped are
 // removed, all others stay. Hooks are read one call for each group, so only where
 // there are some to look after, and anew in this pass before any is written.
-func (c groups) updateHooks(pool *intent.Pool, g Group, declared []intent.LifecycleHook) {
-	tag, recorded := g.Tags[TagHooks]
+func (c groups) updateHooks(pool *intent.Pool, g observed.Group, declared []intent.LifecycleHook) {
+	tag, recorded := g.Tags[observed.TagHooks]
 	if len(declared) == 0 && !recorded || g.Deleting {
 		return
 	}
@@ -90,16 +52,16 @@ func (c groups) updateHooks(pool *intent.Pool, g Group, declared []intent.Lifecy
 
 // hookSteps are in an order that can stop anywhere: a hook is recorded before it
 // is made, and removed before its record is.
-func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.LifecycleHook) []Step {
+func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.LifecycleHook) []step.Step {
 	names := hookNames(declared)
 	var dropped []intent.LifecycleHook
 	for _, h := range have {
-		if !slices.Contains(names, h.Name) && marked(record, h.Name) {
+		if !slices.Contains(names, h.Name) && observed.Marked(record, h.Name) {
 			dropped = append(dropped, h)
 		}
 	}
-	var steps []Step
-	if slices.ContainsFunc(names, func(n string) bool { return !marked(record, n) }) {
+	var steps []step.Step
+	if slices.ContainsFunc(names, func(n string) bool { return !observed.Marked(record, n) }) {
 		both := hookMarks(append(slices.Clone(names), hookNames(dropped)...))
 		steps = append(steps, recordHooks(pool, group, record, both))
 		record = both
@@ -108,23 +70,23 @@ func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.
 		i := slices.IndexFunc(have, func(h intent.LifecycleHook) bool { return h.Name == want.Name })
 		if i < 0 {
 			steps = append(steps, hookStep(pool, group, "the lifecycle hook "+want.Name+" is missing",
-				[]Change{hookChange(pool, want.Name, nil, hookValue(want))}, PutHook{Group: group, Hook: want}))
+				[]step.Change{hookChange(pool, want.Name, nil, hookValue(want))}, step.PutHook{Group: group, Hook: want}))
 			continue
 		}
-		changes, clears := hookChanges(pool, have[i], HookDefaults(want))
+		changes, clears := hookChanges(pool, have[i], observed.HookDefaults(want))
 		if len(changes) == 0 {
 			continue
 		}
 		reason := "the lifecycle hook " + want.Name + " differs"
 		if clears { // PutLifecycleHook leaves alone what it is not sent
 			steps = append(steps, hookStep(pool, group, reason+" and has to be made anew",
-				[]Change{hookChange(pool, want.Name, hookValue(have[i]), nil)}, DeleteHook{Group: group, Name: want.Name}))
+				[]step.Change{hookChange(pool, want.Name, hookValue(have[i]), nil)}, step.DeleteHook{Group: group, Name: want.Name}))
 		}
-		steps = append(steps, hookStep(pool, group, reason, changes, PutHook{Group: group, Hook: want}))
+		steps = append(steps, hookStep(pool, group, reason, changes, step.PutHook{Group: group, Hook: want}))
 	}
 	for _, h := range dropped {
 		steps = append(steps, hookStep(pool, group, "Git has dropped the lifecycle hook "+h.Name,
-			[]Change{hookChange(pool, h.Name, hookValue(h), nil)}, DeleteHook{Group: group, Name: h.Name}))
+			[]step.Change{hookChange(pool, h.Name, hookValue(h), nil)}, step.DeleteHook{Group: group, Name: h.Name}))
 	}
 	final := ""
 	if len(names) > 0 {
@@ -139,32 +101,32 @@ func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.
 // recordingHooks is the tags that a group is to get, with the record of the declared
 // hooks where it has none yet: one that is there also says which were dropped.
 func recordingHooks(want, have map[string]string, declared []intent.LifecycleHook) map[string]string {
-	if _, recorded := have[TagHooks]; recorded || len(declared) == 0 {
+	if _, recorded := have[observed.TagHooks]; recorded || len(declared) == 0 {
 		return want
 	}
-	return withTags(want, map[string]string{TagHooks: hookMarks(hookNames(declared))})
+	return observed.WithTags(want, map[string]string{observed.TagHooks: hookMarks(hookNames(declared))})
 }
 
-func recordHooks(pool *intent.Pool, group, from, to string) Step {
-	t := TagGroup{Group: group, Remove: []string{TagHooks}}
+func recordHooks(pool *intent.Pool, group, from, to string) step.Step {
+	t := step.TagGroup{Group: group, Remove: []string{observed.TagHooks}}
 	if to != "" {
-		t.Put, t.Remove = map[string]GroupTag{TagHooks: {Value: to}}, nil
+		t.Put, t.Remove = map[string]observed.GroupTag{observed.TagHooks: {Value: to}}, nil
 	}
-	ch := Change{Field: intent.Path{"tags", TagHooks}.String(), From: orNil(from), To: orNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
-	return hookStep(pool, group, "the record of weir's lifecycle hooks differs", []Change{ch}, t)
+	ch := step.Change{Field: intent.Path{"tags", observed.TagHooks}.String(), From: orNil(from), To: orNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+	return hookStep(pool, group, "the record of weir's lifecycle hooks differs", []step.Change{ch}, t)
 }
 
-func hookStep(pool *intent.Pool, group, why string, changes []Change, do Action) Step {
-	return Step{Verb: Update, Resource: AutoScalingGroup, Name: group, Reason: why, Changes: changes, Do: do}
+func hookStep(pool *intent.Pool, group, why string, changes []step.Change, do step.Action) step.Step {
+	return step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: group, Reason: why, Changes: changes, Do: do}
 }
 
-func hookChange(pool *intent.Pool, field string, from, to any) Change {
-	return Change{Field: "lifecycleHooks." + field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+func hookChange(pool *intent.Pool, field string, from, to any) step.Change {
+	return step.Change{Field: "lifecycleHooks." + field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
 }
 
 // hookChanges compares two hooks of one name, defaults filled in. clears says that
 // a member is to go, which only making the hook anew does.
-func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []Change, clears bool) {
+func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []step.Change, clears bool) {
 	text := func(member, from, to string) {
 		if from != to {
 			changes = append(changes, hookChange(pool, want.Name+"."+member, orNil(from), orNil(to)))
@@ -185,7 +147,7 @@ func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []
 // hookValue is a hook as the JSON value of a Change.
 func hookValue(h intent.LifecycleHook) any {
 	var out any
-	if err := json.Unmarshal(canonical(HookDefaults(h)), &out); err != nil {
+	if err := json.Unmarshal(content.Canonical(observed.HookDefaults(h)), &out); err != nil {
 		panic("hook value: " + err.Error())
 	}
 	return out

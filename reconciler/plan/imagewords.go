@@ -1,89 +1,11 @@
 package plan
 
 import (
-	"regexp"
-	"strings"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Words names an image for people: what it is, for which architecture, and its day.
-func (im *Image) Words() string {
-	what := im.Name
-	if of, version := im.family(); of != "" {
-		what = of + " " + version
-	}
-	return joinWords(what, im.Architecture, im.day())
-}
-
-// eksName is how the images that EKS publishes are named.
-// Assumed of AWS: eks-image-names.
-var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-(?:x86_64|arm64)-(standard|nvidia|neuron)-)?(1\.\d+)-v\d+$`)
-
-// capaName is how Cluster API Provider AWS names the images that it publishes.
-var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
-
-// family is what a published image is, and the Kubernetes version that it is made for.
-func (im *Image) family() (of, version string) {
-	if m := capaName.FindStringSubmatch(im.Name); m != nil {
-		return "CAPA " + m[1], m[2]
-	}
-	m := eksName.FindStringSubmatch(im.Name)
-	switch {
-	case m == nil:
-		return "", ""
-	case m[2] == "" && m[1] == "gpu":
-		return "EKS AL2 GPU", m[4]
-	case m[2] == "":
-		return "EKS AL2", m[4]
-	case m[3] == "standard":
-		return "EKS AL2023", m[4]
-	}
-	return "EKS AL2023 " + m[3], m[4]
-}
-
-func (im *Image) day() string { return im.CreatedAt[:min(len("2006-01-02"), len(im.CreatedAt))] }
-
-// ImageMove says in words which image follows which: what differs has both, what does
-// not is said once. Either may be nil.
-func ImageMove(from, to *Image) string {
-	switch {
-	case from == nil && to == nil:
-		return ""
-	case from == nil:
-		return to.Words()
-	case to == nil:
-		return from.Words() + " →"
-	}
-	was, before := from.family()
-	is, now := to.family()
-	if was != is || is == "" {
-		return from.Words() + " → " + to.Words()
-	}
-	day := to.day()
-	if before == now {
-		day = moved(from.day(), day)
-	}
-	return joinWords(is+" "+moved(before, now), moved(from.Architecture, to.Architecture), day)
-}
-
-func moved(from, to string) string {
-	if from == to || from == "" {
-		return to
-	}
-	return from + " → " + to
-}
-
-func joinWords(words ...string) string {
-	var said []string
-	for _, w := range words {
-		if w != "" {
-			said = append(said, w)
-		}
-	}
-	return strings.Join(said, ", ")
-}
-
 // ImageChanges calls each with every change of an image in the plan.
-func (p *Plan) ImageChanges(each func(*Change)) {
+func (p *Plan) ImageChanges(each func(*step.Change)) {
 	for i := range p.Steps {
 		for j := range p.Steps[i].Changes {
 			ch := &p.Steps[i].Changes[j]

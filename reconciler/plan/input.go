@@ -5,18 +5,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // Input is everything a plan of one target depends on.
 type Input struct {
 	Policy  Policy
-	Commit  Commit
+	Commit  content.Commit
 	Set     *intent.Set
-	Answers Answers
+	Answers observed.Answers
 	// Levels are those of the answers, and of others.
 	Levels map[intent.Lookup]Level
-	State  *State
+	State  *observed.State
 	// Index is NewIndex(State); Compute makes it where it is nil.
 	Index  *Index
 	Fleet  Fleet
@@ -36,7 +39,7 @@ type Input struct {
 	// Reviewed are the images of versions that somebody reviewed, by SourceHash; Checked
 	// says of each whether it is an answer to its lookup still.
 	Reviewed map[string]ReviewedImage
-	Checked  map[ImageCheck]Answer
+	Checked  map[ImageCheck]observed.Answer
 	// Own says that the plan is a commit's own: images that were published since are no
 	// part of it, also for pools that follow them. Base is what is followed where the
 	// commit is a proposal, nil where the target is new or nothing is proposed.
@@ -67,12 +70,6 @@ type Node struct {
 	Since time.Time
 	// Why is what the cluster says where it is not ready.
 	Why string
-}
-
-// Commit is what a new template version's description says of its cause.
-type Commit struct {
-	Revision string // full hash; "" for a path whose files are no commit's
-	Subject  string
 }
 
 // Policy is what the configuration says about one target.
@@ -154,7 +151,7 @@ func (p Prune) limit(owned int) int {
 
 // Claim names an AWS resource that a target wants to exist.
 type Claim struct {
-	Resource Resource
+	Resource step.Resource
 	// Name is the resource's; Cluster is set for nodegroups only.
 	Name    string
 	Cluster string
@@ -180,13 +177,13 @@ func Claims(set *intent.Set) []Claim {
 	for i := range set.Pools {
 		p := &set.Pools[i]
 		if p.LaunchTemplate != nil {
-			out = append(out, Claim{Resource: LaunchTemplate, Name: p.LaunchTemplate.Name})
+			out = append(out, Claim{Resource: step.LaunchTemplate, Name: p.LaunchTemplate.Name})
 		}
 		if p.Group != nil {
-			out = append(out, Claim{Resource: AutoScalingGroup, Name: p.Group.Name})
+			out = append(out, Claim{Resource: step.AutoScalingGroup, Name: p.Group.Name})
 		}
 		if p.Nodegroup != nil {
-			out = append(out, Claim{Resource: ManagedNodegroup, Name: p.Nodegroup.Name, Cluster: p.Nodegroup.ClusterName})
+			out = append(out, Claim{Resource: step.ManagedNodegroup, Name: p.Nodegroup.Name, Cluster: p.Nodegroup.ClusterName})
 		}
 	}
 	return out
@@ -221,7 +218,7 @@ func NewFleet(claims map[string][]Claim, whole bool) Fleet {
 type Memory struct {
 	// Started holds the fingerprint of the wanted nodegroup for which an
 	// update was last started.
-	Started map[NodegroupName]StartedUpdate
+	Started map[observed.NodegroupName]StartedUpdate
 	// Cancelled holds the ids of instance refreshes that weir cancelled.
 	Cancelled map[string]bool
 	// Refreshes holds the instance refreshes that pools wait for, by group name.

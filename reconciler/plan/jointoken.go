@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -75,24 +76,24 @@ func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
 		n.Wanted = map[string]string{}
 	}
 	stands := func(tags map[string]string) {
-		if tags[TagOwner] != in.Policy.Instance || tags[TagTarget] != in.Policy.Target {
+		if tags[observed.TagOwner] != in.Policy.Instance || tags[observed.TagTarget] != in.Policy.Target {
 			return
 		}
-		if config := tags[TagLaunchConfig]; config != "" {
+		if config := tags[observed.TagLaunchConfig]; config != "" {
 			n.Standing["launch-config/"+config] = true
 		}
-		if pool := tags[TagPool]; pool != "" && !settled[pool] {
+		if pool := tags[observed.TagPool]; pool != "" && !settled[pool] {
 			n.Standing[pool] = true
 		}
 	}
 	for _, g := range in.State.Groups {
-		stands(groupTagValues(g.Tags))
+		stands(observed.GroupTagValues(g.Tags))
 	}
 	for _, g := range in.State.Nodegroups {
 		stands(g.Tags)
 	}
 	for _, t := range in.State.Templates {
-		if t.Tags[TagLaunchConfig] != "" {
+		if t.Tags[observed.TagLaunchConfig] != "" {
 			stands(t.Tags)
 		}
 	}

@@ -3,6 +3,8 @@ package plan
 import (
 	"regexp"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
 )
 
 // LaunchCause is a cause for which AWS starts no machine, with what to do about it.
@@ -125,5 +127,5 @@ func launchCause(message string) string {
 
 // plainLaunch is AWS's text without what differs at each try.
 func plainLaunch(message string) string {
-	return tokenID.ReplaceAllString(awsID.ReplaceAllString(printable(message), "$1-…"), "…")
+	return tokenID.ReplaceAllString(awsID.ReplaceAllString(content.Printable(message), "$1-…"), "…")
 }

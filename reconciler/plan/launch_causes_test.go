@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -92,12 +93,12 @@ func TestLateMachinesSayWhatTheyWaitFor(t *testing.T) {
 		"all have come since": {[]string{"InService"}, nil, time.Hour, ""},
 	} {
 		pool := groupPool("web", "m5.large", int32(len(c.states)))
-		g := Group{Name: pool.Group.Name, DesiredCapacity: int32(len(c.states))}
+		g := observed.Group{Name: pool.Group.Name, DesiredCapacity: int32(len(c.states))}
 		for i, s := range c.states {
-			g.Instances = append(g.Instances, Instance{ID: "i-" + strconv.Itoa(i), LifecycleState: s, Health: "Healthy"})
+			g.Instances = append(g.Instances, observed.Instance{ID: "i-" + strconv.Itoa(i), LifecycleState: s, Health: "Healthy"})
 		}
-		in := Input{Now: began.Add(c.after), State: &State{
-			Groups: map[string]Group{g.Name: g}, Launches: map[string]Launches{g.Name: {Since: began}}, Hooks: map[string]GroupHooks{g.Name: {Hooks: c.hooks}},
+		in := Input{Now: began.Add(c.after), State: &observed.State{
+			Groups: map[string]observed.Group{g.Name: g}, Launches: map[string]observed.Launches{g.Name: {Since: began}}, Hooks: map[string]observed.GroupHooks{g.Name: {Hooks: c.hooks}},
 		}}
 		if got := in.pending(&pool); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %s", name, got)

@@ -5,8 +5,10 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -26,7 +28,7 @@ type sharedTemplate struct {
 	// problem says why none of the pools can be planned.
 	problem string
 	// hold keeps versions from being made, and the pools' steps that need them.
-	hold       Hold
+	hold       step.Hold
 	holdReason string
 }
 
@@ -80,7 +82,7 @@ func keysOf(pools []*intent.Pool) []string {
 // object that declares it.
 func (s *sharedTemplate) stand(users []*intent.Pool) *intent.Pool {
 	p := *users[0]
-	p.Key = intent.Key{Namespace: ownerOfConfig + s.config.Key.Namespace, Name: s.config.Key.Name}
+	p.Key = intent.Key{Namespace: step.OwnerOfConfig + s.config.Key.Namespace, Name: s.config.Key.Name}
 	p.Infrastructure, p.Options = s.config.Source, s.config.Options
 	p.KeepVersions, p.FollowImages, p.PruneDisabled = s.config.KeepVersions, s.config.FollowImages, s.config.PruneDisabled
 	t := *p.LaunchTemplate
@@ -106,7 +108,7 @@ func (s *sharedTemplate) split() {
 			continue
 		}
 		t := u.LaunchTemplate
-		l := look{t.UserData, t.Image, string(bodyJSON(&t.Data)), len(t.Tags)}
+		l := look{t.UserData, t.Image, string(content.BodyJSON(&t.Data)), len(t.Tags)}
 		i := slices.IndexFunc(alike[l], func(x *sharedContent) bool { return reflect.DeepEqual(x.users[0].LaunchTemplate, t) })
 		if i < 0 {
 			x := &sharedContent{}
@@ -131,7 +133,7 @@ func (c *work) launchConfig(s *sharedTemplate) result {
 	s.split()
 	s.join()
 	switch {
-	case len(s.contents) == 0 || len(c.in.Fleet.Contested[Claim{Resource: LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0:
+	case len(s.contents) == 0 || len(c.in.Fleet.Contested[Claim{Resource: step.LaunchTemplate, Name: s.users[0].LaunchTemplate.Name}]) > 0:
 		return c.result // each pool says so
 	case !slices.ContainsFunc(s.users, func(p *intent.Pool) bool { return !c.in.Policy.Adoption.skips(p) }):
 		return c.result
@@ -162,8 +164,8 @@ func (s *sharedTemplate) answer(c *work) (r result) {
 		part.said = r.diags
 		want, ok := templates{part}.template(s.stand(x.users))
 		if ok {
-			delete(want.tags, TagPool)
-			want.tags[TagLaunchConfig] = s.key()
+			delete(want.tags, observed.TagPool)
+			want.tags[observed.TagLaunchConfig] = s.key()
 			x.want = want
 		} else {
 			x.problem = firstError(part.diags)
@@ -179,7 +181,7 @@ func (s *sharedTemplate) answer(c *work) (r result) {
 }
 
 // holdOfAll is the hold of what pools share: it moves while any of them does.
-func (in Input) holdOfAll(pools []*intent.Pool) Hold {
+func (in Input) holdOfAll(pools []*intent.Pool) step.Hold {
 	for _, p := range pools {
 		if in.holdOf(p) == "" {
 			return ""
@@ -189,9 +191,9 @@ func (in Input) holdOfAll(pools []*intent.Pool) Hold {
 }
 
 // refsOf are the template versions that a pool has in AWS.
-func (in Input) refsOf(p *intent.Pool) []TemplateRef {
+func (in Input) refsOf(p *intent.Pool) []observed.TemplateRef {
 	if p.Nodegroup != nil {
-		var refs []TemplateRef
+		var refs []observed.TemplateRef
 		for _, n := range in.nodegroupsOf(p) {
 			refs = append(refs, n.Template)
 		}
@@ -202,7 +204,7 @@ func (in Input) refsOf(p *intent.Pool) []TemplateRef {
 
 // belong makes steps and diagnostics those of an AWSLaunchConfig: under its name,
 // for the users given, with the fields of the object that declares it.
-func (s *sharedTemplate) belong(users []*intent.Pool, hold Hold, steps []Step, diags []diag.Diagnostic) {
+func (s *sharedTemplate) belong(users []*intent.Pool, hold step.Hold, steps []step.Step, diags []diag.Diagnostic) {
 	for i := range steps {
 		st := &steps[i]
 		if st.LaunchConfig != "" {
@@ -314,18 +316,3 @@ func (s *sharedTemplate) common(runs map[intent.Key]wantedVersion) (common wante
 	}
 	return common, true
 }
-
-// ownerOfConfig begins what Step.Owner says of the steps of an AWSLaunchConfig.
-const ownerOfConfig = "launch-config "
-
-// Owner names what the step belongs to: the pool, or the AWSLaunchConfig behind
-// the words "launch-config". The steps of one owner run in order.
-func (s Step) Owner() string {
-	if s.LaunchConfig != "" {
-		return ownerOfConfig + s.LaunchConfig
-	}
-	return s.Pool
-}
-
-// OfLaunchConfig reports whether an owner is an AWSLaunchConfig.
-func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, ownerOfConfig) }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -65,7 +66,7 @@ func (s *sharedTemplate) status(in Input, p *Plan) LaunchConfigStatus {
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		if st.LaunchConfig == s.key() {
-			making = making || st.about().Makes != ""
+			making = making || st.About().Makes != ""
 			waiting = true
 		}
 		waiting = waiting || slices.Contains(out.Pools, st.Pool)
@@ -77,7 +78,7 @@ func (s *sharedTemplate) status(in Input, p *Plan) LaunchConfigStatus {
 		out.Ready = true
 		ready = Condition{Type: "Ready", Status: "True"}
 	}
-	if found && (failure == nil || have.Tags[TagLaunchConfig] == s.key()) {
+	if found && (failure == nil || have.Tags[observed.TagLaunchConfig] == s.key()) {
 		out.LaunchTemplateID, out.LatestVersion, out.DefaultVersion = have.ID, have.LatestVersion, have.DefaultVersion
 		out.Versions = s.versions(in, p, have)
 	}
@@ -90,7 +91,7 @@ func (s *sharedTemplate) status(in Input, p *Plan) LaunchConfigStatus {
 }
 
 // versions says which pools run which version of t, and which want it.
-func (s *sharedTemplate) versions(in Input, p *Plan, t Template) []SharedVersion {
+func (s *sharedTemplate) versions(in Input, p *Plan, t observed.Template) []SharedVersion {
 	byNumber := map[int64]*SharedVersion{}
 	at := func(n int64) *SharedVersion {
 		if byNumber[n] == nil {
@@ -115,8 +116,8 @@ func (s *sharedTemplate) versions(in Input, p *Plan, t Template) []SharedVersion
 
 // sharedNumbers are the versions of t that a pool's machines run, or that its next
 // ones will, ascending.
-func sharedNumbers(in Input, pool *intent.Pool, t Template) []int64 {
-	var refs []TemplateRef
+func sharedNumbers(in Input, pool *intent.Pool, t observed.Template) []int64 {
+	var refs []observed.TemplateRef
 	if pool.Group != nil {
 		g := in.State.Groups[pool.Group.Name]
 		refs = append(refs, g.Template)

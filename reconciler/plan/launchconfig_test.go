@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+
 	"pgregory.net/rapid"
 )
 
@@ -31,9 +35,9 @@ func sharing(keep int32, pools ...intent.Pool) []intent.Pool {
 const sharedGroup = "c-workers-group"
 
 // converge makes passes until a plan has nothing to do, and returns all steps.
-func (m *model) converge(t fataler, in Input) []Step {
+func (m *model) converge(t fataler, in Input) []step.Step {
 	t.Helper()
-	var steps []Step
+	var steps []step.Step
 	for range 20 {
 		p, _ := m.pass(t, in)
 		if p.Runnable() == 0 {
@@ -53,7 +57,7 @@ func TestPoolsShareOneTemplateAndOneVersionForEachChange(t *testing.T) {
 		t.Fatalf("templates (-want +got):\n%s", d)
 	}
 	tags := m.state.Templates[sharedGroup].Tags
-	if tags[TagLaunchConfig] != "default/"+sharedGroup || tags[TagPool] != "" || m.state.Groups["a"].Tags[TagPool].Value != "default/a" {
+	if tags[observed.TagLaunchConfig] != "default/"+sharedGroup || tags[observed.TagPool] != "" || m.state.Groups["a"].Tags[observed.TagPool].Value != "default/a" {
 		t.Errorf("tags: %v", tags)
 	}
 	in := testInput(sharing(0, groupPool("a", "m5.xlarge", 2), groupPool("b", "m5.xlarge", 1), nodegroupPool("n", 1))...)
@@ -121,7 +125,7 @@ func TestASharedTemplateGoesAfterItsLastPoolAndCountsForNone(t *testing.T) {
 	in := testInput(others...)
 	p, _ := m.pass(t, in)
 	for _, s := range p.Steps {
-		if s.Held != "" || s.Later != (s.Resource == LaunchTemplate) {
+		if s.Held != "" || s.Later != (s.Resource == step.LaunchTemplate) {
 			t.Errorf("%s %s: held %q, later %v", s.Verb, s.Name, s.Held, s.Later)
 		}
 	}
@@ -134,14 +138,14 @@ func TestASharedTemplateGoesAfterItsLastPoolAndCountsForNone(t *testing.T) {
 	m.converge(t, testInput(sharing(0, groupPool("a", "m5.large", 1))...))
 	delete(m.state.Groups, "a")
 	p, _ = m.pass(t, testInput())
-	if len(p.Steps) != 1 || p.Steps[0].Held != HeldPruneLimit {
+	if len(p.Steps) != 1 || p.Steps[0].Held != step.HeldPruneLimit {
 		t.Errorf("an empty render: %+v", p.Steps)
 	}
 }
 
 func TestPoolsWaitForATemplateThatIsSomebodyElses(t *testing.T) {
 	m := newModel()
-	foreign := Template{ID: "lt-foreign", Name: sharedGroup, LatestVersion: 1, DefaultVersion: 1, Tags: map[string]string{TagOwner: "other"}}
+	foreign := observed.Template{ID: "lt-foreign", Name: sharedGroup, LatestVersion: 1, DefaultVersion: 1, Tags: map[string]string{observed.TagOwner: "other"}}
 	m.state.Templates[sharedGroup] = foreign
 	in := testInput(append(sharing(0, groupPool("a", "m5.large", 1)), groupPool("own", "m5.large", 1))...)
 	p, in := m.pass(t, in)
@@ -166,11 +170,11 @@ func TestATemplateChangesHandsBetweenPoolAndLaunchConfig(t *testing.T) {
 	own.LaunchTemplate.Name = sharedGroup
 	m.converge(t, testInput(own))
 	m.converge(t, testInput(sharing(0, groupPool("a", "m5.large", 1))...))
-	if tags := m.state.Templates[sharedGroup].Tags; tags[TagPool] != "" || tags[TagLaunchConfig] == "" {
+	if tags := m.state.Templates[sharedGroup].Tags; tags[observed.TagPool] != "" || tags[observed.TagLaunchConfig] == "" {
 		t.Errorf("shared: %v", tags)
 	}
 	m.converge(t, testInput(own))
-	if tags := m.state.Templates[sharedGroup].Tags; tags[TagPool] == "" || tags[TagLaunchConfig] != "" {
+	if tags := m.state.Templates[sharedGroup].Tags; tags[observed.TagPool] == "" || tags[observed.TagLaunchConfig] != "" {
 		t.Errorf("its own again: %v", tags)
 	}
 }

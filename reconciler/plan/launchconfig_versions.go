@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -26,27 +29,27 @@ func (c templates) planShared(s *sharedTemplate, pool *intent.Pool) {
 			c.needs.TemplateNames = append(c.needs.TemplateNames, name)
 			return
 		}
-		c.makeShared(s, wants, Template{Name: name}, nil)
+		c.makeShared(s, wants, observed.Template{Name: name}, nil)
 		return
 	}
-	claim := Claim{Resource: LaunchTemplate, Name: name}
+	claim := Claim{Resource: step.LaunchTemplate, Name: name}
 	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptTemplate(pool, wants[0].want, &t, &o) {
-		c.conflict(pool, LaunchTemplate, name, o)
+		c.conflict(pool, step.LaunchTemplate, name, o)
 		return
 	}
 	if c.unread(pool, "the versions of the launch template "+t.Name, c.in.State.Unread.Versions[t.Name]) {
 		return
 	}
-	var inUse []TemplateRef
+	var inUse []observed.TemplateRef
 	for _, u := range s.users {
 		inUse = append(inUse, c.in.refsOf(u)...)
 	}
-	inUse = slices.DeleteFunc(inUse, func(r TemplateRef) bool { return r == TemplateRef{} })
+	inUse = slices.DeleteFunc(inUse, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
 	candidates, read := c.candidates(t, inUse)
 	if !read {
 		return
 	}
-	slices.SortFunc(candidates, func(a, b TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
+	slices.SortFunc(candidates, func(a, b observed.TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
 	missing, candidates, read := c.find(pool, t, wants, candidates)
 	if !read {
 		return
@@ -79,10 +82,10 @@ func (c templates) planShared(s *sharedTemplate, pool *intent.Pool) {
 // that nothing moves between equal versions, else the newest: which was made and
 // not rolled out, or is what the pools come back to. read is false while something
 // of the template is yet to be read.
-func (c templates) find(pool *intent.Pool, t Template, wants []*sharedContent, candidates []TemplateVersion) (missing []*sharedContent, all []TemplateVersion, read bool) {
+func (c templates) find(pool *intent.Pool, t observed.Template, wants []*sharedContent, candidates []observed.TemplateVersion) (missing []*sharedContent, all []observed.TemplateVersion, read bool) {
 	may := mayHold(candidates)
 	for _, x := range wants {
-		var refs []TemplateRef
+		var refs []observed.TemplateRef
 		has := map[int64]bool{}
 		for _, u := range x.users {
 			for _, r := range c.in.refsOf(u) {
@@ -92,7 +95,7 @@ func (c templates) find(pool *intent.Pool, t Template, wants []*sharedContent, c
 			}
 		}
 		all := may(x.want)
-		v, ok := x.want.among(t, slices.DeleteFunc(slices.Clone(all), func(v TemplateVersion) bool { return !has[v.Number] }), refs)
+		v, ok := x.want.among(t, slices.DeleteFunc(slices.Clone(all), func(v observed.TemplateVersion) bool { return !has[v.Number] }), refs)
 		if !ok {
 			v, ok = x.want.among(t, all, refs)
 		}
@@ -116,13 +119,13 @@ func (c templates) find(pool *intent.Pool, t Template, wants []*sharedContent, c
 	read = true
 	missing = slices.DeleteFunc(missing, func(x *sharedContent) bool {
 		for _, n := range numbers {
-			said, ok := contentSaid(t.Contents[n])
+			said, ok := content.ContentSaid(t.Contents[n])
 			if !ok || !x.want.named(said) || t.Missing[n] {
 				continue
 			}
 			v, known := t.Versions[n]
 			if !known {
-				c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
+				c.needs.Versions = append(c.needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
 				read = false
 				return false
 			}
@@ -139,44 +142,44 @@ func (c templates) find(pool *intent.Pool, t Template, wants []*sharedContent, c
 
 // mayHold says which of some versions may hold a content: those that name it, and those
 // that weir did not make, in their order.
-func mayHold(versions []TemplateVersion) func(*wantTemplate) []TemplateVersion {
-	bySource, byBody := map[string][]TemplateVersion{}, map[string][]TemplateVersion{}
-	var foreign []TemplateVersion
+func mayHold(versions []observed.TemplateVersion) func(*wantTemplate) []observed.TemplateVersion {
+	bySource, byBody := map[string][]observed.TemplateVersion{}, map[string][]observed.TemplateVersion{}
+	var foreign []observed.TemplateVersion
 	for _, v := range versions {
-		if s, ours := descriptionHashes(v.Description); ours {
-			bySource[s.source], byBody[s.body] = append(bySource[s.source], v), append(byBody[s.body], v)
+		if s, ours := content.DescriptionHashes(v.Description); ours {
+			bySource[s.Source], byBody[s.Body] = append(bySource[s.Source], v), append(byBody[s.Body], v)
 		} else {
 			foreign = append(foreign, v)
 		}
 	}
-	return func(w *wantTemplate) []TemplateVersion {
+	return func(w *wantTemplate) []observed.TemplateVersion {
 		named := byBody
 		key := w.body()
 		if w.keepsImage() {
 			named, key = bySource, w.source
 		}
 		out := slices.Concat(named[key], foreign)
-		slices.SortStableFunc(out, func(a, b TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
+		slices.SortStableFunc(out, func(a, b observed.TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
 		return out
 	}
 }
 
 // makeShared plans the versions that no template has yet, each once. A template
 // that is not there is made with the first of them.
-func (c templates) makeShared(s *sharedTemplate, missing []*sharedContent, t Template, candidates []TemplateVersion) {
+func (c templates) makeShared(s *sharedTemplate, missing []*sharedContent, t observed.Template, candidates []observed.TemplateVersion) {
 	number := t.LatestVersion
 	there := candidates
 	for len(missing) > 0 {
 		x := missing[0]
 		pool, part := s.stand(x.users), templates{c.fork()}
 		part.hold = c.in.holdOfAll(x.users)
-		var refs []TemplateRef
+		var refs []observed.TemplateRef
 		for _, u := range x.users {
 			refs = append(refs, c.in.refsOf(u)...)
 		}
 		// The other versions are for pools that want other content.
-		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(there), func(v TemplateVersion) bool {
-			return !slices.ContainsFunc(refs, func(r TemplateRef) bool { return versionOf(t, r) == v.Number })
+		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(there), func(v observed.TemplateVersion) bool {
+			return !slices.ContainsFunc(refs, func(r observed.TemplateRef) bool { return versionOf(t, r) == v.Number })
 		}), refs)
 		if part.tooSmall(pool, x.want) {
 			// Its pools wait, and not the others.
@@ -190,7 +193,7 @@ func (c templates) makeShared(s *sharedTemplate, missing []*sharedContent, t Tem
 		} else {
 			version = part.makeVersion(pool, x.want, t, number, candidates, refs)
 		}
-		made := TemplateVersion{Number: number, Description: x.want.description(c.in.Commit, ""), Data: x.want.data, Body: x.want.body()}
+		made := observed.TemplateVersion{Number: number, Description: x.want.description(c.in.Commit, ""), Data: x.want.data, Body: x.want.body()}
 		var users []*intent.Pool
 		missing = slices.DeleteFunc(missing, func(y *sharedContent) bool {
 			if y != x && !y.want.is(made) {

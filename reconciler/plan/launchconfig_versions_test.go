@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+
 	"pgregory.net/rapid"
 )
 
@@ -43,7 +47,7 @@ func makes(p *Plan) []string {
 	var out []string
 	for _, s := range p.Steps {
 		switch s.Do.(type) {
-		case CreateLaunchTemplate, CreateLaunchTemplateVersion:
+		case step.CreateLaunchTemplate, step.CreateLaunchTemplateVersion:
 			out = append(out, strings.Join(s.Pools, ", ")+string(s.Held))
 		}
 	}
@@ -116,7 +120,7 @@ func TestVersionsThatNothingRunsYetAreFound(t *testing.T) {
 	m.converge(t, testInput(wanting(0, "a=1", "b=1", "c=1")...))
 	in := testInput(wanting(0, "a=2", "b=3", "c=4")...)
 	p, _ := m.pass(t, in)
-	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return s.LaunchConfig == "" })
+	p.Steps = slices.DeleteFunc(p.Steps, func(s step.Step) bool { return s.LaunchConfig == "" })
 	m.apply(p)
 	if n := m.state.Templates[sharedGroup].LatestVersion; n != 4 {
 		t.Fatalf("%d versions", n)
@@ -137,13 +141,13 @@ func TestAVersionThatOnlySaysItIsTheWantedOneIsNotTaken(t *testing.T) {
 	m.converge(t, testInput(wanting(0, "a=1", "b=1")...))
 	in := testInput(wanting(0, "a=2", "b=1")...)
 	p, _ := m.pass(t, in)
-	made := p.Steps[0].Do.(CreateLaunchTemplateVersion)
+	made := p.Steps[0].Do.(step.CreateLaunchTemplateVersion)
 	bad := made
 	bad.Data.KeyName = "somebody's"
-	m.do(bad, Made{})
+	m.do(bad, step.Made{})
 	other := made
 	other.Description, other.Data.KeyName = "by hand", "x"
-	m.do(other, Made{})
+	m.do(other, step.Made{})
 	m.converge(t, in)
 	tm := m.state.Templates[sharedGroup]
 	if got := m.pinned(); got != "a 4, b 1, default 1" || tm.Versions[4].Data.KeyName != "2" {
@@ -168,11 +172,11 @@ func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 	p, _ := m.pass(t, pools(0, true))
 	for _, s := range p.Steps {
 		if s.LaunchConfig != "" {
-			m.do(s.Do, Made{})
+			m.do(s.Do, step.Made{})
 		}
 	}
 	wanted := m.state.Templates[sharedGroup].LatestVersion
-	m.state.Refreshes["a"] = Refresh{ID: "r", Status: "Failed", Template: TemplateRef{ID: m.state.Templates[sharedGroup].ID, Name: sharedGroup, Version: strconv.FormatInt(wanted, 10)}}
+	m.state.Refreshes["a"] = observed.Refresh{ID: "r", Status: "Failed", Template: observed.TemplateRef{ID: m.state.Templates[sharedGroup].ID, Name: sharedGroup, Version: strconv.FormatInt(wanted, 10)}}
 	for step := range 6 {
 		m.converge(t, pools(step, true))
 	}
@@ -204,7 +208,7 @@ func TestWhatOnePoolWaitsForHoldsUpNoOther(t *testing.T) {
 	list[1].LaunchTemplate.Image = missing
 	in := testInput(list...)
 	in.Answers = maps.Clone(in.Answers)
-	in.Answers[missing] = Answer{Problem: "no image", Code: "image-not-found"}
+	in.Answers[missing] = observed.Answer{Problem: "no image", Code: "image-not-found"}
 	p, _ := m.pass(t, in)
 	if d := cmp.Diff([]string{"default/c", "default/apaused"}, makes(p)); d != "" {
 		t.Errorf("versions (-want +got):\n%s", d)
@@ -311,10 +315,10 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 		pass := func(t *rapid.T, steps int) {
 			p, _ := m.pass(t, input())
 			p.Steps = p.Steps[:min(steps, len(p.Steps))]
-			made := Made{}
+			made := step.Made{}
 			for _, s := range p.Steps {
-				if s.Held == "" && !s.Later && !Unmade(WithTemplate(s.Do, made)) {
-					m.do(WithTemplate(s.Do, made), made)
+				if s.Held == "" && !s.Later && !step.Unmade(step.WithTemplate(s.Do, made)) {
+					m.do(step.WithTemplate(s.Do, made), made)
 				}
 			}
 			for n, g := range m.state.Groups {
@@ -368,13 +372,13 @@ func TestASharedTemplateIsAdoptedWithItsVersions(t *testing.T) {
 	}
 	m.state.Templates[sharedGroup] = tm
 	for n, g := range m.state.Groups {
-		g.Tags = map[string]GroupTag{}
+		g.Tags = map[string]observed.GroupTag{}
 		m.state.Groups[n] = g
 	}
 	in.Policy.Adoption = Adoption{Asked: true}
 	p, _ := m.pass(t, in)
 	for _, s := range p.Steps {
-		if s.Verb != Adopt {
+		if s.Verb != step.Adopt {
 			t.Errorf("%s %s while adopting", s.Verb, s.Name)
 		}
 	}

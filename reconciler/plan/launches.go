@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -25,22 +26,6 @@ const (
 	pendingNamed = 3
 )
 
-// Launches is what AWS said of the machines that a group waits for.
-type Launches struct {
-	// Failure is the newest launch that failed, zero where none did of late.
-	Failure LaunchFailure
-	// Since is when the oldest launch that is under way began, zero where none is.
-	Since time.Time
-}
-
-// LaunchFailure is why AWS last failed to launch a machine of a group, in its words.
-type LaunchFailure struct {
-	Message string
-	At      time.Time
-	// Started says that the machine had started, and ended before it was in service.
-	Started bool
-}
-
 // Short joins the groups of several targets that have fewer machines in service than
 // they want: AWS then says why none comes.
 func Short(inputs []Input) []string {
@@ -52,7 +37,7 @@ func Short(inputs []Input) []string {
 		for i := range in.Set.Pools {
 			for _, name := range in.groupsOf(&in.Set.Pools[i]) {
 				g, found := in.State.Groups[name]
-				if found && !g.Deleting && g.Tags[TagOwner].Value == in.Policy.Instance && g.short() {
+				if found && !g.Deleting && g.Tags[observed.TagOwner].Value == in.Policy.Instance && g.Short() {
 					out = append(out, name)
 				}
 			}
@@ -60,30 +45,6 @@ func Short(inputs []Input) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// Coming reports whether the instance is on its way into service.
-func (i Instance) Coming() bool { return strings.HasPrefix(i.LifecycleState, "Pending") }
-
-// AwaitsHook reports whether a lifecycle hook keeps the instance out of service.
-func (i Instance) AwaitsHook() bool { return i.LifecycleState == "Pending:Wait" }
-
-// Lacks reports whether the group has fewer instances, in whatever state, than it wants.
-func (g Group) Lacks() bool {
-	return g.count(func(i Instance) bool { return !i.Leaving() }) < g.desiredInstances()
-}
-
-func (g Group) short() bool {
-	return g.count(func(i Instance) bool { return !i.Leaving() && !i.Coming() }) < g.desiredInstances()
-}
-
-func (g Group) count(which func(Instance) bool) (n int32) {
-	for _, i := range g.Instances {
-		if which(i) {
-			n++
-		}
-	}
-	return n
 }
 
 // groupsOf are the names of a pool's groups.
@@ -104,7 +65,7 @@ func (in Input) groupsOf(pool *intent.Pool) []string {
 func (in Input) launchFailure(pool *intent.Pool) (text, cause string) {
 	for _, name := range in.groupsOf(pool) {
 		g, f := in.State.Groups[name], in.State.Launches[name].Failure
-		if f.Message == "" || !g.Lacks() && (!f.Started || !g.short()) {
+		if f.Message == "" || !g.Lacks() && (!f.Started || !g.Short()) {
 			continue
 		}
 		text = "AWS launches no machine: "
@@ -171,7 +132,7 @@ func (in Input) hooksAwaited(group string, since time.Time) string {
 			who, complete = "its node has joined the cluster and EKS completes the lifecycle hook ", "; look at the bootstrap data, the node role and its access to the cluster, and the route to the cluster's endpoint"
 		}
 		until := since.Add(time.Duration(h.HeartbeatTimeout) * time.Second)
-		words = append(words, who+quote(h.Name)+"; from about "+clockTime(until)+", if it sends no heartbeat, "+then+" ("+h.DefaultResult+")")
+		words = append(words, who+observed.Quote(h.Name)+"; from about "+clockTime(until)+", if it sends no heartbeat, "+then+" ("+h.DefaultResult+")")
 	}
 	return strings.Join(words, ", and ") + complete
 }

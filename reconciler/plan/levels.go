@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -22,7 +24,7 @@ type Level struct {
 }
 
 // LevelOf is the level that an answer tells, and false where it tells none.
-func LevelOf(l intent.Lookup, a Answer) (Level, bool) {
+func LevelOf(l intent.Lookup, a observed.Answer) (Level, bool) {
 	switch l.Kind {
 	case intent.ImageByParameter, intent.ImageForEKS, intent.ImageByName:
 		if a.Image != nil {
@@ -104,8 +106,8 @@ func (e Earlier) lags(account, region string, l Level) string {
 
 // awaits says which earlier target a step waits for because what its pools go by has
 // moved and that target has not come there; empty if none.
-func (in Input) awaits(s Step) string {
-	if len(in.Policy.Gates.Earlier) == 0 || !s.movesLevel() {
+func (in Input) awaits(s step.Step) string {
+	if len(in.Policy.Gates.Earlier) == 0 || !s.MovesLevel() {
 		return ""
 	}
 	account, region := in.Policy.Account, in.Policy.Region
@@ -131,13 +133,3 @@ func (in Input) awaits(s Step) string {
 	}
 	return ""
 }
-
-// movesLevel reports whether the step has machines run something else, or makes what
-// they are to run.
-func (s Step) movesLevel() bool {
-	return s.disrupts() || s.Verb == Create || s.Resource == LaunchTemplate
-}
-
-// mends reports whether the step puts back what was changed outside Git and replaces
-// nothing: it takes its target to no other level, so that it comes after nobody.
-func (s Step) mends() bool { return s.Drift != nil && !s.disrupts() }

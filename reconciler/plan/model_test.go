@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -15,16 +18,16 @@ import (
 // state, answers needs and does actions at once. The emulator and the contract
 // suite speak for the real wire; this speaks for the planner alone.
 type model struct {
-	state  State
+	state  observed.State
 	nextID int
 	writes []string
 }
 
 func newModel() *model {
-	return &model{state: State{
+	return &model{state: observed.State{
 		Account: "000000000000", Region: "eu-west-1",
-		Templates: map[string]Template{}, Groups: map[string]Group{}, Nodegroups: map[NodegroupName]Nodegroup{},
-		Refreshes: map[string]Refresh{}, Updates: map[NodegroupName]NodegroupUpdate{}, Clusters: map[string]bool{}, Hooks: map[string]GroupHooks{},
+		Templates: map[string]observed.Template{}, Groups: map[string]observed.Group{}, Nodegroups: map[observed.NodegroupName]observed.Nodegroup{},
+		Refreshes: map[string]observed.Refresh{}, Updates: map[observed.NodegroupName]observed.NodegroupUpdate{}, Clusters: map[string]bool{}, Hooks: map[string]observed.GroupHooks{},
 	}}
 }
 
@@ -34,20 +37,20 @@ func (m *model) id(prefix string) string {
 }
 
 // observe returns what the owner read gives: only what carries the owner's tag.
-func (m *model) observe(owner string) State {
-	s := State{
+func (m *model) observe(owner string) observed.State {
+	s := observed.State{
 		Account: m.state.Account, Region: m.state.Region,
-		Templates: map[string]Template{}, Groups: map[string]Group{}, Nodegroups: map[NodegroupName]Nodegroup{},
-		Absent:    Absent{Templates: map[string]bool{}, Groups: map[string]bool{}, Nodegroups: map[NodegroupName]bool{}},
-		Refreshes: map[string]Refresh{}, Updates: map[NodegroupName]NodegroupUpdate{},
+		Templates: map[string]observed.Template{}, Groups: map[string]observed.Group{}, Nodegroups: map[observed.NodegroupName]observed.Nodegroup{},
+		Absent:    observed.Absent{Templates: map[string]bool{}, Groups: map[string]bool{}, Nodegroups: map[observed.NodegroupName]bool{}},
+		Refreshes: map[string]observed.Refresh{}, Updates: map[observed.NodegroupName]observed.NodegroupUpdate{},
 	}
 	for n, t := range m.state.Templates {
-		if t.Tags[TagOwner] == owner {
+		if t.Tags[observed.TagOwner] == owner {
 			s.Templates[n] = t
 		}
 	}
 	for n, g := range m.state.Groups {
-		if g.Tags[TagOwner].Value == owner {
+		if g.Tags[observed.TagOwner].Value == owner {
 			s.Groups[n] = g
 		}
 	}
@@ -55,12 +58,12 @@ func (m *model) observe(owner string) State {
 	return s
 }
 
-func (m *model) fill(s State, n Needs) State {
+func (m *model) fill(s observed.State, n observed.Needs) observed.State {
 	for _, q := range n.Activities { // AWS says nothing of them
 		if s.Activities == nil {
-			s.Activities = map[ActivityQuery]Activities{}
+			s.Activities = map[observed.ActivityQuery]observed.Activities{}
 		}
-		s.Activities[q] = Activities{}
+		s.Activities[q] = observed.Activities{}
 	}
 	for _, name := range n.TemplateNames {
 		if t, ok := m.state.Templates[name]; ok {
@@ -94,31 +97,31 @@ func (m *model) fill(s State, n Needs) State {
 		t := s.Templates[name]
 		t.Numbers, t.Contents = slices.Sorted(maps.Keys(m.state.Templates[name].Versions)), map[int64]string{}
 		for n, v := range m.state.Templates[name].Versions {
-			t.Contents[n] = ContentOf(v.Description)
+			t.Contents[n] = content.ContentOf(v.Description)
 		}
 		s.Templates[name] = t
 	}
 	for _, name := range n.VersionUsers {
-		users := []VersionUser{}
+		users := []observed.VersionUser{}
 		for _, g := range m.state.Groups {
-			for _, r := range append([]TemplateRef{g.Template}, templatesOf(g.Instances)...) {
+			for _, r := range append([]observed.TemplateRef{g.Template}, templatesOf(g.Instances)...) {
 				if r.ID == s.Templates[name].ID {
-					users = append(users, VersionUser{User: g.Name, Version: r.Version})
+					users = append(users, observed.VersionUser{User: g.Name, Version: r.Version})
 				}
 			}
 		}
 		s.VersionUsers = maps.Clone(s.VersionUsers)
 		if s.VersionUsers == nil {
-			s.VersionUsers = map[string][]VersionUser{}
+			s.VersionUsers = map[string][]observed.VersionUser{}
 		}
 		s.VersionUsers[name] = users
 	}
 	for _, name := range n.Hooks {
 		s.Hooks = maps.Clone(s.Hooks)
 		if s.Hooks == nil {
-			s.Hooks = map[string]GroupHooks{}
+			s.Hooks = map[string]observed.GroupHooks{}
 		}
-		s.Hooks[name] = GroupHooks{Hooks: m.state.Hooks[name].Hooks, ReadAtPass: true}
+		s.Hooks[name] = observed.GroupHooks{Hooks: m.state.Hooks[name].Hooks, ReadAtPass: true}
 	}
 	for _, id := range n.Launched {
 		s.Launched = maps.Clone(s.Launched)
@@ -133,8 +136,8 @@ func (m *model) fill(s State, n Needs) State {
 	return s
 }
 
-func templatesOf(instances []Instance) []TemplateRef {
-	var out []TemplateRef
+func templatesOf(instances []observed.Instance) []observed.TemplateRef {
+	var out []observed.TemplateRef
 	for _, i := range instances {
 		out = append(out, i.Template)
 	}
@@ -160,34 +163,34 @@ func (m *model) pass(t fataler, in Input) (*Plan, Input) {
 
 // apply does the steps that run in this pass.
 func (m *model) apply(p *Plan) {
-	made := Made{}
+	made := step.Made{}
 	for _, s := range p.Steps {
-		if s.Held != "" || s.Later || Unmade(WithTemplate(s.Do, made)) {
+		if s.Held != "" || s.Later || step.Unmade(step.WithTemplate(s.Do, made)) {
 			continue
 		}
 		m.writes = append(m.writes, fmt.Sprintf("%T %s", s.Do, s.Name))
-		m.do(WithTemplate(s.Do, made), made)
+		m.do(step.WithTemplate(s.Do, made), made)
 	}
 }
 
-func (m *model) do(a Action, made Made) {
+func (m *model) do(a step.Action, made step.Made) {
 	switch a := a.(type) {
-	case CreateLaunchTemplate:
+	case step.CreateLaunchTemplate:
 		if _, taken := m.state.Templates[a.Name]; taken {
 			panic("create template: name taken: " + a.Name)
 		}
-		t := Template{ID: m.id("lt"), Name: a.Name, DefaultVersion: 1, LatestVersion: 1, Tags: a.Tags,
-			Versions: map[int64]TemplateVersion{1: {Number: 1, Description: a.Description, Data: a.Data, Body: BodyHash(a.Data)}}}
+		t := observed.Template{ID: m.id("lt"), Name: a.Name, DefaultVersion: 1, LatestVersion: 1, Tags: a.Tags,
+			Versions: map[int64]observed.TemplateVersion{1: {Number: 1, Description: a.Description, Data: a.Data, Body: content.BodyHash(a.Data)}}}
 		m.state.Templates[a.Name] = t
-		made.Add(a, TemplateRef{ID: t.ID, Name: t.Name, Version: "1"})
-	case CreateLaunchTemplateVersion:
+		made.Add(a, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: "1"})
+	case step.CreateLaunchTemplateVersion:
 		t := m.state.Templates[a.Template.Name]
 		t.LatestVersion++
 		t.Versions = maps.Clone(t.Versions)
-		t.Versions[t.LatestVersion] = TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data, Body: BodyHash(a.Data)}
+		t.Versions[t.LatestVersion] = observed.TemplateVersion{Number: t.LatestVersion, Description: a.Description, Data: a.Data, Body: content.BodyHash(a.Data)}
 		m.state.Templates[t.Name] = t
-		made.Add(a, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
-	case DeleteLaunchTemplateVersions:
+		made.Add(a, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
+	case step.DeleteLaunchTemplateVersions:
 		t := m.state.Templates[a.Template.Name]
 		t.Versions = maps.Clone(t.Versions)
 		for _, n := range a.Versions {
@@ -197,15 +200,15 @@ func (m *model) do(a Action, made Made) {
 			delete(t.Versions, n)
 		}
 		m.state.Templates[t.Name] = t
-	case SetDefaultVersion:
+	case step.SetDefaultVersion:
 		t := m.state.Templates[a.Template.Name]
 		t.DefaultVersion, _ = strconv.ParseInt(a.Template.Version, 10, 64)
 		m.state.Templates[t.Name] = t
-	case DeleteLaunchTemplate:
+	case step.DeleteLaunchTemplate:
 		delete(m.state.Templates, a.Template.Name)
-	case TagLaunchTemplate:
+	case step.TagLaunchTemplate:
 		t := m.state.Templates[a.Template.Name]
-		t.Tags = withTags(t.Tags, a.Put)
+		t.Tags = observed.WithTags(t.Tags, a.Put)
 		for _, k := range a.Remove {
 			delete(t.Tags, k)
 		}
@@ -215,18 +218,18 @@ func (m *model) do(a Action, made Made) {
 	}
 }
 
-func (m *model) doGroup(a Action) {
+func (m *model) doGroup(a step.Action) {
 	switch a := a.(type) {
-	case CreateGroup:
+	case step.CreateGroup:
 		g := a.Group
 		g.Instances = m.launch(g, nil)
 		m.state.Groups[g.Name] = g
 		var hooks []intent.LifecycleHook
 		for _, h := range a.LifecycleHooks {
-			hooks = append(hooks, HookDefaults(h))
+			hooks = append(hooks, observed.HookDefaults(h))
 		}
-		m.state.Hooks[g.Name] = GroupHooks{Hooks: hooks}
-	case UpdateGroup:
+		m.state.Hooks[g.Name] = observed.GroupHooks{Hooks: hooks}
+	case step.UpdateGroup:
 		g := m.state.Groups[a.Name]
 		assign(&g.MinSize, a.MinSize)
 		assign(&g.MaxSize, a.MaxSize)
@@ -245,22 +248,22 @@ func (m *model) doGroup(a Action) {
 		}
 		g.Instances = m.launch(g, g.Instances)
 		m.state.Groups[g.Name] = g
-	case StartRefresh:
+	case step.StartRefresh:
 		g := m.state.Groups[a.Group]
 		g.Template, g.MixedInstancesPolicy = a.Template, a.MixedInstancesPolicy
 		g.Instances = m.launch(g, nil)
 		m.state.Groups[g.Name] = g
-		m.state.Refreshes[g.Name] = Refresh{ID: m.id("refresh"), Status: "Successful", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy}
-	case CancelRefresh:
+		m.state.Refreshes[g.Name] = observed.Refresh{ID: m.id("refresh"), Status: "Successful", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy}
+	case step.CancelRefresh:
 		r := m.state.Refreshes[a.Group]
 		r.Status = "Cancelled"
 		m.state.Refreshes[a.Group] = r
-	case SetProcesses:
+	case step.SetProcesses:
 		g := m.state.Groups[a.Group]
 		s := slices.DeleteFunc(append(slices.Clone(g.SuspendedProcesses), a.Suspend...), func(p string) bool { return slices.Contains(a.Resume, p) })
 		g.SuspendedProcesses = slices.Compact(slices.Sorted(slices.Values(s)))
 		m.state.Groups[g.Name] = g
-	case TagGroup:
+	case step.TagGroup:
 		g := m.state.Groups[a.Group]
 		g.Tags = maps.Clone(g.Tags)
 		maps.Copy(g.Tags, a.Put)
@@ -268,25 +271,25 @@ func (m *model) doGroup(a Action) {
 			delete(g.Tags, k)
 		}
 		m.state.Groups[g.Name] = g
-	case DeleteGroup:
+	case step.DeleteGroup:
 		delete(m.state.Groups, a.Name)
 	default:
 		m.doNodegroup(a)
 	}
 }
 
-func (m *model) doNodegroup(a Action) {
+func (m *model) doNodegroup(a step.Action) {
 	switch a := a.(type) {
-	case CreateNodegroup:
+	case step.CreateNodegroup:
 		n := a.Nodegroup
 		n.Status, n.ARN, n.DescribedAtPass = "ACTIVE", m.id("arn"), true
 		m.state.Nodegroups[n.NodegroupName] = n
-	case UpdateNodegroupConfig:
+	case step.UpdateNodegroupConfig:
 		n := m.state.Nodegroups[a.NodegroupName]
 		assign(&n.MinSize, a.MinSize)
 		assign(&n.MaxSize, a.MaxSize)
 		assign(&n.DesiredSize, a.DesiredSize)
-		n.Labels = withTags(n.Labels, a.PutLabels)
+		n.Labels = observed.WithTags(n.Labels, a.PutLabels)
 		for _, k := range a.RemoveLabels {
 			delete(n.Labels, k)
 		}
@@ -297,7 +300,7 @@ func (m *model) doNodegroup(a Action) {
 		n.Taints = without(n.Taints, a.RemoveTaints)
 		assign(&n.UpdateConfig, a.UpdateConfig)
 		m.state.Nodegroups[a.NodegroupName] = n
-	case UpdateNodegroupVersion:
+	case step.UpdateNodegroupVersion:
 		n := m.state.Nodegroups[a.NodegroupName]
 		if a.Template != nil {
 			n.Template = *a.Template
@@ -306,11 +309,11 @@ func (m *model) doNodegroup(a Action) {
 			n.Version = a.Version
 		}
 		m.state.Nodegroups[a.NodegroupName] = n
-	case TagNodegroup:
+	case step.TagNodegroup:
 		n := m.state.Nodegroups[a.NodegroupName]
-		n.Tags = withTags(n.Tags, a.Put)
+		n.Tags = observed.WithTags(n.Tags, a.Put)
 		m.state.Nodegroups[a.NodegroupName] = n
-	case DeleteNodegroup:
+	case step.DeleteNodegroup:
 		delete(m.state.Nodegroups, a.NodegroupName)
 	default:
 		panic(fmt.Sprintf("model: no such action %T", a))
@@ -324,7 +327,7 @@ func assign[T any](dst *T, v *T) {
 }
 
 // launch brings a group to its desired size, new instances on the group's template.
-func (m *model) launch(g Group, have []Instance) []Instance {
+func (m *model) launch(g observed.Group, have []observed.Instance) []observed.Instance {
 	have = slices.Clone(have)
 	for int32(len(have)) < g.DesiredCapacity {
 		kind := ""
@@ -337,7 +340,7 @@ func (m *model) launch(g Group, have []Instance) []Instance {
 				}
 			}
 		}
-		have = append(have, Instance{ID: m.id("i"), Type: kind, Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: g.Template})
+		have = append(have, observed.Instance{ID: m.id("i"), Type: kind, Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: g.Template})
 	}
 	return have[:g.DesiredCapacity]
 }
@@ -351,11 +354,11 @@ func testPolicy() Policy {
 
 var subnetLookup = intent.Lookup{Kind: intent.Subnets, Cluster: intent.Key{Namespace: "default", Name: "c"}}
 
-func testAnswers() Answers {
-	return Answers{
+func testAnswers() observed.Answers {
+	return observed.Answers{
 		subnetLookup: {Subnets: []string{"subnet-a", "subnet-b"}},
-		imageLookup:  {Image: &Image{ID: "ami-1", RootDevice: "/dev/xvda", RootSize: 8}},
-		eksLookup:    {Cluster: &EKSCluster{Name: "c", Version: "1.33", Endpoint: "https://e", Status: "ACTIVE"}},
+		imageLookup:  {Image: &observed.Image{ID: "ami-1", RootDevice: "/dev/xvda", RootSize: 8}},
+		eksLookup:    {Cluster: &observed.EKSCluster{Name: "c", Version: "1.33", Endpoint: "https://e", Status: "ACTIVE"}},
 		roleLookup:   {RoleARN: "arn:aws:iam::000000000000:role/nodes"},
 	}
 }
@@ -397,7 +400,7 @@ func nodegroupPool(name string, replicas int32) intent.Pool {
 func testInput(pools ...intent.Pool) Input {
 	set := &intent.Set{Pools: pools}
 	set.Sort()
-	return Input{Policy: testPolicy(), Commit: Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: set, Answers: testAnswers(),
+	return Input{Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: set, Answers: testAnswers(),
 		Fleet: NewFleet(map[string][]Claim{"blue": Claims(set)}, true)}
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -14,7 +16,7 @@ func TestASecondVPCKeepsPoolsThatRun(t *testing.T) {
 	web := func(instanceType string) intent.Pool { return inCoreGroups(groupPool("web", instanceType, 2)) }
 	of := func(pools ...intent.Pool) Input {
 		in := testInput(pools...)
-		in.Answers[coreGroups] = Answer{SecurityGroups: []string{"sg-default"}}
+		in.Answers[coreGroups] = observed.Answer{SecurityGroups: []string{"sg-default"}}
 		return in
 	}
 	m, in := newModel(), of(web("m5.large"))
@@ -84,7 +86,7 @@ func TestAGroupGivenByIDIsBlamedWhereItStands(t *testing.T) {
 			tt.data.InstanceType = "m5.large"
 			pool.LaunchTemplate.Data = tt.data
 			in := testInput(pool)
-			in.Answers[intent.Lookup{Kind: intent.SecurityGroupByID, Name: "sg-x"}] = Answer{SecurityGroups: []string{"sg-x"}, VPCs: tt.vpc}
+			in.Answers[intent.Lookup{Kind: intent.SecurityGroupByID, Name: "sg-x"}] = observed.Answer{SecurityGroups: []string{"sg-x"}, VPCs: tt.vpc}
 			a := in.Answers[subnetsOf(&pool)]
 			a.VPCs = []string{"vpc-a"}
 			in.Answers[subnetsOf(&pool)] = a
@@ -117,7 +119,7 @@ func TestSubnetsAndSecurityGroupsAreOfOneVPC(t *testing.T) {
 		for _, pool := range []intent.Pool{groupPool("web", "m5.large", 2), withTemplate(nodegroupPool("ng", 1))} {
 			pool = inCoreGroups(pool)
 			in := testInput(pool)
-			in.Answers[coreGroups] = Answer{SecurityGroups: []string{"sg-default"}}
+			in.Answers[coreGroups] = observed.Answer{SecurityGroups: []string{"sg-default"}}
 			for l, vpcs := range map[intent.Lookup][]string{subnetsOf(&pool): tt.subnets, coreGroups: tt.groups} {
 				a := in.Answers[l]
 				a.VPCs = vpcs

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -13,7 +16,7 @@ import (
 // launch template.
 func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	n := pool.Nodegroup
-	name := NodegroupName{Cluster: n.ClusterName, Name: n.Name}
+	name := observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}
 	cluster, ok := c.answer(pool, n.Cluster)
 	if !ok {
 		return
@@ -39,7 +42,7 @@ func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	made := c.fork()
 	var version wantedVersion
 	if want != nil || pool.ForeignTemplate != nil {
-		inUse := make([]TemplateRef, 0, len(standing))
+		inUse := make([]observed.TemplateRef, 0, len(standing))
 		for _, n := range standing {
 			inUse = append(inUse, n.Template)
 		}
@@ -69,7 +72,7 @@ func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 		part.existingNodegroups(w, standing)
 		for _, n := range standing {
 			groups{part.work}.nameBehind(pool, n)
-			if !n.DescribedAtPass && slices.ContainsFunc(part.steps, func(s Step) bool { return c.mayRun(pool, s) }) {
+			if !n.DescribedAtPass && slices.ContainsFunc(part.steps, func(s step.Step) bool { return c.mayRun(pool, s) }) {
 				// What is remembered may be out of date, its owner included.
 				part.needs.Nodegroups = append(part.needs.Nodegroups, n.NodegroupName)
 			}
@@ -87,12 +90,12 @@ func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 
 // standing returns the pool's nodegroups and blocks the pool where one of them is
 // not the target's to change.
-func (c nodegroups) standing(pool *intent.Pool) []Nodegroup {
-	claim := Claim{Resource: ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
+func (c nodegroups) standing(pool *intent.Pool) []observed.Nodegroup {
+	claim := Claim{Resource: step.ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
 	out := c.in.nodegroupsOf(pool)
 	for i := range out {
 		if o := c.in.Policy.owns(out[i].Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptNodegroup(pool, &out[i], &o) {
-			c.conflict(pool, ManagedNodegroup, out[i].Name, o)
+			c.conflict(pool, step.ManagedNodegroup, out[i].Name, o)
 		}
 	}
 	return out
@@ -101,7 +104,7 @@ func (c nodegroups) standing(pool *intent.Pool) []Nodegroup {
 // existingNodegroups plans a pool that has nodegroups: the one that is what Git
 // wants is the pool's, and the others have been replaced by it. Where none is, one
 // has to be replaced.
-func (c nodegroups) existingNodegroups(w wantNodegroup, standing []Nodegroup) {
+func (c nodegroups) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
 	var differs []immutable
 	for i, have := range standing {
@@ -136,7 +139,7 @@ type wantNodegroup struct {
 	hasTemplate, hasImage bool
 	role                  string
 	subnets               []string
-	cluster               EKSCluster
+	cluster               observed.EKSCluster
 	// discovered says that nobody wrote the subnets.
 	discovered bool
 	// access is who may log in, without a launch template.
@@ -167,12 +170,12 @@ func (w wantNodegroup) tags(p Policy) map[string]string {
 // updateNodegroup plans the config and version updates of an existing
 // nodegroup. EKS runs one update at a time, so of two only the first runs in
 // this pass.
-func (c nodegroups) updateNodegroup(w wantNodegroup, have Nodegroup) {
+func (c nodegroups) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	pool := w.pool
 	if put, remove := missingTags(w.tags(c.in.Policy), have.Tags); len(put)+len(remove) > 0 {
-		c.step(pool, Step{Verb: Update, Resource: ManagedNodegroup, Name: have.Name, Reason: "tags differ",
+		c.step(pool, step.Step{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "tags differ",
 			Changes: tagChanges(pool, put, remove, have.Tags),
-			Do:      TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Put: put, Remove: remove}})
+			Do:      step.TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Put: put, Remove: remove}})
 	}
 	c.tagGroupsBehind(w, have)
 	switch have.Status {
@@ -210,13 +213,13 @@ func (c nodegroups) updateNodegroup(w wantNodegroup, have Nodegroup) {
 // Fingerprint identifies what a pool wants its nodegroup to be, for the memory
 // of failed updates.
 func (w wantNodegroup) fingerprint() string {
-	return shortHash(canonical(w.pool.Nodegroup), canonical(w.pool.Replicas), []byte(w.version.version()))
+	return content.ShortHash(content.Canonical(w.pool.Nodegroup), content.Canonical(w.pool.Replicas), []byte(w.version.version()))
 }
 
 // failedBefore reports whether the update that is due was tried for this very
 // intent and failed: EKS then shows the old values again, and trying on would
 // never end.
-func (c nodegroups) failedBefore(w wantNodegroup, have Nodegroup) bool {
+func (c nodegroups) failedBefore(w wantNodegroup, have observed.Nodegroup) bool {
 	started, tried := c.in.Memory.Started[have.NodegroupName]
 	if !tried || started.Fingerprint != w.fingerprint() || c.in.Memory.Retry[w.pool.Key.String()] {
 		return false
@@ -242,7 +245,7 @@ func (c nodegroups) failedBefore(w wantNodegroup, have Nodegroup) bool {
 	return false
 }
 
-func healthText(issues []HealthIssue) string {
+func healthText(issues []observed.HealthIssue) string {
 	var out []string
 	for _, i := range issues {
 		text := i.Code
@@ -263,7 +266,7 @@ func healthText(issues []HealthIssue) string {
 // come first, in one call with the record of the hooks: who may write only what is
 // theirs may write the rest then.
 // Assumed of AWS: groups-behind-nodegroups.
-func (c nodegroups) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
+func (c nodegroups) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 	if have.Status == "DELETING" {
 		return
 	}
@@ -279,21 +282,21 @@ func (c nodegroups) tagGroupsBehind(w wantNodegroup, have Nodegroup) {
 		if g.Deleting {
 			continue
 		}
-		values := groupTagValues(g.Tags)
+		values := observed.GroupTagValues(g.Tags)
 		want := recordingHooks(w.tags(c.in.Policy), values, hooks)
 		if put, remove := missingTags(want, values); len(put)+len(remove) > 0 {
-			t := TagGroup{Group: name, Put: map[string]GroupTag{}, Remove: remove}
+			t := step.TagGroup{Group: name, Put: map[string]observed.GroupTag{}, Remove: remove}
 			for k, v := range put {
 				// CAPA propagates the tags of a nodegroup's group at launch;
 				// weir's own mark the group only.
-				t.Put[k] = GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, ownTagPrefix)}
+				t.Put[k] = observed.GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, observed.OwnTagPrefix)}
 			}
-			if a := c.in.Policy.Adoption; a.Asked && a.From != "" && values[TagOwner] == a.From {
+			if a := c.in.Policy.Adoption; a.Asked && a.From != "" && values[observed.TagOwner] == a.From {
 				c.adopts = true // the last attempt ended after the nodegroup
 			}
-			c.step(w.pool, Step{Verb: c.tagVerb(), Resource: AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
+			c.step(w.pool, step.Step{Verb: c.tagVerb(), Resource: step.AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
 				Changes: tagChanges(w.pool, put, remove, values), Do: t})
-			g.Tags = t.tags(g.Tags)
+			g.Tags = t.Tags(g.Tags)
 		}
 		groups{c.work}.updateHooks(w.pool, g, hooks)
 	}

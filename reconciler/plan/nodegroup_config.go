@@ -8,18 +8,21 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // configStep plans UpdateNodegroupConfig: none or one step.
-func (c nodegroups) configStep(w wantNodegroup, have Nodegroup) []Step {
+func (c nodegroups) configStep(w wantNodegroup, have observed.Nodegroup) []step.Step {
 	pool, n := w.pool, w.pool.Nodegroup
-	u := UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
-	var changes []Change
+	u := step.UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
+	var changes []step.Change
 	c.scaling(w, have, &u, &changes)
 	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		if got, ok := have.Labels[k]; !ok || got != n.Labels[k] {
-			u.PutLabels = withTags(u.PutLabels, map[string]string{k: n.Labels[k]})
+			u.PutLabels = observed.WithTags(u.PutLabels, map[string]string{k: n.Labels[k]})
 			changes = append(changes, labelChange(pool, k, orNil(have.Labels[k]), n.Labels[k]))
 		}
 	}
@@ -50,12 +53,12 @@ func (c nodegroups) configStep(w wantNodegroup, have Nodegroup) []Step {
 	if u.DesiredSize != nil {
 		gone = int(max(0, have.DesiredSize-*u.DesiredSize))
 	}
-	return []Step{{Verb: Update, Resource: ManagedNodegroup, Name: have.Name, Reason: reason(changes), Disruptive: gone > 0, Instances: gone, Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+	return []step.Step{{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: reason(changes), Disruptive: gone > 0, Instances: gone, Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
 }
 
 // sizes holds those that are written and keeps the others as observed, moved only
 // as far as the bounds ask.
-func (w wantNodegroup) sizes(have Nodegroup) (minSize, maxSize, desired int32) {
+func (w wantNodegroup) sizes(have observed.Nodegroup) (minSize, maxSize, desired int32) {
 	pool, n := w.pool, w.pool.Nodegroup
 	minSize, maxSize, desired = have.MinSize, have.MaxSize, have.DesiredSize
 	if n.MinSize.Written {
@@ -76,7 +79,7 @@ func (w wantNodegroup) sizes(have Nodegroup) (minSize, maxSize, desired int32) {
 	return minSize, maxSize, min(max(desired, minSize), maxSize)
 }
 
-func (c nodegroups) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+func (c nodegroups) scaling(w wantNodegroup, have observed.Nodegroup, u *step.UpdateNodegroupConfig, changes *[]step.Change) {
 	pool := w.pool
 	minSize, maxSize, desired := w.sizes(have)
 	if minSize == have.MinSize && maxSize == have.MaxSize && desired == have.DesiredSize {
@@ -87,12 +90,12 @@ func (c nodegroups) scaling(w wantNodegroup, have Nodegroup, u *UpdateNodegroupC
 }
 
 // sizeChanges are those of the three sizes that differ.
-func sizeChanges(pool *intent.Pool, have Nodegroup, minSize, maxSize, desired int32) []Change {
-	return slices.DeleteFunc([]Change{
+func sizeChanges(pool *intent.Pool, have observed.Nodegroup, minSize, maxSize, desired int32) []step.Change {
+	return slices.DeleteFunc([]step.Change{
 		infraChange(pool, "scaling.minSize", have.MinSize, minSize),
 		infraChange(pool, "scaling.maxSize", have.MaxSize, maxSize),
 		replicasChange(pool, have.DesiredSize, desired),
-	}, func(ch Change) bool { return ch.From == ch.To })
+	}, func(ch step.Change) bool { return ch.From == ch.To })
 }
 
 func fieldPath(field string) intent.Path {
@@ -103,8 +106,8 @@ func fieldPath(field string) intent.Path {
 	return p
 }
 
-func labelChange(pool *intent.Pool, key string, from, to any) Change {
-	return Change{Field: intent.Path{"labels", key}.String(), From: from, To: to,
+func labelChange(pool *intent.Pool, key string, from, to any) step.Change {
+	return step.Change{Field: intent.Path{"labels", key}.String(), From: from, To: to,
 		Object: pool.Infrastructure, Path: intent.Path{"spec", "labels", key}}
 }
 
@@ -132,7 +135,7 @@ func updateText(u intent.UpdateConfig) any {
 }
 
 // updateConfig is sent whole; the strategy that nobody wrote stays.
-func (c nodegroups) updateConfig(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+func (c nodegroups) updateConfig(w wantNodegroup, have observed.Nodegroup, u *step.UpdateNodegroupConfig, changes *[]step.Change) {
 	want, got := w.pool.Nodegroup.UpdateConfig, have.UpdateConfig
 	if strategy := want.UpdateStrategy; strategy == "" {
 		want.UpdateStrategy = got.UpdateStrategy
@@ -151,7 +154,7 @@ func (c nodegroups) updateConfig(w wantNodegroup, have Nodegroup, u *UpdateNodeg
 }
 
 // nodeRepair is sent whole: what nobody wrote of it stays.
-func (c nodegroups) nodeRepair(w wantNodegroup, have Nodegroup, u *UpdateNodegroupConfig, changes *[]Change) {
+func (c nodegroups) nodeRepair(w wantNodegroup, have observed.Nodegroup, u *step.UpdateNodegroupConfig, changes *[]step.Change) {
 	n := w.pool.Nodegroup
 	on, options := have.NodeRepair != nil && *have.NodeRepair, have.RepairOptions
 	before := len(*changes)
@@ -160,7 +163,7 @@ func (c nodegroups) nodeRepair(w wantNodegroup, have Nodegroup, u *UpdateNodegro
 		on = *n.NodeRepair
 	}
 	if want := n.RepairOptions; want != nil {
-		if got := cmp.Or(options, &intent.RepairOptions{}); string(canonical(got)) != string(canonical(want)) {
+		if got := cmp.Or(options, &intent.RepairOptions{}); string(content.Canonical(got)) != string(content.Canonical(want)) {
 			*changes = append(*changes, optionsChange(w.pool, "nodeRepairConfig", got, want))
 		}
 		options = want
@@ -173,7 +176,7 @@ func (c nodegroups) nodeRepair(w wantNodegroup, have Nodegroup, u *UpdateNodegro
 // sameWarmPool compares with EKS's defaults filled in: none at all, stopped
 // instances, no reuse.
 func sameWarmPool(want, have *intent.NodegroupWarmPool) bool {
-	return string(canonical(warmPoolOf(want))) == string(canonical(warmPoolOf(have)))
+	return string(content.Canonical(warmPoolOf(want))) == string(content.Canonical(warmPoolOf(have)))
 }
 
 // warmPoolChange is what to send for a warm pool: EKS keeps what a request leaves
@@ -204,9 +207,9 @@ func warmPoolOf(p *intent.NodegroupWarmPool) intent.NodegroupWarmPool {
 }
 
 // optionsChange is a change of what the pool's PoolOptions say.
-func optionsChange(pool *intent.Pool, field string, from, to any) Change {
+func optionsChange(pool *intent.Pool, field string, from, to any) step.Change {
 	at := intent.Path{"nodegroup"}.Join(fieldPath(field)...)
-	return Change{Field: at.String(), From: valueJSON(from), To: valueJSON(to), Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}
+	return step.Change{Field: at.String(), From: valueJSON(from), To: valueJSON(to), Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}
 }
 
 // valueJSON turns what is no scalar into the JSON value that a Change holds.
@@ -216,7 +219,7 @@ func valueJSON(v any) any {
 		return v
 	default:
 		var out any
-		if err := json.Unmarshal(canonical(v), &out); err != nil {
+		if err := json.Unmarshal(content.Canonical(v), &out); err != nil {
 			panic("valueJSON: " + err.Error()) // canonical writes JSON
 		}
 		return out

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // bounds returns the sizes to create a nodegroup with: where old is set, in the
 // place of that one, which says what Git does not.
-func (w wantNodegroup) bounds(old *Nodegroup) (minSize, maxSize, desired int32) {
+func (w wantNodegroup) bounds(old *observed.Nodegroup) (minSize, maxSize, desired int32) {
 	n := w.pool.Nodegroup
 	if old != nil {
 		return w.sizes(*old)
@@ -24,13 +26,13 @@ func (c nodegroups) createNodegroup(w wantNodegroup) {
 	if !ok || c.lost(w.pool, "the nodegroup "+n.Name) {
 		return
 	}
-	c.step(w.pool, Step{Verb: Create, Resource: ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
-		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), newTags(w.pool, c.in.usualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: made, Do: CreateNodegroup{Nodegroup: ng}})
+	c.step(w.pool, step.Step{Verb: step.Create, Resource: step.ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
+		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), newTags(w.pool, c.in.usualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: made, Do: step.CreateNodegroup{Nodegroup: ng}})
 }
 
 // newNodegroup is what to ask EKS for; old is the nodegroup in whose place it
 // comes, nil where there is none.
-func (c nodegroups) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (ng Nodegroup, ok bool) {
+func (c nodegroups) newNodegroup(w wantNodegroup, name string, old *observed.Nodegroup) (ng observed.Nodegroup, ok bool) {
 	n := w.pool.Nodegroup
 	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
 		c.blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+" and takes no new nodegroup", "make the cluster anew, or take the pool out of Git")
@@ -40,8 +42,8 @@ func (c nodegroups) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (
 		return ng, false
 	}
 	minSize, maxSize, desired := w.bounds(old)
-	ng = Nodegroup{
-		NodegroupName: NodegroupName{Cluster: n.ClusterName, Name: name},
+	ng = observed.Nodegroup{
+		NodegroupName: observed.NodegroupName{Cluster: n.ClusterName, Name: name},
 		NodeRole:      w.role, SubnetIDs: w.subnets, MinSize: minSize, MaxSize: maxSize, DesiredSize: desired,
 		NodegroupSettings: n.NodegroupSettings, Tags: w.tags(c.in.Policy),
 	}
@@ -62,13 +64,13 @@ func (c nodegroups) newNodegroup(w wantNodegroup, name string, old *Nodegroup) (
 }
 
 // creationChanges are what a nodegroup is made with.
-func creationChanges(w wantNodegroup, ng Nodegroup) []Change {
-	changes := []Change{
+func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
+	changes := []step.Change{
 		infraChange(w.pool, "scaling.minSize", nil, ng.MinSize), infraChange(w.pool, "scaling.maxSize", nil, ng.MaxSize),
 		replicasChange(w.pool, nil, ng.DesiredSize), infraChange(w.pool, "subnetIDs", nil, ng.SubnetIDs),
 	}
 	if w.hasTemplate {
-		changes = append(changes, versionChanges(w.pool, TemplateRef{}, w.version)...)
+		changes = append(changes, versionChanges(w.pool, observed.TemplateRef{}, w.version)...)
 	}
 	for _, f := range []struct {
 		field, value string

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -21,7 +22,7 @@ type immutable struct {
 
 // immutables returns the fields of a nodegroup that differ and cannot be changed.
 // What Git leaves to EKS never differs.
-func (w wantNodegroup) immutables(have Nodegroup) []immutable {
+func (w wantNodegroup) immutables(have observed.Nodegroup) []immutable {
 	n := w.pool.Nodegroup
 	var out []immutable
 	differ := func(field, from, to string) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // issueHints say what to do about the codes that EKS has for a nodegroup's health
@@ -59,10 +61,12 @@ var issueHints = map[string]string{
 }
 
 // issueHint is "" for a code that is unknown, EKS's own code Unknown among them.
-func issueHint(i HealthIssue) string { return cmp.Or(LaunchHint(i.Message), issueHints[i.Code]) }
+func issueHint(i observed.HealthIssue) string {
+	return cmp.Or(LaunchHint(i.Message), issueHints[i.Code])
+}
 
 // healthHint is the hint for the first issue that has one.
-func healthHint(issues []HealthIssue) string {
+func healthHint(issues []observed.HealthIssue) string {
 	for _, i := range issues {
 		if hint := issueHint(i); hint != "" {
 			return hint
@@ -72,7 +76,7 @@ func healthHint(issues []HealthIssue) string {
 }
 
 // healthCause stands for why a nodegroup ails, whichever machines EKS names.
-func healthCause(issues []HealthIssue) string {
+func healthCause(issues []observed.HealthIssue) string {
 	var out []string
 	for _, i := range issues {
 		out = append(out, i.Code+" "+launchCause(i.Message))

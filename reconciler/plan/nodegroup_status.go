@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -29,20 +30,20 @@ type NodegroupIssueNote struct {
 
 // nodegroupsFor returns the nodegroups of a pool for its status: first the one that
 // is what Git wants, or else the one that serves.
-func (f findings) nodegroupsFor(in Input, pool *intent.Pool) []Nodegroup {
+func (f findings) nodegroupsFor(in Input, pool *intent.Pool) []observed.Nodegroup {
 	if pool.Nodegroup == nil {
 		return nil
 	}
 	all := in.nodegroupsOf(pool)
 	home := f.homes[pool.Key.String()]
-	if i := slices.IndexFunc(all, func(n Nodegroup) bool { return n.NodegroupName == home }); i > 0 {
+	if i := slices.IndexFunc(all, func(n observed.Nodegroup) bool { return n.NodegroupName == home }); i > 0 {
 		have := all[i]
 		all = slices.Insert(slices.Delete(all, i, i+1), 0, have)
 	}
 	return all
 }
 
-func nodegroupStatus(all []Nodegroup) *NodegroupStatus {
+func nodegroupStatus(all []observed.Nodegroup) *NodegroupStatus {
 	if len(all) == 0 {
 		return nil
 	}

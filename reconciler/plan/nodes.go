@@ -28,7 +28,7 @@ func (in Input) unready(pool *intent.Pool) (message string, late bool) {
 	var named []string
 	serving, left := 0, 0
 	for _, i := range in.instancesOf(pool) {
-		if !i.ready() {
+		if !i.Ready() {
 			continue
 		}
 		serving++

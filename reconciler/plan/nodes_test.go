@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // A rollout is proven by nodes, where they are read: until they are Ready the default
@@ -70,9 +72,9 @@ func TestADegradedNodegroupHasNotConverged(t *testing.T) {
 	converge(t, m, in)
 	m.behind()
 	converge(t, m, in)
-	name := NodegroupName{"c", "ng"}
+	name := observed.NodegroupName{Cluster: "c", Name: "ng"}
 	n := m.state.Nodegroups[name]
-	n.Status, n.HealthIssues = "DEGRADED", []HealthIssue{{Code: "AccessDenied", Message: "nodes cannot authenticate"}}
+	n.Status, n.HealthIssues = "DEGRADED", []observed.HealthIssue{{Code: "AccessDenied", Message: "nodes cannot authenticate"}}
 	m.state.Nodegroups[name] = n
 	p, full := m.pass(t, in)
 	if s := Statuses(full, p)[0]; s.Converged || !s.Rests() || !strings.Contains(s.Ready().Message, "nodes cannot authenticate") || s.FailureReason != "nodegroup-degraded" {

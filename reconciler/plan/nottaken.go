@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -56,37 +59,37 @@ type Written struct {
 type write struct {
 	key    WriteKey
 	from   string
-	change Change
+	change step.Change
 }
 
 // writes are the changes of a step. What is made is one, and so is a step that
 // changes no field: that is known by its reason.
-func writesOf(s Step, target string) []write {
+func writesOf(s step.Step, target string) []write {
 	key := func(more ...[]byte) WriteKey {
-		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.about().eksCluster(), s.Name}, "\x00")
-		if content := s.makes(); content != "" {
+		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.About().EksCluster(), s.Name}, "\x00")
+		if content := s.Makes(); content != "" {
 			text += "\x00" + content // one of several for pools that share the template
 		}
-		return WriteKey{target, s.Owner(), shortHash(append(more, []byte(text))...)}
+		return WriteKey{target, s.Owner(), content.ShortHash(append(more, []byte(text))...)}
 	}
-	if s.Verb == Create || len(s.Changes) == 0 {
-		return []write{{key: key(), from: shortHash([]byte(s.Reason))}}
+	if s.Verb == step.Create || len(s.Changes) == 0 {
+		return []write{{key: key(), from: content.ShortHash([]byte(s.Reason))}}
 	}
 	out := make([]write, len(s.Changes))
 	for i, ch := range s.Changes {
-		out[i] = write{key: key([]byte(ch.Field), canonical(ch.To)), from: shortHash(canonical(ch.From)), change: ch}
+		out[i] = write{key: key([]byte(ch.Field), content.Canonical(ch.To)), from: content.ShortHash(content.Canonical(ch.From)), change: ch}
 	}
 	return out
 }
 
 // spent reports whether a change has been written as often as it may be.
-func (m Memory) spent(s Step, w write) bool {
+func (m Memory) spent(s step.Step, w write) bool {
 	before, known := m.Written[w.key]
 	if !known || !before.of(s.Wanted) {
 		return false
 	}
 	most := mostUnchanged
-	if s.makes() != "" || s.Verb == Create || s.Verb == Delete || s.Rollout != "" {
+	if s.Makes() != "" || s.Verb == step.Create || s.Verb == step.Delete || s.Rollout != "" {
 		most = mostMade
 	}
 	return before.from == w.from && before.unchanged >= most || w.change.To != nil && before.writes >= mostWrites
@@ -95,7 +98,7 @@ func (m Memory) spent(s Step, w write) bool {
 func (w Written) of(pool *intent.Pool) bool { return w.pool == pool || reflect.DeepEqual(w.pool, pool) }
 
 // Wrote remembers that AWS took a step of a target.
-func (m *Memory) Wrote(target string, s Step) {
+func (m *Memory) Wrote(target string, s step.Step) {
 	if m.Written == nil {
 		m.Written = map[WriteKey]Written{}
 	}
@@ -113,7 +116,7 @@ func (m *Memory) Wrote(target string, s Step) {
 
 // WriteAgain forgets what was written for a pool ("namespace/name").
 func (m *Memory) WriteAgain(pool string) {
-	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool { return key.owner == pool || OfLaunchConfig(key.owner) })
+	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool { return key.owner == pool || step.OfLaunchConfig(key.owner) })
 }
 
 // ForgetWrites forgets what was written for targets that are not among the known.
@@ -141,7 +144,7 @@ func (m *Memory) Taken(target string, p *Plan, pools []PoolStatus) {
 		}
 	}
 	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool {
-		return key.target == target && !asked[key] && !unclear[key.owner] && (!some || !OfLaunchConfig(key.owner))
+		return key.target == target && !asked[key] && !unclear[key.owner] && (!some || !step.OfLaunchConfig(key.owner))
 	})
 }
 
@@ -151,7 +154,7 @@ func (c *computation) notTaken() {
 	if len(c.in.Memory.Written) == 0 {
 		return
 	}
-	waits := map[madeKey]string{}
+	waits := map[step.MadeKey]string{}
 	for i := range c.steps {
 		s := &c.steps[i]
 		if s.Held != "" {
@@ -161,22 +164,22 @@ func (c *computation) notTaken() {
 		if slices.ContainsFunc(all, func(w write) bool { return !c.in.Memory.spent(*s, w) }) {
 			continue
 		}
-		s.Held = HeldStopped
+		s.Held = step.HeldStopped
 		s.HeldReason = c.tellNotTaken(*s)
-		if content := s.makes(); content != "" {
-			waits[madeKey{name: s.Name, content: content}] = s.HeldReason
+		if content := s.Makes(); content != "" {
+			waits[step.MadeKey{Name: s.Name, Content: content}] = s.HeldReason
 		}
 	}
 	for i := range c.steps {
 		s := &c.steps[i]
-		if why := waits[s.about().unmade()]; why != "" && s.Held == "" {
-			s.Held, s.HeldReason = HeldStopped, why
+		if why := waits[s.About().Unmade()]; why != "" && s.Held == "" {
+			s.Held, s.HeldReason = step.HeldStopped, why
 		}
 	}
 }
 
 // tellNotTaken says which fields AWS does not keep, and returns it in short.
-func (c *computation) tellNotTaken(s Step) string {
+func (c *computation) tellNotTaken(s step.Step) string {
 	what := string(s.Resource) + " " + s.Name
 	short := "AWS took this for the " + what + " and it is due as before"
 	summary := short + ": " + s.Reason
@@ -210,15 +213,15 @@ func (c *computation) tellNotTaken(s Step) string {
 // noteUnkept says what EC2 keeps otherwise of a version that was made twice for that
 // reason. Where it holds more than was asked for, or writes it in other letters, that is
 // worth knowing; where it does not hold what Git asks for, the pool is not as Git says.
-func (c templates) noteUnkept(pool *intent.Pool, want *wantTemplate, t Template, v TemplateVersion) {
-	s, ours := descriptionHashes(v.Description)
-	if !ours || s.confirmed == "" || want.holds(v, s) {
+func (c templates) noteUnkept(pool *intent.Pool, want *wantTemplate, t observed.Template, v observed.TemplateVersion) {
+	s, ours := content.DescriptionHashes(v.Description)
+	if !ours || s.Confirmed == "" || want.holds(v, s) {
 		return
 	}
 	sev := diag.Warning
 	changes := c.templateChanges(pool, v, want.with(v))
-	if slices.ContainsFunc(changes, func(ch Change) bool {
-		return ch.To != nil && !strings.EqualFold(string(canonical(ch.From)), string(canonical(ch.To)))
+	if slices.ContainsFunc(changes, func(ch step.Change) bool {
+		return ch.To != nil && !strings.EqualFold(string(content.Canonical(ch.From)), string(content.Canonical(ch.To)))
 	}) {
 		sev = diag.Error
 	}

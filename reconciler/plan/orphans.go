@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -18,7 +20,7 @@ type orphan struct {
 	// config is the AWSLaunchConfig of a template that pools shared.
 	config string
 	tags   map[string]string
-	step   Step
+	step   step.Step
 }
 
 // orphans is the planning of what nothing in Git wants.
@@ -27,14 +29,14 @@ type orphans struct {
 	// stuck are the pools that could not be planned, homes the nodegroups that are what
 	// Git wants, by pool.
 	stuck map[string]bool
-	homes map[string]NodegroupName
+	homes map[string]observed.NodegroupName
 	result
 }
 
 // orphansOf plans what becomes of resources that nothing in Git wants. They are
 // deleted only where pruning is on, only while every render in the account and
 // region is whole, and only within the target's limit.
-func orphansOf(in Input, stuck map[string]bool, homes map[string]NodegroupName) result {
+func orphansOf(in Input, stuck map[string]bool, homes map[string]observed.NodegroupName) result {
 	c := &orphans{in: in, stuck: stuck, homes: homes}
 	if found := c.findOrphans(); len(found) > 0 && !in.Policy.Prune.Silent {
 		c.plan(found)
@@ -65,10 +67,10 @@ func (c *orphans) plan(found []orphan) {
 	}
 	limit := c.in.Policy.Prune.limit(len(c.in.ownedPools()))
 	refused := len(pools) > limit || emptied && len(pools) > 0
-	limited := HeldPruneLimit
+	limited := step.HeldPruneLimit
 	switch {
 	case refused && c.in.Policy.Prune.Waits != "":
-		limited = HeldWaiting
+		limited = step.HeldWaiting
 		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Info, Code: "prune-waits",
 			Summary: strconv.Itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
 	case refused:
@@ -82,7 +84,7 @@ func (c *orphans) plan(found []orphan) {
 	}
 	for _, o := range found {
 		s := o.step
-		if s.Held = c.holdOrphan(o, refused); s.Held == HeldPruneLimit {
+		if s.Held = c.holdOrphan(o, refused); s.Held == step.HeldPruneLimit {
 			s.Held = limited
 		}
 		if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
@@ -120,7 +122,7 @@ func (c *orphans) inPlace(o orphan) bool {
 			ready++
 		}
 	}
-	return ready < have.desiredInstances()
+	return ready < have.DesiredInstances()
 }
 
 // poolOf returns the pool of the render whose key the orphan's tag names.
@@ -138,16 +140,16 @@ func (c *orphans) poolOf(o orphan) *intent.Pool {
 // other owners launch from a template.
 func (c *orphans) confirmed(o orphan) bool {
 	switch o.claim.Resource {
-	case ManagedNodegroup:
-		name := NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
-		if c.unreadOrphan(o, c.in.State.Unread.nodegroup(name)) {
+	case step.ManagedNodegroup:
+		name := observed.NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
+		if c.unreadOrphan(o, c.in.State.Unread.Nodegroup(name)) {
 			return false
 		}
 		if !c.in.State.Nodegroups[name].DescribedAtPass {
 			c.needs.Nodegroups = append(c.needs.Nodegroups, name)
 			return false
 		}
-	case LaunchTemplate:
+	case step.LaunchTemplate:
 		if c.in.State.TemplateUsers == nil {
 			c.needs.TemplateUsers = true
 			return false
@@ -161,19 +163,19 @@ func (c *orphans) confirmed(o orphan) bool {
 	return true
 }
 
-func (c *orphans) holdOrphan(o orphan, refused bool) Hold {
+func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 	switch {
 	case c.in.Policy.Suspended || c.in.Policy.ReportOnly || c.in.Policy.Gates.Pools[o.pool] != "":
-		return HeldSuspended
+		return step.HeldSuspended
 	case c.clusterOf(o, func(paused, _ bool) bool { return paused }):
-		return HeldPaused
+		return step.HeldPaused
 	case c.poolOf(o) != nil && c.poolOf(o).Paused:
-		return HeldPaused
+		return step.HeldPaused
 	case refused && (c.counts(o) || o.config != ""):
-		return HeldPruneLimit
+		return step.HeldPruneLimit
 	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed)+len(c.in.Policy.Prune.Granted) == 0:
 		c.say(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
-		return HeldPruneLimit
+		return step.HeldPruneLimit
 	}
 	return ""
 }
@@ -188,7 +190,7 @@ func (c *orphans) counts(o orphan) bool {
 // clusterOf asks test about the clusters of the render whose tag the orphan has.
 func (c *orphans) clusterOf(o orphan, test func(paused, topology bool) bool) bool {
 	for _, cl := range c.in.Set.Clusters {
-		if _, tagged := o.tags[tagClusterPrefix+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
+		if _, tagged := o.tags[observed.TagClusterPrefix+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
 			return true
 		}
 		if _, tagged := o.tags["kubernetes.io/cluster/"+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
@@ -213,7 +215,7 @@ func (c *orphans) maybeTopology(o orphan) bool {
 func (c *orphans) keepProtected(found []orphan) []orphan {
 	return slices.DeleteFunc(found, func(o orphan) bool {
 		switch {
-		case o.tags[TagPrune] == "disabled":
+		case o.tags[observed.TagPrune] == "disabled":
 			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
 		case c.refused(o):
 		case c.maybeTopology(o):
@@ -226,9 +228,9 @@ func (c *orphans) keepProtected(found []orphan) []orphan {
 }
 
 func (c *orphans) say(sev diag.Severity, o orphan, code, summary, detail string) {
-	whose := "pool " + quote(o.pool)
+	whose := "pool " + observed.Quote(o.pool)
 	if o.config != "" {
-		whose = "the AWSLaunchConfig " + quote(o.config)
+		whose = "the AWSLaunchConfig " + observed.Quote(o.config)
 	}
 	c.diags = append(c.diags, diag.Diagnostic{Severity: sev, Code: code, Detail: cmp.Or(detail, diag.Hint(code)),
 		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of " + whose + ": " + summary})
@@ -244,43 +246,43 @@ func (c *orphans) wanted(claim Claim) bool {
 func (c *orphans) findOrphans() []orphan {
 	var out []orphan
 	mine := c.in.mine()
-	add := func(claim Claim, tags map[string]string, s Step) {
-		s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[TagPool], Delete, "nothing in Git wants it"
+	add := func(claim Claim, tags map[string]string, s step.Step) {
+		s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "nothing in Git wants it"
 		s.Disruptive = s.Instances > 0
-		if s.LaunchConfig = tags[TagLaunchConfig]; s.LaunchConfig != "" {
+		if s.LaunchConfig = tags[observed.TagLaunchConfig]; s.LaunchConfig != "" {
 			s.Pool = ""
 		}
 		out = append(out, orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s})
 	}
 	for _, name := range mine.groups {
 		g := c.in.State.Groups[name]
-		claim := Claim{Resource: AutoScalingGroup, Name: name}
-		if _, behind := g.Tags[tagNodegroup]; behind || c.wanted(claim) || g.Deleting {
+		claim := Claim{Resource: step.AutoScalingGroup, Name: name}
+		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting {
 			continue
 		}
-		add(claim, groupTagValues(g.Tags), Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: SeenGroup(g), Do: DeleteGroup{Name: name, Force: byForce(g)}})
+		add(claim, observed.GroupTagValues(g.Tags), step.Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: step.SeenGroup(g), Do: step.DeleteGroup{Name: name, Force: byForce(g)}})
 	}
 	for _, name := range mine.nodegroups {
 		n := c.in.State.Nodegroups[name]
-		claim := Claim{Resource: ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
+		claim := Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
 		if c.wanted(claim) || n.Status == "DELETING" || c.in.replaceable(name) {
 			continue
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.
 		busy := n.Status == "CREATING" || n.Status == "UPDATING"
-		add(claim, n.Tags, Step{Later: busy, Instances: int(n.DesiredSize), Seen: SeenNodegroup(n), Do: DeleteNodegroup{NodegroupName: name}})
+		add(claim, n.Tags, step.Step{Later: busy, Instances: int(n.DesiredSize), Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: name}})
 	}
 	for _, name := range mine.templates {
 		t := c.in.State.Templates[name]
-		claim := Claim{Resource: LaunchTemplate, Name: name}
+		claim := Claim{Resource: step.LaunchTemplate, Name: name}
 		if c.wanted(claim) || c.in.brought(t) {
 			continue
 		}
 		// The nodegroup behind a template may be one that nobody listed yet.
-		cluster := t.Tags[TagCluster]
+		cluster := t.Tags[observed.TagCluster]
 		_, listed := c.in.State.Clusters[cluster]
 		later := c.in.Index.inUse[t.ID] || c.in.Index.inUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.Cluster(cluster))
-		add(claim, t.Tags, Step{Later: later, Seen: SeenTemplate(t), Do: DeleteLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}}})
+		add(claim, t.Tags, step.Step{Later: later, Seen: step.SeenTemplate(t), Do: step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}}})
 	}
 	return out
 }
@@ -297,35 +299,35 @@ func (in Input) ownedPools() map[string]bool { return in.mine().pools }
 // Strays are the instance's resources whose target or source the configuration
 // no longer names. They are reported and never deleted: nobody can say any more what that
 // target wanted. known holds the configured targets of the account and region.
-func Strays(s *State, p Policy, known map[string]bool) diag.List {
+func Strays(s *observed.State, p Policy, known map[string]bool) diag.List {
 	var out diag.List
-	note := func(r Resource, name string, tags map[string]string) {
-		if tags[TagOwner] != p.Instance {
+	note := func(r step.Resource, name string, tags map[string]string) {
+		if tags[observed.TagOwner] != p.Instance {
 			return
 		}
-		if source := tags[TagSource]; source != p.Source && !slices.Contains(p.Sources, source) {
+		if source := tags[observed.TagSource]; source != p.Source && !slices.Contains(p.Sources, source) {
 			out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-source",
-				Summary: "the " + string(r) + " " + name + " comes from the source " + quote(source) + ", which is none of this instance's; it is left as it is",
+				Summary: "the " + string(r) + " " + name + " comes from the source " + observed.Quote(source) + ", which is none of this instance's; it is left as it is",
 				Detail:  "configure the repository again under its old address, or delete the resource by hand"})
 			return
 		}
-		if known[tags[TagTarget]] {
+		if known[tags[observed.TagTarget]] {
 			return
 		}
 		out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-target",
-			Summary: "the " + string(r) + " " + name + " belongs to the target " + quote(tags[TagTarget]) + ", which the configuration does not name here; it is left as it is",
+			Summary: "the " + string(r) + " " + name + " belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", which the configuration does not name here; it is left as it is",
 			Detail:  "configure the target again, or delete the resource by hand"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
-		if g := s.Groups[name]; g.Tags[tagNodegroup].Value == "" {
-			note(AutoScalingGroup, name, groupTagValues(g.Tags))
+		if g := s.Groups[name]; g.Tags[observed.TagNodegroup].Value == "" {
+			note(step.AutoScalingGroup, name, observed.GroupTagValues(g.Tags))
 		}
 	}
 	for name, n := range s.Nodegroups {
-		note(ManagedNodegroup, name.String(), n.Tags)
+		note(step.ManagedNodegroup, name.String(), n.Tags)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Templates)) {
-		note(LaunchTemplate, name, s.Templates[name].Tags)
+		note(step.LaunchTemplate, name, s.Templates[name].Tags)
 	}
 	return out.Sorted()
 }

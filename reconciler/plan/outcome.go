@@ -1,131 +1,17 @@
 package plan
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ErrorKind classifies a failed AWS call once, by its code; retries, exit codes,
-// metric labels and status texts all read it.
-type ErrorKind string
-
-// Error kinds.
-const (
-	NotFound     ErrorKind = "not-found"
-	AlreadyThere ErrorKind = "already-exists"
-	TokenClash   ErrorKind = "token-clash"
-	Busy         ErrorKind = "busy"
-	Throttled    ErrorKind = "throttled"
-	Transient    ErrorKind = "transient"
-	Denied       ErrorKind = "denied"
-	Credentials  ErrorKind = "credentials"
-	Quota        ErrorKind = "quota"
-	Invalid      ErrorKind = "invalid"
-	Cancelled    ErrorKind = "cancelled"
-	Unknown      ErrorKind = "unknown"
-)
-
-// Error is a failed AWS call.
-type Error struct {
-	Kind      ErrorKind
-	Service   string // ec2, autoscaling, eks, ssm, sts, iam
-	Operation string // CreateLaunchTemplate
-	Code      string // AWS's
-	Message   string
-	RequestID string
-	// Unknown is what a manifest names and AWS does not know, zero where that is not
-	// the failure.
-	Unknown UnknownName
-	// Err is the cause, for errors.Is and errors.As.
-	Err error
-}
-
-// Error prints service:Operation: Code: message.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s:%s: %s", e.Service, e.Operation, e.Code)
-	if e.Message != "" {
-		s += ": " + e.Message
-	}
-	if e.RequestID != "" {
-		s += " (request " + e.RequestID + ")"
-	}
-	return s
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
 // ErrSource is in a report's Err where what Git wants could not be read anew: the
 // commit that the report is about is not at fault.
 var ErrSource = errors.New("source cannot be read")
-
-// ErrLater says that a step was not asked of AWS: there was no call to spare for what
-// is Patient, or what it goes by has changed since it was planned.
-var ErrLater = errors.New("left to a later pass")
-
-// Result says what an executed step made.
-type Result struct {
-	// Template is the template version that the step made, with its number.
-	Template TemplateRef
-	// RefreshID and UpdateID name what the step started.
-	RefreshID string
-	UpdateID  string
-}
-
-// OutcomeStatus says how a step ended.
-type OutcomeStatus string
-
-// Outcome statuses.
-const (
-	Done    OutcomeStatus = "done"
-	Failed  OutcomeStatus = "failed"
-	Skipped OutcomeStatus = "skipped" // an earlier step of the pool failed, or weir is stopping
-	Held    OutcomeStatus = "held"
-)
-
-// Outcome is what became of a step.
-type Outcome struct {
-	Step     Step
-	Status   OutcomeStatus
-	Result   Result
-	Err      *Error
-	Duration time.Duration
-	// Parked says that AWS refused the step, or one before it of the same pool, for
-	// good: it is left alone for a while or until the pool's steps change.
-	Parked bool
-	// Lift says what has a parked step tried again, where somebody can have it so.
-	Lift string
-}
-
-// MarshalJSON writes what commands and the API say of an outcome: which step it
-// was and how it ended, without the step's changes and request.
-func (o Outcome) MarshalJSON() ([]byte, error) {
-	out := struct {
-		Verb     Verb     `json:"verb"`
-		Resource Resource `json:"resource"`
-		Pool     string   `json:"pool"`
-		// LaunchConfig is set in place of Pool for what several pools share.
-		LaunchConfig string        `json:"launchConfig,omitempty"`
-		Name         string        `json:"name"`
-		Status       OutcomeStatus `json:"status"`
-		Error        string        `json:"error,omitempty"`
-		Kind         ErrorKind     `json:"kind,omitempty"`
-		Lift         string        `json:"lift,omitempty"`
-		Duration     float64       `json:"durationSeconds"`
-	}{
-		Verb: o.Step.Verb, Resource: o.Step.Resource, Pool: o.Step.Pool, LaunchConfig: o.Step.LaunchConfig, Name: o.Step.Name,
-		Status: o.Status, Lift: o.Lift, Duration: o.Duration.Seconds(),
-	}
-	if o.Err != nil {
-		out.Error, out.Kind = o.Err.Error(), o.Err.Kind
-	}
-	return json.Marshal(out)
-}
 
 // Phase is Cluster API's MachinePool phase.
 type Phase string
@@ -245,12 +131,12 @@ type Report struct {
 	Touched bool
 
 	Plan     *Plan // nil where there is none: Diagnostics or Err say why
-	Outcomes []Outcome
+	Outcomes []step.Outcome
 	Pools    []PoolStatus
 	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
 	LaunchConfigs []LaunchConfigStatus
 	// Milestones are what was done beside the steps.
-	Milestones []Milestone
+	Milestones []step.Milestone
 	// Diagnostics are all of the pass: render, lookups, plan.
 	Diagnostics diag.List
 	// Err is a failure that is not the user's files: source, credentials, AWS.
@@ -282,10 +168,10 @@ func (r *Report) Converged() bool {
 }
 
 // Failures returns the outcomes that failed.
-func (r *Report) Failures() []Outcome {
-	var out []Outcome
+func (r *Report) Failures() []step.Outcome {
+	var out []step.Outcome
 	for _, o := range r.Outcomes {
-		if o.Status == Failed {
+		if o.Status == step.Failed {
 			out = append(out, o)
 		}
 	}

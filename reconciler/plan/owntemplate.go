@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -14,7 +16,7 @@ import (
 // Nothing of such a template is ever planned to change: it belongs to somebody
 // else, whatever its tags say. inUse are the versions that the group or nodegroup
 // has.
-func (c templates) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w wantedVersion, ok bool) {
+func (c templates) foreignVersion(pool *intent.Pool, inUse []observed.TemplateRef) (w wantedVersion, ok bool) {
 	f := pool.ForeignTemplate
 	a, ok := c.answer(pool, f.Lookup)
 	if !ok {
@@ -28,8 +30,8 @@ func (c templates) foreignVersion(pool *intent.Pool, inUse []TemplateRef) (w wan
 		c.launchable(pool, f, t)
 	}
 	w = wantedVersion{
-		ref: TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}, number: t.Version, found: true, foreign: true, hasImage: t.Image != nil,
-		template: Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
+		ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}, number: t.Version, found: true, foreign: true, hasImage: t.Image != nil,
+		template: observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
 	}
 	if len(inUse) > 0 {
 		c.noteMoved(pool, f, t, inUse[0])
@@ -68,17 +70,17 @@ func (c templates) withForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok
 
 // overrideTemplate is the launch template that a group has for the first of some
 // instance types.
-func (in Input) overrideTemplate(group string, types []string) TemplateRef {
+func (in Input) overrideTemplate(group string, types []string) observed.TemplateRef {
 	m := in.State.Groups[group].MixedInstancesPolicy
 	if m == nil {
-		return TemplateRef{}
+		return observed.TemplateRef{}
 	}
 	for _, o := range m.Overrides {
 		if t := o.LaunchTemplate; t != nil && slices.Contains(types, o.InstanceType) {
-			return TemplateRef{ID: t.ID, Name: t.Name, Version: t.Version}
+			return observed.TemplateRef{ID: t.ID, Name: t.Name, Version: t.Version}
 		}
 	}
-	return TemplateRef{}
+	return observed.TemplateRef{}
 }
 
 // Brought adds to names, by name or by id, the launch templates that the pools of
@@ -101,7 +103,7 @@ func foreignTemplates(pool *intent.Pool) []intent.ForeignTemplate {
 
 // brought reports whether a pool brings the template along: it stays then, even
 // if it has tags of ours.
-func (in Input) brought(t Template) bool {
+func (in Input) brought(t observed.Template) bool {
 	if in.Fleet.Brought[t.Name] || in.Fleet.Brought[t.ID] {
 		return true
 	}
@@ -112,12 +114,12 @@ func (in Input) brought(t Template) bool {
 
 // noteMoved says that an alias means another version than the pool has: that is
 // why a rollout is due although nothing changed in Git.
-func (c templates) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate, has TemplateRef) {
+func (c templates) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate, has observed.TemplateRef) {
 	alias := f.Lookup.Version
 	if alias != intent.LatestVersion && alias != intent.DefaultVersion {
 		return
 	}
-	n := versionOf(Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default}, has)
+	n := versionOf(observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default}, has)
 	if n == 0 || n == t.Version {
 		return
 	}
@@ -140,7 +142,7 @@ func foreignTemplate(pool *intent.Pool, l intent.Lookup) intent.ForeignTemplate 
 }
 
 // notUsable blocks a pool whose foreign template holds what does not go with it.
-func (c templates) notUsable(pool *intent.Pool, t *ForeignTemplate, path intent.Path, why, detail string) {
+func (c templates) notUsable(pool *intent.Pool, t *observed.ForeignTemplate, path intent.Path, why, detail string) {
 	if path == nil {
 		path = pool.ForeignTemplate.NameField
 	}
@@ -149,7 +151,7 @@ func (c templates) notUsable(pool *intent.Pool, t *ForeignTemplate, path intent.
 
 // usableByGroup applies what Auto Scaling asks of a launch template:
 // CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
-func (c templates) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
+func (c templates) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
 	policy := pool.Group.MixedInstancesPolicy
 	c.launchable(pool, f, t)
 	if t.Image == nil {
@@ -168,7 +170,7 @@ func (c templates) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t
 }
 
 // launchable applies what EC2 asks when it launches.
-func (c templates) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *ForeignTemplate) {
+func (c templates) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
 	if keys := t.Data.HiddenTags(); len(keys) > 0 {
 		c.notUsable(pool, t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch",
 			"make a version with InstanceMetadataTags disabled, or without these tags")
@@ -178,7 +180,7 @@ func (c templates) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *F
 // usableByNodegroup applies what EKS asks of a launch template and of what stands
 // beside it: "Customize managed nodes with launch templates" in its user guide,
 // and CreateNodegroup in its API reference.
-func (c templates) usableByNodegroup(pool *intent.Pool, t *ForeignTemplate) {
+func (c templates) usableByNodegroup(pool *intent.Pool, t *observed.ForeignTemplate) {
 	n, d := pool.Nodegroup, &t.Data
 	for _, member := range []struct {
 		there bool
@@ -212,9 +214,9 @@ const customImage = "CUSTOM"
 
 // versionChanges says how a pool comes from one launch template version to
 // another. Where the pool brings its template, a manifest field is behind it.
-func versionChanges(pool *intent.Pool, have TemplateRef, want wantedVersion) []Change {
-	version := Change{Field: "launchTemplate.version", From: orNil(have.Version), To: want.version()}
-	name := Change{Field: "launchTemplate.name", From: orNil(have.Name), To: cmp.Or(want.template.Name, want.ref.Name), Object: pool.Infrastructure}
+func versionChanges(pool *intent.Pool, have observed.TemplateRef, want wantedVersion) []step.Change {
+	version := step.Change{Field: "launchTemplate.version", From: orNil(have.Version), To: want.version()}
+	name := step.Change{Field: "launchTemplate.name", From: orNil(have.Name), To: cmp.Or(want.template.Name, want.ref.Name), Object: pool.Infrastructure}
 	switch f := pool.ForeignTemplate; {
 	case f != nil:
 		name.Path = f.NameField
@@ -222,10 +224,10 @@ func versionChanges(pool *intent.Pool, have TemplateRef, want wantedVersion) []C
 	case pool.LaunchConfig != nil:
 		name.Path = intent.Path{"spec", "launchConfigRef"}
 	case have.Name == "": // the template's name follows from the pool's
-		return []Change{version}
+		return []step.Change{version}
 	}
 	if name.To == have.Name {
-		return []Change{version}
+		return []step.Change{version}
 	}
-	return []Change{name, version}
+	return []step.Change{name, version}
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -21,22 +24,22 @@ func brings(pool intent.Pool, version string) intent.Pool {
 }
 
 // golden is a version of the launch template that pools bring along.
-func golden(version int64) *ForeignTemplate {
-	return &ForeignTemplate{ID: "lt-golden", Name: "golden", Version: version, Latest: version, Default: 1,
-		Data: intent.TemplateData{ImageID: "ami-1", InstanceType: "m5.large"}, Image: &Image{ID: "ami-1", Architecture: "x86_64"}}
+func golden(version int64) *observed.ForeignTemplate {
+	return &observed.ForeignTemplate{ID: "lt-golden", Name: "golden", Version: version, Latest: version, Default: 1,
+		Data: intent.TemplateData{ImageID: "ami-1", InstanceType: "m5.large"}, Image: &observed.Image{ID: "ami-1", Architecture: "x86_64"}}
 }
 
-func answering(in Input, t *ForeignTemplate) Input {
-	in.Answers[in.Set.Pools[0].ForeignTemplate.Lookup] = Answer{Template: t}
+func answering(in Input, t *observed.ForeignTemplate) Input {
+	in.Answers[in.Set.Pools[0].ForeignTemplate.Lookup] = observed.Answer{Template: t}
 	return in
 }
 
 func TestAPoolThatBringsItsTemplate(t *testing.T) {
 	m, pool := newModel(), brings(groupPool("web", "", 3), intent.LatestVersion)
-	m.state.Templates["golden"] = Template{ID: "lt-golden", Name: "golden", DefaultVersion: 1, LatestVersion: 4, Tags: map[string]string{TagOwner: "prod", TagTarget: "blue", TagSource: "0123456789ab"}}
+	m.state.Templates["golden"] = observed.Template{ID: "lt-golden", Name: "golden", DefaultVersion: 1, LatestVersion: 4, Tags: map[string]string{observed.TagOwner: "prod", observed.TagTarget: "blue", observed.TagSource: "0123456789ab"}}
 	in := answering(testInput(pool), golden(3))
 	// That its tags say that it is ours changes nothing.
-	if n := converge(t, m, in); n != 1 || m.state.Groups["web"].Template != (TemplateRef{ID: "lt-golden", Name: "golden", Version: "3"}) {
+	if n := converge(t, m, in); n != 1 || m.state.Groups["web"].Template != (observed.TemplateRef{ID: "lt-golden", Name: "golden", Version: "3"}) {
 		t.Fatalf("%d passes, group %+v", n, m.state.Groups["web"].Template)
 	}
 	p, full := m.pass(t, in)
@@ -51,7 +54,7 @@ func TestAPoolThatBringsItsTemplate(t *testing.T) {
 	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" {
 		t.Fatalf("steps (-want +got):\n%s", d)
 	}
-	want := []Change{{Field: "launchTemplate.version", From: "3", To: "4", Object: pool.Infrastructure, Path: pool.ForeignTemplate.VersionField}}
+	want := []step.Change{{Field: "launchTemplate.version", From: "3", To: "4", Object: pool.Infrastructure, Path: pool.ForeignTemplate.VersionField}}
 	if d := cmp.Diff(want, p.Steps[0].Changes); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)
 	}
@@ -110,7 +113,7 @@ func TestAMovedTemplateOfAPausedPoolIsShownAndHeld(t *testing.T) {
 func TestAFailedRolloutOfAForeignTemplateIsParked(t *testing.T) {
 	m, pool := newModel(), brings(groupPool("web", "", 3), intent.LatestVersion)
 	converge(t, m, answering(testInput(pool), golden(3)))
-	m.state.Refreshes["web"] = Refresh{ID: "r", Status: "Failed", Reason: "no", Template: TemplateRef{ID: "lt-golden", Name: "golden", Version: "4"}}
+	m.state.Refreshes["web"] = observed.Refresh{ID: "r", Status: "Failed", Reason: "no", Template: observed.TemplateRef{ID: "lt-golden", Name: "golden", Version: "4"}}
 	p, _ := m.pass(t, answering(testInput(pool), golden(4)))
 	if !p.Empty() || !slices.Contains(codes(p), "rollout-failed") {
 		t.Errorf("steps %v, diagnostics %v", verbs(p), codes(p))
@@ -149,8 +152,8 @@ func TestANodegroupWithAForeignTemplate(t *testing.T) {
 	pool.Nodegroup.AMIType = ""
 	m, in := newModel(), answering(testInput(pool), golden(1))
 	converge(t, m, in)
-	got := m.state.Nodegroups[NodegroupName{Cluster: "c", Name: "web"}]
-	if got.Template != (TemplateRef{ID: "lt-golden", Name: "golden", Version: "1"}) || got.AMIType != "" || got.Version != "" {
+	got := m.state.Nodegroups[observed.NodegroupName{Cluster: "c", Name: "web"}]
+	if got.Template != (observed.TemplateRef{ID: "lt-golden", Name: "golden", Version: "1"}) || got.AMIType != "" || got.Version != "" {
 		t.Fatalf("nodegroup %+v", got)
 	}
 	p, _ := m.pass(t, answering(testInput(pool), golden(2)))
@@ -184,47 +187,57 @@ func TestForeignTemplatesThatCannotBeUsed(t *testing.T) {
 	}
 	as := func(*intent.Group) {}
 	like := func(*intent.Nodegroup) {}
-	image := func(v *ForeignTemplate) { v.Image, v.Data.ImageID = nil, "" }
-	shows := func(state string) func(v *ForeignTemplate) {
-		return func(v *ForeignTemplate) {
+	image := func(v *observed.ForeignTemplate) { v.Image, v.Data.ImageID = nil, "" }
+	shows := func(state string) func(v *observed.ForeignTemplate) {
+		return func(v *observed.ForeignTemplate) {
 			v.Data.MetadataOptions = &intent.MetadataOptions{InstanceMetadataTags: state}
 			v.Data.TagSpecifications = []intent.TemplateTagSpecification{{ResourceType: "instance", Tags: []intent.Tag{{Key: "Name"}, {Key: "kubernetes.io/cluster/c"}}}}
 		}
 	}
 	tests := map[string]struct {
 		pool   intent.Pool
-		change func(*ForeignTemplate)
+		change func(*observed.ForeignTemplate)
 		want   string // a part of the message, "" for usable
 		field  string // "" for the key that names the template
 	}{
 		"as it is":            {pool: group(as)},
 		"no image":            {pool: group(as), change: image, want: "names no image"},
-		"no instance type":    {pool: group(as), change: func(v *ForeignTemplate) { v.Data.InstanceType = "" }, want: "names no instance type"},
-		"types by attributes": {pool: group(as), change: func(v *ForeignTemplate) { v.Data.InstanceType, v.Requirements = "", true }},
+		"no instance type":    {pool: group(as), change: func(v *observed.ForeignTemplate) { v.Data.InstanceType = "" }, want: "names no instance type"},
+		"types by attributes": {pool: group(as), change: func(v *observed.ForeignTemplate) { v.Data.InstanceType, v.Requirements = "", true }},
 		"types in overrides": {pool: group(func(g *intent.Group) {
 			g.MixedInstancesPolicy = &intent.MixedInstances{Overrides: []intent.Override{{InstanceType: "m5.large"}}}
-		}), change: func(v *ForeignTemplate) { v.Data.InstanceType = "" }},
-		"spot":                                {pool: group(as), change: func(v *ForeignTemplate) { v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"} }},
-		"spot beside a policy":                {pool: group(func(g *intent.Group) { g.MixedInstancesPolicy = &intent.MixedInstances{} }), change: func(v *ForeignTemplate) { v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"} }, want: "spot instances"},
-		"a rollback to a parameter":           {pool: group(func(g *intent.Group) { g.Refresh.AutoRollback = &yes }), change: func(v *ForeignTemplate) { v.Data.ImageID = "resolve:ssm:/x" }, want: "an SSM parameter"},
+		}), change: func(v *observed.ForeignTemplate) { v.Data.InstanceType = "" }},
+		"spot": {pool: group(as), change: func(v *observed.ForeignTemplate) {
+			v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"}
+		}},
+		"spot beside a policy": {pool: group(func(g *intent.Group) { g.MixedInstancesPolicy = &intent.MixedInstances{} }), change: func(v *observed.ForeignTemplate) {
+			v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"}
+		}, want: "spot instances"},
+		"a rollback to a parameter":           {pool: group(func(g *intent.Group) { g.Refresh.AutoRollback = &yes }), change: func(v *observed.ForeignTemplate) { v.Data.ImageID = "resolve:ssm:/x" }, want: "an SSM parameter"},
 		"a rollback to an image":              {pool: group(func(g *intent.Group) { g.Refresh.AutoRollback = &yes })},
 		"tags that metadata cannot show":      {pool: group(as), change: shows("enabled"), want: "kubernetes.io/cluster/c"},
 		"tags that it does not show":          {pool: group(as), change: shows("disabled")},
 		"a nodegroup and such tags":           {pool: nodegroup(like), change: shows("enabled"), want: "kubernetes.io/cluster/c"},
 		"a nodegroup":                         {pool: nodegroup(like)},
 		"a nodegroup with an image of EKS":    {pool: nodegroup(like), change: image},
-		"a nodegroup and an instance profile": {pool: nodegroup(like), change: func(v *ForeignTemplate) { v.Data.IamInstanceProfile = &intent.InstanceProfile{Name: "p"} }, want: "an instance profile"},
-		"a nodegroup and spot":                {pool: nodegroup(like), change: func(v *ForeignTemplate) { v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"} }, want: "capacity type decides"},
-		"a nodegroup and hibernation":         {pool: nodegroup(like), change: func(v *ForeignTemplate) { v.Data.HibernationOptions = &intent.HibernationOptions{Configured: &yes} }, want: "hibernation"},
-		"a nodegroup and a shutdown behavior": {pool: nodegroup(like), change: func(v *ForeignTemplate) { v.Data.InstanceInitiatedShutdownBehavior = "stop" }, want: "shutdown"},
-		"a nodegroup and a subnet":            {pool: nodegroup(like), change: func(v *ForeignTemplate) { v.Data.NetworkInterfaces = []intent.NetworkInterface{{SubnetID: "subnet-1"}} }, want: "a subnet"},
-		"two instance types":                  {pool: nodegroup(func(n *intent.Nodegroup) { n.InstanceType = "m5.large" }), want: "instance type m5.large", field: "spec.instanceType"},
-		"one instance type, the pool's":       {pool: nodegroup(func(n *intent.Nodegroup) { n.InstanceType = "m5.large" }), change: func(v *ForeignTemplate) { v.Data.InstanceType = "" }},
-		"amiType beside an image":             {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "AL2023_x86_64_STANDARD" }), want: "no amiType beside it", field: "spec.amiType"},
-		"amiType without one":                 {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "AL2023_x86_64_STANDARD" }), change: image},
-		"a release version beside an image":   {pool: nodegroup(func(n *intent.Nodegroup) { n.ReleaseVersion = "1.33.0-1" }), want: "no release version", field: "spec.amiVersion"},
-		"a custom image that is not there":    {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "CUSTOM" }), change: image, want: "spec.amiType is CUSTOM", field: "spec.amiType"},
-		"a custom image":                      {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "CUSTOM" })},
+		"a nodegroup and an instance profile": {pool: nodegroup(like), change: func(v *observed.ForeignTemplate) { v.Data.IamInstanceProfile = &intent.InstanceProfile{Name: "p"} }, want: "an instance profile"},
+		"a nodegroup and spot": {pool: nodegroup(like), change: func(v *observed.ForeignTemplate) {
+			v.Data.InstanceMarketOptions = &intent.MarketOptions{MarketType: "spot"}
+		}, want: "capacity type decides"},
+		"a nodegroup and hibernation": {pool: nodegroup(like), change: func(v *observed.ForeignTemplate) {
+			v.Data.HibernationOptions = &intent.HibernationOptions{Configured: &yes}
+		}, want: "hibernation"},
+		"a nodegroup and a shutdown behavior": {pool: nodegroup(like), change: func(v *observed.ForeignTemplate) { v.Data.InstanceInitiatedShutdownBehavior = "stop" }, want: "shutdown"},
+		"a nodegroup and a subnet": {pool: nodegroup(like), change: func(v *observed.ForeignTemplate) {
+			v.Data.NetworkInterfaces = []intent.NetworkInterface{{SubnetID: "subnet-1"}}
+		}, want: "a subnet"},
+		"two instance types":                {pool: nodegroup(func(n *intent.Nodegroup) { n.InstanceType = "m5.large" }), want: "instance type m5.large", field: "spec.instanceType"},
+		"one instance type, the pool's":     {pool: nodegroup(func(n *intent.Nodegroup) { n.InstanceType = "m5.large" }), change: func(v *observed.ForeignTemplate) { v.Data.InstanceType = "" }},
+		"amiType beside an image":           {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "AL2023_x86_64_STANDARD" }), want: "no amiType beside it", field: "spec.amiType"},
+		"amiType without one":               {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "AL2023_x86_64_STANDARD" }), change: image},
+		"a release version beside an image": {pool: nodegroup(func(n *intent.Nodegroup) { n.ReleaseVersion = "1.33.0-1" }), want: "no release version", field: "spec.amiVersion"},
+		"a custom image that is not there":  {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "CUSTOM" }), change: image, want: "spec.amiType is CUSTOM", field: "spec.amiType"},
+		"a custom image":                    {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "CUSTOM" })},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +274,7 @@ func TestAnUnansweredForeignTemplateBlocksItsPool(t *testing.T) {
 	if p, _ := m.pass(t, in); !p.Empty() || !slices.Contains(codes(p), "lookup-unanswered") {
 		t.Errorf("not answered: %v, %v", verbs(p), codes(p))
 	}
-	in.Answers[pool.ForeignTemplate.Lookup] = Answer{Code: "architecture-mismatch", Problem: "no"}
+	in.Answers[pool.ForeignTemplate.Lookup] = observed.Answer{Code: "architecture-mismatch", Problem: "no"}
 	p, _ := m.pass(t, in)
 	if !p.Empty() || p.Diagnostics[0].Code != "architecture-mismatch" || p.Diagnostics[0].Field != `metadata.annotations["node.k8s.aws/launch-template-name"]` {
 		t.Errorf("refused: %v, %v", verbs(p), p.Diagnostics)
@@ -279,8 +292,8 @@ func perArchitecture(armVersion int64) (intent.Pool, Input) {
 	arm.NameField = intent.Path{"metadata", "annotations", "node.k8s.aws/launch-template-name.arm64"}
 	pool.ForeignOverrides = []intent.ForeignTemplate{arm}
 	in := answering(testInput(pool), golden(3))
-	in.Answers[arm.Lookup] = Answer{Template: &ForeignTemplate{ID: "lt-arm", Name: "golden-arm", Version: armVersion, Latest: armVersion,
-		Data: intent.TemplateData{ImageID: "ami-2"}, Image: &Image{ID: "ami-2", Architecture: "arm64"}}}
+	in.Answers[arm.Lookup] = observed.Answer{Template: &observed.ForeignTemplate{ID: "lt-arm", Name: "golden-arm", Version: armVersion, Latest: armVersion,
+		Data: intent.TemplateData{ImageID: "ami-2"}, Image: &observed.Image{ID: "ami-2", Architecture: "arm64"}}}
 	return pool, in
 }
 
@@ -298,7 +311,7 @@ func TestATemplateForEachArchitecture(t *testing.T) {
 	}
 	// An instance of each: both run what they should.
 	g.Instances[0].Type, g.Instances[1].Type = "m5.large", "m6g.large"
-	g.Instances[1].Template = TemplateRef{ID: "lt-arm", Name: "golden-arm", Version: "5"}
+	g.Instances[1].Template = observed.TemplateRef{ID: "lt-arm", Name: "golden-arm", Version: "5"}
 	m.state.Groups["web"] = g
 	if p, _ := m.pass(t, in); !p.Empty() {
 		t.Errorf("steps %v, want none", verbs(p))
@@ -322,7 +335,7 @@ func TestATemplateOfOneArchitectureThatCannotBeUsedBlocksThePool(t *testing.T) {
 	if !p.Empty() || p.Diagnostics[0].Code != "template-not-usable" || !strings.Contains(p.Diagnostics[0].Field, "launch-template-name.arm64") {
 		t.Errorf("steps %v, diagnostics %v", verbs(p), p.Diagnostics)
 	}
-	in.Answers[pool.ForeignOverrides[0].Lookup] = Answer{Code: "architecture-mismatch", Problem: "no"}
+	in.Answers[pool.ForeignOverrides[0].Lookup] = observed.Answer{Code: "architecture-mismatch", Problem: "no"}
 	p, _ = m.pass(t, in)
 	if !p.Empty() || p.Diagnostics[0].Code != "architecture-mismatch" || !strings.Contains(p.Diagnostics[0].Field, "launch-template-name.arm64") {
 		t.Errorf("steps %v, diagnostics %v", verbs(p), p.Diagnostics)

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // A plan goes to the page, the API and the forge at once: encoding it must not
 // change it. The race detector sees it if it does.
 func TestEncodingAPlanLeavesItAsItIs(t *testing.T) {
-	p := &Plan{Target: "blue", Steps: []Step{{Verb: Create, Name: "web"}, {Verb: Delete, Name: "old"}}}
+	p := &Plan{Target: "blue", Steps: []step.Step{{Verb: step.Create, Name: "web"}, {Verb: step.Delete, Name: "old"}}}
 	var wg sync.WaitGroup
 	texts := make([]string, 4)
 	for i := range texts {

@@ -10,7 +10,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+
 	"pgregory.net/rapid"
 )
 
@@ -56,7 +61,7 @@ func TestANewGroupPoolTakesTwoWritesAndThenNone(t *testing.T) {
 	if n := converge(t, m, in); n != 1 {
 		t.Errorf("passes that wrote: got %d, want 1", n)
 	}
-	want := []string{"plan.CreateLaunchTemplate web", "plan.CreateGroup web"}
+	want := []string{"step.CreateLaunchTemplate web", "step.CreateGroup web"}
 	if d := cmp.Diff(want, m.writes); d != "" {
 		t.Errorf("writes (-want +got):\n%s", d)
 	}
@@ -101,7 +106,7 @@ func TestACrashBetweenVersionAndRefreshLosesNothing(t *testing.T) {
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	in := testInput(groupPool("web", "m5.xlarge", 3))
 	p, _ := m.pass(t, in)
-	m.do(p.Steps[0].Do, Made{}) // the version is made, then the process dies
+	m.do(p.Steps[0].Do, step.Made{}) // the version is made, then the process dies
 	p, _ = m.pass(t, in)
 	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" {
 		t.Errorf("after the restart (-want +got):\n%s", d)
@@ -112,7 +117,7 @@ func TestARevertUsesTheVersionThatStillRuns(t *testing.T) {
 	m := newModel()
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	p, _ := m.pass(t, testInput(groupPool("web", "m5.xlarge", 3)))
-	m.do(p.Steps[0].Do, Made{})
+	m.do(p.Steps[0].Do, step.Made{})
 	p, _ = m.pass(t, testInput(groupPool("web", "m5.large", 3)))
 	if !p.Empty() {
 		t.Errorf("revert to what runs: got %v, want nothing", verbs(p))
@@ -123,14 +128,14 @@ func TestANewImageAloneRollsNothing(t *testing.T) {
 	m, in := newModel(), testInput(groupPool("web", "m5.large", 3))
 	converge(t, m, in)
 	in.Answers = maps.Clone(in.Answers)
-	in.Answers[imageLookup] = Answer{Image: &Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
+	in.Answers[imageLookup] = observed.Answer{Image: &observed.Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
 	if p, _ := m.pass(t, in); !p.Empty() {
 		t.Errorf("a newer image: got %v, want nothing", verbs(p))
 	}
 	changed := testInput(groupPool("web", "m5.2xlarge", 3))
 	changed.Answers = in.Answers
 	p, _ := m.pass(t, changed)
-	v, ok := p.Steps[0].Do.(CreateLaunchTemplateVersion)
+	v, ok := p.Steps[0].Do.(step.CreateLaunchTemplateVersion)
 	if !ok || v.Data.ImageID != "ami-2" {
 		t.Errorf("a change of the manifest takes the newer image along: got %+v", p.Steps[0].Do)
 	}
@@ -143,9 +148,9 @@ func TestAFailedRefreshIsParkedUntilTheIntentChanges(t *testing.T) {
 			converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 			in := testInput(groupPool("web", "m5.xlarge", 3))
 			p, _ := m.pass(t, in)
-			m.do(p.Steps[0].Do, Made{})
+			m.do(p.Steps[0].Do, step.Made{})
 			tmpl := m.state.Templates["web"]
-			m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: status, Reason: "no capacity", Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
+			m.state.Refreshes["web"] = observed.Refresh{ID: "r-1", Status: status, Reason: "no capacity", Template: observed.TemplateRef{ID: tmpl.ID, Version: "2"}}
 			p, full := m.pass(t, in)
 			if !p.Empty() || len(codes(p)) != 1 || codes(p)[0] != code {
 				t.Errorf("parked: got %v %v, want no step and %s", verbs(p), codes(p), code)
@@ -172,9 +177,9 @@ func TestARunningRefreshIsLeftAloneOrSuperseded(t *testing.T) {
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	in := testInput(groupPool("web", "m5.xlarge", 3))
 	p, _ := m.pass(t, in)
-	m.do(p.Steps[0].Do, Made{})
+	m.do(p.Steps[0].Do, step.Made{})
 	tmpl := m.state.Templates["web"]
-	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: "InProgress", Percentage: 40, Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
+	m.state.Refreshes["web"] = observed.Refresh{ID: "r-1", Status: "InProgress", Percentage: 40, Template: observed.TemplateRef{ID: tmpl.ID, Version: "2"}}
 	p, full := m.pass(t, in)
 	if !p.Empty() {
 		t.Errorf("while it runs: got %v, want nothing", verbs(p))
@@ -184,11 +189,11 @@ func TestARunningRefreshIsLeftAloneOrSuperseded(t *testing.T) {
 	}
 	resized := groupPool("web", "m5.xlarge", 3)
 	resized.Group.MaxSize = 12
-	if p, _ = m.pass(t, testInput(resized)); len(p.Steps) != 1 || p.Steps[0].Verb != Update {
+	if p, _ = m.pass(t, testInput(resized)); len(p.Steps) != 1 || p.Steps[0].Verb != step.Update {
 		t.Errorf("a commit that leaves the launch configuration alone: got %v", verbs(p))
 	}
 	p, _ = m.pass(t, testInput(groupPool("web", "m5.2xlarge", 3)))
-	if _, ok := p.Steps[len(p.Steps)-1].Do.(CancelRefresh); !ok {
+	if _, ok := p.Steps[len(p.Steps)-1].Do.(step.CancelRefresh); !ok {
 		t.Errorf("a newer launch configuration: got %v, want the refresh cancelled", verbs(p))
 	}
 }
@@ -200,7 +205,7 @@ func TestDriftIsShownWithWhatItWasAndPutBack(t *testing.T) {
 	g.MaxSize = 7
 	m.state.Groups["web"] = g
 	p, _ := m.pass(t, in)
-	want := []Change{{Field: "maxSize", From: int32(7), To: int32(10), Object: ref("AWSMachinePool", "web"), Path: intent.Path{"spec", "maxSize"}}}
+	want := []step.Change{{Field: "maxSize", From: int32(7), To: int32(10), Object: ref("AWSMachinePool", "web"), Path: intent.Path{"spec", "maxSize"}}}
 	if d := cmp.Diff(want, p.Steps[0].Changes); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)
 	}
@@ -234,17 +239,17 @@ func TestAnUnwrittenOrExternallyManagedSizeIsLeftAlone(t *testing.T) {
 func TestWhatIsNotOursIsAConflictAndStaysUntouched(t *testing.T) {
 	foreign := map[string]map[string]string{
 		"untagged":      {},
-		"other owner":   {TagOwner: "other", TagTarget: "blue", TagSource: "0123456789ab"},
-		"other source":  {TagOwner: "prod", TagTarget: "blue", TagSource: "ffffffffffff"},
-		"capa":          {tagClusterPrefix + "c": "owned"},
-		"eks nodegroup": {TagOwner: "prod", TagTarget: "blue", TagSource: "0123456789ab", tagNodegroup: "ng"},
+		"other owner":   {observed.TagOwner: "other", observed.TagTarget: "blue", observed.TagSource: "0123456789ab"},
+		"other source":  {observed.TagOwner: "prod", observed.TagTarget: "blue", observed.TagSource: "ffffffffffff"},
+		"capa":          {observed.TagClusterPrefix + "c": "owned"},
+		"eks nodegroup": {observed.TagOwner: "prod", observed.TagTarget: "blue", observed.TagSource: "0123456789ab", observed.TagNodegroup: "ng"},
 	}
 	for name, tags := range foreign {
 		t.Run("group "+name, func(t *testing.T) {
 			m, in := newModel(), testInput(groupPool("web", "m5.large", 2), groupPool("api", "m5.large", 1))
-			g := Group{Name: "web", MinSize: 1, MaxSize: 1, Tags: map[string]GroupTag{}}
+			g := observed.Group{Name: "web", MinSize: 1, MaxSize: 1, Tags: map[string]observed.GroupTag{}}
 			for k, v := range tags {
-				g.Tags[k] = GroupTag{Value: v}
+				g.Tags[k] = observed.GroupTag{Value: v}
 			}
 			m.state.Groups["web"] = g
 			p, _ := m.pass(t, in)
@@ -265,7 +270,7 @@ func TestWhatIsNotOursIsAConflictAndStaysUntouched(t *testing.T) {
 	}
 	t.Run("template", func(t *testing.T) {
 		m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
-		m.state.Templates["web"] = Template{ID: "lt-x", Name: "web", LatestVersion: 1, DefaultVersion: 1, Versions: map[int64]TemplateVersion{1: {Number: 1}}}
+		m.state.Templates["web"] = observed.Template{ID: "lt-x", Name: "web", LatestVersion: 1, DefaultVersion: 1, Versions: map[int64]observed.TemplateVersion{1: {Number: 1}}}
 		p, _ := m.pass(t, in)
 		m.apply(p)
 		if len(m.writes) != 0 {
@@ -315,8 +320,8 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 		"allowed by the trailer":  {had: 2, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true, "default/p01": true} }, deletes: 2},
 		"only one of two allowed": {had: 4, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true} }, deletes: 1, code: "prune-refused"},
 		"wanted by another target": {had: 2, want: 1, mutate: func(in *Input) {
-			in.Fleet.Wanted[Claim{Resource: AutoScalingGroup, Name: "p01"}] = "green"
-			in.Fleet.Wanted[Claim{Resource: LaunchTemplate, Name: "p01"}] = "green"
+			in.Fleet.Wanted[Claim{Resource: step.AutoScalingGroup, Name: "p01"}] = "green"
+			in.Fleet.Wanted[Claim{Resource: step.LaunchTemplate, Name: "p01"}] = "green"
 		}},
 	}
 	for name, tc := range tests {
@@ -326,8 +331,8 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 				out := pools(n)
 				for i := range out {
 					if tc.cluster != "" {
-						out[i].Group.Tags[tagClusterPrefix+tc.cluster] = "owned"
-						out[i].LaunchTemplate.Tags[tagClusterPrefix+tc.cluster] = "owned"
+						out[i].Group.Tags[observed.TagClusterPrefix+tc.cluster] = "owned"
+						out[i].LaunchTemplate.Tags[observed.TagClusterPrefix+tc.cluster] = "owned"
 					}
 				}
 				return out
@@ -369,7 +374,7 @@ func TestAPoolThatMovesToAnotherTargetIsRetagged(t *testing.T) {
 		}
 	}
 	converge(t, m, in)
-	if got := m.state.Groups["web"].Tags[TagTarget].Value; got != "green" {
+	if got := m.state.Groups["web"].Tags[observed.TagTarget].Value; got != "green" {
 		t.Errorf("target tag: got %s", got)
 	}
 	in.Policy.OwnTargetOnly, in.Policy.Target = true, "blue"
@@ -424,7 +429,7 @@ func TestAProblemIsShownWhereItsQuestionIsWritten(t *testing.T) {
 			group := *pool.Group
 			group.Subnets, pool.Group, pool.FailureDomains = tt.lookup, &group, tt.domain
 			m, in := newModel(), testInput(pool)
-			in.Answers[tt.lookup] = Answer{Code: "subnets-not-found", Problem: "there is none"}
+			in.Answers[tt.lookup] = observed.Answer{Code: "subnets-not-found", Problem: "there is none"}
 			p, state := m.pass(t, in)
 			if d := p.Diagnostics[0]; d.Object+" "+d.Field != tt.want {
 				t.Errorf("got %s %s, want %s", d.Object, d.Field, tt.want)
@@ -442,7 +447,7 @@ func TestPausedAndSuspendedPoolsArePlannedAndNotWritten(t *testing.T) {
 	m, in := newModel(), testInput(pool)
 	p, _ := m.pass(t, in)
 	m.apply(p)
-	if len(p.Steps) != 2 || p.Steps[0].Held != HeldPaused || len(m.writes) != 0 {
+	if len(p.Steps) != 2 || p.Steps[0].Held != step.HeldPaused || len(m.writes) != 0 {
 		t.Errorf("paused: got %v, writes %v", verbs(p), m.writes)
 	}
 }
@@ -450,7 +455,7 @@ func TestPausedAndSuspendedPoolsArePlannedAndNotWritten(t *testing.T) {
 func TestNodegroupUpdatesGoOneAtATime(t *testing.T) {
 	m, in := newModel(), testInput(nodegroupPool("ng", 2))
 	converge(t, m, in)
-	n := m.state.Nodegroups[NodegroupName{"c", "ng"}]
+	n := m.state.Nodegroups[observed.NodegroupName{Cluster: "c", Name: "ng"}]
 	n.Version = "1.31"
 	m.state.Nodegroups[n.NodegroupName] = n
 	pool := nodegroupPool("ng", 3)
@@ -473,7 +478,7 @@ func TestNodegroupUpdatesGoOneAtATime(t *testing.T) {
 func TestANodegroupNeverPassesItsControlPlane(t *testing.T) {
 	m, in := newModel(), testInput(nodegroupPool("ng", 2))
 	converge(t, m, in)
-	n := m.state.Nodegroups[NodegroupName{"c", "ng"}]
+	n := m.state.Nodegroups[observed.NodegroupName{Cluster: "c", Name: "ng"}]
 	n.Version = "1.33"
 	m.state.Nodegroups[n.NodegroupName] = n
 	pool := nodegroupPool("ng", 2)
@@ -490,9 +495,9 @@ func TestAFailedNodegroupUpdateIsNotTriedAgain(t *testing.T) {
 	pool := nodegroupPool("ng", 5)
 	in = testInput(pool)
 	p, _ := m.pass(t, in)
-	name := NodegroupName{"c", "ng"}
-	in.Memory.Started = map[NodegroupName]StartedUpdate{name: {UpdateID: "u-1", Fingerprint: p.Steps[0].Fingerprint}}
-	m.state.Updates[name] = NodegroupUpdate{ID: "u-1", Type: "ConfigUpdate", Status: "Failed", Errors: []HealthIssue{{Code: "PodEvictionFailure"}}}
+	name := observed.NodegroupName{Cluster: "c", Name: "ng"}
+	in.Memory.Started = map[observed.NodegroupName]StartedUpdate{name: {UpdateID: "u-1", Fingerprint: p.Steps[0].Fingerprint}}
+	m.state.Updates[name] = observed.NodegroupUpdate{ID: "u-1", Type: "ConfigUpdate", Status: "Failed", Errors: []observed.HealthIssue{{Code: "PodEvictionFailure"}}}
 	p, _ = m.pass(t, in)
 	if !p.Empty() || codes(p)[0] != "nodegroup-update-failed" {
 		t.Errorf("got %v %v", verbs(p), codes(p))
@@ -526,7 +531,7 @@ func TestWhatEKSCannotChangeIsRefused(t *testing.T) {
 func TestTheDigestIgnoresRevisionAndOrigins(t *testing.T) {
 	m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
 	a, _ := m.pass(t, in)
-	in.Commit = Commit{Revision: "999", Subject: "other words"}
+	in.Commit = content.Commit{Revision: "999", Subject: "other words"}
 	b, _ := m.pass(t, in)
 	if a.Digest() != b.Digest() || a.Digest() == "" {
 		t.Errorf("digests differ: %s %s", a.Digest(), b.Digest())
@@ -583,22 +588,22 @@ func TestUserDataNeverAppearsInAPlan(t *testing.T) {
 }
 
 func TestDescriptionsFitAndReadBack(t *testing.T) {
-	d := Description("0123456789abcdef", "fedcba9876543210", Commit{Revision: "abcdef0123", Subject: strings.Repeat("ü\n", 400)})
+	d := content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Revision: "abcdef0123", Subject: strings.Repeat("ü\n", 400)})
 	if n := len([]rune(d)); n > 255 {
 		t.Errorf("length: got %d", n)
 	}
-	if odd := Description("0123456789abcdef", "fedcba9876543210", Commit{Subject: "say\u202eesaercni\x1b\u200b more"}); !strings.HasSuffix(odd, " say esaercni more") {
+	if odd := content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Subject: "say\u202eesaercni\x1b\u200b more"}); !strings.HasSuffix(odd, " say esaercni more") {
 		t.Errorf("the console is given %q", odd)
 	}
-	rockets := Description("0123456789abcdef", "fedcba9876543210", Commit{Revision: "abcdef0123", Subject: strings.Repeat("🚀", 255)})
+	rockets := content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Revision: "abcdef0123", Subject: strings.Repeat("🚀", 255)})
 	if n := len(utf16.Encode([]rune(rockets))); n < 254 || n > 255 || !utf8.ValidString(rockets) {
 		t.Errorf("UTF-16 units: got %d of %q", n, rockets)
 	}
-	got, ok := descriptionHashes(d)
-	if !ok || got != (said{body: "0123456789abcdef", source: "fedcba9876543210"}) {
+	got, ok := content.DescriptionHashes(d)
+	if !ok || got != (content.Said{Body: "0123456789abcdef", Source: "fedcba9876543210"}) {
 		t.Errorf("read back: got %+v %v", got, ok)
 	}
-	if _, ok := descriptionHashes("made by hand"); ok {
+	if _, ok := content.DescriptionHashes("made by hand"); ok {
 		t.Error("a foreign description was read as weir's")
 	}
 }
@@ -608,7 +613,7 @@ func TestDescriptionsFitAndReadBack(t *testing.T) {
 func TestTemplateDataEncodesCanonically(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.Make[intent.TemplateData]().Draw(t, "data")
-		if d := cmp.Diff(string(canonical(data)), string(bodyJSON(&data))); d != "" {
+		if d := cmp.Diff(string(content.Canonical(data)), string(content.BodyJSON(&data))); d != "" {
 			t.Fatalf("members out of order (-canonical +encoded):\n%s", d)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -19,16 +20,16 @@ var usualPolicy = intent.MixedInstances{
 // policyChanges lists what of a mixed instances policy differs, member by member
 // and override by override. A new one is compared with AWS's defaults, so that what
 // has the usual value goes without saying. Two that differ never give an empty list.
-func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []Change {
+func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Change {
 	const policy = "mixedInstancesPolicy"
 	switch {
 	case from.Same(to):
 		return nil
 	case to == nil:
-		return []Change{infraChange(pool, policy, plainJSON(from), nil)}
+		return []step.Change{infraChange(pool, policy, plainJSON(from), nil)}
 	}
 	before := *cmp.Or(from, &usualPolicy)
-	var out []Change
+	var out []step.Change
 	a, b := reflect.ValueOf(before), reflect.ValueOf(*to)
 	for i := range a.NumField() {
 		name := field.JSONKey(a.Type().Field(i))
@@ -54,9 +55,9 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []Change 
 // overrideChanges pairs overrides by what they choose, as one that is put before
 // the others is no change of these. Their order is AWS's priority: one that differs
 // between those that stay is told too.
-func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override) []Change {
+func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override) []step.Change {
 	a, b := overrideKeys(from), overrideKeys(to)
-	var out []Change
+	var out []step.Change
 	for i, key := range a {
 		if !slices.Contains(b, key) {
 			out = append(out, infraChange(pool, field+intent.Index(i), overrideValue(from[i]), nil))
@@ -87,7 +88,7 @@ func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override
 }
 
 // ofOptions is a change of what PoolOptions declares of a policy.
-func ofOptions(pool *intent.Pool, ch Change) Change {
+func ofOptions(pool *intent.Pool, ch step.Change) step.Change {
 	if pool.Options == (intent.ObjectRef{}) {
 		return ch
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/weir-gitops/weir/render/intent"
+
+	"pgregory.net/rapid"
 )
 
 func policyOf(types ...string) *intent.MixedInstances {

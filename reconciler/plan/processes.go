@@ -4,23 +4,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// TagSuspended names the processes of a group that weir suspended for Git, with
-// spaces between: one that Git drops is resumed, and one that somebody else suspended
-// is left alone. A process that was suspended already when Git came to declare it is
-// somebody else's.
-const TagSuspended = ownTagPrefix + "suspended"
 
 func suspendedMarks(processes []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(processes))), " ")
 }
 
 // suspendedByWeir are the processes of a group that weir suspended.
-func suspendedByWeir(g Group) []string {
-	return slices.DeleteFunc(strings.Fields(g.Tags[TagSuspended].Value), func(p string) bool { return !slices.Contains(g.SuspendedProcesses, p) })
+func suspendedByWeir(g observed.Group) []string {
+	return slices.DeleteFunc(strings.Fields(g.Tags[observed.TagSuspended].Value), func(p string) bool { return !slices.Contains(g.SuspendedProcesses, p) })
 }
 
 func declaredSuspended(g *intent.Group) []string {
@@ -35,12 +31,12 @@ func declaredSuspended(g *intent.Group) []string {
 
 // updateProcesses plans the processes of a group, in an order that can stop anywhere:
 // one is recorded before it is suspended, and resumed before its record goes.
-func (c groups) updateProcesses(pool *intent.Pool, have Group) {
-	s := SetProcesses{Group: have.Name}
-	var changes []Change
+func (c groups) updateProcesses(pool *intent.Pool, have observed.Group) {
+	s := step.SetProcesses{Group: have.Name}
+	var changes []step.Change
 	set := func(list *[]string, process string, to bool) {
 		*list = append(*list, process)
-		changes = append(changes, Change{Field: "suspendProcesses." + process, From: !to, To: to,
+		changes = append(changes, step.Change{Field: "suspendProcesses." + process, From: !to, To: to,
 			Object: pool.Infrastructure, Path: intent.Path{"spec", "suspendProcesses"}})
 	}
 	ours := suspendedByWeir(have)
@@ -64,12 +60,12 @@ func (c groups) updateProcesses(pool *intent.Pool, have Group) {
 		}
 	}
 	slices.Sort(s.Resume)
-	recorded := have.Tags[TagSuspended].Value
+	recorded := have.Tags[observed.TagSuspended].Value
 	if len(s.Suspend) > 0 {
 		recorded = c.recordProcesses(pool, have.Name, recorded, suspendedMarks(append(ours, record...)))
 	}
 	if len(changes) > 0 {
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: "suspended processes differ", Changes: changes, Do: s})
+		c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "suspended processes differ", Changes: changes, Do: s})
 	}
 	c.recordProcesses(pool, have.Name, recorded, suspendedMarks(record))
 }
@@ -79,25 +75,25 @@ func (c groups) recordProcesses(pool *intent.Pool, group, from, to string) strin
 	if from == to {
 		return to
 	}
-	t := TagGroup{Group: group, Put: map[string]GroupTag{TagSuspended: {Value: to}}}
+	t := step.TagGroup{Group: group, Put: map[string]observed.GroupTag{observed.TagSuspended: {Value: to}}}
 	if to == "" {
-		t.Put, t.Remove = nil, []string{TagSuspended}
+		t.Put, t.Remove = nil, []string{observed.TagSuspended}
 	}
-	c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: group, Reason: "the record of the processes that weir suspends differs", Do: t,
-		Changes: []Change{{Field: intent.Path{"tags", TagSuspended}.String(), From: orNil(from), To: orNil(to),
+	c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: group, Reason: "the record of the processes that weir suspends differs", Do: t,
+		Changes: []step.Change{{Field: intent.Path{"tags", observed.TagSuspended}.String(), From: orNil(from), To: orNil(to),
 			Object: pool.Infrastructure, Path: intent.Path{"spec", "suspendProcesses"}}}})
 	return to
 }
 
 // takingProcesses is the tags that an adopted group is to get, with the record of
 // the processes that its former owner suspended for the same manifests.
-func takingProcesses(want map[string]string, have Group, pool *intent.Pool) map[string]string {
-	_, recorded := have.Tags[TagSuspended]
+func takingProcesses(want map[string]string, have observed.Group, pool *intent.Pool) map[string]string {
+	_, recorded := have.Tags[observed.TagSuspended]
 	taken := slices.DeleteFunc(declaredSuspended(pool.Group), func(p string) bool { return !slices.Contains(have.SuspendedProcesses, p) })
-	if recorded || len(taken) == 0 || !hasCAPATag(groupTagValues(have.Tags)) {
+	if recorded || len(taken) == 0 || !hasCAPATag(observed.GroupTagValues(have.Tags)) {
 		return want
 	}
-	return withTags(want, map[string]string{TagSuspended: suspendedMarks(taken)})
+	return observed.WithTags(want, map[string]string{observed.TagSuspended: suspendedMarks(taken)})
 }
 
 // codeProcessSuspended is the diagnostic of a suspended process that keeps machines
@@ -107,7 +103,7 @@ const codeProcessSuspended = "process-suspended"
 // nameSuspensions says which suspended processes of a group are in the way of a
 // rollout (user guide of Auto Scaling, "Understand how suspending processes affects
 // other processes"), or of its coming to its size, and who can end that.
-func (c groups) nameSuspensions(pool *intent.Pool, g Group, rolls bool) {
+func (c groups) nameSuspensions(pool *intent.Pool, g observed.Group, rolls bool) {
 	if len(g.SuspendedProcesses) == 0 {
 		return
 	}
@@ -118,10 +114,10 @@ func (c groups) nameSuspensions(pool *intent.Pool, g Group, rolls bool) {
 		}
 	}
 	blocks := map[string]string{}
-	if staying < g.desiredInstances() {
+	if staying < g.DesiredInstances() {
 		blocks["Launch"] = "no machine starts"
 	}
-	if staying > g.desiredInstances() {
+	if staying > g.DesiredInstances() {
 		blocks["Terminate"] = "no machine ends"
 	}
 	if rolls {
@@ -151,7 +147,7 @@ func (c groups) nameSuspensions(pool *intent.Pool, g Group, rolls bool) {
 }
 
 // nameBehind is nameSuspensions for the groups behind a nodegroup.
-func (c groups) nameBehind(pool *intent.Pool, n Nodegroup) {
+func (c groups) nameBehind(pool *intent.Pool, n observed.Nodegroup) {
 	for _, name := range n.GroupNames {
 		if g, known := c.in.State.Groups[name]; known {
 			g.SuspendedProcesses = slices.DeleteFunc(slices.Clone(g.SuspendedProcesses), func(p string) bool { return p != "Launch" && p != "Terminate" })

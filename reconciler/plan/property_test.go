@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+
 	"pgregory.net/rapid"
 )
 
@@ -17,8 +21,8 @@ import (
 func TestRandomEditsAndDriftConvergeAndSpareWhatIsForeign(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
-		foreignGroup := Group{Name: "p3", MinSize: 1, MaxSize: 2, Tags: map[string]GroupTag{TagOwner: {Value: "other"}}}
-		foreignTemplate := Template{ID: "lt-foreign", Name: "p4", LatestVersion: 1, DefaultVersion: 1, Versions: map[int64]TemplateVersion{1: {Number: 1}}}
+		foreignGroup := observed.Group{Name: "p3", MinSize: 1, MaxSize: 2, Tags: map[string]observed.GroupTag{observed.TagOwner: {Value: "other"}}}
+		foreignTemplate := observed.Template{ID: "lt-foreign", Name: "p4", LatestVersion: 1, DefaultVersion: 1, Versions: map[int64]observed.TemplateVersion{1: {Number: 1}}}
 		m.state.Groups["p3"], m.state.Templates["p4"] = foreignGroup, foreignTemplate
 		pools := map[string]intent.Pool{}
 		input := func() Input {
@@ -35,7 +39,7 @@ func TestRandomEditsAndDriftConvergeAndSpareWhatIsForeign(t *testing.T) {
 			p, _ := m.pass(t, in)
 			deletes := 0
 			for _, s := range p.Steps {
-				if _, ok := s.Do.(DeleteGroup); ok && s.Held == "" {
+				if _, ok := s.Do.(step.DeleteGroup); ok && s.Held == "" {
 					deletes++
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -24,7 +26,7 @@ func (p Policy) keepVersions(pool *intent.Pool) int32 {
 
 // keptBefore is how many earlier versions the template's last pruning kept.
 func keptBefore(tags map[string]string) int64 {
-	n, err := strconv.ParseInt(tags[TagKeep], 10, 32)
+	n, err := strconv.ParseInt(tags[observed.TagKeep], 10, 32)
 	if err != nil || n < 1 {
 		return DefaultKeepVersions
 	}
@@ -36,7 +38,7 @@ func keptBefore(tags map[string]string) int64 {
 type pruning struct {
 	wanted []int64
 	makes  bool
-	inUse  []TemplateRef
+	inUse  []observed.TemplateRef
 }
 
 // prune plans the deletion of versions beyond the number that is kept, oldest
@@ -44,7 +46,7 @@ type pruning struct {
 // kept than before, which the template's tag tells: so a resting
 // fleet costs no read. Who uses which version is read before any is deleted. Both
 // reads are asked for as needs; the plan is made anew with their answers.
-func (c templates) prune(pool *intent.Pool, want *wantTemplate, t Template, p pruning) {
+func (c templates) prune(pool *intent.Pool, want *wantTemplate, t observed.Template, p pruning) {
 	keep := int64(want.keep)
 	if most := t.LatestVersion - int64(len(p.wanted)); most <= keep || !p.makes && keep >= keptBefore(t.Tags) {
 		return
@@ -72,15 +74,15 @@ func (c templates) prune(pool *intent.Pool, want *wantTemplate, t Template, p pr
 		return
 	}
 	for _, u := range users {
-		used[versionOf(t, TemplateRef{ID: t.ID, Version: u.Version})] = true
+		used[versionOf(t, observed.TemplateRef{ID: t.ID, Version: u.Version})] = true
 	}
 	for batch := range slices.Chunk(surplusVersions(t.Numbers, p.wanted, int(keep), used), versionsInDelete) {
-		c.step(pool, Step{
-			Verb: PruneVersion, Resource: LaunchTemplate, Name: t.Name,
+		c.step(pool, step.Step{
+			Verb: step.PruneVersion, Resource: step.LaunchTemplate, Name: t.Name,
 			Reason: "versions " + ranges(batch) + " are beyond the " + strconv.Itoa(int(want.keep)) + " earlier ones that are kept, and nothing uses them",
-			Changes: []Change{{Field: "versions", From: ranges(batch), Object: pool.Infrastructure,
-				Path: intent.Path{"metadata", "annotations", TagKeep}}},
-			Seen: SeenTemplate(t), Do: DeleteLaunchTemplateVersions{Template: TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},
+			Changes: []step.Change{{Field: "versions", From: ranges(batch), Object: pool.Infrastructure,
+				Path: intent.Path{"metadata", "annotations", observed.TagKeep}}},
+			Seen: step.SeenTemplate(t), Do: step.DeleteLaunchTemplateVersions{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},
 		})
 	}
 }

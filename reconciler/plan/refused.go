@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/step"
+)
 
 // FailureRefused is the failure of a pool of which AWS refused a step, and refuses it
 // for as long as nothing is changed.
@@ -8,7 +12,7 @@ const FailureRefused = "step-refused"
 
 // TellRefused says of a pool that AWS refused a step of it, and what has it tried again.
 // What the plan says is wrong with the pool comes first.
-func TellRefused(s *PoolStatus, o *Outcome) {
+func TellRefused(s *PoolStatus, o *step.Outcome) {
 	key := s.Namespace + "/" + s.Name
 	if s.FailureReason != "" || o.Step.Pool != key && !slices.Contains(o.Step.Pools, key) {
 		return

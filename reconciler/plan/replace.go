@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -37,7 +40,7 @@ func standsFor(name, wanted string) bool {
 }
 
 // nodegroupRank orders the nodegroups of a pool: those that serve come first.
-func nodegroupRank(n Nodegroup) int {
+func nodegroupRank(n observed.Nodegroup) int {
 	switch n.Status {
 	case "ACTIVE", "UPDATING", "DEGRADED":
 		return 0
@@ -52,25 +55,25 @@ func nodegroupRank(n Nodegroup) int {
 // nodegroupsOf returns the nodegroups of the state that stand for a pool, by the
 // pool's tag: those that serve first, then by age. Where none has the tag and is
 // the instance's, what is in the way is returned.
-func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
+func (in Input) nodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	n := pool.Nodegroup
 	index := in.Index
 	if index == nil {
 		index = NewIndex(in.State)
 	}
-	var ours, others []Nodegroup
+	var ours, others []observed.Nodegroup
 	for _, name := range index.ofPool[pool.Key.String()] {
 		switch have := in.State.Nodegroups[name]; {
 		case name.Cluster != n.ClusterName || !standsFor(name.Name, n.Name) || in.namedInGit(name, n.Name):
-		case have.Tags[TagOwner] == in.Policy.Instance:
+		case have.Tags[observed.TagOwner] == in.Policy.Instance:
 			ours = append(ours, have)
 		default:
 			others = append(others, have)
 		}
 	}
 	if len(ours) == 0 { // a MachinePool that was renamed
-		for _, name := range index.replacements[NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name)}] {
-			if have := in.State.Nodegroups[name]; have.Tags[TagOwner] == in.Policy.Instance && !in.hasPool(have.Tags[TagPool]) && !in.namedInGit(name, n.Name) {
+		for _, name := range index.replacements[observed.NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name)}] {
+			if have := in.State.Nodegroups[name]; have.Tags[observed.TagOwner] == in.Policy.Instance && !in.hasPool(have.Tags[observed.TagPool]) && !in.namedInGit(name, n.Name) {
 				ours = append(ours, have)
 			}
 		}
@@ -79,11 +82,11 @@ func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
 		ours = others
 	}
 	if len(ours) == 0 {
-		if have, found := in.State.Nodegroups[NodegroupName{Cluster: n.ClusterName, Name: n.Name}]; found {
+		if have, found := in.State.Nodegroups[observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}]; found {
 			ours = append(ours, have)
 		}
 	}
-	slices.SortFunc(ours, func(a, b Nodegroup) int {
+	slices.SortFunc(ours, func(a, b observed.Nodegroup) int {
 		if d := nodegroupRank(a) - nodegroupRank(b); d != 0 {
 			return d
 		}
@@ -97,8 +100,8 @@ func (in Input) nodegroupsOf(pool *intent.Pool) []Nodegroup {
 
 // namedInGit reports whether some pool other than that of wanted has the nodegroup's
 // name in Git: it is no replacement then, though its name may look like one.
-func (in Input) namedInGit(name NodegroupName, wanted string) bool {
-	_, named := in.Fleet.Wanted[Claim{Resource: ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}]
+func (in Input) namedInGit(name observed.NodegroupName, wanted string) bool {
+	_, named := in.Fleet.Wanted[Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}]
 	return named && name.Name != wanted
 }
 
@@ -109,27 +112,27 @@ func (in Input) hasPool(key string) bool {
 
 // replaceable reports whether the orphan is a nodegroup of a pool that some target
 // wants: planning that pool decides what becomes of it.
-func (in Input) replaceable(name NodegroupName) bool {
+func (in Input) replaceable(name observed.NodegroupName) bool {
 	for i := range in.Set.Pools {
 		p := &in.Set.Pools[i]
 		n := p.Nodegroup
 		if n == nil || n.ClusterName != name.Cluster || !standsFor(name.Name, n.Name) {
 			continue
 		}
-		if slices.ContainsFunc(in.nodegroupsOf(p), func(have Nodegroup) bool { return have.NodegroupName == name }) {
+		if slices.ContainsFunc(in.nodegroupsOf(p), func(have observed.Nodegroup) bool { return have.NodegroupName == name }) {
 			return true
 		}
 	}
 	base, _, cut := cutSuffix(name.Name)
-	wanted := NodegroupName{Cluster: name.Cluster, Name: base}
-	target := in.Fleet.Wanted[Claim{Resource: ManagedNodegroup, Name: base, Cluster: name.Cluster}]
+	wanted := observed.NodegroupName{Cluster: name.Cluster, Name: base}
+	target := in.Fleet.Wanted[Claim{Resource: step.ManagedNodegroup, Name: base, Cluster: name.Cluster}]
 	if !cut || target == "" || target == in.Policy.Target {
 		return false
 	}
 	// That target's pool takes no other pool's nodegroup where it has one of its own.
-	return !slices.ContainsFunc(append([]NodegroupName{wanted}, in.Index.replacements[wanted]...), func(own NodegroupName) bool {
+	return !slices.ContainsFunc(append([]observed.NodegroupName{wanted}, in.Index.replacements[wanted]...), func(own observed.NodegroupName) bool {
 		tags := in.State.Nodegroups[own].Tags
-		return tags[TagOwner] == in.Policy.Instance && tags[TagTarget] == target && tags[TagPool] != in.State.Nodegroups[name].Tags[TagPool]
+		return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagTarget] == target && tags[observed.TagPool] != in.State.Nodegroups[name].Tags[observed.TagPool]
 	})
 }
 
@@ -146,8 +149,8 @@ func cutSuffix(name string) (base, suffix string, ok bool) {
 // those that AWS does not let weir read.
 func (c nodegroups) unreadNodegroups(pool *intent.Pool) bool {
 	n := pool.Nodegroup
-	name := NodegroupName{Cluster: n.ClusterName, Name: n.Name}
-	if c.unread(pool, "the nodegroup "+name.String(), c.in.State.Unread.nodegroup(name)) {
+	name := observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}
+	if c.unread(pool, "the nodegroup "+name.String(), c.in.State.Unread.Nodegroup(name)) {
 		return true
 	}
 	for other, err := range c.in.State.Unread.Nodegroups {
@@ -164,7 +167,7 @@ func (c nodegroups) behindUnseen(pool *intent.Pool) bool {
 	unseen := false
 	for _, group := range c.in.Index.behind[pool.Key.String()] {
 		g := c.in.State.Groups[group]
-		name := NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: g.Tags[tagNodegroup].Value}
+		name := observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: g.Tags[observed.TagNodegroup].Value}
 		_, found := c.in.State.Nodegroups[name]
 		if g.Deleting || found || c.in.State.Absent.Nodegroups[name] || !standsFor(name.Name, pool.Nodegroup.Name) {
 			continue
@@ -177,7 +180,7 @@ func (c nodegroups) behindUnseen(pool *intent.Pool) bool {
 
 // replace plans what follows where no nodegroup of the pool is what Git wants.
 // standing are all that there are, of which the first serves.
-func (c nodegroups) replace(w wantNodegroup, standing []Nodegroup, differs []immutable) {
+func (c nodegroups) replace(w wantNodegroup, standing []observed.Nodegroup, differs []immutable) {
 	serving := standing[0]
 	if !w.pool.AllowReplace {
 		c.refuseImmutable(w, serving, differs)
@@ -185,7 +188,7 @@ func (c nodegroups) replace(w wantNodegroup, standing []Nodegroup, differs []imm
 	}
 	name := c.replacementName(w, differs)
 	if have, taken := c.in.State.Nodegroups[name]; taken {
-		c.conflict(w.pool, ManagedNodegroup, name.Name, ownership{why: "it is not the pool's: its tag weir.dev/pool is " + quote(have.Tags[TagPool])})
+		c.conflict(w.pool, step.ManagedNodegroup, name.Name, ownership{why: "it is not the pool's: its tag weir.dev/pool is " + observed.Quote(have.Tags[observed.TagPool])})
 		return
 	}
 	if !c.in.State.Absent.Nodegroups[name] {
@@ -202,14 +205,14 @@ func (c nodegroups) replace(w wantNodegroup, standing []Nodegroup, differs []imm
 		later, why = true, why+"; it waits until the nodegroup of the pool "+other+" is replaced"
 	}
 	c.leave(w, standing[1:], true, name.Name)
-	c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: c.replaceChanges(w, serving, ng, differs),
-		Later: later, Do: CreateNodegroup{Nodegroup: ng}})
+	c.step(w.pool, step.Step{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: c.replaceChanges(w, serving, ng, differs),
+		Later: later, Do: step.CreateNodegroup{Nodegroup: ng}})
 	c.leave(w, standing[:1], false, name.Name)
 }
 
 // leave plans the end of nodegroups of the pool that another one has replaced, or
 // does once it is up.
-func (c nodegroups) leave(w wantNodegroup, old []Nodegroup, up bool, by string) {
+func (c nodegroups) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by string) {
 	why := "it is deleted once " + by + " is ACTIVE"
 	if up {
 		why = "it is not what Git wants any more"
@@ -220,8 +223,8 @@ func (c nodegroups) leave(w wantNodegroup, old []Nodegroup, up bool, by string) 
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.
 		busy := n.Status == "CREATING" || n.Status == "UPDATING"
-		c.step(w.pool, Step{Verb: Replace, Resource: ManagedNodegroup, Name: n.Name, Reason: why,
-			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Seen: SeenNodegroup(n), Do: DeleteNodegroup{NodegroupName: n.NodegroupName}})
+		c.step(w.pool, step.Step{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: n.Name, Reason: why,
+			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: n.NodegroupName}})
 	}
 }
 
@@ -251,31 +254,31 @@ func (c nodegroups) replacing(pool *intent.Pool) string {
 // replacementName is the name of a nodegroup with what EKS cannot change, as Git
 // wants it. A name that one of the pool has already, which differs all the same, is
 // passed over.
-func (c nodegroups) replacementName(w wantNodegroup, differs []immutable) NodegroupName {
+func (c nodegroups) replacementName(w wantNodegroup, differs []immutable) observed.NodegroupName {
 	n := w.pool.Nodegroup
-	wanted := canonical(map[string]any{
+	wanted := content.Canonical(map[string]any{
 		"role": w.role, "subnets": w.writtenSubnets(), "capacity": n.CapacityType, "ami": n.AMIType, "image": w.hasImage, "types": w.instanceTypes(),
 		"disk": n.DiskSize, "access": accessText(w.access), "template": w.version.ref.Name, "differs": len(differs) > 0,
 	})
 	for salt := int64(0); ; salt++ {
-		name := NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name) + "-" + shortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
-		if have, taken := c.in.State.Nodegroups[name]; !taken || have.Tags[TagPool] != w.pool.Key.String() {
+		name := observed.NodegroupName{Cluster: n.ClusterName, Name: replacementBase(n.Name) + "-" + content.ShortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
+		if have, taken := c.in.State.Nodegroups[name]; !taken || have.Tags[observed.TagPool] != w.pool.Key.String() {
 			return name
 		}
 	}
 }
 
 // refuseImmutable says, field by field, what would need a replacement.
-func (c nodegroups) refuseImmutable(w wantNodegroup, have Nodegroup, differs []immutable) {
+func (c nodegroups) refuseImmutable(w wantNodegroup, have observed.Nodegroup, differs []immutable) {
 	for _, d := range differs {
-		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + quote(d.from) + ", wanted " + quote(d.to) + ")"
+		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"
 		c.blockf(w.pool, d.path, "nodegroup-immutable", summary,
 			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which has a new nodegroup made beside it and this one deleted")
 	}
 }
 
 // failedNodegroup reports a nodegroup that EKS could not make or delete.
-func (c nodegroups) failedNodegroup(w wantNodegroup, have Nodegroup) {
-	c.note(diag.Error, w.pool, fieldNamed(w.pool, healthText(have.HealthIssues)), "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
+func (c nodegroups) failedNodegroup(w wantNodegroup, have observed.Nodegroup) {
+	c.note(diag.Error, w.pool, observed.FieldNamed(w.pool, healthText(have.HealthIssues)), "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+healthText(have.HealthIssues),
 		cmp.Or(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
 }

@@ -6,16 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // replaceChanges are what a replacement has otherwise than the nodegroup before it:
 // first why it is made, then everything else in which what would be told of either
 // as a new nodegroup differs. So no member can be sent that only a creation tells.
-func (c nodegroups) replaceChanges(w wantNodegroup, old, ng Nodegroup, differs []immutable) []Change {
+func (c nodegroups) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, differs []immutable) []step.Change {
 	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
 	for _, d := range differs {
-		changes = append(changes, Change{Field: d.field, From: orNil(d.from), To: orNil(d.to), Object: d.object, Path: d.path})
+		changes = append(changes, step.Change{Field: d.field, From: orNil(d.from), To: orNil(d.to), Object: d.object, Path: d.path})
 	}
 	if w.hasTemplate && !w.version.resolves(old.Template) {
 		changes = append(changes, versionChanges(w.pool, old.Template, w.version)...)
@@ -31,7 +33,7 @@ func (c nodegroups) replaceChanges(w wantNodegroup, old, ng Nodegroup, differs [
 		case "scaling.minSize", "scaling.maxSize", "replicas", "amiVersion":
 			return true
 		}
-		return slices.ContainsFunc(changes, func(ch Change) bool {
+		return slices.ContainsFunc(changes, func(ch step.Change) bool {
 			return ch.Field == field || ch.Field == "nodegroup.instanceTypes" && field == "instanceType"
 		})
 	}
@@ -50,8 +52,8 @@ func (c nodegroups) replaceChanges(w wantNodegroup, old, ng Nodegroup, differs [
 	return changes
 }
 
-func valueOf(changes []Change, field string) any {
-	i := slices.IndexFunc(changes, func(ch Change) bool { return ch.Field == field })
+func valueOf(changes []step.Change, field string) any {
+	i := slices.IndexFunc(changes, func(ch step.Change) bool { return ch.Field == field })
 	if i < 0 {
 		return nil
 	}
@@ -62,7 +64,7 @@ func valueOf(changes []Change, field string) any {
 // AWS sets.
 func ownRecord(field string) bool {
 	p := fieldPath(field)
-	return len(p) == 2 && p[0] == "tags" && (p[1] == TagKeys || strings.HasPrefix(p[1], "aws:"))
+	return len(p) == 2 && p[0] == "tags" && (p[1] == observed.TagKeys || strings.HasPrefix(p[1], "aws:"))
 }
 
 // What EKS gives a nodegroup where a request says nothing (API reference,
@@ -77,7 +79,7 @@ const (
 
 // comparable is a nodegroup, one that there is or ng itself, with what it comes to
 // where nothing is said, so that it compares with ng.
-func (w wantNodegroup) comparable(n, ng Nodegroup) Nodegroup {
+func (w wantNodegroup) comparable(n, ng observed.Nodegroup) observed.Nodegroup {
 	if n.UpdateConfig.UpdateStrategy == usualUpdates {
 		n.UpdateConfig.UpdateStrategy = ""
 	}

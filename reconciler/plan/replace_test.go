@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+
 	"pgregory.net/rapid"
 )
 
@@ -25,7 +28,7 @@ func TestNamesOfReplacements(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.StringMatching(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`).Draw(t, "name")
-		c := nodegroups{&work{in: Input{State: &State{}}}}
+		c := nodegroups{&work{in: Input{State: &observed.State{}}}}
 		pool := nodegroupPool(wanted, 1)
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
 		if !standsFor(name.Name, wanted) || len(name.Name) > maxNodegroupName {
@@ -37,15 +40,15 @@ func TestNamesOfReplacements(t *testing.T) {
 // A name that the pool has used already, for a nodegroup that differs, is passed over.
 func TestReplacementNamesDoNotRepeat(t *testing.T) {
 	pool := nodegroupPool("web", 1)
-	c := nodegroups{&work{in: Input{State: &State{Nodegroups: map[NodegroupName]Nodegroup{}}}}}
-	seen := map[NodegroupName]bool{}
+	c := nodegroups{&work{in: Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}
+	seen := map[observed.NodegroupName]bool{}
 	for range 5 {
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
 		if seen[name] {
 			t.Fatalf("%s twice", name)
 		}
 		seen[name] = true
-		c.in.State.Nodegroups[name] = Nodegroup{NodegroupName: name, Tags: map[string]string{TagPool: pool.Key.String()}}
+		c.in.State.Nodegroups[name] = observed.Nodegroup{NodegroupName: name, Tags: map[string]string{observed.TagPool: pool.Key.String()}}
 	}
 }
 
@@ -61,7 +64,7 @@ func TestEveryIssueHasAHint(t *testing.T) {
 	known := map[string]bool{}
 	for _, code := range codes {
 		known[code] = true
-		if issueHint(HealthIssue{Code: code}) == "" && code != "Unknown" {
+		if issueHint(observed.HealthIssue{Code: code}) == "" && code != "Unknown" {
 			t.Errorf("%s has no hint", code)
 		}
 	}
@@ -75,12 +78,12 @@ func TestEveryIssueHasAHint(t *testing.T) {
 // The nodegroup that serves comes first, then the older one.
 func TestNodegroupsInOrder(t *testing.T) {
 	pool := nodegroupPool("web", 1)
-	s := &State{Nodegroups: map[NodegroupName]Nodegroup{}}
+	s := &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	in := Input{State: s, Policy: Policy{Instance: "i"}}
 	add := func(name, status, owner string, age time.Duration) {
-		n := NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: name}
-		s.Nodegroups[n] = Nodegroup{NodegroupName: n, Status: status, CreatedAt: at.Add(-age), Tags: map[string]string{TagOwner: owner, TagPool: pool.Key.String()}}
+		n := observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: name}
+		s.Nodegroups[n] = observed.Nodegroup{NodegroupName: n, Status: status, CreatedAt: at.Add(-age), Tags: map[string]string{observed.TagOwner: owner, observed.TagPool: pool.Key.String()}}
 	}
 	add("web-aaaaaa", "CREATING", "i", 5*time.Hour)
 	add("web-bbbbbb", "ACTIVE", "i", time.Hour)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -94,13 +95,13 @@ func BaseImages(set *intent.Set) []intent.Lookup {
 
 // keepPresent gives a version that is to be made the image that the pool has: that of
 // the newest version of weir's, else of one in use.
-func (w *wantTemplate) keepPresent(t Template, candidates []TemplateVersion, inUse []TemplateRef) {
+func (w *wantTemplate) keepPresent(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) {
 	if !w.keeps {
 		return
 	}
 	w.keeps = false
-	has := func(v TemplateVersion) bool {
-		return v.Data.ImageID != "" && (madeByWeir(v) || slices.ContainsFunc(inUse, func(r TemplateRef) bool { return versionOf(t, r) == v.Number }))
+	has := func(v observed.TemplateVersion) bool {
+		return v.Data.ImageID != "" && (madeByWeir(v) || slices.ContainsFunc(inUse, func(r observed.TemplateRef) bool { return versionOf(t, r) == v.Number }))
 	}
 	if i := slices.IndexFunc(candidates, has); i >= 0 {
 		w.data, w.hash, w.keeps = w.with(candidates[i]), "", true
@@ -169,7 +170,7 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 
 // holds notes of pools whose version is there that a newer image is left to a later plan,
 // and that AWS holds what was reviewed, or as much of it as can be had.
-func (c templates) holds(pools []*intent.Pool, want *wantTemplate, v TemplateVersion) {
+func (c templates) holds(pools []*intent.Pool, want *wantTemplate, v observed.TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
 		if c.behind == nil {
 			c.behind = map[string]bool{}

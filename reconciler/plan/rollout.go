@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -16,7 +17,7 @@ import (
 // group only on success, and a rollback returns to what ran before.
 // Nor is there anything to return to where the version that the group is set to
 // exists no more: until it is set to another, it can launch nothing.
-func (c groups) updatesDirectly(pool *intent.Pool, have Group, version wantedVersion) bool {
+func (c groups) updatesDirectly(pool *intent.Pool, have observed.Group, version wantedVersion) bool {
 	if pool.Group.Refresh.Disable || len(have.Instances) == 0 {
 		return true
 	}
@@ -31,7 +32,7 @@ func (c groups) updatesDirectly(pool *intent.Pool, have Group, version wantedVer
 }
 
 // runsWanted reports whether the group is set to the wanted launch configuration.
-func (c groups) runsWanted(pool *intent.Pool, have Group, version wantedVersion) bool {
+func (c groups) runsWanted(pool *intent.Pool, have observed.Group, version wantedVersion) bool {
 	return version.resolves(have.Template) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 }
 
@@ -39,7 +40,7 @@ func (c groups) runsWanted(pool *intent.Pool, have Group, version wantedVersion)
 // the wanted version and those of an instance type that is no longer wanted, which
 // skip matching replaces too. What an adopted group had before stays.
 // Assumed of AWS: skip-matching-types.
-func (c groups) stale(pool *intent.Pool, have Group, version wantedVersion) (versions, types int) {
+func (c groups) stale(pool *intent.Pool, have observed.Group, version wantedVersion) (versions, types int) {
 	policy := pool.Group.MixedInstancesPolicy
 	wanted := wantedTypes(pool)
 	if (version.handover || version.foreign && pool.ForeignTemplate == nil) && samePolicy(have.MixedInstancesPolicy, policy) {
@@ -57,26 +58,9 @@ func (c groups) stale(pool *intent.Pool, have Group, version wantedVersion) (ver
 	return versions, types
 }
 
-// Leaving reports whether the instance is on its way out of its group. The
-// states are those of the Auto Scaling API's LifecycleState.
-func (i Instance) Leaving() bool {
-	switch i.LifecycleState {
-	case "Terminating", "Terminating:Wait", "Terminating:Proceed", "Terminated", "Detaching", "Detached",
-		"Warmed:Terminating", "Warmed:Terminating:Wait", "Warmed:Terminating:Proceed", "Warmed:Terminated":
-		return true
-	}
-	return i.retained()
-}
-
-// retained reports whether the instance counts no more and stays until somebody
-// ends it: its termination hook was abandoned in a group that then retains
-// instances (InstanceLifecyclePolicy in the API reference).
-// Assumed of AWS: retained-states.
-func (i Instance) retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
-
 // rollGroup decides whether a rollout is due, from what the instances run: so
 // no crash between making a version and starting its refresh loses the refresh.
-func (c groups) rollGroup(pool *intent.Pool, have Group, version wantedVersion) {
+func (c groups) rollGroup(pool *intent.Pool, have observed.Group, version wantedVersion) {
 	set := c.runsWanted(pool, have, version)
 	versions, types := c.stale(pool, have, version)
 	left := versions + types
@@ -123,8 +107,8 @@ func (c groups) rollGroup(pool *intent.Pool, have Group, version wantedVersion) 
 	changes := c.launchChanges(pool, have, version)
 	if left == 0 && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy) {
 		// Somebody set the group to another version, and nothing runs it yet.
-		c.step(pool, Step{Verb: Update, Resource: AutoScalingGroup, Name: have.Name, Reason: reason(changes), Changes: changes,
-			Do: UpdateGroup{Name: have.Name, Template: &version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
+		c.step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: reason(changes), Changes: changes,
+			Do: step.UpdateGroup{Name: have.Name, Template: &version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
 		return
 	}
 	why := strconv.Itoa(left) + " of " + strconv.Itoa(len(have.Instances)) + " instances do not run version " + version.version()
@@ -136,11 +120,11 @@ func (c groups) rollGroup(pool *intent.Pool, have Group, version wantedVersion) 
 	case types > 0:
 		why += ", or have an instance type that is no longer wanted"
 	}
-	c.step(pool, Step{
-		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
+	c.step(pool, step.Step{
+		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  why,
 		Changes: append(changes, preferenceChanges(pool)...), Rollout: version.refreshed(pool.Group.MixedInstancesPolicy),
-		Do: StartRefresh{
+		Do: step.StartRefresh{
 			Group: have.Name, Template: version.ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
 		},
 	})
@@ -151,7 +135,7 @@ func (c groups) rollGroup(pool *intent.Pool, have Group, version wantedVersion) 
 // back is left to end where that is as good as it gets: the wanted configuration is
 // the one that failed, or the one that the group returns to, which settled says.
 // Assumed of AWS: rollback-is-cancelled.
-func (c groups) supersede(pool *intent.Pool, have Group, running Refresh, version wantedVersion, settled bool) {
+func (c groups) supersede(pool *intent.Pool, have observed.Group, running observed.Refresh, version wantedVersion, settled bool) {
 	rollback := running.Status == "RollbackInProgress"
 	if running.Status == "Cancelling" || rollback && settled {
 		c.note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
@@ -162,21 +146,21 @@ func (c groups) supersede(pool *intent.Pool, have Group, running Refresh, versio
 	if rollback {
 		what = "rollback of the instance refresh"
 	}
-	c.step(pool, Step{
-		Verb: Rollout, Resource: AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
+	c.step(pool, step.Step{
+		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
 		Reason:  "the running " + what + " to version " + running.Template.Version + " is superseded",
 		Changes: c.launchChanges(pool, have, version),
-		Do:      CancelRefresh{Group: have.Name, RefreshID: running.ID},
+		Do:      step.CancelRefresh{Group: have.Name, RefreshID: running.ID},
 	})
 }
 
 // parked reports whether the newest refresh already tried this very
 // configuration and ended: trying again by itself would loop for ever. AWS keeps
 // the history, so a restart does not forget.
-func (c groups) parked(pool *intent.Pool, have Group, latest Refresh, set bool, left int) bool {
+func (c groups) parked(pool *intent.Pool, have observed.Group, latest observed.Refresh, set bool, left int) bool {
 	switch {
 	case latest.Failed():
-		c.note(diag.Error, pool, fieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmp.Or(latest.Reason, "AWS gives no reason"),
+		c.note(diag.Error, pool, observed.FieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmp.Or(latest.Reason, "AWS gives no reason"),
 			cmp.Or(LaunchHint(latest.Reason), "mend what keeps the machines from coming")+c.in.again("the pool's launch configuration"))
 		return true
 	case latest.Status == "Cancelled" && c.in.Memory.Cancelled[latest.ID]:
@@ -213,8 +197,8 @@ func triedWith(tried, want intent.Refresh) bool {
 }
 
 // launchChanges says what of the launch configuration changes.
-func (c groups) launchChanges(pool *intent.Pool, have Group, version wantedVersion) []Change {
-	var out []Change
+func (c groups) launchChanges(pool *intent.Pool, have observed.Group, version wantedVersion) []step.Change {
+	var out []step.Change
 	if !version.resolves(have.Template) {
 		out = append(out, versionChanges(pool, have.Template, version)...)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -72,17 +74,17 @@ func TestARollbackIsSupersededByWhatElseIsWanted(t *testing.T) {
 	m := newModel()
 	converge(t, m, testInput(groupPool("web", "m5.large", 3)))
 	p, _ := m.pass(t, testInput(groupPool("web", "m5.xlarge", 3)))
-	m.do(p.Steps[0].Do, Made{})
+	m.do(p.Steps[0].Do, step.Made{})
 	g, tmpl := m.state.Groups["web"], m.state.Templates["web"]
 	g.Instances = slices.Clone(g.Instances)
 	g.Instances[0].Template.Version = "2"
 	m.state.Groups["web"] = g
-	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: "RollbackInProgress", Template: TemplateRef{ID: tmpl.ID, Version: "2"}}
+	m.state.Refreshes["web"] = observed.Refresh{ID: "r-1", Status: "RollbackInProgress", Template: observed.TemplateRef{ID: tmpl.ID, Version: "2"}}
 	for kind, cancels := range map[string]bool{"m5.xlarge": false, "m5.large": false, "m5.2xlarge": true} {
 		p, _ := m.pass(t, testInput(groupPool("web", kind, 3)))
 		var cancelled bool
 		for _, s := range p.Steps {
-			_, is := s.Do.(CancelRefresh)
+			_, is := s.Do.(step.CancelRefresh)
 			cancelled = cancelled || is
 		}
 		if cancelled != cancels || slices.Contains(codes(p), "refresh-ending") == cancels {
@@ -98,8 +100,8 @@ func TestRetainedMachinesCountNoMore(t *testing.T) {
 		m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
 		converge(t, m, in)
 		g := m.state.Groups["web"]
-		g.Instances = append(slices.Clone(g.Instances), Instance{ID: "i-kept", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: state, Health: "Unhealthy",
-			Template: TemplateRef{ID: g.Template.ID, Version: "77"}})
+		g.Instances = append(slices.Clone(g.Instances), observed.Instance{ID: "i-kept", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: state, Health: "Unhealthy",
+			Template: observed.TemplateRef{ID: g.Template.ID, Version: "77"}})
 		m.state.Groups["web"] = g
 		p, full := m.pass(t, in)
 		if !p.Empty() {
@@ -111,7 +113,7 @@ func TestRetainedMachinesCountNoMore(t *testing.T) {
 		if !slices.Contains(codes(p), "machines-retained") {
 			t.Errorf("%s: nobody is told: %v", state, p.Diagnostics)
 		}
-		if got := drainWaits(Group{Instances: g.Instances[2:]}); !strings.Contains(got, "i-kept are retained") {
+		if got := drainWaits(observed.Group{Instances: g.Instances[2:]}); !strings.Contains(got, "i-kept are retained") {
 			t.Errorf("%s: a drained group waits because %q", state, got)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -18,20 +20,20 @@ const usualStrategy = "Rolling"
 
 // newMembers are the changes that a new group's members are beside its sizes,
 // subnets and launch configuration.
-func (c groups) newMembers(pool *intent.Pool, group Group) []Change {
+func (c groups) newMembers(pool *intent.Pool, group observed.Group) []step.Change {
 	g := pool.Group
 	out := newSettings(pool, true)
 	for _, h := range g.LifecycleHooks {
 		out = append(out, hookChange(pool, h.Name, nil, hookValue(h)))
 	}
-	tags := groupTagValues(group.Tags)
+	tags := observed.GroupTagValues(group.Tags)
 	return append(out, newTags(pool, c.in.usualTags(pool, g.Name, tags), tags)...)
 }
 
 // newTags are the tags of a new resource but for those that weir gives to every one
 // of its kind, with the value that it gives: what somebody wrote, and what an
 // annotation of the pool stands for.
-func newTags(pool *intent.Pool, usual, tags map[string]string) []Change {
+func newTags(pool *intent.Pool, usual, tags map[string]string) []step.Change {
 	put := map[string]string{}
 	for k, v := range tags {
 		if given, ok := usual[k]; !ok || given != v {
@@ -45,27 +47,27 @@ func newTags(pool *intent.Pool, usual, tags map[string]string) []Change {
 // name is that of a group or template; a nodegroup has no tag of its own name.
 func (in Input) usualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
 	out := map[string]string{
-		TagOwner: in.Policy.Instance, TagTarget: in.Policy.Target, TagSource: in.Policy.Source, TagPool: pool.Key.String(),
-		TagKeys: tags[TagKeys], TagHooks: tags[TagHooks], TagSuspended: tags[TagSuspended], // these follow from the others, the hooks and the processes
+		observed.TagOwner: in.Policy.Instance, observed.TagTarget: in.Policy.Target, observed.TagSource: in.Policy.Source, observed.TagPool: pool.Key.String(),
+		observed.TagKeys: tags[observed.TagKeys], observed.TagHooks: tags[observed.TagHooks], observed.TagSuspended: tags[observed.TagSuspended], // these follow from the others, the hooks and the processes
 	}
 	cluster, known := in.Set.Cluster(pool.ClusterKey)
 	if known {
 		out[tagKubernetesCluster+cluster.TagName] = "owned"
 	}
 	if name != "" {
-		out["Name"], out[tagCAPARole] = name, "node"
+		out["Name"], out[observed.TagCAPARole] = name, "node"
 	}
 	if known && name != "" {
-		out[tagClusterPrefix+cluster.TagName] = "owned"
+		out[observed.TagClusterPrefix+cluster.TagName] = "owned"
 	}
 	return out
 }
 
 // newMembers are the changes that a new nodegroup's members are beside its sizes,
 // subnets, version, machines and tags.
-func (w wantNodegroup) newMembers(ng Nodegroup) []Change {
+func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
 	pool := w.pool
-	out := []Change{infraChange(pool, "roleName", nil, ng.NodeRole)}
+	out := []step.Change{infraChange(pool, "roleName", nil, ng.NodeRole)}
 	for _, m := range field.NodegroupMembers() {
 		if v := m.Of(&ng.NodegroupSettings); !m.Special && !v.IsZero() {
 			out = append(out, settingChange(pool, m, nil, v.Interface()))
@@ -96,7 +98,7 @@ func (w wantNodegroup) newMembers(ng Nodegroup) []Change {
 }
 
 // preferenceChanges say how a rollout goes where Git says anything of it.
-func preferenceChanges(pool *intent.Pool) []Change {
+func preferenceChanges(pool *intent.Pool) []step.Change {
 	r := pool.Group.Refresh
 	r.Disable = false
 	if r.Strategy == usualStrategy {
@@ -109,5 +111,5 @@ func preferenceChanges(pool *intent.Pool) []Change {
 	if r.Strategy == "" {
 		delete(value, "strategy")
 	}
-	return []Change{infraChange(pool, "refreshPreferences", nil, value)}
+	return []step.Change{infraChange(pool, "refreshPreferences", nil, value)}
 }

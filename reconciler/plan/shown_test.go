@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -102,7 +104,7 @@ var untold = map[string]string{
 
 // sends is what a step asks of AWS, without what only guards the request against
 // being done twice or is a note.
-func sends(t *testing.T, s Step) string {
+func sends(t *testing.T, s step.Step) string {
 	t.Helper()
 	raw, err := json.Marshal(s.Do)
 	var out map[string]any
@@ -114,21 +116,21 @@ func sends(t *testing.T, s Step) string {
 	}
 	delete(out, "Token")
 	delete(out, "Description")
-	return fmt.Sprintf("%T %s", s.Do, canonical(out))
+	return fmt.Sprintf("%T %s", s.Do, content.Canonical(out))
 }
 
-func tells(t *testing.T, s Step) string {
+func tells(t *testing.T, s step.Step) string {
 	t.Helper()
 	raw, err := json.Marshal(s.Changes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&Plan{Steps: []Step{s}}).Digest() + " " + string(raw)
+	return (&Plan{Steps: []step.Step{s}}).Digest() + " " + string(raw)
 }
 
 // hidden finds the step that asks of AWS in two plans for different things and is
 // told in the same way.
-func hidden(t *testing.T, one, other *Plan) (a, b Step, found bool) {
+func hidden(t *testing.T, one, other *Plan) (a, b step.Step, found bool) {
 	t.Helper()
 	if len(one.Steps) != len(other.Steps) {
 		return a, b, false
@@ -146,11 +148,11 @@ func madeFor(t *testing.T, pool intent.Pool) *model {
 	t.Helper()
 	m := newModel()
 	p, _ := m.pass(t, clusterInput(pool, groupPool("other", "m5.large", 1)))
-	made := Made{}
+	made := step.Made{}
 	for _, s := range p.Steps {
 		switch s.Do.(type) {
-		case CreateLaunchTemplate, CreateGroup, CreateNodegroup:
-			m.do(WithTemplate(s.Do, made), made)
+		case step.CreateLaunchTemplate, step.CreateGroup, step.CreateNodegroup:
+			m.do(step.WithTemplate(s.Do, made), made)
 		}
 	}
 	return m

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -27,13 +29,13 @@ func Statuses(in Input, p *Plan) []PoolStatus {
 
 // findings is what a plan says, by pool and by object.
 type findings struct {
-	pending map[string]bool             // pools with steps
-	waits   map[string]string           // what pools wait for of their control plane
-	errors  map[string]*diag.Diagnostic // the first error of an object
-	drifts  map[string]*diag.Diagnostic // the first drift of an object
-	stopped map[string][]string         // what suspended processes keep from happening, by object
-	homes   map[string]NodegroupName    // the nodegroup that is what Git wants, by pool
-	watched map[string]Watched          // the refreshes that pools wait for, by group
+	pending map[string]bool                   // pools with steps
+	waits   map[string]string                 // what pools wait for of their control plane
+	errors  map[string]*diag.Diagnostic       // the first error of an object
+	drifts  map[string]*diag.Diagnostic       // the first drift of an object
+	stopped map[string][]string               // what suspended processes keep from happening, by object
+	homes   map[string]observed.NodegroupName // the nodegroup that is what Git wants, by pool
+	watched map[string]Watched                // the refreshes that pools wait for, by group
 	// outstanding is the plan's.
 	outstanding map[string]outstanding
 }
@@ -42,7 +44,7 @@ func findingsOf(p *Plan) findings {
 	f := findings{pending: map[string]bool{}, waits: map[string]string{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
 	for _, s := range p.Steps {
 		f.pending[s.Pool] = true
-		if s.Held == HeldControlPlane {
+		if s.Held == step.HeldControlPlane {
 			f.waits[s.Pool] = s.HeldReason
 		}
 		for _, pool := range s.Pools {
@@ -129,7 +131,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool, watched Watched) (mo
 	}
 	s.InfrastructureReady = true
 	s.LaunchTemplateVersion = g.Template.Version
-	s.DesiredReplicas = g.desiredInstances()
+	s.DesiredReplicas = g.DesiredInstances()
 	if s.DesiredReplicas == g.DesiredCapacity {
 		s.bounds(g.MinSize, g.MaxSize)
 	}
@@ -146,10 +148,10 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool, watched Watched) (mo
 }
 
 // count counts instances and, where the workload cluster told, their nodes.
-func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []Instance) {
+func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []observed.Instance) {
 	for _, i := range instances {
 		s.countAlike(i)
-		if i.retained() {
+		if i.Retained() {
 			continue // AWS has launched another in its place
 		}
 		s.Replicas++
@@ -174,7 +176,7 @@ func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []Instance) {
 
 // fromNodegroup takes the pool's nodegroups, the one that is what Git wants first.
 // While it is replaced, the machines of all are the pool's.
-func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []Nodegroup) (moving bool) {
+func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
 	s.Nodegroup = nodegroupStatus(all)
 	if len(all) == 0 {
 		return false

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -17,17 +19,17 @@ func deleting(in Input, p *Plan) []PoolStatus {
 	}
 	planned := map[string]bool{}
 	for _, s := range p.Steps {
-		if s.Verb == Delete && s.Held == "" && !s.Later {
+		if s.Verb == step.Delete && s.Held == "" && !s.Later {
 			planned[string(s.Resource)+" "+s.Name] = true
 		}
 	}
 	var out []PoolStatus
 	for _, name := range index.owned[key].groups {
 		g := in.State.Groups[name]
-		if _, behind := g.Tags[tagNodegroup]; behind || !g.Deleting && !planned[string(AutoScalingGroup)+" "+name] {
+		if _, behind := g.Tags[observed.TagNodegroup]; behind || !g.Deleting && !planned[string(step.AutoScalingGroup)+" "+name] {
 			continue
 		}
-		s := deletedPool(in, intent.GroupPool, groupTagValues(g.Tags))
+		s := deletedPool(in, intent.GroupPool, observed.GroupTagValues(g.Tags))
 		s.LaunchTemplateVersion = g.Template.Version
 		for _, i := range g.Instances {
 			s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
@@ -37,7 +39,7 @@ func deleting(in Input, p *Plan) []PoolStatus {
 	}
 	for _, name := range index.owned[key].nodegroups {
 		n := in.State.Nodegroups[name]
-		if n.Status != "DELETING" && !planned[string(ManagedNodegroup)+" "+name.Name] {
+		if n.Status != "DELETING" && !planned[string(step.ManagedNodegroup)+" "+name.Name] {
 			continue
 		}
 		s := deletedPool(in, intent.NodegroupPool, n.Tags)
@@ -71,9 +73,9 @@ func deletedPool(in Input, kind intent.PoolKind, tags map[string]string) PoolSta
 		Kind: kind, Target: in.Policy.Target, Phase: PhaseDeleting, ReadyFrom: "InService", ProviderIDList: []string{}, BootstrapReady: true,
 		Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Info", Reason: "Deleting"}},
 	}
-	s.Namespace, s.Name, _ = strings.Cut(tags[TagPool], "/")
+	s.Namespace, s.Name, _ = strings.Cut(tags[observed.TagPool], "/")
 	for k := range tags {
-		if name, ok := strings.CutPrefix(k, tagClusterPrefix); ok && (s.Cluster == "" || name < s.Cluster) {
+		if name, ok := strings.CutPrefix(k, observed.TagClusterPrefix); ok && (s.Cluster == "" || name < s.Cluster) {
 			s.Cluster = name
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -37,7 +39,7 @@ type VersionNote struct {
 func (s *PoolStatus) bounds(least, most int32) { s.MinReplicas, s.MaxReplicas = least, most }
 
 // countAlike adds an instance to those like it. A pool has few kinds of them.
-func (s *PoolStatus) countAlike(i Instance) {
+func (s *PoolStatus) countAlike(i observed.Instance) {
 	version := i.Template.Version
 	if strings.HasPrefix(version, "$") {
 		version = ""
@@ -71,7 +73,7 @@ func (s *PoolStatus) notes(in Input, pool *intent.Pool) {
 	t := in.State.Templates[pool.LaunchTemplate.Name]
 	for n, v := range t.Versions {
 		note := VersionNote{Number: n, Default: n == t.DefaultVersion}
-		if _, ours := descriptionHashes(v.Description); ours {
+		if _, ours := content.DescriptionHashes(v.Description); ours {
 			_, rest, _ := strings.Cut(v.Description, " ")
 			note.Revision, note.Subject, _ = strings.Cut(rest, " ")
 		}

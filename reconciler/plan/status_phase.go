@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -55,7 +57,7 @@ func truth(ok bool) string {
 	return "False"
 }
 
-func (s *PoolStatus) conditions(in Input, pool *intent.Pool, nodegroups []Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
+func (s *PoolStatus) conditions(in Input, pool *intent.Pool, nodegroups []observed.Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
 	out := make([]Condition, 1, 4)
 	out[0] = ready
 	if pool.Group != nil {
@@ -104,9 +106,9 @@ func (s *PoolStatus) groupCondition(in Input, pool *intent.Pool, failure *diag.D
 	return c
 }
 
-func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []Nodegroup, failure *diag.Diagnostic) Condition {
+func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []observed.Nodegroup, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionNodegroup, Status: truth(s.InfrastructureReady)}
-	var n Nodegroup
+	var n observed.Nodegroup
 	if len(all) > 0 {
 		n = all[0]
 	}

@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // The phases of Cluster API's MachinePool controller, from what AWS holds.
 func TestPhases(t *testing.T) {
-	instances := func(ready, pending int) []Instance {
-		var out []Instance
+	instances := func(ready, pending int) []observed.Instance {
+		var out []observed.Instance
 		for i := range ready + pending {
-			in := Instance{ID: "i-" + strconv.Itoa(i), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"}
+			in := observed.Instance{ID: "i-" + strconv.Itoa(i), Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"}
 			if i >= ready {
 				in.LifecycleState = "Pending"
 			}
@@ -26,22 +28,22 @@ func TestPhases(t *testing.T) {
 		return out
 	}
 	for name, tc := range map[string]struct {
-		group    *Group
+		group    *observed.Group
 		external bool
 		blocked  bool
 		want     Phase
 	}{
 		"nothing made":                {want: PhaseProvisioning},
 		"no bootstrap data":           {blocked: true, want: PhaseFailed},
-		"made, none up":               {group: &Group{DesiredCapacity: 2, Instances: instances(0, 2)}, want: PhaseScalingUp},
-		"one of two up":               {group: &Group{DesiredCapacity: 2, Instances: instances(1, 1)}, want: PhaseScalingUp},
-		"all up":                      {group: &Group{DesiredCapacity: 2, Instances: instances(2, 0)}, want: PhaseRunning},
-		"none wanted":                 {group: &Group{}, want: PhaseRunning},
-		"too many":                    {group: &Group{DesiredCapacity: 1, Instances: instances(2, 0)}, want: PhaseScalingDown},
-		"a third comes for a rollout": {group: &Group{DesiredCapacity: 2, Instances: instances(2, 1)}, want: PhaseRunning},
-		"scaled from outside, up":     {external: true, group: &Group{DesiredCapacity: 2, Instances: instances(1, 1)}, want: PhaseScaling},
-		"scaled from outside, down":   {external: true, group: &Group{DesiredCapacity: 1, Instances: instances(2, 0)}, want: PhaseScaling},
-		"being deleted":               {group: &Group{Deleting: true, Instances: instances(1, 0)}, want: PhaseProvisioning},
+		"made, none up":               {group: &observed.Group{DesiredCapacity: 2, Instances: instances(0, 2)}, want: PhaseScalingUp},
+		"one of two up":               {group: &observed.Group{DesiredCapacity: 2, Instances: instances(1, 1)}, want: PhaseScalingUp},
+		"all up":                      {group: &observed.Group{DesiredCapacity: 2, Instances: instances(2, 0)}, want: PhaseRunning},
+		"none wanted":                 {group: &observed.Group{}, want: PhaseRunning},
+		"too many":                    {group: &observed.Group{DesiredCapacity: 1, Instances: instances(2, 0)}, want: PhaseScalingDown},
+		"a third comes for a rollout": {group: &observed.Group{DesiredCapacity: 2, Instances: instances(2, 1)}, want: PhaseRunning},
+		"scaled from outside, up":     {external: true, group: &observed.Group{DesiredCapacity: 2, Instances: instances(1, 1)}, want: PhaseScaling},
+		"scaled from outside, down":   {external: true, group: &observed.Group{DesiredCapacity: 1, Instances: instances(2, 0)}, want: PhaseScaling},
+		"being deleted":               {group: &observed.Group{Deleting: true, Instances: instances(1, 0)}, want: PhaseProvisioning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pool := groupPool("web", "m5.large", 2)
@@ -70,9 +72,9 @@ func TestNodesAreCountedInPlaceOfInstances(t *testing.T) {
 	pool.MinReadySeconds = 60
 	in := testInput(pool)
 	in.State, in.Now = observedNothing(in), now
-	g := Group{Name: "web", DesiredCapacity: 3}
+	g := observed.Group{Name: "web", DesiredCapacity: 3}
 	for _, id := range []string{"i-a", "i-b", "i-c"} {
-		g.Instances = append(g.Instances, Instance{ID: id, Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
+		g.Instances = append(g.Instances, observed.Instance{ID: id, Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
 	}
 	in.State.Groups["web"] = g
 	in.Nodes = &Nodes{ByInstance: map[string]Node{
@@ -99,13 +101,13 @@ func TestConditionsOfARollout(t *testing.T) {
 	pool := groupPool("web", "m5.large", 1)
 	in := testInput(pool)
 	in.State = observedNothing(in)
-	in.State.Groups["web"] = Group{Name: "web", DesiredCapacity: 1}
+	in.State.Groups["web"] = observed.Group{Name: "web", DesiredCapacity: 1}
 	for status, want := range map[string]Condition{
 		"InProgress":         {Type: "InstanceRefreshStarted", Status: "True", Reason: "InProgress", Message: "waiting"},
 		"Successful":         {Type: "PostLaunchTemplateUpdateOperationSuccess", Status: "True"},
 		"RollbackSuccessful": {Type: "PostLaunchTemplateUpdateOperationSuccess", Status: "False", Severity: "Error", Reason: "PostLaunchTemplateUpdateOperationFailed", Message: "RollbackSuccessful: waiting"},
 	} {
-		in.State.Refreshes["web"] = Refresh{ID: "r", Status: status, Reason: "waiting"}
+		in.State.Refreshes["web"] = observed.Refresh{ID: "r", Status: status, Reason: "waiting"}
 		if got := Statuses(in, &Plan{})[0].Conditions; !slices.Contains(got, want) {
 			t.Errorf("%s: got %+v, want %+v", status, got, want)
 		}
@@ -144,7 +146,7 @@ func errorOn(pool *intent.Pool) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Error, Code: "token-missing", Summary: "no token", Object: pool.Infrastructure.String()}
 }
 
-func observedNothing(in Input) *State {
+func observedNothing(in Input) *observed.State {
 	s := newModel().observe(in.Policy.Instance)
 	return &s
 }

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -13,11 +16,11 @@ import (
 // wantedVersion is the template version that a pool's machines should run.
 type wantedVersion struct {
 	// ref has an empty Version where a step of this plan makes it.
-	ref TemplateRef
+	ref observed.TemplateRef
 	// number is the version's number, predicted where it is yet to be made.
 	number int64
 	// template is the observed template; found is false where it is to be created.
-	template Template
+	template observed.Template
 	found    bool
 	// foreign says that the wanted content is in a version which weir did not make.
 	// handover and spared are as spare finds them.
@@ -39,7 +42,7 @@ func (w wantedVersion) version() string { return strconv.FormatInt(w.number, 10)
 // wanted. inUse are versions that the group or nodegroup has: content that it
 // already has needs no new version. ok is false where the wanted version cannot
 // be said yet or at all.
-func (c templates) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []TemplateRef) (w wantedVersion, ok bool) {
+func (c templates) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []observed.TemplateRef) (w wantedVersion, ok bool) {
 	if pool.LaunchConfig != nil {
 		content := c.contentOf(pool)
 		return content.version, content.known
@@ -59,9 +62,9 @@ func (c templates) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []T
 		}
 		return c.createTemplate(pool, want), true
 	}
-	claim := Claim{Resource: LaunchTemplate, Name: want.name}
+	claim := Claim{Resource: step.LaunchTemplate, Name: want.name}
 	if o := c.in.Policy.owns(t.Tags, c.in.Fleet.Wanted[claim], c.in.Fleet.Whole); !o.ours && !c.adoptTemplate(pool, want, &t, &o) {
-		c.conflict(pool, LaunchTemplate, want.name, o)
+		c.conflict(pool, step.LaunchTemplate, want.name, o)
 		return w, false
 	}
 	if c.unread(pool, "the versions of the launch template "+t.Name, c.in.State.Unread.Versions[t.Name]) {
@@ -91,26 +94,26 @@ func (c templates) planTemplate(pool *intent.Pool, want *wantTemplate, inUse []T
 }
 
 // have is a wanted version that exists.
-func (w *wantTemplate) have(t Template, v TemplateVersion) wantedVersion {
-	return wantedVersion{want: w, template: t, found: true, foreign: !madeByWeir(v), number: v.Number, ref: TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(v.Number, 10)}}
+func (w *wantTemplate) have(t observed.Template, v observed.TemplateVersion) wantedVersion {
+	return wantedVersion{want: w, template: t, found: true, foreign: !madeByWeir(v), number: v.Number, ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(v.Number, 10)}}
 }
 
-func (c templates) tagTemplate(pool *intent.Pool, want *wantTemplate, t Template) {
+func (c templates) tagTemplate(pool *intent.Pool, want *wantTemplate, t observed.Template) {
 	put, remove := missingTags(want.tags, t.Tags)
 	if len(put)+len(remove) == 0 {
 		return
 	}
-	c.step(pool, Step{
-		Verb: Update, Resource: LaunchTemplate, Name: t.Name, Reason: "tags differ",
+	c.step(pool, step.Step{
+		Verb: step.Update, Resource: step.LaunchTemplate, Name: t.Name, Reason: "tags differ",
 		Changes: tagChanges(pool, put, remove, t.Tags),
-		Do:      TagLaunchTemplate{Template: TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove},
+		Do:      step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove},
 	})
 }
 
 // makeVersion plans a new version. It is compared with what the machines have:
 // the version that is in use, or the newest where that one is not known.
-func (c templates) makeVersion(pool *intent.Pool, want *wantTemplate, t Template, number int64, candidates []TemplateVersion, inUse []TemplateRef) wantedVersion {
-	before := TemplateVersion{Number: t.LatestVersion}
+func (c templates) makeVersion(pool *intent.Pool, want *wantTemplate, t observed.Template, number int64, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) wantedVersion {
+	before := observed.TemplateVersion{Number: t.LatestVersion}
 	if len(candidates) > 0 {
 		before = candidates[0]
 	}
@@ -122,7 +125,7 @@ func (c templates) makeVersion(pool *intent.Pool, want *wantTemplate, t Template
 	}
 	changes := c.templateChanges(pool, before, want.data)
 	why := changeWords(changes)
-	if s, ours := descriptionHashes(before.Description); ours && s.source == want.source && want.follow && before.Data.ImageID != want.data.ImageID {
+	if s, ours := content.DescriptionHashes(before.Description); ours && s.Source == want.source && want.follow && before.Data.ImageID != want.data.ImageID {
 		why = "a newer image is published, which the pool follows: " + why
 	}
 	description := want.description(c.in.Commit, "")
@@ -137,23 +140,23 @@ func (c templates) makeVersion(pool *intent.Pool, want *wantTemplate, t Template
 	if len(changes) == 0 && before.Number > 0 {
 		why = "version " + strconv.FormatInt(before.Number, 10) + " is not there to go by"
 	}
-	c.step(pool, Step{
-		Verb: Update, Resource: LaunchTemplate, Name: t.Name,
+	c.step(pool, step.Step{
+		Verb: step.Update, Resource: step.LaunchTemplate, Name: t.Name,
 		Reason:  "version " + strconv.FormatInt(number, 10) + ", from version " + strconv.FormatInt(before.Number, 10) + ": " + why,
 		Changes: changes,
-		Do: CreateLaunchTemplateVersion{
-			Template: TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.data,
+		Do: step.CreateLaunchTemplateVersion{
+			Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.data,
 			// What was observed is part of the token: the same content wanted
 			// again after another version came between is another request.
-			Token: shortHash([]byte(t.ID), []byte(strconv.FormatInt(t.LatestVersion, 10)), []byte(description), canonical(want.data)),
+			Token: content.ShortHash([]byte(t.ID), []byte(strconv.FormatInt(t.LatestVersion, 10)), []byte(description), content.Canonical(want.data)),
 		},
 	})
-	return wantedVersion{want: want, template: t, found: t.ID != "", number: number, ref: TemplateRef{ID: t.ID, Name: t.Name, Content: ContentOf(description)}}
+	return wantedVersion{want: want, template: t, found: t.ID != "", number: number, ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Content: content.ContentOf(description)}}
 }
 
 // versionOf is the number of the version of template t that a reference means, 0
 // where it is of another template.
-func versionOf(t Template, ref TemplateRef) int64 {
+func versionOf(t observed.Template, ref observed.TemplateRef) int64 {
 	if ref.ID != t.ID && (ref.ID != "" || ref.Name != t.Name) {
 		return 0
 	}
@@ -171,7 +174,7 @@ func versionOf(t Template, ref TemplateRef) int64 {
 }
 
 // noteNewerImage says that a newer image is published than the wanted version has.
-func (c templates) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Template, wanted TemplateVersion) {
+func (c templates) noteNewerImage(pool *intent.Pool, want *wantTemplate, t observed.Template, wanted observed.TemplateVersion) {
 	if !want.published() || want.newest == nil || pool.FollowImages && c.in.Base != nil {
 		return
 	}
@@ -187,7 +190,7 @@ func (c templates) noteNewerImage(pool *intent.Pool, want *wantTemplate, t Templ
 
 // noteForeignVersion says that the newest version is somebody else's and that the
 // wanted ones stay.
-func (c templates) noteForeignVersion(pool *intent.Pool, t Template, wants []*wantTemplate, wanted []int64) {
+func (c templates) noteForeignVersion(pool *intent.Pool, t observed.Template, wants []*wantTemplate, wanted []int64) {
 	newest, read := t.Versions[t.LatestVersion]
 	if !read || slices.Contains(wanted, newest.Number) {
 		return
@@ -209,7 +212,7 @@ const maxCandidates = 6
 
 // candidates are the versions whose content may be the wanted one: the newest,
 // then those in use. read is false while one of them is yet to be read.
-func (c templates) candidates(t Template, inUse []TemplateRef) (out []TemplateVersion, read bool) {
+func (c templates) candidates(t observed.Template, inUse []observed.TemplateRef) (out []observed.TemplateVersion, read bool) {
 	numbers := []int64{t.LatestVersion}
 	for _, ref := range inUse {
 		if n := versionOf(t, ref); n > 0 && ref.ID == t.ID && !slices.Contains(numbers, n) {
@@ -223,7 +226,7 @@ func (c templates) candidates(t Template, inUse []TemplateRef) (out []TemplateVe
 		case known:
 			out = append(out, v)
 		case !t.Missing[n]:
-			c.needs.Versions = append(c.needs.Versions, TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
+			c.needs.Versions = append(c.needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
 			read = false
 		}
 	}
@@ -244,45 +247,45 @@ func (c templates) tooSmall(pool *intent.Pool, want *wantTemplate) bool {
 
 // description is the version description of the wanted content, with a
 // confirmation where the version has one to give.
-func (w *wantTemplate) description(c Commit, confirmation string) string {
+func (w *wantTemplate) description(c content.Commit, confirmation string) string {
 	hashes := w.body() + ":" + w.source
 	if w.source == "" {
-		hashes = w.body() + ":" + SourceHash(w.data, w.lookup)
+		hashes = w.body() + ":" + content.SourceHash(w.data, w.lookup)
 	}
 	if confirmation != "" {
 		hashes += ":" + confirmation
 	}
-	return describe(hashes, c)
+	return content.Describe(hashes, c)
 }
 
 func (c templates) createTemplate(pool *intent.Pool, want *wantTemplate) wantedVersion {
 	description := want.description(c.in.Commit, "")
 	c.tellImage(pool, want)
-	c.step(pool, Step{
-		Verb: Create, Resource: LaunchTemplate, Name: want.name, Reason: "it does not exist",
+	c.step(pool, step.Step{
+		Verb: step.Create, Resource: step.LaunchTemplate, Name: want.name, Reason: "it does not exist",
 		Changes: c.newTemplateChanges(pool, want),
-		Do: CreateLaunchTemplate{
+		Do: step.CreateLaunchTemplate{
 			// No client token: the name is unique, and a token would answer
 			// with the old template after somebody deleted it.
 			Name: want.name, Data: want.data, Tags: want.tags, Description: description,
 		},
 	})
-	return wantedVersion{want: want, number: 1, ref: TemplateRef{Name: want.name, Content: ContentOf(description)}}
+	return wantedVersion{want: want, number: 1, ref: observed.TemplateRef{Name: want.name, Content: content.ContentOf(description)}}
 }
 
 // newTemplateChanges are what a template is made with. Of its tags those are told
 // that its machines do not get too, which are among the version's.
-func (c templates) newTemplateChanges(pool *intent.Pool, want *wantTemplate) []Change {
+func (c templates) newTemplateChanges(pool *intent.Pool, want *wantTemplate) []step.Change {
 	usual := c.in.usualTags(pool, want.name, want.tags)
 	for _, spec := range want.data.TagSpecifications {
 		for _, t := range spec.Tags {
 			usual[t.Key] = t.Value
 		}
 	}
-	for _, key := range []string{TagLaunchConfig, TagCluster} { // the template's name and the pool's cluster, which the digest holds
+	for _, key := range []string{observed.TagLaunchConfig, observed.TagCluster} { // the template's name and the pool's cluster, which the digest holds
 		usual[key] = want.tags[key]
 	}
-	return append(c.templateChanges(pool, TemplateVersion{}, want.data), newTags(pool, usual, want.tags)...)
+	return append(c.templateChanges(pool, observed.TemplateVersion{}, want.data), newTags(pool, usual, want.tags)...)
 }
 
 // planDefault moves the default version once the wanted one is what runs.
@@ -301,11 +304,11 @@ func (c templates) moveDefault(pool *intent.Pool, w wantedVersion) {
 	if !w.movesDefault() {
 		return
 	}
-	c.step(pool, Step{
-		Verb: Update, Resource: LaunchTemplate, Name: w.template.Name,
+	c.step(pool, step.Step{
+		Verb: step.Update, Resource: step.LaunchTemplate, Name: w.template.Name,
 		Reason:  "version " + w.version() + " is what runs",
-		Changes: []Change{{Field: "defaultVersion", From: w.template.DefaultVersion, To: w.number}},
-		Do:      SetDefaultVersion{Template: w.ref},
+		Changes: []step.Change{{Field: "defaultVersion", From: w.template.DefaultVersion, To: w.number}},
+		Do:      step.SetDefaultVersion{Template: w.ref},
 	})
 }
 
@@ -317,7 +320,7 @@ func (w wantedVersion) movesDefault() bool {
 
 // resolves reports whether an observed reference means version number of
 // template t: pinned, or by an alias that points there now.
-func (w wantedVersion) resolves(ref TemplateRef) bool {
+func (w wantedVersion) resolves(ref observed.TemplateRef) bool {
 	if !w.found || w.made() || (ref.ID != "" && ref.ID != w.template.ID) || (ref.ID == "" && ref.Name != w.template.Name) {
 		return false
 	}
@@ -332,17 +335,17 @@ func (w wantedVersion) resolves(ref TemplateRef) bool {
 
 // outlived reports whether a reference means a version, or a template of the same
 // name, that exists no more.
-func (w wantedVersion) outlived(ref TemplateRef) bool {
+func (w wantedVersion) outlived(ref observed.TemplateRef) bool {
 	if !w.found || ref.ID != w.template.ID {
 		return ref.Name == w.ref.Name && ref.ID != ""
 	}
 	return w.template.Missing[versionOf(w.template, ref)]
 }
 
-func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []Change {
-	var out []Change
+func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []step.Change {
+	var out []step.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {
-		if k == TagRevision || k == TagSince {
+		if k == observed.TagRevision || k == observed.TagSince {
 			continue // nobody wants them: they go along with writes
 		}
 		var from any
@@ -351,15 +354,15 @@ func tagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 		}
 		path := intent.Path{"spec", "additionalTags", k}
 		switch k {
-		case TagHooks:
+		case observed.TagHooks:
 			path = intent.Path{"spec", "lifecycleHooks"}
-		case TagSuspended:
+		case observed.TagSuspended:
 			path = intent.Path{"spec", "suspendProcesses"}
 		}
-		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: from, To: put[k], Object: pool.Infrastructure, Path: path})
+		out = append(out, step.Change{Field: intent.Path{"tags", k}.String(), From: from, To: put[k], Object: pool.Infrastructure, Path: path})
 	}
 	for _, k := range remove {
-		out = append(out, Change{Field: intent.Path{"tags", k}.String(), From: have[k]})
+		out = append(out, step.Change{Field: intent.Path{"tags", k}.String(), From: have[k]})
 	}
 	return out
 }

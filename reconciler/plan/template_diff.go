@@ -1,37 +1,39 @@
 package plan
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // templateChanges lists the fields in which a version and a body differ, named as
 // the manifest names them.
-func (c templates) templateChanges(pool *intent.Pool, version TemplateVersion, to intent.TemplateData) []Change {
+func (c templates) templateChanges(pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
 	from := version.Data
 	a, b := flatten(from), flatten(to)
-	var out []Change
+	var out []step.Change
 	if version.Unknown {
-		out = append(out, Change{Field: "awsLaunchTemplate", From: "members that weir does not know"})
+		out = append(out, step.Change{Field: "awsLaunchTemplate", From: "members that weir does not know"})
 	}
 	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {
 		if reflect.DeepEqual(a[key], b[key]) {
 			continue
 		}
-		ch := Change{From: a[key], To: b[key], Object: pool.Infrastructure}
+		ch := step.Change{From: a[key], To: b[key], Object: pool.Infrastructure}
 		if key == "UserData" {
-			if decoded(from.UserData) == decoded(to.UserData) {
+			if content.Decoded(from.UserData) == content.Decoded(to.UserData) {
 				continue // compressed by another release
 			}
 			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
-			before, after := decoded(from.UserData), decoded(to.UserData)
+			before, after := content.Decoded(from.UserData), content.Decoded(to.UserData)
 			ch.From, ch.To = c.in.Policy.mask(before), c.in.Policy.mask(after)
 			out = append(out, ch)
 			if before != "" {
@@ -49,21 +51,13 @@ func (c templates) templateChanges(pool *intent.Pool, version TemplateVersion, t
 		ch.Path = append(intent.Path{"spec"}, below...)
 		ch.Field = below.String()
 		// One tag of the manifest is put on instances and on volumes.
-		if !slices.ContainsFunc(out, func(o Change) bool {
+		if !slices.ContainsFunc(out, func(o step.Change) bool {
 			return o.Field == ch.Field && reflect.DeepEqual(o.From, ch.From) && reflect.DeepEqual(o.To, ch.To)
 		}) {
 			out = append(out, ch)
 		}
 	}
 	return out
-}
-
-func decoded(b64 string) string {
-	raw, err := base64.StdEncoding.DecodeString(b64)
-	if err != nil {
-		return b64
-	}
-	return intent.DecodeUserData(raw)
 }
 
 // templatePath is the path below spec of the pool, or of its PoolOptions, that sets a
@@ -107,7 +101,7 @@ func flatten(d intent.TemplateData) map[string]any {
 		}
 	}
 	var generic map[string]any
-	if err := json.Unmarshal(canonical(d), &generic); err != nil {
+	if err := json.Unmarshal(content.Canonical(d), &generic); err != nil {
 		panic("flatten template data: " + err.Error())
 	}
 	leaves("", generic, out)

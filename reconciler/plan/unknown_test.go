@@ -3,6 +3,7 @@ package plan
 import (
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -55,12 +56,12 @@ func TestNamesThatAWSDoesNotKnow(t *testing.T) {
 			group(func(p *intent.Pool) { p.Group.Options.PlacementGroup = "close" }), "placement group close", options, "spec.autoScalingGroup.placementGroup",
 		},
 	} {
-		u, ok := FindUnknownName(message)
+		u, ok := observed.FindUnknownName(message)
 		if !ok || u.String() != tt.want {
 			t.Errorf("%s: %q", message, u)
 			continue
 		}
-		if at, field := u.field(tt.pool); at != tt.at || field.String() != tt.field {
+		if at, field := u.Field(tt.pool); at != tt.at || field.String() != tt.field {
 			t.Errorf("%s: %v %s, want %v %s", message, at, field, tt.at, tt.field)
 		}
 	}
@@ -68,7 +69,7 @@ func TestNamesThatAWSDoesNotKnow(t *testing.T) {
 		"", wrapped + "The architecture 'arm64' of the specified instance type does not match", wrapped + "The specified launch template, with template ID lt-1, does not exist.",
 		"AutoScalingGroup name not found - AutoScalingGroup 'web' not found",
 	} {
-		if u, ok := FindUnknownName(other); ok {
+		if u, ok := observed.FindUnknownName(other); ok {
 			t.Errorf("%q: %v", other, u)
 		}
 	}
@@ -77,11 +78,11 @@ func TestNamesThatAWSDoesNotKnow(t *testing.T) {
 // A rollout that failed for a name is shown at its line as well.
 func TestAFailureThatNamesAFieldHasItsPlace(t *testing.T) {
 	pool := &intent.Pool{LaunchTemplate: &intent.LaunchTemplate{}, LaunchConfig: &intent.LaunchConfig{Source: intent.ObjectRef{Kind: "AWSLaunchConfig", Name: "a"}}}
-	if at := fieldNamed(pool, "The key pair 'a' does not exist"); at != nil {
+	if at := observed.FieldNamed(pool, "The key pair 'a' does not exist"); at != nil {
 		t.Errorf("another object's field: %v", at)
 	}
 	pool.LaunchConfig = nil
-	if at := fieldNamed(pool, "The key pair 'a' does not exist. Launching EC2 instance failed."); at.String() != "spec.awsLaunchTemplate.sshKeyName" {
+	if at := observed.FieldNamed(pool, "The key pair 'a' does not exist. Launching EC2 instance failed."); at.String() != "spec.awsLaunchTemplate.sshKeyName" {
 		t.Errorf("the field: %v", at)
 	}
 }

@@ -13,7 +13,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -29,7 +32,7 @@ type part struct{ name, text string }
 
 // partChanges says which parts of user data change and by how many lines, and
 // never what is in them: user data holds join tokens and other secrets.
-func partChanges(pool *intent.Pool, from, to string) []Change {
+func partChanges(pool *intent.Pool, from, to string) []step.Change {
 	before, after := userDataParts(from), userDataParts(to)
 	find := func(list []part, name string) (part, bool) {
 		i := slices.IndexFunc(list, func(p part) bool { return p.name == name })
@@ -38,9 +41,9 @@ func partChanges(pool *intent.Pool, from, to string) []Change {
 		}
 		return list[i], true
 	}
-	var out []Change
+	var out []step.Change
 	add := func(name string, from, to any) {
-		out = append(out, Change{Field: userDataField + "." + name, From: from, To: to, Object: pool.Bootstrap, Path: intent.Path{"spec"}})
+		out = append(out, step.Change{Field: userDataField + "." + name, From: from, To: to, Object: pool.Bootstrap, Path: intent.Path{"spec"}})
 	}
 	for _, b := range before {
 		a, stays := find(after, b.name)
@@ -113,10 +116,10 @@ func userDataParts(text string) []part {
 // shortName keeps a name that user data gives fit for a line.
 func shortName(name string) string {
 	const most = 100
-	if r := []rune(printable(name)); len(r) > most {
+	if r := []rune(content.Printable(name)); len(r) > most {
 		return string(r[:most-1]) + "…"
 	}
-	return printable(name)
+	return content.Printable(name)
 }
 
 // mimeParts splits a MIME document, and those parts of it that can be split.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -32,18 +33,18 @@ func TestAnotherCompressorRollsNothing(t *testing.T) {
 	if small.UserData == fast.UserData {
 		t.Fatal("the two compressors do the same")
 	}
-	if a, b := BodyHash(small), BodyHash(fast); a != b {
+	if a, b := content.BodyHash(small), content.BodyHash(fast); a != b {
 		t.Errorf("hashes %s and %s", a, b)
 	}
-	if a, b := SourceHash(small, intent.Lookup{}), SourceHash(fast, intent.Lookup{}); a != b {
+	if a, b := content.SourceHash(small, intent.Lookup{}), content.SourceHash(fast, intent.Lookup{}); a != b {
 		t.Errorf("source hashes %s and %s", a, b)
 	}
 	other := small
 	other.UserData = base64.StdEncoding.EncodeToString([]byte(text + "x"))
-	if BodyHash(small) == BodyHash(other) {
+	if content.BodyHash(small) == content.BodyHash(other) {
 		t.Error("another text has the same hash")
 	}
-	if !strings.HasPrefix(small.UserData, gzipBase64) || decoded(small.UserData) != text {
+	if !strings.HasPrefix(small.UserData, content.GzipBase64) || content.Decoded(small.UserData) != text {
 		t.Error("the compressed text is not seen as such")
 	}
 }

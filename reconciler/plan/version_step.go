@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -14,11 +16,11 @@ import (
 // one. EKS takes the newest release where a call names none, so a pinned one is always
 // named. A Kubernetes version above the control plane's is a held step of its own:
 // nothing else waits for it.
-func (c nodegroups) versionSteps(w wantNodegroup, have Nodegroup) (steps []Step) {
+func (c nodegroups) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps []step.Step) {
 	pool, n := w.pool, w.pool.Nodegroup
-	u := UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: n.Force}
-	var changes []Change
-	var waiting []Step
+	u := step.UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: n.Force}
+	var changes []step.Change
+	var waiting []step.Step
 	if w.hasTemplate && !w.version.resolves(have.Template) {
 		u.Template = &w.version.ref
 		changes = append(changes, versionChanges(pool, have.Template, w.version)...)
@@ -61,24 +63,24 @@ func (c nodegroups) versionSteps(w wantNodegroup, have Nodegroup) (steps []Step)
 	if u.Force {
 		changes = append(changes, optionsChange(pool, "force", nil, true))
 	}
-	return append([]Step{{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
+	return append([]step.Step{{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
 		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u)}}, waiting...)
 }
 
 // awaitVersion is the step to a Kubernetes version that the control plane has not
 // reached. What else is to be changed then is planned when it has.
-func (c nodegroups) awaitVersion(w wantNodegroup, have Nodegroup, next string) Step {
+func (c nodegroups) awaitVersion(w wantNodegroup, have observed.Nodegroup, next string) step.Step {
 	why := "the control plane is on Kubernetes " + w.cluster.Version
 	c.note(diag.Info, w.pool, nil, "waits-for-control-plane",
 		"the nodegroup "+have.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
-	return Step{Verb: Rollout, Resource: ManagedNodegroup, Name: have.Name, Reason: "version differs", Disruptive: true, Instances: int(have.DesiredSize),
-		Changes: []Change{versionChange(w.pool, have.Version, next)}, Held: HeldControlPlane, HeldReason: why,
-		Do: UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: w.pool.Nodegroup.Force, Version: next}, Fingerprint: w.fingerprint()}
+	return step.Step{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "version differs", Disruptive: true, Instances: int(have.DesiredSize),
+		Changes: []step.Change{versionChange(w.pool, have.Version, next)}, Held: step.HeldControlPlane, HeldReason: why,
+		Do: step.UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: w.pool.Nodegroup.Force, Version: next}, Fingerprint: w.fingerprint()}
 }
 
 // nextVersion is the Kubernetes version to go to next, "" to stay. ok is false
 // where Git asks for what EKS cannot do.
-func (c nodegroups) nextVersion(w wantNodegroup, have Nodegroup) (next string, ok bool) {
+func (c nodegroups) nextVersion(w wantNodegroup, have observed.Nodegroup) (next string, ok bool) {
 	pool, n := w.pool, w.pool.Nodegroup
 	switch wanted, has := minorOf(n.Version), minorOf(have.Version); {
 	case n.Version == "" || wanted == has:
@@ -91,8 +93,8 @@ func (c nodegroups) nextVersion(w wantNodegroup, have Nodegroup) (next string, o
 	return nextMinor(have.Version), true
 }
 
-func versionChange(pool *intent.Pool, from, to any) Change {
-	return Change{Field: "version", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "template", "spec", "version"}}
+func versionChange(pool *intent.Pool, from, to any) step.Change {
+	return step.Change{Field: "version", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "template", "spec", "version"}}
 }
 
 // minorOf returns the minor of "1.31" or "v1.31.2"; -1 where there is none.

@@ -11,15 +11,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+
 	"pgregory.net/rapid"
 )
 
 // newerImage is the input with another answer to the image lookup.
 func newerImage(in Input) Input {
 	in.Answers = maps.Clone(in.Answers)
-	in.Answers[imageLookup] = Answer{Image: &Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
+	in.Answers[imageLookup] = observed.Answer{Image: &observed.Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
 	return in
 }
 
@@ -139,25 +143,25 @@ func FuzzUserDataParts(f *testing.F) {
 
 func TestKeyMarksKnowTheirKeysAndFitATag(t *testing.T) {
 	key := rapid.StringMatching(`[A-Za-z0-9./:_-]{1,128}`).Filter(func(s string) bool {
-		return !strings.HasPrefix(s, "aws:") && !strings.HasPrefix(s, ownTagPrefix)
+		return !strings.HasPrefix(s, "aws:") && !strings.HasPrefix(s, observed.OwnTagPrefix)
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		tags := rapid.MapOfN(key, rapid.Just("v"), 0, 50).Draw(t, "tags")
-		record := keyMarks(tags)
+		record := observed.KeyMarks(tags)
 		if len(record) > 256 {
 			t.Fatalf("%d keys take %d characters", len(tags), len(record))
 		}
 		for k := range tags {
-			if !marked(record, k) {
+			if !observed.Marked(record, k) {
 				t.Fatalf("%q is not in %q", k, record)
 			}
 		}
-		if other := key.Draw(t, "other"); tags[other] == "" && marked(record, other) {
+		if other := key.Draw(t, "other"); tags[other] == "" && observed.Marked(record, other) {
 			t.Fatalf("%q is in %q", other, record)
 		}
 		// A record that somebody has damaged never makes weir's own tags or AWS's go.
 		damaged := rapid.StringN(0, 300, -1).Draw(t, "damaged")
-		if marked(damaged, TagOwner) || marked(damaged, "aws:autoscaling:groupName") {
+		if observed.Marked(damaged, observed.TagOwner) || observed.Marked(damaged, "aws:autoscaling:groupName") {
 			t.Fatal("an own or AWS's tag is taken for a manifest's")
 		}
 	})
@@ -215,7 +219,7 @@ func TestMembersThatHoldNothingAreNotSent(t *testing.T) {
 	pool.LaunchTemplate.Data.PrivateDNSNameOptions = &intent.PrivateDNSNameOptions{}
 	pool.LaunchTemplate.Data.EnclaveOptions = &intent.EnclaveOptions{}
 	p, _ := newModel().pass(t, testInput(pool))
-	data := p.Steps[0].Do.(CreateLaunchTemplate).Data
+	data := p.Steps[0].Do.(step.CreateLaunchTemplate).Data
 	if data.PrivateDNSNameOptions != nil || data.EnclaveOptions != nil {
 		t.Errorf("got %+v", data)
 	}

@@ -3,20 +3,9 @@ package plan
 import (
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// AWS tells of one group's instance refreshes in a call, so that asking at each pass
-// about each of many that move would use up the account's limit on reads, and a new
-// commit would wait behind it. How far a refresh has come the machines tell, which
-// are in the pages that a pass reads anyway. AWS itself is asked when these show that
-// it must have more to say (the group is set to the new configuration, machines went
-// back to the old one, what was being cancelled has settled), when they have not
-// moved for AskEvery, and, by the reconciler, before a step that goes by the answer.
-
-// DefaultAskEvery is for how long AWS is not asked about a refresh whose machines
-// show nothing new.
-const DefaultAskEvery = time.Minute
 
 const (
 	// askSoonest is the part of AskEvery that lies between two questions at least.
@@ -30,7 +19,7 @@ const (
 // Watched is what is known of a group's newest instance refresh from one pass to the
 // next: what AWS last said of it, and what the machines have shown since.
 type Watched struct {
-	Refresh Refresh
+	Refresh observed.Refresh
 	// Left is how many machines are still to be replaced, of Total; Total is 0 where
 	// that cannot be told from them. New counts those of the new configuration,
 	// whether they are in service yet or not.
@@ -60,13 +49,13 @@ type progress struct {
 
 // progressOf completes what is seen of a refresh with what the machines do beside
 // running the wanted version.
-func (c groups) progressOf(pool *intent.Pool, have Group, r Refresh, version wantedVersion, p progress) progress {
+func (c groups) progressOf(pool *intent.Pool, have observed.Group, r observed.Refresh, version wantedVersion, p progress) progress {
 	// Of the machines, done ones are of the wanted version and in service, tried ones
 	// of the refresh's own.
 	staying, done, tried, settled := 0, 0, 0, true
 	for _, i := range have.Instances {
 		ready := i.LifecycleState == "InService" || i.LifecycleState == "Standby"
-		settled = settled && (ready || i.retained())
+		settled = settled && (ready || i.Retained())
 		if i.Leaving() {
 			continue
 		}
@@ -81,7 +70,7 @@ func (c groups) progressOf(pool *intent.Pool, have Group, r Refresh, version wan
 			tried++
 		}
 	}
-	desired := int(have.desiredInstances())
+	desired := int(have.DesiredInstances())
 	settled = settled && staying >= desired
 	switch {
 	case r.Status == "Cancelling":
@@ -96,7 +85,7 @@ func (c groups) progressOf(pool *intent.Pool, have Group, r Refresh, version wan
 }
 
 // watch remembers how a refresh stands, and asks AWS about it where that is due.
-func (c groups) watch(have Group, r Refresh, p progress) {
+func (c groups) watch(have observed.Group, r observed.Refresh, p progress) {
 	before, now := c.in.Memory.Refreshes[have.Name], c.in.Began
 	if before.Refresh.ID != r.ID {
 		before = Watched{Left: int32(p.left), Total: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: now}
@@ -127,7 +116,7 @@ func (c groups) watch(have Group, r Refresh, p progress) {
 
 func (in Input) askEvery() time.Duration {
 	if in.AskEvery <= 0 {
-		return DefaultAskEvery
+		return observed.DefaultAskEvery
 	}
 	return in.AskEvery
 }
@@ -152,7 +141,7 @@ func (w Watched) due(now time.Time, every time.Duration) bool {
 
 // shown is a refresh as far as it has come: what AWS said of it, or the machines
 // where they are further.
-func (w Watched) shown(r Refresh) Refresh {
+func (w Watched) shown(r observed.Refresh) observed.Refresh {
 	if !r.Moving() || w.Total <= 0 {
 		return r
 	}

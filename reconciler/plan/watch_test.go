@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func TestWhenARefreshIsAskedAbout(t *testing.T) {
@@ -35,7 +38,7 @@ func TestWhenARefreshIsAskedAbout(t *testing.T) {
 		"none at all":                     {"", 9 * m, 0, 0, false},
 	}
 	for name, tt := range tests {
-		w := Watched{Refresh: Refresh{Status: tt.status, ReadAt: ago(tt.read)}}
+		w := Watched{Refresh: observed.Refresh{Status: tt.status, ReadAt: ago(tt.read)}}
 		if tt.moved > 0 {
 			w.MovedAt = ago(tt.moved)
 		}
@@ -52,7 +55,7 @@ func TestWhenARefreshIsAskedAbout(t *testing.T) {
 type watcher struct {
 	t     *testing.T
 	in    Input
-	state State
+	state observed.State
 }
 
 // pass plans after d, and returns whether AWS is to be asked, and how far it is.
@@ -74,7 +77,7 @@ func (w *watcher) machines(all ...string) {
 	g.Instances = nil
 	for i, m := range all {
 		version, state := m[:1], m[1:]
-		g.Instances = append(g.Instances, Instance{ID: string(rune('a' + i)), Type: "m5.xlarge", Zone: "eu-west-1a", LifecycleState: state, Health: "Healthy", Template: TemplateRef{ID: g.Template.ID, Version: version}})
+		g.Instances = append(g.Instances, observed.Instance{ID: string(rune('a' + i)), Type: "m5.xlarge", Zone: "eu-west-1a", LifecycleState: state, Health: "Healthy", Template: observed.TemplateRef{ID: g.Template.ID, Version: version}})
 	}
 	w.state.Groups["web"] = g
 }
@@ -85,9 +88,9 @@ func refreshing(t *testing.T, status string) *watcher {
 	converge(t, m, testInput(groupPool("web", "m5.large", 2)))
 	in := testInput(groupPool("web", "m5.xlarge", 2))
 	p, _ := m.pass(t, in)
-	m.do(p.Steps[0].Do, Made{})
+	m.do(p.Steps[0].Do, step.Made{})
 	in.Began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	m.state.Refreshes["web"] = Refresh{ID: "r-1", Status: status, InstancesLeft: 2, Template: TemplateRef{ID: m.state.Templates["web"].ID, Version: "2"}, ReadAt: in.Began}
+	m.state.Refreshes["web"] = observed.Refresh{ID: "r-1", Status: status, InstancesLeft: 2, Template: observed.TemplateRef{ID: m.state.Templates["web"].ID, Version: "2"}, ReadAt: in.Began}
 	_, full := m.pass(t, in)
 	w := &watcher{t: t, in: full, state: *full.State}
 	w.machines("1InService", "1InService")
@@ -141,7 +144,7 @@ func TestMachinesTellHowFarARefreshIs(t *testing.T) {
 	if len(p.Steps) != 1 || len(needs.Polls) != 0 || len(p.Watched()) != 0 {
 		t.Errorf("afterwards: %v, %+v, %v", verbs(p), needs, p.Watched())
 	}
-	if _, moves := p.Steps[0].Do.(SetDefaultVersion); !moves {
+	if _, moves := p.Steps[0].Do.(step.SetDefaultVersion); !moves {
 		t.Errorf("afterwards: %v", verbs(p))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -22,7 +23,7 @@ type Standing struct {
 	// Why says in a few words why it has not converged, and who can end that.
 	Why string
 	// Held is what holds the first of its steps that is held.
-	Held Hold
+	Held step.Hold
 
 	// behind says that a pool follows images and is yet to move to the newest: a later
 	// pass does that, after what somebody reviewed.
@@ -102,17 +103,17 @@ func (s Standing) Earlier(target string) Earlier {
 }
 
 // heldWhy says by what the target is held, and who can end that.
-func heldWhy(r *Report) (Hold, string) {
-	i := slices.IndexFunc(r.Plan.Steps, func(s Step) bool { return s.Held != "" })
+func heldWhy(r *Report) (step.Hold, string) {
+	i := slices.IndexFunc(r.Plan.Steps, func(s step.Step) bool { return s.Held != "" })
 	s := r.Plan.Steps[i]
 	text := "is held (" + string(s.Held) + ")"
 	if s.HeldReason != "" {
 		text += ": " + s.HeldReason
 	}
 	switch {
-	case s.Held == HeldSuspended && s.HeldReason == "":
+	case s.Held == step.HeldSuspended && s.HeldReason == "":
 		text += ": by its configuration"
-	case s.Held == HeldPaused:
+	case s.Held == step.HeldPaused:
 		text += ": the pool " + s.Pool + ", until a commit takes the pause away"
 	}
 	return s.Held, text
@@ -182,7 +183,7 @@ func WaitText(target, why string) string { return "waits for the target " + targ
 func (p *Plan) Await(why string) {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Held == "" {
-			s.Held, s.HeldReason = HeldWave, why
+			s.Held, s.HeldReason = step.HeldWave, why
 		}
 	}
 }

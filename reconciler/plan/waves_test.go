@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -33,12 +35,12 @@ func TestWavesFollowOneAnother(t *testing.T) {
 	left := func(r *Report) {
 		r.Pools = []PoolStatus{{Namespace: "x", Name: "web", Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Warning", Reason: "RolloutIncomplete", Message: "1 instance is left"}}}}
 	}
-	steps := func(r *Report) { r.Plan = &Plan{Steps: []Step{{Verb: Update}}} }
-	held := func(h Hold, reason string) func(*Report) {
-		return func(r *Report) { r.Plan = &Plan{Steps: []Step{{Held: h, HeldReason: reason, Pool: "x/web"}}} }
+	steps := func(r *Report) { r.Plan = &Plan{Steps: []step.Step{{Verb: step.Update}}} }
+	held := func(h step.Hold, reason string) func(*Report) {
+		return func(r *Report) { r.Plan = &Plan{Steps: []step.Step{{Held: h, HeldReason: reason, Pool: "x/web"}}} }
 	}
 	refused := func(r *Report) {
-		r.Outcomes = []Outcome{{Status: Failed, Parked: true, Step: Step{Pool: "x/web"}, Err: &Error{Operation: "CreateAutoScalingGroup", Code: "ValidationError"}}}
+		r.Outcomes = []step.Outcome{{Status: step.Failed, Parked: true, Step: step.Step{Pool: "x/web"}, Err: &observed.Error{Operation: "CreateAutoScalingGroup", Code: "ValidationError"}}}
 	}
 	const again = ", or weir reconcile canary --retry"
 	for name, tc := range map[string]struct {
@@ -66,12 +68,12 @@ func TestWavesFollowOneAnother(t *testing.T) {
 		"scaling, a newer image":       {[]*Report{report(level("ami-1")), report(level("ami-2"), scaling)}, "is not converged yet"},
 		"machines left, a newer image": {[]*Report{report(level("ami-1")), report(level("ami-2"), left)}, "is not converged yet: x/web: 1 instance is left"},
 		"with steps, seen done":        {[]*Report{report(), report(steps)}, "is not converged yet"},
-		"suspended":                    {[]*Report{report(held(HeldSuspended, "suspended by ann"))}, "is held (suspended): suspended by ann"},
-		"suspended by configuration":   {[]*Report{report(held(HeldSuspended, ""))}, "is held (suspended): by its configuration"},
+		"suspended":                    {[]*Report{report(held(step.HeldSuspended, "suspended by ann"))}, "is held (suspended): suspended by ann"},
+		"suspended by configuration":   {[]*Report{report(held(step.HeldSuspended, ""))}, "is held (suspended): by its configuration"},
 		"suspended, nothing to do":     {[]*Report{report(func(r *Report) { r.Suspended = true })}, ""},
-		"in report mode":               {[]*Report{report(held(HeldSuspended, "x"), func(r *Report) { r.ReportOnly = true })}, "only reports: it changes nothing before its configuration says mode: correct"},
-		"paused":                       {[]*Report{report(held(HeldPaused, ""))}, "is held (paused): the pool x/web, until a commit takes the pause away"},
-		"not approved":                 {[]*Report{report(held(HeldApproval, "weir approve abc"))}, "is held (approval): weir approve abc"},
+		"in report mode":               {[]*Report{report(held(step.HeldSuspended, "x"), func(r *Report) { r.ReportOnly = true })}, "only reports: it changes nothing before its configuration says mode: correct"},
+		"paused":                       {[]*Report{report(held(step.HeldPaused, ""))}, "is held (paused): the pool x/web, until a commit takes the pause away"},
+		"not approved":                 {[]*Report{report(held(step.HeldApproval, "weir approve abc"))}, "is held (approval): weir approve abc"},
 		"its source cannot be read":    {[]*Report{report(), report(func(r *Report) { r.Err = errors.New("away") })}, "failed: its source or its account cannot be reached"},
 	} {
 		var s Standing
@@ -95,7 +97,7 @@ func TestThoseThatComeAfterAreToldOfChangesAlone(t *testing.T) {
 	moved := *done
 	moved.Levels = []Level{{ID: "ami-2"}}
 	busy := *done
-	busy.Plan = &Plan{Steps: []Step{{}}}
+	busy.Plan = &Plan{Steps: []step.Step{{}}}
 	for name, tc := range map[string]struct {
 		before, after *Report
 		want          bool
@@ -160,11 +162,11 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 		size.LaunchTemplate.Image = lookup
 		in.Set.Pools = []intent.Pool{changed}
 		in.Policy.Account, in.Policy.Region = "1", "eu-west-1"
-		in.Answers = Answers{}
+		in.Answers = observed.Answers{}
 		for l, a := range testInput(pool).Answers {
 			in.Answers[l] = a
 		}
-		in.Answers[lookup] = Answer{Image: &Image{ID: now.ID, Name: now.Name, Architecture: "x86_64", RootDevice: "/dev/xvda"}}
+		in.Answers[lookup] = observed.Answer{Image: &observed.Image{ID: now.ID, Name: now.Name, Architecture: "x86_64", RootDevice: "/dev/xvda"}}
 		in.Levels = map[intent.Lookup]Level{lookup: now}
 		in.Policy.Gates.Earlier = []Earlier{tc.earlier}
 		p, _ := m.pass(t, in)
@@ -172,7 +174,7 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 			t.Fatalf("%s: steps %v, %v", name, verbs(p), p.Diagnostics)
 		}
 		for _, s := range p.Steps {
-			if s.HeldReason != tc.want || (s.Held == HeldWave) != (tc.want != "") {
+			if s.HeldReason != tc.want || (s.Held == step.HeldWave) != (tc.want != "") {
 				t.Errorf("%s: %s %s: held %q, %q, want %q", name, s.Verb, s.Resource, s.Held, s.HeldReason, tc.want)
 			}
 		}
@@ -182,16 +184,16 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 func TestLevels(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lookup intent.Lookup
-		answer Answer
+		answer observed.Answer
 		want   Level
 		none   bool
 	}{
-		"an image that EKS publishes":   {lookup: intent.Lookup{Kind: intent.ImageForEKS}, answer: Answer{Image: &Image{ID: "ami-1", Name: "n"}}, want: Level{ID: "ami-1", Name: "n"}},
-		"one that Git names":            {lookup: intent.Lookup{Kind: intent.ImageByID}, answer: Answer{Image: &Image{ID: "ami-1"}}, none: true},
-		"no image":                      {lookup: intent.Lookup{Kind: intent.ImageByName}, answer: Answer{Problem: "none"}, none: true},
-		"a version of a template":       {lookup: intent.Lookup{Kind: intent.TemplateByName}, answer: Answer{Template: &ForeignTemplate{ID: "lt-1", Version: 7}}, want: Level{ID: "lt-1:7"}},
-		"the version of control planes": {lookup: intent.Lookup{Kind: intent.EKSCluster}, answer: Answer{Cluster: &EKSCluster{Name: "prod", Version: "1.33"}}, want: Level{ID: "Kubernetes 1.33", Name: "Kubernetes 1.33"}},
-		"subnets":                       {lookup: intent.Lookup{Kind: intent.Subnets}, answer: Answer{Subnets: []string{"subnet-1"}}, none: true},
+		"an image that EKS publishes":   {lookup: intent.Lookup{Kind: intent.ImageForEKS}, answer: observed.Answer{Image: &observed.Image{ID: "ami-1", Name: "n"}}, want: Level{ID: "ami-1", Name: "n"}},
+		"one that Git names":            {lookup: intent.Lookup{Kind: intent.ImageByID}, answer: observed.Answer{Image: &observed.Image{ID: "ami-1"}}, none: true},
+		"no image":                      {lookup: intent.Lookup{Kind: intent.ImageByName}, answer: observed.Answer{Problem: "none"}, none: true},
+		"a version of a template":       {lookup: intent.Lookup{Kind: intent.TemplateByName}, answer: observed.Answer{Template: &observed.ForeignTemplate{ID: "lt-1", Version: 7}}, want: Level{ID: "lt-1:7"}},
+		"the version of control planes": {lookup: intent.Lookup{Kind: intent.EKSCluster}, answer: observed.Answer{Cluster: &observed.EKSCluster{Name: "prod", Version: "1.33"}}, want: Level{ID: "Kubernetes 1.33", Name: "Kubernetes 1.33"}},
+		"subnets":                       {lookup: intent.Lookup{Kind: intent.Subnets}, answer: observed.Answer{Subnets: []string{"subnet-1"}}, none: true},
 	} {
 		if got, ok := LevelOf(tc.lookup, tc.answer); got != tc.want || ok == tc.none {
 			t.Errorf("%s: %+v, %v", name, got, ok)
@@ -231,7 +233,7 @@ func TestDriftIsPutBackWhileAWaveHolds(t *testing.T) {
 	}
 	newer := func(in *Input) {
 		in.Answers = maps.Clone(in.Answers)
-		in.Answers[imageLookup] = Answer{Image: &Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
+		in.Answers[imageLookup] = observed.Answer{Image: &observed.Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
 	}
 	for name, tc := range map[string]struct {
 		change func(m *model, in *Input)

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 const (
@@ -15,7 +18,7 @@ const (
 
 // changeWords says in a line which fields change, from what to what. Of user data
 // it says which parts.
-func changeWords(changes []Change) string {
+func changeWords(changes []step.Change) string {
 	var out, parts []string
 	left, userData := 0, false
 	for _, ch := range changes {
@@ -46,7 +49,7 @@ func changeWords(changes []Change) string {
 
 // transitionWords leaves out what would be cut inside of an ARN, which then reads like
 // another one.
-func transitionWords(ch Change) string {
+func transitionWords(ch step.Change) string {
 	from, to := valueWords(ch.From), valueWords(ch.To)
 	for _, words := range []string{from, to} {
 		if strings.Contains(words, "arn:") && strings.HasSuffix(words, "…") {
@@ -68,7 +71,7 @@ func valueWords(v any) string {
 		}
 		text = string(b)
 	}
-	text = printable(text)
+	text = content.Printable(text)
 	if r := []rune(text); len(r) > wordsValue {
 		return string(r[:wordsValue-1]) + "…"
 	}

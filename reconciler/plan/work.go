@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -11,12 +13,12 @@ import (
 // result is what planning a pool, or a part of what it takes, gives. It only grows:
 // who may not want a part makes it apart (fork), and takes it or leaves it.
 type result struct {
-	steps []Step
+	steps []step.Step
 	diags diag.List
-	needs Needs
+	needs observed.Needs
 	// conflicts are steps that stand for names which somebody else has. They are all that
 	// is left of a result that is blocked: it has an error.
-	conflicts []Step
+	conflicts []step.Step
 	blocked   bool
 	// waits is set where the pool cannot be planned yet though nothing is wrong with it.
 	waits bool
@@ -27,7 +29,7 @@ type result struct {
 	adopts, levels bool
 	// home is the nodegroup that is what Git wants, replaces says that the pool's
 	// nodegroup is the one of its cluster that is being replaced.
-	home     NodegroupName
+	home     observed.NodegroupName
 	replaces bool
 	// moved says which launch templates that the pool brings along have moved.
 	moved string
@@ -47,10 +49,10 @@ type result struct {
 func (r *result) take(o result) {
 	r.steps, r.conflicts = append(r.steps, o.steps...), append(r.conflicts, o.conflicts...)
 	r.diags = append(r.diags, o.diags...)
-	r.needs.append(o.needs)
+	r.needs.Append(o.needs)
 	r.blocked, r.waits, r.contested = r.blocked || o.blocked, r.waits || o.waits, r.contested || o.contested
 	r.adopts, r.levels, r.replaces = r.adopts || o.adopts, r.levels || o.levels, r.replaces || o.replaces
-	if o.home != (NodegroupName{}) {
+	if o.home != (observed.NodegroupName{}) {
 		r.home = o.home
 	}
 	if o.moved != "" {
@@ -94,7 +96,7 @@ func (r *result) blockAt(object intent.ObjectRef, path intent.Path, code, summar
 }
 
 // step adds a step of a pool.
-func (r *result) step(pool *intent.Pool, s Step) {
+func (r *result) step(pool *intent.Pool, s step.Step) {
 	s.Pool = pool.Key.String()
 	r.steps = append(r.steps, s)
 }
@@ -104,16 +106,16 @@ const codeConflict = "conflict"
 
 // conflict records that a wanted name is taken by what is not ours. Nothing of
 // the pool runs.
-func (r *result) conflict(pool *intent.Pool, kind Resource, name string, o ownership) {
+func (r *result) conflict(pool *intent.Pool, kind step.Resource, name string, o ownership) {
 	r.blockf(pool, nil, codeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.why,
 		cmp.Or(o.wayOut, "rename the pool or remove the existing resource"))
-	r.conflicts = append(r.conflicts, Step{
-		Verb: Adopt, Resource: kind, Pool: pool.Key.String(), Name: name, Reason: o.why, Held: HeldConflict,
+	r.conflicts = append(r.conflicts, step.Step{
+		Verb: step.Adopt, Resource: kind, Pool: pool.Key.String(), Name: name, Reason: o.why, Held: step.HeldConflict,
 	})
 }
 
 // unread blocks the pool where err says that something of it could not be read.
-func (r *result) unread(pool *intent.Pool, what string, err *Error) bool {
+func (r *result) unread(pool *intent.Pool, what string, err *observed.Error) bool {
 	if err == nil {
 		return false
 	}
@@ -127,7 +129,7 @@ func (r *result) unread(pool *intent.Pool, what string, err *Error) bool {
 type work struct {
 	in Input
 	// hold is what holds the steps that are planned.
-	hold Hold
+	hold step.Hold
 	// shared are the templates that pools share, by the key of the AWSLaunchConfig, and
 	// others the pools whose nodegroups are being replaced, by EKS cluster.
 	shared map[string]*sharedTemplate

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -27,7 +27,7 @@ const (
 type fact[V any] struct {
 	state   state
 	value   V
-	err     *plan.Error
+	err     *observed.Error
 	read    time.Time
 	expires time.Time
 }
@@ -81,7 +81,7 @@ func (s *shelf[K, V]) putAbsent(k K, now time.Time) {
 	s.facts[k] = fact[V]{state: absent, read: now, expires: now.Add(min(s.ttl, negativeTTL))}
 }
 
-func (s *shelf[K, V]) putRefused(k K, err *plan.Error, now time.Time) {
+func (s *shelf[K, V]) putRefused(k K, err *observed.Error, now time.Time) {
 	s.facts[k] = fact[V]{state: refused, err: err, read: now, expires: now.Add(min(s.ttl, negativeTTL))}
 }
 
@@ -111,7 +111,7 @@ type facts struct {
 	groups        *shelf[string, SecurityGroup] // by id
 	groupsOf      *shelf[string, []SecurityGroup]
 	groupsWith    *shelf[string, []SecurityGroup]
-	clusters      *shelf[string, plan.EKSCluster]
+	clusters      *shelf[string, observed.EKSCluster]
 	roles         *shelf[string, string]
 	templates     *templateShelf
 }
@@ -131,11 +131,11 @@ func newFacts() *facts {
 		groups:        newShelf[string, SecurityGroup](groupTTL),
 		groupsOf:      newShelf[string, []SecurityGroup](networkTTL),
 		groupsWith:    newShelf[string, []SecurityGroup](networkTTL),
-		clusters:      newShelf[string, plan.EKSCluster](clusterTTL),
+		clusters:      newShelf[string, observed.EKSCluster](clusterTTL),
 		roles:         newShelf[string, string](roleTTL),
 		templates:     newTemplateShelf(),
 	}
-	f.clusters.passing = func(c plan.EKSCluster) bool { return c.Status != "ACTIVE" }
+	f.clusters.passing = func(c observed.EKSCluster) bool { return c.Status != "ACTIVE" }
 	return f
 }
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -24,7 +24,7 @@ type fakeCloud struct {
 	vpcs          []resolve.VPC
 	subnets       []resolve.Subnet
 	groups        []resolve.SecurityGroup
-	clusters      map[string]plan.EKSCluster
+	clusters      map[string]observed.EKSCluster
 	roles         map[string]string
 	templates     []resolve.Template
 	versions      map[string]resolve.TemplateVersion // by "id number"
@@ -112,7 +112,7 @@ func matches(filters []intent.Filter, fields, tags map[string]string) bool {
 	return true
 }
 
-func (f *fakeCloud) Cluster(_ context.Context, name string) (plan.EKSCluster, bool, error) {
+func (f *fakeCloud) Cluster(_ context.Context, name string) (observed.EKSCluster, bool, error) {
 	c, ok := f.clusters[name]
 	return c, ok, f.call("Cluster")
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -18,7 +18,7 @@ func fleet(f *fakeCloud) []resolve.Request {
 	var requests []resolve.Request
 	for i := range 50 {
 		name := fmt.Sprintf("eks%d", i)
-		f.clusters[name] = plan.EKSCluster{Name: name, Status: "ACTIVE", Endpoint: "https://e", CertificateAuthority: "Y2E=",
+		f.clusters[name] = observed.EKSCluster{Name: name, Status: "ACTIVE", Endpoint: "https://e", CertificateAuthority: "Y2E=",
 			SubnetIDs: []string{"subnet-" + name}, ClusterSecurityGroupID: "sg-" + name}
 		f.subnets = append(f.subnets, subnet("subnet-"+name, "vpc-web", "eu-west-1a", false))
 		c := intent.Cluster{TagName: name, EKSName: name}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // Architectures that weir knows images of.
@@ -16,7 +16,7 @@ const (
 	archARM = "arm64"
 )
 
-func (q *question) imageByID(id, why string) plan.Answer {
+func (q *question) imageByID(id, why string) observed.Answer {
 	im, a, ok := know(q, q.facts.images.get(id), problem("image-not-found", "there is no image "+id+" that this account may launch in this region ("+why+")"))
 	switch {
 	case !ok:
@@ -24,14 +24,14 @@ func (q *question) imageByID(id, why string) plan.Answer {
 	case im.State != "available":
 		return problem("image-not-available", "the image "+id+" is "+im.State+" and cannot be launched ("+why+")")
 	}
-	return plan.Answer{Image: &im.Image}
+	return observed.Answer{Image: &im.Image}
 }
 
 // bootable gives the image that a manifest names, by id or by parameter, if the
 // instance type can boot it: EC2 refuses an instance whose image has another
 // architecture, and only when it is launched. Images for neither of the two
 // architectures that pools have are taken as they are.
-func (q *question) bootable(image func() plan.Answer) plan.Answer {
+func (q *question) bootable(image func() observed.Answer) observed.Answer {
 	t := q.Lookup.InstanceType
 	if t == "" {
 		return image()
@@ -55,7 +55,7 @@ func (q *question) bootable(image func() plan.Answer) plan.Answer {
 	return a
 }
 
-func (q *question) imageByParameter(name string) plan.Answer {
+func (q *question) imageByParameter(name string) observed.Answer {
 	id, a, ok := know(q, q.facts.parameters.since(name, q.Since), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
 	if !ok {
 		return a
@@ -73,7 +73,7 @@ var imageID = regexp.MustCompile(`^ami-[a-z0-9]{1,17}$`)
 
 // architecture is that of the lookup's instance type. A pool without one gets
 // x86_64, as Cluster API Provider AWS has it.
-func (q *question) architecture() (arch string, a plan.Answer, ok bool) {
+func (q *question) architecture() (arch string, a observed.Answer, ok bool) {
 	t := q.Lookup.InstanceType
 	if t == "" {
 		return archX86, a, true
@@ -83,7 +83,7 @@ func (q *question) architecture() (arch string, a plan.Answer, ok bool) {
 
 // imageForEKS reads the image that EKS publishes for a Kubernetes version. Amazon
 // Linux 2's for graphics cards exist for x86_64 only.
-func (q *question) imageForEKS() plan.Answer {
+func (q *question) imageForEKS() observed.Answer {
 	version, ok := minorVersion(q.Lookup.Version)
 	if !ok {
 		return problem("version-unknown", "the Kubernetes version "+strconv.Quote(q.Lookup.Version)+" is not of the form 1.31 or v1.31.2")
@@ -138,7 +138,7 @@ func minorVersion(v string) (string, bool) {
 	return parts[0] + "." + parts[1], true
 }
 
-func (q *question) imageByName() plan.Answer {
+func (q *question) imageByName() observed.Answer {
 	named, a, ok := q.namedImages()
 	if !ok {
 		return a
@@ -147,12 +147,12 @@ func (q *question) imageByName() plan.Answer {
 	if _, known := q.facts.images.facts[im.ID]; !known { // who names it in a plan asks by id
 		q.facts.images.put(im.ID, im, q.now)
 	}
-	return plan.Answer{Image: &im.Image}
+	return observed.Answer{Image: &im.Image}
 }
 
 // namedImages are the images that a name, an owner and an architecture stand for, the
 // newest first.
-func (q *question) namedImages() ([]Image, plan.Answer, bool) {
+func (q *question) namedImages() ([]Image, observed.Answer, bool) {
 	arch, a, ok := q.architecture()
 	if !ok {
 		return nil, a, false

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -37,7 +37,7 @@ type candidates struct {
 
 // subnets answers where a pool's machines go: the subnets that the pool names,
 // else those of its cluster's network in the zones that it names.
-func (q *question) subnets() plan.Answer {
+func (q *question) subnets() observed.Answer {
 	ids := intent.SplitList(q.Lookup.IDs)
 	if len(ids) > 0 || q.Lookup.Filters != "" {
 		return q.namedSubnets(ids)
@@ -55,7 +55,7 @@ func (q *question) subnets() plan.Answer {
 	}
 	// Zones that the pool names, and subnets that the configuration lists, are
 	// somebody's word; the rest is what happens to be there.
-	out := plan.Answer{Subnets: subnetIDs(chosen), VPCs: vpcsOf(chosen), Discovered: !c.all && len(c.public) == 0 && q.Lookup.Zones == ""}
+	out := observed.Answer{Subnets: subnetIDs(chosen), VPCs: vpcsOf(chosen), Discovered: !c.all && len(c.public) == 0 && q.Lookup.Zones == ""}
 	if c.lapsed != "" {
 		out.Problem, out.Code, out.Lapsed = c.lapsed, "network-unknown", subnetIDs(c.subnets)
 	}
@@ -75,7 +75,7 @@ func vpcsOf(subnets []Subnet) []string {
 }
 
 // namedSubnets are those of the pool's own ids and filters.
-func (q *question) namedSubnets(ids []string) plan.Answer {
+func (q *question) namedSubnets(ids []string) observed.Answer {
 	found, a, ok := q.subnetsByID(ids, "the pool names it")
 	if !ok {
 		return a
@@ -87,11 +87,11 @@ func (q *question) namedSubnets(ids []string) plan.Answer {
 		}
 		found = append(found, matched...)
 	}
-	return plan.Answer{Subnets: subnetIDs(found), VPCs: vpcsOf(found)}
+	return observed.Answer{Subnets: subnetIDs(found), VPCs: vpcsOf(found)}
 }
 
 // subnetsByID reads subnets by id, all of which must exist.
-func (q *question) subnetsByID(ids []string, why string) (found []Subnet, a plan.Answer, ok bool) {
+func (q *question) subnetsByID(ids []string, why string) (found []Subnet, a observed.Answer, ok bool) {
 	ok = true
 	for _, id := range ids {
 		s, answer, known := know(q, q.facts.subnets.get(id), problem("subnets-not-found", "there is no subnet "+id+" in this account and region ("+why+")"))
@@ -110,16 +110,16 @@ func (q *question) subnetsByID(ids []string, why string) (found []Subnet, a plan
 
 // network finds the subnets of the pool's network: the first that answers of the
 // target's configuration, the cluster's manifests, EKS, tags, the default VPC.
-func (q *question) network() (candidates, plan.Answer, bool) {
-	for _, try := range []func() (candidates, plan.Answer, step){q.fromTarget, q.fromManifests, q.fromEKS, q.fromTags, q.fromDefaultVPC} {
+func (q *question) network() (candidates, observed.Answer, bool) {
+	for _, try := range []func() (candidates, observed.Answer, step){q.fromTarget, q.fromManifests, q.fromEKS, q.fromTags, q.fromDefaultVPC} {
 		c, a, s := try()
 		switch {
 		case q.waits:
-			return candidates{}, plan.Answer{}, false
+			return candidates{}, observed.Answer{}, false
 		case s == stops:
 			return candidates{}, a, false
 		case s == answers:
-			return c, plan.Answer{}, true
+			return c, observed.Answer{}, true
 		}
 	}
 	return candidates{}, problem("network-unknown", q.unknownNetwork()), false
@@ -146,7 +146,7 @@ func (q *question) pass(why string) step {
 	return passes
 }
 
-func (q *question) fromTarget() (candidates, plan.Answer, step) {
+func (q *question) fromTarget() (candidates, observed.Answer, step) {
 	if len(q.Network.SubnetIDs) > 0 {
 		found, a, ok := q.subnetsByID(q.Network.SubnetIDs, "the target's configuration names it")
 		if !ok {
@@ -155,12 +155,12 @@ func (q *question) fromTarget() (candidates, plan.Answer, step) {
 		return candidates{subnets: found, all: true, source: "the target's configuration"}, a, answers
 	}
 	if q.Network.VPCID == "" {
-		return candidates{}, plan.Answer{}, q.pass("the target's configuration names no network")
+		return candidates{}, observed.Answer{}, q.pass("the target's configuration names no network")
 	}
 	return q.fromVPC(q.Network.VPCID, "the VPC "+q.Network.VPCID+" of the target's configuration")
 }
 
-func (q *question) fromVPC(id, source string) (candidates, plan.Answer, step) {
+func (q *question) fromVPC(id, source string) (candidates, observed.Answer, step) {
 	found, a, ok := know(q, q.facts.subnetsIn.get(id), problem("subnets-not-found", source+" has no subnet"))
 	if !ok {
 		return candidates{}, a, stops
@@ -170,7 +170,7 @@ func (q *question) fromVPC(id, source string) (candidates, plan.Answer, step) {
 
 // fromManifests reads spec.network of the cluster's objects. A subnet without an
 // id of AWS's is one that Cluster API makes: its id is not in the manifests.
-func (q *question) fromManifests() (candidates, plan.Answer, step) {
+func (q *question) fromManifests() (candidates, observed.Answer, step) {
 	n := q.Cluster.Network
 	c := candidates{source: "the cluster's manifests", public: map[string]bool{}}
 	var ids []string
@@ -189,14 +189,14 @@ func (q *question) fromManifests() (candidates, plan.Answer, step) {
 		return c, a, answers
 	}
 	if n.VPCID == "" {
-		return candidates{}, plan.Answer{}, q.pass("the cluster's manifests name no subnet by id and no VPC")
+		return candidates{}, observed.Answer{}, q.pass("the cluster's manifests name no subnet by id and no VPC")
 	}
 	return q.fromVPC(n.VPCID, "the VPC "+n.VPCID+" of the cluster's manifests")
 }
 
 // eks looks up the pool's EKS cluster. found is false where the pool's cluster
 // is no EKS cluster or does not exist.
-func (q *question) eks() (c plan.EKSCluster, found bool, a plan.Answer, s step) {
+func (q *question) eks() (c observed.EKSCluster, found bool, a observed.Answer, s step) {
 	name := q.Cluster.EKSName
 	if name == "" {
 		return c, false, a, q.pass("the cluster is no EKS cluster")
@@ -205,14 +205,14 @@ func (q *question) eks() (c plan.EKSCluster, found bool, a plan.Answer, s step) 
 	if f.state == absent {
 		return c, false, a, q.pass("there is no EKS cluster " + name)
 	}
-	c, a, ok := know(q, f, plan.Answer{})
+	c, a, ok := know(q, f, observed.Answer{})
 	if !ok {
 		return c, false, a, stops
 	}
 	return c, true, a, answers
 }
 
-func (q *question) fromEKS() (candidates, plan.Answer, step) {
+func (q *question) fromEKS() (candidates, observed.Answer, step) {
 	c, found, a, s := q.eks()
 	if !found {
 		return candidates{}, a, s
@@ -227,16 +227,16 @@ func (q *question) fromEKS() (candidates, plan.Answer, step) {
 	return candidates{subnets: subnets, source: "the EKS cluster " + c.Name}, a, answers
 }
 
-func (q *question) fromTags() (candidates, plan.Answer, step) {
+func (q *question) fromTags() (candidates, observed.Answer, step) {
 	name := q.Cluster.TagName
 	if name == "" {
-		return candidates{}, plan.Answer{}, q.pass("the cluster has no name to look for in tags")
+		return candidates{}, observed.Answer{}, q.pass("the cluster has no name to look for in tags")
 	}
 	f := q.facts.subnetsOf.get(name)
 	if f.state == absent {
-		return candidates{}, plan.Answer{}, q.pass("no subnet is tagged " + tagCAPACluster + name + " or " + tagKubernetes + name)
+		return candidates{}, observed.Answer{}, q.pass("no subnet is tagged " + tagCAPACluster + name + " or " + tagKubernetes + name)
 	}
-	found, a, ok := know(q, f, plan.Answer{})
+	found, a, ok := know(q, f, observed.Answer{})
 	if !ok {
 		return candidates{}, a, stops
 	}
@@ -246,11 +246,11 @@ func (q *question) fromTags() (candidates, plan.Answer, step) {
 // defaultVPC returns the region's default VPC. If it has no other, nobody has laid
 // out a network here that a guess could miss; only says so. Nodes of an EKS cluster
 // that is not there have no network that would do.
-func (q *question) defaultVPC() (id string, only bool, a plan.Answer, s step) {
+func (q *question) defaultVPC() (id string, only bool, a observed.Answer, s step) {
 	if name := q.Cluster.EKSName; name != "" && q.facts.clusters.get(name).state == absent {
 		return "", false, noCluster(name), stops
 	}
-	vpcs, a, ok := know(q, q.facts.vpcs.get(""), plan.Answer{})
+	vpcs, a, ok := know(q, q.facts.vpcs.get(""), observed.Answer{})
 	if !ok && a.Problem != "" {
 		return "", false, a, stops
 	}
@@ -264,7 +264,7 @@ func (q *question) defaultVPC() (id string, only bool, a plan.Answer, s step) {
 	return vpcs[i].ID, len(vpcs) == 1, a, answers
 }
 
-func (q *question) fromDefaultVPC() (candidates, plan.Answer, step) {
+func (q *question) fromDefaultVPC() (candidates, observed.Answer, step) {
 	vpc, only, a, s := q.defaultVPC()
 	if s != answers {
 		return candidates{}, a, s

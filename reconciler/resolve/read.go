@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 	"golang.org/x/sync/errgroup"
 )
@@ -32,9 +32,9 @@ func (r *Resolver) read(ctx context.Context) error {
 
 // refusedBy returns the error where it is AWS's last word on the question, and
 // fails where asking again may help.
-func refusedBy(err error) (*plan.Error, error) {
-	var e *plan.Error
-	if errors.As(err, &e) && (e.Kind == plan.Denied || e.Kind == plan.Invalid || e.Kind == plan.NotFound) {
+func refusedBy(err error) (*observed.Error, error) {
+	var e *observed.Error
+	if errors.As(err, &e) && (e.Kind == observed.Denied || e.Kind == observed.Invalid || e.Kind == observed.NotFound) {
 		return e, nil
 	}
 	return nil, err

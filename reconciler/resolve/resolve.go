@@ -15,7 +15,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -42,7 +42,7 @@ type Request struct {
 
 // Image is an AMI as DescribeImages tells it.
 type Image struct {
-	plan.Image
+	observed.Image
 	// Owner is the account that it belongs to.
 	Owner string
 	// DeprecatedAt is when its maker withdraws it, ISO 8601; empty for never.
@@ -117,7 +117,7 @@ type Cloud interface {
 	Subnets(ctx context.Context, filters []intent.Filter) ([]Subnet, error)
 	SecurityGroups(ctx context.Context, filters []intent.Filter) ([]SecurityGroup, error)
 	// Cluster describes an EKS cluster; found is false where there is none.
-	Cluster(ctx context.Context, name string) (c plan.EKSCluster, found bool, err error)
+	Cluster(ctx context.Context, name string) (c observed.EKSCluster, found bool, err error)
 	// Role returns the ARN of an IAM role.
 	Role(ctx context.Context, name string) (arn string, found bool, err error)
 }

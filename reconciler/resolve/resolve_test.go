@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -22,7 +22,7 @@ const (
 )
 
 func image(id, name, arch, created string) resolve.Image {
-	return resolve.Image{Image: plan.Image{ID: id, Name: name, Architecture: arch, RootDevice: "/dev/xvda", RootSize: 8, CreatedAt: created}, State: "available", Owner: "maker"}
+	return resolve.Image{Image: observed.Image{ID: id, Name: name, Architecture: arch, RootDevice: "/dev/xvda", RootSize: 8, CreatedAt: created}, State: "available", Owner: "maker"}
 }
 
 func subnet(id, vpc, zone string, public bool, tags ...string) resolve.Subnet {
@@ -51,7 +51,7 @@ func world() *fakeCloud {
 			image("ami-gpu", "gpu", "x86_64", "2026-01-01"),
 			image("ami-old", "capa-1.31.0-a", "x86_64", "2026-01-01"), image("ami-new1", "capa-1.31.0-b", "x86_64", "2026-02-01"),
 			image("ami-new2", "capa-1.31.0-c", "x86_64", "2026-02-01"), image("ami-foreign", "capa-1.31.0-z", "x86_64", "2026-03-01"),
-			{Image: plan.Image{ID: "ami-failed"}, State: "failed"},
+			{Image: observed.Image{ID: "ami-failed"}, State: "failed"},
 		},
 		owners:        map[string]string{"ami-old": "111", "ami-new1": "111", "ami-new2": "111", "ami-foreign": "666"},
 		architectures: map[string][]string{"m5.large": {"x86_64"}, "m6g.large": {"arm64"}, "t2.micro": {"i386", "x86_64"}, "mac2.metal": {"arm64_mac"}},
@@ -72,7 +72,7 @@ func world() *fakeCloud {
 			{ID: "sg-default", Name: "default", VPCID: "vpc-default", Tags: map[string]string{}},
 			{ID: "sg-x", Name: "extra", VPCID: "vpc-web", Tags: map[string]string{"team": "x"}},
 		},
-		clusters: map[string]plan.EKSCluster{
+		clusters: map[string]observed.EKSCluster{
 			"shop": {Name: "shop", Status: "ACTIVE", Version: "1.31", Endpoint: "https://e", CertificateAuthority: "Y2E=", VPCID: "vpc-default",
 				SubnetIDs: []string{"subnet-d1", "subnet-d2"}, ClusterSecurityGroupID: "sg-eks", SecurityGroupIDs: []string{"sg-extra"}},
 			"young": {Name: "young", Status: "CREATING"},
@@ -275,7 +275,7 @@ func TestGroupsGivenByIDAreReadTogether(t *testing.T) {
 	if _, err := r.Answer(context.Background(), requests[1:3]); err != nil || f.calls["SecurityGroups"] != 1 {
 		t.Errorf("%d calls, %v", f.calls["SecurityGroups"], err)
 	}
-	f.fail = map[string]error{"SecurityGroups": &plan.Error{Kind: plan.Denied, Message: "no"}}
+	f.fail = map[string]error{"SecurityGroups": &observed.Error{Kind: observed.Denied, Message: "no"}}
 	got, err := resolve.New(f, clock.now).Answer(context.Background(), requests)
 	if err != nil || got[0].Problem != "" || len(got[0].VPCs) != 0 || len(got[0].SecurityGroups) != 2 {
 		t.Errorf("denied: %+v, %v", got, err)
@@ -298,7 +298,7 @@ func TestVPCsAreTold(t *testing.T) {
 	}
 }
 
-func short(a plan.Answer) string {
+func short(a observed.Answer) string {
 	var out []string
 	if a.Image != nil {
 		out = append(out, "image "+a.Image.ID)
@@ -326,7 +326,7 @@ func TestAbsenceIsForgottenSoon(t *testing.T) {
 	c := newClock()
 	r := resolve.New(f, c.now)
 	requests := []resolve.Request{{Lookup: intent.Lookup{Kind: intent.Role, Name: "new"}}}
-	ask := func() plan.Answer {
+	ask := func() observed.Answer {
 		t.Helper()
 		a, err := r.Answer(context.Background(), requests)
 		if err != nil {
@@ -382,7 +382,7 @@ func TestDeniedIsAProblemAndTransientAFailure(t *testing.T) {
 		{Lookup: intent.Lookup{Kind: intent.Subnets}, Cluster: web},
 		{Lookup: intent.Lookup{Kind: intent.CoreSecurityGroups}, Cluster: web},
 	}
-	f.fail = map[string]error{"Subnets": &plan.Error{Kind: plan.Denied, Message: "needs ec2:DescribeSubnets"}}
+	f.fail = map[string]error{"Subnets": &observed.Error{Kind: observed.Denied, Message: "needs ec2:DescribeSubnets"}}
 	got, err := r.Answer(context.Background(), requests)
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func TestDeniedIsAProblemAndTransientAFailure(t *testing.T) {
 	}
 	c := newClock()
 	r = resolve.New(f, c.now)
-	f.fail = map[string]error{"SecurityGroups": &plan.Error{Kind: plan.Throttled, Service: "ec2", Code: "RequestLimitExceeded"}}
+	f.fail = map[string]error{"SecurityGroups": &observed.Error{Kind: observed.Throttled, Service: "ec2", Code: "RequestLimitExceeded"}}
 	if got, err := r.Answer(context.Background(), requests); err == nil {
 		t.Errorf("throttling answered %+v", got)
 	}

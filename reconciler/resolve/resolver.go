@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -54,7 +54,7 @@ func (r *Resolver) since() time.Time {
 
 // Answer answers each request, in order. Its error is a failure that may pass by
 // itself: nothing was answered then.
-func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]plan.Answer, error) {
+func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]observed.Answer, error) {
 	select {
 	case <-r.turn:
 	case <-ctx.Done():
@@ -64,7 +64,7 @@ func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]plan.Answe
 	now := r.now()
 	r.facts.expire(now)
 	r.facts.renew(r.since())
-	answers := make([]plan.Answer, len(requests))
+	answers := make([]observed.Answer, len(requests))
 	open := make([]int, len(requests))
 	for i := range open {
 		open[i] = i
@@ -101,7 +101,7 @@ type question struct {
 	tried []string
 }
 
-func (q *question) answer() plan.Answer {
+func (q *question) answer() observed.Answer {
 	if q.Since.After(q.now) {
 		q.Since = time.Time{} // of a clock that was set back since
 	}
@@ -131,25 +131,25 @@ func (q *question) answer() plan.Answer {
 }
 
 // image answers a lookup of an image; asks is false where it is another one.
-func (q *question) image() (a plan.Answer, asks bool) {
+func (q *question) image() (a observed.Answer, asks bool) {
 	switch q.Lookup.Kind {
 	case intent.ImageByID:
-		return q.bootable(func() plan.Answer { return q.imageByID(q.Lookup.Name, "it was written as ami.id") }), true
+		return q.bootable(func() observed.Answer { return q.imageByID(q.Lookup.Name, "it was written as ami.id") }), true
 	case intent.ImageByParameter:
-		return q.bootable(func() plan.Answer { return q.imageByParameter(q.Lookup.Name) }), true
+		return q.bootable(func() observed.Answer { return q.imageByParameter(q.Lookup.Name) }), true
 	case intent.ImageForEKS:
 		return q.imageForEKS(), true
 	case intent.ImageByName:
 		return q.imageByName(), true
 	}
-	return plan.Answer{}, false
+	return observed.Answer{}, false
 }
 
-func problem(code, text string) plan.Answer { return plan.Answer{Code: code, Problem: text} }
+func problem(code, text string) observed.Answer { return observed.Answer{Code: code, Problem: text} }
 
 // know looks at a fact. ok is false where there is no value; a is then the answer
 // to give, unless the question waits. missing is the answer to absence.
-func know[V any](q *question, f fact[V], missing plan.Answer) (v V, a plan.Answer, ok bool) {
+func know[V any](q *question, f fact[V], missing observed.Answer) (v V, a observed.Answer, ok bool) {
 	switch f.state {
 	case present:
 		return f.value, a, true
@@ -164,29 +164,29 @@ func know[V any](q *question, f fact[V], missing plan.Answer) (v V, a plan.Answe
 }
 
 // refusal is the answer where AWS would not say.
-func refusal(err *plan.Error) plan.Answer {
-	if err.Kind == plan.Denied {
+func refusal(err *observed.Error) observed.Answer {
+	if err.Kind == observed.Denied {
 		return problem("access-denied", "AWS does not let weir look: "+err.Message)
 	}
 	return problem("lookup-refused", "AWS refuses the question: "+err.Error())
 }
 
-func (q *question) cluster() plan.Answer {
+func (q *question) cluster() observed.Answer {
 	c, a, ok := know(q, q.facts.clusters.get(q.Lookup.Name), noCluster(q.Lookup.Name))
 	if !ok {
 		return a
 	}
-	return plan.Answer{Cluster: &c}
+	return observed.Answer{Cluster: &c}
 }
 
-func noCluster(name string) plan.Answer {
+func noCluster(name string) observed.Answer {
 	return problem("cluster-not-found", "there is no EKS cluster "+name+" in this account and region")
 }
 
-func (q *question) role() plan.Answer {
+func (q *question) role() observed.Answer {
 	arn, a, ok := know(q, q.facts.roles.get(q.Lookup.Name), problem("role-not-found", "there is no IAM role "+q.Lookup.Name+" in this account"))
 	if !ok {
 		return a
 	}
-	return plan.Answer{RoleARN: arn}
+	return observed.Answer{RoleARN: arn}
 }

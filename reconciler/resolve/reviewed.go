@@ -3,14 +3,14 @@ package resolve
 import (
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // reviewed answers whether an image that somebody reviewed, maybe days ago and read by
 // another role, is an answer to the lookup still: what the lookup asks for decides, and
 // not who says so. A problem says why it is none.
-func (q *question) reviewed(id string) plan.Answer {
+func (q *question) reviewed(id string) observed.Answer {
 	now, asks := q.image()
 	if !asks {
 		return problem("reviewed-image-gone", "the manifests do not ask AWS for an image")
@@ -25,7 +25,7 @@ func (q *question) reviewed(id string) plan.Answer {
 		return now // of whom it was is not known
 	}
 	current := q.facts.images.get(now.Image.ID).value
-	return q.bootable(func() plan.Answer {
+	return q.bootable(func() observed.Answer {
 		im, a, ok := know(q, q.facts.reviewed.get(id), problem("reviewed-image-gone", "there is no image "+id+" any more"))
 		switch {
 		case !ok:
@@ -37,20 +37,20 @@ func (q *question) reviewed(id string) plan.Answer {
 		case im.Owner != current.Owner || im.Architecture != current.Architecture:
 			return problem("reviewed-image-gone", "the image "+id+" is of another owner or architecture than the one that the manifests stand for")
 		}
-		return plan.Answer{Image: &im.Image}
+		return observed.Answer{Image: &im.Image}
 	})
 }
 
 // reviewedByName is reviewed for a name pattern: AWS lists what it stands for, without
 // what is deprecated.
-func (q *question) reviewedByName(id string) plan.Answer {
+func (q *question) reviewedByName(id string) observed.Answer {
 	named, a, ok := q.namedImages()
 	if !ok {
 		return a
 	}
 	for i := range named {
 		if named[i].ID == id {
-			return plan.Answer{Image: &named[i].Image}
+			return observed.Answer{Image: &named[i].Image}
 		}
 	}
 	return problem("reviewed-image-gone", "the image "+id+" is none that "+q.Lookup.String()+" stands for any more")

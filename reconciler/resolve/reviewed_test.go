@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -69,7 +69,7 @@ func TestAnAnswerIsNoOlderThanItsReview(t *testing.T) {
 	r := resolve.New(f, c.now)
 	byName := resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByName, Owner: "us", Name: "ours-*"}}
 	byParameter := resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/ours"}}
-	ask := func(since time.Time) []plan.Answer {
+	ask := func(since time.Time) []observed.Answer {
 		t.Helper()
 		byName.Since, byParameter.Since = since, since
 		got, err := r.Answer(t.Context(), []resolve.Request{byName, byParameter})

@@ -3,7 +3,7 @@ package resolve
 import (
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -17,16 +17,16 @@ const (
 // coreSecurityGroups answers which groups every node of the cluster has: the
 // first that answers of the target's configuration, the cluster's manifests,
 // EKS, tags, the default VPC.
-func (q *question) coreSecurityGroups() plan.Answer {
+func (q *question) coreSecurityGroups() observed.Answer {
 	if len(q.Network.SecurityGroupIDs) > 0 {
 		return q.givenGroups(q.Network.SecurityGroupIDs...)
 	}
 	q.tried = append(q.tried, "the target's configuration names no security groups")
-	for _, try := range []func() (plan.Answer, step){q.overriddenGroups, q.groupsOfEKS, q.taggedGroups, q.defaultGroup} {
+	for _, try := range []func() (observed.Answer, step){q.overriddenGroups, q.groupsOfEKS, q.taggedGroups, q.defaultGroup} {
 		a, s := try()
 		switch {
 		case q.waits:
-			return plan.Answer{}
+			return observed.Answer{}
 		case s != passes:
 			return a
 		}
@@ -40,16 +40,16 @@ func (q *question) unknownGroups() string {
 }
 
 // groupsAnswer names security groups, which are in the VPCs as far as they are known.
-func groupsAnswer(ids []string, vpcs ...string) plan.Answer {
-	return plan.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
+func groupsAnswer(ids []string, vpcs ...string) observed.Answer {
+	return observed.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
 }
 
 // givenGroups are groups whose ids somebody wrote. They are in the VPCs that AWS says;
 // of one that it does not tell, nothing is known.
-func (q *question) givenGroups(ids ...string) plan.Answer {
+func (q *question) givenGroups(ids ...string) observed.Answer {
 	var vpcs []string
 	for _, id := range distinct(ids) {
-		g, _, _ := know(q, q.facts.groups.get(id), plan.Answer{})
+		g, _, _ := know(q, q.facts.groups.get(id), observed.Answer{})
 		vpcs = append(vpcs, g.VPCID)
 	}
 	return groupsAnswer(ids, vpcs...)
@@ -57,16 +57,16 @@ func (q *question) givenGroups(ids ...string) plan.Answer {
 
 // overriddenGroups are the manifests' securityGroupOverrides. Nodes of EKS have
 // the group that EKS made for the cluster as well.
-func (q *question) overriddenGroups() (plan.Answer, step) {
+func (q *question) overriddenGroups() (observed.Answer, step) {
 	o := q.Cluster.Network.SecurityGroups
 	if q.Cluster.EKSName == "" {
 		if o[roleNode] == "" {
-			return plan.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleNode)
+			return observed.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleNode)
 		}
 		return q.givenGroups(o[roleNode], o[roleLB]), answers
 	}
 	if o[roleEKSNode] == "" {
-		return plan.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleEKSNode)
+		return observed.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleEKSNode)
 	}
 	f := q.facts.clusters.get(q.Cluster.EKSName)
 	c, a, ok := know(q, f, problem("cluster-not-found", "there is no EKS cluster "+q.Cluster.EKSName+", whose security group the nodes need"))
@@ -77,7 +77,7 @@ func (q *question) overriddenGroups() (plan.Answer, step) {
 	return groupsAnswer(append(out.SecurityGroups, c.ClusterSecurityGroupID), append(out.VPCs, c.VPCID)...), answers
 }
 
-func (q *question) groupsOfEKS() (plan.Answer, step) {
+func (q *question) groupsOfEKS() (observed.Answer, step) {
 	c, found, a, s := q.eks()
 	if !found {
 		return a, s
@@ -86,18 +86,18 @@ func (q *question) groupsOfEKS() (plan.Answer, step) {
 	if out := groupsAnswer(ids, c.VPCID); len(out.SecurityGroups) > 0 {
 		return out, answers
 	}
-	return plan.Answer{}, q.pass("the EKS cluster " + c.Name + " has no security group")
+	return observed.Answer{}, q.pass("the EKS cluster " + c.Name + " has no security group")
 }
 
 // taggedGroups are those that Cluster API made for the cluster. The one for load
 // balancers is taken along where it exists, as Cluster API does.
-func (q *question) taggedGroups() (plan.Answer, step) {
+func (q *question) taggedGroups() (observed.Answer, step) {
 	name := q.Cluster.TagName
 	if name == "" {
-		return plan.Answer{}, q.pass("the cluster has no name to look for in tags")
+		return observed.Answer{}, q.pass("the cluster has no name to look for in tags")
 	}
 	f := q.facts.groupsOf.get(name)
-	groups, a, ok := know(q, f, plan.Answer{})
+	groups, a, ok := know(q, f, observed.Answer{})
 	if !ok && f.state != absent {
 		return a, stops
 	}
@@ -113,12 +113,12 @@ func (q *question) taggedGroups() (plan.Answer, step) {
 		}
 	}
 	if !node {
-		return plan.Answer{}, q.pass("no security group is tagged " + tagCAPACluster + name + " with the role " + roleNode)
+		return observed.Answer{}, q.pass("no security group is tagged " + tagCAPACluster + name + " with the role " + roleNode)
 	}
 	return groupsAnswer(groupIDs(found), groupVPCs(found)...), answers
 }
 
-func (q *question) defaultGroup() (plan.Answer, step) {
+func (q *question) defaultGroup() (observed.Answer, step) {
 	vpc, only, a, s := q.defaultVPC()
 	if s != answers {
 		return a, s
@@ -128,7 +128,7 @@ func (q *question) defaultGroup() (plan.Answer, step) {
 	out := groupsAnswer(groupIDs(groups), vpc)
 	switch {
 	case !ok && !only:
-		return plan.Answer{}, passes
+		return observed.Answer{}, passes
 	case !ok:
 		return a, stops
 	case only:
@@ -137,15 +137,15 @@ func (q *question) defaultGroup() (plan.Answer, step) {
 			" is used, which is the region's only VPC; set network.securityGroupIDs in the target's configuration"
 		return out, answers
 	}
-	subnets, _, ok := know(q, q.facts.subnetsIn.get(vpc), plan.Answer{})
+	subnets, _, ok := know(q, q.facts.subnetsIn.get(vpc), observed.Answer{})
 	if !ok {
-		return plan.Answer{}, passes
+		return observed.Answer{}, passes
 	}
 	out.Problem, out.Code, out.Lapsed = q.unknownGroups(), "security-groups-unknown", subnetIDs(subnets)
 	return out, answers
 }
 
-func (q *question) securityGroupsByFilter() plan.Answer {
+func (q *question) securityGroupsByFilter() observed.Answer {
 	groups, a, ok := know(q, q.facts.groupsWith.get(q.Lookup.Filters), problem("security-groups-not-found", "no security group matches the pool's filters ("+q.Lookup.Filters+")"))
 	if !ok {
 		return a

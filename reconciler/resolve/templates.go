@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -50,7 +50,7 @@ func versionKey(id string, number int64) string { return id + " " + strconv.Form
 // template answers which version of a launch template is wanted, and what of it
 // a plan must know. Its image is looked up like one that a manifest names, and
 // must fit the instance types.
-func (q *question) template() plan.Answer {
+func (q *question) template() observed.Answer {
 	l, shelf := q.Lookup, q.facts.templates.byName
 	if l.Kind == intent.TemplateByID {
 		shelf = q.facts.templates.byID
@@ -76,7 +76,7 @@ func (q *question) template() plan.Answer {
 	if !ok {
 		return a
 	}
-	out := &plan.ForeignTemplate{ID: t.ID, Name: t.Name, Version: number, Latest: t.Latest, Default: t.Default, Data: v.Data, Requirements: v.Requirements}
+	out := &observed.ForeignTemplate{ID: t.ID, Name: t.Name, Version: number, Latest: t.Latest, Default: t.Default, Data: v.Data, Requirements: v.Requirements}
 	if v.Data.ImageID != "" {
 		image := q.templateImage(t.Name, v.Data.ImageID)
 		if image.Image == nil {
@@ -87,13 +87,13 @@ func (q *question) template() plan.Answer {
 		}
 		out.Image = image.Image
 	}
-	return plan.Answer{Template: out}
+	return observed.Answer{Template: out}
 }
 
 // templateImage is the image that a launch template names, by id or by an SSM
 // parameter, as EC2 lets it: "Use a Systems Manager parameter instead of an AMI
 // ID" in its user guide.
-func (q *question) templateImage(template, image string) plan.Answer {
+func (q *question) templateImage(template, image string) observed.Answer {
 	if name, ok := strings.CutPrefix(image, "resolve:ssm:"); ok {
 		return q.imageByParameter(name)
 	}
@@ -102,7 +102,7 @@ func (q *question) templateImage(template, image string) plan.Answer {
 
 // fits reports whether an image boots on every instance type of the pool, or on
 // the template's own where the pool names none. What cannot be told is refused.
-func (q *question) fits(t *plan.ForeignTemplate, im plan.Image) (why plan.Answer, ok bool) {
+func (q *question) fits(t *observed.ForeignTemplate, im observed.Image) (why observed.Answer, ok bool) {
 	types := intent.SplitList(q.Lookup.InstanceType)
 	if len(types) == 0 && t.Data.InstanceType != "" {
 		types = []string{t.Data.InstanceType}
@@ -122,7 +122,7 @@ func (q *question) fits(t *plan.ForeignTemplate, im plan.Image) (why plan.Answer
 			return problem("architecture-mismatch", "the image "+im.ID+" of the launch template "+t.Name+" is "+im.Architecture+", but "+name+" is "+arch), false
 		}
 	}
-	return plan.Answer{}, true
+	return observed.Answer{}, true
 }
 
 func (r *Resolver) readTemplatesByName(ctx context.Context, now time.Time) error {

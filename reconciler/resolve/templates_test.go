@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -56,9 +56,9 @@ func TestForeignTemplates(t *testing.T) {
 		"a parameter that is not there":  {ask: byName("golden", "6", ""), want: "parameter-not-found: /none"},
 		"a parameter of a dead image":    {ask: byName("golden", "4", ""), want: "image-not-found: /mine"},
 		"types that weir may not see": {ask: byName("golden", "$Latest", ""), want: "architecture-mismatch: cannot be told",
-			fail: map[string]error{"Architectures": &plan.Error{Kind: plan.Denied, Message: "no"}}},
-		"a parameter that weir may not see": {ask: byName("golden", "5", ""), want: "access-denied: no", fail: map[string]error{"Parameters": &plan.Error{Kind: plan.Denied, Message: "no"}}},
-		"templates that weir may not see":   {ask: byName("golden", "$Latest", ""), want: "access-denied: no", fail: map[string]error{"TemplatesByName": &plan.Error{Kind: plan.Denied, Message: "no"}}},
+			fail: map[string]error{"Architectures": &observed.Error{Kind: observed.Denied, Message: "no"}}},
+		"a parameter that weir may not see": {ask: byName("golden", "5", ""), want: "access-denied: no", fail: map[string]error{"Parameters": &observed.Error{Kind: observed.Denied, Message: "no"}}},
+		"templates that weir may not see":   {ask: byName("golden", "$Latest", ""), want: "access-denied: no", fail: map[string]error{"TemplatesByName": &observed.Error{Kind: observed.Denied, Message: "no"}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestForeignTemplatesAreReadTogetherAndKept(t *testing.T) {
 		{Lookup: intent.Lookup{Kind: intent.TemplateByName, Name: "golden", Version: "$Default", InstanceType: "m6g.large"}},
 		{Lookup: intent.Lookup{Kind: intent.TemplateByID, Name: "lt-1", Version: "$Latest"}},
 	}
-	ask := func() []plan.Answer {
+	ask := func() []observed.Answer {
 		t.Helper()
 		a, err := r.Answer(context.Background(), requests)
 		if err != nil {
@@ -150,7 +150,7 @@ func TestTheNewestVersionDoesNotGoBackByItself(t *testing.T) {
 
 func TestAForeignTemplateThatCannotBeReadNowFailsThePass(t *testing.T) {
 	f := templates()
-	f.fail = map[string]error{"TemplateVersion": &plan.Error{Kind: plan.Throttled, Message: "slow down"}}
+	f.fail = map[string]error{"TemplateVersion": &observed.Error{Kind: observed.Throttled, Message: "slow down"}}
 	_, err := resolve.New(f, nil).Answer(context.Background(), []resolve.Request{{Lookup: intent.Lookup{Kind: intent.TemplateByName, Name: "golden", Version: "$Latest"}}})
 	if err == nil {
 		t.Error("a throttled call was taken for an answer")

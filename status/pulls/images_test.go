@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -53,7 +54,7 @@ func moves(reports []*plan.Report) map[string]string {
 		if r.Plan == nil {
 			continue
 		}
-		r.Plan.ImageChanges(func(c *plan.Change) {
+		r.Plan.ImageChanges(func(c *step.Change) {
 			if _, made := c.To.(string); made {
 				out[r.Target] = fmt.Sprintf("%v → %v", c.From, c.To)
 			}

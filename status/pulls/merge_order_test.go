@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/fleet"
-	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -530,7 +530,7 @@ func TestAMergeHoldsUntilItIsApproved(t *testing.T) {
 			}
 			for _, r := range b.pass() {
 				for _, o := range r.Outcomes {
-					if o.Status == plan.Done {
+					if o.Status == step.Done {
 						t.Errorf("%s: %s %s ran though nobody approved it", r.Target, o.Step.Verb, cmp.Or(o.Step.Name, o.Step.Pool))
 					}
 				}

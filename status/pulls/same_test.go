@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -78,25 +78,25 @@ func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 		also    func(b *bench)
 		message string
 		// does are verbs that the plan must have, so that the case is what it says.
-		does []plan.Verb
+		does []step.Verb
 	}{
-		"a new pool":                    {one(pool("one")), one(pool("one"), pool("more")), nil, "", []plan.Verb{plan.Create}},
-		"a rollout":                     {one(pool("one")), one(pool("one", "m5.large", "m5.xlarge")), nil, "", []plan.Verb{plan.Rollout}},
-		"a setting":                     {one(pool("one")), one(pool("one", "maxSize: 3", "maxSize: 4")), nil, "", []plan.Verb{plan.Update}},
-		"a new nodegroup":               {one(pool("one")), one(pool("one"), nodegroupYAML), nil, "", []plan.Verb{plan.Create}},
-		"a replaced nodegroup":          {one(nodegroupYAML), one(strings.ReplaceAll(nodegroupYAML, "m5.large", "m5.xlarge")), nil, "", []plan.Verb{plan.Replace}},
-		"a shared launch configuration": {one(clusterYAML, launchConfigYAML, shared), one(clusterYAML, strings.Replace(launchConfigYAML, "m5.large", "m5.xlarge", 1), shared), nil, "", []plan.Verb{plan.Rollout}},
-		"one of two pools that share a launch configuration": {one(clusterYAML, launchConfigYAML, shared, sharedToo), one(clusterYAML, launchConfigYAML, shared, strings.Replace(sharedToo, "v1.33", "v1.34", 1)), nil, "", []plan.Verb{plan.Update, plan.Rollout}},
-		"other content for each of two pools that share one": {one(clusterYAML, launchConfigYAML, shared, sharedToo), one(clusterYAML, launchConfigYAML, strings.Replace(shared, "  launchConfigRef", "  additionalTags: {a: b}\n  launchConfigRef", 1), strings.Replace(sharedToo, "v1.33", "v1.34", 1)), nil, "", []plan.Verb{plan.Update, plan.Rollout}},
+		"a new pool":                    {one(pool("one")), one(pool("one"), pool("more")), nil, "", []step.Verb{step.Create}},
+		"a rollout":                     {one(pool("one")), one(pool("one", "m5.large", "m5.xlarge")), nil, "", []step.Verb{step.Rollout}},
+		"a setting":                     {one(pool("one")), one(pool("one", "maxSize: 3", "maxSize: 4")), nil, "", []step.Verb{step.Update}},
+		"a new nodegroup":               {one(pool("one")), one(pool("one"), nodegroupYAML), nil, "", []step.Verb{step.Create}},
+		"a replaced nodegroup":          {one(nodegroupYAML), one(strings.ReplaceAll(nodegroupYAML, "m5.large", "m5.xlarge")), nil, "", []step.Verb{step.Replace}},
+		"a shared launch configuration": {one(clusterYAML, launchConfigYAML, shared), one(clusterYAML, strings.Replace(launchConfigYAML, "m5.large", "m5.xlarge", 1), shared), nil, "", []step.Verb{step.Rollout}},
+		"one of two pools that share a launch configuration": {one(clusterYAML, launchConfigYAML, shared, sharedToo), one(clusterYAML, launchConfigYAML, shared, strings.Replace(sharedToo, "v1.33", "v1.34", 1)), nil, "", []step.Verb{step.Update, step.Rollout}},
+		"other content for each of two pools that share one": {one(clusterYAML, launchConfigYAML, shared, sharedToo), one(clusterYAML, launchConfigYAML, strings.Replace(shared, "  launchConfigRef", "  additionalTags: {a: b}\n  launchConfigRef", 1), strings.Replace(sharedToo, "v1.33", "v1.34", 1)), nil, "", []step.Verb{step.Update, step.Rollout}},
 		"a new launch configuration":                         {one(pool("one")), one(clusterYAML, launchConfigYAML, shared), nil, "", nil},
-		"one pool less":                                      {one(pool("one"), pool("more")), one(pool("one")), nil, "", []plan.Verb{plan.Delete}},
+		"one pool less":                                      {one(pool("one"), pool("more")), one(pool("one")), nil, "", []step.Verb{step.Delete}},
 		"more pools less than the limit allows":              {one(pool("one"), pool("second"), pool("third"), pool("fourth")), one(pool("one")), nil, "", nil},
 		// Held steps are shown too: the trailer lets them run.
 		"as many with the trailer": {one(pool("one"), pool("second"), pool("third"), pool("fourth")), one(pool("one")), nil, "merge\n\nWeir-Allow-Prune: one", nil},
 		"two targets": {
 			map[string]string{"o/one/pool.yaml": pool("one"), "o/two/pool.yaml": pool("two")},
 			map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 4"), "o/two/pool.yaml": pool("two", "m5.large", "m5.xlarge")},
-			nil, "", []plan.Verb{plan.Update, plan.Rollout},
+			nil, "", []step.Verb{step.Update, step.Rollout},
 		},
 		"a pool that goes to another target": {
 			map[string]string{"o/one/pool.yaml": pool("one") + "---\n" + pool("more"), "o/two/pool.yaml": pool("two")},
@@ -113,7 +113,7 @@ func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 				"LaunchTemplateData.ImageId", "resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id")
 			b.query("autoscaling", "2011-01-01", "CreateAutoScalingGroup", "AutoScalingGroupName", "found", "LaunchTemplate.LaunchTemplateName", "found",
 				"MinSize", "1", "MaxSize", "3", "AvailabilityZones.member.1", "eu-west-1a")
-		}, "", []plan.Verb{plan.Adopt}},
+		}, "", []step.Verb{step.Adopt}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "", ", allowAdopt: true")
@@ -125,7 +125,7 @@ func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 			head := b.propose(1, tc.head)
 			b.round()
 			p := b.teller.last()
-			shown, verbs := map[string]string{}, map[plan.Verb]bool{}
+			shown, verbs := map[string]string{}, map[step.Verb]bool{}
 			for _, r := range p.Reports {
 				if r.Plan == nil {
 					t.Fatalf("%s: %v", r.Target, r.Err)

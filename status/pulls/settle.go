@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -52,7 +53,7 @@ func standing(r *plan.Report) string {
 		b.WriteString(r.Plan.Digest())
 	}
 	for _, o := range r.Outcomes {
-		if o.Status == plan.Done {
+		if o.Status == step.Done {
 			fmt.Fprintf(&b, " %s %s %s", o.Step.Verb, o.Step.Resource, o.Step.Name)
 		}
 	}

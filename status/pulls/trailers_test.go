@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -48,9 +49,9 @@ func (b *bench) settle() (groups int, last *plan.Report, told status.Pull) {
 }
 
 // deletes are the groups that a plan would delete.
-func deletes(p *plan.Plan) (out []plan.Step) {
+func deletes(p *plan.Plan) (out []step.Step) {
 	for _, s := range p.Steps {
-		if s.Verb == plan.Delete && s.Resource == plan.AutoScalingGroup {
+		if s.Verb == step.Delete && s.Resource == step.AutoScalingGroup {
 			out = append(out, s)
 		}
 	}
@@ -173,8 +174,8 @@ func TestATrailerCountsForThePoolsThatWereShown(t *testing.T) {
 // Nothing goes before it is known what a commit is, and a forge that does not know yet
 // is asked again.
 func TestATrailerWaitsForTheForge(t *testing.T) {
-	held := func(b *bench) map[plan.Hold]int {
-		out := map[plan.Hold]int{}
+	held := func(b *bench) map[step.Hold]int {
+		out := map[step.Hold]int{}
 		for _, r := range b.pass() {
 			for _, s := range deletes(r.Plan) {
 				out[s.Held]++
@@ -187,12 +188,12 @@ func TestATrailerWaitsForTheForge(t *testing.T) {
 		b.repo.Switch("main")
 		b.repo.Write(most)
 		b.repo.Commit("less" + allowOne)
-		if got := held(b); got[plan.HeldWaiting] != 5 {
+		if got := held(b); got[step.HeldWaiting] != 5 {
 			t.Errorf("before the forge was asked: %v", got)
 		}
 		b.clock = b.clock.Add(asking)
 		b.w.round(t.Context())
-		if got := held(b); got[plan.HeldWaiting] != 5 {
+		if got := held(b); got[step.HeldWaiting] != 5 {
 			t.Errorf("right after the push: %v", got)
 		}
 		if left, last, _ := b.settle(); left != 1 {
@@ -201,11 +202,11 @@ func TestATrailerWaitsForTheForge(t *testing.T) {
 	})
 	for name, tc := range map[string]struct {
 		byHand map[string]string
-		hold   plan.Hold
+		hold   step.Hold
 	}{
 		// Git knows: the commit is what merging the pull request gives.
-		"the forge tells of the merge late":                        {nil, plan.HeldPruneLimit},
-		"the forge tells late of a merge that somebody had edited": {map[string]string{"README.md": "x"}, plan.HeldWaiting},
+		"the forge tells of the merge late":                        {nil, step.HeldPruneLimit},
+		"the forge tells late of a merge that somebody had edited": {map[string]string{"README.md": "x"}, step.HeldWaiting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, most := six(t)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/visible"
 )
@@ -39,13 +39,13 @@ func Count(n int, noun string) string {
 }
 
 // Mark is the sign in front of a step.
-func Mark(v plan.Verb) string {
+func Mark(v step.Verb) string {
 	switch v {
-	case plan.Create:
+	case step.Create:
 		return "+"
-	case plan.Delete, plan.PruneVersion:
+	case step.Delete, step.PruneVersion:
 		return "-"
-	case plan.Replace, plan.Rollout:
+	case step.Replace, step.Rollout:
 		return "±"
 	default:
 		return "~"
@@ -55,13 +55,13 @@ func Mark(v plan.Verb) string {
 // Replaces reports whether the instances that a disruptive step ends have others in
 // their place. A smaller size has none; other updates of a group end them little by
 // little, and how many is not known.
-func Replaces(s plan.Step) bool {
-	return s.Verb == plan.Rollout || s.Verb == plan.Replace || s.Verb == plan.Update && s.Instances == 0
+func Replaces(s step.Step) bool {
+	return s.Verb == step.Rollout || s.Verb == step.Replace || s.Verb == step.Update && s.Instances == 0
 }
 
 // Ends says what becomes of the instances that a step is disruptive to, empty where
 // it is to none.
-func Ends(s plan.Step) string {
+func Ends(s step.Step) string {
 	word, what := "ends ", "instances"
 	if Replaces(s) {
 		word = "replaces "
@@ -76,7 +76,7 @@ func Ends(s plan.Step) string {
 }
 
 // Held says what holds a step, and where known until when or for what.
-func Held(s plan.Step) string {
+func Held(s step.Step) string {
 	if s.HeldReason == "" {
 		return Clean(string(s.Held))
 	}
@@ -85,9 +85,9 @@ func Held(s plan.Step) string {
 
 // Distinct leaves out changes of a step that read like an earlier one: a tag is set
 // on instances and on volumes.
-func Distinct(s plan.Step) []plan.Change {
+func Distinct(s step.Step) []step.Change {
 	seen := map[[2]string]bool{}
-	var out []plan.Change
+	var out []step.Change
 	for _, c := range s.Changes {
 		if key := [2]string{c.Field, Transition(s.Verb, c)}; !seen[key] {
 			seen[key] = true
@@ -105,23 +105,23 @@ func Place(pos diag.Position) string {
 
 // Transition is a change in words: from → to, or the value alone where something
 // is made. Long values are shortened, those with an ARN are not.
-func Transition(verb plan.Verb, c plan.Change) string { return transition(verb, c, Value) }
+func Transition(verb step.Verb, c step.Change) string { return transition(verb, c, Value) }
 
 // Whole is Transition with nothing shortened.
-func Whole(verb plan.Verb, c plan.Change) string { return transition(verb, c, whole) }
+func Whole(verb step.Verb, c step.Change) string { return transition(verb, c, whole) }
 
-func transition(verb plan.Verb, c plan.Change, value func(any) string) string {
+func transition(verb step.Verb, c step.Change, value func(any) string) string {
 	if c.Words != "" {
 		words := " (" + Shorten(Clean(c.Words), 200) + ")"
 		c.Words = ""
 		return transition(verb, c, value) + words
 	}
 	switch {
-	case c.From == nil && verb == plan.Create:
+	case c.From == nil && verb == step.Create:
 		return value(c.To)
 	case c.From == nil:
 		return "(none) → " + value(c.To)
-	case c.To == nil && verb == plan.Delete:
+	case c.To == nil && verb == step.Delete:
 		return value(c.From)
 	case c.To == nil:
 		return value(c.From) + " → (none)"

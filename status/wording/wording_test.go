@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"pgregory.net/rapid"
 )
 
@@ -75,9 +75,9 @@ func TestARNsAreWhole(t *testing.T) {
 	for i := range 50 {
 		groups = append(groups, strings.ReplaceAll(group, "x", string(rune('a'+i%26))))
 	}
-	for _, c := range []plan.Change{{From: path + "one", To: path + "two"}, {From: groups[:49], To: groups}} {
-		text := Transition(plan.Update, c)
-		if text != Whole(plan.Update, c) || strings.Contains(text, "…") {
+	for _, c := range []step.Change{{From: path + "one", To: path + "two"}, {From: groups[:49], To: groups}} {
+		text := Transition(step.Update, c)
+		if text != Whole(step.Update, c) || strings.Contains(text, "…") {
 			t.Errorf("cut: %s", text)
 		}
 	}

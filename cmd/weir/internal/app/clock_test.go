@@ -11,8 +11,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/history"
@@ -29,7 +29,7 @@ func TestAWSClockCounts(t *testing.T) {
 	targetConverged(t, a, "prod", first)
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	second := w.repo.Commit("second")
-	heldBy(t, a, "prod", second, plan.HeldWindow, "the next window opens on ")
+	heldBy(t, a, "prod", second, step.HeldWindow, "the next window opens on ")
 
 	// AWS's clock is set in the middle of it. Until it is known which of the two is
 	// right, both must be in the window.
@@ -41,7 +41,7 @@ func TestAWSClockCounts(t *testing.T) {
 		return ""
 	})
 	time.Sleep(time.Second)
-	heldBy(t, a, "prod", second, plan.HeldWindow, "the next window opens on ")
+	heldBy(t, a, "prod", second, step.HeldWindow, "the next window opens on ")
 	if got := w.writes(); slices.Contains(got, "StartInstanceRefresh") {
 		t.Errorf("it rolls outside of a window: %v", got)
 	}
@@ -60,7 +60,7 @@ func TestAWSClockCounts(t *testing.T) {
 		t.Errorf("suspended until %s, by this machine's clock", s.Until)
 	}
 	w.repo.Write(fleetOf("m7i.large", "prod"))
-	heldBy(t, a, "prod", w.repo.Commit("third"), plan.HeldSuspended, "incident")
+	heldBy(t, a, "prod", w.repo.Commit("third"), step.HeldSuspended, "incident")
 }
 
 // TestHistoryOutlivesAWrongClock has nothing removed before the time is known.

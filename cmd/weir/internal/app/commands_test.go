@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -33,7 +34,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this
 	c := &fleet.Composition{Batches: []reconciler.Batch{{}}, Conditions: map[string]gates.Conditions{}}
 	for _, target := range []string{long, "prod"} {
-		p := &plan.Plan{Target: target, Steps: []plan.Step{{Verb: plan.Create, Resource: plan.AutoScalingGroup, Pool: "default/web", Name: "web"}}}
+		p := &plan.Plan{Target: target, Steps: []step.Step{{Verb: step.Create, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web"}}}
 		a.memory.before.Note(&plan.Report{Target: target, Plan: p})
 		if _, err := a.book.Approve(p.Digest(), "somebody"); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // A pass makes one line: at debug level where it did nothing and found nothing new.
@@ -40,7 +41,7 @@ func TestPassLog(t *testing.T) {
 		keys           []string
 	}{
 		{"nothing to do", plan.Report{}, "DEBUG", "pass changed nothing", quiet},
-		{"a step", plan.Report{Outcomes: []plan.Outcome{{Status: plan.Done}}}, "INFO", "pass changed AWS", changed},
+		{"a step", plan.Report{Outcomes: []step.Outcome{{Status: step.Done}}}, "INFO", "pass changed AWS", changed},
 		{"a fault", plan.Report{Err: errors.New("refused")}, "ERROR", "target has problems", wrong},
 		{"the same fault", plan.Report{Err: errors.New("refused")}, "DEBUG", "pass changed nothing", quiet},
 		{"the fault is gone", plan.Report{}, "INFO", "target has no problems any more", []string{"duration", "level", "msg", "revision", "target", "time"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -57,7 +58,7 @@ func (p *passLog) report(r *plan.Report) {
 	log := p.log.With("target", r.Target, "revision", short(r.Revision), "duration", r.Duration.Round(time.Millisecond))
 	done, failed := 0, len(r.Failures())
 	for _, o := range r.Outcomes {
-		if o.Status == plan.Done {
+		if o.Status == step.Done {
 			done++
 		}
 	}

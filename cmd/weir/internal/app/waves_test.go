@@ -19,6 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/commands"
 )
 
@@ -63,7 +64,7 @@ func command(t *testing.T, a *App, path string, r gates.Request) gates.Answer {
 
 // heldBy waits until all steps of a target, and at least one, are held so, with a
 // reason that contains the text.
-func heldBy(t *testing.T, a *App, target, revision string, hold plan.Hold, reason string) *plan.Plan {
+func heldBy(t *testing.T, a *App, target, revision string, hold step.Hold, reason string) *plan.Plan {
 	t.Helper()
 	var found *plan.Plan
 	eventually(t, target+" is held", func() string {
@@ -78,7 +79,7 @@ func heldBy(t *testing.T, a *App, target, revision string, hold plan.Hold, reaso
 				n++
 			}
 		}
-		if n == 0 || n < len(found.Steps) && hold != plan.HeldWindow && hold != plan.HeldRolloutLimit {
+		if n == 0 || n < len(found.Steps) && hold != step.HeldWindow && hold != step.HeldRolloutLimit {
 			return fmt.Sprintf("%d of %d steps: %+v", n, len(found.Steps), found.Steps)
 		}
 		return ""
@@ -144,7 +145,7 @@ func TestAFailedRolloutStopsTheNextWave(t *testing.T) {
 	healthy := w.aws.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m6i.large"})
 	w.repo.Write(fleetOf("m6i.large", "prod", "second"))
 	second := w.repo.Commit("second")
-	heldBy(t, a, "second", second, plan.HeldWave, "waits for the target prod, which failed: rollout-failed")
+	heldBy(t, a, "second", second, step.HeldWave, "waits for the target prod, which failed: rollout-failed")
 	eventually(t, "status", func() string {
 		if state, text := w.forge.last(second, "fleet/apply/second"); state != "pending" || !strings.Contains(text, "prod") {
 			return state + " " + text
@@ -176,7 +177,7 @@ func TestASuspensionHoldsUntilItEnds(t *testing.T) {
 	second := w.repo.Commit("second")
 	a, stop = w.start()
 	defer stop()
-	heldBy(t, a, "prod", second, plan.HeldSuspended, "suspended by ann until")
+	heldBy(t, a, "prod", second, step.HeldSuspended, "suspended by ann until")
 	if s, _ := a.board.Target("prod"); !s.Last.Suspended {
 		t.Error("the target is not shown as suspended")
 	}
@@ -196,7 +197,7 @@ func TestAnApprovalLetsAPlanRun(t *testing.T) {
 	first := w.repo.Commit("first")
 	a, stop := w.start()
 	defer stop()
-	p := heldBy(t, a, "prod", first, plan.HeldApproval, "weir approve ")
+	p := heldBy(t, a, "prod", first, step.HeldApproval, "weir approve ")
 	if got := w.writes(); len(got) != 0 {
 		t.Fatalf("writes before an approval: %v", got)
 	}
@@ -208,7 +209,7 @@ func TestAnApprovalLetsAPlanRun(t *testing.T) {
 	// The next plan needs its own; a rollout is done to its end under one.
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	second := w.repo.Commit("second")
-	p = heldBy(t, a, "prod", second, plan.HeldApproval, "weir approve ")
+	p = heldBy(t, a, "prod", second, step.HeldApproval, "weir approve ")
 	command(t, a, commands.ApprovePath, gates.Request{Digest: p.Digest(), By: "ann"})
 	targetConverged(t, a, "prod", second)
 	eventually(t, "the approval is used up", func() string {
@@ -234,7 +235,7 @@ func TestAnApprovalLiftsThePruneLimit(t *testing.T) {
 	targetConverged(t, a, "prod", first)
 	w.repo.Write(overlay(map[string]string{"pool-a": three["pool-a"]}))
 	second := w.repo.Commit("second")
-	p := heldBy(t, a, "prod", second, plan.HeldPruneLimit, "weir approve ")
+	p := heldBy(t, a, "prod", second, step.HeldPruneLimit, "weir approve ")
 	command(t, a, commands.ApprovePath, gates.Request{Digest: p.Digest()})
 	targetConverged(t, a, "prod", second)
 	if got := w.query("ec2", "DescribeLaunchTemplates"); strings.Count(got, "<launchTemplateName>") != 1 {
@@ -254,7 +255,7 @@ func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
 	targetConverged(t, a, "prod", first) // what is made needs no window
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	second := w.repo.Commit("second")
-	heldBy(t, a, "prod", second, plan.HeldWindow, "the next window opens on ")
+	heldBy(t, a, "prod", second, step.HeldWindow, "the next window opens on ")
 	eventually(t, "status", func() string {
 		if state, text := w.forge.last(second, "fleet/apply/prod"); state != "pending" || !strings.Contains(text, "the next window opens on") {
 			return state + " " + text
@@ -283,7 +284,7 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		w.repo.Write(fleetOf("m5.large", "prod"))
 		first := w.repo.Commit("first")
 		a, stop := w.start()
-		p := heldBy(t, a, "prod", first, plan.HeldApproval, "weir approve ")
+		p := heldBy(t, a, "prod", first, step.HeldApproval, "weir approve ")
 		dir := a.state.Dir
 		a.mu.Lock()
 		wants := a.memory.conditions["prod"].Rendered
@@ -406,7 +407,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 	command(t, a, commands.SuspendPath, gates.Request{Target: "prod", Reason: "incident 17", For: "1h", By: "ann"})
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	second := w.repo.Commit("the first alone")
-	heldBy(t, a, "prod", second, plan.HeldSuspended, "incident 17")
+	heldBy(t, a, "prod", second, step.HeldSuspended, "incident 17")
 	w.aws.ResetCalls()
 	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=second-web&MaxSize=7")
 	a.ring()
@@ -420,8 +421,8 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 	// What a commit changes waits, and says for whom and who ends it.
 	w.repo.Write(fleetOf("m6i.large", "second"))
 	third := w.repo.Commit("the second too")
-	heldBy(t, a, "second", third, plan.HeldWave, "waits for the target prod, which is suspended by ann until")
-	heldBy(t, a, "second", third, plan.HeldWave, "; weir resume prod")
+	heldBy(t, a, "second", third, step.HeldWave, "waits for the target prod, which is suspended by ann until")
+	heldBy(t, a, "second", third, step.HeldWave, "; weir resume prod")
 	eventually(t, "status", func() string {
 		if state, text := w.forge.last(third, "fleet/apply/second"); state != "pending" || !strings.Contains(text, "held: waits for the target prod") {
 			return state + " " + text
@@ -446,12 +447,12 @@ func TestAWaveHoldsOverOthersThatHaveNothingToDo(t *testing.T) {
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	w.repo.Write(fleetOf("m7i.large", "third"))
 	second := w.repo.Commit("the first and the third")
-	heldBy(t, a, "third", second, plan.HeldWave, "waits for the target prod, which failed: rollout-failed for AWSMachinePool default/prod-web; a commit that changes the pool ends that, or weir reconcile prod --retry")
+	heldBy(t, a, "third", second, step.HeldWave, "waits for the target prod, which failed: rollout-failed for AWSMachinePool default/prod-web; a commit that changes the pool ends that, or weir reconcile prod --retry")
 	targetConverged(t, a, "second", second)
 
 	// Asked to try again, the third still waits, and goes on once the first has.
 	command(t, a, commands.ReconcilePath, gates.Request{Targets: []string{"third"}, Retry: true})
-	heldBy(t, a, "third", second, plan.HeldWave, "waits for the target prod")
+	heldBy(t, a, "third", second, step.HeldWave, "waits for the target prod")
 	healthy()
 	command(t, a, commands.ReconcilePath, gates.Request{Targets: []string{"prod"}, Retry: true})
 	targetConverged(t, a, "third", second)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -17,7 +18,7 @@ func (p Printer) Applied(a Applied) {
 	}
 	last := PlanOf(a.Last)
 	p.remarks(last)
-	done, failed := count(a.Outcomes, plan.Done), count(a.Outcomes, plan.Failed)
+	done, failed := count(a.Outcomes, step.Done), count(a.Outcomes, step.Failed)
 	switch {
 	case last.Diagnostics.HasErrors() && len(a.Outcomes) == 0:
 		p.line("  ", p.paint(red, "Nothing was done"), ": ", CountDiagnostics(last.Diagnostics), ".")
@@ -29,7 +30,7 @@ func (p Printer) Applied(a Applied) {
 		if failed > 0 {
 			text += ", " + p.paint(red, fmt.Sprintf("%d failed", failed))
 		}
-		for _, status := range []plan.OutcomeStatus{plan.Held, plan.Skipped} {
+		for _, status := range []step.OutcomeStatus{step.Held, step.Skipped} {
 			if n := count(a.Outcomes, status); n > 0 {
 				text += fmt.Sprintf(", %d %s", n, status)
 			}
@@ -43,7 +44,7 @@ func (p Printer) Applied(a Applied) {
 	}
 }
 
-func count(outcomes []plan.Outcome, status plan.OutcomeStatus) int {
+func count(outcomes []step.Outcome, status step.OutcomeStatus) int {
 	n := 0
 	for _, o := range outcomes {
 		if o.Status == status {
@@ -64,18 +65,18 @@ func Unsettled(r *plan.Report) []string {
 	return out
 }
 
-func (p Printer) outcome(o plan.Outcome) {
+func (p Printer) outcome(o step.Outcome) {
 	mark, color := sign(o.Step.Verb)
 	text := fmt.Sprintf("%s %s %s: ", o.Step.Verb, o.Step.Resource, Clean(o.Step.Name))
 	switch o.Status {
-	case plan.Failed:
+	case step.Failed:
 		text += p.paint(red, "failed")
 		if o.Err != nil {
 			text += ": " + Clean(o.Err.Error())
 		}
-	case plan.Held:
+	case step.Held:
 		text += p.paint(yellow, "held: "+wording.Held(o.Step))
-	case plan.Skipped:
+	case step.Skipped:
 		text += "waits for a later pass"
 	default:
 		text += string(o.Status)
@@ -84,7 +85,7 @@ func (p Printer) outcome(o plan.Outcome) {
 		}
 	}
 	p.line("  ", p.paint(color, mark), " ", text)
-	if o.Step.Verb != plan.Create && (o.Status == plan.Done || o.Status == plan.Failed) {
+	if o.Step.Verb != step.Create && (o.Status == step.Done || o.Status == step.Failed) {
 		p.changes(o.Step)
 	}
 }

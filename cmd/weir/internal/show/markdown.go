@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -85,7 +86,7 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 		remarksMarkdown(&b, last)
 		switch {
 		case len(a.Outcomes) > 0:
-			fmt.Fprintf(&b, "%s done, %d failed.\n", Count(count(a.Outcomes, plan.Done), "step"), count(a.Outcomes, plan.Failed))
+			fmt.Fprintf(&b, "%s done, %d failed.\n", Count(count(a.Outcomes, step.Done), "step"), count(a.Outcomes, step.Failed))
 		case !last.Diagnostics.HasErrors():
 			b.WriteString(emptyPlan(last) + "\n")
 		}

@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
 // sign is the mark in front of a step, and its colour.
-func sign(v plan.Verb) (mark, color string) {
+func sign(v step.Verb) (mark, color string) {
 	mark = wording.Mark(v)
 	return mark, map[string]string{"+": green, "-": red, "±": yellow, "~": cyan}[mark]
 }
@@ -45,7 +46,7 @@ func (p Printer) headline(r *plan.Report) {
 
 func short(revision string) string { return revision[:min(len(revision), 7)] }
 
-func (p Printer) step(s plan.Step) {
+func (p Printer) step(s step.Step) {
 	mark, color := sign(s.Verb)
 	text := fmt.Sprintf("%s %s %s", s.Verb, s.Resource, Clean(s.Name))
 	if s.Reason != "" {
@@ -68,7 +69,7 @@ func (p Printer) step(s plan.Step) {
 
 // changes prints the fields of a step in columns. On a terminal values are cut so
 // that their origins stay in sight.
-func (p Printer) changes(s plan.Step) {
+func (p Printer) changes(s step.Step) {
 	const widest = 72
 	shown := wording.Distinct(s)
 	rows := make([][2]string, len(shown))
@@ -101,7 +102,7 @@ func (p Printer) changes(s plan.Step) {
 }
 
 // placeWidth is the room that a change's origin takes behind its value.
-func placeWidth(c plan.Change) int {
+func placeWidth(c step.Change) int {
 	if c.Origin == nil || !c.Origin.Known() {
 		return 0
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/wording"
@@ -30,7 +31,7 @@ type Marks struct {
 }
 
 // Add adds what a target's plan says.
-func (m *Marks) Add(target string, steps []plan.Step) {
+func (m *Marks) Add(target string, steps []step.Step) {
 	if m.Pools == nil {
 		m.Pools = map[[2]string]Mark{}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -162,7 +163,7 @@ type Applied struct {
 	// which the apply ended.
 	First, Last *plan.Report
 	// Outcomes are those of all passes, in order.
-	Outcomes []plan.Outcome
+	Outcomes []step.Outcome
 }
 
 type appliesJSON struct {
@@ -201,7 +202,7 @@ func (a Applied) marshal() (json.RawMessage, error) {
 		return nil, err
 	}
 	rest, err := json.Marshal(struct {
-		Outcomes  []plan.Outcome    `json:"outcomes"`
+		Outcomes  []step.Outcome    `json:"outcomes"`
 		Pools     []plan.PoolStatus `json:"pools"`
 		Converged bool              `json:"converged"`
 	}{listed(a.Outcomes), listed(a.Last.Pools), a.Last.Converged()})

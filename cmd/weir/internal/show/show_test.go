@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/wording"
@@ -46,25 +48,25 @@ func changing() *plan.Report {
 	p := &plan.Plan{
 		Target: "prod", Revision: "0123456789abcdef0123456789abcdef01234567", Account: "000000000000", Region: "eu-west-1",
 		Summary: plan.Summary{Create: 1, Update: 1, Rollout: 1, Delete: 1, Unchanged: 3},
-		Steps: []plan.Step{
+		Steps: []step.Step{
 			{
-				Verb: plan.Create, Resource: plan.LaunchTemplate, Pool: "default/web", Name: "demo-web", Reason: "does not exist",
-				Changes: []plan.Change{
+				Verb: step.Create, Resource: step.LaunchTemplate, Pool: "default/web", Name: "demo-web", Reason: "does not exist",
+				Changes: []step.Change{
 					{Field: "awsLaunchTemplate.instanceType", To: "m6i.large", Origin: at("overlays/prod/web.yaml", 12)},
 					{Field: "userData", To: "hmac:1"},
 				},
 			},
 			{
-				Verb: plan.Update, Resource: plan.AutoScalingGroup, Pool: "default/api", Name: "demo-api", Reason: "differs",
-				Changes: []plan.Change{
+				Verb: step.Update, Resource: step.AutoScalingGroup, Pool: "default/api", Name: "demo-api", Reason: "differs",
+				Changes: []step.Change{
 					{Field: "maxSize", From: 7, To: 5, Origin: at("overlays/prod/api.yaml", 9)},
 					{Field: "subnets", From: []string{"subnet-a"}, To: []string{"subnet-a", "subnet-b"}, Origin: at("base/api.yaml", 30)},
 					{Field: "defaultCoolDown", From: "5m", To: nil},
 				},
 			},
-			{Verb: plan.Rollout, Resource: plan.AutoScalingGroup, Pool: "default/db", Name: "demo-db", Reason: "2 instances run version 3", Disruptive: true, Instances: 2},
-			{Verb: plan.Delete, Resource: plan.AutoScalingGroup, Pool: "default/old", Name: "demo-old", Reason: "no longer in Git", Disruptive: true, Instances: 1, Held: plan.HeldPruneLimit},
-			{Verb: plan.Update, Resource: plan.ManagedNodegroup, Pool: "default/ng", Name: "ng", Reason: "version", Later: true},
+			{Verb: step.Rollout, Resource: step.AutoScalingGroup, Pool: "default/db", Name: "demo-db", Reason: "2 instances run version 3", Disruptive: true, Instances: 2},
+			{Verb: step.Delete, Resource: step.AutoScalingGroup, Pool: "default/old", Name: "demo-old", Reason: "no longer in Git", Disruptive: true, Instances: 1, Held: step.HeldPruneLimit},
+			{Verb: step.Update, Resource: step.ManagedNodegroup, Pool: "default/ng", Name: "ng", Reason: "version", Later: true},
 		},
 		Diagnostics: diag.List{
 			{Severity: diag.Warning, Code: "prune-refused", Summary: "1 of 4 pools would be deleted", Detail: "raise prune.limit,\nor put the trailer into the commit", Position: diag.Position{File: "overlays/prod/kustomization.yaml"}},
@@ -130,7 +132,7 @@ func TestPlanShowsARNsWhole(t *testing.T) {
 	var b bytes.Buffer
 	role := "arn:aws:iam::123456789012:role/" + strings.Repeat("a-long-path/", 20)
 	r := changing()
-	r.Plan.Steps[0].Changes = []plan.Change{
+	r.Plan.Steps[0].Changes = []step.Change{
 		{Field: "awsLaunchTemplate.iamInstanceProfile", From: role + "reader", To: role + "admin", Origin: at("overlays/prod/web.yaml", 12)},
 		{Field: "other", To: strings.Repeat("text ", 50), Origin: at("overlays/prod/web.yaml", 13)},
 	}
@@ -197,11 +199,11 @@ func applied() []Applied {
 	}
 	calm := &plan.Report{Target: "calm", Region: "eu-west-1", Plan: &plan.Plan{Target: "calm", Summary: plan.Summary{Unchanged: 1}}, Pools: []plan.PoolStatus{{Name: "a", Converged: true}}}
 	return []Applied{
-		{First: first, Last: moving, Outcomes: []plan.Outcome{
-			{Step: steps[0], Status: plan.Done, Duration: 20 * time.Millisecond},
-			{Step: steps[1], Status: plan.Failed, Err: &plan.Error{Kind: plan.Denied, Service: "autoscaling", Operation: "UpdateAutoScalingGroup", Code: "AccessDenied", Message: "needs autoscaling:UpdateAutoScalingGroup"}},
-			{Step: steps[2], Status: plan.Skipped},
-			{Step: steps[3], Status: plan.Held},
+		{First: first, Last: moving, Outcomes: []step.Outcome{
+			{Step: steps[0], Status: step.Done, Duration: 20 * time.Millisecond},
+			{Step: steps[1], Status: step.Failed, Err: &observed.Error{Kind: observed.Denied, Service: "autoscaling", Operation: "UpdateAutoScalingGroup", Code: "AccessDenied", Message: "needs autoscaling:UpdateAutoScalingGroup"}},
+			{Step: steps[2], Status: step.Skipped},
+			{Step: steps[3], Status: step.Held},
 		}},
 		{First: calm, Last: calm},
 		{First: broken(), Last: broken()},

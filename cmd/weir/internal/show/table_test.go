@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -27,7 +28,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		}
 		now := time.Now()
 		m := Marks{Seen: map[string]time.Time{pools[0].Target: now.Add(-time.Hour)}, Now: now}
-		m.Add(pools[0].Target, []plan.Step{{Pool: "default/" + pools[0].Name, Held: plan.HeldPruneLimit, Drift: &plan.Drift{}}})
+		m.Add(pools[0].Target, []step.Step{{Pool: "default/" + pools[0].Name, Held: step.HeldPruneLimit, Drift: &step.Drift{}}})
 		width := rapid.IntRange(60, 240).Draw(t, "width")
 		var b bytes.Buffer
 		Printer{W: &b, Width: width}.Pools(pools, m)
@@ -49,7 +50,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 // TestPlanOnATerminal keeps each field's value and origin within the width.
 func TestPlanOnATerminal(t *testing.T) {
 	r := changing()
-	r.Plan.Steps[0].Changes = append(r.Plan.Steps[0].Changes, plan.Change{Field: "description", To: strings.Repeat("long ", 60), Origin: at("overlays/prod/web.yaml", 13)})
+	r.Plan.Steps[0].Changes = append(r.Plan.Steps[0].Changes, step.Change{Field: "description", To: strings.Repeat("long ", 60), Origin: at("overlays/prod/web.yaml", 13)})
 	long := strings.Repeat("long ", 59)
 	print := func(p Printer) string {
 		var b bytes.Buffer

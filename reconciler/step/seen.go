@@ -1,6 +1,10 @@
-package plan
+package step
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
 
 // Seen is what the end of a resource rests on: which one it was, and whose it said
 // to be. It is read once more right before the request, because names are used
@@ -18,7 +22,7 @@ type Seen struct {
 }
 
 // whose are the tags without which, or with another value of which, nothing is deleted.
-var whose = []string{TagOwner, TagSource, TagTarget, TagPool, TagLaunchConfig, TagPrune}
+var whose = []string{observed.TagOwner, observed.TagSource, observed.TagTarget, observed.TagPool, observed.TagLaunchConfig, observed.TagPrune}
 
 func whoseTags(tags map[string]string) map[string]string {
 	out := make(map[string]string, len(whose))
@@ -31,17 +35,17 @@ func whoseTags(tags map[string]string) map[string]string {
 }
 
 // SeenGroup is what is to be seen again of a group.
-func SeenGroup(g Group) *Seen {
-	return &Seen{Resource: AutoScalingGroup, Name: g.Name, ARN: g.ARN, CreatedAt: g.CreatedAt, Tags: whoseTags(groupTagValues(g.Tags))}
+func SeenGroup(g observed.Group) *Seen {
+	return &Seen{Resource: AutoScalingGroup, Name: g.Name, ARN: g.ARN, CreatedAt: g.CreatedAt, Tags: whoseTags(observed.GroupTagValues(g.Tags))}
 }
 
 // SeenNodegroup is what is to be seen again of a nodegroup.
-func SeenNodegroup(n Nodegroup) *Seen {
+func SeenNodegroup(n observed.Nodegroup) *Seen {
 	return &Seen{Resource: ManagedNodegroup, Name: n.Name, Cluster: n.Cluster, ARN: n.ARN, CreatedAt: n.CreatedAt, Tags: whoseTags(n.Tags)}
 }
 
 // SeenTemplate is what is to be seen again of a launch template.
-func SeenTemplate(t Template) *Seen {
+func SeenTemplate(t observed.Template) *Seen {
 	return &Seen{Resource: LaunchTemplate, Name: t.Name, ID: t.ID, Tags: whoseTags(t.Tags)}
 }
 
@@ -53,7 +57,7 @@ func (s *Seen) Differs(now *Seen) string {
 	}
 	for _, k := range whose {
 		if was, is := s.Tags[k], now.Tags[k]; was != is {
-			return "its tag " + k + " was " + quote(was) + " and is now " + quote(is)
+			return "its tag " + k + " was " + observed.Quote(was) + " and is now " + observed.Quote(is)
 		}
 	}
 	return ""

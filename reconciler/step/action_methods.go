@@ -1,20 +1,23 @@
-package plan
+package step
 
 import (
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // About is a template that is made; nothing of it is there yet.
 func (a CreateLaunchTemplate) About() About {
-	return About{Cluster: a.Tags[TagCluster], Makes: ContentOf(a.Description), Configures: true, Put: a.Tags}
+	return About{Cluster: a.Tags[observed.TagCluster], Makes: content.ContentOf(a.Description), Configures: true, Put: a.Tags}
 }
 
 // About is the template that gets a version.
 func (a CreateLaunchTemplateVersion) About() About {
-	return About{Template: a.Template, Makes: ContentOf(a.Description), Configures: true}
+	return About{Template: a.Template, Makes: content.ContentOf(a.Description), Configures: true}
 }
 
 // About is the template whose default moves.
@@ -33,7 +36,7 @@ func (a TagLaunchTemplate) About() About {
 
 // About is a group that is made; nothing of it is there yet.
 func (a CreateGroup) About() About {
-	return About{Launches: &a.Group.Template, Starts: true, Put: groupTagValues(a.Group.Tags)}
+	return About{Launches: &a.Group.Template, Starts: true, Put: observed.GroupTagValues(a.Group.Tags)}
 }
 
 // About is the group; a launch configuration that is written to it would be undone by a
@@ -72,7 +75,7 @@ func (a SetMetrics) About() About { return About{Group: a.Group} }
 
 // About is the group with the tags.
 func (a TagGroup) About() About {
-	return About{Group: a.Group, Put: groupTagValues(a.Put), Remove: a.Remove}
+	return About{Group: a.Group, Put: observed.GroupTagValues(a.Put), Remove: a.Remove}
 }
 
 // About is the group that is deleted.
@@ -105,36 +108,38 @@ func (a TagNodegroup) About() About {
 // About is the nodegroup that is deleted.
 func (a DeleteNodegroup) About() About { return About{Nodegroup: a.NodegroupName, Ends: true} }
 
-func unversioned(r TemplateRef) TemplateRef { return TemplateRef{ID: r.ID, Name: r.Name} }
+func unversioned(r observed.TemplateRef) observed.TemplateRef {
+	return observed.TemplateRef{ID: r.ID, Name: r.Name}
+}
 
 // Made are the template versions that steps have made.
-type Made map[madeKey]TemplateRef
+type Made map[MadeKey]observed.TemplateRef
 
-// madeKey is a template's name and what a version of it holds, "" for any.
-type madeKey struct{ name, content string }
+// MadeKey is a template's name and what a version of it holds, "" for any.
+type MadeKey struct{ Name, Content string }
 
 // Add notes what an action has made.
-func (m Made) Add(a Action, made TemplateRef) {
+func (m Made) Add(a Action, made observed.TemplateRef) {
 	about := a.About()
 	if about.Makes == "" {
 		return
 	}
-	m[madeKey{name: made.Name, content: about.Makes}] = made
-	if about.Template == (TemplateRef{}) {
-		m[madeKey{name: made.Name}] = made
+	m[MadeKey{Name: made.Name, Content: about.Makes}] = made
+	if about.Template == (observed.TemplateRef{}) {
+		m[MadeKey{Name: made.Name}] = made
 	}
 }
 
 // version is the reference with the version filled in, where a step has made it.
-func (m Made) version(r TemplateRef) TemplateRef {
-	if made, ok := m[madeKey{name: r.Name, content: r.Content}]; ok && r.Version == "" && r.Name != "" {
+func (m Made) version(r observed.TemplateRef) observed.TemplateRef {
+	if made, ok := m[MadeKey{Name: r.Name, Content: r.Content}]; ok && r.Version == "" && r.Name != "" {
 		return made
 	}
 	return r
 }
 
 // pointer is version for what may have none.
-func (m Made) pointer(r *TemplateRef) *TemplateRef {
+func (m Made) pointer(r *observed.TemplateRef) *observed.TemplateRef {
 	if r == nil {
 		return nil
 	}
@@ -157,9 +162,9 @@ func WithTemplate(a Action, made Made) Action {
 }
 
 func (a CreateLaunchTemplateVersion) with(made Made) Action {
-	if t, ok := made[madeKey{name: a.Template.Name}]; ok && a.Template.ID == "" {
+	if t, ok := made[MadeKey{Name: a.Template.Name}]; ok && a.Template.ID == "" {
 		// A token of one template is not that of another of the same name.
-		a.Template.ID, a.Token = t.ID, shortHash([]byte(t.ID), []byte(a.Token))
+		a.Template.ID, a.Token = t.ID, content.ShortHash([]byte(t.ID), []byte(a.Token))
 	}
 	return a
 }
@@ -189,18 +194,18 @@ func (a UpdateNodegroupVersion) with(made Made) Action {
 	return a
 }
 
-// tagging is an action that writes tags, and can write others besides.
-type tagging interface {
-	tagged(more map[string]string) Action
+// Tagging is an action that writes tags, and can write others besides.
+type Tagging interface {
+	Tagged(more map[string]string) Action
 }
 
 func (a CreateLaunchTemplate) tagged(more map[string]string) Action {
-	a.Tags = withTags(a.Tags, more)
+	a.Tags = observed.WithTags(a.Tags, more)
 	return a
 }
 
 func (a TagLaunchTemplate) tagged(more map[string]string) Action {
-	a.Put = withTags(a.Put, more)
+	a.Put = observed.WithTags(a.Put, more)
 	return a
 }
 
@@ -215,49 +220,49 @@ func (a TagGroup) tagged(more map[string]string) Action {
 }
 
 func (a CreateNodegroup) tagged(more map[string]string) Action {
-	a.Nodegroup.Tags = withTags(a.Nodegroup.Tags, more)
+	a.Nodegroup.Tags = observed.WithTags(a.Nodegroup.Tags, more)
 	return a
 }
 
 func (a TagNodegroup) tagged(more map[string]string) Action {
-	a.Put = withTags(a.Put, more)
+	a.Put = observed.WithTags(a.Put, more)
 	return a
 }
 
-func withGroupTags(base map[string]GroupTag, more map[string]string) map[string]GroupTag {
+func withGroupTags(base map[string]observed.GroupTag, more map[string]string) map[string]observed.GroupTag {
 	out := maps.Clone(base)
 	for k, v := range more {
-		out[k] = GroupTag{Value: v}
+		out[k] = observed.GroupTag{Value: v}
 	}
 	return out
 }
 
-// explained is an action of which AWS's scaling activities may tell the cause: those that
+// Explained is an action of which AWS's scaling activities may tell the cause: those that
 // the answer takes; nil where none tells it.
-type explained interface {
-	explained(have Group) func(Activity) bool
+type Explained interface {
+	Explained(have observed.Group) func(observed.Activity) bool
 }
 
 // explained by any activity: whatever happened last to a group that is gone was its end.
-func (CreateGroup) explained(Group) func(Activity) bool {
-	return func(Activity) bool { return true }
+func (CreateGroup) explained(observed.Group) func(observed.Activity) bool {
+	return func(observed.Activity) bool { return true }
 }
 
 // explained by a change of the desired capacity: bounds alone start and end no machine.
-func (a UpdateGroup) explained(have Group) func(Activity) bool {
+func (a UpdateGroup) explained(have observed.Group) func(observed.Activity) bool {
 	if a.DesiredCapacity == nil {
 		return nil
 	}
-	return func(act Activity) bool {
+	return func(act observed.Activity) bool {
 		m := newDesired.FindStringSubmatch(act.Cause)
 		return m != nil && m[1] == strconv.Itoa(int(have.DesiredCapacity))
 	}
 }
 
 // explained by a launch of a machine that is to be replaced.
-func (a StartRefresh) explained(have Group) func(Activity) bool {
-	return func(act Activity) bool {
-		return strings.HasPrefix(act.Description, "Launching") && slices.ContainsFunc(have.Instances, func(i Instance) bool {
+func (a StartRefresh) explained(have observed.Group) func(observed.Activity) bool {
+	return func(act observed.Activity) bool {
+		return strings.HasPrefix(act.Description, "Launching") && slices.ContainsFunc(have.Instances, func(i observed.Instance) bool {
 			return (i.Template.ID != a.Template.ID || i.Template.Version != a.Template.Version) && strings.Contains(act.Description, i.ID)
 		})
 	}

@@ -1,9 +1,10 @@
-package plan
+package step
 
 import (
 	"cmp"
 	"maps"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -22,8 +23,8 @@ type Action interface {
 type About struct {
 	// Group, Nodegroup and Template are what is there already and is changed or ended.
 	Group     string
-	Nodegroup NodegroupName
-	Template  TemplateRef // without a version
+	Nodegroup observed.NodegroupName
+	Template  observed.TemplateRef // without a version
 	// Cluster is the EKS cluster of what is made.
 	Cluster string
 	// Ends is set where what is gone already needs no failure: the action removes it.
@@ -31,7 +32,7 @@ type About struct {
 	// Makes is what the template version holds that is made, as ContentOf says it.
 	Makes string
 	// Launches is the template version from which machines are to be launched.
-	Launches *TemplateRef
+	Launches *observed.TemplateRef
 	// Starts says that machines of another launch configuration may start at once,
 	// Configures that the action is a step on the way of a launch configuration to the
 	// machines.
@@ -62,11 +63,11 @@ func (a About) Subjects() []string {
 	if a.Group != "" {
 		out = append(out, GroupSubject(a.Group))
 	}
-	if a.Nodegroup != (NodegroupName{}) {
+	if a.Nodegroup != (observed.NodegroupName{}) {
 		out = append(out, NodegroupSubject(a.Nodegroup))
 	}
-	for _, t := range []*TemplateRef{&a.Template, a.Launches} {
-		if t != nil && *t != (TemplateRef{}) {
+	for _, t := range []*observed.TemplateRef{&a.Template, a.Launches} {
+		if t != nil && *t != (observed.TemplateRef{}) {
 			out = append(out, t.ID, t.Name)
 		}
 	}
@@ -86,39 +87,39 @@ func (a About) RefreshOf() string {
 func GroupSubject(name string) string { return "group/" + name }
 
 // NodegroupSubject is a nodegroup among the subjects of an action.
-func NodegroupSubject(name NodegroupName) string { return "nodegroup/" + name.String() }
+func NodegroupSubject(name observed.NodegroupName) string { return "nodegroup/" + name.String() }
 
-// eksCluster is the EKS cluster of the nodegroup, or of its new template, that an action
+// EksCluster is the EKS cluster of the nodegroup, or of its new template, that an action
 // is about.
-func (a About) eksCluster() string { return cmp.Or(a.Cluster, a.Nodegroup.Cluster) }
+func (a About) EksCluster() string { return cmp.Or(a.Cluster, a.Nodegroup.Cluster) }
 
-// unmade is the version that an action needs and that has not been made, zero for none.
-func (a About) unmade() madeKey {
+// Unmade is the version that an action needs and that has not been made, zero for none.
+func (a About) Unmade() MadeKey {
 	switch {
 	case a.Template.Name != "" && a.Template.ID == "":
-		return madeKey{name: a.Template.Name}
+		return MadeKey{Name: a.Template.Name}
 	case a.Launches != nil && a.Launches.Name != "" && a.Launches.Version == "":
-		return madeKey{name: a.Launches.Name, content: a.Launches.Content}
+		return MadeKey{Name: a.Launches.Name, Content: a.Launches.Content}
 	}
-	return madeKey{}
+	return MadeKey{}
 }
 
 // Unmade reports whether an action needs a template version that has not been
 // made: a step before it that was to make it did not run.
-func Unmade(a Action) bool { return a.About().unmade() != madeKey{} }
+func Unmade(a Action) bool { return a.About().Unmade() != MadeKey{} }
 
-// makes is what a further version of a template holds that the step makes, "" for none:
+// Makes is what a further version of a template holds that the step makes, "" for none:
 // of the template that is made with its first, nobody takes another.
-func (s Step) makes() string {
+func (s Step) Makes() string {
 	if s.Verb == Create {
 		return ""
 	}
-	return s.about().Makes
+	return s.About().Makes
 }
 
-// about is what is asked of a step's action; a step that stands for what cannot be
+// About is what is asked of a step's action; a step that stands for what cannot be
 // planned yet has none.
-func (s Step) about() About {
+func (s Step) About() About {
 	if s.Do == nil {
 		return About{}
 	}
@@ -136,7 +137,7 @@ type CreateLaunchTemplate struct {
 
 // CreateLaunchTemplateVersion adds a version to a template.
 type CreateLaunchTemplateVersion struct {
-	Template    TemplateRef // Version is empty
+	Template    observed.TemplateRef // Version is empty
 	Description string
 	Data        intent.TemplateData
 	Token       string
@@ -144,7 +145,7 @@ type CreateLaunchTemplateVersion struct {
 
 // SetDefaultVersion moves a template's default version.
 type SetDefaultVersion struct {
-	Template TemplateRef
+	Template observed.TemplateRef
 	Token    string
 	// Patient has it done only where AWS's limits leave a call to spare: nothing
 	// launches from the default version of weir's templates, and other changes wait
@@ -155,25 +156,25 @@ type SetDefaultVersion struct {
 // DeleteLaunchTemplateVersions deletes versions of a template, 200 at most. One
 // that is gone already is done; what AWS refuses of the others is the error.
 type DeleteLaunchTemplateVersions struct {
-	Template TemplateRef // Version is empty
-	Versions []int64     // ascending
+	Template observed.TemplateRef // Version is empty
+	Versions []int64              // ascending
 }
 
 // DeleteLaunchTemplate deletes a template with all of its versions.
 type DeleteLaunchTemplate struct {
-	Template TemplateRef
+	Template observed.TemplateRef
 }
 
 // TagLaunchTemplate sets and removes tags of a template.
 type TagLaunchTemplate struct {
-	Template TemplateRef
+	Template observed.TemplateRef
 	Put      map[string]string
 	Remove   []string // sorted
 }
 
 // CreateGroup makes an Auto Scaling group with everything that CreateAutoScalingGroup takes.
 type CreateGroup struct {
-	Group          Group // Name, sizes, subnets, cooldown, warmup, Template, policy, Tags
+	Group          observed.Group // Name, sizes, subnets, cooldown, warmup, Template, policy, Tags
 	LifecycleHooks []intent.LifecycleHook
 }
 
@@ -185,14 +186,14 @@ type UpdateGroup struct {
 	DesiredCapacity      *int32
 	SubnetIDs            []string
 	intent.GroupSettings // those that change, and that this call can change
-	Template             *TemplateRef
+	Template             *observed.TemplateRef
 	MixedInstancesPolicy *intent.MixedInstances // sent with Template
 }
 
 // StartRefresh starts an instance refresh with SkipMatching and the desired configuration.
 type StartRefresh struct {
 	Group                string
-	Template             TemplateRef
+	Template             observed.TemplateRef
 	MixedInstancesPolicy *intent.MixedInstances
 	Preferences          intent.Refresh
 }
@@ -242,15 +243,15 @@ type SetMetrics struct {
 // TagGroup sets and removes tags of a group.
 type TagGroup struct {
 	Group  string
-	Put    map[string]GroupTag
+	Put    map[string]observed.GroupTag
 	Remove []string // sorted
 }
 
-// tags are a group's once it is done.
-func (t TagGroup) tags(have map[string]GroupTag) map[string]GroupTag {
+// Tags are a group's once it is done.
+func (t TagGroup) Tags(have map[string]observed.GroupTag) map[string]observed.GroupTag {
 	out := maps.Clone(have)
 	if out == nil {
-		out = map[string]GroupTag{}
+		out = map[string]observed.GroupTag{}
 	}
 	maps.Copy(out, t.Put)
 	for _, k := range t.Remove {
@@ -268,13 +269,13 @@ type DeleteGroup struct {
 
 // CreateNodegroup makes a managed nodegroup.
 type CreateNodegroup struct {
-	Nodegroup Nodegroup // what CreateNodegroup takes; Template.Version may be ""
+	Nodegroup observed.Nodegroup // what CreateNodegroup takes; Template.Version may be ""
 	Token     string
 }
 
 // UpdateNodegroupConfig changes what one UpdateNodegroupConfig call can change.
 type UpdateNodegroupConfig struct {
-	NodegroupName
+	observed.NodegroupName
 	MinSize, MaxSize, DesiredSize *int32
 	PutLabels                     map[string]string
 	RemoveLabels                  []string // sorted
@@ -291,8 +292,8 @@ type UpdateNodegroupConfig struct {
 // UpdateNodegroupVersion moves a nodegroup to a template version, a Kubernetes
 // version or a release version.
 type UpdateNodegroupVersion struct {
-	NodegroupName
-	Template       *TemplateRef
+	observed.NodegroupName
+	Template       *observed.TemplateRef
 	Version        string
 	ReleaseVersion string
 	// Force ends pods that a disruption budget protects.
@@ -302,7 +303,7 @@ type UpdateNodegroupVersion struct {
 
 // TagNodegroup sets and removes tags of a nodegroup.
 type TagNodegroup struct {
-	NodegroupName
+	observed.NodegroupName
 	ARN    string
 	Put    map[string]string
 	Remove []string // sorted
@@ -310,5 +311,5 @@ type TagNodegroup struct {
 
 // DeleteNodegroup deletes a nodegroup.
 type DeleteNodegroup struct {
-	NodegroupName
+	observed.NodegroupName
 }

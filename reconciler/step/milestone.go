@@ -1,4 +1,4 @@
-package plan
+package step
 
 // Milestone is something worth telling that a pass did beside its steps.
 type Milestone struct {

@@ -1,4 +1,4 @@
-package plan
+package observed
 
 import (
 	"regexp"
@@ -64,13 +64,13 @@ func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
 		d.Severity, d.Summary = diag.Warning, d.Summary+" yet"
 		d.Detail = "Where it was made a moment ago it takes up to two minutes until all of AWS knows it. Else correct the name, or make it."
 	}
-	object, field := e.Unknown.field(pool)
+	object, field := e.Unknown.Field(pool)
 	d.Object, d.Field = object.String(), field.String()
 	return d
 }
 
-// field is where the pool's manifests name it, and no field where that cannot be told.
-func (u UnknownName) field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
+// Field is where the pool's manifests name it, and no field where that cannot be told.
+func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	ofTemplate := func(path ...string) (intent.ObjectRef, intent.Path) {
 		at := intent.Path{"spec", "awsLaunchTemplate"}.Join(path...)
 		if f := pool.ForeignTemplate; f != nil {
@@ -121,14 +121,14 @@ func (u UnknownName) field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	return pool.Infrastructure, nil
 }
 
-// fieldNamed is the field of the pool's own object that names what AWS does not know,
+// FieldNamed is the field of the pool's own object that names what AWS does not know,
 // by a failure's words; nil where they tell of none.
-func fieldNamed(pool *intent.Pool, words ...string) intent.Path {
+func FieldNamed(pool *intent.Pool, words ...string) intent.Path {
 	u, ok := FindUnknownName(strings.Join(words, " "))
 	if !ok {
 		return nil
 	}
-	object, field := u.field(pool)
+	object, field := u.Field(pool)
 	if object != pool.Infrastructure {
 		return nil
 	}

@@ -1,18 +1,19 @@
-package plan
+package step
 
 import (
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// endsMachines reports whether the update of a group has Auto Scaling end machines
+// EndsMachines reports whether the update of a group has Auto Scaling end machines
 // that run, and how many, 0 where that cannot be told: with a smaller size at once;
 // with fewer subnets, another share of on-demand capacity or a shorter life of
 // machines little by little, each replaced by another (InstancesDistribution and
 // MaxInstanceLifetime in the API reference, "Add and remove Availability Zones" in
 // the user guide). Such an update waits for a window as a rollout does.
-func (u UpdateGroup) endsMachines(have Group) (ends bool, instances int) {
+func (u UpdateGroup) EndsMachines(have observed.Group) (ends bool, instances int) {
 	if len(have.Instances) == 0 {
 		return false, 0
 	}

@@ -1,8 +1,19 @@
-package plan
+// Package observed holds what AWS says: the resources of an account and region (State),
+// the answers to what only AWS knows (Answers), what was asked for in vain and what AWS
+// refused to show (Absent, Unread, Error), the tags that say whose a resource is, and the
+// names of what planning still lacks (Needs).
+//
+// Everything here is a value: whoever reads AWS makes it, planning compares it with what
+// Git wants, and neither changes it afterwards. Three states of a resource are kept
+// apart, because nothing may be deleted or made on a guess: it is there, it was asked for
+// and is not there (Absent), and it was not asked for, which is neither. What AWS would
+// not show (Unread) is a fourth: it is not known, and never taken for absent.
+package observed
 
 import (
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -100,7 +111,7 @@ func (v TemplateVersion) Hash() string {
 	if v.Body != "" {
 		return v.Body
 	}
-	return BodyHash(v.Data)
+	return content.BodyHash(v.Data)
 }
 
 // Group is an Auto Scaling group.

@@ -1,6 +1,8 @@
-package plan
+package observed
 
-import "github.com/weir-gitops/weir/render/intent"
+import (
+	"github.com/weir-gitops/weir/render/intent"
+)
 
 // Answers holds what AWS answered to the lookups of the intents. A lookup that
 // is not in it was not answered; it blocks its pool and never becomes a default.

@@ -1,4 +1,4 @@
-package plan
+package observed
 
 import (
 	"slices"
@@ -65,7 +65,7 @@ func (n Needs) Empty() bool {
 	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
 }
 
-func (n *Needs) sort() {
+func (n *Needs) Sort() {
 	n.TemplateNames = sortedUnique(n.TemplateNames)
 	n.Commits = sortedUnique(n.Commits)
 	n.GroupNames = sortedUnique(n.GroupNames)
@@ -98,11 +98,11 @@ func sortedUnique(s []string) []string {
 // own source.
 func (n *Needs) Add(o Needs) {
 	o.Commits = nil
-	n.append(o)
-	n.sort()
+	n.Append(o)
+	n.Sort()
 }
 
-func (n *Needs) append(o Needs) {
+func (n *Needs) Append(o Needs) {
 	n.TemplateNames, n.Commits = append(n.TemplateNames, o.TemplateNames...), append(n.Commits, o.Commits...)
 	n.GroupNames = append(n.GroupNames, o.GroupNames...)
 	n.Nodegroups = append(n.Nodegroups, o.Nodegroups...)

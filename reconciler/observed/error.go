@@ -1,0 +1,92 @@
+package observed
+
+import (
+	"fmt"
+)
+
+// ErrorKind classifies a failed AWS call once, by its code; retries, exit codes,
+// metric labels and status texts all read it.
+type ErrorKind string
+
+// Error kinds.
+const (
+	NotFound     ErrorKind = "not-found"
+	AlreadyThere ErrorKind = "already-exists"
+	TokenClash   ErrorKind = "token-clash"
+	Busy         ErrorKind = "busy"
+	Throttled    ErrorKind = "throttled"
+	Transient    ErrorKind = "transient"
+	Denied       ErrorKind = "denied"
+	Credentials  ErrorKind = "credentials"
+	Quota        ErrorKind = "quota"
+	Invalid      ErrorKind = "invalid"
+	Cancelled    ErrorKind = "cancelled"
+	Unknown      ErrorKind = "unknown"
+)
+
+// Error is a failed AWS call.
+type Error struct {
+	Kind      ErrorKind
+	Service   string // ec2, autoscaling, eks, ssm, sts, iam
+	Operation string // CreateLaunchTemplate
+	Code      string // AWS's
+	Message   string
+	RequestID string
+	// Unknown is what a manifest names and AWS does not know, zero where that is not
+	// the failure.
+	Unknown UnknownName
+	// Err is the cause, for errors.Is and errors.As.
+	Err error
+}
+
+// Error prints service:Operation: Code: message.
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s:%s: %s", e.Service, e.Operation, e.Code)
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.RequestID != "" {
+		s += " (request " + e.RequestID + ")"
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Unread holds what AWS would not let weir read in this pass, with its refusals.
+// What is in it is neither known nor absent: pools that need it are not planned,
+// nothing is deleted that might still be in use by it, and all else goes on.
+type Unread struct {
+	// Clusters are EKS clusters whose nodegroups could not be listed.
+	Clusters   map[string]*Error
+	Nodegroups map[NodegroupName]*Error
+	// Updates are nodegroups whose updates could not be read, Refreshes groups
+	// whose instance refreshes, Versions templates whose versions, by name.
+	Updates   map[NodegroupName]*Error
+	Refreshes map[string]*Error
+	// Hooks are groups whose lifecycle hooks could not be read.
+	Hooks    map[string]*Error
+	Versions map[string]*Error
+	// VersionUsers are templates of which it could not be read which versions
+	// there are or who uses them, by name.
+	VersionUsers map[string]*Error
+}
+
+// Nodegroup is why a nodegroup could not be read, nil if it could.
+func (u Unread) Nodegroup(name NodegroupName) *Error {
+	if err := u.Nodegroups[name]; err != nil {
+		return err
+	}
+	return u.Clusters[name.Cluster]
+}
+
+// Cluster reports whether anything of a cluster's nodegroups could not be read.
+func (u Unread) Cluster(name string) bool {
+	for n := range u.Nodegroups {
+		if n.Cluster == name {
+			return true
+		}
+	}
+	return u.Clusters[name] != nil
+}

@@ -1,0 +1,151 @@
+package observed
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tag keys that weir puts on what it owns. They stand on templates, groups and
+// nodegroups themselves, never in a template's body nor on instances.
+const (
+	TagOwner  = "weir.dev/owner"
+	TagTarget = "weir.dev/target"
+	TagSource = "weir.dev/source"
+	TagPool   = "weir.dev/pool"
+	// TagLaunchConfig stands in place of TagPool on a template that pools share:
+	// the AWSLaunchConfig's namespace and name.
+	TagLaunchConfig = "weir.dev/launch-config"
+	// TagPrune is "disabled" on what must not be deleted when Git drops it.
+	TagPrune = "weir.dev/prune"
+	// TagKeep is how many earlier versions a template keeps, where that is not
+	// DefaultKeepVersions: what the last pruning went by.
+	TagKeep = "weir.dev/keep-versions"
+	// TagKeys says which keys of the resource weir has put there for Git, in the
+	// form of keyMarks: a tag that Git drops is removed, and a tag of somebody
+	// else's is left alone, without a record of what was applied.
+	TagKeys = "weir.dev/tags"
+	// TagCluster names the EKS cluster on the template of a nodegroup, so that
+	// the nodegroup is looked for even when Git names the cluster no more.
+	TagCluster = "weir.dev/cluster"
+
+	TagCAPARole      = "sigs.k8s.io/cluster-api-provider-aws/role"
+	TagNodegroup     = "eks:nodegroup-name"
+	TagClusterPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+)
+
+func WithTags(base map[string]string, more ...map[string]string) map[string]string {
+	out := maps.Clone(base)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, m := range more {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+func GroupTagValues(tags map[string]GroupTag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for k, t := range tags {
+		out[k] = t.Value
+	}
+	return out
+}
+
+func Quote(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return `"` + s + `"`
+}
+
+// A tag's value holds at most 256 characters, fewer than the keys of fifty tags,
+// so the keys are recorded as marks: a character that says how long each mark is,
+// then the marks, sorted. A mark is the beginning of the key's SHA-256 in the
+// alphabet of base64 URLs, all of which AWS takes in a tag. Sixteen characters
+// fit for up to fifteen keys, five for fifty: even then the chance that one
+// foreign tag is taken for weir's is below one in twenty million.
+const (
+	marksLimit  = 256 // characters of a tag's value
+	longestMark = 16
+	markLengths = "0123456789abcdefg"
+)
+
+// KeyMarks records the keys of tags; "0" where there is none.
+func KeyMarks(tags map[string]string) string {
+	if len(tags) == 0 {
+		return markLengths[:1]
+	}
+	length := min(longestMark, (marksLimit-1)/len(tags))
+	marks := make([]string, 0, len(tags))
+	for k := range tags {
+		marks = append(marks, keyMark(k, length))
+	}
+	slices.Sort(marks)
+	return markLengths[length:length+1] + strings.Join(marks, "")
+}
+
+func keyMark(key string, length int) string {
+	sum := sha256.Sum256([]byte(key))
+	var text [longestMark]byte
+	base64.RawURLEncoding.Encode(text[:], sum[:longestMark/4*3])
+	return string(text[:length])
+}
+
+// Marked reports whether a record made by keyMarks holds key. A record that
+// somebody changed by hand holds what can be read of it.
+func Marked(record, key string) bool {
+	if record == "" || strings.HasPrefix(key, "aws:") || strings.HasPrefix(key, OwnTagPrefix) {
+		return false
+	}
+	length := strings.IndexByte(markLengths, record[0])
+	if length < shortestMark {
+		return false
+	}
+	mark := keyMark(key, length)
+	for rest := record[1:]; len(rest) >= length; rest = rest[length:] {
+		if rest[:length] == mark {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// ownTagPrefix begins the keys of weir's own tags.
+	OwnTagPrefix = "weir.dev/"
+	// shortestMark is that of fifty keys; a shorter one was not made by weir.
+	shortestMark = 5
+)
+
+// TagAdopted stands on a group or nodegroup that was taken over, and holds what Git
+// wanted of the pool then. Taking over changes tags alone; what machines would be
+// replaced for is a decision of its own. While Git wants the same, each such step is
+// held until somebody lets it run. The tag goes right before the first that does, or
+// once a commit has changed the pool. It stands in AWS, so that no lost state and no
+// second weir begins what nobody decided.
+const TagAdopted = "weir.dev/adopted"
+
+// TagDelete is "drain" on a group that is scaled to zero before it is deleted: the
+// manifest with the annotation is gone by then. Without it a group is deleted with
+// its machines, as Cluster API Provider AWS does it: AWS then ends them at once and
+// drops their lifecycle actions.
+const TagDelete = OwnTagPrefix + "delete"
+
+const (
+	// TagRevision is the commit that a resource's tags were last written from.
+	TagRevision = "weir.dev/revision"
+	// TagSince is the newest version that a launch template had when it came from
+	// another weir or another repository: of the commits in the descriptions of that
+	// one and those before it, this repository knows nothing.
+	TagSince = "weir.dev/since-version"
+)
+
+// TagSuspended names the processes of a group that weir suspended for Git, with
+// spaces between: one that Git drops is resumed, and one that somebody else suspended
+// is left alone. A process that was suspended already when Git came to declare it is
+// somebody else's.
+const TagSuspended = OwnTagPrefix + "suspended"

@@ -1,0 +1,17 @@
+package step
+
+import (
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// PutHook makes a lifecycle hook of a group, or changes the one of that name.
+type PutHook struct {
+	Group string
+	Hook  intent.LifecycleHook
+}
+
+// DeleteHook removes a lifecycle hook of a group. One that is gone already is done.
+type DeleteHook struct {
+	Group string
+	Name  string
+}

@@ -1,0 +1,192 @@
+// Package step holds what a plan is made of: a Step with the changes that it shows to
+// people and the Action that it asks of AWS, and the Outcome of doing it. They are leaf
+// values: they can be printed, compared, stored and approved, and the ones who plan,
+// execute and tell of them know each other by them alone.
+//
+// A new action is one type in action.go that says what it is About, and a case in the
+// adapter's Execute. What plans, holds, orders and tells of steps asks About, never which
+// type it is.
+package step
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Verb says what a step does to its resource.
+type Verb string
+
+// Verbs, gravest first: a pool counts under its gravest.
+const (
+	Delete       Verb = "delete"
+	Replace      Verb = "replace"
+	Rollout      Verb = "rollout"
+	Create       Verb = "create"
+	Adopt        Verb = "adopt"
+	Update       Verb = "update"
+	PruneVersion Verb = "prune-version"
+)
+
+// Resource is the kind of AWS resource that a step changes.
+type Resource string
+
+// Resources.
+const (
+	LaunchTemplate   Resource = "launch-template"
+	AutoScalingGroup Resource = "auto-scaling-group"
+	ManagedNodegroup Resource = "nodegroup"
+)
+
+// Hold says why a step does not run. Empty means that it does.
+type Hold string
+
+// Holds.
+const (
+	HeldPaused     Hold = "paused"
+	HeldSuspended  Hold = "suspended"
+	HeldConflict   Hold = "conflict"
+	HeldPruneLimit Hold = "prune-limit"
+	HeldApproval   Hold = "approval"
+	HeldWindow     Hold = "window"
+)
+
+// Step is one change to AWS. It is data: it can be printed, compared, stored
+// and approved; Do holds the request.
+type Step struct {
+	Verb     Verb     `json:"verb"`
+	Resource Resource `json:"resource"`
+	// Pool is "namespace/name" of the pool, empty for an orphan whose tag is gone.
+	Pool string `json:"pool"`
+	// LaunchConfig is "namespace/name" of the AWSLaunchConfig whose template the
+	// step changes, and Pools are those that use it; Pool is then empty.
+	LaunchConfig string   `json:"launchConfig,omitempty"`
+	Pools        []string `json:"pools,omitempty"`
+	Name         string   `json:"name"`
+	// Reason says in a few words why, for people.
+	Reason string `json:"reason"`
+	// Disruptive steps replace or end instances; Instances says how many.
+	Disruptive bool `json:"disruptive"`
+	Instances  int  `json:"instances"`
+	Held       Hold `json:"held"`
+	// HeldReason says more about a hold: until when, or what it waits for.
+	HeldReason string   `json:"heldReason,omitempty"`
+	Changes    []Change `json:"changes"`
+	// Drift is set where the step puts right what changed outside Git.
+	Drift *Drift `json:"drift,omitempty"`
+
+	Do Action `json:"-"`
+	// Later steps are part of the plan and wait for a later pass: AWS takes one
+	// update of a nodegroup at a time, and a template outlives its group.
+	Later bool `json:"-"`
+	// Allowed deletions go beyond the limit because of the commit's trailer.
+	Allowed bool `json:"-"`
+	// Seen is what must still be there, and whose, right before the step ends it.
+	Seen *Seen `json:"-"`
+	// Rollout identifies what a rollout brings a pool to, whichever version holds it.
+	Rollout string `json:"-"`
+	// Fingerprint identifies the intent behind a nodegroup update.
+	Fingerprint string `json:"-"`
+	// First says that the step would be the first to replace machines since the pool
+	// was taken over, or goes along with that.
+	First bool `json:"-"`
+	// Wanted is the pool that the step is of, of what is shared the first.
+	Wanted *intent.Pool `json:"-"`
+}
+
+// Change is one field that a step changes. Field is the path below spec; From
+// and To are JSON values, nil where absent.
+type Change struct {
+	Field  string         `json:"field"`
+	From   any            `json:"from"`
+	To     any            `json:"to"`
+	Origin *diag.Position `json:"origin,omitempty"`
+	// Words say what the values mean, for people.
+	Words string `json:"words,omitempty"`
+
+	// Object and Path say which manifest field the value came from, so that
+	// the caller can attach the origin.
+	Object intent.ObjectRef `json:"-"`
+	Path   intent.Path      `json:"-"`
+}
+
+// Holds that come from people, the clock, other targets and weir itself.
+const (
+	HeldWave         Hold = "wave"
+	HeldRolloutLimit Hold = "rollout-limit"
+	HeldWaiting      Hold = "waiting"
+)
+
+// Disrupts reports whether the step waits for a window: it replaces or ends what
+// runs, or deletes something. What is made, and what is put back without touching
+// a machine, needs no window.
+func (s Step) Disrupts() bool {
+	return s.Disruptive || slices.Contains([]Verb{Rollout, Replace, Delete}, s.Verb)
+}
+
+// StartsRollout reports whether the step would begin to replace instances.
+func (s Step) StartsRollout() bool {
+	return s.Held == "" && !s.Later && (s.Verb == Rollout || s.Verb == Replace) && s.About().Refresh != CancelsRefresh
+}
+
+// Passes reports whether a hold ends without a change of the plan: a window opens, an
+// earlier target converges, somebody approves.
+func (h Hold) Passes() bool {
+	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting}, h)
+}
+
+// HeldControlPlane holds what a control plane has to be ready for: a cluster that is
+// still being made, or one whose API servers are older than the kubelets that Git
+// wants. It passes without anything being done about the pool, so it is no fault.
+const HeldControlPlane Hold = "control-plane"
+
+// LaunchesNewer reports whether the step makes machines, or a launch configuration
+// for them, that may have another kubelet than the pool has. Where the launch
+// configuration does not decide that, EKS does, and its version has a step of its own.
+func (s Step) LaunchesNewer(decides bool) bool {
+	a := s.About()
+	return a.Starts || a.Configures && decides
+}
+
+// HeldStopped steps are not this process's to do: another weir is ahead of it, or AWS
+// takes them and does not keep them.
+const HeldStopped Hold = "stopped"
+
+// MovesLevel reports whether the step has machines run something else, or makes what
+// they are to run.
+func (s Step) MovesLevel() bool {
+	return s.Disrupts() || s.Verb == Create || s.Resource == LaunchTemplate
+}
+
+// Mends reports whether the step puts back what was changed outside Git and replaces
+// nothing: it takes its target to no other level, so that it comes after nobody.
+func (s Step) Mends() bool { return s.Drift != nil && !s.Disrupts() }
+
+// OwnerOfConfig begins what Step.Owner says of the steps of an AWSLaunchConfig.
+const OwnerOfConfig = "launch-config "
+
+// Owner names what the step belongs to: the pool, or the AWSLaunchConfig behind
+// the words "launch-config". The steps of one owner run in order.
+func (s Step) Owner() string {
+	if s.LaunchConfig != "" {
+		return OwnerOfConfig + s.LaunchConfig
+	}
+	return s.Pool
+}
+
+// OfLaunchConfig reports whether an owner is an AWSLaunchConfig.
+func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, OwnerOfConfig) }
+
+// Drift says that a step puts right what somebody changed outside Git.
+type Drift struct {
+	// At and Cause are what AWS's scaling activities say of it, zero where they say
+	// nothing: they tell of sizes and machines only.
+	At    time.Time `json:"at,omitzero"`
+	Cause string    `json:"cause,omitempty"`
+}
+
+var newDesired = regexp.MustCompile(`changing the desired capacity from \d+ to (\d+)\b`)
