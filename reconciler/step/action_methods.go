@@ -199,32 +199,32 @@ type Tagging interface {
 	Tagged(more map[string]string) Action
 }
 
-func (a CreateLaunchTemplate) tagged(more map[string]string) Action {
+func (a CreateLaunchTemplate) Tagged(more map[string]string) Action {
 	a.Tags = observed.WithTags(a.Tags, more)
 	return a
 }
 
-func (a TagLaunchTemplate) tagged(more map[string]string) Action {
+func (a TagLaunchTemplate) Tagged(more map[string]string) Action {
 	a.Put = observed.WithTags(a.Put, more)
 	return a
 }
 
-func (a CreateGroup) tagged(more map[string]string) Action {
+func (a CreateGroup) Tagged(more map[string]string) Action {
 	a.Group.Tags = withGroupTags(a.Group.Tags, more)
 	return a
 }
 
-func (a TagGroup) tagged(more map[string]string) Action {
+func (a TagGroup) Tagged(more map[string]string) Action {
 	a.Put = withGroupTags(a.Put, more)
 	return a
 }
 
-func (a CreateNodegroup) tagged(more map[string]string) Action {
+func (a CreateNodegroup) Tagged(more map[string]string) Action {
 	a.Nodegroup.Tags = observed.WithTags(a.Nodegroup.Tags, more)
 	return a
 }
 
-func (a TagNodegroup) tagged(more map[string]string) Action {
+func (a TagNodegroup) Tagged(more map[string]string) Action {
 	a.Put = observed.WithTags(a.Put, more)
 	return a
 }
@@ -243,13 +243,13 @@ type Explained interface {
 	Explained(have observed.Group) func(observed.Activity) bool
 }
 
-// explained by any activity: whatever happened last to a group that is gone was its end.
-func (CreateGroup) explained(observed.Group) func(observed.Activity) bool {
+// Explained by any activity: whatever happened last to a group that is gone was its end.
+func (CreateGroup) Explained(observed.Group) func(observed.Activity) bool {
 	return func(observed.Activity) bool { return true }
 }
 
-// explained by a change of the desired capacity: bounds alone start and end no machine.
-func (a UpdateGroup) explained(have observed.Group) func(observed.Activity) bool {
+// Explained by a change of the desired capacity: bounds alone start and end no machine.
+func (a UpdateGroup) Explained(have observed.Group) func(observed.Activity) bool {
 	if a.DesiredCapacity == nil {
 		return nil
 	}
@@ -259,8 +259,8 @@ func (a UpdateGroup) explained(have observed.Group) func(observed.Activity) bool
 	}
 }
 
-// explained by a launch of a machine that is to be replaced.
-func (a StartRefresh) explained(have observed.Group) func(observed.Activity) bool {
+// Explained by a launch of a machine that is to be replaced.
+func (a StartRefresh) Explained(have observed.Group) func(observed.Activity) bool {
 	return func(act observed.Activity) bool {
 		return strings.HasPrefix(act.Description, "Launching") && slices.ContainsFunc(have.Instances, func(i observed.Instance) bool {
 			return (i.Template.ID != a.Template.ID || i.Template.Version != a.Template.Version) && strings.Contains(act.Description, i.ID)
