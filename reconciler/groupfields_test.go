@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -95,10 +95,10 @@ func TestEveryRowOfAGroupIsHeld(t *testing.T) {
 			w.settle(wish(1))
 			w.stillAndSilent(wish(1))
 
-			byHand := plan.UpdateGroup{Name: "web", GroupSettings: withMember(intent.GroupSettings{}, m, 0)}
+			byHand := step.UpdateGroup{Name: "web", GroupSettings: withMember(intent.GroupSettings{}, m, 0)}
 			w.check(newScope(w).Cloud.Execute(t.Context(), byHand))
 			steps = w.must(reconciler.PlanOnly, wish(1))[0].Plan.Steps
-			if !slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Changes[0].Field == m.Field }) {
+			if !slices.ContainsFunc(steps, func(s step.Step) bool { return s.Changes[0].Field == m.Field }) {
 				t.Errorf("no change of %s in %+v", m.Field, steps)
 			}
 			w.settle(wish(1))
