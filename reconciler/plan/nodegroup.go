@@ -71,7 +71,7 @@ func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	default:
 		part.existingNodegroups(w, standing)
 		for _, n := range standing {
-			groups{part.work}.nameBehind(pool, n)
+			groups(part).nameBehind(pool, n)
 			if !n.DescribedAtPass && slices.ContainsFunc(part.steps, func(s step.Step) bool { return c.mayRun(pool, s) }) {
 				// What is remembered may be out of date, its owner included.
 				part.needs.Nodegroups = append(part.needs.Nodegroups, n.NodegroupName)
@@ -199,7 +199,7 @@ func (c nodegroups) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	version := c.versionSteps(w, have)
 	steps := append(c.configStep(w, have), version...)
 	if len(steps) == 0 || steps[0].Held != "" {
-		templates{c.work}.planDefault(pool, w.version)
+		templates(c).planDefault(pool, w.version)
 	}
 	if len(steps) == 0 || c.failedBefore(w, have) || c.undone(w, have, version) {
 		return
@@ -298,6 +298,6 @@ func (c nodegroups) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 				Changes: tagChanges(w.pool, put, remove, values), Do: t})
 			g.Tags = t.Tags(g.Tags)
 		}
-		groups{c.work}.updateHooks(w.pool, g, hooks)
+		groups(c).updateHooks(w.pool, g, hooks)
 	}
 }
