@@ -39,7 +39,7 @@ func TestSpansOfACommit(t *testing.T) {
 	}))
 	defer collector.Close()
 	w := newWorld(t, quickAWS())
-	w.env = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	revision := w.repo.Commit("first")
 	a, stop := w.start()
