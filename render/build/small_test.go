@@ -22,7 +22,7 @@ func TestSmallBuilds(t *testing.T) {
 		"one object":                {overlayOf("", configMaps(1)), true},
 		"an overlay of 100 objects": {overlayOf("namePrefix: a-\n", configMaps(100)), true},
 		"many nodes in files":       {overlayOf("", configMaps(3000)), false},
-		"many nodes by a base":      {chain(3, "labels: [{pairs: {a: b, c: d, e: f, g: h, i: j, k: l}}]\n", configMaps(1100)), false},
+		"many nodes by a base":      {chain(3, "labels: [{pairs: {a: b, c: d, e: f, g: h, i: j, k: l}}]\n", configMaps(1400)), false},
 		"many bytes":                {overlayOf("", data(1_000_000)), true},
 		"more bytes":                {tree.Map{"kustomization.yaml": "resources: [a.yaml, b.yaml, c.yaml]\n", "a.yaml": data(900_000), "b.yaml": strings.ReplaceAll(data(900_000), "big", "b"), "c.yaml": strings.ReplaceAll(data(900_000), "big", "c")}, false},
 		"a bomb":                    {overlayOf("", "a: "+aliasBomb()), true},
