@@ -28,7 +28,9 @@ func TestConfined(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		if rest, ok := strings.CutPrefix(line, "lacks "); ok {
 			t.Logf("this machine lacks %s", rest)
-			if !strings.Contains(rest, "Landlock") || !strings.Contains(rest, "operation not supported") { // a program with C in it
+			// Kernels and containers may be without these; what the filter of system calls
+			// refuses does not hang on them.
+			if !strings.Contains(rest, "Landlock") && !strings.Contains(rest, "oom_score_adj") {
 				t.Errorf("lacks %s", rest)
 			}
 		} else if strings.HasPrefix(line, "could ") {
