@@ -1,7 +1,3 @@
-// Package plan decides what to do: from intents, answers and observed state it
-// computes the steps that make AWS what Git says. It is pure: no context, no
-// clock, no SDK, no logger. The same functions serve `weir plan`, the comment on
-// a pull request, drift detection and the apply, so they cannot disagree.
 package plan
 
 import (
