@@ -80,7 +80,7 @@ func (c *Cloud) versionContents(ctx context.Context, id string) (contents map[in
 			return nil, err
 		}
 		for _, v := range out.LaunchTemplateVersions {
-			contents[aws.ToInt64(v.VersionNumber)] = content.ContentOf(aws.ToString(v.VersionDescription))
+			contents[aws.ToInt64(v.VersionNumber)] = content.Of(aws.ToString(v.VersionDescription))
 		}
 		return out.NextToken, nil
 	})

@@ -136,19 +136,19 @@ func DescriptionHashes(description string) (s Said, ok bool) {
 		return Said{}, false
 	}
 	rest, _, _ = strings.Cut(rest, " ")
-	return ContentSaid(rest)
+	return Hashes(rest)
 }
 
-// ContentSaid reads the hashes themselves.
-func ContentSaid(hashes string) (s Said, ok bool) {
+// Hashes reads the hashes themselves.
+func Hashes(hashes string) (s Said, ok bool) {
 	s.Body, hashes, ok = strings.Cut(hashes, ":")
 	s.Source, s.Confirmed, _ = strings.Cut(hashes, ":")
 	return s, ok && len(s.Body) == 16 && len(s.Source) == 16
 }
 
-// ContentOf is what a version's description says of its content; "" where weir did
+// Of is what a version's description says of its content; "" where weir did
 // not write it.
-func ContentOf(description string) string {
+func Of(description string) string {
 	s, ours := DescriptionHashes(description)
 	if !ours {
 		return ""

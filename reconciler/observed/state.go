@@ -88,7 +88,7 @@ type Template struct {
 	Missing  map[int64]bool
 	// Numbers are those of all versions that exist, ascending; nil where they
 	// were not asked for. Contents says of those among them that weir made what
-	// they hold, as ContentOf does.
+	// they hold, as content.Of does.
 	Numbers  []int64
 	Contents map[int64]string
 }

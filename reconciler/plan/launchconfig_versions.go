@@ -119,7 +119,7 @@ func (c templates) find(pool *intent.Pool, t observed.Template, wants []*sharedC
 	read = true
 	missing = slices.DeleteFunc(missing, func(x *sharedContent) bool {
 		for _, n := range numbers {
-			said, ok := content.ContentSaid(t.Contents[n])
+			said, ok := content.Hashes(t.Contents[n])
 			if !ok || !x.want.named(said) || t.Missing[n] {
 				continue
 			}

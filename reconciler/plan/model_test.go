@@ -97,7 +97,7 @@ func (m *model) fill(s observed.State, n observed.Needs) observed.State {
 		t := s.Templates[name]
 		t.Numbers, t.Contents = slices.Sorted(maps.Keys(m.state.Templates[name].Versions)), map[int64]string{}
 		for n, v := range m.state.Templates[name].Versions {
-			t.Contents[n] = content.ContentOf(v.Description)
+			t.Contents[n] = content.Of(v.Description)
 		}
 		s.Templates[name] = t
 	}

@@ -151,7 +151,7 @@ func (c templates) makeVersion(pool *intent.Pool, want *wantTemplate, t observed
 			Token: content.ShortHash([]byte(t.ID), []byte(strconv.FormatInt(t.LatestVersion, 10)), []byte(description), content.Canonical(want.data)),
 		},
 	})
-	return wantedVersion{want: want, template: t, found: t.ID != "", number: number, ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Content: content.ContentOf(description)}}
+	return wantedVersion{want: want, template: t, found: t.ID != "", number: number, ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Content: content.Of(description)}}
 }
 
 // versionOf is the number of the version of template t that a reference means, 0
@@ -270,7 +270,7 @@ func (c templates) createTemplate(pool *intent.Pool, want *wantTemplate) wantedV
 			Name: want.name, Data: want.data, Tags: want.tags, Description: description,
 		},
 	})
-	return wantedVersion{want: want, number: 1, ref: observed.TemplateRef{Name: want.name, Content: content.ContentOf(description)}}
+	return wantedVersion{want: want, number: 1, ref: observed.TemplateRef{Name: want.name, Content: content.Of(description)}}
 }
 
 // newTemplateChanges are what a template is made with. Of its tags those are told

@@ -29,7 +29,7 @@ type About struct {
 	Cluster string
 	// Ends is set where what is gone already needs no failure: the action removes it.
 	Ends bool
-	// Makes is what the template version holds that is made, as ContentOf says it.
+	// Makes is what the template version holds that is made, as content.Of says it.
 	Makes string
 	// Launches is the template version from which machines are to be launched.
 	Launches *observed.TemplateRef

@@ -12,12 +12,12 @@ import (
 
 // About is a template that is made; nothing of it is there yet.
 func (a CreateLaunchTemplate) About() About {
-	return About{Cluster: a.Tags[observed.TagCluster], Makes: content.ContentOf(a.Description), Configures: true, Put: a.Tags}
+	return About{Cluster: a.Tags[observed.TagCluster], Makes: content.Of(a.Description), Configures: true, Put: a.Tags}
 }
 
 // About is the template that gets a version.
 func (a CreateLaunchTemplateVersion) About() About {
-	return About{Template: a.Template, Makes: content.ContentOf(a.Description), Configures: true}
+	return About{Template: a.Template, Makes: content.Of(a.Description), Configures: true}
 }
 
 // About is the template whose default moves.
