@@ -90,10 +90,10 @@ func (m *Member) Holds(want, found reflect.Value) bool {
 // Holds compares as Member.Holds does; missing is what AWS takes what is absent for, and
 // the zero Value where that is not known.
 func Holds(want, found, missing reflect.Value) bool {
-	if missing.IsValid() && found.IsZero() {
+	if missing.IsValid() && absent(found) {
 		found = missing
 	}
-	if missing.IsValid() && want.IsZero() {
+	if missing.IsValid() && absent(want) {
 		want = missing
 	}
 	switch want.Kind() {
@@ -122,6 +122,16 @@ func Holds(want, found, missing reflect.Value) bool {
 		return want.String() == "" || want.String() == found.String()
 	}
 	return want.Equal(found)
+}
+
+// absent reports whether a value stands for nothing: a number or a boolean never does,
+// for behind a pointer 0 and false were written, or are set in AWS.
+func absent(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Bool, reflect.Int32:
+		return false
+	}
+	return v.IsZero()
 }
 
 // membersOf puts the rows of a kind together that have the first name in common, and
