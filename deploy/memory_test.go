@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/weir-gitops/weir/render/build/worker"
+	"github.com/weir-gitops/weir/render/kust/worker"
 )
 
 // The memory of a unit and of a pod is enough for what Go is told to keep to and for all

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/secret"
 	"go.yaml.in/yaml/v3"
@@ -81,7 +81,7 @@ func compared(objects, again []manifest.Object) *dependence {
 }
 
 // failed notes a build that does not go as the first one did.
-func (d *dependence) failed(again *build.Again, first diag.List) {
+func (d *dependence) failed(again *kust.Again, first diag.List) {
 	known, why := map[string]bool{}, ""
 	for _, f := range first {
 		known[wording(f)] = true

@@ -6,9 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
 )
 
@@ -163,8 +163,8 @@ func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Pa
 
 // Chain returns what gave a field its value, in the order that it happened, with
 // secrets taken out. It is empty for what is not written, and holds no values for
-// user data and Secrets. See build.Result.Chain.
-func (r *Result) Chain(f Field) []build.Step {
+// user data and Secrets. See kust.Result.Chain.
+func (r *Result) Chain(f Field) []kust.Step {
 	if f.Source != Written {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -37,7 +37,7 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		r, err := render.Render(context.Background(), tree.Map{"a.yaml": objects}, "a.yaml",
-			render.Options{Vars: map[string]string{"A": "1"}, Limits: build.Limits{Nodes: 5000}})
+			render.Options{Vars: map[string]string{"A": "1"}, Limits: kust.Limits{Nodes: 5000}})
 		if err != nil {
 			t.Fatalf("a tree in memory can always be read: %v", err)
 		}

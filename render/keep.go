@@ -5,9 +5,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -18,7 +18,7 @@ import (
 type Kept struct {
 	Set               intent.Set
 	Diags             diag.List
-	Reads             build.ReadSet
+	Reads             kust.ReadSet
 	Hidden            *secret.Set
 	Secretless, Retry bool
 
@@ -72,7 +72,7 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 		return out
 	}
 	_ = inTurn(ctx, o.Patient, func(small bool) error { // what cannot be told stays unknown, and is asked again
-		built, err := build.Build(ctx, t, path, o.build(small))
+		built, err := kust.Build(ctx, t, path, o.build(small))
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (k *Kept) remember(id string, at diag.Position) {
 }
 
 // origin is the first of a question's origins that can be told.
-func origin(built *build.Result, q intent.Question) diag.Position {
+func origin(built *kust.Result, q intent.Question) diag.Position {
 	for _, p := range q.Paths {
 		if at, ok := built.Origin(q.Object, p); ok {
 			return at

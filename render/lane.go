@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/kust"
 )
 
 // The memory of a process that renders is bounded by how many renders it makes at a
@@ -37,7 +37,7 @@ func (l lane) run(ctx context.Context, do func() error) error {
 // to be small. It must not make another.
 func inTurn(ctx context.Context, patient bool, do func(small bool) error) error {
 	err := smallLane.run(ctx, func() error { return do(true) })
-	if !errors.Is(err, build.ErrLarge) {
+	if !errors.Is(err, kust.ErrLarge) {
 		return err
 	}
 	large := func() error { return largeLane.run(ctx, func() error { return do(false) }) }

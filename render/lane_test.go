@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -75,7 +75,7 @@ func TestPatientRendersGiveWay(t *testing.T) {
 	large := func(patient bool, name string) {
 		_ = inTurn(t.Context(), patient, func(small bool) error {
 			if small {
-				return build.ErrLarge
+				return kust.ErrLarge
 			}
 			turns <- name
 			return nil

@@ -14,9 +14,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -39,14 +39,14 @@ type Options struct {
 	// is then an error.
 	Decrypter *sops.Decrypter
 	// Limits bound the build.
-	Limits build.Limits
+	Limits kust.Limits
 	// Patient renders give way to others where they turn out to be large: one of them
 	// at a time waits for its turn.
 	Patient bool
 }
 
-func (o Options) build(small bool) build.Options {
-	return build.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
+func (o Options) build(small bool) kust.Options {
+	return kust.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
 }
 
 // Result is what a render gave. It is immutable and safe for concurrent use.
@@ -57,7 +57,7 @@ type Result struct {
 	Diags diag.List
 	// Reads is what the render looked up in the tree; while that is the same in
 	// another tree, so is the result.
-	Reads build.ReadSet
+	Reads kust.ReadSet
 	// Secrets are the secret variables and what was decrypted: they must not be
 	// shown anywhere. Hidden are they, what of them reached a plain field, and the
 	// values of all Secrets in the build: they are shown only to who asks for the
@@ -70,7 +70,7 @@ type Result struct {
 	// build failed.
 	Objects []manifest.Object
 
-	built *build.Result
+	built *kust.Result
 	path  string
 	// dependent are the keys and values of Objects that depend on a secret; unsure
 	// says that it cannot be told which do. secretive says that some might.
@@ -108,7 +108,7 @@ func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (
 func render(ctx context.Context, t tree.Tree, path string, o Options, small bool) (*Result, error) {
 	how := o.build(small)
 	how.Again = true
-	built, err := build.Build(ctx, t, path, how)
+	built, err := kust.Build(ctx, t, path, how)
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -332,7 +332,7 @@ func slicesKnown(list []diag.Position) (n int) {
 // Union is the same where all of its sets are.
 func TestUnionOfReadSets(t *testing.T) {
 	m := fleetTree(2, 1, false)
-	var sets []build.ReadSet
+	var sets []kust.ReadSet
 	for i := range 2 {
 		r, err := render.Render(context.Background(), m, fmt.Sprintf("overlays/c%03d", i), render.Options{})
 		if err != nil {
@@ -340,7 +340,7 @@ func TestUnionOfReadSets(t *testing.T) {
 		}
 		sets = append(sets, r.Reads)
 	}
-	u := build.Union(sets...)
+	u := kust.Union(sets...)
 	if u.Len() >= sets[0].Len()+sets[1].Len() || u.Len() <= sets[0].Len() {
 		t.Errorf("%d readings of %d and %d", u.Len(), sets[0].Len(), sets[1].Len())
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
 	"go.yaml.in/yaml/v3"
 )
@@ -59,7 +59,7 @@ var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-
 // checkUnset looks for such findings in objects some of whose variables have no
 // value. Fields that hold a variable are passed over, and nothing is made of
 // the objects.
-func (r *Result) checkUnset(built *build.Result, d *dependence) {
+func (r *Result) checkUnset(built *kust.Result, d *dependence) {
 	faults := unsetFaults(built.Objects)
 	if d != nil {
 		faults = d.veilFaults(faults, unsetFaults(d.again))

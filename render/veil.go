@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/secret"
 )
@@ -17,7 +17,7 @@ import (
 // not found in the same words in the build once more is told in those of its code.
 
 // veiled are the findings of a build as they may be shown.
-func veiled(list diag.List, again *build.Again) diag.List {
+func veiled(list diag.List, again *kust.Again) diag.List {
 	if again == nil {
 		return list
 	}

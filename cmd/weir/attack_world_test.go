@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/render/build/worker"
+	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 

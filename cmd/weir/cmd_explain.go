@@ -11,9 +11,9 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render"
-	steps "github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	steps "github.com/weir-gitops/weir/render/kust"
 )
 
 const explainHelp = `Show where the values of a pool come from, offline.

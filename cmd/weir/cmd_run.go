@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/render/build/worker"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust/worker"
 )
 
 const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at

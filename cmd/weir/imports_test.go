@@ -155,7 +155,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"render/field", module + "render/manifest"},
 		{"reconciler/plan", "context"},
 		{"reconciler/awsemu", module + "reconciler/plan"},
-		{"render/build", module + "source"},
+		{"render/kust", module + "source"},
 		{"source", module + "render/intent"},
 		{"reconciler", module + "reconciler/awscloud"},
 		{"reconciler", "github.com/aws/aws-sdk-go-v2/aws"},

@@ -12,7 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/weir-gitops/weir/render/build/worker"
+	"github.com/weir-gitops/weir/render/kust/worker"
 )
 
 // version and commit are set by the linker.

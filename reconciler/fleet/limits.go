@@ -7,8 +7,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust"
 )
 
 // tooManyTargets says that a path stands for more targets than its source has room
@@ -76,7 +76,7 @@ func (o *room) forReview() *room {
 func (o *room) bytes(shares int) int { return int(o.limits.Nodes) * shares * nodeBytes }
 
 // build are the limits of one build.
-func (o *room) build() build.Limits { return build.Limits{Nodes: int(o.limits.Nodes)} }
+func (o *room) build() kust.Limits { return kust.Limits{Nodes: int(o.limits.Nodes)} }
 
 // hold says which targets there are, with their renders.
 func (o *room) hold(renders map[string]*rendered) {

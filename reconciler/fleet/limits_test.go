@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -194,8 +194,8 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 // The limits that hold by default admit what they are meant to.
 func TestDefaultLimits(t *testing.T) {
 	l := target.Limits{}.WithDefaults()
-	if int(l.Nodes) != build.DefaultNodes {
-		t.Errorf("limits.nodes is %d, and a build's own limit %d", l.Nodes, build.DefaultNodes)
+	if int(l.Nodes) != kust.DefaultNodes {
+		t.Errorf("limits.nodes is %d, and a build's own limit %d", l.Nodes, kust.DefaultNodes)
 	}
 	if l.Targets < 4_000 || l.Pools < 10_000 || l.Nodes < 2_000*150 {
 		t.Errorf("%+v", l)

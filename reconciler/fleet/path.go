@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -140,7 +140,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 }
 
 // commitIn is a commit, if everything that a render read is as there.
-func commitIn(head snapshot.Snapshot, reads build.ReadSet) content.Commit {
+func commitIn(head snapshot.Snapshot, reads kust.ReadSet) content.Commit {
 	if head.Tree == nil {
 		return content.Commit{Subject: "uncommitted changes"}
 	}

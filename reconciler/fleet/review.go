@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/target"
-	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
@@ -179,7 +179,7 @@ type Review struct {
 	after map[string][]string
 	// reads is what the renders of the touched targets looked up; nil where they may
 	// turn out otherwise though nothing was committed.
-	reads *build.ReadSet
+	reads *kust.ReadSet
 	// openable counts the batches, the first ones, whose accounts may be opened, and
 	// others are those that the proposal does not touch.
 	openable int
@@ -236,7 +236,7 @@ func (r *Review) Planned() { r.Batches, r.others, r.openable, r.after = nil, nil
 
 // read notes what the renders of the touched targets looked up.
 func (r *Review) read(renders map[string]*rendered) {
-	var sets []build.ReadSet
+	var sets []kust.ReadSet
 	for _, name := range r.Touched {
 		result := renders[name].result
 		if result == nil || result.Retry {
@@ -244,7 +244,7 @@ func (r *Review) read(renders map[string]*rendered) {
 		}
 		sets = append(sets, result.Reads)
 	}
-	all := build.Union(sets...)
+	all := kust.Union(sets...)
 	r.reads = &all
 }
 

@@ -17,7 +17,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/build"
+	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/schema"
 	"github.com/weir-gitops/weir/render/tree"
@@ -172,7 +172,7 @@ func TestPublishedTemplates(t *testing.T) {
 // refuses says whether decoding finds a fault in an object, and which.
 func refuses(t testing.TB, text string) []manifest.Fault {
 	t.Helper()
-	b, err := build.Build(context.Background(), tree.Map{"a.yaml": text}, "a.yaml", build.Options{})
+	b, err := kust.Build(context.Background(), tree.Map{"a.yaml": text}, "a.yaml", kust.Options{})
 	if err != nil || b.Diags.HasErrors() {
 		t.Fatalf("%v %v in\n%s", err, b.Diags, text)
 	}

@@ -6,15 +6,15 @@ import (
 	"text/tabwriter"
 
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/build"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
 )
 
 // Explained is a field and, if it was asked for, how its value came about.
 type Explained struct {
 	render.Field
-	Chain []build.Step
+	Chain []kust.Step
 }
 
 type explainedJSON struct {
@@ -24,7 +24,7 @@ type explainedJSON struct {
 	Source   render.Source  `json:"source"`
 	Note     string         `json:"note,omitempty"`
 	Origin   *diag.Position `json:"origin,omitempty"`
-	Chain    []build.Step   `json:"chain,omitempty"`
+	Chain    []kust.Step    `json:"chain,omitempty"`
 }
 
 type manifestJSON struct {
@@ -137,7 +137,7 @@ func source(f render.Field) string {
 }
 
 // how is the kind of a step, in words.
-func how(s build.Step) string {
+func how(s kust.Step) string {
 	text := strings.ReplaceAll(string(s.How), "-", " ")
 	if s.Component {
 		text += " of a component"
@@ -145,7 +145,7 @@ func how(s build.Step) string {
 	return text
 }
 
-func stepValue(s build.Step) string {
+func stepValue(s kust.Step) string {
 	if s.Value == nil {
 		return "(not shown)"
 	}

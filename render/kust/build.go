@@ -1,0 +1,279 @@
+// Package kust turns a path of a tree into Kubernetes objects: a full
+// kustomize build, then the substitution of ${VAR}.
+//
+// The flow is: walk (read every file that kustomize would reach, refuse what is
+// remote, runs code, leaves the tree or would exhaust the machine, and report
+// all faults at once), run (kustomize over exactly the files that were walked),
+// substitute. The result keeps what it needs to say on demand which line of
+// which file set a field (Origin), and which paths it looked up (ReadSet).
+//
+// What the user wrote wrongly is always a diagnostic; an error means that the
+// tree could not be read or that the context ended.
+package kust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/render/tree"
+	"go.yaml.in/yaml/v3"
+)
+
+// Options of a build. The zero value builds with no variables and the default
+// limits, and demands no variable.
+type Options struct {
+	// Vars holds the values for ${VAR}; SecretVars names those of them that are
+	// secret.
+	Vars       map[string]string
+	SecretVars []string
+	// ValueFiles are files of the tree that hold values for what Vars leaves open, the
+	// later over the earlier. None of them is secret.
+	ValueFiles []string
+	// GiveValue says how whoever asks for the build gives a variable a value, after
+	// "give it a value".
+	GiveValue string
+	// Strict says for which objects every variable must have a value or a
+	// default. Elsewhere a variable without either is left as it stands,
+	// because a repository also holds texts that are not meant for weir.
+	// Nil means for none.
+	Strict func(ref intent.ObjectRef) bool
+	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
+	// is then an error.
+	Decrypter *sops.Decrypter
+	// Again says that what depends on a secret is to be found.
+	Again bool
+	// Limits bound one build. Fields that are zero take their default.
+	Limits Limits
+	// Small has a build end with ErrLarge, before it takes much of anything, where it
+	// is not one of those that can go on beside each other.
+	Small bool
+}
+
+// Limits bound what one build may take. What exceeds one is a diagnostic.
+type Limits struct {
+	// FileBytes is the size of one file; default 1 MiB, as Kubernetes limits
+	// an object.
+	FileBytes int64
+	// TotalBytes is the sum over all reads, a base that is read twice counting
+	// twice, and over what patches may make of it; default 24 MiB.
+	TotalBytes int64
+	// Files is the number of reads, counted likewise; default 10,000.
+	Files int
+	// AliasNodes is how many YAML nodes the aliases of one file may stand for;
+	// default 10,000.
+	AliasNodes int
+	// Depth of nested YAML collections, and of bases in bases; default 100.
+	Depth int
+	// Nodes is how many YAML nodes the files may hold, and how many the objects that
+	// they give; default 300,000.
+	Nodes int
+	// Duration of the build; default 10 min. What ends a build that takes much is the
+	// CPU time of its worker, this is for a machine that has other things to do.
+	Duration time.Duration
+}
+
+// timed is a context that ends with the time of a build.
+func (l Limits) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, l.Duration, errTooSlow)
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(p *int, d int) {
+		if *p <= 0 {
+			*p = d
+		}
+	}
+	if l.FileBytes <= 0 {
+		l.FileBytes = 1 << 20
+	}
+	if l.TotalBytes <= 0 {
+		l.TotalBytes = 24 << 20
+	}
+	if l.Duration <= 0 {
+		l.Duration = 10 * time.Minute
+	}
+	def(&l.Files, 10_000)
+	def(&l.AliasNodes, 10_000)
+	def(&l.Depth, 100)
+	def(&l.Nodes, DefaultNodes)
+	return l
+}
+
+// DefaultNodes is the default of Limits.Nodes: 2,000 pools of 150 nodes each.
+const DefaultNodes = 300_000
+
+// ErrLarge says that a build is not small.
+var ErrLarge = errors.New("the build is not small")
+
+// What a small build takes at most. The nodes and bytes are those of its files, and
+// of its objects.
+const (
+	smallNodes = 30_000
+	smallBytes = 2 << 20
+	smallTime  = 2 * time.Second
+)
+
+// Result is what a build gave. It is immutable and safe for concurrent use.
+type Result struct {
+	// Objects in kustomize's output order, with variables substituted; nil if
+	// Diags holds an error. Only with Unset they are there all the same, good for
+	// looking for more faults and for nothing else: variables without a value are
+	// the only errors.
+	Objects []manifest.Object
+	Unset   bool
+	// Diags is sorted by position.
+	Diags diag.List
+	// Reads is what the build looked up, also when it failed.
+	Reads ReadSet
+	// Secrets are the values that were encrypted in the files, as they are there:
+	// they must not be shown. Secretless says that some stand as placeholders, and
+	// Retry that the same build may find more keys later.
+	Secrets           []string
+	Secretless, Retry bool
+	// Again is the build with other texts in the place of all secret ones; nil if it
+	// holds none that are known, or was not asked for.
+	Again *Again
+
+	decrypter *sops.Decrypter
+	raw       []*yaml.Node // before substitution, parallel to Objects
+	vars      map[string]string
+
+	// What an origin is found with. The plan is dropped after the build and made
+	// again when the first origin is asked, for most results are never asked, and
+	// a plan holds all sources.
+	tree   tree.Tree
+	path   string
+	limits Limits
+	plan   *plan
+
+	indexing sync.Once
+	byRef    map[intent.ObjectRef]int
+	tracing  sync.Once
+	traced   *trace
+	spent    atomic.Int64 // nanoseconds of builds for origins
+	probing  sync.Mutex
+	probed   map[string]diag.Position // by object and path; unknown ones too
+	cuts     []*yaml.Node             // what is left out to see what stood below
+}
+
+// Build builds path, which is a kustomization directory, a directory without a
+// kustomization file whose *.yaml and *.yml files are read in the order of their
+// names (no subdirectories), or one file of objects. It returns an error only if
+// the tree cannot be read or ctx ends; everything that the user wrote wrongly is
+// in the result's Diags.
+func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
+	lim := o.Limits.withDefaults()
+	r := &Result{tree: t, path: path, limits: lim}
+	if o.Small {
+		lim.Duration, lim.Nodes = min(lim.Duration, smallTime), min(lim.Nodes, smallNodes)
+	}
+	limited, cancel := lim.timed(ctx)
+	defer cancel()
+
+	v := newView(limited, t, lim)
+	v.decryption.by = o.Decrypter
+	w := newWalker(v)
+	w.small = o.Small
+	r.attempt(limited, w, &o)
+	if o.Again && !w.large && v.failure() == nil {
+		r.Again = r.again(ctx, w, o)
+	}
+	if o.Small && (w.large || ctx.Err() == nil && isTooSlow(v.failure())) {
+		return nil, ErrLarge
+	}
+	if err := v.failure(); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
+		}
+		if !isTooSlow(err) {
+			return nil, fmt.Errorf("build %s: %w", path, err)
+		}
+		at := diag.Position{File: path}
+		if r.plan != nil {
+			at.File = r.plan.origin
+		}
+		d := timeoutDiagnostic(at, lim.Duration)
+		w.report(d)
+		if o.Again {
+			r.Again = &Again{Diags: diag.List{d}}
+		}
+	}
+	r.decrypted(v, w)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
+	}
+	r.Diags = w.diags.Sorted()
+	r.Unset = r.onlyUnset()
+	if r.Diags.HasErrors() && !r.Unset {
+		r.Objects, r.raw = nil, nil
+	}
+	r.Reads = v.readSet()
+	r.plan, r.traced, r.tracing = nil, nil, sync.Once{}
+	return r, nil
+}
+
+// onlyUnset reports whether variables without a value are all that is wrong.
+func (r *Result) onlyUnset() bool {
+	for _, d := range r.Diags {
+		if d.Severity == diag.Error && d.Code != "unset-variable" {
+			return false
+		}
+	}
+	return r.Objects != nil && r.Diags.HasErrors()
+}
+
+// attempt reads values, walks and builds. A panic is a finding: one target must not
+// take the others with it.
+func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.add("build-failed", diag.Position{File: r.path}, "weir itself failed at this build", "Report it, with the files if they may be shown.")
+		}
+	}()
+	r.vars = maps.Clone(o.Vars) // where values cannot be read
+	o.Vars = w.values(o.ValueFiles, o.Vars)
+	r.vars = maps.Clone(o.Vars)
+	w.valued = w.diags[:len(w.diags):len(w.diags)]
+	p := w.walk(r.path)
+	w.walked = w.diags[:len(w.diags):len(w.diags)]
+	if p != nil && !w.diags.HasErrors() && !w.large {
+		r.plan = p
+		r.finish(ctx, p, w, *o)
+	}
+}
+
+// finish runs kustomize over what was walked and substitutes the variables.
+func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
+	nodes, fault := p.run(ctx, nil)
+	if fault != nil {
+		w.large = w.small && fault.Code == "too-large"
+		w.report(*fault)
+		return
+	}
+	if p.view.failure() != nil {
+		return
+	}
+	if bytes := textBytes(nodes); bytes > p.limits.TotalBytes {
+		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d bytes; at most %d are allowed", bytes, p.limits.TotalBytes)))
+		return
+	}
+	r.raw = nodes
+	r.substitute(o, w) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
+}
+
+// textBytes is the length of all scalars.
+func textBytes(nodes []*yaml.Node) (sum int64) {
+	for _, n := range nodes {
+		sum += int64(len(n.Value)) + textBytes(n.Content)
+	}
+	return sum
+}

@@ -1,0 +1,211 @@
+package kust
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"go.yaml.in/yaml/v3"
+)
+
+// How says what kind of text set or changed a field.
+type How string
+
+// What sets and changes fields.
+const (
+	// Base is a file of objects.
+	Base How = "base"
+	// Patch is a strategic-merge patch, JSONPatch an operation of a JSON6902 patch.
+	Patch     How = "patch"
+	JSONPatch How = "json-patch"
+	// Replacement puts the value of another field in.
+	Replacement How = "replacement"
+	// NamePrefix, NameSuffix, Namespace, Label, Annotation, Image and Replicas
+	// are fields of a kustomization.
+	NamePrefix How = "name-prefix"
+	NameSuffix How = "name-suffix"
+	Namespace  How = "namespace"
+	Label      How = "label"
+	Annotation How = "annotation"
+	Image      How = "image"
+	Replicas   How = "replicas"
+	// Generator is an entry of a generator of ConfigMaps or Secrets.
+	Generator How = "generator"
+	// Variable is the substitution of ${VAR}.
+	Variable How = "variable"
+	// Unknown stands for what cannot be told.
+	Unknown How = "unknown"
+)
+
+// Step is one of the places that together gave a field its value.
+type Step struct {
+	How How `json:"how"`
+	// Position is where the value stands; unknown for Unknown.
+	diag.Position
+	// By is the entry of the kustomization that brings the value in, where that
+	// is at another place: the entry of a patch file or a replacement.
+	By *diag.Position `json:"by,omitempty"`
+	// Component says that the kustomization is a component.
+	Component bool `json:"component,omitempty"`
+	// Value is the field's after the step; nil if it cannot be told.
+	Value *string `json:"value"`
+}
+
+// maxChain bounds a chain.
+const maxChain = 32
+
+// Chain returns what gave the scalar at p of an object its value, in the order
+// that it happened: the base's value, what changed it on the way, and at last
+// the substitution of variables. The last step's Value is the field's. Where
+// something cannot be told a step Unknown stands in its place, and what comes
+// after it is certain. ok is false if there is no scalar at p.
+//
+// It leaves out the last thing that set the field and builds again, and again, so
+// a step costs a few builds.
+func (r *Result) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
+	f, ok := r.locate(ref, p)
+	if !ok || f.missing > 0 || f.node.Kind != yaml.ScalarNode {
+		return nil, false
+	}
+	r.trace()
+	var steps []Step
+	cur, at := r, f
+	for at.node != nil {
+		s, ok := cur.setterOf(at)
+		if !ok || len(steps) >= maxChain || len(steps) > 0 && s.at == steps[len(steps)-1].Position {
+			// Leaving the last one out must have brought up another.
+			steps = append(steps, Step{How: Unknown, Value: &at.node.Value})
+			break
+		}
+		if s.how == Base && s.value != at.node.Value {
+			// Something changed it on the way, and it cannot be said what.
+			steps = append(steps, Step{How: Unknown, Value: &at.node.Value}, r.plan.step(s, s.value))
+			break
+		}
+		steps = append(steps, r.plan.step(s, at.node.Value))
+		if s.how == Base || s.how == Generator {
+			break
+		}
+		next := cur.without(s.cut)
+		if next == nil {
+			steps = append(steps, Step{How: Unknown})
+			break
+		}
+		below, ok := next.same(cur, at)
+		if !ok {
+			steps = append(steps, Step{How: Unknown})
+			break
+		}
+		cur, at = next, below
+	}
+	slices.Reverse(steps)
+	if done := atNode(r.Objects[f.object].Node, p); done != nil && done.Value != f.node.Value {
+		steps = append(steps, Step{How: Variable, Position: steps[len(steps)-1].Position, Value: &done.Value})
+	}
+	return steps, true
+}
+
+// step describes a setter.
+func (p *plan) step(s setter, value string) Step {
+	out := Step{How: s.how, Position: s.at, Value: &value}
+	brings := s.at.File
+	if s.by.Known() {
+		out.By, brings = &s.by, s.by.File
+	}
+	for _, k := range p.kusts {
+		out.Component = out.Component || k.file == brings && k.spec.Kind == "Component"
+	}
+	return out
+}
+
+// setterOf is what set a field last, or changed what was set.
+func (r *Result) setterOf(f located) (setter, bool) {
+	l, up, ok := r.leafOf(f)
+	ok = ok && up == 0 && (l.from.how != Generator || r.trace().objects[f.object].doc < 0)
+	if ok && (l.own || l.node.Value == f.node.Value) {
+		return l.setter(), true
+	}
+	// What is written is not what it came to: something changed it on the way.
+	if s, turned, _ := r.turn(f); turned {
+		if m := r.markedScalar(f); s.how == Replacement && m != nil {
+			if source := r.followed(f, m.leaves); source != nil {
+				s.at, s.by = source.setter().at, s.at
+			}
+		}
+		return s, true
+	}
+	if ok {
+		return l.setter(), true
+	}
+	return r.probe(f)
+}
+
+// without is the build with some nodes left out as well; nil if it fails.
+func (r *Result) without(cut []*yaml.Node) *Result {
+	s := &Result{vars: r.vars, tree: r.tree, path: r.path, limits: r.limits, plan: r.plan, cuts: slices.Concat(r.cuts, cut)}
+	s.spent.Store(r.spent.Load())
+	none := func(*yaml.Node, []step) bool { return false }
+	s.raw = s.build(&marker{only: none})
+	if s.raw == nil {
+		return nil
+	}
+	return s
+}
+
+// same finds the field of another build in this one. The node is nil if the
+// field is not there, and ok is false if the object cannot be told.
+func (r *Result) same(other *Result, f located) (located, bool) {
+	was := other.raw[f.object]
+	i := slices.IndexFunc(r.raw, func(n *yaml.Node) bool { return identity(n) == identity(was) })
+	if i < 0 {
+		// Its name came from what is left out. Nothing else moves objects.
+		if len(r.raw) != len(other.raw) || text(r.raw[f.object], "kind") != text(was, "kind") {
+			return located{}, false
+		}
+		i = f.object
+	}
+	out := located{object: i, path: f.path, node: at(r.raw[i], f.path)}
+	if out.node != nil && out.node.Kind != yaml.ScalarNode {
+		return located{}, false
+	}
+	return out, true
+}
+
+// atNode is at for a path of the substituted object.
+func atNode(n *yaml.Node, p intent.Path) *yaml.Node {
+	for _, elem := range p {
+		i := position(n, elem)
+		if i < 0 {
+			return nil
+		}
+		n = deref(n.Content[i])
+	}
+	return n
+}
+
+// Written reports whether a file that is not encrypted holds a text as a scalar: then
+// it is no secret that the text is in the build.
+func (r *Result) Written(text string) bool {
+	r.trace()
+	if r.plan == nil {
+		return false
+	}
+	var holds func(n *yaml.Node) bool
+	holds = func(n *yaml.Node) bool {
+		return n.Kind == yaml.ScalarNode && n.Value == text || slices.ContainsFunc(n.Content, holds)
+	}
+	encrypted := r.plan.view.decryption.files
+	for p, f := range r.plan.files {
+		if _, sealed := encrypted[p]; !sealed && slices.ContainsFunc(f.docs, holds) {
+			return true
+		}
+	}
+	for _, k := range r.plan.kusts {
+		for _, p := range k.patches {
+			if _, sealed := encrypted[k.file]; !sealed && p.inline != nil && slices.ContainsFunc(p.docs, holds) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package kust
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust/worker"
+)
+
+// faultAt makes an error diagnostic. Codes are listed here alone:
+//
+//	bad-patch, bad-path, bad-variable, build-failed, deprecated-field (info or error),
+//	duplicate-key, duplicate-object, exec-plugin, helm, kustomization-cycle,
+//	kustomization-duplicate, kustomization-invalid, kustomization-missing,
+//	kustomization-unknown-field, lfs-pointer, missing-file, not-an-object, path-escape,
+//	remote-reference, symlink-escape, timeout, too-large, unset-variable,
+//	unsupported-field, yaml-alias, yaml-syntax
+func faultAt(code string, at diag.Position, summary, detail string) diag.Diagnostic {
+	return diag.Diagnostic{Severity: diag.Error, Code: code, Position: at, Summary: summary, Detail: detail}
+}
+
+func (w *walker) add(code string, at diag.Position, summary, detail string) {
+	w.report(faultAt(code, at, summary, detail))
+}
+
+// maxFaults is how many findings one build may have: more are of use to nobody.
+const maxFaults = 500
+
+func (w *walker) report(d diag.Diagnostic) {
+	if len(w.diags) == maxFaults {
+		d = faultAt("too-large", diag.Position{}, fmt.Sprintf("more than %d findings; the others are left out", maxFaults), "Mend those that are shown.")
+	}
+	if len(w.diags) <= maxFaults {
+		d.Summary, d.Detail = shortened(d.Summary), shortened(d.Detail)
+		w.diags = append(w.diags, d)
+	}
+}
+
+// shortened keeps names of a repository from filling a report.
+func shortened(s string) string {
+	const longest = 1000
+	if len(s) > longest {
+		return strings.ToValidUTF8(s[:longest], "") + "…"
+	}
+	return s
+}
+
+func tooLarge(at diag.Position, summary string) diag.Diagnostic {
+	return faultAt("too-large", at, summary, "Split the target, or take out what is large.")
+}
+
+func tooManyNodes(at diag.Position, summary string, limit int) diag.Diagnostic {
+	return faultAt("too-large", at, fmt.Sprintf("%s; limits.nodes allows %d", summary, limit), "Split the target, take out what is large, or raise limits.nodes in weir's configuration.")
+}
+
+func timeoutDiagnostic(at diag.Position, limit time.Duration) diag.Diagnostic {
+	return faultAt("timeout", at, fmt.Sprintf("the build took longer than %s", limit), whatTakesLong)
+}
+
+const whatTakesLong = "kustomize compares all objects of a kustomization with each other: split the target, or look for bases that are included very often and for patches, labels and replacements of very many objects."
+
+// endedDiagnostic says why the process of a build was ended.
+func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
+	switch e.Cause {
+	case worker.CPU:
+		return faultAt("timeout", at, fmt.Sprintf("the build took more than %s of CPU time", e.Limits.CPU), whatTakesLong)
+	case worker.Memory:
+		return faultAt("too-large", at, fmt.Sprintf("kustomize needs more than the %d MiB of memory that a build may take", e.Limits.Memory>>20),
+			"Look for patches and replacements that copy what is large, and for bases that are included very often; or split the target.")
+	case worker.Killed:
+		return faultAt("build-failed", at, "the process of the build was killed, twice",
+			"The system does so where memory is short: give weir's service or pod more. Else look who does, and try again.")
+	default:
+		return faultAt("build-failed", at, "kustomize crashed at this build", "The same fault is shown by \"kubectl kustomize\".")
+	}
+}
+
+// pathFault turns an error of the view about the path that was written at a
+// position into a diagnostic. What the tree itself failed at is no diagnostic:
+// the view keeps it, and Build returns it.
+func (w *walker) pathFault(written string, at diag.Position, err error) {
+	var d diag.Diagnostic
+	switch {
+	case w.view.failure() != nil:
+		return
+	case errors.Is(err, errLinkEscape):
+		d = faultAt("symlink-escape", at, fmt.Sprintf("%s leads through a symlink out of the repository", written),
+			"A build sees the files of its commit alone. Replace the symlink by the file.")
+	case errors.Is(err, errLinkLoop):
+		d = faultAt("bad-path", at, fmt.Sprintf("%s leads through more than %d symlinks", written, maxLinks),
+			"Look for a symlink that leads to itself.")
+	case errors.Is(err, errSubmodule):
+		d = faultAt("missing-file", at, fmt.Sprintf("%s is in a Git submodule", written),
+			"Submodules are not read. Copy the files, or make them a target of their own.")
+	case errors.Is(err, errEscape):
+		d = faultAt("path-escape", at, fmt.Sprintf("%s leaves the repository", written),
+			"Give a path inside the repository.")
+	case errors.Is(err, errLimit):
+		d = tooLarge(at, err.Error())
+	case errors.Is(err, fs.ErrNotExist):
+		d = faultAt("missing-file", at, fmt.Sprintf("%s does not exist", written),
+			"Add the file, or correct the path; it is relative to the file that names it.")
+	default:
+		d = faultAt("bad-path", at, fmt.Sprintf("read %s: %v", written, err), "")
+	}
+	w.report(d)
+}

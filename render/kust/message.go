@@ -1,0 +1,241 @@
+package kust
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust/worker"
+	"go.yaml.in/yaml/v3"
+)
+
+var mountedPath = regexp.MustCompile(regexp.QuoteMeta(worker.Mount) + `(/)?`)
+
+// explain turns an error of kustomize into a diagnostic at the kustomization
+// that it speaks of.
+func (p *plan) explain(err error) diag.Diagnostic {
+	if errors.Is(err, errLimit) || strings.Contains(err.Error(), errLimit.Error()) {
+		return tooLarge(diag.Position{File: p.origin}, errLimit.Error())
+	}
+	msg := err.Error()
+	at := diag.Position{File: p.origin}
+	for _, k := range p.kusts {
+		// The innermost kustomization stands last in kustomize's messages.
+		dir := worker.Mounted(k.dir)
+		if !k.virtual && k.dir != p.root && strings.Contains(msg, "'"+dir+"'") {
+			at.File = k.file
+			break
+		}
+	}
+	if d := p.about(msg); d.Known() {
+		at = d
+	}
+	msg = mountedPath.ReplaceAllString(msg, "")
+	msg = p.redacted(essence(msg))
+	const longest = 600
+	if len(msg) > longest {
+		msg = strings.ToValidUTF8(msg[:longest], "") + "…"
+	}
+	return faultAt("build-failed", at, "kustomize: "+msg, "The same fault is shown by \"kubectl kustomize\".")
+}
+
+// essence takes the layers off a message of kustomize: it tries each resource as
+// a file and then as a directory, and tells both faults, of which one is real.
+func essence(msg string) string {
+	// The configuration of a transformer stands before what is wrong with it, in
+	// backquotes, and holds whole patches.
+	if before, rest, ok := strings.Cut(msg, " with config: `"); ok {
+		if i := strings.LastIndex(rest, "`: "); i >= 0 {
+			msg = before + ": " + rest[i+len("`: "):]
+		}
+	}
+	const asFile, asDirectory, noDirectory = "accumulation err='", "': recursed ", "': must build at directory"
+	for {
+		_, rest, found := strings.Cut(msg, asFile)
+		if !found {
+			break
+		}
+		file, _, wasFile := strings.Cut(rest, noDirectory)
+		_, directory, wasDirectory := strings.Cut(rest, asDirectory)
+		switch {
+		case wasFile && (!wasDirectory || len(file) < len(rest)-len(asDirectory)-len(directory)):
+			msg = file
+		case wasDirectory:
+			if _, msg, found = strings.Cut(directory, "': "); !found {
+				msg = directory
+			}
+		default:
+			msg = rest
+		}
+	}
+	if i := strings.IndexByte(msg, '\n'); i > 0 {
+		msg = msg[:i]
+	}
+	return msg
+}
+
+// objectID is how kustomize's messages name an object: kind, version, group,
+// name and namespace.
+var objectID = regexp.MustCompile(`([A-Z]\w*)\.\w+\.[^/\s"]+/([^\s"]+)\.[^.\s"]+`)
+
+// about is the place of the object or patch that a message names, if it names
+// one: of the last patch for it if the message is about patches, and else of the
+// last object.
+func (p *plan) about(msg string) (at diag.Position) {
+	m := objectID.FindStringSubmatch(msg)
+	if m == nil {
+		return at
+	}
+	names := func(doc *yaml.Node) bool { return text(doc, "kind") == m[1] && text(doc, "metadata", "name") == m[2] }
+	for _, k := range p.kusts {
+		for _, f := range k.objects {
+			for _, doc := range f.docs {
+				if names(doc) && !strings.Contains(msg, "patch") {
+					at = place{file: f.path}.node(doc)
+				}
+			}
+		}
+		for _, patch := range k.patches {
+			for _, doc := range patch.docs {
+				if names(doc) && strings.Contains(msg, "patch") {
+					at = patch.place(k).node(doc)
+				}
+			}
+		}
+	}
+	return at
+}
+
+// hidden stands in a message for what may be secret.
+const hidden = "…"
+
+// redacted takes out of a message of kustomize what may be secret: the values of
+// generators and of Secrets. kustomize puts the text that it fails at into many
+// of its messages.
+func (p *plan) redacted(msg string) string {
+	const readable, wordLike, start = 4000, 4, 256
+	if len(msg) > readable {
+		msg = msg[:readable]
+	}
+	values := map[string]bool{}
+	add := func(text string) {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			for _, v := range []string{line, strings.Trim(line, "\"'"), strings.Trim(strconv.Quote(line), "\"")} {
+				if v != "" && strings.Contains(msg, v[:min(len(v), start)]) {
+					values[v] = true
+				}
+			}
+		}
+	}
+	for _, k := range p.kusts {
+		secretTexts(k, add)
+	}
+	for _, f := range p.files {
+		if f.data {
+			for line := range strings.Lines(string(f.content)) {
+				_, value, _ := strings.Cut(line, "=")
+				add(line)
+				add(value)
+			}
+		}
+	}
+	longestFirst := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	for _, v := range longestFirst {
+		switch {
+		case len(v) > start:
+			if i := strings.Index(msg, v[:start]); i >= 0 {
+				msg = msg[:i] + hidden // where it ends is not worth telling
+			}
+		case len(v) >= wordLike:
+			msg = strings.ReplaceAll(msg, v, hidden)
+		default:
+			msg = replaceWord(msg, v)
+		}
+	}
+	return msg
+}
+
+func contentOf(n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Content
+}
+
+// secretTexts gives every text of a kustomization that may be secret.
+func secretTexts(k *kust, add func(string)) {
+	for _, doc := range k.growth {
+		for _, from := range append(entries(doc, "secretGenerator"), append(entries(doc, "configMapGenerator"), doc)...) {
+			for _, n := range entries(from, "literals") {
+				_, value, _ := strings.Cut(deref(n).Value, "=")
+				add(deref(n).Value)
+				add(value)
+			}
+		}
+	}
+	values := func(docs []*yaml.Node) {
+		for _, doc := range docs {
+			if doc.Kind == yaml.SequenceNode || text(doc, "kind") == "Secret" {
+				secretValues(doc, add)
+			}
+		}
+	}
+	for _, f := range k.objects {
+		values(f.docs)
+	}
+	for _, patch := range append(k.patches[:len(k.patches):len(k.patches)], k.loose...) {
+		values(patch.docs)
+	}
+}
+
+// secretValues gives the values of a Secret, decoded too, or of a JSON patch.
+func secretValues(doc *yaml.Node, add func(string)) {
+	for _, name := range []string{"data", "stringData"} {
+		_, m := field(doc, name)
+		for i, c := range contentOf(m) {
+			if i%2 == 1 && deref(c).Kind == yaml.ScalarNode {
+				value := deref(c).Value
+				add(value)
+				if plain, err := base64.StdEncoding.DecodeString(value); err == nil {
+					add(string(plain))
+				}
+			}
+		}
+	}
+	if doc.Kind == yaml.SequenceNode {
+		for _, op := range doc.Content {
+			if _, v := field(op, "value"); v != nil && v.Kind == yaml.ScalarNode {
+				add(v.Value)
+			}
+		}
+	}
+}
+
+// replaceWord hides a short value where it stands by itself.
+func replaceWord(msg, v string) string {
+	word := func(c byte) bool {
+		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(msg, v)
+		if i < 0 {
+			b.WriteString(msg)
+			return b.String()
+		}
+		end := i + len(v)
+		if i > 0 && word(msg[i-1]) || end < len(msg) && word(msg[end]) {
+			b.WriteString(msg[:end])
+		} else {
+			b.WriteString(msg[:i] + hidden)
+		}
+		msg = msg[end:]
+	}
+}

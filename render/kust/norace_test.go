@@ -1,0 +1,5 @@
+//go:build !race
+
+package kust_test
+
+const raceEnabled = false

@@ -1,0 +1,121 @@
+package kust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust/worker"
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/konfig"
+)
+
+// plan is a walked path, ready to be built as often as needed.
+type plan struct {
+	view   *view
+	limits Limits
+	root   string  // directory that kustomize starts in
+	origin string  // the file to name when nothing better is known
+	kusts  []*kust // children before parents
+	files  map[string]*file
+	fed    map[string][]byte // content that differs from the files'
+	made   string            // a kustomization that the tree does not hold, or ""
+}
+
+func (w *walker) plan(top *kust) *plan {
+	p := &plan{view: w.view, limits: w.view.lim, root: top.dir, origin: top.file, kusts: w.order, files: w.files, fed: map[string][]byte{}}
+	for _, k := range w.order {
+		if k.legacy || k.virtual {
+			content, err := encodeKustomization(copyNode(k.doc))
+			if err != nil {
+				w.add("kustomization-invalid", diag.Position{File: k.file}, "the kustomization cannot be written out: "+err.Error(), "")
+				continue
+			}
+			p.fed[k.file] = content
+		}
+	}
+	if top.virtual {
+		p.origin = top.dir
+		if len(top.objects) == 1 {
+			p.origin = top.objects[0].path
+		}
+		p.made = top.file
+	}
+	return p
+}
+
+// encodeKustomization writes a kustomization without deprecated fields.
+func encodeKustomization(doc *yaml.Node) ([]byte, error) {
+	modernize(doc)
+	return yaml.Marshal(doc)
+}
+
+// job is a run of kustomize over the plan, over exactly the files that were walked.
+// fed replaces the content of files for this run.
+func (p *plan) job(fed map[string][]byte) *worker.Job {
+	j := &worker.Job{Root: p.root, Files: p.view.contents(p.files), Paths: p.view.resolutions(), Reads: p.limits.Files, Bytes: p.limits.TotalBytes, Nodes: p.limits.Nodes}
+	maps.Copy(j.Files, p.fed)
+	maps.Copy(j.Files, fed)
+	if p.made != "" { // kustomize sees it, and no other kustomization beside it
+		for _, name := range konfig.RecognizedKustomizationFileNames() {
+			j.Paths[path.Join(p.root, name)] = worker.Path{Missing: true}
+		}
+		j.Paths[p.made] = worker.Path{At: p.made, File: true}
+	}
+	return j
+}
+
+// run builds the plan and returns the objects, in order. fed replaces the content of
+// files for this run. If the tree cannot be read, the time is up, or there is nothing
+// to run it in, it returns neither objects nor a fault, and the view knows why.
+func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
+	nodes, err := worker.Run(ctx, p.job(fed), p.view.pathOf)
+	if err == nil {
+		return nodes, nil
+	}
+	var d diag.Diagnostic
+	var fault worker.Fault
+	var ended *worker.Ended
+	switch {
+	case ctx.Err() != nil:
+		p.view.giveUp(context.Cause(ctx))
+		return nil, nil
+	case errors.As(err, &fault):
+		d = p.explain(fault)
+	case errors.Is(err, worker.ErrNodes):
+		d = tooManyNodes(diag.Position{File: p.origin}, fmt.Sprintf("the build gives more than %d YAML nodes", p.limits.Nodes), p.limits.Nodes)
+	case errors.As(err, &ended):
+		d = endedDiagnostic(diag.Position{File: p.origin}, ended)
+	default:
+		p.view.giveUp(err)
+		return nil, nil
+	}
+	return nil, &d
+}
+
+// copyNode copies a node tree, aliases kept inside the copy.
+func copyNode(n *yaml.Node) *yaml.Node {
+	return copyInto(n, map[*yaml.Node]*yaml.Node{})
+}
+
+func copyInto(n *yaml.Node, made map[*yaml.Node]*yaml.Node) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	if c, ok := made[n]; ok {
+		return c
+	}
+	c := *n
+	made[n] = &c
+	c.Alias = copyInto(n.Alias, made)
+	if n.Content != nil {
+		c.Content = make([]*yaml.Node, len(n.Content))
+		for i := range n.Content {
+			c.Content[i] = copyInto(n.Content[i], made)
+		}
+	}
+	return &c
+}

@@ -1,0 +1,81 @@
+package kust_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// What is not small says so, and with the same limits else is built.
+func TestSmallBuilds(t *testing.T) {
+	data := func(bytes int) string {
+		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata: {a: " + strings.Repeat("x", bytes) + "}\n"
+	}
+	for name, c := range map[string]struct {
+		tree  tree.Map
+		small bool
+	}{
+		"one object":                {overlayOf("", configMaps(1)), true},
+		"an overlay of 100 objects": {overlayOf("namePrefix: a-\n", configMaps(100)), true},
+		"many nodes in files":       {overlayOf("", configMaps(3000)), false},
+		"many nodes by a base":      {chain(3, "labels: [{pairs: {a: b, c: d, e: f, g: h, i: j, k: l}}]\n", configMaps(1400)), false},
+		"many bytes":                {overlayOf("", data(1_000_000)), true},
+		"more bytes":                {tree.Map{"kustomization.yaml": "resources: [a.yaml, b.yaml, c.yaml]\n", "a.yaml": data(900_000), "b.yaml": strings.ReplaceAll(data(900_000), "big", "b"), "c.yaml": strings.ReplaceAll(data(900_000), "big", "c")}, false},
+		"a bomb":                    {overlayOf("", "a: "+aliasBomb()), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := kust.Build(context.Background(), c.tree, ".", kust.Options{Small: true})
+			if errors.Is(err, kust.ErrLarge) == c.small || err != nil && !errors.Is(err, kust.ErrLarge) {
+				t.Errorf("small: %v", err)
+			}
+		})
+	}
+	r, err := kust.Build(context.Background(), overlayOf("", configMaps(1500)), ".", kust.Options{})
+	if err != nil || len(r.Objects) != 1500 {
+		t.Errorf("a large one: %v", err)
+	}
+}
+
+// The number of nodes is a limit of whoever builds, who is told how far it is passed.
+func TestNodesAreLimited(t *testing.T) {
+	for name, c := range map[string]struct {
+		tree tree.Map
+		want string
+	}{
+		"in files":  {overlayOf("", configMaps(300)), "the files up to this one hold more than 1000 YAML nodes; limits.nodes allows 1000"},
+		"by a base": {overlayOf("labels: [{pairs: {a: b, c: d, e: f, g: h}}]\n", configMaps(54)), "the build gives more than 1000 YAML nodes; limits.nodes allows 1000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := kust.Build(context.Background(), c.tree, ".", kust.Options{Limits: kust.Limits{Nodes: 1000}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Diags) != 1 || r.Diags[0].Code != "too-large" || !strings.Contains(r.Diags[0].Summary, c.want) || !strings.Contains(r.Diags[0].Detail, "raise limits.nodes") {
+				t.Errorf("%v", r.Diags)
+			}
+			if r, err := kust.Build(context.Background(), c.tree, ".", kust.Options{Limits: kust.Limits{Nodes: 100_000}}); err != nil || len(r.Objects) == 0 {
+				t.Errorf("with a higher limit: %v, %v", r.Diags, err)
+			}
+		})
+	}
+}
+
+// What is large and takes kustomize some time is built: its own limits alone end it.
+func TestLargeIsNoFault(t *testing.T) {
+	for name, m := range map[string]tree.Map{
+		"many keys":          {"kustomization.yaml": "configMapGenerator:\n- name: a\n  literals:\n" + numbered(6000, "  - a%d=b\n")},
+		"many bases":         chain(60, "namePrefix: abcdefgh-\n", configMaps(3)),
+		"a text in many":     overlayOf("replacements:\n- source: {kind: ConfigMap, name: big, fieldPath: data.a}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.b], options: {create: true}}]\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata: {a: "+strings.Repeat("x", 40_000)+"}\n"+configMaps(100)),
+		"fields that double": overlayOf("replacements:\n"+strings.Repeat("- {source: {kind: ConfigMap, fieldPath: data.a}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a], options: {delimiter: x, index: 99}}]}\n", 10), configMap+"data: {a: b}\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r, err := kust.Build(context.Background(), m, ".", kust.Options{}); err != nil || len(r.Diags) > 0 || len(r.Objects) == 0 {
+				t.Errorf("%v, %v", err, r.Diags)
+			}
+		})
+	}
+}

@@ -1,0 +1,324 @@
+package kust
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust/worker"
+	"github.com/weir-gitops/weir/render/manifest"
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	k8syaml "sigs.k8s.io/yaml"
+)
+
+// substitute fills r.Objects from r.raw.
+func (r *Result) substitute(o Options, w *walker) {
+	style := func(i int) func(*yaml.Node, intent.Path) yaml.Style { return r.styleOf(i) }
+	objects, faults, large := substituteAll(r.raw, o, style)
+	if large != nil {
+		w.report(*large)
+		return
+	}
+	r.Objects = objects
+	var unset diag.List
+	for _, f := range faults {
+		d := f.diagnostic(o.GiveValue)
+		switch {
+		case f.twice:
+			d.Position, _ = r.Near(f.ref, intent.Path{"metadata", "name"})
+		default:
+			d.Position = r.within(f.ref, f.path, f.offset)
+		}
+		if f.inKey {
+			if at, ok := r.KeyOrigin(f.ref, f.path); ok {
+				d.Position = at
+			}
+		}
+		if d.Code != "unset-variable" {
+			w.report(d)
+		} else if len(unset) < maxUnset {
+			unset = append(unset, d)
+		}
+	}
+	w.diags = append(w.diags, unset...)
+}
+
+// maxUnset is how many uses of variables without a value are told. There is a finding
+// for each, and those of one variable become one.
+const maxUnset = 5_000
+
+// substitutionFault is a finding about an object once variables are substituted.
+type substitutionFault struct {
+	ref  intent.ObjectRef
+	path intent.Path
+	// twice says that the object is there twice, key that two keys have become one,
+	// inKey that a key holds the variable.
+	twice, key, inKey bool
+	misuse
+}
+
+// diagnostic is the fault without its position.
+func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
+	d := misuseDiagnostic(f.misuse, giveValue)
+	switch {
+	case f.twice:
+		d = faultAt("duplicate-object", diag.Position{}, fmt.Sprintf("%s is given twice", f.ref), "Give the two different names, or remove one.")
+		d.Object = f.ref.String()
+		return d
+	case f.key:
+		d = faultAt("duplicate-key", diag.Position{}, "two keys are the same once variables are substituted", "Give the variables different values.")
+	}
+	d.Object, d.Field = f.ref.String(), f.path.String()
+	return d
+}
+
+// substituteAll puts the values of variables into objects. style tells how a scalar
+// of the object at an index was written. Where the values are too much, it gives a
+// finding in place of objects.
+func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Node, intent.Path) yaml.Style) (objects []manifest.Object, faults []substitutionFault, large *diag.Diagnostic) {
+	if grown := grownBy(raw, o.Vars); grown > substitutionLimit {
+		d := faultAt("too-large", diag.Position{}, fmt.Sprintf("the variables would grow the objects by up to %d bytes, the limit is %d", grown, substitutionLimit),
+			"Use long values less often, or put them into files.")
+		return nil, nil, &d
+	}
+	objects = make([]manifest.Object, 0, len(raw))
+	first := make(map[intent.ObjectRef]bool, len(raw))
+	var twice []substitutionFault
+	for i := range raw {
+		s := &substitution{vars: o.Vars, style: style(i)}
+		n := s.object(raw[i])
+		if n == nil {
+			n = raw[i]
+		}
+		ref := refOf(n)
+		objects = append(objects, manifest.Object{Ref: ref, Node: n})
+		if first[ref] {
+			twice = append(twice, substitutionFault{ref: ref, twice: true})
+		}
+		first[ref] = true
+		for _, p := range s.twice {
+			faults = append(faults, substitutionFault{ref: ref, path: p, key: true})
+		}
+		if o.Strict != nil && len(s.bad) > 0 && o.Strict(ref) {
+			for _, b := range s.bad {
+				faults = append(faults, substitutionFault{ref: ref, path: b.path, inKey: b.inKey, misuse: b.misuse})
+			}
+		}
+	}
+	return objects, append(faults, twice...), nil
+}
+
+// substitutionLimit bounds what variables may add to the objects of one build, in
+// bytes: a repository decides how often a value is used, however long it is.
+const substitutionLimit = 64 << 20
+
+// grownBy is an upper bound of what substitution adds: every use of a variable
+// counts with the longest value.
+func grownBy(objects []*yaml.Node, vars map[string]string) int64 {
+	longest := 0
+	for _, v := range vars {
+		longest = max(longest, len(v))
+	}
+	uses := 0
+	var count func(n *yaml.Node)
+	count = func(n *yaml.Node) {
+		if n.Kind == yaml.ScalarNode {
+			uses += strings.Count(n.Value, "${")
+		}
+		for _, c := range n.Content {
+			count(c)
+		}
+	}
+	for _, n := range objects {
+		count(n)
+	}
+	return int64(uses) * int64(longest)
+}
+
+func misuseDiagnostic(m misuse, giveValue string) diag.Diagnostic {
+	if m.name != "" {
+		return faultAt("unset-variable", diag.Position{}, fmt.Sprintf("variable %s has no value and no default", m.name),
+			fmt.Sprintf("Give it a value %s, write ${%s:-default}, or $${%s} for the text itself.", cmp.Or(giveValue, "in the target's configuration or with --var"), m.name, m.name))
+	}
+	return faultAt("bad-variable", diag.Position{}, fmt.Sprintf("%s is not a form of variable that is substituted", m.form),
+		"The forms are ${VAR}, ${VAR:-default} and ${VAR:=default}, not nested. Write $${ for a literal ${.")
+}
+
+// substitution of one object.
+type substitution struct {
+	vars  map[string]string
+	style func(n *yaml.Node, p intent.Path) yaml.Style
+	bad   []badScalar
+	twice []intent.Path
+}
+
+type badScalar struct {
+	path  intent.Path
+	inKey bool
+	misuse
+}
+
+// object returns a copy of an object with its variables substituted, or nil if
+// it has none.
+func (s *substitution) object(n *yaml.Node) *yaml.Node {
+	if !anyVariable(n) {
+		return nil
+	}
+	c := copyNode(n)
+	s.node(c, nil)
+	return c
+}
+
+func anyVariable(n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode && hasVariables(n.Value) {
+		return true
+	}
+	for _, c := range n.Content {
+		if anyVariable(c) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *substitution) node(n *yaml.Node, p intent.Path) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		s.scalar(n, p)
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			s.node(c, p.Join(intent.Index(i)))
+		}
+	case yaml.MappingNode:
+		seen := make(map[string]bool, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			s.key(key, p)
+			if seen[key.Value] {
+				s.twice = append(s.twice, p.Join(key.Value))
+			}
+			seen[key.Value] = true
+			s.node(n.Content[i+1], p.Join(key.Value))
+		}
+	}
+}
+
+func (s *substitution) key(n *yaml.Node, p intent.Path) {
+	if !hasVariables(n.Value) {
+		return
+	}
+	value, bad := substitute(n.Value, s.vars)
+	for _, b := range bad {
+		s.bad = append(s.bad, badScalar{path: p.Join(value), inKey: true, misuse: b})
+	}
+	n.Value, n.Tag = value, "!!str"
+}
+
+// scalar substitutes a value. A plain scalar takes the type that its new text
+// has in YAML, if that is a number, a boolean or null; a quoted one and a block
+// stay strings. Whatever a value holds, it stays one scalar.
+func (s *substitution) scalar(n *yaml.Node, p intent.Path) {
+	if !hasVariables(n.Value) {
+		return
+	}
+	value, bad := substitute(n.Value, s.vars)
+	for _, b := range bad {
+		s.bad = append(s.bad, badScalar{path: p, misuse: b})
+	}
+	if value == n.Value {
+		return
+	}
+	tag := plainTag(value)
+	if tag != "!!str" && s.style(n, p)&quotedOrBlock != 0 {
+		tag = "!!str"
+	}
+	n.Value, n.Tag = value, tag
+}
+
+const quotedOrBlock = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+// plainTag is the type of a plain scalar, with all that is no number, boolean or
+// null, such as dates, taken for a string.
+func plainTag(value string) string {
+	switch tag := (&yaml.Node{Kind: yaml.ScalarNode, Value: value}).ShortTag(); tag {
+	case "!!int", "!!float", "!!bool", "!!null":
+		return tag
+	default:
+		return "!!str"
+	}
+}
+
+// refOf is the identity of an object.
+func refOf(n *yaml.Node) intent.ObjectRef {
+	ref := intent.ObjectRef{
+		APIVersion: text(n, "apiVersion"), Kind: text(n, "kind"),
+		Namespace: text(n, "metadata", "namespace"), Name: text(n, "metadata", "name"),
+	}
+	switch {
+	case clusterScoped(ref):
+		ref.Namespace = ""
+	case ref.Namespace == "":
+		ref.Namespace = "default"
+	}
+	return ref
+}
+
+// clusterScoped reports the kinds that have no namespace: AWS identities, and
+// what Kubernetes' own schema says.
+func clusterScoped(ref intent.ObjectRef) bool {
+	if ref.Group() == "infrastructure.cluster.x-k8s.io" {
+		switch ref.Kind {
+		case "AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity":
+			return true
+		}
+		return false
+	}
+	if strings.HasSuffix(ref.Group(), "cluster.x-k8s.io") {
+		return false // not in the schema, which takes memory that nothing else here needs
+	}
+	worker.Prepare()
+	return openapi.IsCertainlyClusterScoped(kyaml.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind})
+}
+
+// Raw returns the build before substitution, as "kubectl kustomize" prints it.
+func (r *Result) Raw() []byte { return printObjects(r.raw) }
+
+// YAML returns the build with variables substituted, in the form of Raw.
+func (r *Result) YAML() []byte {
+	nodes := make([]*yaml.Node, len(r.Objects))
+	for i, o := range r.Objects {
+		nodes[i] = o.Node
+	}
+	return printObjects(nodes)
+}
+
+// printObjects prints as kustomize does: by way of JSON, with sorted keys. What
+// JSON cannot hold, an infinite number, is printed from its node.
+func printObjects(nodes []*yaml.Node) []byte {
+	var out bytes.Buffer
+	for i, n := range nodes {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		js, err := kyaml.NewRNode(n).MarshalJSON()
+		if err == nil {
+			var doc []byte
+			if doc, err = k8syaml.JSONToYAML(js); err == nil {
+				out.Write(doc)
+			}
+		}
+		if err != nil {
+			doc, err := kyaml.NewRNode(n).String()
+			if err != nil {
+				doc = "# not printable: " + err.Error() + "\n"
+			}
+			out.WriteString(doc)
+		}
+	}
+	return out.Bytes()
+}

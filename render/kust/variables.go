@@ -1,0 +1,105 @@
+package kust
+
+import (
+	"regexp"
+	"strings"
+)
+
+// The forms of a variable are those of clusterctl: ${VAR}, ${VAR:-default} and
+// ${VAR:=default}, which both give the default where VAR is unset or empty, and
+// $${…}, which stands for a literal ${…}. $VAR, $(VAR) and {{ }} mean nothing.
+//
+// As with clusterctl and Flux, all objects are substituted, those that weir does
+// not read too: there what has a value gets it, and the rest is left as it stands.
+var variableForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(:[-=]((?s:.*)))?$`)
+
+// misuse is a place of a text that cannot be substituted.
+type misuse struct {
+	offset int
+	name   string // the variable, if it is the value that is missing
+	form   string // the text between the braces, if that is the fault
+}
+
+// hasVariables reports whether substitute could change a text.
+func hasVariables(s string) bool { return strings.Contains(s, "${") }
+
+// substitute replaces the variables of a text. What has neither value nor
+// default, or is of another form, is left as it stands and returned.
+func substitute(s string, vars map[string]string) (string, []misuse) {
+	var b strings.Builder
+	var bad []misuse
+	for i := 0; i < len(s); {
+		rest := s[i:]
+		switch {
+		case strings.HasPrefix(rest, "$${"):
+			b.WriteString("${")
+			i += len("$${")
+		case strings.HasPrefix(rest, "${"):
+			end := closing(rest)
+			if end < 0 {
+				bad = append(bad, misuse{offset: i, form: firstLine(rest)})
+				b.WriteString("${")
+				i += len("${")
+				continue
+			}
+			whole := rest[:end+1]
+			value, fault := lookUp(rest[2:end], vars)
+			if fault != nil {
+				fault.offset = i
+				bad = append(bad, *fault)
+				value = whole
+			}
+			b.WriteString(value)
+			i += len(whole)
+		default:
+			next := strings.IndexByte(rest[1:], '$')
+			if next < 0 {
+				next = len(rest) - 1
+			}
+			b.WriteString(rest[:next+1])
+			i += next + 1
+		}
+	}
+	return b.String(), bad
+}
+
+// closing is the offset of the brace that closes the one s starts with, so that
+// a nested variable is seen as a whole, and refused as a whole; -1 if none does.
+func closing(s string) int {
+	depth := 0
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '{' && s[i-1] == '$':
+			depth++
+		case s[i] == '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func lookUp(inner string, vars map[string]string) (string, *misuse) {
+	m := variableForm.FindStringSubmatch(inner)
+	if m == nil || strings.Contains(m[3], "${") {
+		return "", &misuse{form: firstLine("${" + inner + "}")}
+	}
+	value, ok := vars[m[1]]
+	switch {
+	case m[2] != "" && value == "":
+		return m[3], nil
+	case !ok:
+		return "", &misuse{name: m[1]}
+	}
+	return value, nil
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	const longest = 60
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,359 @@
+package kust
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"go.yaml.in/yaml/v3"
+)
+
+// place says where YAML text stands: in a file, or in a scalar of a file.
+type place struct {
+	file string
+	// scalar holds the text if it is an inline patch; nil for a whole file.
+	scalar *yaml.Node
+	// source is the file's content, to count a block scalar's indentation.
+	source []byte
+}
+
+// at is the position of line and column of the text.
+func (p place) at(line, column int) diag.Position {
+	if p.scalar == nil {
+		return diag.Position{File: p.file, Line: line, Column: column}
+	}
+	return scalarPosition(p, line, column)
+}
+
+func (p place) node(n *yaml.Node) diag.Position { return p.at(n.Line, n.Column) }
+
+// scalarPosition is the position in the file of a place in the text of one of
+// its scalars. In a literal block that is exact; in any other style lines are
+// folded or escaped, and the position is the scalar's own.
+func scalarPosition(p place, line, column int) diag.Position {
+	own := diag.Position{File: p.file, Line: p.scalar.Line, Column: p.scalar.Column}
+	if p.scalar.Style&yaml.LiteralStyle == 0 || line < 1 {
+		return own
+	}
+	text := strings.Split(p.scalar.Value, "\n")
+	source := strings.Split(string(p.source), "\n")
+	at := p.scalar.Line + line // the text starts on the line after the indicator
+	if line > len(text) || at > len(source) {
+		return own
+	}
+	indent := len(strings.TrimRight(source[at-1], "\r")) - len(text[line-1])
+	if indent < 0 || column < 1 {
+		return diag.Position{File: p.file, Line: at}
+	}
+	return diag.Position{File: p.file, Line: at, Column: indent + column}
+}
+
+// splitAmbiguity is a line that kustomize takes for a document separator though
+// YAML does not: the two would see different documents.
+var splitAmbiguity = regexp.MustCompile(`\n---#`)
+
+// parse reads all documents of a YAML text and refuses what is not safe to hand
+// to kustomize: syntax errors, aliases that refer to themselves or stand for too
+// much, deep nesting, keys that are given twice. It returns the root node of
+// each document that can be looked at further, none if the text is no YAML, and
+// ok if no diagnostic was added.
+func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
+	before := len(w.diags)
+	if loc := splitAmbiguity.FindIndex(text); loc != nil {
+		line := bytes.Count(text[:loc[0]+1], []byte("\n")) + 1
+		w.add("yaml-syntax", p.at(line, 1), "a document separator is not followed by a space",
+			"Write \"---\" alone on its line, or with a space before the comment.")
+		return nil, false
+	}
+	if at := undecodableByte(text); at >= 0 {
+		before := text[:at]
+		w.add("yaml-syntax", p.at(bytes.Count(before, []byte("\n"))+1, at-bytes.LastIndexByte(before, '\n')),
+			fmt.Sprintf("the byte 0x%02x is not allowed here", text[at]), "Write the file in UTF-8, without control characters.")
+		return nil, false
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		if w.nodes > w.view.lim.Nodes {
+			w.full(p.file)
+			return nil, false
+		}
+		var doc yaml.Node
+		err := dec.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			line, msg := splitYAMLError(err, text)
+			w.add("yaml-syntax", p.at(line, 0), "not valid YAML: "+msg, syntaxHint(text, line))
+			return nil, false
+		}
+		w.nodes += nodesPerDocument
+		if len(doc.Content) != 1 || isNull(doc.Content[0]) {
+			continue
+		}
+		if w.vet(doc.Content[0], p) {
+			docs = append(docs, doc.Content[0])
+		}
+		if len(w.diags) > before+maxFaultsPerFile {
+			break
+		}
+	}
+	return docs, len(w.diags) == before
+}
+
+// nodesPerDocument is how much more a document costs than its nodes do.
+const nodesPerDocument = 8
+
+// undecodableByte is the offset of the first byte that YAML in UTF-8 cannot
+// hold, of which the parser would not say where it is; -1 if there is none, or if
+// the text is UTF-16 by its byte order mark.
+func undecodableByte(text []byte) int {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return -1
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// full reports, once, that the files hold more than a build may.
+func (w *walker) full(file string) {
+	w.large = w.large || w.small
+	if w.stuffed || w.large {
+		return
+	}
+	w.stuffed = true
+	w.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", w.view.lim.Nodes), w.view.lim.Nodes))
+}
+
+// maxFaultsPerFile keeps a hostile file from filling a report.
+const maxFaultsPerFile = 20
+
+var (
+	yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+	// parserError matches the messages that come with the line before the one at
+	// fault: the library adds one to the lines of its scanner only.
+	parserError   = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or '[\]}]'|<)|^found (duplicate|incompatible|undefined)`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+)
+
+// splitYAMLError takes the line out of the parser's message; 0 if it gives none.
+func splitYAMLError(err error, text []byte) (int, string) {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	m := yamlErrorLine.FindStringSubmatch(first)
+	if a := unknownAnchor.FindStringSubmatch(m[2]); a != nil {
+		if before, _, ok := bytes.Cut(text, []byte("*"+a[1])); ok {
+			return bytes.Count(before, []byte("\n")) + 1, "an alias names no anchor" // the name may be a secret that begins with *
+		}
+	}
+	line, convErr := strconv.Atoi(m[1])
+	if convErr != nil {
+		return 0, m[2]
+	}
+	if parserError.MatchString(m[2]) {
+		line++
+	}
+	return line, m[2]
+}
+
+func syntaxHint(text []byte, line int) string {
+	lines := strings.Split(string(text), "\n")
+	for i := max(line-2, 0); i < min(line, len(lines)); i++ {
+		if flowVariable.MatchString(lines[i]) {
+			return "Inside { } or [ ] a variable must be quoted: {a: \"${N}\"}."
+		}
+		if strings.HasPrefix(strings.TrimLeft(lines[i], " "), "\t") {
+			return "Indent with spaces; YAML allows no tabs."
+		}
+	}
+	return ""
+}
+
+var flowVariable = regexp.MustCompile(`[{\[].*[^"'$]\$\{`)
+
+// vet walks one document once, whatever its aliases stand for, and reports
+// whether its size and its aliases are harmless.
+func (w *walker) vet(root *yaml.Node, p place) bool {
+	s := &vetting{w: w, p: p, anchored: map[*yaml.Node]extent{}}
+	whole := s.visit(root, 1)
+	w.nodes += s.plain
+	if s.stopped {
+		return false
+	}
+	if whole.size-s.plain > w.view.lim.AliasNodes {
+		w.add("yaml-alias", p.node(root),
+			fmt.Sprintf("the aliases of this document stand for more than %d nodes", w.view.lim.AliasNodes),
+			"Write out what the aliases repeat, or split the file.")
+		return false
+	}
+	return true
+}
+
+type vetting struct {
+	w        *walker
+	p        place
+	anchored map[*yaml.Node]extent // those that aliases can name
+	plain    int                   // nodes without aliases expanded
+	faults   int
+	stopped  bool
+}
+
+// extent is what a node stands for, aliases expanded.
+type extent struct {
+	size   int // nodes, capped
+	height int
+	ended  bool // false while the walk is below the node
+}
+
+// sizeCap stops sums well before they overflow.
+const sizeCap = 1 << 40
+
+func (s *vetting) visit(n *yaml.Node, level int) extent {
+	if s.stopped {
+		return extent{}
+	}
+	if s.plain++; s.w.nodes+s.plain > s.w.view.lim.Nodes {
+		s.stopped = true
+		s.w.full(s.p.file)
+		return extent{}
+	}
+	if level > s.w.view.lim.Depth {
+		s.tooDeep(n)
+		return extent{}
+	}
+	if n.Anchor != "" {
+		s.anchored[n] = extent{}
+	}
+	e := extent{size: 1, height: 1, ended: true}
+	if n.Kind == yaml.AliasNode {
+		target := s.anchored[n.Alias]
+		if !target.ended {
+			s.stop("yaml-alias", n, "the alias *"+n.Value+" refers to the node it stands in",
+				"Write out what the alias should stand for.")
+			return extent{}
+		}
+		e.size, e.height = e.size+target.size, target.height
+	}
+	if n.Kind == yaml.MappingNode {
+		s.keys(n)
+	}
+	for _, c := range n.Content {
+		child := s.visit(c, level+1)
+		if s.stopped {
+			return extent{}
+		}
+		e.size = min(e.size+child.size, sizeCap)
+		e.height = max(e.height, child.height+1)
+	}
+	if level+e.height-1 > s.w.view.lim.Depth {
+		s.tooDeep(n)
+		return extent{}
+	}
+	if n.Anchor != "" {
+		s.anchored[n] = e
+	}
+	return e
+}
+
+func (s *vetting) tooDeep(n *yaml.Node) {
+	s.stop("too-large", n, fmt.Sprintf("nested deeper than %d levels", s.w.view.lim.Depth),
+		"Make the document flatter.")
+}
+
+func (s *vetting) stop(code string, n *yaml.Node, summary, detail string) {
+	s.stopped = true
+	s.w.add(code, s.p.node(n), summary, detail)
+}
+
+// keys refuses keys that are given twice, which kustomize would accept and of
+// which it would keep one, and keys that are no scalars.
+func (s *vetting) keys(m *yaml.Node) {
+	first := make(map[string]*yaml.Node, len(m.Content)/2)
+	for i := 0; i+1 < len(m.Content) && s.faults <= maxFaultsPerFile; i += 2 {
+		k := m.Content[i]
+		if k.Kind == yaml.AliasNode {
+			k = k.Alias
+		}
+		if k.Kind != yaml.ScalarNode {
+			s.faults++
+			s.w.add("yaml-syntax", s.p.node(m.Content[i]), "a key is not a scalar", "Keys must be plain text.")
+			continue
+		}
+		if prev, ok := first[k.Value]; ok {
+			d := faultAt("duplicate-key", s.p.node(m.Content[i]), fmt.Sprintf("key %q is given twice", k.Value),
+				"Keep one of the two; only one would count.")
+			d.Related = []diag.Related{{Position: s.p.node(prev), Message: "first given here"}}
+			s.faults++
+			s.w.report(d)
+			continue
+		}
+		first[k.Value] = m.Content[i]
+	}
+}
+
+func isNull(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}
+
+// deref follows an alias to the node that it stands for.
+func deref(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// field returns the key and value nodes of a mapping's field, or nils.
+func field(m *yaml.Node, name string) (key, value *yaml.Node) {
+	m = deref(m)
+	if m == nil || m.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if deref(m.Content[i]).Value == name {
+			return m.Content[i], deref(m.Content[i+1])
+		}
+	}
+	return nil, nil
+}
+
+// foldedField is field as kustomize decodes its own files: a key in any case.
+// Of several spellings the decoder keeps the one that sorts last.
+func foldedField(m *yaml.Node, name string) (key, value *yaml.Node) {
+	m = deref(m)
+	if m == nil || m.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		k := deref(m.Content[i])
+		if strings.EqualFold(k.Value, name) && (key == nil || k.Value > deref(key).Value) {
+			key, value = m.Content[i], deref(m.Content[i+1])
+		}
+	}
+	return key, value
+}
+
+// text is the value of a scalar field of a mapping, or "".
+func text(m *yaml.Node, names ...string) string {
+	for _, name := range names {
+		_, v := field(m, name)
+		if m = v; v == nil {
+			return ""
+		}
+	}
+	if m.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return m.Value
+}

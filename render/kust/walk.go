@@ -1,0 +1,377 @@
+package kust
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/tree"
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// walker reads everything that kustomize would reach from a path, before
+// kustomize does, and collects every fault.
+type walker struct {
+	view  *view
+	diags diag.List
+	// walked are those of the files alone, valued those of the files with values.
+	walked, valued diag.List
+	files          map[string]*file // by physical path
+	dirs           map[string]*kust // by physical path; nil while its walk is under way
+	order          []*kust          // children before parents
+	chain          []string         // directories that led to where the walk is
+	nodes          int              // YAML nodes that were parsed
+	// stuffed says that these are too many: nothing more is parsed.
+	stuffed bool
+	// small says that the build is given up where it is not small, which is large.
+	small, large bool
+	bytes        int // of the files
+}
+
+// file is a file that was read for a build.
+type file struct {
+	path    string
+	content []byte
+	docs    []*yaml.Node // roots of the documents, of a YAML file
+	parsed  bool
+	data    bool // its bytes become data of an object
+	// checkedEnv says that it was checked as a file of key=value lines.
+	checkedEnv bool
+	broken     bool // nothing of it could be read, which was reported
+}
+
+// kust is one kustomization file.
+type kust struct {
+	dir, file string
+	content   []byte
+	doc       *yaml.Node
+	spec      types.Kustomization
+
+	children []*kust // resources, bases and components
+	objects  []*file // files of objects
+	patches  []patch
+	configs  []*file // builtin transformers and generators in files
+	legacy   bool    // has deprecated fields, which kustomize would warn about
+	virtual  bool    // made for a path that has no kustomization file
+
+	growth []*yaml.Node // what may hold replacements
+
+	loose []patch // those in configurations of transformers
+}
+
+// patch is a patch of a kustomization: a file, or the text of a scalar.
+type patch struct {
+	file   *file
+	inline *yaml.Node // the scalar, nil for a file
+	docs   []*yaml.Node
+	entry  *yaml.Node // the entry of the kustomization
+	target *yaml.Node // its target selector, or nil
+}
+
+// place is where the patch's text stands.
+func (p patch) place(k *kust) place {
+	if p.inline == nil {
+		return place{file: p.file.path, source: p.file.content}
+	}
+	return place{file: k.file, scalar: p.inline, source: k.content}
+}
+
+// text is the patch as it is written.
+func (p patch) text() []byte {
+	if p.inline == nil {
+		return p.file.content
+	}
+	return []byte(p.inline.Value)
+}
+
+func newWalker(v *view) *walker {
+	return &walker{view: v, files: map[string]*file{}, dirs: map[string]*kust{}}
+}
+
+// walk reads what a build of p needs. The plan is nil if nothing can be built.
+func (w *walker) walk(p string) *plan {
+	clean, err := tree.Clean(p)
+	if err != nil {
+		w.pathFault(p, diag.Position{}, errEscape)
+		return nil
+	}
+	physical, entry, err := w.view.resolve(clean)
+	if err != nil {
+		w.pathFault(p, diag.Position{}, err)
+		return nil
+	}
+	var top *kust
+	if entry.Mode.IsFile() {
+		top = w.single(physical)
+	} else {
+		top = w.directory(physical)
+	}
+	if top == nil {
+		return nil
+	}
+	return w.plan(top)
+}
+
+// directory walks a directory that was given as the path of a build.
+func (w *walker) directory(dir string) *kust {
+	names, ok := w.kustomizationNames(dir, diag.Position{File: dir})
+	if !ok {
+		return nil
+	}
+	if len(names) > 0 {
+		return w.kustomization(dir, diag.Position{}, nil)
+	}
+	yamls, err := w.view.list(dir)
+	if err != nil {
+		return nil
+	}
+	if len(yamls) == 0 {
+		w.add("kustomization-missing", diag.Position{File: dir}, "the directory holds no kustomization and no YAML file",
+			"Give the directory of a kustomization.yaml, a directory of *.yaml files, or one file.")
+		return nil
+	}
+	return w.made(dir, yamls)
+}
+
+// single walks a build of one file of objects.
+func (w *walker) single(p string) *kust {
+	name := path.Base(p)
+	for _, n := range konfig.RecognizedKustomizationFileNames() {
+		if name == n {
+			w.add("bad-path", diag.Position{File: p}, "the path is a kustomization file",
+				"Give the directory that holds it.")
+			return nil
+		}
+	}
+	return w.made(path.Dir(p), []string{name})
+}
+
+// made is the kustomization of a path that has none: its files are the resources.
+func (w *walker) made(dir string, names []string) *kust {
+	k := &kust{
+		dir: dir, file: path.Join(dir, konfig.DefaultKustomizationFileName()), virtual: true,
+		doc: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"},
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for _, name := range names {
+		p := path.Join(dir, name)
+		physical, entry, err := w.view.resolve(p)
+		switch {
+		case err != nil:
+			w.pathFault(p, diag.Position{File: p}, err)
+			continue
+		case entry.Mode == tree.Dir:
+			continue // a symlink to a directory
+		case !within(dir, physical):
+			w.outsideRoot(p, diag.Position{File: p})
+			continue
+		}
+		if f := w.yamlFile(physical, diag.Position{File: p}); f != nil {
+			k.objects = append(k.objects, f)
+			w.checkObjects(f)
+		}
+		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "./" + name})
+	}
+	k.doc.Content = []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: "resources"}, list}
+	w.order = append(w.order, k)
+	return k
+}
+
+// kustomizationNames returns which of the names that kustomize knows a directory
+// has. More than one is a fault: an unexpected second file would decide silently.
+func (w *walker) kustomizationNames(dir string, at diag.Position) ([]string, bool) {
+	var names []string
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		_, entry, err := w.view.resolve(path.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			w.pathFault(path.Join(dir, name), at, err)
+			return nil, false
+		case entry.Mode.IsFile():
+			names = append(names, name)
+		}
+	}
+	if len(names) > 1 {
+		w.add("kustomization-duplicate", diag.Position{File: path.Join(dir, names[1])},
+			fmt.Sprintf("the directory has more than one kustomization: %s", strings.Join(names, ", ")), "Keep one of them.")
+		return nil, false
+	}
+	return names, true
+}
+
+// kustomization walks the kustomization of a directory that an entry at a
+// position names.
+func (w *walker) kustomization(dir string, at diag.Position, _ []string) *kust {
+	if len(w.chain) > w.view.lim.Depth {
+		if !w.stuffed {
+			w.stuffed = true
+			w.report(tooLarge(at, fmt.Sprintf("bases nest deeper than %d levels", w.view.lim.Depth)))
+		}
+		return nil
+	}
+	for _, d := range w.chain {
+		if within(dir, d) {
+			w.add("kustomization-cycle", at, fmt.Sprintf("%s contains %s, which leads to it", dir, d),
+				"A base must not be, or contain, a directory that uses it.")
+			return nil
+		}
+	}
+	if k, ok := w.dirs[dir]; ok {
+		return k
+	}
+	w.dirs[dir] = nil
+	names, ok := w.kustomizationNames(dir, at)
+	if !ok {
+		return nil
+	}
+	if len(names) == 0 {
+		w.add("kustomization-missing", at, fmt.Sprintf("%s has no kustomization file", dir),
+			"Add a kustomization.yaml there, or name the files one by one.")
+		return nil
+	}
+	p := path.Join(dir, names[0])
+	physical, _, err := w.view.resolve(p)
+	if err != nil {
+		w.pathFault(p, at, err)
+		return nil
+	}
+	if !within(dir, physical) {
+		w.outsideRoot(p, at)
+		return nil
+	}
+	k := w.load(dir, physical, at)
+	if k == nil {
+		return nil
+	}
+	w.chain = append(w.chain, dir)
+	w.fields(k, nil)
+	w.chain = w.chain[:len(w.chain)-1]
+	w.inspect(k)
+	w.dirs[dir] = k
+	w.order = append(w.order, k)
+	return k
+}
+
+// load reads and decodes a kustomization file.
+func (w *walker) load(dir, p string, at diag.Position) *kust {
+	f := w.yamlFile(p, at)
+	if f == nil {
+		return nil
+	}
+	k := &kust{dir: dir, file: p, content: f.content}
+	switch {
+	case f.broken:
+		return nil
+	case len(f.docs) == 0:
+		w.add("kustomization-invalid", diag.Position{File: p}, "the kustomization is empty", "Give it at least one field, such as resources.")
+		return nil
+	case len(f.docs) > 1:
+		w.add("kustomization-invalid", diag.Position{File: p, Line: f.docs[1].Line}, "the kustomization has more than one document",
+			"kustomize reads the first one only; remove the others.")
+		return nil
+	case f.docs[0].Kind != yaml.MappingNode:
+		w.add("kustomization-invalid", diag.Position{File: p, Line: f.docs[0].Line}, "the kustomization is not a mapping", "")
+		return nil
+	}
+	k.doc = f.docs[0]
+	k.growth = []*yaml.Node{k.doc}
+	if err := k.spec.Unmarshal(f.content); err != nil {
+		w.undecodable(k, err)
+		return nil
+	}
+	return k
+}
+
+// within reports whether p is dir or below it.
+func within(dir, p string) bool {
+	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
+}
+
+func (w *walker) outsideRoot(written string, at diag.Position) {
+	w.add("path-escape", at, fmt.Sprintf("%s is not in or below the directory of the kustomization that names it", written),
+		"Files must be below the kustomization; to share one, give its directory a kustomization and use that as a base.")
+}
+
+// yamlFile reads and parses a file once; nil if it cannot be used.
+func (w *walker) yamlFile(p string, at diag.Position) *file {
+	f := w.dataFile(p, at)
+	if f == nil || f.parsed {
+		return f
+	}
+	f.parsed = true
+	before := len(w.diags)
+	docs, ok := w.parse(f.content, place{file: p})
+	f.docs = docs
+	if !ok && len(docs) == 0 && len(w.diags) > before {
+		f.broken = true
+	}
+	return f
+}
+
+// lfsPointer is how a file starts whose content Git LFS keeps elsewhere, as its
+// specification says.
+const lfsPointer = "version https://git-lfs.github.com/spec/"
+
+// dataFile reads a file once; nil if it cannot be read.
+func (w *walker) dataFile(p string, at diag.Position) *file {
+	if f, ok := w.files[p]; ok {
+		return f
+	}
+	if w.large {
+		return nil
+	}
+	content, err := w.view.read(p)
+	if err != nil && !errors.Is(err, errPointer) {
+		if !at.Known() {
+			at.File = p
+		}
+		w.pathFault(p, at, err)
+		return nil
+	}
+	if err != nil || bytes.HasPrefix(content, []byte(lfsPointer)) {
+		w.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
+			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
+		return nil
+	}
+	if w.bytes += len(content); w.small && w.bytes > smallBytes {
+		w.large = true
+		return nil
+	}
+	f := &file{path: p, content: content}
+	w.files[p] = f
+	return f
+}
+
+// checkObjects refuses documents that are no Kubernetes objects, all at once.
+func (w *walker) checkObjects(f *file) {
+	before := len(w.diags)
+	for _, doc := range f.docs {
+		if len(w.diags) > before+maxFaultsPerFile {
+			return
+		}
+		at := diag.Position{File: f.path, Line: doc.Line, Column: doc.Column}
+		if doc.Kind != yaml.MappingNode {
+			w.add("not-an-object", at, "the document is not a Kubernetes object", "An object is a mapping with apiVersion, kind and metadata.name.")
+			continue
+		}
+		var lacks []string
+		for _, want := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
+			if text(doc, want...) == "" {
+				lacks = append(lacks, strings.Join(want, "."))
+			}
+		}
+		if _, items := field(doc, "items"); items != nil && strings.HasSuffix(text(doc, "kind"), "List") {
+			continue
+		}
+		if len(lacks) > 0 {
+			w.add("not-an-object", at, "the object lacks "+strings.Join(lacks, " and "), "Every object needs apiVersion, kind and metadata.name.")
+		}
+	}
+}
