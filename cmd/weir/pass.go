@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -120,20 +121,20 @@ func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *s
 			return nil, hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
 		}
 	}
-	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv})
+	aws := accounts.New(accounts.Options{Logger: log, Getenv: s.getenv})
 	if err := p.fits(c); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.config != "":
-		return p.openConfig(c.Context(), s, args, log, scopes)
+		return p.openConfig(c.Context(), s, args, log, aws)
 	case len(args) != 1:
 		return nil, usage("weir "+c.Name()+" --config FILE [TARGET…], or weir "+c.Name()+" PATH --region REGION", "give a configuration, or one PATH")
 	}
-	return p.openPath(c.Context(), s, args[0], scopes)
+	return p.openPath(c.Context(), s, args[0], aws)
 }
 
-func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, scopes *fleet.Scopes) (*work, error) {
+func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, aws *accounts.Set) (*work, error) {
 	region := p.region
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
 		if region == "" {
@@ -167,7 +168,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 			return nil, usage("write it like arn:aws:kms:eu-west-1:123456789012:key/ID", "%q is not the ARN of a KMS key", arn)
 		}
 	}
-	in.kmsKeys, in.kms = p.kmsKeys, scopes.KMS(reconciler.ScopeKey{Region: region, Endpoint: p.endpoint})
+	in.kmsKeys, in.kms = p.kmsKeys, aws.KMS(reconciler.ScopeKey{Region: region, Endpoint: p.endpoint})
 	// Only what changes nothing may look at placeholders.
 	o := in.options(!p.writes)
 	tree, root, dir, err := source.OpenPath(path)
@@ -176,7 +177,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, s
 	}
 	head, closeHead := headOf(ctx, root)
 	defer closeHead()
-	batch, err := fleet.Path(ctx, scopes, fleet.PathOptions{
+	batch, err := fleet.Path(ctx, aws, fleet.PathOptions{
 		Tree: tree, Root: root, Dir: dir, Head: head, Region: region, Target: target, Instance: p.instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: s.secrets,
 		Kubeconfig: p.kubeconfig, Prune: p.prune, Endpoint: p.endpoint,
 	})
@@ -210,7 +211,7 @@ func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done fun
 	return head, git.Close
 }
 
-func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []string, log *slog.Logger, scopes *fleet.Scopes) (w *work, err error) {
+func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []string, log *slog.Logger, aws *accounts.Set) (w *work, err error) {
 	c, err := s.loadConfig(p.config)
 	if err != nil {
 		return nil, err
@@ -237,13 +238,13 @@ func (p *passFlags) openConfig(ctx context.Context, s surroundings, args []strin
 	if err != nil {
 		return nil, err
 	}
-	composition, err := fleet.New(fleet.Options{Config: c.Fleet(""), Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
+	composition, err := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
 	if err != nil {
 		return nil, err
 	}
-	scopes.Attach(ctx, composition.Batches)
+	aws.Attach(ctx, composition.Batches)
 	w.batches = composition.Batches
-	if w.gating, err = newGating(ctx, s, c, composition, scopes.Clock(), p.writes); err != nil {
+	if w.gating, err = newGating(ctx, s, c, composition, aws.Clock(), p.writes); err != nil {
 		return nil, err
 	}
 	return w, w.choose(args, composition.Targets)

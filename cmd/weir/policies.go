@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
@@ -29,8 +30,8 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 	if err != nil {
 		return nil, err
 	}
-	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv, Offline: true})
-	composed, err := fleet.New(fleet.Options{Config: c.Fleet(""), Scopes: scopes, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
+	aws := accounts.New(accounts.Options{Logger: log, Getenv: s.getenv})
+	composed, err := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Keyless: true, Secrets: s.secrets, Logger: log}).Compose(ctx, views)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
@@ -102,13 +103,13 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	}
 	key := make([]byte, 32) // of no use to anybody: such a plan has no digest
 	_, _ = rand.Read(key)   // never fails
-	scopes := fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: s.getenv})
-	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Scopes: scopes, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log})
+	aws := accounts.New(accounts.Options{Logger: log, Getenv: s.getenv})
+	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log})
 	if _, err := composer.Compose(ctx, views); err != nil {
 		return out, err
 	}
 	is.Source, is.Owner, is.Draft, is.Only = from.Name, "draft", true, names
-	review, err := composer.Base(views).Review(ctx, scopes, is.Proposal)
+	review, err := composer.Base(views).Review(ctx, aws, is.Proposal)
 	if err != nil {
 		return out, err
 	}
@@ -127,7 +128,7 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 			return out, err
 		}
 	}
-	review.Open(ctx, scopes)
+	review.Open(ctx, aws)
 	out.gone, out.withheld = review.Gone, review.Withheld
 	if len(names) == 0 {
 		out.unaffected = review.Targets - len(review.Touched)

@@ -61,10 +61,27 @@ type Config struct {
 	Endpoint string
 }
 
+// Accounts are what a fleet knows of the accounts that its targets are applied to.
+type Accounts interface {
+	// KMS decrypts with the credentials that a scope is opened with.
+	KMS(reconciler.ScopeKey) sops.KMS
+	// Account is that of a scope, empty where it is not known yet.
+	Account(reconciler.ScopeKey) string
+	// Meet reports whether two scopes may be of one account and region, and whether
+	// that is sure.
+	Meet(a, b reconciler.ScopeKey) (meet, sure bool)
+	// Attach opens the accounts of batches, and guards what they share with each other
+	// and with others.
+	Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch)
+}
+
 // Options of a Fleet.
 type Options struct {
-	Config *Config
-	Scopes *Scopes
+	Config   *Config
+	Accounts Accounts
+	// Keyless puts placeholders in the place of what is encrypted: what is composed is
+	// for looking at, and nobody is asked for a key.
+	Keyless bool
 	// Endpoint takes the place of every configured endpoint.
 	Endpoint string
 	// DigestKey keys what stands for user data in plans.
@@ -198,7 +215,7 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 	reserve(items)
 	c.Batches = f.batches(items)
 	for _, b := range c.Batches {
-		account := f.o.Scopes.account(b.Key)
+		account := f.o.Accounts.Account(b.Key)
 		for _, d := range b.Targets {
 			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: account, Region: d.Policy.Region})
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
@@ -56,11 +57,11 @@ func snap(revision string, m tree.Map) snapshot.Snapshot {
 
 // harness is a fleet over an embedded AWS.
 type harness struct {
-	t      testing.TB
-	fleet  *Fleet
-	url    string
-	scopes *Scopes
-	dir    string
+	t        testing.TB
+	fleet    *Fleet
+	url      string
+	accounts *accounts.Set
+	dir      string
 }
 
 func newHarness(t testing.TB, targets string) *harness {
@@ -74,8 +75,8 @@ func newHarness(t testing.TB, targets string) *harness {
 	h := &harness{t: t, url: server.URL, dir: t.TempDir()}
 	getenv := func(string) string { return "" }
 	c := &Config{Instance: "a", Sources: []string{"s"}, Targets: fleettest.Targets(t, h.dir, targets), KeepVersions: 10, Endpoint: server.URL}
-	h.scopes = NewScopes(ScopesOptions{Logger: slog.New(slog.DiscardHandler), Getenv: getenv})
-	h.fleet = New(Options{Config: c, Scopes: h.scopes, Logger: slog.New(slog.DiscardHandler)})
+	h.accounts = accounts.New(accounts.Options{Logger: slog.New(slog.DiscardHandler), Getenv: getenv})
+	h.fleet = New(Options{Config: c, Accounts: h.accounts, Logger: slog.New(slog.DiscardHandler)})
 	return h
 }
 
@@ -86,7 +87,7 @@ func (h *harness) compose(v View) (*Composition, map[string]reconciler.Desired) 
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.scopes.Attach(h.t.Context(), c.Batches)
+	h.accounts.Attach(h.t.Context(), c.Batches)
 	out := map[string]reconciler.Desired{}
 	for _, b := range c.Batches {
 		for _, d := range b.Targets {
@@ -316,35 +317,5 @@ func TestAllowedPrunes(t *testing.T) {
 		if diff := cmp.Diff(want, AllowedPrunes(message)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", message, diff)
 		}
-	}
-}
-
-// Nothing is deleted where targets may share an account and region by different roles,
-// though one of the ways in does not answer: a role's name says whose it is.
-func TestASharedAccountIsGuardedThoughOneWayInIsShut(t *testing.T) {
-	const own, other = "arn:aws:iam::000000000000:role/", "arn:aws:iam::999999999999:role/"
-	for name, tc := range map[string]struct {
-		key   reconciler.ScopeKey
-		whole bool
-		told  int
-	}{
-		"another account":    {reconciler.ScopeKey{Region: "eu-west-1", RoleARN: other + "b"}, true, 0},
-		"another region":     {reconciler.ScopeKey{Region: "eu-west-2", RoleARN: own + "b"}, true, 0},
-		"the same account":   {reconciler.ScopeKey{Region: "eu-west-1", RoleARN: own + "b"}, false, 1},
-		"configured so":      {reconciler.ScopeKey{Account: "000000000000", Region: "eu-west-1"}, false, 1},
-		"nobody knows whose": {reconciler.ScopeKey{Region: "eu-west-1", RoleARN: "unheard-of"}, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, globbed)
-			batch := reconciler.Batch{
-				Key: reconciler.ScopeKey{Region: "eu-west-1", Endpoint: h.url}, Targets: []reconciler.Desired{{Whole: true}}, Strays: true,
-			}
-			tc.key.Endpoint = h.url
-			h.scopes.Open(t.Context(), batch.Key).Attach(&batch)
-			h.scopes.Guard(&batch, []reconciler.Batch{{Key: tc.key}})
-			if d := batch.Targets[0]; d.Whole != tc.whole || len(d.Diagnostics) != tc.told || batch.Strays != tc.whole {
-				t.Errorf("whole %t, strays %t, %v", d.Whole, batch.Strays, d.Diagnostics)
-			}
-		})
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
@@ -48,41 +46,5 @@ func TestAFleetForgetsWhatIsGone(t *testing.T) {
 		if d := cmp.Diff(want, counts()); d != "" {
 			t.Errorf("round %d (-want +got):\n%s", round, d)
 		}
-	}
-}
-
-// Scopes over which nobody passes any more are let go of; one that is wanted again is
-// opened anew.
-func TestScopesAreForgotten(t *testing.T) {
-	h := newHarness(t, "- {name: a, path: a, region: eu-west-1}\n")
-	regions := strings.Fields("eu-west-1 eu-west-2 eu-west-3 eu-central-1 eu-north-1 us-east-1 us-east-2 us-west-1 us-west-2 ap-southeast-2")
-	key := func(i int) reconciler.ScopeKey {
-		return reconciler.ScopeKey{Region: regions[i%10], Endpoint: h.url, Account: []string{"", "000000000000"}[i/10]}
-	}
-	for i := range 20 {
-		if a := h.scopes.Open(t.Context(), key(i)); a.Err != nil {
-			t.Fatal(a.Err)
-		}
-	}
-	if len(h.scopes.open) != 20 || len(h.scopes.answered) != 20 {
-		t.Fatalf("%d are open, %d have answered", len(h.scopes.open), len(h.scopes.answered))
-	}
-	first := h.scopes.Open(t.Context(), key(0)).Scope
-	for i := range 10 {
-		h.scopes.Forget(key(i))
-	}
-	if len(h.scopes.open) != 10 || len(h.scopes.answered) != 10 {
-		t.Errorf("%d are open, %d have answered", len(h.scopes.open), len(h.scopes.answered))
-	}
-	// A pass that was under way goes on.
-	if _, err := first.Pass(t.Context(), nil, reconciler.PlanOnly); err != nil {
-		t.Error(err)
-	}
-	if again := h.scopes.Open(t.Context(), key(0)); again.Err != nil || again.Scope == first {
-		t.Errorf("opened again: %v", again.Err)
-	}
-	h.scopes.ForgetUnused(0)
-	if n := len(h.scopes.open) + len(h.scopes.answered); n > 0 {
-		t.Errorf("%d are left", n)
 	}
 }

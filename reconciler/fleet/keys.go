@@ -9,7 +9,6 @@ import (
 	"filippo.io/age"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/sops"
 )
@@ -60,39 +59,11 @@ func (f *Fleet) keysOf(t *target.Target, ages ageKeys) keyring {
 	f.keys[by] = true
 	if k.decrypter = f.decrypters[by]; k.decrypter == nil { // read the files again: none may have been given before
 		o := sops.Options{Identities: ages.ids, KMSKeyARNs: t.KMSKeyARNs}
-		switch {
-		case f.o.Scopes.o.Offline:
-			o.Placeholders = true
-		case len(t.KMSKeyARNs) > 0:
-			o.KMS = f.o.Scopes.KMS(key)
+		if o.Placeholders = f.o.Keyless; !o.Placeholders && len(t.KMSKeyARNs) > 0 {
+			o.KMS = f.o.Accounts.KMS(key)
 		}
 		k.decrypter = sops.New(o)
 		f.decrypters[by] = k.decrypter
 	}
 	return k
-}
-
-// KMS decrypts with the credentials that a scope is opened with. It asks nobody
-// before it is used.
-func (s *Scopes) KMS(key reconciler.ScopeKey) sops.KMS {
-	return awscloud.NewKMS(s.cloudOptions(key))
-}
-
-// cloudOptions say how the account of a scope is reached.
-func (s *Scopes) cloudOptions(key reconciler.ScopeKey) awscloud.Options {
-	o := awscloud.Options{
-		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
-		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
-		Logger:   s.o.Logger, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
-		OnCall: func(c awscloud.CallInfo) {
-			s.o.Clock.Hear(c.Told)
-			if s.o.OnCall != nil {
-				s.o.OnCall(c)
-			}
-		},
-	}
-	if !o.Embedded {
-		o.Limits = s.limits
-	}
-	return o
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/render/redact"
@@ -58,13 +59,13 @@ func TestKMSKeysOfATarget(t *testing.T) {
 		return out.CiphertextBlob
 	})
 	var calls atomic.Int64
-	h.scopes = NewScopes(ScopesOptions{Logger: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" }, OnCall: func(c awscloud.CallInfo) {
+	h.accounts = accounts.New(accounts.Options{Logger: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" }, OnCall: func(c awscloud.CallInfo) {
 		if c.Service == "kms" {
 			calls.Add(1)
 		}
 	}})
 	var registry redact.Registry
-	h.fleet = New(Options{Config: h.fleet.o.Config, Scopes: h.scopes, Secrets: &registry, Logger: slog.New(slog.DiscardHandler)})
+	h.fleet = New(Options{Config: h.fleet.o.Config, Accounts: h.accounts, Secrets: &registry, Logger: slog.New(slog.DiscardHandler)})
 	target := &h.fleet.o.Config.Targets[0]
 	files := bootPools(sopstest.Secret(t, key, "boot", "value", "#!/bin/bash\nexport TOKEN=s3cr3t-t0ken-9\n"))
 

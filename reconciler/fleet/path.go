@@ -96,7 +96,7 @@ func TargetOf(path, given string) (string, error) {
 
 // Path makes the batch of one directory. An error is about reading it; what the
 // user wrote wrongly is in the batch's diagnostics.
-func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch, error) {
+func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Batch, error) {
 	result, err := render.Render(ctx, o.Tree, o.Dir, render.Options{Vars: o.Vars, SecretVars: o.SecretVars, GiveValue: OnCommandLine, Decrypter: o.Decrypter})
 	if err != nil {
 		return reconciler.Batch{}, err
@@ -135,7 +135,7 @@ func Path(ctx context.Context, scopes *Scopes, o PathOptions) (reconciler.Batch,
 		joins(&d, o.Kubeconfig, cluster, err)
 	}
 	batches := []reconciler.Batch{{Key: key, Targets: []reconciler.Desired{d}}}
-	scopes.Attach(ctx, batches)
+	accounts.Attach(ctx, batches)
 	return batches[0], nil
 }
 

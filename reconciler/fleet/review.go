@@ -188,10 +188,10 @@ type Review struct {
 
 // Open opens the accounts of the scopes with touched targets, and of no others: what
 // is not asked cannot be waited for. Where one cannot be opened, the targets say why.
-// Scopes are apart from those in which plans are applied: what one remembers is of no
-// concern to the other.
-func (r *Review) Open(ctx context.Context, scopes *Scopes) {
-	scopes.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
+// They are not those in which plans are applied: what one remembers is of no concern to
+// the other.
+func (r *Review) Open(ctx context.Context, accounts Accounts) {
+	accounts.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
 }
 
 // Plan has the touched targets planned, one scope beside the other, and gives their
@@ -249,10 +249,10 @@ func (r *Review) read(renders map[string]*rendered) {
 }
 
 // Review finds what a proposal changes. It asks AWS nothing but for keys of encrypted
-// files, through scopes, and fails only if ctx ends or the proposal cannot be read.
-func (b *Base) Review(ctx context.Context, scopes *Scopes, p Proposal) (*Review, error) {
+// files, through accounts, and fails only if ctx ends or the proposal cannot be read.
+func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
-	f.o.Scopes, f.review = scopes, &p
+	f.o.Accounts, f.review = accounts, &p
 	if p.Secrets != nil {
 		f.o.Secrets = p.Secrets
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,11 +27,11 @@ import (
 func (h *harness) review(base View, p Proposal) *Review {
 	h.t.Helper()
 	base.ID, p.Source = "id", "s"
-	r, err := h.fleet.Base(map[string]View{"s": base}).Review(h.t.Context(), h.scopes, p)
+	r, err := h.fleet.Base(map[string]View{"s": base}).Review(h.t.Context(), h.accounts, p)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	r.Open(h.t.Context(), h.scopes)
+	r.Open(h.t.Context(), h.accounts)
 	return r
 }
 
@@ -197,16 +198,13 @@ func TestUntrustedProposalsOpenNoWritableAccount(t *testing.T) {
 	h.compose(base)
 	head := with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n", "o/three/pool.yaml": m["o/three/pool.yaml"] + "# x\n"})
 	for _, untrusted := range []bool{false, true} {
-		plans := h.scopes.ForPlans()
+		plans := &attached{Accounts: h.accounts}
 		r, err := h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), plans, Proposal{Source: "s", Snapshot: snap("head", head), Untrusted: untrusted})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Open(t.Context(), plans)
-		var roles []string
-		for key := range plans.open {
-			roles = append(roles, key.Region+" "+key.RoleARN)
-		}
+		roles := plans.roles
 		slices.Sort(roles)
 		want := []string{"eu-west-1 arn:aws:iam::123456789012:role/plan", "eu-west-2 "}
 		if untrusted {
@@ -218,6 +216,18 @@ func TestUntrustedProposalsOpenNoWritableAccount(t *testing.T) {
 		if r.Targets != 3 || !slices.Equal(r.Roleless, []string{"v"}) || !slices.Equal(r.Touched, []string{"t", "v"}) {
 			t.Errorf("untrusted %t: %d targets, roleless %v, touched %v", untrusted, r.Targets, r.Roleless, r.Touched)
 		}
+	}
+}
+
+// attached remembers which accounts were asked for.
+type attached struct {
+	Accounts
+	roles []string
+}
+
+func (a *attached) Attach(_ context.Context, batches []reconciler.Batch, _ ...reconciler.Batch) {
+	for _, b := range batches {
+		a.roles = append(a.roles, b.Key.Region+" "+b.Key.RoleARN)
 	}
 }
 
@@ -264,7 +274,7 @@ func TestReviewsAtOnce(t *testing.T) {
 	m := pools("o/one", "o/two")
 	base := View{ID: "id", Snapshot: snap("base", m)}
 	h.compose(base)
-	b, scopes := h.fleet.Base(map[string]View{"s": base}), h.scopes.ForPlans()
+	b, scopes := h.fleet.Base(map[string]View{"s": base}), h.accounts.ForPlans()
 	var wg sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
 		file := "o/" + name + "/pool.yaml"
@@ -330,7 +340,7 @@ func TestAProposalOfManyTargetsLeavesTurns(t *testing.T) {
 	review := func(g gate) {
 		snap := snap("head", nil)
 		snap.Tree = g
-		if _, err := b.Review(t.Context(), h.scopes.ForPlans(), Proposal{Source: "s", Snapshot: snap, Owner: "pull"}); err != nil {
+		if _, err := b.Review(t.Context(), h.accounts.ForPlans(), Proposal{Source: "s", Snapshot: snap, Owner: "pull"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -383,7 +393,7 @@ func TestAProposalThatCannotBeRead(t *testing.T) {
 	review := func(err error) (*Review, error) {
 		s := snap("head", changed)
 		s.Tree = unreadableTree{changed, "o/one/pool.yaml", err}
-		return h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), h.scopes, Proposal{Source: "s", Snapshot: s, Owner: "pull 1"})
+		return h.fleet.Base(map[string]View{"s": base}).Review(t.Context(), h.accounts, Proposal{Source: "s", Snapshot: s, Owner: "pull 1"})
 	}
 	r, err := review(&tree.TooLargeError{Path: "o/one/pool.yaml", Size: 500 << 20, Limit: 1 << 20})
 	if err != nil || !slices.Equal(r.Touched, []string{"one"}) {

@@ -105,10 +105,9 @@ func (f *Fleet) doubt(items []*item, batches []reconciler.Batch) {
 			continue
 		}
 		for _, row := range it.target.Rows() {
-			maybe := f.o.Scopes.place(reconciler.ScopeKey{Account: row.AccountID, Region: row.Region, RoleARN: row.RoleARN, Endpoint: f.endpoint(row)})
+			maybe := reconciler.ScopeKey{Account: row.AccountID, Region: row.Region, RoleARN: row.RoleARN, Endpoint: f.endpoint(row)}
 			for _, b := range batches {
-				have := f.o.Scopes.place(b.Key)
-				if have.region != maybe.region || have.endpoint != maybe.endpoint || have.account != "" && maybe.account != "" && have.account != maybe.account {
+				if meet, _ := f.o.Accounts.Meet(maybe, b.Key); !meet {
 					continue
 				}
 				for i := range b.Targets {

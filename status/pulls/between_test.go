@@ -156,7 +156,7 @@ func TestANewConfigurationIsPlannedAnew(t *testing.T) {
 	next := *b.config
 	next.Targets = slices.Clone(b.config.Targets)
 	next.Targets[0].Vars = map[string]string{"MOST": "7"}
-	f := fleet.New(fleet.Options{Config: &next, Scopes: b.scopes, Logger: b.w.o.Logger})
+	f := fleet.New(fleet.Options{Config: &next, Accounts: b.accounts, Logger: b.w.o.Logger})
 	f.Adopt(b.fleet)
 	b.fleet = f
 	b.pass()

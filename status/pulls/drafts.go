@@ -28,8 +28,8 @@ var (
 // Drafts plans what people have not proposed yet, as if it came from a fork: with roles
 // for plans alone, and without secrets. It shares the turns of pull requests.
 type Drafts struct {
-	Scopes *fleet.Scopes
-	Turns  *Turns
+	Accounts fleet.Accounts
+	Turns    *Turns
 	// Within bounds how long one takes.
 	Within time.Duration
 
@@ -73,7 +73,7 @@ func (d *Drafts) Plan(ctx context.Context, base *fleet.Base, p fleet.Proposal) (
 		return nil, nil, fmt.Errorf("%w of %s", ErrRoleless, strings.Join(review.Roleless, ", "))
 	}
 	opening, opened := context.WithTimeout(ctx, answering)
-	review.Open(opening, d.Scopes)
+	review.Open(opening, d.Accounts)
 	opened()
 	reports := review.Plan(func(b reconciler.Batch) []*plan.Report { return d.Turns.pass(ctx, b) })
 	return review, reports, nil
@@ -85,7 +85,7 @@ func (d *Drafts) review(ctx context.Context, base *fleet.Base, p fleet.Proposal)
 	p.Light = true
 	for {
 		_, err = d.Turns.render(ctx, false, func(ctx context.Context) error {
-			review, err = base.Review(ctx, d.Scopes, p)
+			review, err = base.Review(ctx, d.Accounts, p)
 			return err
 		})
 		if !errors.Is(err, fleet.ErrHeavy) || !p.Light {

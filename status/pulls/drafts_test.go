@@ -26,7 +26,7 @@ func (b *bench) draft(files map[string]string) fleet.Proposal {
 }
 
 func (b *bench) drafts() *Drafts {
-	return &Drafts{Scopes: b.scopes.ForPlans(), Turns: NewTurns(), Within: time.Minute}
+	return &Drafts{Accounts: b.accounts.ForPlans(), Turns: NewTurns(), Within: time.Minute}
 }
 
 // A draft is planned as a pull request from a fork is, and has no digest; of what it

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	moments "github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -166,7 +167,7 @@ type bench struct {
 	aws      *awsemu.Server
 	awsClock *awsemu.ManualClock
 	fleet    *fleet.Fleet
-	scopes   *fleet.Scopes
+	accounts *accounts.Set
 	config   *fleet.Config
 	policy   Policy
 	base     *fleet.Base
@@ -213,8 +214,8 @@ func (b *bench) open(repo, aws, pullRequests, extra string) {
 	}
 	b.policy.SetDefaults()
 	log := slog.New(slog.DiscardHandler)
-	b.scopes = fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: getenv})
-	b.fleet = fleet.New(fleet.Options{Config: b.config, Scopes: b.scopes, Logger: log})
+	b.accounts = accounts.New(accounts.Options{Logger: log, Getenv: getenv})
+	b.fleet = fleet.New(fleet.Options{Config: b.config, Accounts: b.accounts, Logger: log})
 	var err error
 	if b.git, err = source.New(source.Config{Name: "s", URL: repo, Ref: source.Ref{Branch: "main"}, Dir: t.TempDir()}, source.Options{}); err != nil {
 		t.Fatal(err)
@@ -242,7 +243,7 @@ func (b *bench) restart() {
 	b.t.Helper()
 	var err error
 	b.w, err = New(Options{
-		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Scopes: b.scopes.ForPlans(),
+		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Accounts: b.accounts.ForPlans(),
 		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Teller: b.teller,
 		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
 		Event: func(e status.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
@@ -296,7 +297,7 @@ func (b *bench) compose() []reconciler.Batch {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.scopes.Attach(b.t.Context(), c.Batches)
+	b.accounts.Attach(b.t.Context(), c.Batches)
 	b.base = b.fleet.Base(views)
 	b.w.Moved()
 	for _, batch := range c.Batches {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -39,8 +40,8 @@ func (b *bench) newImage(day int) (id string) {
 func (b *bench) again() {
 	b.t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	b.scopes = fleet.NewScopes(fleet.ScopesOptions{Logger: log, Getenv: func(string) string { return "" }})
-	b.fleet = fleet.New(fleet.Options{Config: b.config, Scopes: b.scopes, Logger: log})
+	b.accounts = accounts.New(accounts.Options{Logger: log, Getenv: func(string) string { return "" }})
+	b.fleet = fleet.New(fleet.Options{Config: b.config, Accounts: b.accounts, Logger: log})
 	if err := b.db.Close(); err != nil {
 		b.t.Fatal(err)
 	}

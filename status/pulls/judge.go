@@ -27,7 +27,7 @@ func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.R
 		return out
 	}
 	opening, cancel := context.WithTimeout(ctx, answering)
-	review.Open(opening, w.o.Scopes)
+	review.Open(opening, w.o.Accounts)
 	cancel()
 	out.AsReviewed = asReviewed(review)
 	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return w.o.Turns.pass(ctx, b) })

@@ -427,7 +427,7 @@ func TestAProcessThatDiesWhileItAppliesAMerge(t *testing.T) {
 // renew makes the fleet anew, as a new process and a new configuration do: it takes all
 // targets for changed by the commit that it begins with.
 func (b *bench) renew() {
-	b.fleet = fleet.New(fleet.Options{Config: b.config, Scopes: b.scopes, Logger: slog.New(slog.DiscardHandler)})
+	b.fleet = fleet.New(fleet.Options{Config: b.config, Accounts: b.accounts, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // What a merge is compared by outlives the process, and what a process that begins takes

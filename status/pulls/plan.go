@@ -281,7 +281,7 @@ func (w *Watcher) render(ctx context.Context, p *planning, m source.Merge) (revi
 		}
 		proposal := w.proposal(&p.was, m)
 		proposal.Light = !p.heavy
-		review, err = p.base.Review(ctx, w.o.Scopes, proposal)
+		review, err = p.base.Review(ctx, w.o.Accounts, proposal)
 		return err
 	})
 	return review, err

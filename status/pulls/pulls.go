@@ -79,8 +79,8 @@ type Options struct {
 	Follows func(ref string) bool
 	// Base is what was composed last, nil before the first time.
 	Base func() *fleet.Base
-	// Scopes are for plans alone.
-	Scopes   *fleet.Scopes
+	// Accounts are for plans alone.
+	Accounts fleet.Accounts
 	Policy   Policy
 	Teller   Teller
 	Approver Approver

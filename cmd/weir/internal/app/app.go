@@ -41,6 +41,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -114,13 +115,13 @@ type App struct {
 	board      *status.Board
 	registry   *prometheus.Registry
 	metrics    *status.Metrics
-	scopes     *fleet.Scopes
+	accounts   *accounts.Set
 	hooks      *forge.Receiver
-	// planScopes are those in which pull requests are planned, base is what they
+	// planAccounts are those in which pull requests are planned, base is what they
 	// are compared with.
-	planScopes *fleet.Scopes
-	base       atomic.Pointer[fleet.Base]
-	configured atomic.Pointer[config.Config] // what base was made with
+	planAccounts *accounts.Set
+	base         atomic.Pointer[fleet.Base]
+	configured   atomic.Pointer[config.Config] // what base was made with
 	// turns bound what is planned for pull requests and drafts together.
 	turns  *pulls.Turns
 	drafts *pulls.Drafts
@@ -238,7 +239,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	}
 	a.telemetry()
 	a.openHooks()
-	a.scopes = fleet.NewScopes(fleet.ScopesOptions{
+	a.accounts = accounts.New(accounts.Options{
 		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
 		OnCall: func(c awscloud.CallInfo) {
@@ -246,8 +247,8 @@ func (a *App) open(ctx context.Context) (err error) {
 			a.metrics.AWSCall(status.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
 	})
-	a.planScopes, a.turns = a.scopes.ForPlans(), pulls.NewTurns()
-	a.drafts = &pulls.Drafts{Scopes: a.planScopes, Turns: a.turns, Within: commands.PlanWithin}
+	a.planAccounts, a.turns = a.accounts.ForPlans(), pulls.NewTurns()
+	a.drafts = &pulls.Drafts{Accounts: a.planAccounts, Turns: a.turns, Within: commands.PlanWithin}
 	a.starting("opens sources and forges")
 	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
 		return err

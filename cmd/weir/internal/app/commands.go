@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -79,7 +80,7 @@ func (a *App) nudge(keys []reconciler.ScopeKey) {
 // gated is what is wanted of a scope, with the account that it is in, guarded, and
 // with what people asked for, windows and waves holding the steps. The caller holds
 // handing.
-func (a *App) gated(l *loop, access fleet.Access) reconciler.Batch {
+func (a *App) gated(l *loop, access accounts.Access) reconciler.Batch {
 	records := a.book.Read()
 	a.tellLoss(records.Lost)
 	a.mu.Lock()
@@ -97,7 +98,7 @@ func (a *App) gated(l *loop, access fleet.Access) reconciler.Batch {
 			others = append(others, other)
 		}
 	}
-	a.scopes.Guard(&b, others)
+	a.accounts.Guard(&b, others)
 	batches := []reconciler.Batch{b}
 	gates.Gate(batches, a.memory.conditions, records, a.memory.before, a.pending(records), a.clock.Moment())
 	b = batches[0]

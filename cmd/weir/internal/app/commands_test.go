@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -43,8 +44,8 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: plan.Policy{Target: target}})
 	}
 	a.memory.take(c)
-	a.scopes = fleet.NewScopes(fleet.ScopesOptions{})
-	batch := a.gated(&loop{}, fleet.Access{})
+	a.accounts = accounts.New(accounts.Options{})
+	batch := a.gated(&loop{}, accounts.Access{})
 	if len(batch.Targets) != 2 {
 		t.Fatalf("no target is reconciled: %+v", batch)
 	}

@@ -53,7 +53,7 @@ func (a *App) tellSilence(now time.Time) {
 	a.mu.Lock()
 	for key, l := range a.loops.of {
 		began := l.Began()
-		if answered := a.scopes.Answered(key); answered.After(began) && !began.IsZero() {
+		if answered := a.accounts.Answered(key); answered.After(began) && !began.IsZero() {
 			began = answered
 		}
 		silent := !began.IsZero() && now.Sub(began) > silence
@@ -137,7 +137,7 @@ func (a *App) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.planScopes.ForgetUnused(plansUnused)
+	a.planAccounts.ForgetUnused(plansUnused)
 	g.compose(a, views)
 	g.rule(c.Batches, views)
 	a.announce(c)

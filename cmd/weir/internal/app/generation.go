@@ -83,7 +83,7 @@ func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation,
 		g.routes[f.Source] = g.followers[f.Source].route
 	}
 	g.fleet = fleet.New(fleet.Options{
-		Config: c.Fleet(a.embeddedURL()), Scopes: a.scopes, DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
+		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	return g, nil
 }

@@ -156,7 +156,7 @@ func (a *App) ended(l *loop) {
 			return
 		}
 	}
-	a.scopes.Forget(l.key)
+	a.accounts.Forget(l.key)
 }
 
 // pace has the loop go as often as the configuration says.
@@ -180,7 +180,7 @@ func (a *App) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	a.mu.Lock()
 	l.in = nil
 	a.mu.Unlock()
-	access := a.scopes.Open(ctx, l.key)
+	access := a.accounts.Open(ctx, l.key)
 	if err := ctx.Err(); err != nil {
 		return reconciler.Batch{}, err
 	}

@@ -1,4 +1,16 @@
-package fleet
+// Package accounts opens AWS: one client for each account, region, role and endpoint
+// that something is wanted of.
+//
+// A scope (reconciler.ScopeKey) is a way into one account and region. Open gives the
+// client of a scope, which it makes when it is first asked for and keeps; whose account
+// it is, AWS says. A scope that cannot be opened holds up its own targets only, and is
+// tried again by the next pass. Two scopes meet where different roles lead into one
+// account and region. Each then sees what its own targets want and no more, so Guard
+// keeps anything from being deleted there.
+//
+// Plans of pull requests have a Set of their own (ForPlans): nothing that one remembers
+// changes what the other does, and what they share is the account's limits alone.
+package accounts
 
 import (
 	"context"
@@ -19,10 +31,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/sops"
 )
 
-// ScopesOptions say how accounts are opened.
-type ScopesOptions struct {
+// Options say how accounts are opened.
+type Options struct {
 	Logger *slog.Logger
 	Getenv func(string) string
 	// OnCall is told of each call to AWS; nil for nobody.
@@ -33,9 +46,6 @@ type ScopesOptions struct {
 	Embedded string
 	// Yields has what is read wait for what others leave of the account's limits.
 	Yields bool
-	// Offline opens no account and decrypts nothing with AWS: what is composed is
-	// for looking at what Git wants.
-	Offline bool
 	// Round is the time in which each nodegroup at rest is described once; 0 describes
 	// all of them in each pass.
 	Round time.Duration
@@ -43,10 +53,9 @@ type ScopesOptions struct {
 	StepsFor time.Duration
 }
 
-// Scopes opens accounts and regions when they are first needed, and keeps them.
-// One that cannot be opened is tried again at the next pass.
-type Scopes struct {
-	o ScopesOptions
+// Set is the accounts and regions that are open.
+type Set struct {
+	o Options
 	// limits are what all roles that reach an account share.
 	limits *awscloud.Limits
 
@@ -71,28 +80,28 @@ type opened struct {
 // rollout whose machines show nothing new: emulators roll in seconds.
 const askEmulator = 3 * time.Second
 
-// NewScopes opens nothing yet.
-func NewScopes(o ScopesOptions) *Scopes {
+// New opens nothing yet.
+func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	return &Scopes{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
+	return &Set{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
 // Clock is what the answers of all accounts have told of the time.
-func (s *Scopes) Clock() *clock.Clock { return s.o.Clock }
+func (s *Set) Clock() *clock.Clock { return s.o.Clock }
 
-// ForPlans are scopes of their own, which share only the limits of the accounts, of
-// which they take what is left.
-func (s *Scopes) ForPlans() *Scopes {
+// ForPlans is a set of its own, which shares the limits of the accounts alone, and takes
+// of them what is left.
+func (s *Set) ForPlans() *Set {
 	o := s.o
 	o.Round, o.Yields = 0, true
-	return &Scopes{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
+	return &Set{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
 // Attach opens the accounts of the batches, one beside the other, and guards what
 // they share with each other and with others, which stay as they are.
-func (s *Scopes) Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch) {
+func (s *Set) Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch) {
 	var wg sync.WaitGroup
 	for i := range batches {
 		wg.Go(func() { s.Open(ctx, batches[i].Key).Attach(&batches[i]) })
@@ -132,49 +141,54 @@ func (x Access) Attach(b *reconciler.Batch) {
 // Guard keeps anything from being deleted where targets of one account and region
 // use different roles: each scope sees only its own targets' wishes. Others are the
 // other batches of the composition, open or not.
-func (s *Scopes) Guard(b *reconciler.Batch, others []reconciler.Batch) {
-	own := s.place(b.Key)
+func (s *Set) Guard(b *reconciler.Batch, others []reconciler.Batch) {
 	for i := range others {
-		other := s.place(others[i].Key)
-		unknown := own.account == "" || other.account == "" // is told once both are open
-		if !unknown && own.account != other.account || own.region != other.region || own.endpoint != other.endpoint {
+		meet, sure := s.Meet(b.Key, others[i].Key)
+		if !meet {
 			continue
 		}
 		b.Strays = false
 		for j := range b.Targets {
 			d := &b.Targets[j]
 			d.Whole = false
-			if unknown {
-				continue
+			if !sure {
+				continue // both tell once they are open
 			}
 			d.Diagnostics = append(slices.Clone(d.Diagnostics), diag.Diagnostic{
 				Severity: diag.Warning, Code: "roles-differ",
-				Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so nothing is deleted there", own.account, own.region),
+				Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so nothing is deleted there", s.probably(b.Key), b.Key.Region),
 				Detail:  "Give all targets of an account and region the same roleARN.",
 			})
 		}
-		if !unknown {
+		if sure {
 			return
 		}
 	}
 }
 
-// place is an account and region, however it is reached. The account is empty where
-// it is not known.
-type place struct{ account, region, endpoint string }
+// Meet reports whether two scopes may be of one account and region, and whether that is
+// sure: it is not while the account of one of them is unknown.
+func (s *Set) Meet(a, b reconciler.ScopeKey) (meet, sure bool) {
+	if a.Region != b.Region || a.Endpoint != b.Endpoint {
+		return false, true
+	}
+	x, y := s.probably(a), s.probably(b)
+	sure = x != "" && y != ""
+	return !sure || x == y, sure
+}
 
-// place is where a scope is: as AWS said, as it is configured, or as the role's name
-// says.
-func (s *Scopes) place(key reconciler.ScopeKey) place {
-	account := s.account(key)
+// probably is the account of a scope: as AWS said, as it is configured, or as the role's
+// name says; empty where nobody says it.
+func (s *Set) probably(key reconciler.ScopeKey) string {
+	account := s.Account(key)
 	if role := strings.Split(key.RoleARN, ":"); account == "" && len(role) > 4 {
 		account = role[4] // arn:aws:iam::ACCOUNT:role/NAME
 	}
-	return place{account, key.Region, key.Endpoint}
+	return account
 }
 
-// account is that of a scope, empty before it was opened where none is configured.
-func (s *Scopes) account(key reconciler.ScopeKey) string {
+// Account is that of a scope, empty before it was opened where none is configured.
+func (s *Set) Account(key reconciler.ScopeKey) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[key]; have != nil && have.scope != nil {
@@ -185,8 +199,8 @@ func (s *Scopes) account(key reconciler.ScopeKey) string {
 
 // Open opens a scope, or gives the one that is open. It asks AWS whose account it is,
 // and so may take as long as ctx lets it.
-func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
-	if s.o.Offline || key.Region == "" {
+func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
+	if key.Region == "" {
 		return Access{} // nobody says where: a default of this machine's is no answer
 	}
 	s.mu.Lock()
@@ -230,7 +244,7 @@ func (s *Scopes) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 
 // Forget lets go of a scope over which nobody passes any more. A pass that is under way
 // there all the same goes on.
-func (s *Scopes) Forget(key reconciler.ScopeKey) {
+func (s *Set) Forget(key reconciler.ScopeKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[key]; have != nil && have.cloud != nil {
@@ -241,7 +255,7 @@ func (s *Scopes) Forget(key reconciler.ScopeKey) {
 }
 
 // ForgetUnused lets go of the scopes that nobody has asked for so long.
-func (s *Scopes) ForgetUnused(since time.Duration) {
+func (s *Set) ForgetUnused(since time.Duration) {
 	s.mu.Lock()
 	var unused []reconciler.ScopeKey
 	for key, have := range s.open {
@@ -256,7 +270,7 @@ func (s *Scopes) ForgetUnused(since time.Duration) {
 }
 
 // heard notes that AWS has answered, however it did.
-func (s *Scopes) heard(key reconciler.ScopeKey, c awscloud.CallInfo) {
+func (s *Set) heard(key reconciler.ScopeKey, c awscloud.CallInfo) {
 	if c.Kind == observed.Transient || c.Kind == observed.Cancelled {
 		return
 	}
@@ -268,7 +282,7 @@ func (s *Scopes) heard(key reconciler.ScopeKey, c awscloud.CallInfo) {
 }
 
 // Answered is when AWS last answered a call of a scope, zero if it never has.
-func (s *Scopes) Answered(key reconciler.ScopeKey) time.Time {
+func (s *Set) Answered(key reconciler.ScopeKey) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answered[key]
@@ -276,7 +290,7 @@ func (s *Scopes) Answered(key reconciler.ScopeKey) time.Time {
 
 // loopbackOnly reports whether an endpoint is on this machine while no
 // credentials are configured anywhere: an emulator then takes any.
-func (s *Scopes) loopbackOnly(endpoint string) bool {
+func (s *Set) loopbackOnly(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return false
@@ -295,4 +309,29 @@ func (s *Scopes) loopbackOnly(endpoint string) bool {
 	}
 	_, err = os.Stat(filepath.Join(s.o.Getenv("HOME"), ".aws", "credentials"))
 	return err != nil
+}
+
+// KMS decrypts with the credentials that a scope is opened with. It asks nobody
+// before it is used.
+func (s *Set) KMS(key reconciler.ScopeKey) sops.KMS {
+	return awscloud.NewKMS(s.cloudOptions(key))
+}
+
+// cloudOptions say how the account of a scope is reached.
+func (s *Set) cloudOptions(key reconciler.ScopeKey) awscloud.Options {
+	o := awscloud.Options{
+		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
+		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
+		Logger:   s.o.Logger, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
+		OnCall: func(c awscloud.CallInfo) {
+			s.o.Clock.Hear(c.Told)
+			if s.o.OnCall != nil {
+				s.o.OnCall(c)
+			}
+		},
+	}
+	if !o.Embedded {
+		o.Limits = s.limits
+	}
+	return o
 }
