@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 func TestGravest(t *testing.T) {
@@ -78,7 +78,7 @@ func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := []show.Applied{{First: &tc.report, Last: &tc.report}}
+			a := []terminal.Applied{{First: &tc.report, Last: &tc.report}}
 			if got := settled(a, func(target string) bool { return target == "let" }); got != tc.settled {
 				t.Errorf("settled: want %t, got %t", tc.settled, got)
 			}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // canAsk reports whether somebody sits at a terminal and can answer.
@@ -81,11 +81,11 @@ func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err erro
 	case steps == 0:
 		return true, nil // there may be something to wait for
 	case len(gone) == 0:
-		return s.confirm(ctx, fmt.Sprintf("Apply %s?", show.Count(steps, "step"))), nil
+		return s.confirm(ctx, fmt.Sprintf("Apply %s?", wording.Count(steps, "step"))), nil
 	}
 	fmt.Fprintf(s.stderr, "This deletes, with its machines:\n")
 	for _, what := range gone {
-		fmt.Fprintf(s.stderr, "  %s\n", show.Clean(what))
+		fmt.Fprintf(s.stderr, "  %s\n", wording.Clean(what))
 	}
 	number := strconv.Itoa(len(gone))
 	return s.ask(ctx, "To apply, type how many that are ("+number+"):") == number, nil
@@ -98,7 +98,7 @@ func deleted(p *plan.Plan) (out []string) {
 		if st.Verb == step.Delete && st.Resource != step.LaunchTemplate && st.Held != step.HeldPruneLimit && st.Held != step.HeldConflict {
 			text := fmt.Sprintf("%s %s of pool %s in target %s", st.Resource, st.Name, st.Pool, p.Target)
 			if st.Instances > 0 {
-				text += " (" + show.Count(st.Instances, "instance") + ")"
+				text += " (" + wording.Count(st.Instances, "instance") + ")"
 			}
 			out = append(out, text)
 		}

@@ -14,10 +14,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/nearest"
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/status/terminal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // The rules of what is printed: standard output holds the result and nothing
@@ -56,11 +57,11 @@ func run(ctx context.Context, args []string, s surroundings) int {
 	code, text, hint := exitCode(root.ExecuteContext(ctx))
 	if text != "" {
 		for line := range strings.Lines(text) {
-			fmt.Fprintf(s.stderr, "weir: %s\n", show.Clean(s.secrets.Redact(strings.TrimRight(line, "\n"))))
+			fmt.Fprintf(s.stderr, "weir: %s\n", wording.Clean(s.secrets.Redact(strings.TrimRight(line, "\n"))))
 		}
 	}
 	if hint != "" {
-		fmt.Fprintf(s.stderr, "hint: %s\n", show.CleanText(s.secrets.Redact(hint)))
+		fmt.Fprintf(s.stderr, "hint: %s\n", terminal.CleanText(s.secrets.Redact(hint)))
 	}
 	return code
 }
@@ -176,8 +177,8 @@ func file(w io.Writer) *os.File {
 }
 
 // printer writes text to w, coloured only on a terminal that has not said no.
-func (s surroundings) printer(w io.Writer) show.Printer {
-	p := show.Printer{W: w, Color: s.colored(w)}
+func (s surroundings) printer(w io.Writer) terminal.Printer {
+	p := terminal.Printer{W: w, Color: s.colored(w)}
 	if f := file(w); f != nil && isTerminal(w) {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			p.Width = width
@@ -218,12 +219,12 @@ func (s surroundings) loadConfig(file string) (*config.Config, error) {
 	}
 	s.printer(s.stderr).Diagnostics(faults)
 	if c == nil {
-		return nil, usage("mend the lines above; weir schema config has all keys, deploy/docs/reference/configuration.md says what they mean", "configuration %s: %s", file, show.CountDiagnostics(faults))
+		return nil, usage("mend the lines above; weir schema config has all keys, deploy/docs/reference/configuration.md says what they mean", "configuration %s: %s", file, terminal.CountDiagnostics(faults))
 	}
 	return c, nil
 }
 
 // failed is the error after diagnostics have been printed.
 func failed(what string, list diag.List) error {
-	return errors.New(what + ": " + show.CountDiagnostics(list))
+	return errors.New(what + ": " + terminal.CountDiagnostics(list))
 }

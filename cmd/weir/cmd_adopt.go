@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/terminal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const adoptHelp = `Take over launch templates, Auto Scaling groups and nodegroups that exist already
@@ -149,16 +150,16 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 		if n == 0 {
 			return withCode(code)
 		}
-		if output != outputText || !s.confirm(ctx, fmt.Sprintf("Change the tags of %s?", show.Count(n, "resource"))) {
+		if output != outputText || !s.confirm(ctx, fmt.Sprintf("Change the tags of %s?", wording.Count(n, "resource"))) {
 			fmt.Fprintln(s.stderr, "weir: nothing was changed: add --yes to adopt what is shown")
 			return withCode(gravest(code, exitRefused))
 		}
 		// What has appeared since was not shown.
 		w.only(reports)
 	}
-	var applied []show.Applied
+	var applied []terminal.Applied
 	for _, r := range w.pass(ctx, reconciler.Apply) {
-		applied = append(applied, show.Applied{First: r, Last: r, Outcomes: r.Outcomes})
+		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
 	code := applyCode(applied, false, false) // what is held from now on was not asked for
 	w.lookAgain(ctx, applied)
@@ -178,14 +179,14 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 
 // lookAgain takes what the pools are now that they are adopted, for a target as it is
 // otherwise: a pass knows only what they were before it, and one that adopts nothing else.
-func (w *work) lookAgain(ctx context.Context, applied []show.Applied) {
+func (w *work) lookAgain(ctx context.Context, applied []terminal.Applied) {
 	done := func(o step.Outcome) bool { return o.Status == step.Done }
-	if !slices.ContainsFunc(applied, func(a show.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
+	if !slices.ContainsFunc(applied, func(a terminal.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
 		return
 	}
 	w.each(func(d *reconciler.Desired) { d.Policy.Adoption = plan.Adoption{} })
 	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
-		if i := slices.IndexFunc(applied, func(a show.Applied) bool { return a.First.Target == r.Target }); i >= 0 && r.Err == nil && applied[i].First.Err == nil {
+		if i := slices.IndexFunc(applied, func(a terminal.Applied) bool { return a.First.Target == r.Target }); i >= 0 && r.Err == nil && applied[i].First.Err == nil {
 			applied[i].Last = r
 		}
 	}
@@ -227,12 +228,12 @@ func nothing(r *plan.Report) bool {
 }
 
 func nothingToAdopt(s surroundings, r *plan.Report) {
-	fmt.Fprintf(s.stdout, "%s: nothing to adopt.\n", show.Clean(r.Target))
+	fmt.Fprintf(s.stdout, "%s: nothing to adopt.\n", wording.Clean(r.Target))
 }
 
 func printAdoption(s surroundings, output string, reports []*plan.Report) error {
 	if output != outputText {
-		return s.value(output, show.Plans(reports))
+		return s.value(output, terminal.Plans(reports))
 	}
 	p := s.printer(s.stdout)
 	for _, r := range reports {
@@ -245,7 +246,7 @@ func printAdoption(s surroundings, output string, reports []*plan.Report) error 
 	return nil
 }
 
-func printAdopted(s surroundings, output string, applied []show.Applied) error {
+func printAdopted(s surroundings, output string, applied []terminal.Applied) error {
 	if output != outputText {
 		return printApplied(s, output, applied)
 	}

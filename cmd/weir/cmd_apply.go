@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 const applyHelp = `Make AWS what the manifests say, in one pass.
@@ -93,16 +93,16 @@ func applyCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-func printApplied(s surroundings, output string, applied []show.Applied) error {
+func printApplied(s surroundings, output string, applied []terminal.Applied) error {
 	switch output {
 	case outputJSON, outputYAML:
-		v, err := show.Applies(applied)
+		v, err := terminal.Applies(applied)
 		if err != nil {
 			return err
 		}
 		return s.value(output, v)
 	case outputMarkdown:
-		return show.AppliedMarkdown(s.stdout, applied)
+		return terminal.AppliedMarkdown(s.stdout, applied)
 	}
 	p := s.printer(s.stdout)
 	for _, a := range applied {
@@ -111,7 +111,7 @@ func printApplied(s surroundings, output string, applied []show.Applied) error {
 	return nil
 }
 
-func applyCode(applied []show.Applied, wait, late bool) int {
+func applyCode(applied []terminal.Applied, wait, late bool) int {
 	code := exitOK
 	var first, last []step.Hold
 	if wait { // what a control plane or an earlier target held then has run, or the time was over
@@ -144,9 +144,9 @@ type applying struct {
 
 // apply makes one pass, or with wait passes until everything has converged.
 // late says that the time was over before that.
-func (a *applying) apply(ctx context.Context) (applied []show.Applied, late bool) {
+func (a *applying) apply(ctx context.Context) (applied []terminal.Applied, late bool) {
 	for _, r := range a.work.pass(ctx, reconciler.Apply) {
-		applied = append(applied, show.Applied{First: r, Last: r, Outcomes: r.Outcomes})
+		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
 	a.work.begun()
 	if !a.wait {
@@ -182,7 +182,7 @@ func (a *applying) apply(ctx context.Context) (applied []show.Applied, late bool
 // settled reports whether another pass would change nothing: each target has
 // converged, or what keeps it from that does not pass by waiting. One that waits for
 // others goes on once these let it, which opens says.
-func settled(applied []show.Applied, opens func(target string) bool) bool {
+func settled(applied []terminal.Applied, opens func(target string) bool) bool {
 	for _, a := range applied {
 		if !a.Last.Converged() && (!stuck(a.Last) || awaits(a.Last, step.HeldWave) && opens(a.Last.Target)) {
 			return false

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const approveHelp = `Let a plan run that is held for somebody to look at it.
@@ -40,7 +40,7 @@ func approveCommand(s surroundings) *cobra.Command {
 		return flags.tell(s, out, func() {
 			fmt.Fprintf(s.stdout, "approved until %s\n", when(out.Approval.Until))
 			if len(out.Plans) > 0 {
-				fmt.Fprintf(s.stdout, "it is the plan of %s\n", show.Clean(strings.Join(out.Plans, ", ")))
+				fmt.Fprintf(s.stdout, "it is the plan of %s\n", wording.Clean(strings.Join(out.Plans, ", ")))
 			} else {
 				fmt.Fprintln(s.stderr, "no plan that weir knows now has this digest")
 			}

@@ -15,9 +15,10 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/demo"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	examplerepo "github.com/weir-gitops/weir/example-repo"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/terminal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const demoHelp = `Run everything on this machine, without an account: an embedded AWS with a fast
@@ -131,19 +132,19 @@ func watchPools(ctx context.Context, s surroundings, a *app.App) {
 		pools := a.Pools()
 		converged := 0
 		for _, p := range pools {
-			state := show.PoolState(p)
+			state := terminal.PoolState(p)
 			if p.Converged {
 				converged++
 				state = "converged, " + state
 			}
 			if key := p.Target + " " + p.Namespace + "/" + p.Name; said[key] != state {
 				said[key] = state
-				fmt.Fprintf(s.stdout, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), show.Clean(key), state)
+				fmt.Fprintf(s.stdout, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), wording.Clean(key), state)
 			}
 		}
 		if !announced && len(pools) > 0 && converged == len(pools) && allRun(pools) && a.Ready() {
 			announced = true
-			fmt.Fprintf(s.stdout, "All %s run, after %s: %s\n", show.Count(len(pools), "pool"), time.Since(start).Round(100*time.Millisecond), strings.TrimSuffix(a.PageURL(), "/"))
+			fmt.Fprintf(s.stdout, "All %s run, after %s: %s\n", wording.Count(len(pools), "pool"), time.Since(start).Round(100*time.Millisecond), strings.TrimSuffix(a.PageURL(), "/"))
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	steps "github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 const explainHelp = `Show where the values of a pool come from, offline.
@@ -64,18 +64,18 @@ func explainCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var out []show.Explained
+		var out []terminal.Explained
 		if len(args) == 2 {
 			for _, f := range fields {
 				f.Origin = r.place(f.Origin)
-				out = append(out, show.Explained{Field: f})
+				out = append(out, terminal.Explained{Field: f})
 			}
 		} else if out, err = chains(r, pool, fields, args[2]); err != nil {
 			return err
 		}
 		switch {
 		case output != outputText:
-			return s.value(output, show.Explanation(pool.Key, out))
+			return s.value(output, terminal.Explanation(pool.Key, out))
 		case len(args) == 2:
 			return s.printer(s.stdout).Fields(out)
 		default:
@@ -164,7 +164,7 @@ func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
 }
 
 // chains explains the fields that a name stands for.
-func chains(r *rendered, pool *intent.Pool, fields []render.Field, name string) ([]show.Explained, error) {
+func chains(r *rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
 	path, err := intent.ParsePath(name)
 	if err != nil {
 		return nil, usage("write it like awsLaunchTemplate.instanceType", "%q is no field: %v", name, err)
@@ -173,7 +173,7 @@ func chains(r *rendered, pool *intent.Pool, fields []render.Field, name string) 
 	if len(selected) == 0 {
 		return nil, usage(meant(name, render.Names(fields), "leave FIELD out to list them"), "pool %s has no field %q", pool.Key, name)
 	}
-	var out []show.Explained
+	var out []terminal.Explained
 	known := map[string][]steps.Step{}
 	for _, f := range selected {
 		// Fields of the pool that come from one field of a manifest share its past.
@@ -181,7 +181,7 @@ func chains(r *rendered, pool *intent.Pool, fields []render.Field, name string) 
 		if _, ok := known[id]; !ok {
 			known[id] = r.Chain(f)
 		}
-		e := show.Explained{Field: f, Chain: slices.Clone(known[id])}
+		e := terminal.Explained{Field: f, Chain: slices.Clone(known[id])}
 		e.Origin = r.place(f.Origin)
 		for i := range e.Chain {
 			step := &e.Chain[i]

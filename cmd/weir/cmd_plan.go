@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 const planHelp = `Show what apply would do, and change nothing.
@@ -73,9 +73,9 @@ func planCommand(s surroundings) *cobra.Command {
 		}
 		switch output {
 		case outputJSON, outputYAML:
-			err = s.value(output, show.Plans(reports))
+			err = s.value(output, terminal.Plans(reports))
 		case outputMarkdown:
-			err = show.PlansMarkdown(s.stdout, reports)
+			err = terminal.PlansMarkdown(s.stdout, reports)
 		default:
 			p := s.printer(s.stdout)
 			p.Full = full

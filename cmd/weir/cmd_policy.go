@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
+	"github.com/weir-gitops/weir/status/terminal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const policyHelp = `Print the least IAM policies with which weir works: for the role that applies, for
@@ -218,7 +219,7 @@ func printPolicies(s surroundings, output string, list []rolePolicy) error {
 	if output != outputText {
 		if len(list) == 1 {
 			for _, n := range list[0].Notes {
-				fmt.Fprintf(s.stderr, "note: %s\n", show.Clean(n))
+				fmt.Fprintf(s.stderr, "note: %s\n", wording.Clean(n))
 			}
 			return s.value(output, list[0].Policy)
 		}
@@ -244,7 +245,7 @@ func printPolicies(s surroundings, output string, list []rolePolicy) error {
 			p.Note(n)
 		}
 		var b bytes.Buffer
-		if err := show.JSON(&b, r.Policy); err != nil {
+		if err := terminal.JSON(&b, r.Policy); err != nil {
 			return err
 		}
 		if _, err := s.stdout.Write(b.Bytes()); err != nil {
@@ -259,7 +260,7 @@ func (r rolePolicy) title() string {
 	what := map[iampolicy.Access]string{iampolicy.Plan: "To plan", iampolicy.Apply: "To apply", iampolicy.Daemon: "To assume the roles of the targets"}[r.For]
 	switch {
 	case r.Role != "":
-		return what + ": role " + show.Clean(r.Role)
+		return what + ": role " + wording.Clean(r.Role)
 	case r.For == iampolicy.Daemon || len(r.Targets) > 0:
 		return what + ": the daemon's own identity"
 	}

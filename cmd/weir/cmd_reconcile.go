@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const reconcileHelp = `Have a running daemon look at Git and make a pass now.
@@ -60,7 +60,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 				return
 			}
 			for _, o := range out.Overrides {
-				fmt.Fprintf(s.stdout, "windows of target %s overridden until it has converged, or %s\n", show.Clean(o.Target), when(o.Until))
+				fmt.Fprintf(s.stdout, "windows of target %s overridden until it has converged, or %s\n", wording.Clean(o.Target), when(o.Until))
 			}
 			fmt.Fprintln(s.stdout, "a look at Git and a pass were asked for")
 		})

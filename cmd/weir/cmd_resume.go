@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const resumeHelp = `End what weir suspend began.
@@ -43,13 +43,13 @@ func resumeCommand(s surroundings) *cobra.Command {
 		}
 		return flags.tell(s, out, func() {
 			for _, e := range out.Resumed {
-				fmt.Fprintf(s.stdout, "%s goes on\n", show.Clean(named(e.Target, e.Pool)))
+				fmt.Fprintf(s.stdout, "%s goes on\n", wording.Clean(named(e.Target, e.Pool)))
 			}
 			if len(out.Resumed) == 0 {
-				fmt.Fprintf(s.stderr, "%s was not suspended\n", show.Clean(named(r.Target, r.Pool)))
+				fmt.Fprintf(s.stderr, "%s was not suspended\n", wording.Clean(named(r.Target, r.Pool)))
 			}
 			for _, e := range out.Stays {
-				fmt.Fprintf(s.stderr, "note: %s stays %s\n", show.Clean(named(e.Target, e.Pool)), show.Clean(e.Text()))
+				fmt.Fprintf(s.stderr, "note: %s stays %s\n", wording.Clean(named(e.Target, e.Pool)), wording.Clean(e.Text()))
 			}
 		})
 	}

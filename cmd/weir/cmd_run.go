@@ -13,10 +13,10 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/kust/worker"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at
@@ -130,5 +130,5 @@ func firstFault(faults diag.List) string {
 			return f.String()
 		}
 	}
-	return show.CountDiagnostics(faults)
+	return terminal.CountDiagnostics(faults)
 }

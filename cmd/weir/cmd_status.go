@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/terminal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const statusHelp = `Show how every pool stands.
@@ -79,12 +80,12 @@ func statusCommand(s surroundings) *cobra.Command {
 		}
 		f.narrow(&found)
 		code := exitOK
-		if slices.ContainsFunc(found.targets, func(t show.Target) bool { return t.Failed }) {
+		if slices.ContainsFunc(found.targets, func(t terminal.Target) bool { return t.Failed }) {
 			code = exitError
 		}
 		found.complain(s, s.stderr)
 		if f.output != outputText {
-			return errors.Join(s.value(f.output, show.Standing(found.held, found.Pools, found.LaunchConfigs, found.marks, found.targets)), withCode(code))
+			return errors.Join(s.value(f.output, terminal.Standing(found.held, found.Pools, found.LaunchConfigs, found.marks, found.targets)), withCode(code))
 		}
 		found.print(s.printer(s.stdout))
 		return withCode(code)
@@ -134,10 +135,10 @@ func (f *statusFlags) narrow(found *standing) {
 }
 
 // add adds a target, and what it says about its pools.
-func (found *standing) add(t show.Target) {
+func (found *standing) add(t terminal.Target) {
 	found.targets = append(found.targets, t)
 	if found.marks.Targets == nil {
-		found.marks.Targets = map[string]show.Target{}
+		found.marks.Targets = map[string]terminal.Target{}
 	}
 	found.marks.Targets[t.Name] = t
 }
@@ -145,20 +146,20 @@ func (found *standing) add(t show.Target) {
 // complain says why nothing is written, which targets fail, and why.
 func (found standing) complain(s surroundings, w io.Writer) {
 	if found.held != "" {
-		fmt.Fprintf(w, "nothing is written: %s\n", show.Clean(found.held))
+		fmt.Fprintf(w, "nothing is written: %s\n", wording.Clean(found.held))
 	}
 	for _, t := range found.targets {
 		if !t.Failed {
 			continue
 		}
-		fmt.Fprintf(w, "target %s:\n", show.Clean(t.Name))
+		fmt.Fprintf(w, "target %s:\n", wording.Clean(t.Name))
 		p := s.printer(s.stderr)
 		p.W = w
 		p.Diagnostics(slices.DeleteFunc(slices.Clone(t.Diagnostics), func(d diag.Diagnostic) bool { return d.Severity != diag.Error }))
 	}
 }
 
-func (found standing) print(p show.Printer) {
+func (found standing) print(p terminal.Printer) {
 	p.Pools(found.Pools, found.marks)
 	for _, text := range found.beside {
 		p.Note(text)
@@ -171,8 +172,8 @@ func (found standing) print(p show.Printer) {
 type standing struct {
 	Pools         []plan.PoolStatus         `json:"pools"`
 	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
-	targets       []show.Target
-	marks         show.Marks
+	targets       []terminal.Target
+	marks         terminal.Marks
 	beside        []string // what is held of pools that are not among Pools
 	held          string   // why nothing is written at all
 }
@@ -225,7 +226,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 		if r.Plan != nil {
 			found.marks.Add(r.Target, r.Plan.Steps)
 		}
-		t := show.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: failing(r) || obstructed(r), Diagnostics: show.PlanOf(r).Diagnostics}
+		t := terminal.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: failing(r) || obstructed(r), Diagnostics: terminal.PlanOf(r).Diagnostics}
 		if r.Plan != nil {
 			t.Digest = r.Plan.Digest()
 		}

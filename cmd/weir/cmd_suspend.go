@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const suspendHelp = `Keep weir from changing a target, one of its pools, or with --all
@@ -62,7 +62,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		return flags.tell(s, out, func() {
-			fmt.Fprintf(s.stdout, "%s suspended until %s\n", show.Clean(named(out.Suspension.Target, out.Suspension.Pool)), when(out.Suspension.Until))
+			fmt.Fprintf(s.stdout, "%s suspended until %s\n", wording.Clean(named(out.Suspension.Target, out.Suspension.Pool)), when(out.Suspension.Until))
 		})
 	}
 	return c

@@ -12,9 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/terminal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const validateHelp = `Check manifests, offline: each PATH is a kustomization directory, a directory of
@@ -84,9 +85,9 @@ func validateCommand(s surroundings) *cobra.Command {
 		case outputJSON, outputYAML:
 			err = s.value(output, v)
 		case outputSARIF:
-			err = show.SARIF(s.stdout, buildOf().Version, findings(paths, true))
+			err = terminal.SARIF(s.stdout, buildOf().Version, findings(paths, true))
 		case outputGitHub:
-			err = show.GitHub(s.stdout, findings(paths, true))
+			err = terminal.GitHub(s.stdout, findings(paths, true))
 			v.sumUp(s.stderr)
 		default:
 			v.print(s, verbose)
@@ -187,13 +188,13 @@ func (v validation) print(s surroundings, verbose bool) {
 	for _, f := range v.Diagnostics {
 		p.Diagnostics(diag.List{f.Diagnostic})
 		if len(v.Paths) > 1 && len(f.Paths) > 1 {
-			fmt.Fprintf(s.stdout, "    in %s\n", show.Clean(several(f.Paths)))
+			fmt.Fprintf(s.stdout, "    in %s\n", wording.Clean(several(f.Paths)))
 		}
 	}
 	if verbose {
 		for _, c := range v.Paths {
 			for _, i := range c.Ignored {
-				fmt.Fprintf(s.stdout, "%s: %s of kind %s (%s) passed over\n", c.Path, plural(i.Count, "object", "objects"), show.Clean(i.Kind), show.Clean(i.APIVersion))
+				fmt.Fprintf(s.stdout, "%s: %s of kind %s (%s) passed over\n", c.Path, plural(i.Count, "object", "objects"), wording.Clean(i.Kind), wording.Clean(i.APIVersion))
 			}
 		}
 	}
@@ -218,7 +219,7 @@ func (v validation) sumUp(w io.Writer) {
 	for _, f := range v.Diagnostics {
 		list = append(list, f.Diagnostic)
 	}
-	found := show.CountDiagnostics(list)
+	found := terminal.CountDiagnostics(list)
 	if found == "" {
 		found = "no faults"
 	}

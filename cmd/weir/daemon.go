@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 // apiTimeout bounds a question to a daemon, maxAnswer its answer in bytes.
@@ -76,7 +76,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 	left := func(target string) bool { return len(names) > 0 && !slices.Contains(names, target) }
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool { return left(p.Target) })
 	found.LaunchConfigs = slices.DeleteFunc(found.LaunchConfigs, func(l plan.LaunchConfigStatus) bool { return left(l.Target) })
-	found.marks = show.Marks{Seen: map[string]time.Time{}, Now: time.Now()}
+	found.marks = terminal.Marks{Seen: map[string]time.Time{}, Now: time.Now()}
 	for _, t := range all.Targets {
 		if left(t.Name) {
 			continue
@@ -85,7 +85,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 		if !t.PoolsAt.IsZero() {
 			found.marks.Seen[t.Name] = t.PoolsAt
 		}
-		of := show.Target{
+		of := terminal.Target{
 			Name: t.Name, Phase: t.Phase, Revision: t.Revision, LastPass: t.LastPass, Suspended: t.Suspended,
 			Failed: t.Phase == string(status.TargetFailing), Stale: t.PoolsAt.Before(t.LastPass), Diagnostics: t.Diagnostics,
 		}

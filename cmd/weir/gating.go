@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -18,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // gating has one command hold the steps that the daemon would hold: what people
@@ -48,7 +48,7 @@ func newGating(ctx context.Context, s surroundings, c *config.Config, composed *
 	case err != nil && writes:
 		return nil, hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
 	case err != nil:
-		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %s\n", show.Clean(err.Error()))
+		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %s\n", wording.Clean(err.Error()))
 	}
 	return g, nil
 }

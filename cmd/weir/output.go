@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 // The forms of output.
@@ -62,13 +62,13 @@ func outputFlag(c *cobra.Command, value *string, forms ...string) {
 // before, where each text still is in one piece.
 func (s surroundings) value(form string, v any) error {
 	var b bytes.Buffer
-	if err := show.JSON(&b, v); err != nil {
+	if err := terminal.JSON(&b, v); err != nil {
 		return err
 	}
 	text := []byte(s.secrets.Redact(b.String()))
 	if form == outputYAML {
 		var err error
-		if text, err = show.YAML(text); err != nil {
+		if text, err = terminal.YAML(text); err != nil {
 			return err
 		}
 	} else {

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/status/terminal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // quiet is the logger of commands that print their result themselves: only what
@@ -58,12 +59,12 @@ func (p *progress) end() {
 }
 
 // pools shows how the pools stand.
-func (p *progress) pools(applied []show.Applied) {
+func (p *progress) pools(applied []terminal.Applied) {
 	converged, all := 0, 0
 	for _, a := range applied {
 		for _, s := range a.Last.Pools {
 			all++
-			state := show.PoolState(s)
+			state := terminal.PoolState(s)
 			if s.Converged {
 				converged++
 				state = "converged, " + state
@@ -74,7 +75,7 @@ func (p *progress) pools(applied []show.Applied) {
 			p.phase[key] = state
 			p.mu.Unlock()
 			if changed {
-				p.line(fmt.Sprintf("%s %s/%s: %s", show.Clean(a.Last.Target), show.Clean(s.Namespace), show.Clean(s.Name), state))
+				p.line(fmt.Sprintf("%s %s/%s: %s", wording.Clean(a.Last.Target), wording.Clean(s.Namespace), wording.Clean(s.Name), state))
 			}
 		}
 	}
@@ -117,9 +118,9 @@ func (h *stepHandler) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(note)
 	switch {
 	case r.Message == "step done":
-		h.progress.line(fmt.Sprintf("%s: %s %s: done", show.Clean(facts["target"]), facts["step"], show.Clean(facts["name"])))
+		h.progress.line(fmt.Sprintf("%s: %s %s: done", wording.Clean(facts["target"]), facts["step"], wording.Clean(facts["name"])))
 	case r.Message == "step failed":
-		h.progress.line(fmt.Sprintf("%s: %s %s: failed: %s", show.Clean(facts["target"]), facts["step"], show.Clean(facts["name"]), show.Clean(facts["error"])))
+		h.progress.line(fmt.Sprintf("%s: %s %s: failed: %s", wording.Clean(facts["target"]), facts["step"], wording.Clean(facts["name"]), wording.Clean(facts["error"])))
 	case r.Level >= slog.LevelWarn:
 		var b strings.Builder
 		b.WriteString(r.Message)

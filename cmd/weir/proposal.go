@@ -16,13 +16,13 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // proposalFlags say what is planned in place of the commit that a source follows.
@@ -225,7 +225,7 @@ func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 			break
 		}
 	}
-	return p, hinted(fmt.Errorf("plan %s: %w", show.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
+	return p, hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
 }
 
 // mergeLacks asks the source's history whether a ref lacks what is followed. Where
@@ -242,7 +242,7 @@ func (w *work) mergeLacks(name string, head snapshot.Snapshot) func(context.Cont
 
 // tell says on standard error what was planned, and what is not among the plans.
 func (r proposalResult) tell(s surroundings) {
-	say := func(format string, args ...any) { fmt.Fprintln(s.stderr, show.Clean(fmt.Sprintf(format, args...))) }
+	say := func(format string, args ...any) { fmt.Fprintln(s.stderr, wording.Clean(fmt.Sprintf(format, args...))) }
 	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"
 	if r.against == "" {
 		compared = "nothing, as the commit that it follows cannot be read"
@@ -261,6 +261,6 @@ func (r proposalResult) tell(s surroundings) {
 		say("note: target %s is not there any more; nothing of it is deleted for that", t)
 	}
 	if r.unaffected > 0 {
-		say("%s not planned, as nothing of it changes; name a target to plan it all the same", show.Count(r.unaffected, "target"))
+		say("%s not planned, as nothing of it changes; name a target to plan it all the same", wording.Count(r.unaffected, "target"))
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // planProposal has a daemon plan a work tree, or a ref of its repository.
@@ -45,7 +45,7 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 		if left, err := tree.Untracked(); err != nil {
 			return out, err
 		} else if len(left) > 0 {
-			fmt.Fprintln(s.stderr, show.Clean(fmt.Sprintf("note: %s not sent, as Git does not track what was not added: git add %s", show.Count(len(left), "file"), strings.Join(left[:min(3, len(left))], " "))))
+			fmt.Fprintln(s.stderr, wording.Clean(fmt.Sprintf("note: %s not sent, as Git does not track what was not added: git add %s", wording.Count(len(left), "file"), strings.Join(left[:min(3, len(left))], " "))))
 		}
 	}
 	archive, err := upload.Pack(is.Snapshot.Tree)
@@ -70,7 +70,7 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 		what: is.what, source: answer.Source, against: answer.Against, gone: answer.Gone, unaffected: answer.Unaffected, withheld: answer.Withheld,
 	}
 	if n := len(archive.Left); n > 0 {
-		fmt.Fprintln(s.stderr, show.Clean(fmt.Sprintf("note: %s not sent, as no render reads what is so large or kept in Git LFS: %s and the like", show.Count(n, "file"), archive.Left[0])))
+		fmt.Fprintln(s.stderr, wording.Clean(fmt.Sprintf("note: %s not sent, as no render reads what is so large or kept in Git LFS: %s and the like", wording.Count(n, "file"), archive.Left[0])))
 	}
 	for _, one := range answer.Plans {
 		at := answer.Places[one.Target]

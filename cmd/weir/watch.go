@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // watchStatus shows how pools stand until the command is interrupted, which is its
@@ -72,7 +72,7 @@ func drawStatus(s surroundings, found standing, failure error, interval time.Dur
 func appendStatus(s surroundings, found standing, failure error, last map[string]string, now time.Time) map[string]string {
 	at := now.UTC().Format(time.RFC3339)
 	if failure != nil {
-		fmt.Fprintf(s.stdout, "%s  %s\n", at, show.Clean(failure.Error()))
+		fmt.Fprintf(s.stdout, "%s  %s\n", at, wording.Clean(failure.Error()))
 		return last
 	}
 	lines := found.marks.Lines(found.Pools)

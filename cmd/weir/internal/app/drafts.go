@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -19,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/pulls"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 // planDraft plans a work tree that somebody sent, as a pull request from a fork would
@@ -79,7 +79,7 @@ func (a *App) planDraft(ctx context.Context, d commands.Draft) (*commands.Planne
 	}
 	for _, r := range reports {
 		r = status.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
-		out.Plans = append(out.Plans, show.PlanOf(r))
+		out.Plans = append(out.Plans, terminal.PlanOf(r))
 		out.Places[r.Target] = commands.Place{Account: r.Account, Region: r.Region}
 	}
 	return out, nil

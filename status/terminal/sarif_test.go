@@ -1,4 +1,4 @@
-package show_test
+package terminal_test
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/show"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/terminal"
 )
 
 // someFindings have all that a finding can have, and what is hard to write out.
@@ -103,7 +103,7 @@ func checkObject(t *testing.T, at, object string, v any) {
 
 func TestSARIF(t *testing.T) {
 	var out bytes.Buffer
-	if err := show.SARIF(&out, "1.2.3", someFindings()); err != nil {
+	if err := terminal.SARIF(&out, "1.2.3", someFindings()); err != nil {
 		t.Fatal(err)
 	}
 	var log any
@@ -206,7 +206,7 @@ func TestGitHubTakesNoOtherCommand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune(":,%\r\n\x1b\u0085\u2028\u202e\u200bset-output name=x")))).Draw(t, "text")
 		var out bytes.Buffer
-		if err := show.GitHub(&out, []diag.Finding{{Diagnostic: diag.Diagnostic{
+		if err := terminal.GitHub(&out, []diag.Finding{{Diagnostic: diag.Diagnostic{
 			Severity: diag.Error, Code: "bad", Summary: text, Detail: text, Object: text, Position: diag.Position{File: text, Line: 3},
 			Related: []diag.Related{{Position: diag.Position{File: text}, Message: text}},
 		}}}); err != nil {
@@ -227,7 +227,7 @@ func TestGitHubTakesNoOtherCommand(t *testing.T) {
 
 func TestGitHub(t *testing.T) {
 	var out bytes.Buffer
-	if err := show.GitHub(&out, someFindings()); err != nil {
+	if err := terminal.GitHub(&out, someFindings()); err != nil {
 		t.Fatal(err)
 	}
 	want := `::notice file=overlays/a,title=weir%3A no-such-code::unregistered.

@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"bytes"
@@ -244,7 +244,7 @@ func TestPools(t *testing.T) {
 func FuzzClean(f *testing.F) {
 	f.Add("a\x1b]0;x\x07b\r\n\t\u202e")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, text := range []string{Clean(s), wording.Escape(s), wording.Code(s), wording.Value(s)} {
+		for _, text := range []string{wording.Clean(s), wording.Escape(s), wording.Code(s), wording.Value(s)} {
 			if strings.ContainsAny(text, "\x1b\r\n\x07\x00") {
 				t.Errorf("%q gives %q", s, text)
 			}

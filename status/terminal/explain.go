@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Explained is a field and, if it was asked for, how its value came about.
@@ -56,7 +57,7 @@ func Explanation(pool intent.Key, fields []Explained) any {
 func (p Printer) Fields(fields []Explained) error {
 	t := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
 	for _, f := range fields {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", Clean(f.Path.String()), shown(f.Value), Clean(source(f.Field)))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", wording.Clean(f.Path.String()), shown(f.Value), wording.Clean(source(f.Field)))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print fields: %w", err)
@@ -87,12 +88,12 @@ func (p Printer) Chains(fields []Explained) error {
 			p.line()
 		}
 		if len(f.Manifest) == 0 {
-			p.line(p.paint(bold, Clean(f.Path.String())), " = ", shown(f.Value))
+			p.line(p.paint(bold, wording.Clean(f.Path.String())), " = ", shown(f.Value))
 		} else {
-			p.line(p.paint(bold, Clean(f.Spec().String())), " = ", shown(f.Value))
-			p.line("    field: ", Clean(at.object), ", ", Clean(at.field))
+			p.line(p.paint(bold, wording.Clean(f.Spec().String())), " = ", shown(f.Value))
+			p.line("    field: ", wording.Clean(at.object), ", ", wording.Clean(at.field))
 			if list := together[at]; len(list) > 0 {
-				p.line("    intent: ", Clean(strings.Join(list, ", ")))
+				p.line("    intent: ", wording.Clean(strings.Join(list, ", ")))
 			}
 		}
 		if err := p.chain(f); err != nil {
@@ -104,17 +105,17 @@ func (p Printer) Chains(fields []Explained) error {
 
 func (p Printer) chain(f Explained) error {
 	if len(f.Chain) == 0 {
-		p.line("    ", Clean(source(f.Field)))
+		p.line("    ", wording.Clean(source(f.Field)))
 		return nil
 	}
 	t := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
 	for _, s := range f.Chain {
 		line := "    " + how(s) + "\t" + stepValue(s)
 		if s.Known() {
-			line += "\t" + Clean(s.String())
+			line += "\t" + wording.Clean(s.String())
 		}
 		if s.By != nil {
-			line += ", by " + Clean(s.By.String())
+			line += ", by " + wording.Clean(s.By.String())
 		}
 		_, _ = fmt.Fprintln(t, line)
 	}
@@ -156,7 +157,7 @@ func stepValue(s kust.Step) string {
 func shown(v string) string {
 	const longest = 80
 	first, rest, more := strings.Cut(v, "\n")
-	text := Clean(first)
+	text := wording.Clean(first)
 	if runes := []rune(text); len(runes) > longest {
 		text, more = string(runes[:longest]), true
 	}

@@ -1,9 +1,11 @@
-package show
+package terminal
 
 import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // column is one column of a table.
@@ -27,7 +29,7 @@ const narrowest = 10
 func (p Printer) table(columns []column, rows [][]tableCell) {
 	for _, r := range rows {
 		for i := range r {
-			r[i].text = Clean(r[i].text) // whoever answered with it
+			r[i].text = wording.Clean(r[i].text) // whoever answered with it
 		}
 	}
 	shown := make([]int, len(columns))

@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 			fmt.Fprintf(b, ": %s", wording.Escape(s.Reason))
 		}
 		if s.Disruptive && s.Instances > 0 {
-			fmt.Fprintf(b, " (%s)", Count(s.Instances, "instance"))
+			fmt.Fprintf(b, " (%s)", wording.Count(s.Instances, "instance"))
 		}
 		if s.Held != "" {
 			fmt.Fprintf(b, " **held: %s**", wording.Escape(wording.Held(s)))
@@ -86,7 +86,7 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 		remarksMarkdown(&b, last)
 		switch {
 		case len(a.Outcomes) > 0:
-			fmt.Fprintf(&b, "%s done, %d failed.\n", Count(count(a.Outcomes, step.Done), "step"), count(a.Outcomes, step.Failed))
+			fmt.Fprintf(&b, "%s done, %d failed.\n", wording.Count(count(a.Outcomes, step.Done), "step"), count(a.Outcomes, step.Failed))
 		case !last.Diagnostics.HasErrors():
 			b.WriteString(emptyPlan(last) + "\n")
 		}

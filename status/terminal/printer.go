@@ -1,9 +1,10 @@
-// Package show prints what weir found and did for the person or program at the
-// command line: plans, outcomes, diagnostics and pools as text, JSON or
-// Markdown. It decides nothing; what it prints of others' texts holds no control
-// character, so that neither a file in Git nor an answer of AWS can drive the
-// terminal.
-package show
+// Package terminal prints what weir found and did for the person or program at the
+// command line: plans, outcomes, diagnostics, explanations, pools and history, as text,
+// JSON, YAML, Markdown, SARIF or lines for GitHub Actions. It decides nothing. What it
+// prints of others' texts holds no control character and no command, so that neither a
+// file in Git nor an answer of AWS can drive the terminal, or the job that runs weir.
+// The words are those of package wording, which comments and the page share.
+package terminal
 
 import (
 	"encoding/json"
@@ -61,14 +62,11 @@ func harmless(line string) string {
 	return strings.ReplaceAll(line, "##[", "## [")
 }
 
-// Clean makes text from outside fit for one line of a terminal.
-func Clean(s string) string { return wording.Clean(s) }
-
 // CleanText is Clean for a text of several lines.
 func CleanText(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		lines[i] = Clean(l)
+		lines[i] = wording.Clean(l)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -83,16 +81,16 @@ func (p Printer) Diagnostics(list diag.List) {
 
 func (p Printer) diagnostic(indent string, d diag.Diagnostic) {
 	color := map[diag.Severity]string{diag.Error: red, diag.Warning: yellow}[d.Severity]
-	text := Clean(d.String())
+	text := wording.Clean(d.String())
 	if color != "" {
 		text = strings.Replace(text, d.Severity.String()+":", p.paint(color, d.Severity.String()+":"), 1)
 	}
 	p.line(indent, text)
 	for l := range strings.Lines(d.Detail) {
-		p.line(indent, "    ", Clean(strings.TrimRight(l, "\n")))
+		p.line(indent, "    ", wording.Clean(strings.TrimRight(l, "\n")))
 	}
 	for _, r := range d.Related {
-		p.line(indent, "    ", Clean(r.String()+": "+r.Message))
+		p.line(indent, "    ", wording.Clean(r.String()+": "+r.Message))
 	}
 }
 
@@ -101,14 +99,11 @@ func CountDiagnostics(list diag.List) string {
 	var parts []string
 	for _, s := range []diag.Severity{diag.Error, diag.Warning} {
 		if n := list.Count(s); n > 0 {
-			parts = append(parts, Count(n, s.String()))
+			parts = append(parts, wording.Count(n, s.String()))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
-
-// Count is a number with its noun: "1 pool", "2 pools".
-func Count(n int, noun string) string { return wording.Count(n, noun) }
 
 // JSON prints v as indented JSON.
 func JSON(w io.Writer, v any) error {
@@ -224,10 +219,10 @@ func listed[T any](list []T) []T {
 // Heading prints a title in bold and facts beside it.
 func (p Printer) Heading(title, facts string) {
 	if facts != "" {
-		facts = "  " + p.paint(dim, Clean(facts))
+		facts = "  " + p.paint(dim, wording.Clean(facts))
 	}
-	p.line(p.paint(bold, Clean(title)), facts)
+	p.line(p.paint(bold, wording.Clean(title)), facts)
 }
 
 // Note prints what somebody should know.
-func (p Printer) Note(text string) { p.line(p.paint(yellow, "note:"), " ", Clean(text)) }
+func (p Printer) Note(text string) { p.line(p.paint(yellow, "note:"), " ", wording.Clean(text)) }

@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"fmt"
@@ -156,7 +156,7 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 	}
 	version, bounds, seen := "-", "-", "-"
 	if s.LaunchTemplateVersion != "" {
-		version = "v" + Clean(s.LaunchTemplateVersion)
+		version = "v" + wording.Clean(s.LaunchTemplateVersion)
 	}
 	if s.MaxReplicas > 0 || s.MinReplicas > 0 {
 		bounds = fmt.Sprintf("%d-%d", s.MinReplicas, s.MaxReplicas)
@@ -175,7 +175,7 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 	if s.ReadyReplicas < s.DesiredReplicas {
 		ready.color = yellow
 	}
-	return []tableCell{plain(Clean(s.Target)), plain(Clean(s.Namespace + "/" + s.Name)), plain(kind), phase, ready, plain(bounds), plain(version), {seen, dim}, m.note(s)}
+	return []tableCell{plain(wording.Clean(s.Target)), plain(wording.Clean(s.Namespace + "/" + s.Name)), plain(kind), phase, ready, plain(bounds), plain(version), {seen, dim}, m.note(s)}
 }
 
 // note is the one thing to know of a pool, and what its plan adds.
@@ -229,7 +229,7 @@ func (m Marks) Lines(pools []plan.PoolStatus) map[string]string {
 		if n := m.note(s).text; n != "" && !strings.Contains(text, n) {
 			text += "; " + n
 		}
-		out[Clean(s.Target)+" "+Clean(s.Namespace+"/"+s.Name)] = text
+		out[wording.Clean(s.Target)+" "+wording.Clean(s.Namespace+"/"+s.Name)] = text
 	}
 	return out
 }

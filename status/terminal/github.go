@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // GitHub prints findings as workflow commands, which GitHub Actions shows beside
@@ -16,7 +17,7 @@ func GitHub(w io.Writer, findings []diag.Finding) error {
 		command := map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning", diag.Info: "notice"}[f.Severity]
 		at := placeOf(f)
 		var params []string
-		add := func(name, value string) { params = append(params, name+"="+parameter.Replace(Clean(value))) }
+		add := func(name, value string) { params = append(params, name+"="+parameter.Replace(wording.Clean(value))) }
 		if at.Known() {
 			add("file", at.File)
 		}

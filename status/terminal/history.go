@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Events prints a table of events, in their order.
@@ -17,7 +18,7 @@ func (p Printer) Events(events []status.Event) {
 	}
 	var rows [][]tableCell
 	for _, e := range events {
-		rows = append(rows, cells(p.moment(e.Time), Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(shortRevision(e.Revision)), Clean(e.Text)))
+		rows = append(rows, cells(p.moment(e.Time), wording.Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(shortRevision(e.Revision)), wording.Clean(e.Text)))
 	}
 	p.table([]column{{"TIME", 0}, {"EVENT", 1}, {"TARGET", 2}, {"POOL", 0}, {"COMMIT", 0}, {"WHAT", 0}}, rows)
 }
@@ -31,7 +32,7 @@ func (p Printer) Passes(passes []status.Run) {
 	var rows [][]tableCell
 	for _, r := range passes {
 		rows = append(rows, cells(p.moment(r.Time), cell(r.Target), string(r.Phase), cell(shortRevision(r.Revision)), stepCounts(r.Steps),
-			time.Duration(r.Duration).Round(time.Millisecond).String(), Clean(r.Text)))
+			time.Duration(r.Duration).Round(time.Millisecond).String(), wording.Clean(r.Text)))
 	}
 	p.table([]column{{"TIME", 0}, {"TARGET", 0}, {"STATE", 0}, {"COMMIT", 0}, {"STEPS", 1}, {"TOOK", 2}, {"WHAT", 0}}, rows)
 }
@@ -52,7 +53,7 @@ func (p Printer) moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-func cell(s string) string { return cmp.Or(Clean(s), "-") }
+func cell(s string) string { return cmp.Or(wording.Clean(s), "-") }
 
 func shortRevision(r string) string { return r[:min(7, len(r))] }
 

@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func (p Printer) Applied(a Applied) {
 	case len(a.Outcomes) == 0:
 		p.line("  ", emptyPlan(last))
 	default:
-		text := fmt.Sprintf("Applied: %s done", Count(done, "step"))
+		text := fmt.Sprintf("Applied: %s done", wording.Count(done, "step"))
 		if failed > 0 {
 			text += ", " + p.paint(red, fmt.Sprintf("%d failed", failed))
 		}
@@ -40,7 +40,7 @@ func (p Printer) Applied(a Applied) {
 	if moving := Unsettled(a.Last); len(moving) > 0 {
 		p.line("  Not converged yet: ", strings.Join(moving, ", "), ".")
 	} else if a.Last.Converged() {
-		p.line("  Converged: ", Count(len(a.Last.Pools), "pool"), ".")
+		p.line("  Converged: ", wording.Count(len(a.Last.Pools), "pool"), ".")
 	}
 }
 
@@ -59,7 +59,7 @@ func Unsettled(r *plan.Report) []string {
 	var out []string
 	for _, s := range r.Pools {
 		if !s.Converged {
-			out = append(out, Clean(s.Namespace+"/"+s.Name)+" "+PoolState(s))
+			out = append(out, wording.Clean(s.Namespace+"/"+s.Name)+" "+PoolState(s))
 		}
 	}
 	return out
@@ -67,12 +67,12 @@ func Unsettled(r *plan.Report) []string {
 
 func (p Printer) outcome(o step.Outcome) {
 	mark, color := sign(o.Step.Verb)
-	text := fmt.Sprintf("%s %s %s: ", o.Step.Verb, o.Step.Resource, Clean(o.Step.Name))
+	text := fmt.Sprintf("%s %s %s: ", o.Step.Verb, o.Step.Resource, wording.Clean(o.Step.Name))
 	switch o.Status {
 	case step.Failed:
 		text += p.paint(red, "failed")
 		if o.Err != nil {
-			text += ": " + Clean(o.Err.Error())
+			text += ": " + wording.Clean(o.Err.Error())
 		}
 	case step.Held:
 		text += p.paint(yellow, "held: "+wording.Held(o.Step))
@@ -97,18 +97,18 @@ func PoolState(s plan.PoolStatus) string {
 		text += ", " + rollout(*r)
 	}
 	if s.FailureMessage != "" {
-		text += ": " + Clean(s.FailureMessage)
+		text += ": " + wording.Clean(s.FailureMessage)
 	}
-	return Clean(text)
+	return wording.Clean(text)
 }
 
 func rollout(r plan.RolloutStatus) string {
-	text := "rollout " + Clean(r.Status)
+	text := "rollout " + wording.Clean(r.Status)
 	if r.Percentage > 0 {
 		text += fmt.Sprintf(" %d %%", r.Percentage)
 	}
 	if r.Message != "" {
-		text += " (" + Clean(r.Message) + ")"
+		text += " (" + wording.Clean(r.Message) + ")"
 	}
 	return text
 }
@@ -128,7 +128,7 @@ func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 		if s.LatestVersion > 0 {
 			newest = fmt.Sprintf("v%d", s.LatestVersion)
 		}
-		rows = append(rows, []tableCell{plain(Clean(s.Target)), plain(Clean(s.Namespace + "/" + s.Name)), plain(ready), plain(newest), plain(Clean(wording.Runs(s)))})
+		rows = append(rows, []tableCell{plain(wording.Clean(s.Target)), plain(wording.Clean(s.Namespace + "/" + s.Name)), plain(ready), plain(newest), plain(wording.Clean(wording.Runs(s)))})
 	}
 	p.table([]column{{"TARGET", 0}, {"LAUNCH CONFIG", 0}, {"READY", 1}, {"NEWEST", 2}, {"POOLS", 0}}, rows)
 }
@@ -136,7 +136,7 @@ func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 func note(s plan.PoolStatus) string {
 	switch {
 	case s.FailureMessage != "":
-		return Clean(s.FailureMessage)
+		return wording.Clean(s.FailureMessage)
 	case s.Rollout != nil:
 		return rollout(*s.Rollout)
 	case s.Converged:
@@ -144,10 +144,10 @@ func note(s plan.PoolStatus) string {
 	}
 	for _, c := range s.Conditions {
 		if c.Type == "Ready" && c.Message != "" {
-			return Clean(c.Message)
+			return wording.Clean(c.Message)
 		}
 		if c.Type == "Ready" && c.Reason != "" {
-			return Clean(c.Reason)
+			return wording.Clean(c.Reason)
 		}
 	}
 	return ""

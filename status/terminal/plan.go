@@ -1,4 +1,4 @@
-package show
+package terminal
 
 import (
 	"cmp"
@@ -36,27 +36,27 @@ func (p Printer) headline(r *plan.Report) {
 		facts = append(facts, "account "+r.Account)
 	}
 	if r.Revision != "" {
-		facts = append(facts, "revision "+short(r.Revision)+" "+Clean(r.Subject))
+		facts = append(facts, "revision "+short(r.Revision)+" "+wording.Clean(r.Subject))
 	}
 	if r.Suspended {
 		facts = append(facts, "suspended")
 	}
-	p.line(p.paint(bold, Clean(r.Target)), "  ", p.paint(dim, strings.Join(facts, "  ")))
+	p.line(p.paint(bold, wording.Clean(r.Target)), "  ", p.paint(dim, strings.Join(facts, "  ")))
 }
 
 func short(revision string) string { return revision[:min(len(revision), 7)] }
 
 func (p Printer) step(s step.Step) {
 	mark, color := sign(s.Verb)
-	text := fmt.Sprintf("%s %s %s", s.Verb, s.Resource, Clean(s.Name))
+	text := fmt.Sprintf("%s %s %s", s.Verb, s.Resource, wording.Clean(s.Name))
 	if s.Reason != "" {
-		text += ": " + Clean(s.Reason)
+		text += ": " + wording.Clean(s.Reason)
 	}
 	if len(s.Pools) > 0 {
-		text += ", for " + Clean(strings.Join(s.Pools, ", "))
+		text += ", for " + wording.Clean(strings.Join(s.Pools, ", "))
 	}
 	if s.Disruptive && s.Instances > 0 {
-		text += " (" + Count(s.Instances, "instance") + ")"
+		text += " (" + wording.Count(s.Instances, "instance") + ")"
 	}
 	if s.Held != "" {
 		text += " " + p.paint(yellow, "[held: "+wording.Held(s)+"]")
@@ -76,7 +76,7 @@ func (p Printer) changes(s step.Step) {
 	room := make([]int, len(shown)) // for the value, in characters
 	var fieldWidth, valueWidth int
 	for i, c := range shown {
-		rows[i] = [2]string{Clean(c.Field) + ":", wording.Whole(s.Verb, c)}
+		rows[i] = [2]string{wording.Clean(c.Field) + ":", wording.Whole(s.Verb, c)}
 		fieldWidth = max(fieldWidth, utf8.RuneCountInString(rows[i][0]))
 	}
 	for i, c := range shown {
@@ -95,7 +95,7 @@ func (p Printer) changes(s step.Step) {
 	for i, c := range shown {
 		text := "      " + pad(rows[i][0], fieldWidth) + " " + rows[i][1]
 		if placeWidth(c) > 0 {
-			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], min(valueWidth, room[i])) + "   " + p.paint(dim, "("+Clean(wording.Place(*c.Origin))+")")
+			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], min(valueWidth, room[i])) + "   " + p.paint(dim, "("+wording.Clean(wording.Place(*c.Origin))+")")
 		}
 		p.line(text)
 	}
@@ -120,7 +120,7 @@ func (p Printer) remarks(pl *plan.Plan) {
 	for _, f := range folded {
 		p.diagnostic("  ", f.Diagnostic)
 		if also := f.Also(); also != "" {
-			p.line("      ", Clean(also))
+			p.line("      ", wording.Clean(also))
 		}
 	}
 }
@@ -139,13 +139,13 @@ func (p Printer) Errors(reports []*plan.Report) {
 			if _, name, _ := strings.Cut(d.Object, " "); name != "" {
 				text += " " + name
 			}
-			which = append(which, Clean(r.Target+": "+text))
+			which = append(which, wording.Clean(r.Target+": "+text))
 		}
 	}
 	if len(which) == 0 {
 		return
 	}
-	count := Count(len(which), "error")
+	count := wording.Count(len(which), "error")
 	if len(which) > most {
 		which = append(which[:most], "…")
 	}
@@ -168,14 +168,14 @@ func (p Printer) summary(pl *plan.Plan) {
 // nothing says what an empty plan with errors leaves undone.
 func nothing(pl *plan.Plan) string {
 	if n := pl.Summary.Unchanged; n > 0 {
-		return "Not everything can be planned (" + Count(n, "pool") + " as wanted)"
+		return "Not everything can be planned (" + wording.Count(n, "pool") + " as wanted)"
 	}
 	return "Nothing can be planned"
 }
 
 // emptyPlan says that a plan is empty.
 func emptyPlan(pl *plan.Plan) string {
-	return "Nothing to do. Nothing changes: " + Count(pl.Summary.Unchanged, "pool") + " as wanted."
+	return "Nothing to do. Nothing changes: " + wording.Count(pl.Summary.Unchanged, "pool") + " as wanted."
 }
 
 // Summary counts a plan's pools in words, with how many steps are held.
@@ -197,15 +197,15 @@ func Summary(pl *plan.Plan) string {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	text := "Plan: " + Count(len(pl.Steps), "step")
+	text := "Plan: " + wording.Count(len(pl.Steps), "step")
 	if len(parts) > 0 {
 		text += "; pools: " + strings.Join(parts, ", ")
 	}
 	if held := len(pl.Steps) - pl.Runnable(); held > 0 {
-		text += "; " + Count(held, "step") + " held"
+		text += "; " + wording.Count(held, "step") + " held"
 	}
 	if n := pl.Diagnostics.Count(diag.Error); n > 0 {
-		text += "; " + Count(n, "error")
+		text += "; " + wording.Count(n, "error")
 	}
 	return text + "."
 }
