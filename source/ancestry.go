@@ -1,12 +1,9 @@
 package source
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -158,136 +155,6 @@ func (r repository) commits(name string) ([]plumbing.Hash, error) {
 		}
 	}
 	return out, nil
-}
-
-// named gives the objects whose names begin so.
-func (db *objectDB) named(prefix string) ([]plumbing.Hash, error) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if !db.loaded {
-		if err := db.load(); err != nil {
-			return nil, err
-		}
-	}
-	found := map[plumbing.Hash]bool{}
-	for _, p := range db.packs {
-		p.named(prefix, found)
-	}
-	if db.loose {
-		for _, dir := range db.paths {
-			entries, err := os.ReadDir(filepath.Join(dir, prefix[:2]))
-			if err != nil {
-				continue // there is none that begins so
-			}
-			for _, e := range entries {
-				if name := prefix[:2] + e.Name(); isHash(name) && strings.HasPrefix(name, prefix) {
-					found[plumbing.NewHash(name)] = true
-				}
-			}
-		}
-	}
-	out := make([]plumbing.Hash, 0, len(found))
-	for h := range found {
-		out = append(out, h)
-	}
-	plumbing.HashesSort(out)
-	return out, nil
-}
-
-// named adds the objects of the pack whose names begin with prefix, which has at
-// least two digits.
-func (p *pack) named(prefix string, found map[plumbing.Hash]bool) {
-	first := plumbing.NewHash(prefix + strings.Repeat("0", 40-len(prefix)))
-	slot := p.index.FanoutMapping[first[0]]
-	if slot < 0 || slot >= len(p.index.Names) {
-		return
-	}
-	names := p.index.Names[slot]
-	const size = len(plumbing.ZeroHash)
-	low, high := 0, len(names)/size
-	for low < high { // the first that is not before it
-		mid := (low + high) / 2
-		if slices.Compare(names[mid*size:(mid+1)*size], first[:]) < 0 {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	for ; (low+1)*size <= len(names); low++ {
-		h := plumbing.Hash(names[low*size : (low+1)*size])
-		if !strings.HasPrefix(h.String(), prefix) {
-			return
-		}
-		found[h] = true
-	}
-}
-
-// reached are those of the sought commits that are heads, or that heads descend from.
-// The youngest are looked at first, so that a few old ones cost no more than the way
-// to them; where committers' clocks lie, one that is left is sought by itself.
-func (h *history) reached(ctx context.Context, heads []plumbing.Hash, sought map[plumbing.Hash]bool) (map[plumbing.Hash]bool, error) {
-	found, oldest := map[plumbing.Hash]bool{}, int64(0)
-	for s := range sought {
-		n, err := h.commit(s)
-		if err != nil {
-			return nil, err
-		}
-		if oldest == 0 || n.when < oldest {
-			oldest = n.when
-		}
-	}
-	var queue commitQueue
-	seen := map[plumbing.Hash]bool{}
-	add := func(name plumbing.Hash) error {
-		if seen[name] {
-			return nil
-		}
-		if len(seen) >= maxWalk {
-			return faultf(Unsupported, "more than %d commits lie between those that are compared", maxWalk)
-		}
-		n, err := h.commit(name)
-		if err != nil {
-			return err
-		}
-		seen[name] = true
-		heap.Push(&queue, queuedCommit{name, n})
-		return nil
-	}
-	for _, head := range heads {
-		if err := add(head); err != nil {
-			return nil, err
-		}
-	}
-	for len(queue) > 0 && len(found) < len(sought) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		c := heap.Pop(&queue).(queuedCommit)
-		if sought[c.name] {
-			found[c.name] = true
-		}
-		if c.when < oldest {
-			break
-		}
-		for _, p := range c.parents {
-			if err := add(p); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for s := range sought {
-		for _, head := range heads {
-			if found[s] {
-				break
-			}
-			bases, _, err := h.mergeBases(ctx, head, s)
-			if err != nil {
-				return nil, err
-			}
-			found[s] = slices.Contains(bases, s)
-		}
-	}
-	return found, nil
 }
 
 // Descends reports whether a commit is another one, or descends from it. Nobody is

@@ -56,13 +56,6 @@ func (r repository) isContent(h plumbing.Hash) bool {
 	return treeErr == nil || blobErr == nil
 }
 
-func encoded(t plumbing.ObjectType, data []byte) *plumbing.MemoryObject {
-	o := &plumbing.MemoryObject{}
-	o.SetType(t)
-	_, _ = o.Write(data) // To memory.
-	return o
-}
-
 // maxSubject bounds a subject, in characters. It stands in tables and lines.
 const maxSubject = 300
 

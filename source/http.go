@@ -22,7 +22,7 @@ type httpRemote struct {
 	rt   *http.Transport
 }
 
-func newHTTPRemote(loc location, cfg Config) (*httpRemote, error) {
+func newHTTPRemote(loc location, cfg access) (*httpRemote, error) {
 	if err := cfg.Auth.validateHTTP(); err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}

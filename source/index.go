@@ -22,12 +22,12 @@ import (
 // whole, and some 1,200 bytes for each: 6 MB of a pull request took 500 MiB. Objects
 // are read as they come, and those that deltas are made of are held for as long as
 // there are some to make, the largest family of each last. So what is held is bounded
-// by limits.deltaBytes, and by 80 bytes an object.
+// by packLimits.deltaBytes, and by 80 bytes an object.
 
 // indexer makes the index of a pack.
 type indexer struct {
 	scanner *packfile.Scanner
-	limits  limits
+	limits  packLimits
 	sum     plumbing.Hash
 	objects []packedObject // by their offset
 	awaited []awaited      // by what they wait for
@@ -61,7 +61,7 @@ const reservedType plumbing.ObjectType = 5
 const maxChain = 4095
 
 // indexPack reads a pack, checks all of it, and makes its index; nil of an empty one.
-func indexPack(f io.ReadSeeker, max limits) (index *idxfile.MemoryIndex, sum plumbing.Hash, err error) {
+func indexPack(f io.ReadSeeker, max packLimits) (index *idxfile.MemoryIndex, sum plumbing.Hash, err error) {
 	defer recoverPack(&err)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, sum, fmt.Errorf("read pack: %w", err)
@@ -84,8 +84,8 @@ func (x *indexer) scan() error {
 		return faultf(Unreachable, "the server sent no pack")
 	case err != nil:
 		return brokenPack(err)
-	case count > x.limits.packObjects:
-		return faultf(Unsupported, "the pack has %d objects, more than the limit of %d", count, x.limits.packObjects)
+	case count > x.limits.objects:
+		return faultf(Unsupported, "the pack has %d objects, more than the limit of %d", count, x.limits.objects)
 	}
 	x.objects = make([]packedObject, 0, count)
 	for i := range int32(count) { //nolint:gosec // the limit is far below

@@ -62,7 +62,7 @@ func TestIndexIsThatOfGit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = f.Close() }()
-			index, sum, err := indexPack(f, defaultLimits())
+			index, sum, err := indexPack(f, defaultPackLimits())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestIndexHoldsLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	limits := defaultLimits()
+	limits := defaultPackLimits()
 	limits.deltaBytes = 64 << 10 // some ten times the largest file
 	if _, _, err := indexPack(f, limits); err != nil {
 		t.Errorf("with room for a few objects: %v", err)

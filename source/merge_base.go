@@ -215,6 +215,74 @@ func (h *history) independent(ctx context.Context, commits []plumbing.Hash) ([]p
 	return commits, nil
 }
 
+// reached are those of the sought commits that are heads, or that heads descend from.
+// The youngest are looked at first, so that a few old ones cost no more than the way
+// to them; where committers' clocks lie, one that is left is sought by itself.
+func (h *history) reached(ctx context.Context, heads []plumbing.Hash, sought map[plumbing.Hash]bool) (map[plumbing.Hash]bool, error) {
+	found, oldest := map[plumbing.Hash]bool{}, int64(0)
+	for s := range sought {
+		n, err := h.commit(s)
+		if err != nil {
+			return nil, err
+		}
+		if oldest == 0 || n.when < oldest {
+			oldest = n.when
+		}
+	}
+	var queue commitQueue
+	seen := map[plumbing.Hash]bool{}
+	add := func(name plumbing.Hash) error {
+		if seen[name] {
+			return nil
+		}
+		if len(seen) >= maxWalk {
+			return faultf(Unsupported, "more than %d commits lie between those that are compared", maxWalk)
+		}
+		n, err := h.commit(name)
+		if err != nil {
+			return err
+		}
+		seen[name] = true
+		heap.Push(&queue, queuedCommit{name, n})
+		return nil
+	}
+	for _, head := range heads {
+		if err := add(head); err != nil {
+			return nil, err
+		}
+	}
+	for len(queue) > 0 && len(found) < len(sought) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := heap.Pop(&queue).(queuedCommit)
+		if sought[c.name] {
+			found[c.name] = true
+		}
+		if c.when < oldest {
+			break
+		}
+		for _, p := range c.parents {
+			if err := add(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for s := range sought {
+		for _, head := range heads {
+			if found[s] {
+				break
+			}
+			bases, _, err := h.mergeBases(ctx, head, s)
+			if err != nil {
+				return nil, err
+			}
+			found[s] = slices.Contains(bases, s)
+		}
+	}
+	return found, nil
+}
+
 type queuedCommit struct {
 	name plumbing.Hash
 	node

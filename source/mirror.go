@@ -1,10 +1,12 @@
 package source
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,14 +29,7 @@ type limits struct {
 	// packs is the number of packs at which the mirror is made again instead of
 	// growing by one more per fetch.
 	packs int
-	// packBytes bounds what one fetch writes to disk, packObjects its objects.
-	packBytes   int64
-	packObjects uint32
-	// unpack is the time that reading a small pack may take on this machine.
-	unpack time.Duration
-	// objectBytes bounds one object, deltaBytes those that have to be in memory at a
-	// time to tell what deltas stand for.
-	objectBytes, deltaBytes int64
+	packLimits
 	// mirrorBytes is the size at which the mirror is made again, if that can be
 	// expected to halve it.
 	mirrorBytes int64
@@ -46,7 +41,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{packs: 200, mirrorBytes: 2 << 30, packBytes: 4 << 30, packObjects: 3_000_000, unpack: time.Minute, objectBytes: 512 << 20, deltaBytes: 96 << 20, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
+	return limits{packs: 200, packLimits: defaultPackLimits(), mirrorBytes: 2 << 30, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
 }
 
 // mirror is a bare repository on disk that holds the full history of one ref. It
@@ -140,6 +135,20 @@ func (m *mirror) above(times int) bool {
 		}
 	}
 	return sum > int64(times)*m.limits.mirrorBytes && sum > 2*largest
+}
+
+// receive streams a pack from the server into the mirror and makes it visible. What
+// this machine takes to read it is none of the server's time.
+func (m *mirror) receive(ctx context.Context, max packLimits, stream func(io.Writer) error) error {
+	resume := func() {}
+	defer func() { resume() }()
+	return m.db.receive(ctx, filepath.Join(m.dir, "objects"), max, func(w io.Writer) error {
+		err := stream(w)
+		if err == nil {
+			resume = patienceOf(ctx).rest()
+		}
+		return err
+	})
 }
 
 func (m *mirror) packDir() string { return filepath.Join(m.dir, "objects", "pack") }
@@ -282,8 +291,6 @@ func (m *mirror) replaceBy(fresh *mirror) error {
 	}
 	return nil
 }
-
-const tmpPrefix = "tmp_"
 
 func writeAtomic(file string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(file), tmpPrefix)

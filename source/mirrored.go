@@ -55,7 +55,7 @@ func (b *mirrorBackend) look(ctx context.Context, last snapshot.Snapshot) (snaps
 	}
 	defer s.close()
 	b.mirror.shallow.Store(s.shallow)
-	t, err := s.selectRef(b.ref)
+	t, err := selectRef(s, b.ref)
 	if err != nil {
 		return snapshot.Snapshot{}, target{}, err
 	}
@@ -84,7 +84,7 @@ func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 		return false
 	}
 	defer s.close()
-	again, err := s.selectRef(b.ref)
+	again, err := selectRef(s, b.ref)
 	return err == nil && again.key() != t.key()
 }
 
@@ -137,7 +137,7 @@ func (m *mirror) hasAll(t target) (bool, error) {
 // fetch adds t to m.
 func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *session, t target) error {
 	receive := func(s *session, wants []plumbing.Hash) error {
-		return m.receive(ctx, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+		return m.receive(ctx, m.limits.packLimits, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
 	}
 	err := receive(s, t.wants)
 	if err != nil && len(t.more) > 0 && ctx.Err() == nil {

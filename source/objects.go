@@ -320,6 +320,13 @@ func (db *objectDB) treeIn(h plumbing.Hash, epoch int64) (*treeNode, error) {
 	return n, nil
 }
 
+func encoded(t plumbing.ObjectType, data []byte) *plumbing.MemoryObject {
+	o := &plumbing.MemoryObject{}
+	o.SetType(t)
+	_, _ = o.Write(data) // To memory.
+	return o
+}
+
 func loosePath(dir string, h plumbing.Hash) string {
 	name := h.String()
 	return filepath.Join(dir, name[:2], name[2:])

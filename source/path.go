@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -88,6 +89,11 @@ func isWorkTree(dir string) bool {
 
 // isGitName tells whether a name is .git, also on file systems without case.
 func isGitName(name string) bool { return strings.EqualFold(name, ".git") }
+
+var (
+	errChanged = errors.New("the file changed while it was read")
+	errNotFile = errors.New("it is neither a file nor a directory")
+)
 
 // diskTree is a directory as it is on disk. Each path is read at most once, so
 // that it stays the same for whoever asks again.

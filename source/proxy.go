@@ -25,7 +25,7 @@ type proxySettings struct {
 	auth ProxyAuth
 }
 
-func newProxySettings(cfg Config) (proxySettings, error) {
+func newProxySettings(cfg access) (proxySettings, error) {
 	p := proxySettings{auth: cfg.ProxyAuth}
 	if cfg.Proxy == "" {
 		if p.auth != (ProxyAuth{}) {

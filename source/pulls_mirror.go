@@ -102,9 +102,9 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 	if err := b.room(); err != nil {
 		return forge, false, err
 	}
-	max := m.limits
-	max.packBytes, max.packObjects = min(max.packBytes, max.pullBytes), min(max.packObjects, max.pullObjects)
-	err = m.receiveWithin(ctx, max, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+	max := m.limits.packLimits
+	max.bytes, max.objects = min(max.bytes, m.limits.pullBytes), min(max.objects, m.limits.pullObjects)
+	err = m.receive(ctx, max, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
 	if err != nil {
 		return forge, true, err
 	}
@@ -112,16 +112,6 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 		return forge, true, errors.Join(err, missingRef(s.host, "commit "+p.HeadSHA))
 	}
 	return forge, true, m.remember(p.Head, head, b.now())
-}
-
-// givesHidden tells whether the server gives commits whose refs it does not list.
-func (s *session) givesHidden() bool {
-	for _, c := range []string{"allow-tip-sha1-in-want", "allow-reachable-sha1-in-want", "allow-any-sha1-in-want"} {
-		if s.caps.has(c) {
-			return true
-		}
-	}
-	return false
 }
 
 // room sees to it that pull requests do not fill the disk. An overgrown mirror is

@@ -12,14 +12,30 @@ import (
 	"time"
 )
 
-// receive streams a pack from the server into the mirror and makes it visible.
-// Nothing is installed unless the whole pack arrived and can be indexed.
-func (m *mirror) receive(ctx context.Context, stream func(io.Writer) error) error {
-	return m.receiveWithin(ctx, m.limits, stream)
+// packLimits bound what a pack may take.
+type packLimits struct {
+	// bytes bounds what one fetch writes to disk, objects how many it brings.
+	bytes   int64
+	objects uint32
+	// unpack is the time that reading a small pack may take on this machine.
+	unpack time.Duration
+	// objectBytes bounds one object, deltaBytes those that have to be in memory at a
+	// time to tell what deltas stand for.
+	objectBytes, deltaBytes int64
 }
 
-func (m *mirror) receiveWithin(ctx context.Context, max limits, stream func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(m.packDir(), tmpPrefix+"pack_")
+func defaultPackLimits() packLimits {
+	return packLimits{bytes: 4 << 30, objects: 3_000_000, unpack: time.Minute, objectBytes: 512 << 20, deltaBytes: 96 << 20}
+}
+
+// tmpPrefix begins the names of files that are being written.
+const tmpPrefix = "tmp_"
+
+// receive streams a pack into an objects directory and makes it visible. Nothing is
+// installed unless the whole pack arrived and can be indexed.
+func (db *objectDB) receive(ctx context.Context, objects string, max packLimits, stream func(io.Writer) error) (err error) {
+	packs := filepath.Join(objects, "pack")
+	f, err := os.CreateTemp(packs, tmpPrefix+"pack_")
 	if err != nil {
 		return fmt.Errorf("write pack: %w", err)
 	}
@@ -27,21 +43,20 @@ func (m *mirror) receiveWithin(ctx context.Context, max limits, stream func(io.W
 		_ = f.Close()           // Written through before the rename, or given up.
 		_ = os.Remove(f.Name()) // Gone if it was renamed.
 	}()
-	w := &cappedWriter{w: f, left: max.packBytes, limit: max.packBytes}
+	w := &cappedWriter{w: f, left: max.bytes, limit: max.bytes}
 	if err := stream(w); err != nil {
 		if w.err != nil {
 			return fmt.Errorf("write pack: %w", w.err) // Not the server's fault.
 		}
 		return err
 	}
-	defer patienceOf(ctx).rest()()
-	work, done := withinReason(ctx, f, max.packBytes-w.left, max.unpack)
+	work, done := withinReason(ctx, f, max.bytes-w.left, max.unpack)
 	defer done()
 	index, sum, err := indexPack(work, max)
 	if err != nil || index == nil {
 		return cmp.Or(work.over(), err)
 	}
-	base := filepath.Join(m.packDir(), "pack-"+sum.String())
+	base := filepath.Join(packs, "pack-"+sum.String())
 	// A pack counts once both files are there, so the order does not matter to
 	// readers; the index first keeps readers of Git's own rule right as well.
 	if err := writeIndex(base+".idx", index); err != nil {
@@ -57,15 +72,15 @@ func (m *mirror) receiveWithin(ctx context.Context, max limits, stream func(io.W
 	if err != nil {
 		return err
 	}
-	m.db.add(p)
+	db.add(p)
 	return nil
 }
 
-func oversized(size int64, max limits) error {
+func oversized(size int64, max packLimits) error {
 	return faultf(Unsupported, "the history holds an object of %d bytes, more than the limit of %d; use a repository without it", size, max.objectBytes)
 }
 
-// unpackRate is the bytes of a pack that a second more is for than limits.unpack.
+// unpackRate is the bytes of a pack that a second more is for than packLimits.unpack.
 // Deltas upon deltas are work without a bound, however small they are.
 const unpackRate = 1 << 20
 

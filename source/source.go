@@ -93,6 +93,11 @@ type Options struct {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
+// Access says how the source's server is reached, and as whom.
+func (c Config) Access() access {
+	return access{Name: c.Name, Auth: c.Auth, CAFile: c.CAFile, ClientCert: c.ClientCert, Proxy: c.Proxy, ProxyAuth: c.ProxyAuth}
+}
+
 // New makes a source. It does no input or output beyond reading CAFile. A URL
 // that will never work is refused with an *UnavailableError.
 func New(cfg Config, opts Options) (*Git, error) {
@@ -142,12 +147,7 @@ func New(cfg Config, opts Options) (*Git, error) {
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("configure source %s: a mirror directory is required for a remote repository", cfg.Name)
 	}
-	var r remote
-	if loc.ssh != nil {
-		r, err = newSSHRemote(loc, cfg)
-	} else {
-		r, err = newHTTPRemote(loc, cfg)
-	}
+	r, err := newRemote(loc, cfg.Access())
 	if err != nil {
 		return nil, err
 	}
@@ -197,16 +197,4 @@ func (r Ref) fullName() string {
 	default:
 		return r.Name
 	}
-}
-
-func isHash(s string) bool {
-	if len(s) != 40 {
-		return false
-	}
-	for _, c := range s {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

@@ -37,7 +37,7 @@ type sshLocation struct {
 	path string
 }
 
-func newSSHRemote(loc location, cfg Config) (*sshRemote, error) {
+func newSSHRemote(loc location, cfg access) (*sshRemote, error) {
 	if err := cfg.Auth.validateSSH(); err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}

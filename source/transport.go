@@ -28,10 +28,25 @@ const (
 	maxCAFileBytes = 4 << 20
 )
 
+// access says how one source's server is reached, and as whom.
+type access struct {
+	// Name is the source's, for errors.
+	Name string
+	Auth Auth
+	// CAFile holds PEM certificates that are trusted beside the system's.
+	CAFile string
+	// ClientCert is shown to servers that ask for a certificate.
+	ClientCert ClientCert
+	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy. Default: as the
+	// environment says; over SSH, none.
+	Proxy     string
+	ProxyAuth ProxyAuth
+}
+
 // NewTransport makes the connections of one source: the certificates of CAFile
 // and ClientCert, the proxy and limits of its own, nothing shared with other parts of the process.
 // A client of the forge that holds the repository is reached the same way.
-func NewTransport(cfg Config) (*http.Transport, error) {
+func NewTransport(cfg access) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,

@@ -1,0 +1,112 @@
+package source
+
+import (
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// candidate is a ref and what it names.
+type candidate struct {
+	ref  string
+	hash plumbing.Hash
+}
+
+// target is what a source's ref selects among what the server lists.
+type target struct {
+	candidate
+	// rivals are further tags of the same version; which one counts shows when
+	// their commits are here.
+	rivals []candidate
+	// wants is what to ask the server for, more what to ask for when it refuses.
+	wants, more []plumbing.Hash
+}
+
+// key tells targets apart.
+func (t target) key() string {
+	key := t.hash.String()
+	for _, r := range t.rivals {
+		key += " " + r.hash.String()
+	}
+	return key
+}
+
+// all lists the candidates.
+func (t target) all() []candidate { return append([]candidate{t.candidate}, t.rivals...) }
+
+// chooses is the refs that selectRef reads.
+func (r Ref) chooses(name string, caps capabilities) bool {
+	n := plumbing.ReferenceName(name)
+	switch {
+	case r.Commit != "":
+		return n.IsBranch() || n.IsTag()
+	case r.SemVer != "":
+		return n.IsTag()
+	case r.fullName() == "":
+		return name == caps.value("symref=HEAD:")
+	default:
+		return name == r.fullName()
+	}
+}
+
+// selectRef finds what ref names now.
+func selectRef(s *session, ref Ref) (target, error) {
+	switch name := ref.fullName(); {
+	case ref.Commit != "":
+		return selectCommit(s, ref.Commit), nil
+	case ref.SemVer != "":
+		return selectVersion(s.host, ref.SemVer, s.adv.References)
+	case name == "":
+		return selectHead(s)
+	default:
+		h, ok := s.adv.References[name]
+		if !ok {
+			return target{}, missingRef(s.host, name)
+		}
+		return target{candidate: candidate{name, h}, wants: []plumbing.Hash{h}}, nil
+	}
+}
+
+func missingRef(where, name string) error {
+	return faultf(MissingRef, "%s has no %s; push it, or change the source's ref", where, plain(name))
+}
+
+// selectHead follows the branch that HEAD names; a detached HEAD names a commit.
+func selectHead(s *session) (target, error) {
+	if s.adv.Head == nil {
+		return target{}, faultf(MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.host)
+	}
+	h := *s.adv.Head
+	t := target{candidate: candidate{plumbing.HEAD.String(), h}, wants: []plumbing.Hash{h}}
+	if branch := s.caps.value("symref=HEAD:"); branch != "" && s.adv.References[branch] == h {
+		t.ref = branch
+	}
+	return t, nil
+}
+
+// selectCommit asks for the commit by name where the server lists it or allows
+// that, else for all branches and tags, one of which should contain it. A server
+// that gives tips by name only may refuse the former, and is then asked for the
+// latter.
+func selectCommit(s *session, commit string) target {
+	h := plumbing.NewHash(commit)
+	t := target{candidate: candidate{commit, h}, wants: []plumbing.Hash{h}}
+	all := map[plumbing.Hash]bool{}
+	for name, tip := range s.adv.References {
+		if tip == h {
+			return t
+		}
+		if n := plumbing.ReferenceName(name); n.IsBranch() || n.IsTag() {
+			all[tip] = true
+		}
+	}
+	for tip := range all {
+		t.more = append(t.more, tip)
+	}
+	plumbing.HashesSort(t.more)
+	for _, c := range []string{"allow-reachable-sha1-in-want", "allow-any-sha1-in-want", "allow-tip-sha1-in-want"} {
+		if s.caps.has(c) {
+			return t
+		}
+	}
+	t.wants, t.more = t.more, nil
+	return t
+}
