@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
@@ -41,14 +43,14 @@ func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string
 		return out, nil
 	}
 	r := g.backend.pulled()
-	r.db.steady.RLock()
-	defer r.db.steady.RUnlock()
+	r.db.Steady.RLock()
+	defer r.db.Steady.RUnlock()
 	found, err := r.standings(ctx, heads, left)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
 	case err != nil:
-		return nil, unavailable(g.cfg.Name, err)
+		return nil, fault.Unavailable(g.cfg.Name, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,23 +67,23 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 	var from []plumbing.Hash
 	for i, name := range heads {
 		h := plumbing.NewHash(name)
-		have, err := r.db.has(h)
+		have, err := r.db.Has(h)
 		switch {
 		case err != nil:
 			return nil, err
 		case have:
 			from = append(from, h)
 		case i == 0:
-			return nil, faultf(MissingRef, "commit %s is not here", plain(name))
+			return nil, fault.New(fault.MissingRef, "commit %s is not here", fault.Plain(name))
 		}
 	}
 	out := make(map[string]snapshot.Standing, len(others))
 	// What a name may stand for; mostly one commit.
-	meant, sought, fresh := map[string][]plumbing.Hash{}, map[plumbing.Hash]bool{}, !r.db.loose
+	meant, sought, fresh := map[string][]plumbing.Hash{}, map[plumbing.Hash]bool{}, !r.db.Loose
 	for _, o := range others {
 		hashes, err := r.commits(o)
 		if err == nil && len(hashes) == 0 && !fresh { // somebody else's repository, who packs it
-			if err = r.db.refresh(); err == nil {
+			if err = r.db.Refresh(); err == nil {
 				hashes, err = r.commits(o)
 			}
 			fresh = true
@@ -94,7 +96,7 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 			sought[h] = true
 		}
 	}
-	behind, err := r.history.reached(ctx, from, sought)
+	behind, err := r.history.Reached(ctx, from, sought)
 	if err != nil {
 		return nil, err
 	}
@@ -130,24 +132,24 @@ func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []p
 // commits are those that are here and have a name, in full or short.
 func (r repository) commits(name string) ([]plumbing.Hash, error) {
 	var all []plumbing.Hash
-	if isHash(name) {
+	if git.IsHash(name) {
 		h := plumbing.NewHash(name)
-		if have, err := r.db.has(h); err != nil || !have {
+		if have, err := r.db.Has(h); err != nil || !have {
 			return nil, err
 		}
 		all = append(all, h)
 	} else if len(name) >= shortest && len(name) < 40 && strings.Trim(name, "0123456789abcdef") == "" {
 		var err error
-		if all, err = r.db.named(name); err != nil {
+		if all, err = r.db.Named(name); err != nil {
 			return nil, err
 		}
 	}
 	var out []plumbing.Hash
 	for _, h := range all {
-		_, err := r.history.commit(h)
-		var oe *objectError
+		_, err := r.history.Commit(h)
+		var oe *fault.ObjectError
 		switch {
-		case errors.As(err, &oe) && oe.wrongType:
+		case errors.As(err, &oe) && oe.WrongType:
 		case err != nil:
 			return nil, err
 		default:
@@ -160,28 +162,28 @@ func (r repository) commits(name string) ([]plumbing.Hash, error) {
 // Descends reports whether a commit is another one, or descends from it. Nobody is
 // asked: a commit that is not here is none that one which is here descends from.
 func (g *Git) Descends(ctx context.Context, revision, from string) (bool, error) {
-	if !isHash(revision) || !isHash(from) {
-		return false, unavailable(g.cfg.Name, faultf(MissingRef, "%q and %q: want full object names", plain(revision), plain(from)))
+	if !git.IsHash(revision) || !git.IsHash(from) {
+		return false, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q and %q: want full object names", fault.Plain(revision), fault.Plain(from)))
 	}
 	r := g.backend.pulled()
-	r.db.steady.RLock()
-	defer r.db.steady.RUnlock()
+	r.db.Steady.RLock()
+	defer r.db.Steady.RUnlock()
 	ok, err := r.descends(ctx, plumbing.NewHash(revision), plumbing.NewHash(from))
 	if err != nil && ctx.Err() != nil {
 		return false, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
 	}
 	if err != nil {
-		return false, unavailable(g.cfg.Name, err)
+		return false, fault.Unavailable(g.cfg.Name, err)
 	}
 	return ok, nil
 }
 
 func (r repository) descends(ctx context.Context, revision, from plumbing.Hash) (bool, error) {
 	for _, h := range []plumbing.Hash{revision, from} {
-		if have, err := r.db.has(h); err != nil || !have {
+		if have, err := r.db.Has(h); err != nil || !have {
 			return false, err
 		}
 	}
-	bases, _, err := r.history.mergeBases(ctx, revision, from)
+	bases, _, err := r.history.MergeBases(ctx, revision, from)
 	return slices.Contains(bases, from), err
 }

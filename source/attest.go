@@ -9,6 +9,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
@@ -40,8 +42,8 @@ func (r repository) attest(p signature.Policy, c candidate, again bool, s *snaps
 		return nil
 	}
 	refuse := func(format string, args ...any) error {
-		f := faultf(Unverified, format, args...)
-		f.revision = s.Revision
+		f := fault.New(fault.Unverified, format, args...)
+		f.Revision = s.Revision
 		return f
 	}
 	keys, err := p.Load()
@@ -54,7 +56,7 @@ func (r repository) attest(p signature.Policy, c candidate, again bool, s *snaps
 		var f *refusal
 		switch {
 		case err == nil:
-			s.SignedBy = plain(by)
+			s.SignedBy = fault.Plain(by)
 			return nil
 		case !errors.As(err, &f):
 			return err
@@ -66,7 +68,7 @@ func (r repository) attest(p signature.Policy, c candidate, again bool, s *snaps
 		var f *refusal
 		switch {
 		case err == nil:
-			s.SignedBy = plain(by)
+			s.SignedBy = fault.Plain(by)
 			return nil
 		case !errors.As(err, &f):
 			return err
@@ -82,7 +84,7 @@ type refusal struct{ text string }
 func (r *refusal) Error() string { return r.text }
 
 func refusalf(format string, args ...any) error {
-	return &refusal{plain(fmt.Sprintf(format, args...))}
+	return &refusal{fault.Plain(fmt.Sprintf(format, args...))}
 }
 
 func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, revision string) (string, error) {
@@ -93,7 +95,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 		}
 		return "", refusalf("tag %q is not annotated, so it cannot be signed: it names commit %s directly; make it with git tag -s", name, revision[:12])
 	}
-	raw, err := r.db.meta(plumbing.TagObject, c.hash)
+	raw, err := r.db.Meta(plumbing.TagObject, c.hash)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +111,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 		return "", refusalf("tag %q by %s: %v", o.Name, o.Who, err)
 	}
 	var whole, signed object.Tag
-	if whole.Decode(encoded(plumbing.TagObject, raw)) != nil || signed.Decode(encoded(plumbing.TagObject, o.Payload)) != nil ||
+	if whole.Decode(git.Object(plumbing.TagObject, raw)) != nil || signed.Decode(git.Object(plumbing.TagObject, o.Payload)) != nil ||
 		whole.Target != signed.Target || whole.TargetType != signed.TargetType {
 		return "", refusalf("tag %q by %s: what is signed is not what it names", o.Name, o.Who)
 	}
@@ -117,7 +119,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 }
 
 func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bool) (string, error) {
-	raw, err := r.db.meta(plumbing.CommitObject, h)
+	raw, err := r.db.Meta(plumbing.CommitObject, h)
 	if err != nil {
 		return "", err
 	}
@@ -132,7 +134,7 @@ func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bo
 	}
 	// What is applied was read by another parser than what is signed.
 	var whole, signed object.Commit
-	if whole.Decode(encoded(plumbing.CommitObject, raw)) != nil || signed.Decode(encoded(plumbing.CommitObject, o.Payload)) != nil ||
+	if whole.Decode(git.Object(plumbing.CommitObject, raw)) != nil || signed.Decode(git.Object(plumbing.CommitObject, o.Payload)) != nil ||
 		whole.TreeHash != signed.TreeHash || !slices.Equal(whole.ParentHashes, signed.ParentHashes) || whole.Message != signed.Message {
 		return "", refusalf("commit %s by %s: what is signed is not what it holds", short, o.Who)
 	}

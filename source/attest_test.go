@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -42,7 +43,7 @@ func (s signers) policy(mode signature.Mode) signature.Policy {
 // wantUnverified asserts that a revision is refused, by name, for a reason.
 func wantUnverified(t *testing.T, g *source.Git, revision string, reasons ...string) {
 	t.Helper()
-	ue := wantUnavailable(t, g, source.Unverified)
+	ue := wantUnavailable(t, g, fault.Unverified)
 	if ue.Revision != revision {
 		t.Errorf("revision %q is refused, want %s", ue.Revision, revision)
 	}

@@ -25,7 +25,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // guarded serves a repository to requests with one Authorization header. Others
@@ -53,10 +55,10 @@ func TestBearerToken(t *testing.T) {
 	one := repo.Commit("one")
 	url := guarded(t, repo, func() string { return "Bearer hunter2-right" })
 	file := filepath.Join(t.TempDir(), "token")
-	g := open(t, source.Config{URL: url, Auth: source.Auth{BearerTokenFile: file}}, source.Options{})
+	g := open(t, source.Config{URL: url, Auth: transport.Auth{BearerTokenFile: file}}, source.Options{})
 	for text, want := range map[string]string{"hunter2-wrong": "401", "": "is empty", "hunter2\nand more": "several lines"} {
 		overwrite(t, file, text)
-		ue := wantUnavailable(t, g, source.AuthFailed)
+		ue := wantUnavailable(t, g, fault.AuthFailed)
 		if !strings.Contains(ue.Error(), want) || strings.Contains(ue.Error(), "hunter2") {
 			t.Errorf("%q: %v, want an error with %q and no token", text, ue, want)
 		}
@@ -99,12 +101,12 @@ func TestTokensThatExpire(t *testing.T) {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+good))
 	})
 	s := &tokens{}
-	g := open(t, source.Config{URL: url, Auth: source.Auth{Tokens: s}}, source.Options{})
+	g := open(t, source.Config{URL: url, Auth: transport.Auth{Tokens: s}}, source.Options{})
 	wantRevision(t, g, one)
 	mu.Lock()
 	good = "hunter2-1"
 	mu.Unlock()
-	if ue := wantUnavailable(t, g, source.AuthFailed); strings.Contains(ue.Error(), "hunter2") {
+	if ue := wantUnavailable(t, g, fault.AuthFailed); strings.Contains(ue.Error(), "hunter2") {
 		t.Errorf("the error shows a token: %v", ue)
 	}
 	if len(s.rejected) != 1 || s.rejected[0] != "hunter2-0" {
@@ -112,7 +114,7 @@ func TestTokensThatExpire(t *testing.T) {
 	}
 	wantRevision(t, g, one)
 	s.err = errors.New("the App is not installed; install it")
-	if ue := wantUnavailable(t, g, source.AuthFailed); !strings.Contains(ue.Error(), "install it") {
+	if ue := wantUnavailable(t, g, fault.AuthFailed); !strings.Contains(ue.Error(), "install it") {
 		t.Errorf("the error lacks its cause: %v", ue)
 	}
 }
@@ -158,7 +160,7 @@ func (a *authority) make(c, parent *x509.Certificate) ([]byte, *ecdsa.PrivateKey
 }
 
 // issue writes a client's certificate into the files.
-func (a *authority) issue(files source.ClientCert) {
+func (a *authority) issue(files transport.ClientCert) {
 	a.t.Helper()
 	der, key := a.make(&x509.Certificate{SerialNumber: big.NewInt(2), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, a.cert)
 	text, err := x509.MarshalECPrivateKey(key)
@@ -186,20 +188,20 @@ func TestClientCertificate(t *testing.T) {
 	ca := filepath.Join(dir, "ca.pem")
 	overwrite(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	cfg := source.Config{URL: server.URL + "/" + filepath.Base(repo.Dir()), CAFile: ca}
-	if ue := wantUnavailable(t, open(t, cfg, source.Options{}), source.Unreachable); !strings.Contains(ue.Error(), "clientCert") {
+	if ue := wantUnavailable(t, open(t, cfg, source.Options{}), fault.Unreachable); !strings.Contains(ue.Error(), "clientCert") {
 		t.Errorf("the error does not say what to do: %v", ue)
 	}
 
-	cfg.ClientCert = source.ClientCert{CertFile: filepath.Join(dir, "client.pem"), KeyFile: filepath.Join(dir, "client.key")}
+	cfg.ClientCert = transport.ClientCert{CertFile: filepath.Join(dir, "client.pem"), KeyFile: filepath.Join(dir, "client.key")}
 	g := open(t, cfg, source.Options{})
-	wantUnavailable(t, g, source.AuthFailed) // No files yet.
+	wantUnavailable(t, g, fault.AuthFailed) // No files yet.
 	theirs.issue(cfg.ClientCert)
-	wantUnavailable(t, g, source.Unreachable)
+	wantUnavailable(t, g, fault.Unreachable)
 	ours.issue(cfg.ClientCert) // Taken without being made anew.
 	wantRevision(t, g, one)
 	g.Close()
 	overwrite(t, cfg.ClientCert.KeyFile, "hunter2")
-	if ue := wantUnavailable(t, g, source.AuthFailed); strings.Contains(ue.Error(), "hunter2") {
+	if ue := wantUnavailable(t, g, fault.AuthFailed); strings.Contains(ue.Error(), "hunter2") {
 		t.Errorf("the error shows the file's content: %v", ue)
 	}
 	cfg.ClientCert.KeyFile = ""
@@ -233,14 +235,14 @@ func TestProxyCredentials(t *testing.T) {
 		"connect": {URL: secured.URL + "/" + filepath.Base(repo.Dir()), CAFile: ca, Proxy: connectProxy(t, "bot", "hunter2")},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			bare := wantUnavailable(t, open(t, cfg, source.Options{}), source.AuthFailed)
+			bare := wantUnavailable(t, open(t, cfg, source.Options{}), fault.AuthFailed)
 			file := filepath.Join(dir, kind)
-			cfg.ProxyAuth = source.ProxyAuth{Username: "bot", PasswordFile: file}
+			cfg.ProxyAuth = transport.ProxyAuth{Username: "bot", PasswordFile: file}
 			g := open(t, cfg, source.Options{})
-			gone := wantUnavailable(t, g, source.AuthFailed)
+			gone := wantUnavailable(t, g, fault.AuthFailed)
 			overwrite(t, file, "hunter2-old")
-			wrong := wantUnavailable(t, g, source.AuthFailed)
-			for _, ue := range []*source.UnavailableError{bare, gone, wrong} {
+			wrong := wantUnavailable(t, g, fault.AuthFailed)
+			for _, ue := range []*fault.UnavailableError{bare, gone, wrong} {
 				if !strings.Contains(ue.Error(), "proxy") || strings.Contains(ue.Error(), "hunter2") || strings.Contains(ue.Error(), want) {
 					t.Errorf("the error does not speak of the proxy, or shows the password: %v", ue)
 				}

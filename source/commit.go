@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
@@ -14,45 +16,45 @@ const maxTagDepth = 10
 
 // repository is an object store whose commits can become snapshots.
 type repository struct {
-	db      *objectDB
-	verify  *verifier
-	history *history
+	db      *git.Store
+	verify  *git.Verifier
+	history *git.History
 }
 
-func newRepository(db *objectDB) repository {
-	return repository{db: db, verify: newVerifier(db), history: newHistory(db)}
+func newRepository(db *git.Store) repository {
+	return repository{db: db, verify: git.NewVerifier(db), history: git.NewHistory(db)}
 }
 
 // peel follows annotated tags to the commit.
 func (r repository) peel(h plumbing.Hash) (*object.Commit, error) {
 	for range maxTagDepth {
-		data, err := r.db.meta(plumbing.CommitObject, h)
+		data, err := r.db.Meta(plumbing.CommitObject, h)
 		if err == nil {
 			c := &object.Commit{}
-			if err := c.Decode(encoded(plumbing.CommitObject, data)); err != nil {
-				return nil, &objectError{hash: h, text: fmt.Sprintf("decode commit: %v", err)}
+			if err := c.Decode(git.Object(plumbing.CommitObject, data)); err != nil {
+				return nil, &fault.ObjectError{Hash: h, Text: fmt.Sprintf("decode commit: %v", err)}
 			}
 			return c, nil
 		}
-		data, tagErr := r.db.meta(plumbing.TagObject, h)
+		data, tagErr := r.db.Meta(plumbing.TagObject, h)
 		if tagErr != nil {
 			if r.isContent(h) {
-				return nil, faultf(MissingRef, "%s is a file or a tree, not a commit; name a commit, a branch or a tag of a commit", h)
+				return nil, fault.New(fault.MissingRef, "%s is a file or a tree, not a commit; name a commit, a branch or a tag of a commit", h)
 			}
 			return nil, err
 		}
 		tag := &object.Tag{}
-		if err := tag.Decode(encoded(plumbing.TagObject, data)); err != nil {
-			return nil, &objectError{hash: h, text: fmt.Sprintf("decode tag: %v", err)}
+		if err := tag.Decode(git.Object(plumbing.TagObject, data)); err != nil {
+			return nil, &fault.ObjectError{Hash: h, Text: fmt.Sprintf("decode tag: %v", err)}
 		}
 		h = tag.Target
 	}
-	return nil, faultf(Unsupported, "more than %d tags name one another", maxTagDepth)
+	return nil, fault.New(fault.Unsupported, "more than %d tags name one another", maxTagDepth)
 }
 
 func (r repository) isContent(h plumbing.Hash) bool {
-	_, treeErr := r.db.read(plumbing.TreeObject, h, maxListingBytes)
-	_, blobErr := r.db.read(plumbing.BlobObject, h, MaxFileBytes)
+	_, treeErr := r.db.Read(plumbing.TreeObject, h, git.MaxListingBytes)
+	_, blobErr := r.db.Read(plumbing.BlobObject, h, git.MaxFileBytes)
 	return treeErr == nil || blobErr == nil
 }
 
@@ -73,7 +75,7 @@ func (r repository) snapshot(h plumbing.Hash, ref string) (snapshot.Snapshot, er
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	if err := r.verify.verify(c.TreeHash); err != nil {
+	if err := r.verify.Verify(c.TreeHash); err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("verify commit %s: %w", c.Hash, err)
 	}
 	message := strings.ToValidUTF8(c.Message, "\uFFFD")
@@ -82,7 +84,7 @@ func (r repository) snapshot(h plumbing.Hash, ref string) (snapshot.Snapshot, er
 		Revision: c.Hash.String(), Ref: ref,
 		Subject: shortened(strings.TrimRight(subject, "\r ")), Message: message,
 		CommittedAt: c.Committer.When,
-		Tree:        &commitTree{db: r.db, root: c.TreeHash},
+		Tree:        &git.Tree{Db: r.db, Root: c.TreeHash},
 	}
 	if len(c.ParentHashes) > 0 {
 		s.Parent = c.ParentHashes[0].String()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -79,8 +80,8 @@ func TestNoFilesLeftIsNoDamage(t *testing.T) {
 				}
 				check := func(what string, err error) {
 					t.Helper()
-					var ue *source.UnavailableError
-					if errors.As(err, &ue) && ue.Reason == source.Corrupt || err != nil && strings.Contains(err.Error(), "damaged") {
+					var ue *fault.UnavailableError
+					if errors.As(err, &ue) && ue.Reason == fault.Corrupt || err != nil && strings.Contains(err.Error(), "damaged") {
 						t.Errorf("%s: %v", what, err)
 					}
 				}
@@ -95,8 +96,8 @@ func TestNoFilesLeftIsNoDamage(t *testing.T) {
 					check("reading a file", err)
 					_, err = g.At(context.Background(), one)
 					check("reading a commit", err)
-					var ue *source.UnavailableError
-					if left == 0 && restart && err != nil && (!errors.As(err, &ue) || ue.Reason != source.Exhausted) {
+					var ue *fault.UnavailableError
+					if left == 0 && restart && err != nil && (!errors.As(err, &ue) || ue.Reason != fault.Exhausted) {
 						t.Errorf("reading a commit: %v", err)
 					}
 					// The server is in this process, so it may not get to answer.
@@ -133,8 +134,8 @@ func TestNoFilesLeftInALocalRepository(t *testing.T) {
 	g := open(t, source.Config{URL: repo.Dir(), Dir: t.TempDir()}, source.Options{})
 	withFiles(t, 0, func() {
 		_, err := g.Latest(context.Background())
-		var ue *source.UnavailableError
-		if !errors.As(err, &ue) || ue.Reason == source.Corrupt || ue.Reason == source.MissingRef || ue.Reason == source.EmptyRepository {
+		var ue *fault.UnavailableError
+		if !errors.As(err, &ue) || ue.Reason == fault.Corrupt || ue.Reason == fault.MissingRef || ue.Reason == fault.EmptyRepository {
 			t.Errorf("looking: %v", err)
 		}
 	})

@@ -5,12 +5,12 @@ import "time"
 // SetMirrorLimits makes the limits of a mirror small enough to test.
 func SetMirrorLimits(g *Git, packs int, objectBytes int64) {
 	m := g.backend.(*mirrorBackend).mirror
-	m.limits.packs, m.limits.objectBytes = packs, objectBytes
+	m.limits.packs, m.limits.ObjectBytes = packs, objectBytes
 }
 
 // SetUnpackLimit makes the time short that a pack may take to read.
 func SetUnpackLimit(g *Git, limit time.Duration) {
-	g.backend.(*mirrorBackend).mirror.limits.unpack = limit
+	g.backend.(*mirrorBackend).mirror.limits.Unpack = limit
 }
 
 // SetPullLimits makes the limits on pull requests small enough to test.

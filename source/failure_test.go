@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 func TestCredentials(t *testing.T) {
@@ -31,14 +33,14 @@ func TestCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantUnavailable(t, open(t, source.Config{URL: repo.URL()}, source.Options{}), source.AuthFailed)
+	wantUnavailable(t, open(t, source.Config{URL: repo.URL()}, source.Options{}), fault.AuthFailed)
 
 	var logged bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g := open(t, source.Config{URL: repo.URL(), Auth: source.Auth{Username: "bot", PasswordFile: file}}, source.Options{Logger: logger})
-	wantUnavailable(t, g, source.AuthFailed) // No file yet.
+	g := open(t, source.Config{URL: repo.URL(), Auth: transport.Auth{Username: "bot", PasswordFile: file}}, source.Options{Logger: logger})
+	wantUnavailable(t, g, fault.AuthFailed) // No file yet.
 	write("wrong-value")
-	if ue := wantUnavailable(t, g, source.AuthFailed); strings.Contains(ue.Error(), "wrong-value") {
+	if ue := wantUnavailable(t, g, fault.AuthFailed); strings.Contains(ue.Error(), "wrong-value") {
 		t.Errorf("the error shows the password: %v", ue)
 	}
 	write("s3cret-value\n") // Rotated, with the newline that editors add.
@@ -49,7 +51,7 @@ func TestCredentials(t *testing.T) {
 
 	repo.RequireAuth("x-access-token", "tok")
 	write("tok")
-	wantRevision(t, open(t, source.Config{URL: repo.URL(), Auth: source.Auth{TokenFile: file}}, source.Options{}), one)
+	wantRevision(t, open(t, source.Config{URL: repo.URL(), Auth: transport.Auth{TokenFile: file}}, source.Options{}), one)
 }
 
 func TestRedirects(t *testing.T) {
@@ -69,9 +71,9 @@ func TestRedirects(t *testing.T) {
 	if err := os.WriteFile(token, []byte("tok"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g := open(t, source.Config{URL: repo.URL(), Auth: source.Auth{TokenFile: token}}, source.Options{})
+	g := open(t, source.Config{URL: repo.URL(), Auth: transport.Auth{TokenFile: token}}, source.Options{})
 	repo.Redirect(other.URL)
-	wantUnavailable(t, g, source.RefusedURL)
+	wantUnavailable(t, g, fault.RefusedURL)
 	mu.Lock()
 	defer mu.Unlock()
 	if len(leaked) > 0 {
@@ -95,11 +97,11 @@ func TestRemoteFailures(t *testing.T) {
 	two := repo.Commit("two")
 
 	repo.Down(true)
-	wantUnavailable(t, g, source.Unreachable)
+	wantUnavailable(t, g, fault.Unreachable)
 	repo.Down(false)
-	for status, reason := range map[int]source.Reason{
-		http.StatusUnauthorized: source.AuthFailed, http.StatusForbidden: source.AuthFailed, http.StatusNotFound: source.NotFound,
-		http.StatusTooManyRequests: source.Unreachable, http.StatusBadGateway: source.Unreachable,
+	for status, reason := range map[int]fault.Reason{
+		http.StatusUnauthorized: fault.AuthFailed, http.StatusForbidden: fault.AuthFailed, http.StatusNotFound: fault.NotFound,
+		http.StatusTooManyRequests: fault.Unreachable, http.StatusBadGateway: fault.Unreachable,
 	} {
 		repo.Answer(status)
 		wantUnavailable(t, g, reason)
@@ -107,14 +109,14 @@ func TestRemoteFailures(t *testing.T) {
 	repo.Answer(0)
 	repo.Stall(true)
 	hasty := open(t, source.Config{URL: repo.URL()}, source.Options{Timeout: 400 * time.Millisecond})
-	wantUnavailable(t, hasty, source.Timeout)
+	wantUnavailable(t, hasty, fault.Timeout)
 	repo.Stall(false)
 	wantRevision(t, g, two)
 
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello</html>") }))
 	defer web.Close()
-	wantUnavailable(t, open(t, source.Config{URL: web.URL + "/x.git"}, source.Options{}), source.Unsupported)
-	wantUnavailable(t, open(t, source.Config{URL: strings.Replace(repo.URL(), "fleet", "nope", 1)}, source.Options{}), source.NotFound)
+	wantUnavailable(t, open(t, source.Config{URL: web.URL + "/x.git"}, source.Options{}), fault.Unsupported)
+	wantUnavailable(t, open(t, source.Config{URL: strings.Replace(repo.URL(), "fleet", "nope", 1)}, source.Options{}), fault.NotFound)
 }
 
 func TestContextEnds(t *testing.T) {
@@ -127,7 +129,7 @@ func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	_, err := g.Latest(ctx)
-	var ue *source.UnavailableError
+	var ue *fault.UnavailableError
 	if !errors.Is(err, context.Canceled) || errors.As(err, &ue) {
 		t.Errorf("Latest gave %v, want the context's error alone", err)
 	}
@@ -139,7 +141,7 @@ func TestSHA256IsRefused(t *testing.T) {
 	repo.Write(map[string]string{"f": "1"})
 	repo.Commit("one")
 	for _, url := range []string{repo.URL(), repo.Dir()} {
-		if ue := wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), source.Unsupported); !strings.Contains(ue.Error(), "sha256") {
+		if ue := wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), fault.Unsupported); !strings.Contains(ue.Error(), "sha256") {
 			t.Errorf("%s: the error does not say sha256: %v", url, ue)
 		}
 	}

@@ -7,7 +7,10 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // Git is one source. Its methods may be used by several goroutines.
@@ -78,7 +81,7 @@ func (g *Git) Latest(ctx context.Context) (snapshot.Snapshot, error) {
 	}
 	defer g.op.release()
 	last, _ := g.Last()
-	op, cancel := withPatience(ctx, g.opts.Timeout)
+	op, cancel := transport.WithDeadline(ctx, g.opts.Timeout)
 	defer cancel()
 	began := g.opts.Now()
 	s, err := g.backend.latest(op, last)
@@ -89,8 +92,8 @@ func (g *Git) Latest(ctx context.Context) (snapshot.Snapshot, error) {
 		if ctx.Err() != nil {
 			return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
 		}
-		ue := unavailable(g.cfg.Name, err)
-		ue.wasted = patienceOf(op).brought()
+		ue := fault.Unavailable(g.cfg.Name, err)
+		ue.Wasted = transport.DeadlineOf(op).Received()
 		return snapshot.Snapshot{}, ue
 	}
 	s = g.named(s)
@@ -120,7 +123,7 @@ func (g *Git) Last() (snapshot.Snapshot, bool) {
 	defer g.mu.Unlock()
 	if !g.loaded {
 		s, err := g.backend.load()
-		g.loaded = reasonOf(err) != Exhausted // else the next look reads it
+		g.loaded = fault.ReasonOf(err) != fault.Exhausted // else the next look reads it
 		switch {
 		case !g.loaded:
 			g.log.Warn("the last good commit cannot be read now", slog.Any("error", err))
@@ -139,12 +142,12 @@ func (g *Git) At(ctx context.Context, revision string) (snapshot.Snapshot, error
 	if err := ctx.Err(); err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
 	}
-	if !isHash(revision) {
-		return snapshot.Snapshot{}, unavailable(g.cfg.Name, faultf(MissingRef, "%q is no full object name of 40 lower-case hex digits", plain(revision)))
+	if !git.IsHash(revision) {
+		return snapshot.Snapshot{}, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q is no full object name of 40 lower-case hex digits", fault.Plain(revision)))
 	}
 	s, err := g.backend.at(plumbing.NewHash(revision))
 	if err != nil {
-		return snapshot.Snapshot{}, unavailable(g.cfg.Name, err)
+		return snapshot.Snapshot{}, fault.Unavailable(g.cfg.Name, err)
 	}
 	return g.named(s), nil
 }

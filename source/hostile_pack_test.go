@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 )
 
 // pack makes a pack of parts that says that it has so many objects.
@@ -152,35 +153,35 @@ func TestHostilePacks(t *testing.T) {
 	few := delta(len(base), len(base), copied(len(base)))
 	for name, tt := range map[string]struct {
 		pack   string
-		reason source.Reason // empty: it is good
+		reason fault.Reason // empty: it is good
 		text   string
 	}{
 		"as it should be":          {with(), "", ""},
 		"an object twice":          {with(good[0]), "", ""},
 		"a delta":                  {chain(3), "", ""},
-		"fewer objects":            {pack(1000, good...), source.Unreachable, "cut short or damaged"},
-		"more objects":             {pack(2, good...), source.Unreachable, "cut short or damaged"},
-		"four thousand million":    {pack(0xffffffff, good...), source.Unsupported, "4294967295 objects, more than the limit"},
-		"no objects":               {pack(0), source.MissingRef, ""},
-		"another version":          {strings.Replace(with(), "\x00\x00\x00\x02", "\x00\x00\x00\x63", 1), source.Unreachable, "cut short or damaged"},
-		"no pack":                  {"<html>hello</html>", source.Unreachable, "cut short or damaged"},
-		"a wrong checksum":         {with()[:len(with())-1] + "x", source.Unreachable, "checksum"},
-		"cut in the checksum":      {with()[:len(with())-7], source.Unreachable, "cut short or damaged"},
-		"a longer object":          {with(lying(blobKind, 3, "", strings.Repeat("x", 1<<20))), source.Unreachable, "exceeds declared size"},
-		"a shorter object":         {with(lying(blobKind, 300, "", "x")), source.Unreachable, "cut short or damaged"},
-		"a huge object":            {with(lying(blobKind, 1<<40, "", "x")), source.Unsupported, "1099511627776 bytes"},
-		"a size without end":       {with("\xbf" + strings.Repeat("\xff", 20) + "x"), source.Unreachable, "cut short or damaged"},
-		"a type that is none":      {with(object(5, "x")), source.Unreachable, "cut short or damaged"},
-		"no zlib":                  {with("\x33abcdef"), source.Unreachable, "cut short or damaged"},
-		"a delta of itself":        {with(object(blobKind, base), lying(ofsDelta, len(few), back(0), few)), source.Unreachable, "cut short or damaged"},
-		"a delta of the header":    {with(object(blobKind, base), lying(ofsDelta, len(few), back(len(object(blobKind, base))-1), few)), source.Unreachable, "cut short or damaged"},
-		"a delta from before":      {with(lying(ofsDelta, len(few), back(1<<30), few)), source.Unreachable, "cut short or damaged"},
-		"a thin pack":              {with(lying(refDelta, len(few), hashOf("blob", "else"), few)), source.Unreachable, "reference delta not found"},
-		"deltas of one another":    {with(lying(refDelta, len(few), strings.Repeat("a", 20), few), lying(refDelta, len(few), strings.Repeat("b", 20), few)), source.Unreachable, "reference delta not found"},
-		"a delta longer than said": {with(object(blobKind, base), lying(ofsDelta, len(few), back(len(object(blobKind, base))), delta(len(base), 10, copied(len(base))))), source.Unreachable, "cut short or damaged"},
-		"a delta with a huge size": {with(object(blobKind, base), lying(ofsDelta, len(delta(len(base), 1<<40)), back(len(object(blobKind, base))), delta(len(base), 1<<40))), source.Unsupported, "1099511627776 bytes"},
-		"a chain that is too long": {chain(10_000), source.Unreachable, "chain depth"},
-		"doubling":                 {doubling(24), source.Unsupported, "more than the limit"},
+		"fewer objects":            {pack(1000, good...), fault.Unreachable, "cut short or damaged"},
+		"more objects":             {pack(2, good...), fault.Unreachable, "cut short or damaged"},
+		"four thousand million":    {pack(0xffffffff, good...), fault.Unsupported, "4294967295 objects, more than the limit"},
+		"no objects":               {pack(0), fault.MissingRef, ""},
+		"another version":          {strings.Replace(with(), "\x00\x00\x00\x02", "\x00\x00\x00\x63", 1), fault.Unreachable, "cut short or damaged"},
+		"no pack":                  {"<html>hello</html>", fault.Unreachable, "cut short or damaged"},
+		"a wrong checksum":         {with()[:len(with())-1] + "x", fault.Unreachable, "checksum"},
+		"cut in the checksum":      {with()[:len(with())-7], fault.Unreachable, "cut short or damaged"},
+		"a longer object":          {with(lying(blobKind, 3, "", strings.Repeat("x", 1<<20))), fault.Unreachable, "exceeds declared size"},
+		"a shorter object":         {with(lying(blobKind, 300, "", "x")), fault.Unreachable, "cut short or damaged"},
+		"a huge object":            {with(lying(blobKind, 1<<40, "", "x")), fault.Unsupported, "1099511627776 bytes"},
+		"a size without end":       {with("\xbf" + strings.Repeat("\xff", 20) + "x"), fault.Unreachable, "cut short or damaged"},
+		"a type that is none":      {with(object(5, "x")), fault.Unreachable, "cut short or damaged"},
+		"no zlib":                  {with("\x33abcdef"), fault.Unreachable, "cut short or damaged"},
+		"a delta of itself":        {with(object(blobKind, base), lying(ofsDelta, len(few), back(0), few)), fault.Unreachable, "cut short or damaged"},
+		"a delta of the header":    {with(object(blobKind, base), lying(ofsDelta, len(few), back(len(object(blobKind, base))-1), few)), fault.Unreachable, "cut short or damaged"},
+		"a delta from before":      {with(lying(ofsDelta, len(few), back(1<<30), few)), fault.Unreachable, "cut short or damaged"},
+		"a thin pack":              {with(lying(refDelta, len(few), hashOf("blob", "else"), few)), fault.Unreachable, "reference delta not found"},
+		"deltas of one another":    {with(lying(refDelta, len(few), strings.Repeat("a", 20), few), lying(refDelta, len(few), strings.Repeat("b", 20), few)), fault.Unreachable, "reference delta not found"},
+		"a delta longer than said": {with(object(blobKind, base), lying(ofsDelta, len(few), back(len(object(blobKind, base))), delta(len(base), 10, copied(len(base))))), fault.Unreachable, "cut short or damaged"},
+		"a delta with a huge size": {with(object(blobKind, base), lying(ofsDelta, len(delta(len(base), 1<<40)), back(len(object(blobKind, base))), delta(len(base), 1<<40))), fault.Unsupported, "1099511627776 bytes"},
+		"a chain that is too long": {chain(10_000), fault.Unreachable, "chain depth"},
+		"doubling":                 {doubling(24), fault.Unsupported, "more than the limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +199,7 @@ func TestHostilePacks(t *testing.T) {
 				t.Errorf("%v, want %q", ue, tt.text)
 			}
 			left, err := filepath.Glob(filepath.Join(cfg.Dir, "*", "objects", "pack", "*"))
-			if err != nil || len(left) > 0 && tt.reason != source.MissingRef {
+			if err != nil || len(left) > 0 && tt.reason != fault.MissingRef {
 				t.Errorf("what was refused stays on disk: %v %v", left, err)
 			}
 		})
@@ -237,7 +238,7 @@ func TestPackThatUnfoldsTooFar(t *testing.T) {
 	g := open(t, source.Config{URL: server.URL + "/x.git"}, source.Options{})
 	source.SetUnpackLimit(g, time.Second)
 	start := time.Now()
-	if ue := wantUnavailable(t, g, source.Unsupported); !strings.Contains(ue.Error(), "unfolds too far") {
+	if ue := wantUnavailable(t, g, fault.Unsupported); !strings.Contains(ue.Error(), "unfolds too far") {
 		t.Errorf("%v", ue)
 	}
 	t.Logf("%d bytes: %s", len(packed), time.Since(start))

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // hostileSSH lets everybody in, and then does as it likes.
@@ -90,28 +92,28 @@ func TestHostileSSH(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		run    func(ssh.Channel)
-		reason source.Reason
+		reason fault.Reason
 		text   string
 		slow   bool
 	}{
-		"no session":          {nil, source.Unreachable, "", false},
-		"nothing":             {func(ssh.Channel) {}, source.Unreachable, "without an answer", false},
-		"silence":             {func(ch ssh.Channel) { _, _ = io.Copy(io.Discard, ch) }, source.Timeout, "in time", true},
-		"a word":              {func(ch ssh.Channel) { _, _ = io.WriteString(ch.Stderr(), "no\x1b[31m such repository") }, source.NotFound, "no [31m such repository", false},
-		"a page":              {func(ch ssh.Channel) { _, _ = io.WriteString(ch, "<html>hello") }, source.Unsupported, "does not answer as a Git server", false},
-		"complaints for ever": {func(ch ssh.Channel) { endless(ch.Stderr(), strings.Repeat("x", 1000)) }, source.Timeout, "in time", true},
+		"no session":          {nil, fault.Unreachable, "", false},
+		"nothing":             {func(ssh.Channel) {}, fault.Unreachable, "without an answer", false},
+		"silence":             {func(ch ssh.Channel) { _, _ = io.Copy(io.Discard, ch) }, fault.Timeout, "in time", true},
+		"a word":              {func(ch ssh.Channel) { _, _ = io.WriteString(ch.Stderr(), "no\x1b[31m such repository") }, fault.NotFound, "no [31m such repository", false},
+		"a page":              {func(ch ssh.Channel) { _, _ = io.WriteString(ch, "<html>hello") }, fault.Unsupported, "does not answer as a Git server", false},
+		"complaints for ever": {func(ch ssh.Channel) { endless(ch.Stderr(), strings.Repeat("x", 1000)) }, fault.Timeout, "in time", true},
 		"refs for ever": {func(ch ssh.Channel) {
 			endless(ch, strings.TrimSuffix(refs(usualCaps), "0000")+strings.Repeat(pkt(someCommit+" refs/heads/"+strings.Repeat("x", 900)+"\n"), 64))
-		}, source.Unsupported, "bytes of refs", false},
-		"refs of version 2": {func(ch ssh.Channel) { _, _ = io.WriteString(ch, pkt("version 2\n")+"0000") }, source.Unsupported, "in version 2", false},
+		}, fault.Unsupported, "bytes of refs", false},
+		"refs of version 2": {func(ch ssh.Channel) { _, _ = io.WriteString(ch, pkt("version 2\n")+"0000") }, fault.Unsupported, "in version 2", false},
 		"refs, then silence": {func(ch ssh.Channel) {
 			_, _ = io.WriteString(ch, pkt(someCommit+" HEAD\x00x\n"))
 			_, _ = io.Copy(io.Discard, ch)
-		}, source.Timeout, "in time", true},
-		"no pack":              {asked, source.Unreachable, "", false},
-		"progress for ever":    {func(ch ssh.Channel) { asked(ch); endless(ch, pkt("\x02"+strings.Repeat("x", 1000))) }, source.Unreachable, "", false},
-		"talk for ever":        {func(ch ssh.Channel) { asked(ch); endless(ch, strings.Repeat(pkt("NAK\n"), 4000)) }, source.Unsupported, "talks without end", false},
-		"silence for the pack": {func(ch ssh.Channel) { asked(ch); _, _ = io.WriteString(ch, pkt("NAK\n")); time.Sleep(time.Second) }, source.Timeout, "in time", true},
+		}, fault.Timeout, "in time", true},
+		"no pack":              {asked, fault.Unreachable, "", false},
+		"progress for ever":    {func(ch ssh.Channel) { asked(ch); endless(ch, pkt("\x02"+strings.Repeat("x", 1000))) }, fault.Unreachable, "", false},
+		"talk for ever":        {func(ch ssh.Channel) { asked(ch); endless(ch, strings.Repeat(pkt("NAK\n"), 4000)) }, fault.Unsupported, "talks without end", false},
+		"silence for the pack": {func(ch ssh.Channel) { asked(ch); _, _ = io.WriteString(ch, pkt("NAK\n")); time.Sleep(time.Second) }, fault.Timeout, "in time", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,8 +122,8 @@ func TestHostileSSH(t *testing.T) {
 			if tt.slow {
 				wait = 400 * time.Millisecond
 			}
-			err := attack(t, "ssh://"+addr+"/x.git", source.Config{Auth: source.Auth{SSHKeyFile: key, KnownHostsFile: known}}, wait)
-			var ue *source.UnavailableError
+			err := attack(t, "ssh://"+addr+"/x.git", source.Config{Auth: transport.Auth{SSHKeyFile: key, KnownHostsFile: known}}, wait)
+			var ue *fault.UnavailableError
 			if !errors.As(err, &ue) || ue.Reason != tt.reason || !strings.Contains(err.Error(), tt.text) || len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
 				t.Errorf("%v, want %s with %q", err, tt.reason, tt.text)
 			}

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 const (
@@ -116,41 +118,41 @@ func TestHostileServers(t *testing.T) {
 	usual := say(refs(usualCaps))
 	open := strings.TrimSuffix(refs(usualCaps), "0000")
 	endless := forEver(open, strings.Repeat(pkt(someCommit+" refs/heads/"+strings.Repeat("x", 900)+"\n"), 64))
-	const patience = 400 * time.Millisecond
+	const timeout = 400 * time.Millisecond
 	for name, tt := range map[string]struct {
 		hostile
 		ref    source.Ref
-		reason source.Reason
+		reason fault.Reason
 		text   string
 		slow   bool
 	}{
-		"refs drip":                 {hostile{drip(refs(usualCaps)), nil, false}, source.Ref{}, source.Timeout, "in time", true},
-		"refs, then a drip":         {hostile{func(w *bufio.Writer, r *http.Request) { say(open)(w, r); drip("0")(w, r) }, nil, false}, source.Ref{}, source.Timeout, "in time", true},
-		"refs without end":          {hostile{endless, nil, false}, source.Ref{}, source.Unsupported, "bytes of refs", false},
-		"branches without end":      {hostile{manyRefs, nil, false}, source.Ref{Commit: someCommit}, source.Unsupported, "branches and tags", false},
-		"shallow without end":       {hostile{forEver(open, strings.Repeat(pkt("shallow "+someCommit+"\n"), 1000)), nil, false}, source.Ref{}, source.Unsupported, "bytes of refs", false},
-		"capabilities without end":  {hostile{forEver(pkt(someCommit+" HEAD\x00"+strings.Repeat("x", 60_000)), pkt(strings.Repeat("y", 60_000))), nil, false}, source.Ref{}, source.Unreachable, "malformed", false},
-		"a line without end":        {hostile{forEver("ffff"+someCommit+" HEAD\x00", strings.Repeat("x", 64<<10)), nil, false}, source.Ref{}, source.Unreachable, "invalid pkt-len", false},
-		"refs in a bomb":            {hostile{endless, nil, true}, source.Ref{}, source.Unsupported, "bytes of refs", false},
-		"refs of version 1":         {hostile{say(pkt("version 1\n") + refs(usualCaps)), nil, false}, source.Ref{}, source.Unsupported, "in version 1", false},
-		"refs of version 2":         {hostile{say(pkt("version 2\n") + pkt("ls-refs\n") + pkt("fetch=shallow\n") + "0000"), nil, false}, source.Ref{}, source.Unsupported, "in version 2", false},
-		"refs with an error":        {hostile{say(pkt("ERR go \x1b[31maway")), nil, false}, source.Ref{}, source.Unreachable, "go [31maway", false},
-		"a hash of letters":         {hostile{say(pkt(strings.Repeat("z", 40)+" HEAD\x00"+usualCaps) + "0000"), nil, false}, source.Ref{}, source.Unreachable, "", false},
-		"the zero commit":           {hostile{say(pkt(strings.Repeat("0", 40)+" HEAD\x00"+usualCaps) + "0000"), nil, false}, source.Ref{}, source.Unreachable, "", false},
-		"nothing":                   {hostile{say(""), nil, false}, source.Ref{}, source.Unreachable, "", false},
-		"pack drips":                {hostile{usual, drip(pkt("NAK\n") + band(1, "PACK\x00\x00\x00\x02\x00\x00\x00\x01")), false}, source.Ref{}, source.Timeout, "in time", true},
-		"keeps alive and no more":   {hostile{usual, slowly(pkt("NAK\n"), band(1, "")), false}, source.Ref{}, source.Timeout, "in time", true},
-		"progress drips":            {hostile{usual, slowly(pkt("NAK\n"), band(2, "counting")), false}, source.Ref{}, source.Timeout, "in time", true},
-		"acknowledges without end":  {hostile{usual, forEver("", strings.Repeat(pkt("ACK "+someCommit+" common\n"), 1000)), false}, source.Ref{}, source.Unsupported, "talks without end", false},
-		"refuses without end":       {hostile{usual, forEver("", strings.Repeat(pkt("NAK\n"), 5000)), false}, source.Ref{}, source.Unsupported, "talks without end", false},
-		"progress without end":      {hostile{usual, forEver(pkt("NAK\n"), strings.Repeat(band(2, strings.Repeat("x", 1000)), 60)), false}, source.Ref{}, source.Unsupported, "talks without end", false},
-		"keeps alive without end":   {hostile{usual, forEver(pkt("NAK\n"), strings.Repeat(band(1, ""), 10_000)), false}, source.Ref{}, source.Unsupported, "talks without end", false},
-		"an error in the pack":      {hostile{usual, say(pkt("NAK\n") + band(3, "no\x1b[31m"+strings.Repeat("x", 60_000))), false}, source.Ref{}, source.Unreachable, "no [31mxxx", false},
-		"an unknown band":           {hostile{usual, say(pkt("NAK\n") + band(9, strings.Repeat("x", 60_000))), false}, source.Ref{}, source.Unreachable, "unknown channel", false},
-		"no pack":                   {hostile{usual, say(pkt("NAK\n") + "0000"), false}, source.Ref{}, source.Unreachable, "no pack", false},
-		"an empty answer":           {hostile{usual, say(""), false}, source.Ref{}, source.Unreachable, "", false},
-		"a pack of nothing":         {hostile{usual, say(pkt("NAK\n") + band(1, pack(0)) + "0000"), false}, source.Ref{}, source.MissingRef, "", false},
-		"an object that is another": {hostile{usual, say(pkt("NAK\n") + band(1, pack(1, object(3, "x"))) + "0000"), false}, source.Ref{}, source.MissingRef, "", false},
+		"refs drip":                 {hostile{drip(refs(usualCaps)), nil, false}, source.Ref{}, fault.Timeout, "in time", true},
+		"refs, then a drip":         {hostile{func(w *bufio.Writer, r *http.Request) { say(open)(w, r); drip("0")(w, r) }, nil, false}, source.Ref{}, fault.Timeout, "in time", true},
+		"refs without end":          {hostile{endless, nil, false}, source.Ref{}, fault.Unsupported, "bytes of refs", false},
+		"branches without end":      {hostile{manyRefs, nil, false}, source.Ref{Commit: someCommit}, fault.Unsupported, "branches and tags", false},
+		"shallow without end":       {hostile{forEver(open, strings.Repeat(pkt("shallow "+someCommit+"\n"), 1000)), nil, false}, source.Ref{}, fault.Unsupported, "bytes of refs", false},
+		"capabilities without end":  {hostile{forEver(pkt(someCommit+" HEAD\x00"+strings.Repeat("x", 60_000)), pkt(strings.Repeat("y", 60_000))), nil, false}, source.Ref{}, fault.Unreachable, "malformed", false},
+		"a line without end":        {hostile{forEver("ffff"+someCommit+" HEAD\x00", strings.Repeat("x", 64<<10)), nil, false}, source.Ref{}, fault.Unreachable, "invalid pkt-len", false},
+		"refs in a bomb":            {hostile{endless, nil, true}, source.Ref{}, fault.Unsupported, "bytes of refs", false},
+		"refs of version 1":         {hostile{say(pkt("version 1\n") + refs(usualCaps)), nil, false}, source.Ref{}, fault.Unsupported, "in version 1", false},
+		"refs of version 2":         {hostile{say(pkt("version 2\n") + pkt("ls-refs\n") + pkt("fetch=shallow\n") + "0000"), nil, false}, source.Ref{}, fault.Unsupported, "in version 2", false},
+		"refs with an error":        {hostile{say(pkt("ERR go \x1b[31maway")), nil, false}, source.Ref{}, fault.Unreachable, "go [31maway", false},
+		"a hash of letters":         {hostile{say(pkt(strings.Repeat("z", 40)+" HEAD\x00"+usualCaps) + "0000"), nil, false}, source.Ref{}, fault.Unreachable, "", false},
+		"the zero commit":           {hostile{say(pkt(strings.Repeat("0", 40)+" HEAD\x00"+usualCaps) + "0000"), nil, false}, source.Ref{}, fault.Unreachable, "", false},
+		"nothing":                   {hostile{say(""), nil, false}, source.Ref{}, fault.Unreachable, "", false},
+		"pack drips":                {hostile{usual, drip(pkt("NAK\n") + band(1, "PACK\x00\x00\x00\x02\x00\x00\x00\x01")), false}, source.Ref{}, fault.Timeout, "in time", true},
+		"keeps alive and no more":   {hostile{usual, slowly(pkt("NAK\n"), band(1, "")), false}, source.Ref{}, fault.Timeout, "in time", true},
+		"progress drips":            {hostile{usual, slowly(pkt("NAK\n"), band(2, "counting")), false}, source.Ref{}, fault.Timeout, "in time", true},
+		"acknowledges without end":  {hostile{usual, forEver("", strings.Repeat(pkt("ACK "+someCommit+" common\n"), 1000)), false}, source.Ref{}, fault.Unsupported, "talks without end", false},
+		"refuses without end":       {hostile{usual, forEver("", strings.Repeat(pkt("NAK\n"), 5000)), false}, source.Ref{}, fault.Unsupported, "talks without end", false},
+		"progress without end":      {hostile{usual, forEver(pkt("NAK\n"), strings.Repeat(band(2, strings.Repeat("x", 1000)), 60)), false}, source.Ref{}, fault.Unsupported, "talks without end", false},
+		"keeps alive without end":   {hostile{usual, forEver(pkt("NAK\n"), strings.Repeat(band(1, ""), 10_000)), false}, source.Ref{}, fault.Unsupported, "talks without end", false},
+		"an error in the pack":      {hostile{usual, say(pkt("NAK\n") + band(3, "no\x1b[31m"+strings.Repeat("x", 60_000))), false}, source.Ref{}, fault.Unreachable, "no [31mxxx", false},
+		"an unknown band":           {hostile{usual, say(pkt("NAK\n") + band(9, strings.Repeat("x", 60_000))), false}, source.Ref{}, fault.Unreachable, "unknown channel", false},
+		"no pack":                   {hostile{usual, say(pkt("NAK\n") + "0000"), false}, source.Ref{}, fault.Unreachable, "no pack", false},
+		"an empty answer":           {hostile{usual, say(""), false}, source.Ref{}, fault.Unreachable, "", false},
+		"a pack of nothing":         {hostile{usual, say(pkt("NAK\n") + band(1, pack(0)) + "0000"), false}, source.Ref{}, fault.MissingRef, "", false},
+		"an object that is another": {hostile{usual, say(pkt("NAK\n") + band(1, pack(1, object(3, "x"))) + "0000"), false}, source.Ref{}, fault.MissingRef, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,10 +161,10 @@ func TestHostileServers(t *testing.T) {
 			defer server.CloseClientConnections()
 			wait := time.Minute
 			if tt.slow {
-				wait = patience
+				wait = timeout
 			}
 			err := attack(t, server.URL+"/x.git", source.Config{Ref: tt.ref}, wait)
-			var ue *source.UnavailableError
+			var ue *fault.UnavailableError
 			if !errors.As(err, &ue) || ue.Reason != tt.reason || !strings.Contains(err.Error(), tt.text) || len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
 				t.Errorf("%v, want %s with %q", err, tt.reason, tt.text)
 			}
@@ -187,7 +189,7 @@ func manyRefs(w *bufio.Writer, _ *http.Request) {
 	}
 }
 
-// TestSlowButHonest takes longer than the patience for a server that sends nothing.
+// TestSlowButHonest takes longer than the time for a server that sends nothing.
 func TestSlowButHonest(t *testing.T) {
 	t.Parallel()
 	repo := sourcetest.New(t)
@@ -240,11 +242,11 @@ func TestConnectionsThatDrip(t *testing.T) {
 			addr := dripping(t, tt.first, tt.then)
 			cfg := source.Config{}
 			if tt.scheme == "ssh" {
-				cfg.Auth = source.Auth{SSHKeyFile: r.key, KnownHostsFile: r.known}
+				cfg.Auth = transport.Auth{SSHKeyFile: r.key, KnownHostsFile: r.known}
 			}
 			err := attack(t, tt.scheme+"://"+addr+"/x.git", cfg, 400*time.Millisecond)
-			var ue *source.UnavailableError
-			if !errors.As(err, &ue) || ue.Reason != source.Timeout && ue.Reason != source.Unreachable {
+			var ue *fault.UnavailableError
+			if !errors.As(err, &ue) || ue.Reason != fault.Timeout && ue.Reason != fault.Unreachable {
 				t.Errorf("%v", err)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 func TestHostileTLS(t *testing.T) {
@@ -19,7 +20,7 @@ func TestHostileTLS(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	overwrite(t, token, "s3cret")
 	for name, server := range sourcetest.HostileTLS(t) {
-		cfg := source.Config{CAFile: server.CAFile, Auth: source.Auth{TokenFile: token}}
+		cfg := source.Config{CAFile: server.CAFile, Auth: transport.Auth{TokenFile: token}}
 		err := attack(t, server.URL+"/x.git", cfg, time.Minute)
 		if text := err.Error(); !strings.Contains(text, "unreachable") || strings.Contains(text, "s3cret") || len(text) > 500 {
 			t.Errorf("a server %s: %v", name, err)
@@ -51,7 +52,7 @@ func TestDowngrade(t *testing.T) {
 		}
 		repo.ServeHTTP(w, r)
 	}))
-	cfg := source.Config{CAFile: server.CAFile, Auth: source.Auth{TokenFile: token}}
+	cfg := source.Config{CAFile: server.CAFile, Auth: transport.Auth{TokenFile: token}}
 	url := server.URL + "/" + filepath.Base(repo.Dir())
 	for _, where := range []string{plain.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "127.0.0.1", "localhost", 1), "file://", "ftp://127.0.0.1"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -36,7 +37,7 @@ func TestTreeThatMultiplies(t *testing.T) {
 	}
 	repo.Branch("main", repo.Git("commit-tree", "-m", "bomb", name))
 	for _, url := range []string{repo.URL(), repo.Dir()} {
-		wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), source.Unsupported)
+		wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), fault.Unsupported)
 	}
 }
 
@@ -57,10 +58,10 @@ func TestHugeCommits(t *testing.T) {
 	} {
 		for _, head := range []string{huge, commit("parent "+huge+"\n", "behind it")} {
 			repo.Git("update-ref", "refs/pull/1/head", head)
-			wantPullFails(t, g, source.PullRef{Head: "refs/pull/1/head", HeadSHA: head, Base: repo.base}, source.Unsupported, "and a commit or tag at most 1048576")
+			wantPullFails(t, g, source.PullRef{Head: "refs/pull/1/head", HeadSHA: head, Base: repo.base}, fault.Unsupported, "and a commit or tag at most 1048576")
 		}
 		repo.Branch("main", huge)
-		if ue := wantUnavailable(t, g, source.Unsupported); !strings.Contains(ue.Error(), huge) {
+		if ue := wantUnavailable(t, g, fault.Unsupported); !strings.Contains(ue.Error(), huge) {
 			t.Errorf("%s: %v", name, ue)
 		}
 	}
@@ -90,7 +91,7 @@ func TestDeepTree(t *testing.T) {
 	wantRevision(t, g, one)
 	repo.Write(map[string]string{strings.Repeat("d/", 200) + "f": "1"})
 	repo.Commit("two")
-	wantUnavailable(t, g, source.Unsupported)
+	wantUnavailable(t, g, fault.Unsupported)
 }
 
 // TestTreesThatGitWouldNotMake writes names into tree objects that leave their
@@ -107,7 +108,7 @@ func TestTreesThatGitWouldNotMake(t *testing.T) {
 		}
 		bad := repo.Git("hash-object", "--literally", "-t", "tree", "-w", list)
 		repo.Branch("main", repo.Git("commit-tree", "-m", "bad", bad))
-		wantUnavailable(t, open(t, source.Config{URL: repo.Dir()}, source.Options{}), source.Corrupt)
+		wantUnavailable(t, open(t, source.Config{URL: repo.Dir()}, source.Options{}), fault.Corrupt)
 	}
 }
 
@@ -122,7 +123,7 @@ func TestCertificateAuthority(t *testing.T) {
 	defer server.Close()
 	url := server.URL + "/" + filepath.Base(repo.Dir())
 
-	if ue := wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), source.Unreachable); !strings.Contains(ue.Error(), "caFile") {
+	if ue := wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), fault.Unreachable); !strings.Contains(ue.Error(), "caFile") {
 		t.Errorf("the error does not say what to do: %v", ue)
 	}
 	file := filepath.Join(t.TempDir(), "ca.pem")

@@ -11,6 +11,8 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
@@ -30,12 +32,12 @@ type localBackend struct {
 var _ backend = (*localBackend)(nil)
 
 func newLocalBackend(path string, ref Ref, policy signature.Policy) *localBackend {
-	db := newObjectDB(true, func() ([]string, error) {
-		dirs, err := findGitDirs(path)
+	db := git.NewStore(true, func() ([]string, error) {
+		dirs, err := git.FindDirs(path)
 		if err != nil {
 			return nil, err
 		}
-		return objectDirs(dirs.objects()), nil
+		return git.ObjectDirs(dirs.Objects()), nil
 	})
 	return &localBackend{path: path, ref: ref, policy: policy, repository: newRepository(db)}
 }
@@ -44,11 +46,11 @@ func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snap
 	if err := ctx.Err(); err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	dirs, err := findGitDirs(b.path)
+	dirs, err := git.FindDirs(b.path)
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	if err := checkFormat(dirs); err != nil {
+	if err := git.CheckFormat(dirs); err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	t, err := b.resolve(dirs)
@@ -61,11 +63,11 @@ func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snap
 		}
 		return last, nil
 	}
-	if err := b.db.refresh(); err != nil {
+	if err := b.db.Refresh(); err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	if b.ref.Commit != "" {
-		if have, err := b.db.has(t.hash); err != nil || !have {
+		if have, err := b.db.Has(t.hash); err != nil || !have {
 			return snapshot.Snapshot{}, errors.Join(err, missingRef(b.path, "commit "+b.ref.Commit))
 		}
 	}
@@ -85,12 +87,12 @@ func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snap
 }
 
 // resolve reads the ref as it is now.
-func (b *localBackend) resolve(dirs gitDirs) (target, error) {
+func (b *localBackend) resolve(dirs git.Dirs) (target, error) {
 	if b.ref.Commit != "" {
 		return target{candidate: candidate{b.ref.Commit, plumbing.NewHash(b.ref.Commit)}}, nil
 	}
 	refs := filesystem.NewStorage(
-		dotgit.NewRepositoryFilesystem(osfs.New(dirs.own), osfs.New(dirs.common)), cache.NewObjectLRU(0))
+		dotgit.NewRepositoryFilesystem(osfs.New(dirs.Own), osfs.New(dirs.Common)), cache.NewObjectLRU(0))
 	if b.ref.SemVer != "" {
 		all, err := b.hashRefs(refs)
 		if err != nil {
@@ -110,10 +112,10 @@ func (b *localBackend) resolve(dirs gitDirs) (target, error) {
 		return target{}, b.unborn(refs, name)
 	}
 	if err != nil {
-		return target{}, unread(err, "%s: read %s", b.path, name)
+		return target{}, fault.Unread(err, "%s: read %s", b.path, name)
 	}
 	if ref.Hash().IsZero() {
-		return target{}, faultf(Corrupt, "%s: %s holds no object name", b.path, name)
+		return target{}, fault.New(fault.Corrupt, "%s: %s holds no object name", b.path, name)
 	}
 	return target{candidate: candidate{name.String(), ref.Hash()}}, nil
 }
@@ -125,7 +127,7 @@ func (b *localBackend) unborn(refs storer.ReferenceStorer, name plumbing.Referen
 		return err
 	}
 	if len(all) == 0 {
-		return faultf(EmptyRepository, "%s has no commit yet", b.path)
+		return fault.New(fault.EmptyRepository, "%s has no commit yet", b.path)
 	}
 	return missingRef(b.path, name.String())
 }
@@ -134,7 +136,7 @@ func (b *localBackend) unborn(refs storer.ReferenceStorer, name plumbing.Referen
 func (b *localBackend) hashRefs(refs storer.ReferenceStorer) (map[string]plumbing.Hash, error) {
 	iter, err := refs.IterReferences()
 	if err != nil {
-		return nil, unread(err, "%s: list refs", b.path)
+		return nil, fault.Unread(err, "%s: list refs", b.path)
 	}
 	defer iter.Close()
 	out := map[string]plumbing.Hash{}
@@ -145,7 +147,7 @@ func (b *localBackend) hashRefs(refs storer.ReferenceStorer) (map[string]plumbin
 		return nil
 	})
 	if err != nil {
-		return nil, unread(err, "%s: list refs", b.path)
+		return nil, fault.Unread(err, "%s: list refs", b.path)
 	}
 	return out, nil
 }
@@ -158,12 +160,12 @@ func (b *localBackend) at(h plumbing.Hash) (snapshot.Snapshot, error) {
 
 func (b *localBackend) watch() watchSet {
 	return func() []string {
-		dirs, err := findGitDirs(b.path)
+		dirs, err := git.FindDirs(b.path)
 		if err != nil {
 			return nil
 		}
-		return refDirs(dirs)
+		return git.RefDirs(dirs)
 	}
 }
 
-func (b *localBackend) close() { b.db.close() }
+func (b *localBackend) close() { b.db.Close() }

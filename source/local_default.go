@@ -8,19 +8,22 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 )
 
 // defaultBranch is what is followed where no ref is configured. Of a bare repository
 // it is the branch that HEAD names, as a server would say. HEAD of a work tree names
 // what somebody works on just now, and git switch must not move machines: there it is
 // the default branch of origin, else the only branch, else main or master.
-func (b *localBackend) defaultBranch(dirs gitDirs, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
-	cfg, err := dirs.settings()
+func (b *localBackend) defaultBranch(dirs git.Dirs, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
+	cfg, err := dirs.Settings()
 	if err != nil {
 		return "", err
 	}
 	if strings.EqualFold(cfg.Section("core").Option("bare"), "true") {
-		return headBranch(b.path, filesystem.NewStorage(osfs.New(dirs.common), cache.NewObjectLRU(0))) // a linked work tree has a HEAD of its own
+		return headBranch(b.path, filesystem.NewStorage(osfs.New(dirs.Common), cache.NewObjectLRU(0))) // a linked work tree has a HEAD of its own
 	}
 	all, err := b.hashRefs(refs)
 	if err != nil {
@@ -42,7 +45,7 @@ func (b *localBackend) defaultBranch(dirs gitDirs, refs storer.ReferenceStorer) 
 	_, hasMaster := all[branch("master").String()]
 	switch {
 	case len(all) == 0:
-		return "", faultf(EmptyRepository, "%s has no commit yet", b.path)
+		return "", fault.New(fault.EmptyRepository, "%s has no commit yet", b.path)
 	case len(branches) == 1:
 		return branch(branches[0]), nil
 	case hasMain != hasMaster:
@@ -51,7 +54,7 @@ func (b *localBackend) defaultBranch(dirs gitDirs, refs storer.ReferenceStorer) 
 		}
 		return branch("master"), nil
 	default:
-		return "", faultf(MissingRef, "%s does not tell which of its branches is the default one; set ref.branch", b.path)
+		return "", fault.New(fault.MissingRef, "%s does not tell which of its branches is the default one; set ref.branch", b.path)
 	}
 }
 
@@ -59,7 +62,7 @@ func (b *localBackend) defaultBranch(dirs gitDirs, refs storer.ReferenceStorer) 
 func headBranch(path string, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
 	head, err := refs.Reference(plumbing.HEAD)
 	if err != nil {
-		return "", unread(err, "%s: read HEAD", path)
+		return "", fault.Unread(err, "%s: read HEAD", path)
 	}
 	if head.Type() == plumbing.SymbolicReference {
 		return head.Target(), nil

@@ -3,7 +3,6 @@ package source_test
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,16 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
-
-// wantDamage asserts that err is an error which nobody can take for absence.
-func wantDamage(t *testing.T, err error) {
-	t.Helper()
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want an error other than fs.ErrNotExist", err)
-	}
-}
 
 func TestLocalFormsOfRepository(t *testing.T) {
 	repo := sourcetest.New(t)
@@ -54,8 +46,8 @@ func TestLocalFormsOfRepository(t *testing.T) {
 	t.Run("branch of a linked worktree through the main one", func(t *testing.T) {
 		wantRevision(t, open(t, source.Config{URL: clone, Ref: source.Ref{Branch: "side"}}, source.Options{}), two)
 	})
-	for url, reason := range map[string]source.Reason{
-		filepath.Join(dir, "nope"): source.NotFound, dir: source.NotFound, filepath.Join(clone, "f"): source.NotFound,
+	for url, reason := range map[string]fault.Reason{
+		filepath.Join(dir, "nope"): fault.NotFound, dir: fault.NotFound, filepath.Join(clone, "f"): fault.NotFound,
 	} {
 		wantUnavailable(t, open(t, source.Config{URL: url}, source.Options{}), reason)
 	}
@@ -92,7 +84,7 @@ func TestLocalDefaultBranch(t *testing.T) {
 		t.Run(what, func(t *testing.T) { wantRevision(t, open(t, source.Config{URL: dir}, source.Options{}), one) })
 	}
 	unclear := switched(renamed, "-c", "work")
-	wantUnavailable(t, open(t, source.Config{URL: unclear}, source.Options{}), source.MissingRef)
+	wantUnavailable(t, open(t, source.Config{URL: unclear}, source.Options{}), fault.MissingRef)
 }
 
 func TestLocalRepositoryIsOnlyRead(t *testing.T) {
@@ -180,7 +172,7 @@ func TestLocalMissingObject(t *testing.T) {
 		}
 		g := open(t, source.Config{URL: repo.Dir()}, source.Options{})
 		remove(t, file)
-		if ue := wantUnavailable(t, g, source.Corrupt); !strings.Contains(ue.Error(), name) {
+		if ue := wantUnavailable(t, g, fault.Corrupt); !strings.Contains(ue.Error(), name) {
 			t.Errorf("%s: the error does not name the object: %v", rev, ue)
 		}
 		if err := os.WriteFile(file, data, 0o600); err != nil {
@@ -195,7 +187,7 @@ func TestLocalMissingObject(t *testing.T) {
 		if s, err := g.Latest(context.Background()); err == nil {
 			p := strings.TrimPrefix(rev, two+":")
 			_, err = s.Tree.ReadFile(p)
-			wantDamage(t, err)
+			sourcetest.WantDamage(t, err)
 		}
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -210,6 +202,6 @@ func TestLocalFormatsThatAreRefused(t *testing.T) {
 		repo.Write(map[string]string{"f": "1"})
 		repo.Commit("one")
 		put(t, repo.Dir(), "config", "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\t"+option+" = "+value+"\n")
-		wantUnavailable(t, open(t, source.Config{URL: repo.Dir()}, source.Options{}), source.Unsupported)
+		wantUnavailable(t, open(t, source.Config{URL: repo.Dir()}, source.Options{}), fault.Unsupported)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 )
 
 // The merge by paths is code of our own because go-git merges by fast-forward alone,
@@ -23,29 +25,29 @@ func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Has
 		return Merge{}, err
 	}
 	if head.Revision != p.HeadSHA {
-		return Merge{}, faultf(MissingRef, "%s is a tag, not a commit", p.HeadSHA)
+		return Merge{}, fault.New(fault.MissingRef, "%s is a tag, not a commit", p.HeadSHA)
 	}
-	have, err := r.db.has(plumbing.NewHash(p.Base))
+	have, err := r.db.Has(plumbing.NewHash(p.Base))
 	if err != nil {
 		return Merge{}, err
 	}
 	if !have {
-		return Merge{}, faultf(MissingRef, "commit %s to merge with is not here; use a revision of this source", p.Base)
+		return Merge{}, fault.New(fault.MissingRef, "commit %s to merge with is not here; use a revision of this source", p.Base)
 	}
-	base, err := r.history.commit(plumbing.NewHash(p.Base))
+	base, err := r.history.Commit(plumbing.NewHash(p.Base))
 	if err != nil {
 		return Merge{}, err
 	}
-	if err := r.verify.verify(base.tree); err != nil {
+	if err := r.verify.Verify(base.Tree); err != nil {
 		return Merge{}, err
 	}
 	m := Merge{Snapshot: head}
 	m.Snapshot.Parent = p.Base
-	bases, behind, err := r.history.mergeBases(ctx, plumbing.NewHash(p.Base), plumbing.NewHash(p.HeadSHA))
+	bases, behind, err := r.history.MergeBases(ctx, plumbing.NewHash(p.Base), plumbing.NewHash(p.HeadSHA))
 	if err != nil {
 		return Merge{}, err
 	}
-	m.Behind = behind
+	m.Behind = min(behind, MaxBehind)
 	if len(bases) > 0 {
 		m.MergeBase = bases[0].String()
 	}
@@ -57,7 +59,7 @@ func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Has
 		m.Snapshot.Tree, m.FromForge = t, true
 		return m, nil
 	}
-	t, m.Conflicts, err = r.mergeTrees(ctx, bases, base.tree, head.Tree.(*commitTree).root)
+	t, m.Conflicts, err = r.mergeTrees(ctx, bases, base.Tree, head.Tree.(*git.Tree).Root)
 	if err != nil {
 		return Merge{}, err
 	}
@@ -70,40 +72,40 @@ func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Has
 
 // forgeTree gives the tree of the forge's merge commit if it merges just what p
 // asks for: one that is of another moment, or of something else, does not count.
-func (r repository) forgeTree(p PullRef, forge plumbing.Hash) (*commitTree, bool, error) {
+func (r repository) forgeTree(p PullRef, forge plumbing.Hash) (*git.Tree, bool, error) {
 	if forge.IsZero() {
 		return nil, false, nil
 	}
-	c, err := r.history.commit(forge)
+	c, err := r.history.Commit(forge)
 	if err != nil {
 		return nil, false, err
 	}
-	if !slices.Equal(c.parents, []plumbing.Hash{plumbing.NewHash(p.Base), plumbing.NewHash(p.HeadSHA)}) {
+	if !slices.Equal(c.Parents, []plumbing.Hash{plumbing.NewHash(p.Base), plumbing.NewHash(p.HeadSHA)}) {
 		return nil, false, nil
 	}
-	if err := r.verify.verify(c.tree); err != nil {
+	if err := r.verify.Verify(c.Tree); err != nil {
 		return nil, false, err
 	}
-	return &commitTree{db: r.db, root: c.tree}, true, nil
+	return &git.Tree{Db: r.db, Root: c.Tree}, true, nil
 }
 
 // mergeTrees merges two trees over each merge base. All must give the same.
-func (r repository) mergeTrees(ctx context.Context, bases []plumbing.Hash, ours, theirs plumbing.Hash) (*commitTree, []Conflict, error) {
+func (r repository) mergeTrees(ctx context.Context, bases []plumbing.Hash, ours, theirs plumbing.Hash) (*git.Tree, []Conflict, error) {
 	if len(bases) == 0 {
 		return nil, []Conflict{{Kind: UnrelatedHistories}}, nil
 	}
 	several := []Conflict{{Kind: SeveralMergeBases}}
-	if len(bases) > maxMergeBases {
+	if len(bases) > git.MaxMergeBases {
 		return nil, several, nil
 	}
 	var first *merger
 	for _, b := range bases {
-		c, err := r.history.commit(b)
+		c, err := r.history.Commit(b)
 		if err != nil {
 			return nil, nil, err
 		}
-		m := &merger{ctx: ctx, db: r.db, merged: map[plumbing.Hash]*treeNode{}}
-		if m.root, err = m.dir("", c.tree, ours, theirs); err != nil {
+		m := &merger{ctx: ctx, db: r.db, merged: map[plumbing.Hash]*git.Directory{}}
+		if m.root, err = m.dir("", c.Tree, ours, theirs); err != nil {
 			return nil, nil, err
 		}
 		switch {
@@ -117,20 +119,20 @@ func (r repository) mergeTrees(ctx context.Context, bases []plumbing.Hash, ours,
 		return nil, first.conflicts[:min(n, MaxConflicts)], nil
 	}
 	if first.root.IsZero() { // Everything was deleted.
-		first.root = first.keep(&treeNode{})
+		first.root = first.keep(&git.Directory{})
 	}
-	return &commitTree{db: r.db, root: first.root, merged: first.merged}, nil, nil
+	return &git.Tree{Db: r.db, Root: first.root, Merged: first.merged}, nil, nil
 }
 
 // merger merges trees by path. A directory that two of three sides have in common
 // is not looked into.
 type merger struct {
 	ctx  context.Context // of the one call that it serves
-	db   *objectDB
+	db   *git.Store
 	root plumbing.Hash
 	// merged holds the directories that no commit has, by the names that Git would
 	// give them.
-	merged    map[plumbing.Hash]*treeNode
+	merged    map[plumbing.Hash]*git.Directory
 	conflicts []Conflict
 }
 
@@ -168,18 +170,18 @@ func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash
 	if err := m.ctx.Err(); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	var sides [3]*treeNode
+	var sides [3]*git.Directory
 	for i, h := range []plumbing.Hash{base, ours, theirs} {
-		sides[i] = &treeNode{}
+		sides[i] = &git.Directory{}
 		if !h.IsZero() {
-			n, err := m.db.tree(h)
+			n, err := m.db.Tree(h)
 			if err != nil {
 				return plumbing.ZeroHash, err
 			}
 			sides[i] = n
 		}
 	}
-	out := &treeNode{}
+	out := &git.Directory{}
 	for pos := [3]int{}; ; {
 		name, more := nextName(sides, pos)
 		if !more {
@@ -187,8 +189,8 @@ func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash
 		}
 		var in [3]item
 		for i, n := range sides {
-			if at := pos[i]; at < len(n.entries) && n.entries[at].Name == name {
-				in[i] = item{n.entries[at], n.hashes[at]}
+			if at := pos[i]; at < len(n.Entries) && n.Entries[at].Name == name {
+				in[i] = item{n.Entries[at], n.Hashes[at]}
 				pos[i]++
 			}
 		}
@@ -198,31 +200,31 @@ func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash
 		}
 		if got.Mode != 0 {
 			got.Name = name
-			out.entries, out.hashes = append(out.entries, got.Entry), append(out.hashes, got.hash)
+			out.Entries, out.Hashes = append(out.Entries, got.Entry), append(out.Hashes, got.hash)
 		}
 		if len(m.conflicts) >= MaxConflicts {
 			break
 		}
 	}
-	if len(out.entries) == 0 {
+	if len(out.Entries) == 0 {
 		return plumbing.ZeroHash, nil
 	}
 	return m.keep(out), nil
 }
 
 // nextName gives the first name that is still to come on any side.
-func nextName(sides [3]*treeNode, pos [3]int) (name string, more bool) {
+func nextName(sides [3]*git.Directory, pos [3]int) (name string, more bool) {
 	for i, n := range sides {
-		if pos[i] < len(n.entries) && (!more || n.entries[pos[i]].Name < name) {
-			name, more = n.entries[pos[i]].Name, true
+		if pos[i] < len(n.Entries) && (!more || n.Entries[pos[i]].Name < name) {
+			name, more = n.Entries[pos[i]].Name, true
 		}
 	}
 	return name, more
 }
 
 // keep remembers a directory under the name that Git would give it.
-func (m *merger) keep(n *treeNode) plumbing.Hash {
-	h := n.hash()
+func (m *merger) keep(n *git.Directory) plumbing.Hash {
+	h := n.Hash()
 	m.merged[h] = n
 	return h
 }

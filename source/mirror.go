@@ -16,6 +16,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 const (
@@ -29,7 +33,7 @@ type limits struct {
 	// packs is the number of packs at which the mirror is made again instead of
 	// growing by one more per fetch.
 	packs int
-	packLimits
+	git.PackLimits
 	// mirrorBytes is the size at which the mirror is made again, if that can be
 	// expected to halve it.
 	mirrorBytes int64
@@ -41,7 +45,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{packs: 200, packLimits: defaultPackLimits(), mirrorBytes: 2 << 30, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
+	return limits{packs: 200, PackLimits: git.DefaultPackLimits(), mirrorBytes: 2 << 30, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
 }
 
 // mirror is a bare repository on disk that holds the full history of one ref. It
@@ -81,8 +85,8 @@ func okName(source string, ref Ref) string {
 func newMirror(dir, record string) *mirror {
 	objects := filepath.Join(dir, "objects")
 	m := &mirror{dir: dir, okName: record, limits: defaultLimits()}
-	db := newObjectDB(false, func() ([]string, error) { return []string{objects}, nil })
-	db.damaged = func(missing bool) {
+	db := git.NewStore(false, func() ([]string, error) { return []string{objects}, nil })
+	db.Damaged = func(missing bool) {
 		if !missing || !m.shallow.Load() {
 			m.suspect.Store(true)
 		}
@@ -120,7 +124,7 @@ func (m *mirror) overgrown() bool { return m.above(1) }
 
 // above tells the same with limits that are times as high.
 func (m *mirror) above(times int) bool {
-	if m.db.packCount() >= times*m.limits.packs {
+	if m.db.PackCount() >= times*m.limits.packs {
 		return true
 	}
 	entries, err := os.ReadDir(m.packDir())
@@ -139,13 +143,13 @@ func (m *mirror) above(times int) bool {
 
 // receive streams a pack from the server into the mirror and makes it visible. What
 // this machine takes to read it is none of the server's time.
-func (m *mirror) receive(ctx context.Context, max packLimits, stream func(io.Writer) error) error {
+func (m *mirror) receive(ctx context.Context, max git.PackLimits, stream func(io.Writer) error) error {
 	resume := func() {}
 	defer func() { resume() }()
-	return m.db.receive(ctx, filepath.Join(m.dir, "objects"), max, func(w io.Writer) error {
+	return m.db.Receive(ctx, filepath.Join(m.dir, "objects"), max, func(w io.Writer) error {
 		err := stream(w)
 		if err == nil {
-			resume = patienceOf(ctx).rest()
+			resume = transport.DeadlineOf(ctx).Pause()
 		}
 		return err
 	})
@@ -167,11 +171,11 @@ func readRef(file string) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, nil
 	}
 	if err != nil {
-		return plumbing.ZeroHash, unread(err, "read the mirror's ref")
+		return plumbing.ZeroHash, fault.Unread(err, "read the mirror's ref")
 	}
 	text := strings.TrimSpace(string(data))
-	if !isHash(text) {
-		return plumbing.ZeroHash, faultf(Corrupt, "the mirror's ref holds no object name")
+	if !git.IsHash(text) {
+		return plumbing.ZeroHash, fault.New(fault.Corrupt, "the mirror's ref holds no object name")
 	}
 	return plumbing.NewHash(text), nil
 }
@@ -208,13 +212,13 @@ func (m *mirror) haves() []plumbing.Hash {
 	}
 	pulls := m.pullHeads()
 	for ; len(queue) > 0 && len(out) < maxHaves; queue = queue[1:] {
-		data, err := m.db.meta(plumbing.CommitObject, queue[0])
+		data, err := m.db.Meta(plumbing.CommitObject, queue[0])
 		if err != nil {
 			// Naming fewer costs bytes only; damage shows in verification.
 			continue
 		}
 		c := &object.Commit{}
-		if err := c.Decode(encoded(plumbing.CommitObject, data)); err != nil {
+		if err := c.Decode(git.Object(plumbing.CommitObject, data)); err != nil {
 			continue
 		}
 		out = append(out, queue[0])
@@ -237,7 +241,7 @@ func (m *mirror) haves() []plumbing.Hash {
 // sweep removes temporary files, locks and half-written packs that are older
 // than age: a killed process left them.
 func (m *mirror) sweep(now time.Time, age time.Duration) error {
-	packs, err := listPacks(filepath.Join(m.dir, "objects"))
+	packs, err := git.ListPacks(filepath.Join(m.dir, "objects"))
 	if err != nil {
 		return err
 	}
@@ -250,7 +254,7 @@ func (m *mirror) sweep(now time.Time, age time.Duration) error {
 			return err
 		}
 		name, ext := d.Name(), filepath.Ext(p)
-		stale := strings.HasPrefix(name, tmpPrefix) || ext == ".lock" ||
+		stale := strings.HasPrefix(name, git.TempPrefix) || ext == ".lock" ||
 			(ext == ".idx" || ext == ".pack") && !whole[strings.TrimSuffix(p, ext)]
 		if !stale {
 			return nil
@@ -268,12 +272,12 @@ func (m *mirror) sweep(now time.Time, age time.Duration) error {
 // next start and makes one. Trees that were given out stay usable as far as the
 // new mirror holds their objects.
 func (m *mirror) replaceBy(fresh *mirror) error {
-	fresh.db.close()
+	fresh.db.Close()
 	old := m.dir + ".old"
 	if err := os.RemoveAll(old); err != nil {
 		return fmt.Errorf("replace mirror: %w", err)
 	}
-	err := m.db.exchange(func() error {
+	err := m.db.Exchange(func() error {
 		if err := os.Rename(m.dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replace mirror: %w", err)
 		}
@@ -285,7 +289,7 @@ func (m *mirror) replaceBy(fresh *mirror) error {
 	if err != nil {
 		return err
 	}
-	m.verify.forget()
+	m.verify.Forget()
 	if err := os.RemoveAll(old); err != nil {
 		return fmt.Errorf("remove replaced mirror: %w", err)
 	}
@@ -293,7 +297,7 @@ func (m *mirror) replaceBy(fresh *mirror) error {
 }
 
 func writeAtomic(file string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), tmpPrefix)
+	f, err := os.CreateTemp(filepath.Dir(file), git.TempPrefix)
 	if err != nil {
 		return err
 	}

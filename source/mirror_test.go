@@ -15,8 +15,10 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // mirrorDir is the one mirror below dir.
@@ -53,7 +55,7 @@ func TestMirrorOnDisk(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mirror has mode %v, %v; want 0700", info.Mode(), err)
 	}
-	if want := source.ID(repo.URL()) + "-fleet.git"; filepath.Base(m) != want {
+	if want := transport.ID(repo.URL()) + "-fleet.git"; filepath.Base(m) != want {
 		t.Errorf("mirror is named %s, want %s", filepath.Base(m), want)
 	}
 	if got := repo.GitIn(m, "rev-list", "--count", "refs/weir/ok/fleet"); got != "2" {
@@ -84,7 +86,7 @@ func TestRestart(t *testing.T) {
 	if got := files(t, s.Tree)["f"]; got != "1" {
 		t.Errorf("f = %q", got)
 	}
-	wantUnavailable(t, again, source.Unreachable)
+	wantUnavailable(t, again, fault.Unreachable)
 
 	repo.Down(false)
 	repo.Write(map[string]string{"f": "2"})
@@ -116,7 +118,7 @@ func TestPackCutInTransfer(t *testing.T) {
 	two := repo.Commit("two")
 	for _, n := range []int64{1, 40, 1000, 150_000} {
 		repo.CutAfter(n)
-		wantUnavailable(t, g, source.Unreachable)
+		wantUnavailable(t, g, fault.Unreachable)
 	}
 	if left, err := filepath.Glob(filepath.Join(mirrorDir(t, dir), "objects", "pack", "tmp_*")); err != nil || len(left) > 0 {
 		t.Errorf("temporary files are left: %v, %v", left, err)
@@ -258,7 +260,7 @@ func TestDamagedMirror(t *testing.T) {
 					if err == nil {
 						break
 					}
-					wantDamage(t, err)
+					sourcetest.WantDamage(t, err)
 					if attempt == 3 {
 						t.Fatalf("not healed after three attempts: %v", err)
 					}
@@ -329,7 +331,7 @@ func TestReadingDamageIsNotAbsence(t *testing.T) {
 	g.Close()
 	each(t, mirrorDir(t, dir), "objects/pack/*.pack", func(f string) { remove(t, f) })
 	_, err := s.Tree.ReadFile("a/f")
-	wantDamage(t, err)
+	sourcetest.WantDamage(t, err)
 }
 
 // TestMirrorWithManyPacks fetches more often than a mirror may have packs.
@@ -367,7 +369,7 @@ func TestPackWithHugeObjectIsRefused(t *testing.T) {
 	wantRevision(t, g, one)
 	repo.Write(map[string]string{"bomb": strings.Repeat("\x00", 1<<20+1)}) // Zeros deflate to a kilobyte.
 	repo.Commit("two")
-	wantUnavailable(t, g, source.Unsupported)
+	wantUnavailable(t, g, fault.Unsupported)
 }
 
 // TestChangedRefForgetsTheFormer restarts with another branch while the remote

@@ -11,8 +11,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // maxRaces is how often a fetch starts over because the ref moved under it.
@@ -20,7 +22,7 @@ const maxRaces = 3
 
 // mirrorBackend is a remote repository with its mirror.
 type mirrorBackend struct {
-	remote   remote
+	remote   transport.Remote
 	mirror   *mirror
 	ref      Ref
 	policy   signature.Policy
@@ -49,12 +51,12 @@ func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (sna
 // look asks once what the ref names and brings it here. The target is zero where
 // it did not come to know it.
 func (b *mirrorBackend) look(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, target, error) {
-	s, err := b.remote.connect(ctx, b.ref.chooses)
+	s, err := b.remote.Connect(ctx, b.ref.chooses)
 	if err != nil {
 		return snapshot.Snapshot{}, target{}, err
 	}
-	defer s.close()
-	b.mirror.shallow.Store(s.shallow)
+	defer s.Close()
+	b.mirror.shallow.Store(s.Shallow)
 	t, err := selectRef(s, b.ref)
 	if err != nil {
 		return snapshot.Snapshot{}, target{}, err
@@ -79,17 +81,17 @@ func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 	if ctx.Err() != nil || b.ref.Commit != "" {
 		return false
 	}
-	s, err := b.remote.connect(ctx, b.ref.chooses)
+	s, err := b.remote.Connect(ctx, b.ref.chooses)
 	if err != nil {
 		return false
 	}
-	defer s.close()
+	defer s.Close()
 	again, err := selectRef(s, b.ref)
 	return err == nil && again.key() != t.key()
 }
 
 // update brings t into the mirror, verifies it and records it.
-func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (snapshot.Snapshot, error) {
+func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t target) (snapshot.Snapshot, error) {
 	if b.mirror.suspect.Load() {
 		return b.rebuild(ctx, s, t)
 	}
@@ -106,15 +108,15 @@ func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (snaps
 	}
 	if (!have || m.crowded.Swap(false)) && m.overgrown() {
 		snap, err := b.rebuild(ctx, s, t)
-		if err == nil || reasonOf(err) == Unverified {
+		if err == nil || fault.ReasonOf(err) == fault.Unverified {
 			return snap, err
 		}
-		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.packCount()), slog.Any("error", err))
+		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.PackCount()), slog.Any("error", err))
 		// The session has given its one pack.
-		if s, err = b.remote.connect(ctx, b.ref.chooses); err != nil {
+		if s, err = b.remote.Connect(ctx, b.ref.chooses); err != nil {
 			return snapshot.Snapshot{}, err
 		}
-		defer s.close()
+		defer s.Close()
 	}
 	if !have {
 		if err := b.fetch(ctx, m, s, t); err != nil {
@@ -127,7 +129,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *session, t target) (snaps
 // hasAll tells whether every candidate of t is here.
 func (m *mirror) hasAll(t target) (bool, error) {
 	for _, c := range t.all() {
-		if have, err := m.db.has(c.hash); err != nil || !have {
+		if have, err := m.db.Has(c.hash); err != nil || !have {
 			return false, err
 		}
 	}
@@ -135,18 +137,18 @@ func (m *mirror) hasAll(t target) (bool, error) {
 }
 
 // fetch adds t to m.
-func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *session, t target) error {
-	receive := func(s *session, wants []plumbing.Hash) error {
-		return m.receive(ctx, m.limits.packLimits, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Session, t target) error {
+	receive := func(s *transport.Session, wants []plumbing.Hash) error {
+		return m.receive(ctx, m.limits.PackLimits, func(w io.Writer) error { return s.Pack(ctx, wants, m.haves(), w) })
 	}
 	err := receive(s, t.wants)
 	if err != nil && len(t.more) > 0 && ctx.Err() == nil {
 		// The server gives no commit by name, or not this one.
-		again, cerr := b.remote.connect(ctx, b.ref.chooses)
+		again, cerr := b.remote.Connect(ctx, b.ref.chooses)
 		if cerr != nil {
 			return err
 		}
-		defer again.close()
+		defer again.Close()
 		err = receive(again, t.more)
 	}
 	if err != nil {
@@ -157,7 +159,7 @@ func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *session, t targ
 		return err
 	}
 	if !have {
-		return missingRef(s.host, "commit "+t.hash.String()+" on any branch or tag")
+		return missingRef(s.Host, "commit "+t.hash.String()+" on any branch or tag")
 	}
 	return nil
 }
@@ -185,7 +187,7 @@ func (b *mirrorBackend) accept(m *mirror, t target) (snapshot.Snapshot, error) {
 
 // damaged notes that the mirror is to be made again, if err says so.
 func (b *mirrorBackend) damaged(err error) error {
-	if reasonOf(err) == Corrupt {
+	if fault.ReasonOf(err) == fault.Corrupt {
 		b.mirror.suspect.Store(true)
 	}
 	return err
@@ -195,26 +197,26 @@ func (b *mirrorBackend) damaged(err error) error {
 // signed as it should be. It cannot if the history does not hold it any more.
 func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 	h, err := b.mirror.ok()
-	if err != nil || h.IsZero() || reasonOf(refused) != Unverified {
+	if err != nil || h.IsZero() || fault.ReasonOf(refused) != fault.Unverified {
 		return false
 	}
 	if _, err := fresh.snapshot(h, ""); err != nil {
 		return false
 	}
 	named, err := readRef(b.mirror.signedRef())
-	if have, herr := fresh.db.has(named); err != nil || herr != nil || !have {
+	if have, herr := fresh.db.Has(named); err != nil || herr != nil || !have {
 		named = h
 	}
 	return fresh.setOK(h, named) == nil
 }
 
 // rebuild makes the mirror again beside the old one and puts it into place.
-func (b *mirrorBackend) rebuild(ctx context.Context, s *session, t target) (snapshot.Snapshot, error) {
+func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t target) (snapshot.Snapshot, error) {
 	b.log.Warn("making the mirror again")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)
 	fresh.limits = b.mirror.limits
-	fresh.shallow.Store(s.shallow)
-	defer fresh.db.close()
+	fresh.shallow.Store(s.Shallow)
+	defer fresh.db.Close()
 	if err := os.RemoveAll(fresh.dir); err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("make mirror: %w", err)
 	}
@@ -266,7 +268,7 @@ func (b *mirrorBackend) load() (snapshot.Snapshot, error) {
 		named = h
 	}
 	err = b.mirror.attest(b.policy, candidate{hash: named}, true, &s)
-	var f *fault
+	var f *fault.Error
 	if errors.As(err, &f) {
 		b.log.Warn("the commit that was applied last is not signed as the configuration asks now", slog.String("revision", s.Revision), slog.Any("error", err))
 		return snapshot.Snapshot{}, nil
@@ -281,22 +283,22 @@ func (b *mirrorBackend) at(h plumbing.Hash) (snapshot.Snapshot, error) {
 func (b *mirrorBackend) watch() watchSet { return nil }
 
 func (b *mirrorBackend) close() {
-	b.remote.close()
-	b.mirror.db.close()
+	b.remote.Close()
+	b.mirror.db.Close()
 }
 
 func commitAt(r repository, h plumbing.Hash) (snapshot.Snapshot, error) {
-	have, err := r.db.has(h)
+	have, err := r.db.Has(h)
 	if err == nil && !have {
-		if err = r.db.refresh(); err == nil {
-			have, err = r.db.has(h)
+		if err = r.db.Refresh(); err == nil {
+			have, err = r.db.Has(h)
 		}
 	}
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	if !have {
-		return snapshot.Snapshot{}, faultf(MissingRef, "commit %s is not here; only fetched commits can be shown", h)
+		return snapshot.Snapshot{}, fault.New(fault.MissingRef, "commit %s is not here; only fetched commits can be shown", h)
 	}
 	return r.snapshot(h, h.String())
 }

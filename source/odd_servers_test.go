@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -111,7 +112,7 @@ func TestShallowServers(t *testing.T) {
 			g := open(t, source.Config{URL: repo.URL()}, source.Options{})
 			// Some versions of Git bring what is missing when they are asked for it.
 			if _, err := g.Latest(context.Background()); err != nil && tt.lacks {
-				wantUnavailable(t, g, source.Unreachable)
+				wantUnavailable(t, g, fault.Unreachable)
 				return
 			}
 			if s := wantRevision(t, g, tip); files(t, s.Tree)["f"] != "4" || len(files(t, s.Tree)) != 5 {
@@ -131,7 +132,7 @@ func TestShallowServers(t *testing.T) {
 				return source.PullRef{Head: "refs/heads/pull", HeadSHA: repo.Commit("pull"), Base: five}
 			}
 			if p := pull(tip); strings.HasPrefix(name, "shallow") {
-				wantPullFails(t, g, p, source.Unsupported, "a part of the history only")
+				wantPullFails(t, g, p, fault.Unsupported, "a part of the history only")
 			}
 			if m, err := g.Pull(context.Background(), pull(five)); err != nil || len(m.Conflicts) > 0 || files(t, m.Snapshot.Tree)["f"] != "5" {
 				t.Errorf("a pull request on the newest: %+v, %v", m, err)
@@ -147,7 +148,7 @@ func TestShallowServers(t *testing.T) {
 			repo.Write(map[string]string{"f": "x"})
 			p := source.PullRef{Head: "refs/heads/else", HeadSHA: repo.Commit("else"), Base: five}
 			if strings.HasPrefix(name, "shallow") {
-				wantPullFails(t, g, p, source.Unsupported, "a part of the history only")
+				wantPullFails(t, g, p, fault.Unsupported, "a part of the history only")
 			} else if m, err := g.Pull(context.Background(), p); err != nil || len(m.Conflicts) != 1 || m.Conflicts[0].Kind != source.UnrelatedHistories {
 				t.Errorf("a pull request with nothing in common: %+v, %v", m, err)
 			}
@@ -171,7 +172,7 @@ func TestProtocolVersions(t *testing.T) {
 			repo.ServeHTTP(w, r)
 		}))
 		defer server.Close()
-		ue := wantUnavailable(t, open(t, source.Config{URL: server.URL + "/" + filepath.Base(repo.Dir())}, source.Options{}), source.Unsupported)
+		ue := wantUnavailable(t, open(t, source.Config{URL: server.URL + "/" + filepath.Base(repo.Dir())}, source.Options{}), fault.Unsupported)
 		if !strings.Contains(ue.Error(), "version "+version) {
 			t.Errorf("%v", ue)
 		}

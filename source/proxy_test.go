@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // TestSSHThroughProxies goes through a proxy that wants a password from a file.
@@ -22,18 +24,18 @@ func TestSSHThroughProxies(t *testing.T) {
 	one := r.Commit("one")
 	for kind, tt := range map[string]struct {
 		proxy  string
-		reason source.Reason
+		reason fault.Reason
 		said   string
 	}{
-		"connect": {connectProxy(t, "bot", "hunter2"), source.AuthFailed, "407"},
-		"socks":   {socksProxy(t, "bot", "hunter2"), source.Unreachable, "authentication failed"},
+		"connect": {connectProxy(t, "bot", "hunter2"), fault.AuthFailed, "407"},
+		"socks":   {socksProxy(t, "bot", "hunter2"), fault.Unreachable, "authentication failed"},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			secret := filepath.Join(r.dir, kind)
 			cfg := r.config(t)
-			cfg.Proxy, cfg.ProxyAuth = tt.proxy, source.ProxyAuth{Username: "bot", PasswordFile: secret}
+			cfg.Proxy, cfg.ProxyAuth = tt.proxy, transport.ProxyAuth{Username: "bot", PasswordFile: secret}
 			g := open(t, cfg, source.Options{})
-			wantUnavailable(t, g, source.AuthFailed)
+			wantUnavailable(t, g, fault.AuthFailed)
 			overwrite(t, secret, "wrong-hunter2")
 			if ue := wantUnavailable(t, g, tt.reason); strings.Contains(ue.Error(), "hunter2") || !strings.Contains(ue.Error(), tt.said) {
 				t.Errorf("the error shows the password, or lacks %q: %v", tt.said, ue)

@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // PullRef names a pull request as a forge describes it.
@@ -83,7 +86,7 @@ func (c Conflict) String() string {
 	if what := c.Kind.text(); c.Path == "" {
 		return what
 	} else {
-		p := plain(c.Path)
+		p := fault.Plain(c.Path)
 		if len(p) > maxConflictPathText {
 			p = strings.ToValidUTF8(p[:maxConflictPathText], "") + "…"
 		}
@@ -129,14 +132,10 @@ type MovedError struct {
 // Error says what was expected.
 func (e *MovedError) Error() string {
 	if e.Got == "" {
-		return fmt.Sprintf("%s is not there, though the forge says that it is at %s; ask the forge again", plain(e.Ref), e.Want)
+		return fmt.Sprintf("%s is not there, though the forge says that it is at %s; ask the forge again", fault.Plain(e.Ref), e.Want)
 	}
-	return fmt.Sprintf("%s is at %s, though the forge says %s; ask the forge again", plain(e.Ref), e.Got, e.Want)
+	return fmt.Sprintf("%s is at %s, though the forge says %s; ask the forge again", fault.Plain(e.Ref), e.Got, e.Want)
 }
-
-// ErrReplaced says that the mirror was made again since a pull request's tree was
-// given out, and does not hold the pull request any more. Pull fetches it anew.
-var ErrReplaced = errors.New("the mirror was made again; ask for the pull request once more")
 
 // puller is what a backend does for pull requests.
 type puller interface {
@@ -165,14 +164,14 @@ type puller interface {
 // beside every other method. What is followed and what Last gives stay as they are.
 func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	if err := p.validate(); err != nil {
-		return Merge{}, unavailable(g.cfg.Name, err)
+		return Merge{}, fault.Unavailable(g.cfg.Name, err)
 	}
-	op, cancel := withPatience(ctx, g.opts.Timeout)
+	op, cancel := transport.WithDeadline(ctx, g.opts.Timeout)
 	defer cancel()
 	var m Merge
 	var err error
 	for range maxRaces {
-		if m, err = g.pull(op, p); !errors.Is(err, ErrReplaced) {
+		if m, err = g.pull(op, p); !errors.Is(err, git.ErrReplaced) {
 			break
 		}
 	}
@@ -186,16 +185,16 @@ func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	case errors.As(err, &moved):
 		return Merge{}, fmt.Errorf("read source %s: %w", g.cfg.Name, moved)
 	case errors.Is(err, context.DeadlineExceeded):
-		err = &fault{reason: Timeout, text: fmt.Sprintf("%s could not be read in time", p.Head), err: err}
+		err = &fault.Error{Reason: fault.Timeout, Text: fmt.Sprintf("%s could not be read in time", p.Head), Err: err}
 	}
-	return Merge{}, unavailable(g.cfg.Name, err)
+	return Merge{}, fault.Unavailable(g.cfg.Name, err)
 }
 
 // Forget drops what is remembered of a pull request that was closed, named by its
 // Head. Its objects stay until the mirror is made again.
 func (g *Git) Forget(head string) error {
 	if err := g.backend.forget(head); err != nil {
-		return unavailable(g.cfg.Name, err)
+		return fault.Unavailable(g.cfg.Name, err)
 	}
 	return nil
 }
@@ -206,12 +205,12 @@ func (p PullRef) validate() error {
 			continue
 		}
 		if !strings.HasPrefix(name, "refs/") || plumbing.ReferenceName(name).Validate() != nil {
-			return faultf(MissingRef, "%q is no full name of a ref", plain(name))
+			return fault.New(fault.MissingRef, "%q is no full name of a ref", fault.Plain(name))
 		}
 	}
 	for _, sha := range []string{p.HeadSHA, p.Base} {
-		if !isHash(sha) {
-			return faultf(MissingRef, "%q is no full object name of 40 lower-case hex digits", plain(sha))
+		if !git.IsHash(sha) {
+			return fault.New(fault.MissingRef, "%q is no full object name of 40 lower-case hex digits", fault.Plain(sha))
 		}
 	}
 	return nil
@@ -220,15 +219,15 @@ func (p PullRef) validate() error {
 func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	b := g.backend
 	r := b.pulled()
-	since := r.db.epoch.Load()
+	since := r.db.Epoch.Load()
 	forge, err := g.bring(ctx, p)
 	if err != nil {
 		return Merge{}, err
 	}
-	r.db.steady.RLock()
-	defer r.db.steady.RUnlock()
-	if r.db.epoch.Load() != since {
-		return Merge{}, ErrReplaced
+	r.db.Steady.RLock()
+	defer r.db.Steady.RUnlock()
+	if r.db.Epoch.Load() != since {
+		return Merge{}, git.ErrReplaced
 	}
 	m, err := r.mergePull(ctx, p, forge)
 	if err != nil {
@@ -237,19 +236,19 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 		}
 		return Merge{}, blame(err, p.HeadSHA)
 	}
-	if t, ok := m.Snapshot.Tree.(*commitTree); ok {
-		t.epoch = since
+	if t, ok := m.Snapshot.Tree.(*git.Tree); ok {
+		t.Epoch = since
 	}
 	return m, nil
 }
 
 // blame says that the fault is in the head, if it is in what is there to read.
 func blame(err error, head string) error {
-	var oe *objectError
-	if reasonOf(err) != Unsupported && (!errors.As(err, &oe) || !oe.malformed) {
+	var oe *fault.ObjectError
+	if fault.ReasonOf(err) != fault.Unsupported && (!errors.As(err, &oe) || !oe.Malformed) {
 		return err
 	}
-	return &fault{reason: Unsupported, revision: head, text: err.Error(), err: err}
+	return &fault.Error{Reason: fault.Unsupported, Revision: head, Text: err.Error(), Err: err}
 }
 
 // bring fetches what is not here. Only then does it wait for other operations.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/weir-gitops/weir/source/git"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -48,10 +50,10 @@ func TestPullTooLarge(t *testing.T) {
 	source.SetMirrorLimits(g, 100, 1<<20)
 	source.SetPullLimits(g, 200, 50_000)
 	latest(t, g)
-	wantPullFails(t, g, repo.open("noise", noise(200_000)), source.Unsupported, "larger than 50000 bytes")
-	wantPullFails(t, g, repo.open("bomb", strings.Repeat("\x00", 1<<20+1)), source.Unsupported, "an object of 1048577 bytes")
+	wantPullFails(t, g, repo.open("noise", noise(200_000)), fault.Unsupported, "larger than 50000 bytes")
+	wantPullFails(t, g, repo.open("bomb", strings.Repeat("\x00", 1<<20+1)), fault.Unsupported, "an object of 1048577 bytes")
 	deep := repo.open(strings.Repeat("d/", 200)+"f", "1")
-	if ue := wantPullFails(t, g, deep, source.Unsupported, "nest deeper"); ue.Revision != deep.HeadSHA {
+	if ue := wantPullFails(t, g, deep, fault.Unsupported, "nest deeper"); ue.Revision != deep.HeadSHA {
 		t.Errorf("revision %q, want the head", ue.Revision)
 	}
 	pull(t, g, repo.open("f", "2"))
@@ -69,7 +71,7 @@ func TestPullOfWhatGitWouldNotMake(t *testing.T) {
 	}
 	bad := repo.Git("commit-tree", "-p", repo.base, "-m", "bad", repo.Git("hash-object", "--literally", "-t", "tree", "-w", list))
 	repo.Git("update-ref", pullHead, bad)
-	if ue := wantPullFails(t, g, ref(bad, repo.base), source.Unsupported, `the name ".."`); ue.Revision != bad {
+	if ue := wantPullFails(t, g, ref(bad, repo.base), fault.Unsupported, `the name ".."`); ue.Revision != bad {
 		t.Errorf("revision %q, want %s", ue.Revision, bad)
 	}
 	before := countPosts(repo.Repo)
@@ -93,17 +95,17 @@ func TestPullsCrowdTheMirror(t *testing.T) {
 	pull(t, g, repo.open("f", "b"))
 	pull(t, g, repo.open("f", "c"))
 	full := repo.open("f", "d")
-	wantPullFails(t, g, full, source.Storage, "the mirror is full")
+	wantPullFails(t, g, full, fault.Storage, "the mirror is full")
 	if got := files(t, m.Snapshot.Tree)["f"]; got != "a" {
 		t.Errorf("f is %q", got)
 	}
 	if s := latest(t, g); s.Revision != followed.Revision {
 		t.Errorf("revision %s, want %s", s.Revision, followed.Revision)
 	}
-	if _, err := m.Snapshot.Tree.ReadFile("f"); !errors.Is(err, source.ErrReplaced) {
+	if _, err := m.Snapshot.Tree.ReadFile("f"); !errors.Is(err, git.ErrReplaced) {
 		t.Errorf("reading what is gone gives %v", err)
 	}
-	if _, err := m.Snapshot.Tree.ReadDir("."); !errors.Is(err, source.ErrReplaced) {
+	if _, err := m.Snapshot.Tree.ReadDir("."); !errors.Is(err, git.ErrReplaced) {
 		t.Errorf("listing what is gone gives %v", err)
 	}
 	if got := files(t, followed.Tree)["f"]; got != "1" {

@@ -12,6 +12,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 )
 
 func (b *localBackend) pulled() repository { return b.repository }
@@ -23,7 +26,7 @@ func (b *localBackend) here(PullRef) bool { return false }
 func (b *localBackend) unreadable(error) error { return nil }
 
 func shallowFault(where string) error {
-	return faultf(Unsupported, "%s holds a part of the history only, too little to merge; run `git fetch --unshallow` there", where)
+	return fault.New(fault.Unsupported, "%s holds a part of the history only, too little to merge; run `git fetch --unshallow` there", where)
 }
 
 func (b *localBackend) forget(string) error { return nil }
@@ -32,18 +35,18 @@ func (b *localBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, err
 	if err := ctx.Err(); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	dirs, err := findGitDirs(b.path)
+	dirs, err := git.FindDirs(b.path)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if err := checkFormat(dirs); err != nil {
+	if err := git.CheckFormat(dirs); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if _, err := os.Stat(filepath.Join(dirs.common, "shallow")); err == nil {
+	if _, err := os.Stat(filepath.Join(dirs.Common, "shallow")); err == nil {
 		return plumbing.ZeroHash, shallowFault(b.path)
 	}
 	refs := filesystem.NewStorage(
-		dotgit.NewRepositoryFilesystem(osfs.New(dirs.own), osfs.New(dirs.common)), cache.NewObjectLRU(0))
+		dotgit.NewRepositoryFilesystem(osfs.New(dirs.Own), osfs.New(dirs.Common)), cache.NewObjectLRU(0))
 	head, err := b.named(refs, p.Head)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -61,11 +64,11 @@ func (b *localBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, err
 		}
 	}
 	for _, h := range []plumbing.Hash{head, forge} {
-		if have, err := b.db.has(h); h.IsZero() || err == nil && have {
+		if have, err := b.db.Has(h); h.IsZero() || err == nil && have {
 			continue
 		}
 		// Git has written packs meanwhile.
-		return forge, b.db.refresh()
+		return forge, b.db.Refresh()
 	}
 	return forge, nil
 }
@@ -77,7 +80,7 @@ func (b *localBackend) named(refs storer.ReferenceStorer, name string) (plumbing
 		return plumbing.ZeroHash, nil
 	}
 	if err != nil {
-		return plumbing.ZeroHash, unread(err, "%s: read %s", b.path, plain(name))
+		return plumbing.ZeroHash, fault.Unread(err, "%s: read %s", b.path, fault.Plain(name))
 	}
 	return ref.Hash(), nil
 }

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 func (b *mirrorBackend) pulled() repository { return b.mirror.repository }
@@ -23,16 +26,16 @@ func (b *mirrorBackend) here(p PullRef) bool {
 	if p.MergeRef != "" {
 		return false // Only the remote knows whether it has moved.
 	}
-	have, err := b.mirror.db.has(plumbing.NewHash(p.HeadSHA))
+	have, err := b.mirror.db.Has(plumbing.NewHash(p.HeadSHA))
 	return err == nil && have
 }
 
 // unreadable has the mirror made again if an object is missing: what was fetched
 // was whole, unless the server is not.
 func (b *mirrorBackend) unreadable(err error) error {
-	var oe *objectError
+	var oe *fault.ObjectError
 	switch {
-	case !errors.As(err, &oe) || !oe.missing:
+	case !errors.As(err, &oe) || !oe.Missing:
 	case b.mirror.shallow.Load():
 		return shallowFault("the server")
 	default:
@@ -53,7 +56,7 @@ func (b *mirrorBackend) forget(head string) error {
 // to give what they named: then they may have moved in between.
 func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	forge, asked, err := b.bringOnce(ctx, p)
-	if err != nil && asked && reasonOf(err) == Unreachable && ctx.Err() == nil {
+	if err != nil && asked && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {
 		forge, _, err = b.bringOnce(ctx, p)
 	}
 	return forge, err
@@ -63,32 +66,32 @@ func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, er
 func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbing.Hash, asked bool, err error) {
 	m, head := b.mirror, plumbing.NewHash(p.HeadSHA)
 	if m.suspect.Load() {
-		return forge, false, faultf(Corrupt, "the mirror is damaged")
+		return forge, false, fault.New(fault.Corrupt, "the mirror is damaged")
 	}
-	s, err := b.remote.connect(ctx, func(name string, _ capabilities) bool { return name == p.Head || name == p.MergeRef })
+	s, err := b.remote.Connect(ctx, func(name string, _ transport.Capabilities) bool { return name == p.Head || name == p.MergeRef })
 	if err != nil {
 		return forge, false, err
 	}
-	defer s.close()
-	b.mirror.shallow.Store(s.shallow)
-	switch got, ok := s.adv.References[p.Head]; {
+	defer s.Close()
+	b.mirror.shallow.Store(s.Shallow)
+	switch got, ok := s.Adv.References[p.Head]; {
 	case ok && got != head:
 		return forge, false, &MovedError{Ref: p.Head, Want: p.HeadSHA, Got: got.String()}
-	case !ok && !s.givesHidden():
+	case !ok && !s.GivesHidden():
 		return forge, false, &MovedError{Ref: p.Head, Want: p.HeadSHA}
 	case !ok:
 		// The ref may be one that the server does not list. What it says to the
 		// commit's name decides.
 		defer func() {
-			if err != nil && reasonOf(err) == Unreachable && ctx.Err() == nil {
+			if err != nil && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {
 				asked, err = false, &MovedError{Ref: p.Head, Want: p.HeadSHA}
 			}
 		}()
 	}
-	forge = s.adv.References[p.MergeRef]
+	forge = s.Adv.References[p.MergeRef]
 	var wants []plumbing.Hash
 	for _, h := range []plumbing.Hash{head, forge} {
-		have, err := m.db.has(h)
+		have, err := m.db.Has(h)
 		if err != nil {
 			return forge, false, b.damaged(err)
 		}
@@ -102,14 +105,14 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 	if err := b.room(); err != nil {
 		return forge, false, err
 	}
-	max := m.limits.packLimits
-	max.bytes, max.objects = min(max.bytes, m.limits.pullBytes), min(max.objects, m.limits.pullObjects)
-	err = m.receive(ctx, max, func(w io.Writer) error { return s.pack(ctx, wants, m.haves(), w) })
+	max := m.limits.PackLimits
+	max.Bytes, max.Objects = min(max.Bytes, m.limits.pullBytes), min(max.Objects, m.limits.pullObjects)
+	err = m.receive(ctx, max, func(w io.Writer) error { return s.Pack(ctx, wants, m.haves(), w) })
 	if err != nil {
 		return forge, true, err
 	}
-	if have, err := m.db.has(head); err != nil || !have {
-		return forge, true, errors.Join(err, missingRef(s.host, "commit "+p.HeadSHA))
+	if have, err := m.db.Has(head); err != nil || !have {
+		return forge, true, errors.Join(err, missingRef(s.Host, "commit "+p.HeadSHA))
 	}
 	return forge, true, m.remember(p.Head, head, b.now())
 }
@@ -127,7 +130,7 @@ func (b *mirrorBackend) room() error {
 	}
 	m.crowded.Store(true)
 	if m.above(2) {
-		return faultf(Storage, "the mirror is full and will be made again when the source is read next; then pull requests are read again")
+		return fault.New(fault.Storage, "the mirror is full and will be made again when the source is read next; then pull requests are read again")
 	}
 	return nil
 }
@@ -194,7 +197,7 @@ func (m *mirror) pullHeads() []plumbing.Hash {
 		if err != nil || h.IsZero() {
 			continue
 		}
-		if have, err := m.db.has(h); err == nil && have {
+		if have, err := m.db.Has(h); err == nil && have {
 			out = append(out, h)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/weir-gitops/weir/source/git"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -52,10 +54,10 @@ func (r *fork) push(n int, parent, name, text string) source.PullRef {
 
 // wantPullFails asserts that Pull fails for a reason, and that what is followed
 // goes on.
-func wantPullFails(t *testing.T, g *source.Git, p source.PullRef, want source.Reason, text string) *source.UnavailableError {
+func wantPullFails(t *testing.T, g *source.Git, p source.PullRef, want fault.Reason, text string) *fault.UnavailableError {
 	t.Helper()
 	m, err := g.Pull(context.Background(), p)
-	var ue *source.UnavailableError
+	var ue *fault.UnavailableError
 	if !errors.As(err, &ue) || ue.Reason != want || !strings.Contains(err.Error(), text) {
 		t.Fatalf("Pull gave %v, want reason %s and %q", err, want, text)
 	}
@@ -209,24 +211,24 @@ func TestPullFails(t *testing.T) {
 		"base elsewhere":   with(func(p *source.PullRef) { p.Base = strings.Repeat("1", 40) }),
 		"merge ref":        with(func(p *source.PullRef) { p.MergeRef = "merge" }),
 	} {
-		t.Run(name, func(t *testing.T) { wantPullFails(t, g, c, source.MissingRef, "") })
+		t.Run(name, func(t *testing.T) { wantPullFails(t, g, c, fault.MissingRef, "") })
 	}
 	blob := repo.Git("rev-parse", repo.base+":f")
 	repo.Git("update-ref", "refs/pull/blob", blob)
-	wantPullFails(t, g, source.PullRef{Head: "refs/pull/blob", HeadSHA: blob, Base: repo.base}, source.MissingRef, "not a commit")
+	wantPullFails(t, g, source.PullRef{Head: "refs/pull/blob", HeadSHA: blob, Base: repo.base}, fault.MissingRef, "not a commit")
 	tag := repo.AnnotatedTag("t", repo.base)
-	wantPullFails(t, g, source.PullRef{Head: "refs/tags/t", HeadSHA: tag, Base: repo.base}, source.MissingRef, "not a commit")
+	wantPullFails(t, g, source.PullRef{Head: "refs/tags/t", HeadSHA: tag, Base: repo.base}, fault.MissingRef, "not a commit")
 
 	p = repo.open("f", "3")
 	repo.Answer(http.StatusInternalServerError)
-	wantPullFails(t, g, p, source.Unreachable, "500")
+	wantPullFails(t, g, p, fault.Unreachable, "500")
 	repo.Answer(http.StatusForbidden)
-	wantPullFails(t, g, p, source.AuthFailed, "403")
+	wantPullFails(t, g, p, fault.AuthFailed, "403")
 	repo.Answer(0)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := g.Pull(ctx, p)
-	var ue *source.UnavailableError
+	var ue *fault.UnavailableError
 	if !errors.Is(err, context.Canceled) || errors.As(err, &ue) {
 		t.Errorf("Pull gave %v, want the context's error alone", err)
 	}
@@ -242,7 +244,7 @@ func TestPullInShallowClone(t *testing.T) {
 	repo.GitIn(clone, "fetch", "--quiet", "--depth=1", "origin", p.Head+":"+p.Head)
 	g := open(t, source.Config{URL: clone}, source.Options{})
 	latest(t, g)
-	wantPullFails(t, g, p, source.Unsupported, "git fetch --unshallow")
+	wantPullFails(t, g, p, fault.Unsupported, "git fetch --unshallow")
 }
 
 // TestPullNeedsNoSignature plans a head that could not be applied.
@@ -285,9 +287,9 @@ func TestPullsBesideLatest(t *testing.T) {
 					if err == nil {
 						data, err = m.Snapshot.Tree.ReadFile("d/g")
 					}
-					var ue *source.UnavailableError
-					full := errors.As(err, &ue) && ue.Reason == source.Storage
-					if (full || errors.Is(err, source.ErrReplaced)) && attempt < 100 {
+					var ue *fault.UnavailableError
+					full := errors.As(err, &ue) && ue.Reason == fault.Storage
+					if (full || errors.Is(err, git.ErrReplaced)) && attempt < 100 {
 						if _, err := g.Latest(context.Background()); err != nil {
 							t.Error(err)
 							return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -44,7 +45,7 @@ func wantMoved(t *testing.T, g *source.Git, p source.PullRef, got string) {
 	if !errors.As(err, &me) || me.Got != got || me.Want != p.HeadSHA {
 		t.Fatalf("Pull gave %v, want that %s is at %q", err, p.Head, got)
 	}
-	var ue *source.UnavailableError
+	var ue *fault.UnavailableError
 	if errors.As(err, &ue) {
 		t.Errorf("what passes is told as a fault of the source: %v", err)
 	}

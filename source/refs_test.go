@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -57,7 +58,7 @@ func TestVersions(t *testing.T) {
 			cfg := cfg
 			cfg.Ref.SemVer = ">=2.0.0"
 			cfg.Dir = t.TempDir()
-			ue := wantUnavailable(t, open(t, cfg, source.Options{}), source.MissingRef)
+			ue := wantUnavailable(t, open(t, cfg, source.Options{}), fault.MissingRef)
 			for _, want := range []string{`">=2.0.0"`, "v2.0.0-rc.1, 1.10.0, v1.2.0, v1.0.0", "other tags: 2", "a pre-release matches only"} {
 				if !strings.Contains(ue.Error(), want) {
 					t.Errorf("the error lacks %q: %v", want, ue)
@@ -84,7 +85,7 @@ func TestVersionsMove(t *testing.T) {
 		t.Helper()
 		for kind, g := range sources {
 			if want == "" {
-				wantUnavailable(t, g, source.MissingRef)
+				wantUnavailable(t, g, fault.MissingRef)
 			} else if s := latest(t, g); s.Revision != want {
 				t.Errorf("%s: revision %s, want %s", kind, s.Revision, want)
 			}
@@ -163,7 +164,7 @@ func TestCommitOnNoBranch(t *testing.T) {
 			refuse := func() {
 				t.Helper()
 				cfg.Dir = t.TempDir()
-				if ue := wantUnavailable(t, open(t, cfg, source.Options{}), source.MissingRef); !strings.Contains(ue.Error(), "on any branch or tag") {
+				if ue := wantUnavailable(t, open(t, cfg, source.Options{}), fault.MissingRef); !strings.Contains(ue.Error(), "on any branch or tag") {
 					t.Errorf("the error does not say what is missing: %v", ue)
 				}
 			}

@@ -13,8 +13,10 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // open makes a source for a repository and closes it with the test.
@@ -45,11 +47,11 @@ func latest(t testing.TB, g *source.Git) snapshot.Snapshot {
 
 // wantUnavailable asserts that Latest fails for a reason, gives no tree, and
 // keeps what was good before.
-func wantUnavailable(t *testing.T, g *source.Git, want source.Reason) *source.UnavailableError {
+func wantUnavailable(t *testing.T, g *source.Git, want fault.Reason) *fault.UnavailableError {
 	t.Helper()
 	before, _ := g.Last()
 	s, err := g.Latest(context.Background())
-	var ue *source.UnavailableError
+	var ue *fault.UnavailableError
 	if !errors.As(err, &ue) {
 		t.Fatalf("Latest gave %v, want an UnavailableError with reason %s", err, want)
 	}
@@ -112,7 +114,7 @@ func TestLatestOverHTTP(t *testing.T) {
 	got := s
 	got.Tree = nil
 	if diff := cmp.Diff(snapshot.Snapshot{
-		Source: "fleet", SourceID: source.ID(repo.URL()), Revision: first, Ref: "refs/heads/main",
+		Source: "fleet", SourceID: transport.ID(repo.URL()), Revision: first, Ref: "refs/heads/main",
 		Subject: "pools: start", Message: "pools: start\n\nBody of the message.\n", CommittedAt: got.CommittedAt,
 	}, got); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
@@ -181,19 +183,19 @@ func TestRefKinds(t *testing.T) {
 		ref      source.Ref
 		revision string
 		name     string
-		reason   source.Reason
+		reason   fault.Reason
 	}{
 		"head":              {source.Ref{}, two, "refs/heads/main", ""},
 		"branch":            {source.Ref{Branch: "side"}, three, "refs/heads/side", ""},
 		"light tag":         {source.Ref{Tag: "light"}, one, "refs/tags/light", ""},
 		"annotated tag":     {source.Ref{Tag: "v1"}, two, "refs/tags/v1", ""},
 		"tag of a tag":      {source.Ref{Tag: "v1-again"}, two, "refs/tags/v1-again", ""},
-		"tag of a file":     {source.Ref{Tag: "file"}, "", "", source.MissingRef},
+		"tag of a file":     {source.Ref{Tag: "file"}, "", "", fault.MissingRef},
 		"commit at a tip":   {source.Ref{Commit: three}, three, three, ""},
 		"commit in history": {source.Ref{Commit: one}, one, one, ""},
-		"no such branch":    {source.Ref{Branch: "nope"}, "", "", source.MissingRef},
-		"no such tag":       {source.Ref{Tag: "nope"}, "", "", source.MissingRef},
-		"no such commit":    {source.Ref{Commit: strings.Repeat("ab", 20)}, "", "", source.MissingRef},
+		"no such branch":    {source.Ref{Branch: "nope"}, "", "", fault.MissingRef},
+		"no such tag":       {source.Ref{Tag: "nope"}, "", "", fault.MissingRef},
+		"no such commit":    {source.Ref{Commit: strings.Repeat("ab", 20)}, "", "", fault.MissingRef},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +239,7 @@ func TestMovingRefs(t *testing.T) {
 			repo := sourcetest.New(t)
 			cfg := ways(t, repo)[kind]
 			g := open(t, cfg, source.Options{})
-			wantUnavailable(t, g, source.EmptyRepository)
+			wantUnavailable(t, g, fault.EmptyRepository)
 
 			repo.Write(map[string]string{"f": "1"})
 			one := repo.Commit("one")
@@ -253,7 +255,7 @@ func TestMovingRefs(t *testing.T) {
 
 			repo.DeleteBranch("main")
 			repo.Branch("other", two)
-			wantUnavailable(t, g, source.MissingRef)
+			wantUnavailable(t, g, fault.MissingRef)
 			repo.Branch("main", two)
 			wantRevision(t, g, two)
 
@@ -270,7 +272,7 @@ func TestMovingRefs(t *testing.T) {
 				t.Errorf("ref %s, want the new default branch", s.Ref)
 			}
 			repo.SetHead("nope")
-			wantUnavailable(t, g, source.MissingRef)
+			wantUnavailable(t, g, fault.MissingRef)
 			repo.Git("update-ref", "--no-deref", "HEAD", three)
 			if s := wantRevision(t, g, three); s.Ref != "HEAD" {
 				t.Errorf("ref %s, want HEAD", s.Ref)

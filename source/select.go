@@ -2,6 +2,9 @@ package source
 
 import (
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // candidate is a ref and what it names.
@@ -33,7 +36,7 @@ func (t target) key() string {
 func (t target) all() []candidate { return append([]candidate{t.candidate}, t.rivals...) }
 
 // chooses is the refs that selectRef reads.
-func (r Ref) chooses(name string, caps capabilities) bool {
+func (r Ref) chooses(name string, caps transport.Capabilities) bool {
 	n := plumbing.ReferenceName(name)
 	switch {
 	case r.Commit != "":
@@ -41,42 +44,42 @@ func (r Ref) chooses(name string, caps capabilities) bool {
 	case r.SemVer != "":
 		return n.IsTag()
 	case r.fullName() == "":
-		return name == caps.value("symref=HEAD:")
+		return name == caps.Value("symref=HEAD:")
 	default:
 		return name == r.fullName()
 	}
 }
 
 // selectRef finds what ref names now.
-func selectRef(s *session, ref Ref) (target, error) {
+func selectRef(s *transport.Session, ref Ref) (target, error) {
 	switch name := ref.fullName(); {
 	case ref.Commit != "":
 		return selectCommit(s, ref.Commit), nil
 	case ref.SemVer != "":
-		return selectVersion(s.host, ref.SemVer, s.adv.References)
+		return selectVersion(s.Host, ref.SemVer, s.Adv.References)
 	case name == "":
 		return selectHead(s)
 	default:
-		h, ok := s.adv.References[name]
+		h, ok := s.Adv.References[name]
 		if !ok {
-			return target{}, missingRef(s.host, name)
+			return target{}, missingRef(s.Host, name)
 		}
 		return target{candidate: candidate{name, h}, wants: []plumbing.Hash{h}}, nil
 	}
 }
 
 func missingRef(where, name string) error {
-	return faultf(MissingRef, "%s has no %s; push it, or change the source's ref", where, plain(name))
+	return fault.New(fault.MissingRef, "%s has no %s; push it, or change the source's ref", where, fault.Plain(name))
 }
 
 // selectHead follows the branch that HEAD names; a detached HEAD names a commit.
-func selectHead(s *session) (target, error) {
-	if s.adv.Head == nil {
-		return target{}, faultf(MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.host)
+func selectHead(s *transport.Session) (target, error) {
+	if s.Adv.Head == nil {
+		return target{}, fault.New(fault.MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.Host)
 	}
-	h := *s.adv.Head
+	h := *s.Adv.Head
 	t := target{candidate: candidate{plumbing.HEAD.String(), h}, wants: []plumbing.Hash{h}}
-	if branch := s.caps.value("symref=HEAD:"); branch != "" && s.adv.References[branch] == h {
+	if branch := s.Caps.Value("symref=HEAD:"); branch != "" && s.Adv.References[branch] == h {
 		t.ref = branch
 	}
 	return t, nil
@@ -86,11 +89,11 @@ func selectHead(s *session) (target, error) {
 // that, else for all branches and tags, one of which should contain it. A server
 // that gives tips by name only may refuse the former, and is then asked for the
 // latter.
-func selectCommit(s *session, commit string) target {
+func selectCommit(s *transport.Session, commit string) target {
 	h := plumbing.NewHash(commit)
 	t := target{candidate: candidate{commit, h}, wants: []plumbing.Hash{h}}
 	all := map[plumbing.Hash]bool{}
-	for name, tip := range s.adv.References {
+	for name, tip := range s.Adv.References {
 		if tip == h {
 			return t
 		}
@@ -103,7 +106,7 @@ func selectCommit(s *session, commit string) target {
 	}
 	plumbing.HashesSort(t.more)
 	for _, c := range []string{"allow-reachable-sha1-in-want", "allow-any-sha1-in-want", "allow-tip-sha1-in-want"} {
-		if s.caps.has(c) {
+		if s.Caps.Has(c) {
 			return t
 		}
 	}

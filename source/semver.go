@@ -7,6 +7,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/source/fault"
 )
 
 // listedVersions is how many versions an error lists.
@@ -32,7 +34,7 @@ func parseVersionTag(tag string) (*semver.Version, bool) {
 func selectVersion(where, text string, refs map[string]plumbing.Hash) (target, error) {
 	within, err := semver.NewConstraint(text)
 	if err != nil {
-		return target{}, faultf(MissingRef, "ref.semver %q is no range of versions: %v", text, err)
+		return target{}, fault.New(fault.MissingRef, "ref.semver %q is no range of versions: %v", text, err)
 	}
 	var versions []taggedVersion
 	others := 0
@@ -86,7 +88,7 @@ func noVersion(where, text string, versions []taggedVersion, others int) error {
 	if len(versions) > 0 {
 		var newest []string
 		for _, v := range versions[:min(len(versions), listedVersions)] {
-			newest = append(newest, plain(strings.TrimPrefix(v.ref, "refs/tags/")))
+			newest = append(newest, fault.Plain(strings.TrimPrefix(v.ref, "refs/tags/")))
 		}
 		have = "its newest versions are " + strings.Join(newest, ", ")
 		if more := len(versions) - len(newest); more > 0 {
@@ -96,5 +98,5 @@ func noVersion(where, text string, versions []taggedVersion, others int) error {
 	if others > 0 {
 		have += fmt.Sprintf(" (other tags: %d)", others)
 	}
-	return faultf(MissingRef, "%s has no tag with a version in %q: %s; push one, or change ref.semver (a pre-release matches only a range that names one, such as >=1.0.0-0)", where, text, have)
+	return fault.New(fault.MissingRef, "%s has no tag with a version in %q: %s; push one, or change ref.semver (a pre-release matches only a range that names one, such as >=1.0.0-0)", where, text, have)
 }

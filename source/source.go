@@ -8,7 +8,8 @@
 // stays available from Last, so that a broken source is never taken for an
 // empty one.
 //
-// This package alone imports go-git.
+// This package and those below it alone import go-git: git reads objects, transport
+// reaches servers, signature says who signed, worktree reads what is not committed yet.
 package source
 
 import (
@@ -23,7 +24,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/signature"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 const (
@@ -59,15 +63,15 @@ type Config struct {
 	// Dir is the directory below which the mirror is kept, in a directory of its
 	// own per source. Not used for a repository on this machine.
 	Dir  string
-	Auth Auth
+	Auth transport.Auth
 	// CAFile holds PEM certificates that are trusted beside the system's.
 	CAFile string
 	// ClientCert is shown to servers that ask for a certificate.
-	ClientCert ClientCert
+	ClientCert transport.ClientCert
 	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy. Default: as the
 	// environment says; over SSH, none.
 	Proxy     string
-	ProxyAuth ProxyAuth
+	ProxyAuth transport.ProxyAuth
 	// Verify says which signatures a revision needs. Default: none.
 	Verify signature.Policy
 }
@@ -94,8 +98,8 @@ type Options struct {
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // Access says how the source's server is reached, and as whom.
-func (c Config) Access() access {
-	return access{Name: c.Name, Auth: c.Auth, CAFile: c.CAFile, ClientCert: c.ClientCert, Proxy: c.Proxy, ProxyAuth: c.ProxyAuth}
+func (c Config) Access() transport.Settings {
+	return transport.Settings{Name: c.Name, Auth: c.Auth, CAFile: c.CAFile, ClientCert: c.ClientCert, Proxy: c.Proxy, ProxyAuth: c.ProxyAuth}
 }
 
 // New makes a source. It does no input or output beyond reading CAFile. A URL
@@ -128,26 +132,26 @@ func New(cfg Config, opts Options) (*Git, error) {
 	if opts.Timeout <= 0 {
 		opts.Timeout = defaultTimeout
 	}
-	loc, err := parseURL(cfg.URL)
+	loc, err := transport.Parse(cfg.URL)
 	if err != nil {
-		return nil, unavailable(cfg.Name, err)
+		return nil, fault.Unavailable(cfg.Name, err)
 	}
 	g := &Git{
-		cfg: cfg, opts: opts, id: ID(cfg.URL),
+		cfg: cfg, opts: opts, id: transport.ID(cfg.URL),
 		log:    opts.Logger.With(slog.String("source", cfg.Name)),
 		nudges: make(chan struct{}, 1),
 	}
-	if loc.local != "" {
-		if cfg.Auth.isSet() || cfg.CAFile != "" || cfg.Proxy != "" || cfg.ClientCert != (ClientCert{}) || cfg.ProxyAuth != (ProxyAuth{}) {
+	if loc.Local != "" {
+		if cfg.Auth.IsSet() || cfg.CAFile != "" || cfg.Proxy != "" || cfg.ClientCert != (transport.ClientCert{}) || cfg.ProxyAuth != (transport.ProxyAuth{}) {
 			return nil, fmt.Errorf("configure source %s: auth, caFile, clientCert and proxy are for http(s) and ssh, not for a repository on this machine", cfg.Name)
 		}
-		g.backend = newLocalBackend(loc.local, cfg.Ref, cfg.Verify)
+		g.backend = newLocalBackend(loc.Local, cfg.Ref, cfg.Verify)
 		return g, nil
 	}
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("configure source %s: a mirror directory is required for a remote repository", cfg.Name)
 	}
-	r, err := newRemote(loc, cfg.Access())
+	r, err := transport.New(loc, cfg.Access())
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +180,7 @@ func (r Ref) Validate() error {
 		}
 	case r.Name != "" && (!strings.HasPrefix(r.Name, "refs/") || plumbing.ReferenceName(r.Name).Validate() != nil):
 		return fmt.Errorf("ref.name %q: give the name of a ref in full, such as refs/heads/main or refs/merge-requests/1/head", r.Name)
-	case r.Commit != "" && !isHash(r.Commit):
+	case r.Commit != "" && !git.IsHash(r.Commit):
 		return fmt.Errorf("ref.commit %q: give the full object name, 40 lower-case hex digits", r.Commit)
 	case r.Branch != "" || r.Tag != "":
 		if err := plumbing.ReferenceName(r.fullName()).Validate(); err != nil {

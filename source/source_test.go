@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 func TestNewRefuses(t *testing.T) {
@@ -35,10 +37,10 @@ func TestNewRefuses(t *testing.T) {
 		"branch with dash":   {good(func(c *source.Config) { c.Ref = source.Ref{Branch: "-x"} }), "no valid name"},
 		"branch that climbs": {good(func(c *source.Config) { c.Ref = source.Ref{Branch: "../../config"} }), "no valid name"},
 		"no mirror":          {good(func(c *source.Config) { c.Dir = "" }), "mirror directory is required"},
-		"token and password": {good(func(c *source.Config) { c.Auth = source.Auth{TokenFile: "a", PasswordFile: "b", Username: "u"} }), "exclude each other"},
-		"password alone":     {good(func(c *source.Config) { c.Auth = source.Auth{PasswordFile: "b"} }), "needs auth.username"},
-		"username alone":     {good(func(c *source.Config) { c.Auth = source.Auth{Username: "b"} }), "needs auth.passwordFile"},
-		"auth for a path":    {good(func(c *source.Config) { c.URL, c.Auth = dir, source.Auth{TokenFile: "a"} }), "for http(s)"},
+		"token and password": {good(func(c *source.Config) { c.Auth = transport.Auth{TokenFile: "a", PasswordFile: "b", Username: "u"} }), "exclude each other"},
+		"password alone":     {good(func(c *source.Config) { c.Auth = transport.Auth{PasswordFile: "b"} }), "needs auth.username"},
+		"username alone":     {good(func(c *source.Config) { c.Auth = transport.Auth{Username: "b"} }), "needs auth.passwordFile"},
+		"auth for a path":    {good(func(c *source.Config) { c.URL, c.Auth = dir, transport.Auth{TokenFile: "a"} }), "for http(s)"},
 		"missing CA":         {good(func(c *source.Config) { c.CAFile = filepath.Join(dir, "nope") }), "read caFile"},
 		"CA without PEM":     {good(func(c *source.Config) { c.CAFile = notPEM }), "no PEM certificate"},
 		"proxy scheme":       {good(func(c *source.Config) { c.Proxy = "ftp://proxy.example" }), "none of http"},
@@ -74,8 +76,8 @@ func TestNewRefuses(t *testing.T) {
 func TestNewGivesTypedErrors(t *testing.T) {
 	t.Parallel()
 	_, err := source.New(source.Config{Name: "fleet", URL: "git://git.example/x", Dir: t.TempDir()}, source.Options{})
-	var ue *source.UnavailableError
-	if !errors.As(err, &ue) || ue.Reason != source.Unsupported || ue.Source != "fleet" {
+	var ue *fault.UnavailableError
+	if !errors.As(err, &ue) || ue.Reason != fault.Unsupported || ue.Source != "fleet" {
 		t.Errorf("New gave %#v", err)
 	}
 }
@@ -94,7 +96,7 @@ func TestID(t *testing.T) {
 			{"ssh://git@[::1]/x.git", "git@[::1]:x", "https://[::1]:443/x"},
 		} {
 			for _, url := range group {
-				if got, want := source.ID(url), source.ID(group[0]); got != want {
+				if got, want := transport.ID(url), transport.ID(group[0]); got != want {
 					t.Errorf("ID(%s) = %s, want %s as for %s", url, got, want, group[0])
 				}
 			}
@@ -103,7 +105,7 @@ func TestID(t *testing.T) {
 	t.Run("different repositories", func(t *testing.T) {
 		seen := map[string]string{}
 		for _, url := range []string{"https://github.com/acme/fleet", "https://github.com/acme/Fleet", "https://github.example/acme/fleet", "https://github.com/acme/fleet/sub", "/acme/fleet", dir} {
-			id := source.ID(url)
+			id := transport.ID(url)
 			if len(id) != 12 || strings.Trim(id, "0123456789abcdef") != "" {
 				t.Errorf("ID(%s) = %q, want 12 hex digits", url, id)
 			}
@@ -114,7 +116,7 @@ func TestID(t *testing.T) {
 		}
 	})
 	// Fixed for ever: it is in the tags of AWS resources. printf github.com/acme/fleet | sha256sum
-	if got, want := source.ID("https://github.com/acme/fleet.git"), idOfAcmeFleet; got != want {
+	if got, want := transport.ID("https://github.com/acme/fleet.git"), idOfAcmeFleet; got != want {
 		t.Errorf("ID = %s, want %s", got, want)
 	}
 }
@@ -126,7 +128,7 @@ func FuzzURL(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, url string) {
-		if id := source.ID(url); len(id) != 12 {
+		if id := transport.ID(url); len(id) != 12 {
 			t.Errorf("ID(%q) = %q", url, id)
 		}
 		g, err := source.New(source.Config{Name: "f", URL: url, Dir: "unused"}, source.Options{})

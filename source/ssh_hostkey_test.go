@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -22,7 +23,7 @@ func TestSSHHostKeys(t *testing.T) {
 	g := open(t, r.config(t), source.Options{})
 
 	overwrite(t, r.known, "# nobody\n")
-	ue := wantUnavailable(t, g, source.UntrustedHost)
+	ue := wantUnavailable(t, g, fault.UntrustedHost)
 	line := strings.TrimSpace(r.ssh.KnownHosts())
 	for _, want := range []string{"ssh-ed25519 SHA256:", r.known, line} {
 		if !strings.Contains(ue.Error(), want) {
@@ -34,7 +35,7 @@ func TestSSHHostKeys(t *testing.T) {
 
 	old := strings.Fields(line)[2]
 	print := r.ssh.SetHostKey(sourcetest.NewSSHKey(t))
-	ue = wantUnavailable(t, g, source.UntrustedHost)
+	ue = wantUnavailable(t, g, fault.UntrustedHost)
 	for _, want := range []string{print, "line 1 of " + r.known, strings.TrimSpace(r.ssh.KnownHosts()), "somebody is in between"} {
 		if !strings.Contains(ue.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, ue)
@@ -46,20 +47,20 @@ func TestSSHHostKeys(t *testing.T) {
 	overwrite(t, r.known, line+"\n"+r.ssh.KnownHosts())
 	wantRevision(t, g, one)
 	overwrite(t, r.known, "@revoked "+r.ssh.KnownHosts())
-	if ue := wantUnavailable(t, g, source.UntrustedHost); !strings.Contains(ue.Error(), "revokes") {
+	if ue := wantUnavailable(t, g, fault.UntrustedHost); !strings.Contains(ue.Error(), "revokes") {
 		t.Errorf("the error does not say that the key is revoked: %v", ue)
 	}
 
 	for _, text := range []string{"not a line\n", "host ssh-ed25519 AAAA\n"} {
 		overwrite(t, r.known, text)
-		if ue := wantUnavailable(t, g, source.UntrustedHost); !strings.Contains(ue.Error(), "read auth.knownHostsFile") {
+		if ue := wantUnavailable(t, g, fault.UntrustedHost); !strings.Contains(ue.Error(), "read auth.knownHostsFile") {
 			t.Errorf("the error does not name the file's key: %v", ue)
 		}
 	}
 	if err := os.Remove(r.known); err != nil {
 		t.Fatal(err)
 	}
-	wantUnavailable(t, g, source.UntrustedHost)
+	wantUnavailable(t, g, fault.UntrustedHost)
 	if n := len(r.ssh.Logins()); n != 2 {
 		t.Errorf("%d logins, want the 2 to a trusted server", n)
 	}
@@ -105,7 +106,7 @@ func TestSSHHostKeyForms(t *testing.T) {
 	overwrite(t, r.known, "@cert-authority "+name+" "+public(authority))
 	wantRevision(t, open(t, r.config(t), source.Options{}), one) // An RSA key, of an Ed25519 authority.
 	overwrite(t, r.known, "@cert-authority "+name+" "+public(sourcetest.NewSSHKey(t)))
-	wantUnavailable(t, open(t, r.config(t), source.Options{}), source.UntrustedHost)
+	wantUnavailable(t, open(t, r.config(t), source.Options{}), fault.UntrustedHost)
 }
 
 // TestSSHHostKeyOfAnotherType replaces the key by one of another type.
@@ -114,7 +115,7 @@ func TestSSHHostKeyOfAnotherType(t *testing.T) {
 	r := newSSHRepo(t)
 	rsa, _ := rsaKey(t)
 	overwrite(t, r.known, knownhosts.Line([]string{r.ssh.Addr()}, rsa.PublicKey())+"\n")
-	ue := wantUnavailable(t, open(t, r.config(t), source.Options{}), source.UntrustedHost)
+	ue := wantUnavailable(t, open(t, r.config(t), source.Options{}), fault.UntrustedHost)
 	for _, want := range []string{"ssh-ed25519 SHA256:", "line 1 of " + r.known + " holds ssh-rsa " + ssh.FingerprintSHA256(rsa.PublicKey())} {
 		if !strings.Contains(ue.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, ue)

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // sshRepo is a repository behind SSH with files that let weir in.
@@ -43,7 +45,7 @@ func overwrite(t testing.TB, file, text string) {
 
 func (r *sshRepo) config(t testing.TB) source.Config {
 	t.Helper()
-	return source.Config{URL: r.ssh.URL(), Dir: t.TempDir(), Auth: source.Auth{SSHKeyFile: r.key, KnownHostsFile: r.known}}
+	return source.Config{URL: r.ssh.URL(), Dir: t.TempDir(), Auth: transport.Auth{SSHKeyFile: r.key, KnownHostsFile: r.known}}
 }
 
 func TestSSH(t *testing.T) {
@@ -67,7 +69,7 @@ func TestSSH(t *testing.T) {
 	for _, ref := range []source.Ref{{Branch: "nope"}, {Tag: "nope"}, {Name: "refs/nope/1"}} {
 		cfg := r.config(t)
 		cfg.Ref = ref
-		wantUnavailable(t, open(t, cfg, source.Options{}), source.MissingRef)
+		wantUnavailable(t, open(t, cfg, source.Options{}), fault.MissingRef)
 	}
 	pinned := r.config(t)
 	pinned.Ref.Commit = one
@@ -109,17 +111,17 @@ func TestSSHEmptyAndMissing(t *testing.T) {
 	t.Parallel()
 	r := newSSHRepo(t)
 	g := open(t, r.config(t), source.Options{})
-	wantUnavailable(t, g, source.EmptyRepository)
+	wantUnavailable(t, g, fault.EmptyRepository)
 	r.Write(map[string]string{"f": "1"})
 	one := r.Commit("one")
 	wantRevision(t, g, one)
 	r.DeleteBranch("main")
 	r.Branch("other", one)
-	wantUnavailable(t, g, source.MissingRef)
+	wantUnavailable(t, g, fault.MissingRef)
 
 	cfg := r.config(t)
 	cfg.URL = strings.Replace(cfg.URL, "fleet.git", "nope.git", 1)
-	if ue := wantUnavailable(t, open(t, cfg, source.Options{}), source.NotFound); !strings.Contains(ue.Error(), "does not appear to be a git repository") {
+	if ue := wantUnavailable(t, open(t, cfg, source.Options{}), fault.NotFound); !strings.Contains(ue.Error(), "does not appear to be a git repository") {
 		t.Errorf("the error lacks what the server says: %v", ue)
 	}
 }
@@ -132,7 +134,7 @@ func TestSSHKeys(t *testing.T) {
 	cfg := r.config(t)
 	cfg.Auth.PassphraseFile = r.phrase
 	g := open(t, cfg, source.Options{})
-	say := func(reason source.Reason, want string) {
+	say := func(reason fault.Reason, want string) {
 		t.Helper()
 		ue := wantUnavailable(t, g, reason)
 		if !strings.Contains(ue.Error(), want) {
@@ -144,27 +146,27 @@ func TestSSHKeys(t *testing.T) {
 			}
 		}
 	}
-	say(source.AuthFailed, "is not there") // No passphrase file yet.
+	say(fault.AuthFailed, "is not there") // No passphrase file yet.
 	overwrite(t, r.phrase, "hunter2\n")
 	wantRevision(t, g, one) // A passphrase for a key that needs none is no fault.
 
 	r.ssh.Allow(sourcetest.WriteSSHKey(t, r.key, "hunter2"))
 	wantRevision(t, g, one) // The file changed, and is encrypted now.
 	r.ssh.Allow(sourcetest.NewSSHKey(t).PublicKey())
-	say(source.AuthFailed, "does not take the key ssh-ed25519 SHA256:")
+	say(fault.AuthFailed, "does not take the key ssh-ed25519 SHA256:")
 	r.ssh.Allow(sourcetest.WriteSSHKey(t, r.key, "hunter2-else"))
-	say(source.AuthFailed, "does not decrypt")
+	say(fault.AuthFailed, "does not decrypt")
 	overwrite(t, r.phrase, "hunter2-else")
 	wantRevision(t, g, one)
 	overwrite(t, r.key, "no key, hunter2")
-	say(source.AuthFailed, "holds no private key")
+	say(fault.AuthFailed, "holds no private key")
 	overwrite(t, r.key, "")
-	say(source.AuthFailed, "holds no private key")
+	say(fault.AuthFailed, "holds no private key")
 
 	sourcetest.WriteSSHKey(t, r.key, "hunter2")
 	bare := open(t, r.config(t), source.Options{})
 	g = bare
-	say(source.AuthFailed, "is encrypted; give auth.passphraseFile")
+	say(fault.AuthFailed, "is encrypted; give auth.passphraseFile")
 }
 
 // TestSSHUsesNothingOfTheUser shows that neither an agent nor ~/.ssh is asked.
@@ -200,7 +202,7 @@ func TestSSHUsesNothingOfTheUser(t *testing.T) {
 	overwrite(t, filepath.Join(home, ".ssh", "known_hosts"), r.ssh.KnownHosts())
 	wantRevision(t, open(t, r.config(t), source.Options{}), one)
 	overwrite(t, r.known, "")
-	wantUnavailable(t, open(t, r.config(t), source.Options{}), source.UntrustedHost)
+	wantUnavailable(t, open(t, r.config(t), source.Options{}), fault.UntrustedHost)
 	_ = agent.Close()
 	<-done
 	if _, ok := asked.Load("agent"); ok {
@@ -219,12 +221,12 @@ func TestSSHFailures(t *testing.T) {
 	two := r.Commit("two")
 	for _, n := range []int64{1, 40, 1000, 150_000} {
 		r.ssh.CutAfter(n)
-		wantUnavailable(t, g, source.Unreachable)
+		wantUnavailable(t, g, fault.Unreachable)
 	}
 	r.ssh.CutAfter(0)
 	r.ssh.Stall(true)
 	cfg := r.config(t)
-	wantUnavailable(t, open(t, cfg, source.Options{Timeout: 2 * time.Second}), source.Timeout)
+	wantUnavailable(t, open(t, cfg, source.Options{Timeout: 2 * time.Second}), fault.Timeout)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		for len(r.ssh.Commands()) == 0 {
@@ -232,7 +234,7 @@ func TestSSHFailures(t *testing.T) {
 		}
 		cancel()
 	}()
-	var ue *source.UnavailableError
+	var ue *fault.UnavailableError
 	if _, err := g.Latest(ctx); !errors.Is(err, context.Canceled) || errors.As(err, &ue) {
 		t.Errorf("Latest gave %v, want the context's error alone", err)
 	}
@@ -256,20 +258,20 @@ func TestSSHFailures(t *testing.T) {
 	}()
 	cfg = r.config(t)
 	cfg.URL = "ssh://git@" + talker.Addr().String() + "/x.git"
-	wantUnavailable(t, open(t, cfg, source.Options{}), source.Unreachable)
+	wantUnavailable(t, open(t, cfg, source.Options{}), fault.Unreachable)
 }
 
 func TestSSHConfiguration(t *testing.T) {
 	t.Parallel()
-	full := source.Auth{SSHKeyFile: "k", KnownHostsFile: "h"}
+	full := transport.Auth{SSHKeyFile: "k", KnownHostsFile: "h"}
 	tests := map[string]struct {
 		url  string
-		auth source.Auth
+		auth transport.Auth
 		want string
 	}{
-		"no key":          {"ssh://git@h/x", source.Auth{KnownHostsFile: "h"}, "neither an agent nor ~/.ssh"},
-		"no known hosts":  {"git@h:x", source.Auth{SSHKeyFile: "k"}, "ssh-keyscan"},
-		"token":           {"git@h:x", source.Auth{SSHKeyFile: "k", KnownHostsFile: "h", TokenFile: "t"}, "are for https"},
+		"no key":          {"ssh://git@h/x", transport.Auth{KnownHostsFile: "h"}, "neither an agent nor ~/.ssh"},
+		"no known hosts":  {"git@h:x", transport.Auth{SSHKeyFile: "k"}, "ssh-keyscan"},
+		"token":           {"git@h:x", transport.Auth{SSHKeyFile: "k", KnownHostsFile: "h", TokenFile: "t"}, "are for https"},
 		"key over https":  {"https://h/x", full, "are for ssh://"},
 		"password in url": {"ssh://git:hunter2@h/x", full, "carries a password"},
 		"no path":         {"ssh://git@h/", full, "needs a host and a path"},

@@ -13,13 +13,14 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
 func TestTreeContract(t *testing.T) {
 	t.Parallel()
 	repo := sourcetest.New(t)
-	big := strings.Repeat("x", source.MaxFileBytes+1)
+	big := strings.Repeat("x", git.MaxFileBytes+1)
 	odd := "odd/\xff\x01 \\name"
 	repo.Write(map[string]string{
 		"dir/a.yaml": "a", "dir.yaml": "b", "dir-x": "c", "Case.yaml": "upper", "case.yaml": "lower",
@@ -68,7 +69,7 @@ func TestTreeContract(t *testing.T) {
 		}
 	}
 	var tooLarge *tree.TooLargeError
-	if _, err := tr.ReadFile("big.bin"); !errors.As(err, &tooLarge) || tooLarge.Path != "big.bin" || tooLarge.Size != source.MaxFileBytes+1 {
+	if _, err := tr.ReadFile("big.bin"); !errors.As(err, &tooLarge) || tooLarge.Path != "big.bin" || tooLarge.Size != git.MaxFileBytes+1 {
 		t.Errorf("big file: %v", err)
 	}
 	var lfs *tree.LFSPointerError

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -81,8 +82,8 @@ func (j *judges) weir(kind, name string) error {
 		cfg.Ref = source.Ref{Tag: "v1"}
 	}
 	_, err := open(j.t, cfg, source.Options{}).Latest(context.Background())
-	var ue *source.UnavailableError
-	if err != nil && (!errors.As(err, &ue) || ue.Reason != source.Unverified && ue.Reason != source.Corrupt && ue.Reason != source.MissingRef) {
+	var ue *fault.UnavailableError
+	if err != nil && (!errors.As(err, &ue) || ue.Reason != fault.Unverified && ue.Reason != fault.Corrupt && ue.Reason != fault.MissingRef) {
 		j.t.Fatalf("weir could not judge: %v", err)
 	}
 	return err

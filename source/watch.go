@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
@@ -78,7 +79,7 @@ func (p poller) run(ctx context.Context) {
 		}
 		now := outcomeOf(s, err)
 		delay := time.Duration(float64(p.interval) * (1 - jitter + 2*jitter*p.rand()))
-		if now.reason == Corrupt && told.reason != Corrupt {
+		if now.reason == fault.Corrupt && told.reason != fault.Corrupt {
 			delay = min(delay, healDelay)
 		}
 		delay = max(delay, restAfter(err))
@@ -102,17 +103,17 @@ func (p poller) run(ctx context.Context) {
 type outcome struct {
 	seen          bool
 	revision, ref string
-	reason        Reason
+	reason        fault.Reason
 	text          string
 }
 
 // restAfter is how long to let a remote be after an error, whatever the interval.
 func restAfter(err error) time.Duration {
-	var ue *UnavailableError
+	var ue *fault.UnavailableError
 	if !errors.As(err, &ue) {
 		return 0
 	}
-	return time.Duration(ue.wasted/wasteRate) * time.Second
+	return time.Duration(ue.Wasted/wasteRate) * time.Second
 }
 
 func outcomeOf(s snapshot.Snapshot, err error) outcome {
@@ -120,7 +121,7 @@ func outcomeOf(s snapshot.Snapshot, err error) outcome {
 		return outcome{seen: true, revision: s.Revision, ref: s.Ref}
 	}
 	o := outcome{seen: true, text: err.Error()}
-	var ue *UnavailableError
+	var ue *fault.UnavailableError
 	if errors.As(err, &ue) {
 		o.reason = ue.Reason
 	}

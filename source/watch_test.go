@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -107,7 +108,7 @@ func TestWatchRemote(t *testing.T) {
 	nextRevision(t, events, two)
 	repo.Down(true)
 	g.Nudge()
-	var ue *source.UnavailableError
+	var ue *fault.UnavailableError
 	if e := <-events; !errors.As(e.err, &ue) || e.snap.Tree != nil {
 		t.Errorf("event %+v, want an UnavailableError alone", e)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/worktree"
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
@@ -130,7 +130,7 @@ func manifestFaults(t *testing.T, text string) diag.List {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tree, _, rel, err := source.OpenPath(file)
+	tree, _, rel, err := worktree.OpenPath(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/worktree"
 )
 
 // passFlags say what plan, apply and status work on: the targets of a
@@ -171,7 +172,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, a
 	in.kmsKeys, in.kms = p.kmsKeys, aws.KMS(reconciler.ScopeKey{Region: region, Endpoint: p.endpoint})
 	// Only what changes nothing may look at placeholders.
 	o := in.options(!p.writes)
-	tree, root, dir, err := source.OpenPath(path)
+	tree, root, dir, err := worktree.OpenPath(path)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +198,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, a
 // launch template then tells less of where it comes from, which keeps nobody from
 // making it.
 func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done func()) {
-	w, err := source.OpenWorkTree(root)
+	w, err := worktree.OpenWorkTree(root)
 	if err != nil {
 		return nil, func() {}
 	}

@@ -21,7 +21,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/source/worktree"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -71,7 +74,7 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	if c.AWS.Endpoint == config.EmbeddedEndpoint && p.endpoint == "" {
 		return out, usage("ask the daemon itself with --server, or give the address of a weir emulator with --endpoint-url", "aws.endpoint is \"embedded\": that AWS lives inside of weir run")
 	}
-	var tree *source.WorkTree
+	var tree *worktree.WorkTree
 	if f.path != "" {
 		if tree, err = openWorkTree(f.path); err != nil {
 			return out, err
@@ -137,13 +140,13 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	return out, ctx.Err()
 }
 
-func openWorkTree(path string) (*source.WorkTree, error) {
+func openWorkTree(path string) (*worktree.WorkTree, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, hinted(fmt.Errorf("open work tree: %w", err), "--path names a Git work tree, or a directory in one")
 	}
-	tree, err := source.OpenWorkTree(path)
+	tree, err := worktree.OpenWorkTree(path)
 	switch {
-	case errors.Is(err, source.ErrNoWorkTree):
+	case errors.Is(err, worktree.ErrNoWorkTree):
 		return nil, hinted(err, "--path names a Git work tree, or a directory in one; weir plan PATH --region REGION plans any directory by itself")
 	case err != nil:
 		return nil, hinted(err, "weir reads the work tree as Git does; see whether git status works there")
@@ -152,18 +155,18 @@ func openWorkTree(path string) (*source.WorkTree, error) {
 }
 
 // identities are that of a work tree where it is, and those of what it is a clone of.
-func identities(tree *source.WorkTree) (out []string) {
+func identities(tree *worktree.WorkTree) (out []string) {
 	if tree == nil {
 		return nil
 	}
 	for _, url := range append([]string{tree.Root}, tree.Remotes...) {
-		out = append(out, source.ID(url))
+		out = append(out, transport.ID(url))
 	}
 	return out
 }
 
 // fromWorkTree is a work tree as it is on disk, or a ref of its repository.
-func (w *work) fromWorkTree(ctx context.Context, tree *source.WorkTree, ref string) (p proposed, err error) {
+func (w *work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref string) (p proposed, err error) {
 	git, err := tree.At(cmp.Or(ref, "HEAD"))
 	if err != nil && ref == "" { // nothing was committed yet
 		p.what = tree.Root + " as it is on disk"
@@ -220,8 +223,8 @@ func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 			p.lacks = w.mergeLacks(s.Name, p.Snapshot)
 			return p, nil
 		}
-		var missing *source.UnavailableError
-		if !errors.As(err, &missing) || missing.Reason != source.MissingRef {
+		var missing *fault.UnavailableError
+		if !errors.As(err, &missing) || missing.Reason != fault.MissingRef {
 			break
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/worktree"
 )
 
 // rendered is what a path on disk renders to.
@@ -27,7 +27,7 @@ type rendered struct {
 
 // renderPath renders a directory or file on disk.
 func renderPath(ctx context.Context, s surroundings, path string, in inputs) (*rendered, error) {
-	tree, root, rel, err := source.OpenPath(path)
+	tree, root, rel, err := worktree.OpenPath(path)
 	if err != nil {
 		return nil, hinted(err, "give a directory with a kustomization, a directory of YAML files, or one file")
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -257,4 +258,12 @@ func quote(name string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// WantDamage asserts that err is an error which nobody can take for absence.
+func WantDamage(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want an error other than fs.ErrNotExist", err)
+	}
 }

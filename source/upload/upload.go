@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/git"
 )
 
 // The limits of one work tree.
@@ -193,10 +193,10 @@ func Unpack(r io.Reader) (tree.Tree, error) {
 			if h.Mode&0o111 != 0 {
 				e.Mode = tree.Executable
 			}
-			if data, err = io.ReadAll(io.LimitReader(in, source.MaxFileBytes+1)); err != nil {
+			if data, err = io.ReadAll(io.LimitReader(in, git.MaxFileBytes+1)); err != nil {
 				return nil, unreadable(err)
 			}
-			if len(data) > source.MaxFileBytes {
+			if len(data) > git.MaxFileBytes {
 				return nil, tooMuch("a file has more than 1 MiB")
 			}
 		default:

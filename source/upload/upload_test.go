@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/render/tree"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/git"
 )
 
 // What is packed is what is unpacked, with the names that Git has for it.
@@ -161,7 +161,7 @@ func TestHostileArchives(t *testing.T) {
 		files = append(files, file(fmt.Sprint(i), 0))
 		dirs = append(dirs, file(fmt.Sprintf("%d/%d/x", i, i), 0))
 		if i < 40 {
-			bomb = append(bomb, file(fmt.Sprint(i), source.MaxFileBytes))
+			bomb = append(bomb, file(fmt.Sprint(i), git.MaxFileBytes))
 		}
 	}
 	var records []tar.Header
@@ -188,7 +188,7 @@ func TestHostileArchives(t *testing.T) {
 		"a hard link":              {archived(t, tar.Header{Name: "a", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), "other than files and symlinks"},
 		"a device":                 {archived(t, tar.Header{Name: "a", Typeflag: tar.TypeChar}), "other than files and symlinks"},
 		"a directory by itself":    {archived(t, tar.Header{Name: "a/", Typeflag: tar.TypeDir}), "other than files and symlinks"},
-		"a large file":             {archived(t, file("a", source.MaxFileBytes+1)), "a file has more than 1 MiB"},
+		"a large file":             {archived(t, file("a", git.MaxFileBytes+1)), "a file has more than 1 MiB"},
 		"many large ones":          {archived(t, bomb...), "its files hold more than 32 MiB"},
 		"many files":               {archived(t, files...), "more than 20000 files"},
 		"many directories":         {archived(t, dirs...), "more than 20000 directories"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -50,14 +51,14 @@ func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (forge.
 	}
 	var way source.Config
 	connection(of.config, &way)
-	transport, err := source.NewTransport(way)
+	rt, err := transport.NewHTTP(way.Access())
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
 	o := forge.ClientOptions{
 		Kind: kindOf(f.Type),
 		URL:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,
-		Transport: metrics.ForgeTransport(f.Type, f.Source, transport),
+		Transport: metrics.ForgeTransport(f.Type, f.Source, rt),
 		Token: func(ctx context.Context) (string, error) {
 			if f.TokenFile == "" && of.app != nil {
 				return of.app.Token(ctx)

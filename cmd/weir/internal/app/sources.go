@@ -10,7 +10,9 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/githubapp"
+	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -24,7 +26,7 @@ type Hide func(owner string, values *secret.Set)
 func SourceConfig(s config.Source, stateDir string, hide Hide) (source.Config, *githubapp.App, error) {
 	c := source.Config{
 		Name: s.Name, URL: s.URL, Interval: s.Interval, Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref.GitRef(), Verify: s.Verify.Policy(),
-		Auth: source.Auth{
+		Auth: transport.Auth{
 			TokenFile: s.Auth.TokenFile, Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile, BearerTokenFile: s.Auth.BearerTokenFile,
 			SSHKeyFile: s.Auth.SSHKeyFile, PassphraseFile: s.Auth.PassphraseFile, KnownHostsFile: s.Auth.KnownHostsFile,
 		},
@@ -44,8 +46,8 @@ func SourceConfig(s config.Source, stateDir string, hide Hide) (source.Config, *
 // connection fills in how the source's host is reached and trusted.
 func connection(s config.Source, c *source.Config) {
 	c.CAFile, c.Proxy = s.CAFile, s.Proxy
-	c.ClientCert = source.ClientCert{CertFile: s.ClientCert.CertFile, KeyFile: s.ClientCert.KeyFile}
-	c.ProxyAuth = source.ProxyAuth{Username: s.ProxyAuth.Username, PasswordFile: s.ProxyAuth.PasswordFile}
+	c.ClientCert = transport.ClientCert{CertFile: s.ClientCert.CertFile, KeyFile: s.ClientCert.KeyFile}
+	c.ProxyAuth = transport.ProxyAuth{Username: s.ProxyAuth.Username, PasswordFile: s.ProxyAuth.PasswordFile}
 }
 
 // newApp makes the GitHub App of a source. Its API is reached as the source is.
@@ -60,14 +62,14 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 	}
 	var way source.Config
 	connection(s, &way)
-	transport, err := source.NewTransport(way)
+	rt, err := transport.NewHTTP(way.Access())
 	if err != nil {
 		return nil, err
 	}
 	g := s.Auth.GitHubApp
 	var tokens []string
 	return githubapp.New(githubapp.Options{
-		API: githubapp.APIOf(u), AppID: g.AppID, InstallationID: g.InstallationID, Repository: repository, KeyFile: g.PrivateKeyFile, Transport: transport,
+		API: githubapp.APIOf(u), AppID: g.AppID, InstallationID: g.InstallationID, Repository: repository, KeyFile: g.PrivateKeyFile, Transport: rt,
 		OnToken: func(token string) {
 			if hide == nil {
 				return
@@ -84,8 +86,8 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 func (f *follower) refused() (sha string, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var ue *source.UnavailableError
-	if errors.As(f.view.Err, &ue) && ue.Reason == source.Unverified {
+	var ue *fault.UnavailableError
+	if errors.As(f.view.Err, &ue) && ue.Reason == fault.Unverified {
 		return ue.Revision, ue.Err
 	}
 	return "", nil

@@ -17,8 +17,8 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -63,14 +63,14 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 	_, err := awscloud.Open(ctx, awscloud.Options{Region: "eu-west-1", EndpointURL: server.URL, Embedded: true, Attempts: 1})
 	note("AWS", err)
 
-	transport, err := source.NewTransport(source.Config{CAFile: server.CAFile})
+	rt, err := transport.NewHTTP(transport.Settings{CAFile: server.CAFile})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer transport.CloseIdleConnections()
+	defer rt.CloseIdleConnections()
 	sent := make(chan string, 10)
 	n, err := status.NewNotifier(status.NotifierOptions{
-		Receivers: []status.Receiver{{URL: server.URL, SecretFile: secret}}, Transport: transport,
+		Receivers: []status.Receiver{{URL: server.URL, SecretFile: secret}}, Transport: rt,
 		Logger: slog.New(slog.DiscardHandler), Sent: func(_, result string) { sent <- result },
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/signature"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // Source is a Git repository that is followed.
@@ -195,7 +196,7 @@ func (v *validator) sources() {
 
 // reach checks the url, and that the credentials fit it.
 func (v *validator) reach(at string, s *Source) {
-	scheme, err := source.SchemeOf(s.URL)
+	scheme, err := transport.SchemeOf(s.URL)
 	switch {
 	case s.URL == "":
 		v.fault(at+".url", "missing-key", "", "the repository's url is required")
@@ -206,18 +207,18 @@ func (v *validator) reach(at string, s *Source) {
 	ways := present(a.TokenFile, a.PasswordFile, a.BearerTokenFile, a.GitHubApp.AppID+a.GitHubApp.PrivateKeyFile)
 	ssh := present(a.SSHKeyFile, a.KnownHostsFile, a.PassphraseFile)
 	switch {
-	case scheme == source.SchemeLocal && (len(ways)+len(ssh) > 0 || a.Username != ""):
+	case scheme == transport.SchemeLocal && (len(ways)+len(ssh) > 0 || a.Username != ""):
 		v.fault(at+".auth", "bad-value", "", "a repository on this machine is read as it is, without credentials")
-	case scheme == source.SchemeSSH && (len(ways) > 0 || a.Username != ""):
+	case scheme == transport.SchemeSSH && (len(ways) > 0 || a.Username != ""):
 		v.fault(at+".auth", "bad-value", "give sshKeyFile and knownHostsFile; the user stands in the url", "tokens and passwords are for https")
-	case scheme == source.SchemeSSH:
+	case scheme == transport.SchemeSSH:
 		if a.SSHKeyFile == "" {
 			v.fault(at+".auth.sshKeyFile", "missing-key", "neither an agent nor ~/.ssh is used", "a private key is required over SSH")
 		}
 		if a.KnownHostsFile == "" {
 			v.fault(at+".auth.knownHostsFile", "missing-key", "ssh-keyscan HOST prints what to put there, to be compared with what the server's operator publishes", "the server's host keys are required over SSH")
 		}
-	case len(ssh) > 0 && scheme == source.SchemeHTTP:
+	case len(ssh) > 0 && scheme == transport.SchemeHTTP:
 		v.fault(at+".auth", "bad-value", "", "sshKeyFile, passphraseFile and knownHostsFile are for ssh urls")
 	case len(ways) > 1:
 		v.fault(at+".auth", "bad-value", "", "give tokenFile, or username with passwordFile, or bearerTokenFile, or githubApp")
@@ -231,7 +232,7 @@ func (v *validator) reach(at string, s *Source) {
 	if c := s.ClientCert; (c.CertFile == "") != (c.KeyFile == "") {
 		v.fault(at+".clientCert", "missing-key", "", "certFile and keyFile go together")
 	}
-	if (scheme == source.SchemeLocal || scheme == source.SchemeSSH) && (s.CAFile != "" || s.ClientCert != ClientCert{}) {
+	if (scheme == transport.SchemeLocal || scheme == transport.SchemeSSH) && (s.CAFile != "" || s.ClientCert != ClientCert{}) {
 		v.fault(at, "bad-value", "", "caFile and clientCert are for https")
 	}
 }

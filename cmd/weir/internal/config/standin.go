@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/target"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // SourceError says why it cannot be told which source is meant, and what to do.
@@ -31,7 +31,7 @@ func (c *Config) SourceOf(targets, repositories []string) (Source, error) {
 	for _, s := range c.Sources {
 		all = append(all, fmt.Sprintf("%s (%s)", s.Name, s.URL))
 		feeds := len(targets) > 0 && !slices.ContainsFunc(targets, func(t string) bool { return !c.Feeds(s.Name, t) })
-		is := slices.Contains(repositories, source.ID(s.URL))
+		is := slices.Contains(repositories, transport.ID(s.URL))
 		if feeds {
 			named = append(named, s)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/target"
-	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 func TestWhichSourceARepositoryStandsInFor(t *testing.T) {
@@ -13,7 +13,7 @@ func TestWhichSourceARepositoryStandsInFor(t *testing.T) {
 	dev := Source{Name: "dev", URL: "ssh://git@git.example.com:2222/o/pools"}
 	targets := []target.Target{{Name: "{1}", Source: "pools"}, {Name: "edge-{1}", Source: "edge"}, {Name: "dev-{1}", Source: "dev"}}
 	const here = "0123456789ab"
-	clone := func(url string) []string { return []string{here, source.ID(url)} }
+	clone := func(url string) []string { return []string{here, transport.ID(url)} }
 	for name, tc := range map[string]struct {
 		sources       []Source
 		names, is     []string
@@ -22,7 +22,7 @@ func TestWhichSourceARepositoryStandsInFor(t *testing.T) {
 		"the only one":                      {[]Source{pools}, nil, nil, "pools", ""},
 		"the only one, of no remote":        {[]Source{pools}, nil, []string{here}, "pools", ""},
 		"a clone, reached in another way":   {[]Source{pools, edge}, nil, clone("git@git.example.com:o/edge.git"), "edge", ""},
-		"a fork with the origin beside it":  {[]Source{pools, edge}, nil, append(clone("https://git.example.com/me/edge"), source.ID(edge.URL)), "edge", ""},
+		"a fork with the origin beside it":  {[]Source{pools, edge}, nil, append(clone("https://git.example.com/me/edge"), transport.ID(edge.URL)), "edge", ""},
 		"another repository":                {[]Source{pools}, nil, clone("https://git.example.com/o/other"), "", "the repository is a clone of none of the sources"},
 		"another one, meant all the same":   {[]Source{pools}, []string{"prod"}, clone("https://git.example.com/o/other"), "pools", ""},
 		"several, and nothing tells":        {[]Source{pools, edge}, nil, []string{here}, "", "which source is meant cannot be told"},

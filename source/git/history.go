@@ -1,0 +1,305 @@
+package git
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+const (
+	// maxWalk bounds the commits that one search for merge bases looks at.
+	maxWalk = 300_000
+	// maxCommits bounds the commits and parents that a history remembers, about 200
+	// bytes each.
+	maxCommits = 100_000
+	// MaxMergeBases bounds the merge bases that are tried.
+	MaxMergeBases = 8
+)
+
+// Commit is what merging needs to know of a commit.
+type Commit struct {
+	Tree    plumbing.Hash
+	Parents []plumbing.Hash
+	// when is the committer's time in seconds. Nothing may rest on its being right.
+	when int64
+}
+
+// History reads commits and remembers them. They never change.
+type History struct {
+	db *Store
+
+	mu    sync.Mutex
+	known map[plumbing.Hash]Commit
+	held  int // commits and their parents
+}
+
+func NewHistory(db *Store) *History {
+	return &History{db: db, known: map[plumbing.Hash]Commit{}}
+}
+
+func (h *History) Commit(name plumbing.Hash) (Commit, error) {
+	h.mu.Lock()
+	n, ok := h.known[name]
+	h.mu.Unlock()
+	if ok {
+		return n, nil
+	}
+	data, err := h.db.Meta(plumbing.CommitObject, name)
+	if err != nil {
+		return Commit{}, err
+	}
+	c := &object.Commit{}
+	if err := c.Decode(Object(plumbing.CommitObject, data)); err != nil {
+		return Commit{}, fault.New(fault.Unsupported, "decode commit %s: %v", name, err)
+	}
+	n = Commit{Tree: c.TreeHash, Parents: c.ParentHashes, when: c.Committer.When.Unix()}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held += 1 + len(n.Parents); h.held > maxCommits {
+		clear(h.known)
+		h.held = 1 + len(n.Parents)
+	}
+	h.known[name] = n
+	return n, nil
+}
+
+// reach says from where a commit is reached.
+type reach uint8
+
+const (
+	fromBase reach = 1 << iota
+	fromHead
+	// below says that a common commit reaches it: it is no merge base.
+	below
+	both = fromBase | fromHead
+)
+
+// walk paints commits by where they are reached from, the youngest first. The
+// order is for speed alone: a commit that turns out to be reached from somewhere
+// else as well is painted again.
+type walk struct {
+	h      *History
+	paint  map[plumbing.Hash]reach
+	queue  commitQueue
+	queued map[plumbing.Hash]bool
+	// live counts what is queued and not below a common commit.
+	live int
+}
+
+func (w *walk) add(name plumbing.Hash, r reach) error {
+	was := w.paint[name]
+	now := was | r
+	if now == was {
+		return nil
+	}
+	if was == 0 && len(w.paint) >= maxWalk {
+		return fault.New(fault.Unsupported, "more than %d commits lie between the branch and the one that is followed; update the branch", maxWalk)
+	}
+	w.paint[name] = now
+	switch {
+	case !w.queued[name]:
+		n, err := w.h.Commit(name)
+		if err != nil {
+			return err
+		}
+		heap.Push(&w.queue, queuedCommit{name, n})
+		w.queued[name] = true
+		if now&below == 0 {
+			w.live++
+		}
+	case was&below == 0 && now&below != 0:
+		w.live--
+	}
+	return nil
+}
+
+func (w *walk) pop() (queuedCommit, reach) {
+	c := heap.Pop(&w.queue).(queuedCommit)
+	delete(w.queued, c.name)
+	r := w.paint[c.name]
+	if r&below == 0 {
+		w.live--
+	}
+	return c, r
+}
+
+// MergeBases gives the commits that base and head have in common and that no
+// other common commit reaches, the youngest first, and how many commits of base
+// head does not have.
+func (h *History) MergeBases(ctx context.Context, base, head plumbing.Hash) ([]plumbing.Hash, int, error) {
+	w := &walk{h: h, paint: map[plumbing.Hash]reach{}, queued: map[plumbing.Hash]bool{}}
+	if err := w.add(base, fromBase); err != nil {
+		return nil, 0, fmt.Errorf("find merge base: %w", err)
+	}
+	if err := w.add(head, fromHead); err != nil {
+		return nil, 0, fmt.Errorf("find merge base: %w", err)
+	}
+	var common []plumbing.Hash
+	for w.live > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		c, r := w.pop()
+		if r&both == both {
+			if r&below == 0 {
+				common = append(common, c.name)
+			}
+			r |= below
+		}
+		for _, p := range c.Parents {
+			if err := w.add(p, r); err != nil {
+				return nil, 0, fmt.Errorf("find merge base: %w", err)
+			}
+		}
+	}
+	behind := 0
+	for _, r := range w.paint {
+		if r == fromBase {
+			behind++
+		}
+	}
+	common = slices.DeleteFunc(common, func(c plumbing.Hash) bool { return w.paint[c]&below != 0 })
+	common, err := h.independent(ctx, common)
+	return common, behind, err
+}
+
+// independent drops those commits that another of them reaches. The walk above
+// stops before it has painted all that is below common commits, so that where
+// clocks lie some of them are left.
+func (h *History) independent(ctx context.Context, commits []plumbing.Hash) ([]plumbing.Hash, error) {
+	if len(commits) < 2 {
+		return commits, nil
+	}
+	seen := map[plumbing.Hash]bool{}
+	when := map[plumbing.Hash]int64{}
+	var queue []plumbing.Hash
+	for _, c := range commits {
+		n, err := h.Commit(c)
+		if err != nil {
+			return nil, fmt.Errorf("find merge base: %w", err)
+		}
+		when[c] = n.when
+		queue = append(queue, n.Parents...)
+	}
+	for len(queue) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if seen[c] {
+			continue
+		}
+		if len(seen) >= maxWalk {
+			return nil, fault.New(fault.Unsupported, "the branches meet in several commits with more than %d commits behind them; update the branch", maxWalk)
+		}
+		seen[c] = true
+		n, err := h.Commit(c)
+		if err != nil {
+			return nil, fmt.Errorf("find merge base: %w", err)
+		}
+		queue = append(queue, n.Parents...)
+	}
+	commits = slices.DeleteFunc(commits, func(c plumbing.Hash) bool { return seen[c] })
+	slices.SortFunc(commits, func(a, b plumbing.Hash) int {
+		if when[a] != when[b] {
+			return int(min(max(when[b]-when[a], -1), 1))
+		}
+		return slices.Compare(a[:], b[:])
+	})
+	return commits, nil
+}
+
+// Reached are those of the sought commits that are heads, or that heads descend from.
+// The youngest are looked at first, so that a few old ones cost no more than the way
+// to them; where committers' clocks lie, one that is left is sought by itself.
+func (h *History) Reached(ctx context.Context, heads []plumbing.Hash, sought map[plumbing.Hash]bool) (map[plumbing.Hash]bool, error) {
+	found, oldest := map[plumbing.Hash]bool{}, int64(0)
+	for s := range sought {
+		n, err := h.Commit(s)
+		if err != nil {
+			return nil, err
+		}
+		if oldest == 0 || n.when < oldest {
+			oldest = n.when
+		}
+	}
+	var queue commitQueue
+	seen := map[plumbing.Hash]bool{}
+	add := func(name plumbing.Hash) error {
+		if seen[name] {
+			return nil
+		}
+		if len(seen) >= maxWalk {
+			return fault.New(fault.Unsupported, "more than %d commits lie between those that are compared", maxWalk)
+		}
+		n, err := h.Commit(name)
+		if err != nil {
+			return err
+		}
+		seen[name] = true
+		heap.Push(&queue, queuedCommit{name, n})
+		return nil
+	}
+	for _, head := range heads {
+		if err := add(head); err != nil {
+			return nil, err
+		}
+	}
+	for len(queue) > 0 && len(found) < len(sought) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := heap.Pop(&queue).(queuedCommit)
+		if sought[c.name] {
+			found[c.name] = true
+		}
+		if c.when < oldest {
+			break
+		}
+		for _, p := range c.Parents {
+			if err := add(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for s := range sought {
+		for _, head := range heads {
+			if found[s] {
+				break
+			}
+			bases, _, err := h.MergeBases(ctx, head, s)
+			if err != nil {
+				return nil, err
+			}
+			found[s] = slices.Contains(bases, s)
+		}
+	}
+	return found, nil
+}
+
+type queuedCommit struct {
+	name plumbing.Hash
+	Commit
+}
+
+// commitQueue is a heap, the youngest commit on top.
+type commitQueue []queuedCommit
+
+func (q commitQueue) Len() int           { return len(q) }
+func (q commitQueue) Less(i, j int) bool { return q[i].when > q[j].when }
+func (q commitQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *commitQueue) Push(x any)        { *q = append(*q, x.(queuedCommit)) }
+func (q *commitQueue) Pop() any {
+	old := *q
+	c := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return c
+}

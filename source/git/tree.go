@@ -1,0 +1,117 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+const (
+	// MaxFileBytes is the largest file that a Tree of this package reads. A
+	// manifest is far smaller; what is larger is no manifest.
+	MaxFileBytes = 1 << 20
+	// maxLinkBytes is the longest symlink text, as on Linux.
+	maxLinkBytes = 4096
+)
+
+// Tree is the tree of one commit, read from the object store on demand.
+type Tree struct {
+	Db   *Store
+	Root plumbing.Hash
+	// Merged holds directories that no commit has.
+	Merged map[plumbing.Hash]*Directory
+	// Epoch is the mirror's, if the tree goes with it; else 0.
+	Epoch int64
+}
+
+var _ tree.Tree = (*Tree)(nil)
+
+// Lookup describes the entry at p.
+func (t *Tree) Lookup(p string) (tree.Entry, error) {
+	e, _, err := t.lookup("lookup", p)
+	return e, err
+}
+
+func (t *Tree) lookup(op, p string) (tree.Entry, plumbing.Hash, error) {
+	if p == "." {
+		return tree.Entry{Name: ".", Mode: tree.Dir, Hash: t.Root.String(), Size: -1}, t.Root, nil
+	}
+	if !ValidPath(p) {
+		return tree.Entry{}, plumbing.ZeroHash, PathError(op, p, fs.ErrNotExist)
+	}
+	dir := t.Root
+	for rest := p; ; {
+		name, below, more := strings.Cut(rest, "/")
+		node, err := t.node(dir)
+		if err != nil {
+			return tree.Entry{}, plumbing.ZeroHash, PathError(op, p, err)
+		}
+		i := node.find(name)
+		if i < 0 || more && node.Entries[i].Mode != tree.Dir {
+			return tree.Entry{}, plumbing.ZeroHash, PathError(op, p, fs.ErrNotExist)
+		}
+		if !more {
+			return node.Entries[i], node.Hashes[i], nil
+		}
+		dir, rest = node.Hashes[i], below
+	}
+}
+
+// ReadFile gives a file's content or a symlink's text. A file above
+// MaxFileBytes is a *tree.TooLargeError, one kept in Git LFS a *tree.LFSPointerError.
+func (t *Tree) ReadFile(p string) ([]byte, error) {
+	e, h, err := t.lookup("read", p)
+	if err != nil {
+		return nil, err
+	}
+	limit := int64(MaxFileBytes)
+	switch e.Mode {
+	case tree.Dir:
+		return nil, PathError("read", p, ErrIsDir)
+	case tree.Submodule:
+		return nil, PathError("read", p, ErrSubmodule)
+	case tree.Symlink:
+		limit = maxLinkBytes
+	}
+	data, err := t.Db.blob(h, limit, t.Epoch)
+	var tooLarge *tree.TooLargeError
+	if errors.As(err, &tooLarge) {
+		return nil, &tree.TooLargeError{Path: p, Size: tooLarge.Size, Limit: limit}
+	}
+	if err != nil {
+		return nil, PathError("read", p, err)
+	}
+	if e.Mode.IsFile() && IsLFSPointer(data) {
+		return nil, &tree.LFSPointerError{Path: p}
+	}
+	// The cache keeps data, and a caller may write into what it was given.
+	return bytes.Clone(data), nil
+}
+
+// ReadDir lists the directory p, sorted by name.
+func (t *Tree) ReadDir(p string) ([]tree.Entry, error) {
+	e, h, err := t.lookup("readdir", p)
+	if err != nil {
+		return nil, err
+	}
+	if e.Mode != tree.Dir {
+		return nil, PathError("readdir", p, ErrNotDir)
+	}
+	node, err := t.node(h)
+	if err != nil {
+		return nil, PathError("readdir", p, err)
+	}
+	return append([]tree.Entry(nil), node.Entries...), nil
+}
+
+func (t *Tree) node(h plumbing.Hash) (*Directory, error) {
+	if n, ok := t.Merged[h]; ok {
+		return n, nil
+	}
+	return t.Db.treeIn(h, t.Epoch)
+}

@@ -1,0 +1,122 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+const (
+	// maxEntries bounds the files and directories of one commit.
+	maxEntries = 200_000
+	// maxDepth bounds how deep directories nest.
+	maxDepth = 128
+	// maxRemembered bounds the memory of a verifier.
+	maxRemembered = 1_000_000
+)
+
+// Verifier walks trees and fails on the first object that is missing. It
+// remembers whole trees by name, so that the next commit costs only what it
+// changed. go-git's walkers take a missing subtree for the end of the list.
+type Verifier struct {
+	db *Store
+
+	mu    sync.Mutex
+	known map[plumbing.Hash]extent
+}
+
+// extent is what a whole tree amounts to: the entries below it, and how many
+// levels of directories.
+type extent struct{ entries, height int }
+
+func NewVerifier(db *Store) *Verifier {
+	return &Verifier{db: db, known: map[plumbing.Hash]extent{}}
+}
+
+// Verify checks that root and all below it are present.
+func (v *Verifier) Verify(root plumbing.Hash) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.known) > maxRemembered {
+		clear(v.known)
+	}
+	err := v.walk(root, ".", 0)
+	var missing *fault.ObjectError
+	if errors.As(err, &missing) && missing.Missing {
+		// Git may have repacked while the walk was under way.
+		if rerr := v.db.Refresh(); rerr != nil {
+			return rerr
+		}
+		err = v.walk(root, ".", 0)
+	}
+	return err
+}
+
+// Forget drops what was seen, for when the objects below may have changed.
+func (v *Verifier) Forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.known)
+}
+
+// walk checks one directory and what is below it. depth is the number of
+// directories above it.
+func (v *Verifier) walk(dir plumbing.Hash, at string, depth int) error {
+	if e, ok := v.known[dir]; ok {
+		return tooDeep(at, depth+e.height)
+	}
+	if err := tooDeep(at, depth); err != nil {
+		return err
+	}
+	node, err := v.db.Tree(dir)
+	if err != nil {
+		return fmt.Errorf("verify %q: %w", at, err)
+	}
+	sum := extent{entries: len(node.Entries)}
+	for i, e := range node.Entries {
+		h, p := node.Hashes[i], path.Join(at, e.Name)
+		switch e.Mode {
+		case tree.Submodule: // The commit is in another repository.
+		case tree.Dir:
+			if err := v.walk(h, p, depth+1); err != nil {
+				return err
+			}
+			below := v.known[h]
+			sum.entries += below.entries
+			sum.height = max(sum.height, below.height+1)
+		default:
+			if err := v.present(h, p); err != nil {
+				return err
+			}
+		}
+		if sum.entries > maxEntries {
+			return fault.New(fault.Unsupported, "the commit has more than %d files and directories; put weir's manifests into a repository of their own", maxEntries)
+		}
+	}
+	v.known[dir] = sum
+	return nil
+}
+
+func tooDeep(at string, depth int) error {
+	if depth > maxDepth {
+		return fault.New(fault.Unsupported, "directories nest deeper than %d at or below %q; make the repository flatter", maxDepth, at)
+	}
+	return nil
+}
+
+func (v *Verifier) present(h plumbing.Hash, p string) error {
+	ok, err := v.db.Has(h)
+	if err == nil && !ok {
+		err = &fault.ObjectError{Hash: h, Text: "the object is missing", Missing: true}
+	}
+	if err != nil {
+		return fmt.Errorf("verify %q: %w", p, err)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package transport
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+// defaultUser goes beside a token: GitHub asks for it with app tokens, and the
+// other forges take any name.
+const defaultUser = "x-access-token"
+
+// maxSecretBytes bounds what is read of a credentials file.
+const maxSecretBytes = 64 << 10
+
+// TokenSource makes access tokens that expire, such as a GitHub App's.
+type TokenSource interface {
+	// Token gives a token that is valid for a while yet.
+	Token(context.Context) (string, error)
+	// Reject says that the server did not take a token, so that the next is a
+	// new one.
+	Reject(token string)
+}
+
+// Auth names the files that hold credentials. They are read at each fetch, so
+// that a rotated file works, and never logged.
+type Auth struct {
+	// TokenFile holds an access token, sent as the password of basic
+	// authentication.
+	TokenFile string
+	// Username is the user name. Default: x-access-token, which forges take
+	// beside a token; required beside PasswordFile.
+	Username string
+	// PasswordFile holds a password. It excludes TokenFile.
+	PasswordFile string
+	// BearerTokenFile holds a token that is sent in a Bearer header.
+	BearerTokenFile string
+	// Tokens gives tokens that are sent as the password of basic
+	// authentication.
+	Tokens TokenSource
+
+	// SSHKeyFile holds a private key, PassphraseFile what decrypts it, and
+	// KnownHostsFile the host keys that are trusted, all in OpenSSH's formats.
+	// A repository over SSH needs the first and the last.
+	SSHKeyFile, PassphraseFile, KnownHostsFile string
+}
+
+func (a Auth) IsSet() bool { return a != Auth{} }
+
+func (a Auth) validateHTTP() error {
+	ways := 0
+	for _, set := range []bool{a.TokenFile != "", a.PasswordFile != "", a.BearerTokenFile != "", a.Tokens != nil} {
+		if set {
+			ways++
+		}
+	}
+	switch {
+	case a.SSHKeyFile != "" || a.PassphraseFile != "" || a.KnownHostsFile != "":
+		return fault.New(fault.AuthFailed, "auth.sshKeyFile, auth.passphraseFile and auth.knownHostsFile are for ssh:// urls")
+	case ways > 1:
+		return fault.New(fault.AuthFailed, "auth.tokenFile, auth.passwordFile, auth.bearerTokenFile and auth.githubApp exclude each other")
+	case a.PasswordFile != "" && a.Username == "":
+		return fault.New(fault.AuthFailed, "auth.passwordFile needs auth.username")
+	case a.Username != "" && a.TokenFile == "" && a.PasswordFile == "":
+		return fault.New(fault.AuthFailed, "auth.username needs auth.passwordFile or auth.tokenFile")
+	}
+	return nil
+}
+
+func (a Auth) validateSSH() error {
+	switch {
+	case a.TokenFile != "" || a.PasswordFile != "" || a.BearerTokenFile != "" || a.Tokens != nil || a.Username != "":
+		return fault.New(fault.AuthFailed, "over SSH give auth.sshKeyFile; the user stands in the url (ssh://git@host/path), and tokens and passwords are for https")
+	case a.SSHKeyFile == "":
+		return fault.New(fault.AuthFailed, "auth.sshKeyFile is required over SSH: neither an agent nor ~/.ssh is used")
+	case a.KnownHostsFile == "":
+		return fault.New(fault.AuthFailed, "auth.knownHostsFile is required over SSH; ssh-keyscan HOST prints what to put there, to be compared with what the server's operator publishes")
+	}
+	return nil
+}
+
+// method reads the credentials as they are now; nil without any. The token is
+// that of Tokens, if it was asked.
+func (a Auth) method(ctx context.Context) (method transport.AuthMethod, token string, err error) {
+	user := a.Username
+	if user == "" {
+		user = defaultUser
+	}
+	switch {
+	case !a.IsSet():
+		return nil, "", nil
+	case a.Tokens != nil:
+		if token, err = a.Tokens.Token(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, "", networkFault(ctx, "the forge's API", ctx.Err())
+			}
+			return nil, "", &fault.Error{Reason: fault.AuthFailed, Text: err.Error(), Err: err}
+		}
+		return &githttp.BasicAuth{Username: user, Password: token}, token, nil
+	case a.BearerTokenFile != "":
+		secret, err := readSecret(a.BearerTokenFile)
+		if err != nil {
+			return nil, "", err
+		}
+		return &githttp.TokenAuth{Token: secret}, "", nil
+	}
+	file := a.TokenFile
+	if file == "" {
+		file = a.PasswordFile
+	}
+	secret, err := readSecret(file)
+	if err != nil {
+		return nil, "", err
+	}
+	return &githttp.BasicAuth{Username: user, Password: secret}, "", nil
+}
+
+func readSecret(file string) (string, error) {
+	data, err := readCredential(file)
+	if err != nil {
+		return "", err
+	}
+	secret := strings.TrimRight(string(data), "\r\n")
+	switch {
+	case secret == "":
+		return "", fault.New(fault.AuthFailed, "read credentials: %s is empty", file)
+	case strings.ContainsAny(secret, "\r\n\x00"):
+		return "", fault.New(fault.AuthFailed, "read credentials: %s holds several lines; it is to hold the secret alone", file)
+	}
+	return secret, nil
+}
+
+// ClientCert names the files with the certificate and the private key that the
+// client shows in TLS, both in PEM. They are read at each new connection.
+type ClientCert struct{ CertFile, KeyFile string }
+
+func (c ClientCert) validate() error {
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		return fault.New(fault.AuthFailed, "clientCert needs certFile and keyFile")
+	}
+	return nil
+}

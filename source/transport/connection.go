@@ -1,0 +1,267 @@
+// Package transport reaches the servers of repositories, over HTTP(S) and SSH. A Remote
+// is one repository there; its Connect makes a Session, which lists refs and gives at
+// most one pack.
+//
+//	Settings ─▶ New ─▶ Remote ──Connect──▶ Session: refs ─▶ pack
+//
+// Rules: a server chooses nothing. It cannot send weir to another host, is believed only
+// by certificate or known host key, and is cut off when it lists, says or waits too much.
+// Credentials are read from their files at each use, and are in no error. The time that a
+// server gets grows with what it sends (Deadline).
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+const (
+	connectTimeout = 10 * time.Second
+	// maxErrorBody is how much of a refusal's body is read.
+	maxErrorBody = 4 << 10
+	maxRedirects = 5
+	// maxHeaderBytes bounds the head of an answer.
+	maxHeaderBytes = 64 << 10
+	// maxCAFileBytes is several times what a system's whole list of authorities has.
+	maxCAFileBytes = 4 << 20
+)
+
+// Settings says how one source's server is reached, and as whom.
+type Settings struct {
+	// Name is the source's, for errors.
+	Name string
+	Auth Auth
+	// CAFile holds PEM certificates that are trusted beside the system's.
+	CAFile string
+	// ClientCert is shown to servers that ask for a certificate.
+	ClientCert ClientCert
+	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy. Default: as the
+	// environment says; over SSH, none.
+	Proxy     string
+	ProxyAuth ProxyAuth
+}
+
+// NewHTTP makes the connections of one source: the certificates of CAFile
+// and ClientCert, the proxy and limits of its own, nothing shared with other parts of the process.
+// A client of the forge that holds the repository is reached the same way.
+func NewHTTP(cfg Settings) (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   connectTimeout,
+		ExpectContinueTimeout: time.Second,
+		MaxIdleConns:          4,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+		// A forge's links between pages are the longest there are.
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if cfg.CAFile != "" {
+		if info, err := os.Stat(cfg.CAFile); err == nil && info.Size() > maxCAFileBytes {
+			return nil, fmt.Errorf("read caFile: %s has %d bytes, which is no list of certificates", cfg.CAFile, info.Size())
+		}
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read caFile: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read caFile: %s holds no PEM certificate", cfg.CAFile)
+		}
+		t.TLSClientConfig.RootCAs = pool
+	}
+	if cert := cfg.ClientCert; cert != (ClientCert{}) {
+		if err := cert.validate(); err != nil {
+			return nil, err
+		}
+		t.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert.load() }
+	}
+	p, err := newProxySettings(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if p.url != nil {
+		t.Proxy = func(*http.Request) (*url.URL, error) { return p.current() }
+		t.OnProxyConnectResponse = func(_ context.Context, via *url.URL, _ *http.Request, resp *http.Response) error {
+			if resp.StatusCode == http.StatusProxyAuthRequired {
+				return proxyAuthRequired(via.Host)
+			}
+			return nil
+		}
+	}
+	return t, nil
+}
+
+// load reads the certificate as it is now. What the parser says is not shown.
+func (c ClientCert) load() (*tls.Certificate, error) {
+	cert, err := readCredential(c.CertFile)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readCredential(c.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fault.New(fault.AuthFailed, "clientCert: %s and %s are no certificate in PEM and its private key, unencrypted", c.CertFile, c.KeyFile)
+	}
+	return &pair, nil
+}
+
+// checkRedirect keeps a source at the host that the configuration names. A
+// redirect elsewhere would let a server choose where weir connects.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	from := via[0].URL
+	switch {
+	case len(via) > maxRedirects:
+		return fault.New(fault.RefusedURL, "%s redirects more than %d times", displayURL(from), maxRedirects)
+	case !strings.EqualFold(req.URL.Hostname(), from.Hostname()),
+		from.Scheme == req.URL.Scheme && req.URL.Port() != from.Port(),
+		from.Scheme == "https" && req.URL.Scheme != "https":
+		return fault.New(fault.RefusedURL, "%s redirects to %s; set the source's url to where the repository is", displayURL(from), displayURL(req.URL))
+	}
+	return nil
+}
+
+// observer sees what go-git's client does not tell: whether the answer is smart
+// HTTP, and the capabilities before go-git filters them. It bounds bodies. One
+// is made per session.
+type observer struct {
+	base    http.RoundTripper
+	keep    refChoice
+	session *Session
+}
+
+func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := o.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		resp.Body = limitBody(resp.Body, maxErrorBody, io.EOF)
+	case strings.HasSuffix(req.URL.Path, "/info/refs"):
+		if err := o.advertisement(resp); err != nil {
+			_ = resp.Body.Close() // Refused anyway.
+			return nil, err
+		}
+	default:
+		resp.Body = body{o.session.talk.over(resp.Body), resp.Body}
+	}
+	return resp, nil
+}
+
+func (o *observer) advertisement(resp *http.Response) error {
+	const want = "application/x-git-upload-pack-advertisement"
+	if got, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(got) != want {
+		return fault.New(fault.Unsupported, "%s does not answer as a Git server with smart HTTP (content type %q); check the url", displayURL(resp.Request.URL), fault.Plain(got))
+	}
+	r := bufio.NewReaderSize(limitRefs(resp.Request.Context(), resp.Body), 8<<10)
+	head, _ := r.Peek(4 << 10) // A short answer gives an error and all there is.
+	caps := parseCapabilities(head)
+	o.session.Caps = caps
+	resp.Body = body{filterRefs(r, o.keep, o.session), resp.Body}
+	return caps.checkFormat()
+}
+
+// body is the body of an answer that is read through something else.
+type body struct {
+	io.Reader
+	io.Closer
+}
+
+// limitRefs bounds a list of refs, and says that it comes.
+func limitRefs(ctx context.Context, r io.Reader) io.Reader {
+	tooLong := fault.New(fault.Unsupported, "the server lists more than %d bytes of refs", maxAdvertBytes)
+	return coming{limitBody(io.NopCloser(r), maxAdvertBytes, tooLong), DeadlineOf(ctx)}
+}
+
+// coming tells a deadline what is read.
+type coming struct {
+	io.Reader
+	deadline *Deadline
+}
+
+func (c coming) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.deadline.extend(n)
+	return n, err
+}
+
+// parseCapabilities takes the list that follows the first ref, after a NUL.
+func parseCapabilities(head []byte) Capabilities {
+	_, rest, ok := bytes.Cut(head, []byte{0})
+	if !ok {
+		return nil
+	}
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	return strings.Fields(string(line))
+}
+
+// limitedBody answers end once limit bytes were read.
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+	end  error
+}
+
+func limitBody(body io.ReadCloser, limit int64, end error) io.ReadCloser {
+	return &limitedBody{ReadCloser: body, left: limit, end: end}
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.end
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// networkFault gives an error of the HTTP client its reason. op is the context of
+// the operation with its deadline.
+func networkFault(op context.Context, host string, err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return f
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // Without the URL, which is said once already.
+	}
+	var ne net.Error
+	if errors.Is(op.Err(), context.DeadlineExceeded) || errors.As(err, &ne) && ne.Timeout() {
+		return &fault.Error{Reason: fault.Timeout, Text: fmt.Sprintf("%s did not answer in time", host), Err: context.DeadlineExceeded}
+	}
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return fault.New(fault.Unreachable, "%s: %v; give the authority's certificate as caFile", host, err)
+	}
+	var oe *net.OpError
+	if errors.As(err, &oe) && oe.Op == "remote error" {
+		return fault.New(fault.Unreachable, "%s: %s; a server that wants a client's certificate gets one from clientCert", host, fault.Plain(err.Error()))
+	}
+	return fault.New(fault.Unreachable, "%s: %s", host, fault.Plain(err.Error()))
+}

@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+// httpRemote is a repository behind smart HTTP. It uses go-git's HTTP client
+// directly, one per session, so that neither go-git's process-wide registry of
+// protocols nor its list of unsupported capabilities is touched.
+type httpRemote struct {
+	url  string
+	host string
+	auth Auth
+	rt   *http.Transport
+}
+
+func newHTTPRemote(loc location, cfg Settings) (*httpRemote, error) {
+	if err := cfg.Auth.validateHTTP(); err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	rt, err := NewHTTP(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	return &httpRemote{url: loc.http.String(), host: displayURL(loc.http), auth: cfg.Auth, rt: rt}, nil
+}
+
+func (r *httpRemote) Connect(ctx context.Context, keep refChoice) (*Session, error) {
+	auth, token, err := r.auth.method(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := transport.NewEndpoint(r.url)
+	if err != nil {
+		return nil, fault.New(fault.RefusedURL, "%s: %v", r.host, err)
+	}
+	s := &Session{Host: r.host, talk: talk{left: maxTalkBytes}}
+	seen := &observer{base: r.rt, keep: keep, session: s}
+	client := githttp.NewClient(&http.Client{Transport: seen, CheckRedirect: checkRedirect})
+	up, err := client.NewUploadPackSession(ep, auth)
+	if err != nil {
+		return nil, fault.New(fault.RefusedURL, "%s: %v", r.host, err)
+	}
+	u := &httpUploader{UploadPackSession: up, remote: r, token: token}
+	s.up = u
+	if s.Adv, err = up.AdvertisedReferencesContext(ctx); err != nil {
+		return nil, u.explain(ctx, err)
+	}
+	return s, nil
+}
+
+func (r *httpRemote) Close() { r.rt.CloseIdleConnections() }
+
+// readScopes is what a token needs, in each forge's words. A forge answers 403 to a
+// token that it knows and that lacks them.
+const readScopes = "a token needs read:repository on Gitea and Forgejo, read_repository on GitLab, Contents: read on GitHub"
+
+// httpUploader is one session of go-git's client.
+type httpUploader struct {
+	transport.UploadPackSession
+	remote *httpRemote
+	// token was made for this session, if one was.
+	token string
+	once  sync.Once
+}
+
+func (u *httpUploader) close() {}
+
+// explain gives an error of go-git's client its reason. The body of a refusal is
+// dropped: it comes from outside and says nothing that the status does not.
+func (u *httpUploader) explain(ctx context.Context, err error) error {
+	host := u.remote.host
+	var unexpected *plumbing.UnexpectedError
+	if errors.As(err, &unexpected) {
+		err = unexpected.Err // It does not unwrap by itself.
+	}
+	var status *githttp.Err
+	switch {
+	case errors.Is(err, transport.ErrEmptyRemoteRepository):
+		return &fault.Error{Reason: fault.EmptyRepository, Text: host + " has no commit yet", Err: transport.ErrEmptyRemoteRepository}
+	case errors.Is(err, transport.ErrAuthenticationRequired):
+		if u.token != "" {
+			u.once.Do(func() { u.remote.auth.Tokens.Reject(u.token) })
+		}
+		return &fault.Error{Reason: fault.AuthFailed, Text: host + " asks for credentials, or does not take these (401)", Err: transport.ErrAuthenticationRequired}
+	case errors.Is(err, transport.ErrAuthorizationFailed):
+		return &fault.Error{Reason: fault.AuthFailed, Text: host + " refuses access (403): " + readScopes, Err: transport.ErrAuthorizationFailed}
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return &fault.Error{Reason: fault.NotFound, Text: host + " is not there (404)", Err: transport.ErrRepositoryNotFound}
+	case errors.As(err, &status):
+		if status.StatusCode() == http.StatusProxyAuthRequired {
+			return proxyAuthRequired("on the way to " + host)
+		}
+		return fault.New(fault.Unreachable, "%s answers %d %s", host, status.StatusCode(), http.StatusText(status.StatusCode()))
+	}
+	return networkFault(ctx, host, err)
+}

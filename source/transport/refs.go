@@ -1,0 +1,118 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+const (
+	// maxAdvertBytes bounds the list of refs, about 500,000 of them.
+	maxAdvertBytes = 64 << 20
+	// maxRefs bounds those of them that are kept.
+	maxRefs = 200_000
+	// maxTalkBytes bounds what a server says before a pack and beside it.
+	maxTalkBytes = 16 << 20
+)
+
+// refFilter passes a list of refs on without those that nobody asked for: a large
+// repository lists hundreds of thousands, at each look.
+type refFilter struct {
+	lines *pktline.Scanner
+	keep  refChoice
+	to    *Session
+	// begun says that the capabilities have passed.
+	begun bool
+	kept  int
+	ready bytes.Buffer
+}
+
+// filterRefs reads no further than the list goes. What is no ref it notes in s, which
+// has the capabilities.
+func filterRefs(r io.Reader, keep refChoice, s *Session) io.Reader {
+	return &refFilter{lines: pktline.NewScanner(r), keep: keep, to: s}
+}
+
+func (f *refFilter) Read(p []byte) (int, error) {
+	for f.ready.Len() == 0 {
+		f.ready.Reset()
+		if !f.lines.Scan() {
+			if err := f.lines.Err(); err != nil {
+				return 0, err
+			}
+			return 0, io.EOF
+		}
+		if err := f.pass(f.lines.Bytes()); err != nil {
+			return 0, err
+		}
+	}
+	return f.ready.Read(p)
+}
+
+func (f *refFilter) pass(line []byte) error {
+	to := pktline.NewEncoder(&f.ready)
+	if len(line) == 0 {
+		return to.Flush()
+	}
+	hash, name, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+	switch {
+	case !f.begun && string(hash) == "version":
+		return fault.New(fault.Unsupported, "the server answers in version %s of Git's protocol, for which it was not asked; a proxy may add the header Git-Protocol", fault.Plain(string(name)))
+	case !f.begun:
+	case string(hash) == "shallow":
+		f.to.Shallow = true
+		return nil
+	case ok && (bytes.HasSuffix(name, []byte("^{}")) || !f.keep(string(name), f.to.Caps)):
+		return nil // What a tag leads to shows in the tag.
+	default:
+		if f.kept++; f.kept > maxRefs {
+			return fault.New(fault.Unsupported, "the server lists more than %d branches and tags", maxRefs)
+		}
+	}
+	f.begun = f.begun || bytes.IndexByte(line, 0) >= 0
+	return to.Encode(line)
+}
+
+// talk bounds what a server says beside the pack: acknowledgements, progress, and
+// what the pack is wrapped in.
+type talk struct{ left int64 }
+
+var errTalk = fault.New(fault.Unsupported, "the server talks without end instead of sending a pack")
+
+// over reads from r, at most what is left beside the pack.
+func (t *talk) over(r io.Reader) io.Reader { return talked{r, t} }
+
+type talked struct {
+	io.Reader
+	talk *talk
+}
+
+func (r talked) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if r.talk.left -= int64(n); r.talk.left < 0 {
+		return 0, errTalk
+	}
+	return n, err
+}
+
+// arrival tells that parts of a pack came.
+type arrival struct {
+	io.Writer
+	talk     *talk
+	deadline *Deadline
+}
+
+func (s *Session) arriving(ctx context.Context, w io.Writer) io.Writer {
+	return arrival{w, &s.talk, DeadlineOf(ctx)}
+}
+
+func (a arrival) Write(p []byte) (int, error) {
+	// Even one that is wrapped a few bytes at a time is not all wrapping.
+	a.talk.left += 2 * int64(len(p))
+	a.deadline.extend(len(p))
+	return a.Writer.Write(p)
+}

@@ -1,0 +1,253 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+// sshRemote is a repository behind SSH. It has a client of its own, because
+// go-git's reads ~/.ssh/config, asks the agent of whoever started the process,
+// and cannot be given up while it connects.
+//
+// Each session is a connection: one login per poll.
+type sshRemote struct {
+	loc   sshLocation
+	host  string
+	auth  Auth
+	proxy proxySettings
+	keys  keyCache
+}
+
+// sshLocation is where a repository is over SSH.
+type sshLocation struct {
+	user, addr string
+	// path is what git-upload-pack is given.
+	path string
+}
+
+func newSSHRemote(loc location, cfg Settings) (*sshRemote, error) {
+	if err := cfg.Auth.validateSSH(); err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	if cfg.CAFile != "" || cfg.ClientCert != (ClientCert{}) {
+		return nil, fmt.Errorf("configure source %s: caFile and clientCert are for https; over SSH auth.knownHostsFile says which server is trusted", cfg.Name)
+	}
+	p, err := newProxySettings(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+	}
+	return &sshRemote{loc: *loc.ssh, host: loc.ssh.display(), auth: cfg.Auth, proxy: p}, nil
+}
+
+// display is the location as it may be shown, without the user.
+func (l sshLocation) display() string {
+	host := strings.TrimSuffix(l.addr, ":22")
+	return fault.Plain("ssh://" + host + "/" + strings.TrimPrefix(l.path, "/"))
+}
+
+func (r *sshRemote) Close() {}
+
+func (r *sshRemote) Connect(ctx context.Context, keep refChoice) (*Session, error) {
+	login, err := r.login()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := r.proxy.dial(ctx, r.loc.addr)
+	if err != nil {
+		return nil, networkFault(ctx, r.host, err)
+	}
+	u := &sshUploader{host: r.host, conn: conn}
+	// The library knows no contexts: closing the connection ends all that waits.
+	u.unbind = context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if err := u.open(r, login); err != nil {
+		loggedIn := u.client != nil
+		u.close()
+		if loggedIn {
+			return nil, u.explain(ctx, err)
+		}
+		return nil, login.fault(ctx, r, err)
+	}
+	s, err := u.advertisement(ctx, keep)
+	if err != nil {
+		u.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// sshUploader is a running git-upload-pack.
+type sshUploader struct {
+	host    string
+	conn    net.Conn
+	unbind  func() bool
+	client  *ssh.Client
+	session *ssh.Session
+	in      io.WriteCloser
+	out     *bufio.Reader
+	talk    *talk
+	stderr  cappedText
+}
+
+func (u *sshUploader) open(r *sshRemote, l *login) error {
+	c, channels, requests, err := ssh.NewClientConn(u.conn, r.loc.addr, l.config)
+	if err != nil {
+		return err
+	}
+	u.client = ssh.NewClient(c, channels, requests)
+	if u.session, err = u.client.NewSession(); err != nil {
+		return err
+	}
+	if u.in, err = u.session.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := u.session.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	u.out = bufio.NewReaderSize(out, 64<<10)
+	u.session.Stderr = &u.stderr
+	return u.session.Start("git-upload-pack " + shellQuote(r.loc.path))
+}
+
+// shellQuote makes one word for the shell on the other side, as Git does. The
+// exclamation mark is for csh.
+func shellQuote(s string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
+}
+
+// advertisement reads the refs. The stream goes on afterwards, so that no more
+// may be read ahead than the line that is there.
+func (u *sshUploader) advertisement(ctx context.Context, keep refChoice) (*Session, error) {
+	s := &Session{Host: u.host, up: u, Adv: packp.NewAdvRefs(), talk: talk{left: maxTalkBytes}}
+	u.talk = &s.talk
+	size, err := u.out.Peek(4)
+	if err != nil {
+		return nil, u.refused(ctx, err)
+	}
+	var n int
+	if _, err := fmt.Sscanf(string(size), "%04x", &n); err != nil || n > 64<<10 {
+		return nil, fault.New(fault.Unsupported, "%s does not answer as a Git server (%s); check the url", u.host, fault.Plain(string(size)))
+	}
+	line, err := u.out.Peek(n)
+	if err != nil {
+		return nil, u.refused(ctx, err)
+	}
+	s.Caps = parseCapabilities(line)
+	if err := s.Caps.checkFormat(); err != nil {
+		return nil, err
+	}
+	listed := filterRefs(limitRefs(ctx, u.out), keep, s)
+	if err := s.Adv.Decode(listed); err != nil {
+		var said *pktline.ErrorLine
+		switch {
+		case errors.As(err, &said):
+			return nil, fault.New(fault.NotFound, "%s: the server says: %s", u.host, fault.Plain(said.Text))
+		case errors.Is(err, packp.ErrEmptyAdvRefs):
+			return nil, emptyRepository(u.host)
+		}
+		return nil, u.explain(ctx, err)
+	}
+	if s.Adv.IsEmpty() {
+		return nil, emptyRepository(u.host)
+	}
+	transport.FilterUnsupportedCapabilities(s.Adv.Capabilities)
+	return s, nil
+}
+
+func emptyRepository(host string) error {
+	return &fault.Error{Reason: fault.EmptyRepository, Text: host + " has no commit yet", Err: transport.ErrEmptyRemoteRepository}
+}
+
+// refused explains why the server ended before it said anything: what it wrote
+// beside the protocol is all there is.
+func (u *sshUploader) refused(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, io.EOF) {
+		return u.explain(ctx, err)
+	}
+	// Its exit status says nothing more than its text does; waiting makes sure
+	// that all of that is here.
+	_ = u.session.Wait()
+	said := u.stderr.String()
+	if said == "" {
+		return fault.New(fault.Unreachable, "%s: the server ended the session without an answer", u.host)
+	}
+	return fault.New(fault.NotFound, "%s: the server says: %s", u.host, said)
+}
+
+// UploadPack asks for a pack as over stateless HTTP, all in one message, so that
+// both ways are read alike.
+func (u *sshUploader) UploadPack(_ context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
+	if err := req.Validate(); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := req.UploadRequest.Encode(&b); err != nil {
+		return nil, fmt.Errorf("ask for a pack: %w", err)
+	}
+	if err := req.UploadHaves.Encode(&b, false); err != nil {
+		return nil, fmt.Errorf("ask for a pack: %w", err)
+	}
+	if err := pktline.NewEncoder(&b).EncodeString("done\n"); err != nil {
+		return nil, fmt.Errorf("ask for a pack: %w", err)
+	}
+	if _, err := u.in.Write(b.Bytes()); err != nil {
+		return nil, err
+	}
+	if err := u.in.Close(); err != nil {
+		return nil, err
+	}
+	resp := packp.NewUploadPackResponse(req)
+	if err := resp.Decode(io.NopCloser(u.talk.over(u.out))); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// explain gives an error its reason.
+func (u *sshUploader) explain(ctx context.Context, err error) error {
+	if said := u.stderr.String(); said != "" && ctx.Err() == nil {
+		return fault.New(fault.Unreachable, "%s: the server says: %s", u.host, said)
+	}
+	return networkFault(ctx, u.host, err)
+}
+
+func (u *sshUploader) close() {
+	u.unbind()
+	_ = u.conn.Close() // All that matters was read.
+	if u.client != nil {
+		_ = u.client.Wait() // It ends with the connection.
+	}
+}
+
+// cappedText keeps the beginning of what a server writes beside the protocol.
+type cappedText struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (c *cappedText) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.buf = append(c.buf, p[:min(len(p), maxErrorBody-len(c.buf))]...)
+	return len(p), nil
+}
+
+func (c *cappedText) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fault.Plain(string(c.buf))
+}

@@ -1,0 +1,224 @@
+package transport
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+// maxKnownHostsBytes bounds what is read of a known_hosts file.
+const maxKnownHostsBytes = 4 << 20
+
+// hostAlgorithms are the types of host keys, the one first that people should
+// write down where none is known yet.
+var hostAlgorithms = []string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+}
+
+// certAlgorithms are the types of host certificates. An authority of one type
+// signs keys of any.
+var certAlgorithms = []string{
+	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
+}
+
+// preferred puts the types that are known of a host first, so that a server with
+// several keys shows one of them. The others follow: a server that has none of
+// the known ones any more is told apart by the key that it shows instead.
+func preferred(known []string) []string {
+	var out []string
+	add := func(list []string) {
+		for _, a := range list {
+			// SHA-1 is left out, though the type of an RSA key has its name.
+			if !slices.Contains(out, a) && a != ssh.KeyAlgoRSA && a != ssh.CertAlgoRSAv01 {
+				out = append(out, a)
+			}
+		}
+	}
+	add(known)
+	if slices.ContainsFunc(known, func(a string) bool { return strings.Contains(a, "-cert-v01@") }) {
+		add(certAlgorithms)
+	}
+	add(hostAlgorithms)
+	return out
+}
+
+// login is one attempt to log in, and how far it came.
+type login struct {
+	config *ssh.ClientConfig
+	// refusal is why the server's key was not taken.
+	refusal error
+	// offered says that the server was trusted and our key was asked for.
+	offered bool
+	key     ssh.PublicKey
+}
+
+// login reads the files as they are now.
+func (r *sshRemote) login() (*login, error) {
+	db, err := r.auth.knownHosts()
+	if err != nil {
+		return nil, err
+	}
+	signer, err := r.keys.signer(r.auth)
+	if err != nil {
+		return nil, err
+	}
+	l := &login{key: signer.PublicKey()}
+	check := db.HostKeyCallback()
+	l.config = &ssh.ClientConfig{
+		User: r.loc.user,
+		Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
+			l.offered = true
+			return []ssh.Signer{signer}, nil
+		})},
+		HostKeyCallback: func(host string, addr net.Addr, key ssh.PublicKey) error {
+			if err := check(host, addr, key); err != nil {
+				l.refusal = r.hostKeyFault(err, key)
+			}
+			return l.refusal
+		},
+		HostKeyAlgorithms: preferred(db.HostKeyAlgorithms(r.loc.addr)),
+		ClientVersion:     "SSH-2.0-weir",
+	}
+	return l, nil
+}
+
+// knownHosts reads the file that says which servers are trusted.
+func (a Auth) knownHosts() (*knownhosts.HostKeyDB, error) {
+	info, err := os.Stat(a.KnownHostsFile)
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.UntrustedHost, "read auth.knownHostsFile: %v", err)
+	case info.Size() > maxKnownHostsBytes:
+		return nil, fault.New(fault.UntrustedHost, "read auth.knownHostsFile: %s has %d bytes, which is no list of hosts", a.KnownHostsFile, info.Size())
+	}
+	db, err := knownhosts.NewDB(a.KnownHostsFile)
+	if err != nil {
+		return nil, fault.New(fault.UntrustedHost, "read auth.knownHostsFile: %s", fault.Plain(err.Error()))
+	}
+	return db, nil
+}
+
+// hostKeyFault says which key the server showed and what to write if it is right.
+func (r *sshRemote) hostKeyFault(err error, key ssh.PublicKey) error {
+	file := r.auth.KnownHostsFile
+	shown := fmt.Sprintf("%s shows the host key %s %s", r.host, key.Type(), ssh.FingerprintSHA256(key))
+	if cert, ok := key.(*ssh.Certificate); ok {
+		return fault.New(fault.UntrustedHost, "%s, a certificate of %s that %s does not allow: %s", shown, ssh.FingerprintSHA256(cert.SignatureKey), file, fault.Plain(err.Error()))
+	}
+	line := xknownhosts.Line([]string{r.loc.addr}, key)
+	var revoked *xknownhosts.RevokedError
+	var ke *xknownhosts.KeyError
+	switch {
+	case errors.As(err, &revoked):
+		return fault.New(fault.UntrustedHost, "%s, which line %d of %s revokes; somebody may be in between", shown, revoked.Revoked.Line, file)
+	case !errors.As(err, &ke):
+		return fault.New(fault.UntrustedHost, "%s: %s", shown, fault.Plain(err.Error()))
+	case len(ke.Want) == 0:
+		return fault.New(fault.UntrustedHost, "%s, and %s holds none for it; if its operator publishes this fingerprint, add this line to the file: %s", shown, file, line)
+	}
+	old := ke.Want[0]
+	return fault.New(fault.UntrustedHost, "%s, but line %d of %s holds %s %s: the server was replaced, or somebody is in between; if its operator says that this is the new key, put this line in its place: %s",
+		shown, old.Line, file, old.Key.Type(), ssh.FingerprintSHA256(old.Key), line)
+}
+
+// fault gives an error of logging in its reason.
+func (l *login) fault(ctx context.Context, r *sshRemote, err error) error {
+	var ne net.Error
+	dropped := errors.As(err, &ne) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
+	switch {
+	case l.refusal != nil:
+		return l.refusal
+	case l.offered && ctx.Err() == nil && !dropped:
+		return fault.New(fault.AuthFailed, "%s does not take the key %s %s for user %q", r.host, l.key.Type(), ssh.FingerprintSHA256(l.key), fault.Plain(r.loc.user))
+	}
+	return networkFault(ctx, r.host, err)
+}
+
+// keyCache keeps the private key while its files stay the same: deriving the key
+// of an encrypted one takes a good part of a second on purpose.
+type keyCache struct {
+	mu   sync.Mutex
+	sum  [sha256.Size]byte
+	held ssh.Signer
+}
+
+// signer gives the private key as the files hold it now.
+func (c *keyCache) signer(a Auth) (ssh.Signer, error) {
+	text, err := readCredential(a.SSHKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	var passphrase string
+	if a.PassphraseFile != "" {
+		if passphrase, err = readSecret(a.PassphraseFile); err != nil {
+			return nil, err
+		}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s%s", len(text), text, passphrase))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil || c.sum != sum {
+		signer, err := parseSigner(a, text, passphrase)
+		if err != nil {
+			return nil, err
+		}
+		c.sum, c.held = sum, signer
+	}
+	return c.held, nil
+}
+
+// parseSigner does not show what the parser says of the text: it may quote it.
+func parseSigner(a Auth, text []byte, passphrase string) (ssh.Signer, error) {
+	signer, err := ssh.ParsePrivateKey(text)
+	var encrypted *ssh.PassphraseMissingError
+	if !errors.As(err, &encrypted) {
+		if err != nil {
+			return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: %s holds no private key that can be read; make one with ssh-keygen -t ed25519", a.SSHKeyFile)
+		}
+		return signer, nil
+	}
+	if passphrase == "" {
+		return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: the key in %s is encrypted; give auth.passphraseFile", a.SSHKeyFile)
+	}
+	signer, err = ssh.ParsePrivateKeyWithPassphrase(text, []byte(passphrase))
+	switch {
+	case errors.Is(err, x509.IncorrectPasswordError):
+		return nil, fault.New(fault.AuthFailed, "auth.passphraseFile: what %s holds does not decrypt %s", a.PassphraseFile, a.SSHKeyFile)
+	case err != nil:
+		return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: the encrypted key in %s cannot be read; write it anew with ssh-keygen -p", a.SSHKeyFile)
+	}
+	return signer, nil
+}
+
+// readCredential reads a small file as it is.
+func readCredential(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err == nil && info.Size() > maxSecretBytes {
+		return nil, fault.New(fault.AuthFailed, "read credentials: %s has %d bytes, which is no credential", file, info.Size())
+	}
+	if err == nil {
+		var data []byte
+		if data, err = os.ReadFile(file); err == nil {
+			return data, nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.AuthFailed, "read credentials: %s is not there", file)
+	}
+	return nil, fault.New(fault.AuthFailed, "read credentials: %v", err)
+}

@@ -1,0 +1,204 @@
+package transport
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+// location is a parsed URL: a path on this machine, or an address over HTTP or SSH.
+type location struct {
+	Local string
+	http  *url.URL
+	ssh   *sshLocation
+}
+
+// Scheme is a way to reach a repository.
+type Scheme string
+
+// Schemes.
+const (
+	SchemeLocal Scheme = "local"
+	SchemeHTTP  Scheme = "http"
+	SchemeSSH   Scheme = "ssh"
+)
+
+// SchemeOf tells how a URL is reached, or what is wrong with it. The error holds
+// no credentials.
+func SchemeOf(raw string) (Scheme, error) {
+	switch loc, err := Parse(raw); {
+	case err != nil:
+		return "", err
+	case loc.ssh != nil:
+		return SchemeSSH, nil
+	case loc.http != nil:
+		return SchemeHTTP, nil
+	default:
+		return SchemeLocal, nil
+	}
+}
+
+// defaultSSHUser is what every forge calls the user of Git over SSH.
+const defaultSSHUser = "git"
+
+var transportHelper = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
+
+// Parse tells the forms of a repository's address apart. It refuses what is
+// not carried, and what would let a URL become an option or a command.
+func Parse(raw string) (location, error) {
+	switch {
+	case raw == "":
+		return location{}, fault.New(fault.RefusedURL, "the url is empty")
+	case strings.HasPrefix(raw, "-"):
+		return location{}, fault.New(fault.RefusedURL, "a url must not start with a dash")
+	case strings.ContainsFunc(raw, func(r rune) bool { return r < 0x20 || r == 0x7f }):
+		return location{}, fault.New(fault.RefusedURL, "the url holds a control character")
+	case transportHelper.MatchString(raw):
+		return location{}, fault.New(fault.RefusedURL, "transport helpers (%s) are not used; give an https:// url or a path", transportHelper.FindString(raw))
+	}
+	if strings.Contains(raw, "://") {
+		return parseAbsolute(raw)
+	}
+	if host, p, ok := splitSCP(raw); ok {
+		user, _, named := strings.Cut(raw, "@")
+		if !named || strings.ContainsAny(user, ":/[") {
+			user = ""
+		}
+		return sshAt(user, host, "", p)
+	}
+	abs, err := filepath.Abs(raw)
+	if err != nil {
+		return location{}, fault.New(fault.RefusedURL, "the path %s has no absolute form: %v", raw, err)
+	}
+	return location{Local: abs}, nil
+}
+
+func parseAbsolute(raw string) (location, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		// The parser's own text repeats the url, credentials and all.
+		return location{}, fault.New(fault.RefusedURL, "the url cannot be parsed")
+	}
+	switch u.Scheme {
+	case "http", "https":
+	case "file":
+		if u.Host != "" && u.Host != "localhost" {
+			return location{}, fault.New(fault.RefusedURL, "a file:// url must not name another host (%s); write file:///path", u.Hostname())
+		}
+		if u.RawQuery != "" || u.Fragment != "" || u.Path == "" {
+			return location{}, fault.New(fault.RefusedURL, "a file:// url holds a path and nothing else")
+		}
+		return location{Local: filepath.Clean(filepath.FromSlash(u.Path))}, nil
+	case "ssh", "git+ssh", "ssh+git":
+		return parseSSH(u)
+	case "git":
+		return location{}, fault.New(fault.Unsupported, "git:// is neither encrypted nor does it know who answers; give an https:// or ssh:// url")
+	default:
+		return location{}, fault.New(fault.RefusedURL, "%s:// is not a way to read Git here; give an https:// or ssh:// url or a path", fault.Plain(u.Scheme))
+	}
+	if u.User != nil {
+		return location{}, fault.New(fault.RefusedURL, "%s: the url carries credentials; give them as auth.tokenFile, or auth.username and auth.passwordFile", displayURL(u))
+	}
+	if u.Hostname() == "" || strings.Trim(u.Path, "/") == "" {
+		return location{}, fault.New(fault.RefusedURL, "%s: the url needs a host and a path", displayURL(u))
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return location{}, fault.New(fault.RefusedURL, "%s: the url of a repository has no query and no fragment", displayURL(u))
+	}
+	return location{http: u}, nil
+}
+
+func parseSSH(u *url.URL) (location, error) {
+	shown := displayURL(u)
+	if _, secret := u.User.Password(); secret {
+		return location{}, fault.New(fault.RefusedURL, "%s: the url carries a password; over SSH give auth.sshKeyFile", shown)
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return location{}, fault.New(fault.RefusedURL, "%s: the url of a repository has no query and no fragment", shown)
+	}
+	p := u.Path
+	if strings.HasPrefix(p, "/~") {
+		p = p[1:] // The home directory of a user there, as Git has it.
+	}
+	return sshAt(u.User.Username(), u.Hostname(), u.Port(), p)
+}
+
+// sshAt checks what goes to the other side's shell and to the dialer.
+func sshAt(user, host, port, p string) (location, error) {
+	switch {
+	case host == "" || strings.Trim(p, "/") == "":
+		return location{}, fault.New(fault.RefusedURL, "the ssh url needs a host and a path, as in ssh://git@host/owner/repository.git")
+	case strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t"):
+		return location{}, fault.New(fault.RefusedURL, "%q is no name of a host", fault.Plain(host))
+	case strings.HasPrefix(user, "-") || strings.HasPrefix(p, "-"):
+		return location{}, fault.New(fault.RefusedURL, "user and path of an ssh url must not start with a dash")
+	}
+	if user == "" {
+		user = defaultSSHUser
+	}
+	if port == "" {
+		port = "22"
+	}
+	return location{ssh: &sshLocation{user: user, addr: net.JoinHostPort(host, port), path: p}}, nil
+}
+
+// displayURL is u as it may be shown: without user, password, query, fragment.
+func displayURL(u *url.URL) string {
+	return fault.Plain((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
+}
+
+// splitSCP takes apart user@host:path. As in Git, a colon before the first slash
+// makes it one.
+func splitSCP(raw string) (host, p string, ok bool) {
+	host, p, ok = strings.Cut(raw, ":")
+	if before, after, found := strings.Cut(raw, "]:"); found && !strings.Contains(before, "/") {
+		host, p, ok = strings.Replace(before, "[", "", 1), after, true // An IPv6 address.
+	}
+	if !ok || host == "" || strings.Contains(host, "/") {
+		return "", "", false
+	}
+	return host[strings.LastIndex(host, "@")+1:], p, true
+}
+
+// ID is the identity of a repository, whichever way it is addressed: the first
+// 12 hex digits of SHA-256 over its URL without scheme, user, port and ".git",
+// the host in lower case. A local path counts by its absolute form.
+func ID(raw string) string {
+	sum := sha256.Sum256([]byte(identity(raw)))
+	return hex.EncodeToString(sum[:])[:12]
+}
+
+func identity(raw string) string {
+	var host, p string
+	u, err := url.Parse(raw)
+	switch scpHost, scpPath, isSCP := splitSCP(raw); {
+	case strings.Contains(raw, "://") && err == nil && u.Scheme == "file":
+		p = u.Path
+	case strings.Contains(raw, "://") && err == nil:
+		host, p = u.Hostname(), u.Path
+	case strings.Contains(raw, "://"):
+		// Not a URL that works; take the text without what may be a secret.
+		_, rest, _ := strings.Cut(raw, "://")
+		host, p, _ = strings.Cut(rest, "/")
+		host = host[strings.LastIndex(host, "@")+1:]
+	case isSCP:
+		host, p = scpHost, scpPath
+	default:
+		p = raw
+		if abs, err := filepath.Abs(raw); err == nil {
+			p = filepath.ToSlash(abs)
+		}
+	}
+	p = strings.TrimSuffix(path.Clean("/"+p), ".git")
+	if len(p) > 1 {
+		p = strings.TrimSuffix(p, "/")
+	}
+	return strings.ToLower(host) + p
+}
