@@ -18,7 +18,7 @@ func TestRefusedReloadNamesTheFirstFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := reloadConfig(file, config.Env{Getenv: func(string) string { return "" }}, slog.New(slog.DiscardHandler))
-	if err == nil || !strings.Contains(err.Error(), file+":6:1: error: intervall: unknown key") || !strings.Contains(err.Error(), " more)") {
+	if err == nil || !strings.Contains(err.Error(), file+":6:1: error: unknown key intervall") || !strings.Contains(err.Error(), " more)") {
 		t.Errorf("the reload says %v", err)
 	}
 }

@@ -206,8 +206,7 @@ func Load(file string, env Env) (*Config, diag.List, error) {
 func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	d := &decoder{file: file, at: map[string]diag.Position{}}
 	c := &Config{File: file}
-	d.document(content, c)
-	if d.broken {
+	if !d.document(content, c) {
 		return nil, d.faults.Sorted()
 	}
 	c.setDefaults(env)

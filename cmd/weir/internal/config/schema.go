@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding"
 	"maps"
 	"reflect"
 	"regexp"
@@ -83,7 +84,7 @@ func shape(at string, t reflect.Type) schema.Node {
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1, "maximum": target.MaxCount}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
 	case t == reflect.TypeFor[target.Rollouts]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
-	case reflect.PointerTo(t).Implements(scalarType):
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return anyScalar()
 	}
 	switch t.Kind() {
@@ -143,6 +144,13 @@ func elementName(t reflect.Type) string {
 		t = t.Elem()
 	}
 	return t.Name()
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
 }
 
 // anyScalar is a text, which may also be written as YAML writes other scalars.

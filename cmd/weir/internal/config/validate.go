@@ -55,7 +55,9 @@ type validator struct {
 // fault reports what is wrong at a path, at its place in the file or else at
 // that of what is around it.
 func (v *validator) fault(at, code, detail, format string, args ...any) {
-	v.decoder.fault(v.position(at), code, detail, "%s: %s", at, fmt.Sprintf(format, args...))
+	v.decoder.faults = append(v.decoder.faults, diag.Diagnostic{
+		Severity: diag.Error, Code: code, Summary: at + ": " + fmt.Sprintf(format, args...), Detail: detail, Position: v.position(at),
+	})
 }
 
 func (v *validator) position(at string) diag.Position {

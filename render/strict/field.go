@@ -1,0 +1,117 @@
+package strict
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Field is one field of a struct, as its tags say:
+//
+//	json:"name"                  the key, under the language's tag; "-" and no tag leave a field out
+//	enum:"a|b"                   the only values
+//	default:"x"                  the value where the field is not written
+//	check:"required,min=1,max=9,minlen=2"; required=v1beta1 is so in that version
+//	in:"v1beta1,v1beta2"         the versions that have the field; all without the tag
+//	later:"true"                 known, but refused by this version of weir
+type Field struct {
+	Name  string
+	Index []int
+	Limit
+	Default *string // nil without one
+	// Required says that it is, in the version RequiredOnly or, without one, in all.
+	Required     bool
+	RequiredOnly string
+	Versions     []string
+	Later        bool
+}
+
+// RequiredIn reports whether the field is required in a version.
+func (f *Field) RequiredIn(version string) bool {
+	return f.Required && (f.RequiredOnly == "" || f.RequiredOnly == version)
+}
+
+// In reports whether a version has the field.
+func (f *Field) In(version string) bool {
+	return f.Versions == nil || slices.Contains(f.Versions, version)
+}
+
+// Fields returns the fields of a struct type, those of embedded structs included.
+func (l *Language) Fields(t reflect.Type) []Field {
+	if table, ok := l.fields.Load(t); ok {
+		return table.([]Field)
+	}
+	var table []Field
+	for _, sf := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(sf.Tag.Get(l.Tag), ",")
+		if sf.Anonymous || name == "" || name == "-" {
+			continue
+		}
+		owner := t
+		if n := len(sf.Index); n > 1 {
+			owner = t.FieldByIndex(sf.Index[:n-1]).Type
+		}
+		f := newField(sf, name)
+		if l.Refine == nil || l.Refine(owner, sf, &f) {
+			table = append(table, f)
+		}
+	}
+	l.fields.Store(t, table)
+	return table
+}
+
+func newField(sf reflect.StructField, name string) Field {
+	f := Field{Name: name, Index: sf.Index, Later: sf.Tag.Get("later") == "true"}
+	if e := sf.Tag.Get("enum"); e != "" {
+		f.Enum = strings.Split(e, "|")
+	}
+	if text, ok := sf.Tag.Lookup("default"); ok {
+		f.Default = &text
+	}
+	if in := sf.Tag.Get("in"); in != "" {
+		f.Versions = strings.Split(in, ",")
+	}
+	for c := range strings.SplitSeq(sf.Tag.Get("check"), ",") {
+		key, value, _ := strings.Cut(c, "=")
+		switch key {
+		case "":
+		case "required":
+			f.Required, f.RequiredOnly = true, value
+		default:
+			f.set(map[string]string{"min": "minimum", "max": "maximum", "minlen": "minLength"}[key], value)
+		}
+	}
+	return f
+}
+
+// words are the only values of a field of a type, nil where it may have any.
+func (d *Decoder) words(t reflect.Type, l *Limit) []string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if w, ok := reflect.Zero(t).Interface().(Words); ok {
+		return w.Values(d.Version)
+	}
+	return l.Enum
+}
+
+// setDefault writes a default, which is text in the tag, into a field.
+func setDefault(v reflect.Value, text string) {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		v.SetBool(text == "true")
+	default:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			panic("strict: bad default in a tag: " + text)
+		}
+		v.SetInt(n)
+	}
+}

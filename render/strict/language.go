@@ -1,0 +1,131 @@
+package strict
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"go.yaml.in/yaml/v3"
+)
+
+// Language says how documents of one sort are written.
+type Language struct {
+	// Tag is the struct tag that holds a field's key, such as json.
+	Tag string
+	// Whole names a whole document in messages, such as "the object", and Key a key, such
+	// as "field": an unknown one has the code unknown-field then.
+	Whole, Key string
+	// Kubernetes reads as its API server does: see the package comment. Without it any
+	// single value is text, as it is written, and anchors are refused.
+	Kubernetes bool
+	// Refine adds what is known of a field beside its tags; false leaves the field out.
+	Refine func(owner reflect.Type, sf reflect.StructField, f *Field) bool
+	// Hint says what to write in place of an unknown key; "" where it knows nothing.
+	Hint func(of reflect.Type, key string) string
+
+	fields sync.Map // of []Field, by reflect.Type
+}
+
+// Fault is one finding.
+type Fault struct {
+	// Code is stable: duplicate-key, wrong-type and the like.
+	Code, Summary, Detail string
+	// Path is where the value stands or should stand.
+	Path intent.Path
+	// Key says that the fault is about the key in a mapping and not about its value.
+	Key bool
+	// Node is what to show: the value, the key, or what a key is missing from. It is
+	// nil where the faulty text is no YAML.
+	Node *yaml.Node
+}
+
+// In is the fault as a diagnostic about a file.
+func (f Fault) In(file string) diag.Diagnostic {
+	pos := diag.Position{File: file}
+	if f.Node != nil {
+		pos.Line, pos.Column = f.Node.Line, f.Node.Column
+	}
+	return diag.Diagnostic{Severity: diag.Error, Code: f.Code, Summary: f.Summary, Detail: f.Detail, Position: pos}
+}
+
+// Value is a type that reads a node in its own way. The node is no alias, and it is null
+// only in a document of which it is the whole.
+type Value interface {
+	DecodeYAML(d *Decoder, n *yaml.Node, p intent.Path)
+}
+
+// Words is a text type that knows its values in a version.
+type Words interface{ Values(version string) []string }
+
+// Decoder reads one document.
+type Decoder struct {
+	*Language
+	// Version is that of the document: fields of other versions are unknown in it.
+	Version string
+	// Limits are those of the schema, beside the limits of the fields; nil for none.
+	Limits *Limits
+	// Secret keeps every value out of the messages.
+	Secret bool
+	// Report takes each fault.
+	Report func(Fault)
+	// Visit, if any, sees where each path stands: at its value, or at its key where a
+	// mapping has any keys.
+	Visit func(p intent.Path, n *yaml.Node)
+
+	faults, depth, nodes int
+}
+
+// Error reports a fault of a value.
+func (d *Decoder) Error(n *yaml.Node, p intent.Path, code, summary, detail string) {
+	d.report(Fault{Code: code, Summary: summary, Detail: detail, Path: p, Node: n})
+}
+
+func (d *Decoder) keyError(n *yaml.Node, p intent.Path, code, summary, detail string) {
+	d.report(Fault{Code: code, Summary: summary, Detail: detail, Path: p, Node: n, Key: true})
+}
+
+// report passes a fault on, unless the document is too large. A fault costs more than a
+// node: an alias may stand for very many of them.
+func (d *Decoder) report(f Fault) {
+	d.faults++
+	if d.spend(f.Node, 20) {
+		d.Report(f)
+	}
+}
+
+// spend counts against the bound on nodes, and reports whether there is room left.
+func (d *Decoder) spend(n *yaml.Node, nodes int) bool {
+	if d.spent() {
+		return false
+	}
+	if d.nodes += nodes; d.spent() {
+		d.Report(Fault{Code: "too-large", Summary: d.Whole + " is too large", Node: n})
+	}
+	return !d.spent()
+}
+
+func (d *Decoder) spent() bool { return d.nodes > MaxNodes }
+
+// quoted is a value for a message, with a space before it; "" where it may be a secret.
+func (d *Decoder) quoted(before string, value any) string {
+	if d.Secret {
+		return ""
+	}
+	return fmt.Sprintf(before, value)
+}
+
+// named is a path for the start of a sentence.
+func (d *Decoder) named(p intent.Path) string {
+	if len(p) == 0 {
+		return d.Whole
+	}
+	return p.String()
+}
+
+func (d *Decoder) visit(p intent.Path, n *yaml.Node) {
+	if d.Visit != nil {
+		d.Visit(p, n)
+	}
+}
