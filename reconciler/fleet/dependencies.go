@@ -67,7 +67,7 @@ func (it *item) refuse(code, summary, detail string) {
 // cannot be read.
 func mayCome(items []*item, name string) bool {
 	return slices.ContainsFunc(items, func(it *item) bool {
-		return it.unknown && (it.err != nil || it.crowded) && target.Overlap(it.target.Name, name)
+		return it.unlisted() && target.Overlap(it.target.Name, name)
 	})
 }
 

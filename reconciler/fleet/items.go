@@ -53,6 +53,9 @@ type item struct {
 	since time.Time
 }
 
+// unlisted reports whether nobody knows for which targets the item stands.
+func (it *item) unlisted() bool { return it.unknown && (it.err != nil || it.crowded) }
+
 // expand makes one item of each target that the configuration stands for.
 func (f *Fleet) expand(views map[string]View) []*item {
 	f.earlier, f.made = f.made, map[string]*target.Target{}

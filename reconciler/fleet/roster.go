@@ -33,7 +33,7 @@ func (f *Fleet) callRolls(views map[string]View, items []*item) {
 			case it.target.Source != source:
 			case !it.unknown:
 				r.names = append(r.names, it.name)
-			case it.err != nil || it.crowded:
+			case it.unlisted():
 				readable = false
 			}
 		}
@@ -59,7 +59,7 @@ func (f *Fleet) callRolls(views map[string]View, items []*item) {
 
 // allKnown reports whether all targets that there are are known.
 func allKnown(items []*item) bool {
-	return !slices.ContainsFunc(items, func(it *item) bool { return it.unknown && (it.err != nil || it.crowded) })
+	return !slices.ContainsFunc(items, (*item).unlisted)
 }
 
 // expandedName bounds what wildcards may make of a name: it becomes the value of

@@ -65,7 +65,7 @@ func (it *item) placeless() bool { return it.rowless || it.unknown && it.target.
 // unmatched warns of rows for which there is no directory, with the first of the
 // target's items. Where the source cannot be read, nobody knows.
 func unmatched(t *target.Target, items []*item) {
-	if len(items) == 0 || t.Table == nil || items[0].unknown && (items[0].err != nil || items[0].crowded) {
+	if len(items) == 0 || t.Table == nil || items[0].unlisted() {
 		return
 	}
 	left := maps.Clone(t.Table)
@@ -82,17 +82,28 @@ func unmatched(t *target.Target, items []*item) {
 	}
 }
 
-// reserve has nobody take over what targets have that lack their row.
+// reserve keeps everybody from taking over what targets have that lack their row. Where
+// it is not known which directories there are, one of which the row went may be among
+// them: then all names that the target's pattern gives are reserved.
 func reserve(items []*item) {
-	names := map[string]bool{}
+	rowless, listed := map[string]bool{}, map[string]bool{}
+	var unlisted []string
 	for _, it := range items {
-		if it.rowless {
-			names[it.name] = true
+		switch {
+		case it.rowless:
+			rowless[it.name] = true
+		case it.unlisted() && it.target.Table != nil:
+			unlisted = append(unlisted, target.Placeholder.ReplaceAllString(it.target.Name, "*"))
+		case !it.unknown:
+			listed[it.name] = true
 		}
 	}
 	for _, it := range items {
-		if len(names) > 0 {
-			it.desired.Policy.Placeless = names
+		if p := &it.desired.Policy; len(rowless) > 0 {
+			p.Placeless = rowless
+		}
+		if p := &it.desired.Policy; len(unlisted) > 0 {
+			p.Unlisted, p.Listed = unlisted, listed
 		}
 	}
 }

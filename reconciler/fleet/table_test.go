@@ -174,6 +174,55 @@ func TestWhatARowlessTargetHasIsNotTakenOver(t *testing.T) {
 	}
 }
 
+// Nor where its source cannot be read, so that nobody knows which directories lack a row.
+func TestWhatARowlessTargetHasIsNotTakenOverUnread(t *testing.T) {
+	h := newTabled(t, tabled+"- {name: plain, path: plain, region: us-east-1, accountID: '000000000000', source: other}\n- {name: devs, path: devs, region: eu-west-1, source: other}\n")
+	h.fleet.o.Config.Sources = []string{"s", "other"}
+	m := pools("o/dev", "plain")
+	views := func(own, other View) map[string]View {
+		own.ID, other.ID = "id", "other"
+		return map[string]View{"s": own, "other": other}
+	}
+	pass := func(v map[string]View) map[string]*plan.Report {
+		t.Helper()
+		c, err := h.fleet.Compose(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.accounts.Attach(t.Context(), c.Batches)
+		out := map[string]*plan.Report{}
+		for _, b := range c.Batches {
+			for _, r := range reconciler.RunBatch(t.Context(), b, reconciler.Apply) {
+				out[r.Target] = r
+			}
+		}
+		return out
+	}
+	for i := range h.fleet.o.Config.Targets[0].Table { // the emulator is one account
+		row := h.fleet.o.Config.Targets[0].Table[i]
+		row.AccountID, row.RoleARN = "000000000000", ""
+		h.fleet.o.Config.Targets[0].Table[i] = row
+	}
+	if r := pass(views(View{Snapshot: snap("r1", m)}, View{Snapshot: snap("o1", m)}))["dev"]; len(r.Outcomes) != 2 || r.Err != nil {
+		t.Fatalf("%v, %v", r.Err, r.Outcomes)
+	}
+	// Only prod has a row left, elsewhere, and the source cannot be read.
+	rows := maps.Clone(h.fleet.o.Config.Targets[0].Table)
+	delete(rows, "dev")
+	delete(rows, "stage")
+	h.fleet.o.Config.Targets[0].Table = rows
+	m["devs/pool.yaml"] = m["o/dev/pool.yaml"]
+	r := pass(views(View{Err: errors.New("no answer")}, View{Snapshot: snap("o2", m)}))["devs"]
+	for _, o := range r.Outcomes {
+		if o.Status == step.Done {
+			t.Errorf("%+v", o)
+		}
+	}
+	if text := fmt.Sprint(r.Diagnostics); !strings.Contains(text, "cannot be read now") {
+		t.Errorf("%v: %s", r.Err, text)
+	}
+}
+
 func TestRowsWithoutADirectoryAreWarnedOf(t *testing.T) {
 	h := newTabled(t, tabled)
 	_, got := h.compose(View{Snapshot: snap("r1", pools("o/dev", "o/prod"))})

@@ -90,6 +90,17 @@ func TestMayAdopt(t *testing.T) {
 	}
 }
 
+// What a target has that nobody can list is not taken over; what a listed one had is.
+func TestUnlistedTargetsKeepWhatTheyHave(t *testing.T) {
+	p := Policy{Instance: "me", Target: "blue", Source: "aaa", Unlisted: []string{"c-*", "*-x"}, Listed: map[string]bool{"c-known": true}}
+	for target, ours := range map[string]bool{"c-gone": false, "a-x": false, "c-known": true, "red": true, "blue": true} {
+		tags := map[string]string{observed.TagOwner: "me", observed.TagSource: "aaa", observed.TagTarget: target}
+		if got := p.owns(tags, "blue", true); got.ours != ours {
+			t.Errorf("%s: %+v", target, got)
+		}
+	}
+}
+
 // A template that pools share moves to another weir with them, and is left to its
 // owner where none of the pools that are asked for uses it.
 func TestASharedTemplateMovesWithItsPools(t *testing.T) {

@@ -94,6 +94,11 @@ type Policy struct {
 	// Placeless are targets of the instance of which the configuration does not say
 	// where they are applied: what they have is theirs, here or elsewhere.
 	Placeless map[string]bool
+	// Unlisted are patterns of names, in which * stands for any text: targets of a source
+	// that cannot be read may have them, though the configuration no longer says where
+	// those are applied. Listed are the targets that are known to be others.
+	Unlisted []string
+	Listed   map[string]bool
 	// OwnTargetOnly refuses resources of another target of the same instance
 	// and source: path mode, where nobody knows what other targets want.
 	OwnTargetOnly bool

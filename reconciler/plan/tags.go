@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -48,12 +49,22 @@ func (p Policy) owns(tags map[string]string, wantedBy string, whole bool) owners
 		return ownership{why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget])}
 	case tags[observed.TagTarget] != p.Target && p.Placeless[tags[observed.TagTarget]]:
 		return ownership{why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", of which weir's configuration does not say where it is applied"}
+	case tags[observed.TagTarget] != p.Target && p.unlisted(tags[observed.TagTarget]):
+		return ownership{why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}
 	case tags[observed.TagTarget] != p.Target && !whole:
 		return ownership{why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
 	case tags[observed.TagTarget] != p.Target && wantedBy != p.Target:
 		return ownership{why: "the target " + observed.Quote(wantedBy) + " wants it too"}
 	}
 	return ownership{ours: true}
+}
+
+// unlisted reports whether a target may be one of a source that cannot be read.
+func (p Policy) unlisted(target string) bool {
+	return !p.Listed[target] && slices.ContainsFunc(p.Unlisted, func(pattern string) bool {
+		fits, _ := path.Match(pattern, target) // names hold no character that a pattern has but *
+		return fits
+	})
 }
 
 func hasCAPATag(tags map[string]string) bool {
