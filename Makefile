@@ -37,7 +37,7 @@ test: ## all tests: no network, no credentials
 	$(GO) test -ldflags=-w ./...
 
 soak: ## the tests that take minutes: large fleets, EC2's own quotas and limits
-	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak' ./reconciler/
+	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools' ./reconciler/ ./render/kust/
 
 race: ## the concurrent packages under the race detector
 	$(GO) test -race -short -skip '$(ALONE)' ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...

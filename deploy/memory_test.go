@@ -31,7 +31,7 @@ func TestMemoryHasRoomForBuilds(t *testing.T) {
 			}
 			return n << map[string]int{"M": 20, "G": 30}[string(m[2])]
 		}
-		if all, limit := size(c.goLimit)+worker.Most*worker.DefaultLimits.Memory, size(c.limit); all > limit {
+		if all, limit := size(c.goLimit)+worker.DefaultLimits.Sum(), size(c.limit); all > limit {
 			t.Errorf("%s: the limit is %d MiB, and all together may take %d MiB", file, limit>>20, all>>20)
 		}
 	}

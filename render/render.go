@@ -64,7 +64,7 @@ type Result struct {
 	// manifests themselves.
 	Secrets, Hidden *secret.Set
 	// Secretless says that an encrypted file was read with placeholders, so that
-	// nothing may be applied; Retry that the same render may find more keys later.
+	// nothing may be applied; Retry that the same render may turn out otherwise later.
 	Secretless, Retry bool
 	// Objects are the rendered objects, weir's kinds and others; nil if the
 	// build failed.

@@ -174,7 +174,7 @@ func shippedLimit(t *testing.T) int {
 	t.Helper()
 	unit := found(t, "../../deploy/systemd/weir.service", `(?m)^MemoryMax=(\d+)([GM])$`)
 	pod := found(t, "../../deploy/kubernetes/base/deployment.yaml", `(?m)^\s+limits:\n\s+memory: (\d+)([GM])i$`)
-	return min(unit, pod) - int(worker.Most*worker.DefaultLimits.Memory>>20)
+	return min(unit, pod) - int(worker.DefaultLimits.Sum()>>20)
 }
 
 // shippedGoLimit is the least memory limit that the Go runtime is given.

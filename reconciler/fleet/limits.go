@@ -33,7 +33,7 @@ func tooManyTargets(t *target.Target, limits target.Limits, found, room int) dia
 // that may be: for all renders, and for what a review adds to them.
 const (
 	nodeBytes    = 64
-	fleetShares  = 10
+	fleetShares  = 8
 	reviewShares = 3
 )
 

@@ -106,7 +106,7 @@ func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 	}{
 		"pools": {target.Limits{Pools: 2}, pools("o/a", "o/b"), pools("o/c"), "too-many-pools",
 			"the target has 1 pools, beside 2 of other targets, and limits.pools allows 2"},
-		"nodes": {target.Limits{Nodes: 200}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 10 times 200"},
+		"nodes": {target.Limits{Nodes: 230}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 8 times 230"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, globbed)
@@ -197,7 +197,7 @@ func TestDefaultLimits(t *testing.T) {
 	if int(l.Nodes) != kust.DefaultNodes {
 		t.Errorf("limits.nodes is %d, and a build's own limit %d", l.Nodes, kust.DefaultNodes)
 	}
-	if l.Targets < 4_000 || l.Pools < 10_000 || l.Nodes < 2_000*150 {
+	if l.Targets < 4_000 || l.Pools < 10_000 || l.Nodes < 2_000*200 {
 		t.Errorf("%+v", l)
 	}
 	// A pool takes some 4 kB, and at most 16 more for user data of its own.

@@ -13,7 +13,7 @@ type Limits struct {
 	// Pools is how many pools all targets may have together.
 	Pools Count `yaml:"pools"`
 	// Nodes is how many YAML nodes one render may hold. What is kept of all renders
-	// may come to ten times as many, and what one pull request changes of it to three
+	// may come to eight times as many, and what one pull request changes of it to three
 	// times, 64 bytes counting as a node.
 	Nodes Count `yaml:"nodes"`
 }
@@ -22,7 +22,7 @@ type Limits struct {
 const (
 	DefaultTargets = 4_000
 	DefaultPools   = 10_000
-	DefaultNodes   = 300_000
+	DefaultNodes   = 400_000
 )
 
 // MaxCount is the largest Count: far more than any machine holds.

@@ -108,8 +108,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// DefaultNodes is the default of Limits.Nodes: 2,000 pools of 150 nodes each.
-const DefaultNodes = 300_000
+// DefaultNodes is the default of Limits.Nodes: 2,000 pools of 200 nodes each.
+const DefaultNodes = 400_000
 
 // ErrLarge says that a build is not small.
 var ErrLarge = errors.New("the build is not small")
@@ -136,7 +136,8 @@ type Result struct {
 	Reads ReadSet
 	// Secrets are the values that were encrypted in the files, as they are there:
 	// they must not be shown. Secretless says that some stand as placeholders, and
-	// Retry that the same build may find more keys later.
+	// Retry that the same build may turn out otherwise later: with more keys, or where
+	// nobody kills its process.
 	Secrets           []string
 	Secretless, Retry bool
 	// Again is the build with other texts in the place of all secret ones; nil if it
@@ -153,6 +154,7 @@ type Result struct {
 	tree   tree.Tree
 	path   string
 	limits Limits
+	small  bool
 	plan   *plan
 
 	indexing sync.Once
@@ -172,7 +174,7 @@ type Result struct {
 // in the result's Diags.
 func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
 	lim := o.Limits.withDefaults()
-	r := &Result{tree: t, path: path, limits: lim}
+	r := &Result{tree: t, path: path, limits: lim, small: o.Small}
 	if o.Small {
 		lim.Duration, lim.Nodes = min(lim.Duration, smallTime), min(lim.Nodes, smallNodes)
 	}
@@ -180,7 +182,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	defer cancel()
 
 	v := newView(limited, t, lim)
-	v.decryption.by = o.Decrypter
+	v.decryption.by, v.small = o.Decrypter, o.Small
 	w := newWalker(v)
 	w.small = o.Small
 	r.attempt(limited, w, &o)

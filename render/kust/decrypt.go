@@ -59,7 +59,7 @@ func (r *Result) decrypted(v *view, w *walker) {
 		r.Again.Diags = append(r.Again.Diags, d.faults...)
 	}
 	slices.Sort(d.secrets)
-	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry
+	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry || v.killed.Load()
 	r.decrypter = d.by
 }
 

@@ -56,7 +56,7 @@ func encodeKustomization(doc *yaml.Node) ([]byte, error) {
 // job is a run of kustomize over the plan, over exactly the files that were walked.
 // fed replaces the content of files for this run.
 func (p *plan) job(fed map[string][]byte) *worker.Job {
-	j := &worker.Job{Root: p.root, Files: p.view.contents(p.files), Paths: p.view.resolutions(), Reads: p.limits.Files, Bytes: p.limits.TotalBytes, Nodes: p.limits.Nodes}
+	j := &worker.Job{Root: p.root, Files: p.view.contents(p.files), Paths: p.view.resolutions(), Reads: p.limits.Files, Bytes: p.limits.TotalBytes, Nodes: p.limits.Nodes, Small: p.view.small}
 	maps.Copy(j.Files, p.fed)
 	maps.Copy(j.Files, fed)
 	if p.made != "" { // kustomize sees it, and no other kustomization beside it
@@ -88,6 +88,9 @@ func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *d
 	case errors.Is(err, worker.ErrNodes):
 		d = tooManyNodes(diag.Position{File: p.origin}, fmt.Sprintf("the build gives more than %d YAML nodes", p.limits.Nodes), p.limits.Nodes)
 	case errors.As(err, &ended):
+		if ended.Cause == worker.Killed {
+			p.view.killed.Store(true)
+		}
 		d = endedDiagnostic(diag.Position{File: p.origin}, ended)
 	default:
 		p.view.giveUp(err)

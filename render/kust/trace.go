@@ -119,7 +119,7 @@ func (r *Result) replan() *plan {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), r.limits.Duration, errTooSlow)
 	defer cancel()
 	v := newView(ctx, r.tree, r.limits)
-	v.decryption.by = r.decrypter
+	v.decryption.by, v.small = r.decrypter, r.small
 	w := newWalker(v)
 	p := w.walk(r.path)
 	if w.view.failure() != nil || w.diags.HasErrors() {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/tree"
@@ -36,6 +37,10 @@ type view struct {
 	ctx  context.Context
 	tree tree.Tree
 	lim  Limits
+	// small says what the workers of the build are, killed that one was, for no reason
+	// that lies in the build. Forks share it.
+	small  bool
+	killed *atomic.Bool
 
 	mu         sync.Mutex
 	found      map[string]lookup
@@ -54,7 +59,7 @@ type lookup struct {
 }
 
 func newView(ctx context.Context, t tree.Tree, lim Limits) *view {
-	return &view{ctx: ctx, tree: t, lim: lim, found: map[string]lookup{}, resolved: map[string]worker.Path{}, content: map[string][]byte{}}
+	return &view{ctx: ctx, tree: t, lim: lim, killed: new(atomic.Bool), found: map[string]lookup{}, resolved: map[string]worker.Path{}, content: map[string][]byte{}}
 }
 
 // fork is a view of the same tree with a context and counts of its own.
@@ -62,6 +67,7 @@ func (v *view) fork(ctx context.Context) *view {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	f := newView(ctx, v.tree, v.lim)
+	f.small, f.killed = v.small, v.killed
 	maps.Copy(f.found, v.found)
 	maps.Copy(f.resolved, v.resolved)
 	maps.Copy(f.content, v.content)

@@ -22,9 +22,17 @@
 //     other's bytes: sizes, counts and depth are checked before memory is taken,
 //     and nodes arrive as a tree without aliases.
 //   - A build that is given up, is too long or takes too much is ended by ending its
-//     worker. A worker stays for the next build, unless it has grown.
+//     worker. The worker of a small build stays for the next one, unless it has grown;
+//     a large build has a new one, with most of the memory, and there is one at a time.
 //   - A worker ends with the process that started it: its input ends, and Linux
 //     sends it a signal.
+//
+// What weir does itself, before and after: it parses the files, looks what they refer
+// to, puts in variables and decodes the objects. All of these are code of its own or of
+// the YAML library, whose time and memory grow with bytes and nodes, and both are
+// bounded before and counted on the way; its fuzzers and the hostile trees hold them to
+// two seconds of CPU time and to memory that the shipped limits leave. Keys and values
+// that are secret thereby stay in one process.
 //
 // Without Enable a Job runs in this process, with neither limit nor protection, as
 // tests do.
@@ -54,6 +62,9 @@ type Job struct {
 	Reads int
 	Bytes int64
 	Nodes int
+	// Small is for what needs little memory: such builds run beside a large one. One
+	// that is ended for its memory may be tried again as a large one.
+	Small bool
 }
 
 // Path is what a path leads to, links followed.

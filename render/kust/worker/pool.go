@@ -16,22 +16,36 @@ import (
 
 // Limits are those of one worker.
 type Limits struct {
-	// Memory in bytes, code and stacks included.
-	Memory int64
+	// Memory in bytes, code and stacks included. Small is that of one whose jobs are.
+	Memory, Small int64
 	// CPU is how much CPU time a build can be sure of. A worker that has used as much
 	// makes no further build, and the system ends it at twice that.
 	CPU time.Duration
 }
 
 // DefaultLimits are those of a worker of weir. The unit file and the manifests of
-// Kubernetes leave room for Most of them beside the daemon.
-var DefaultLimits = Limits{Memory: 320 << 20, CPU: 4 * time.Minute}
+// Kubernetes leave room for Sum beside the daemon.
+var DefaultLimits = Limits{Memory: 640 << 20, Small: 160 << 20, CPU: 4 * time.Minute}
 
-// Most is how many workers a process has at a time: as many as renders.
-const Most = 3
+// How many workers are at work at a time: as many as renders.
+const (
+	mostLarge = 1
+	mostSmall = 2
+)
 
-// What a worker may have taken to be kept for the next build, and how long those that
-// are more than one are kept.
+// Sum is what all workers at work may take of memory, in bytes.
+func (l Limits) Sum() int64 { return mostLarge*l.Memory + mostSmall*l.Small }
+
+// of are the limits of the worker of a job.
+func (l Limits) of(j *Job) Limits {
+	if j.Small {
+		l.Memory = l.Small
+	}
+	return l
+}
+
+// What a worker may have taken to be kept for the next small build, and how long those
+// that are more than one are kept.
 const (
 	keepMemory = 96 << 20
 	keepFor    = 30 * time.Second
@@ -43,7 +57,7 @@ var enabled atomic.Pointer[pool]
 // needed. It is for programs whose main calls Serve where Asked, and for them only.
 // stop ends the workers.
 func Enable(l Limits) (stop func()) {
-	p := &pool{limits: l, places: make(chan struct{}, Most)}
+	p := &pool{limits: l, small: make(chan struct{}, mostSmall), large: make(chan struct{}, mostLarge)}
 	enabled.Store(p)
 	return func() {
 		enabled.CompareAndSwap(p, nil)
@@ -57,7 +71,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	if p == nil {
 		return
 	}
-	w, err := p.take(ctx, false)
+	w, err := p.take(ctx, p.limits.of(&Job{Small: true}), false)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -65,7 +79,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	case len(w.lacks) > 0:
 		log.Warn("the process that builds run in is not confined in every way", "lacks", strings.Join(w.lacks, "; "))
 	default:
-		log.Info("builds run in a process of their own", "pid", w.pid(), "memory", fmt.Sprintf("%d MiB", p.limits.Memory>>20), "cpu", p.limits.CPU.String())
+		log.Info("builds run in a process of their own", "pid", w.pid(), "memory", fmt.Sprintf("%d MiB", p.limits.Sum()>>20), "cpu", p.limits.CPU.String())
 	}
 	if w != nil {
 		p.give(w)
@@ -94,31 +108,35 @@ func (e *Ended) Error() string { return "the process of the build was ended: " +
 
 // pool are the workers of this process.
 type pool struct {
-	limits Limits
-	places chan struct{} // taken by workers that are at work
+	limits       Limits
+	small, large chan struct{} // a place for each worker that is at work
 
 	mu     sync.Mutex
-	idle   []*process // the one that was at work last stands last
+	idle   []*process // for small jobs; the one that was at work last stands last
 	closed bool
 	trim   *time.Timer
 }
 
 func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
+	places, limits := p.large, p.limits.of(j)
+	if j.Small {
+		places = p.small
+	}
 	select {
-	case p.places <- struct{}{}:
-		defer func() { <-p.places }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	job := encodeJob(j)
 	for again := false; ; again = true {
-		w, err := p.take(ctx, again)
+		w, err := p.take(ctx, limits, again || !j.Small)
 		if err != nil {
 			return nil, err
 		}
 		a := w.build(ctx, job, j.Nodes, ask)
 		if !a.lost {
-			if a.cpu < p.limits.CPU && a.memory < keepMemory {
+			if j.Small && a.cpu < limits.CPU && a.memory < keepMemory {
 				p.give(w)
 			} else {
 				w.end()
@@ -135,14 +153,14 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 		// One that was killed may have nothing to do with what it built. An idle one may
 		// be gone since it was last used.
 		if cause != Killed || again {
-			return nil, &Ended{Cause: cause, Limits: p.limits}
+			return nil, &Ended{Cause: cause, Limits: limits}
 		}
 	}
 }
 
 // take is a worker that is idle, or a new one: where one was killed, others that are idle
-// may be too.
-func (p *pool) take(ctx context.Context, fresh bool) (*process, error) {
+// may be too, and those are for small jobs.
+func (p *pool) take(ctx context.Context, l Limits, fresh bool) (*process, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -155,7 +173,7 @@ func (p *pool) take(ctx context.Context, fresh bool) (*process, error) {
 		return w, nil
 	}
 	p.mu.Unlock()
-	return start(ctx, p.limits)
+	return start(ctx, l)
 }
 
 // give keeps a worker for the next build.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,7 +53,7 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\ndata
 // job is a kustomization of fields over files.
 func job(fields string, files map[string]string) *Job {
 	j := &Job{
-		Root: ".", Reads: 1000, Bytes: 1 << 24, Nodes: 100_000,
+		Root: ".", Reads: 1000, Bytes: 1 << 24, Nodes: 100_000, Small: true,
 		Paths: map[string]Path{".": {At: "."}, "kustomization.yaml": {At: "kustomization.yaml", File: true}, "kustomization.yml": {Missing: true}, "Kustomization": {Missing: true}},
 		Files: map[string][]byte{"kustomization.yaml": []byte(fields)},
 	}
@@ -86,14 +87,16 @@ func endless() *Job {
 	for i := range 3000 {
 		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p%d}\nspec: {volumes: [{name: a, configMap: {name: a%d}}]}\n", i, i, i)
 	}
-	return job("resources: [a.yaml]\nnamePrefix: x-\nnameSuffix: -y\n", map[string]string{"a.yaml": b.String()})
+	j := job("resources: [a.yaml]\nnamePrefix: x-\nnameSuffix: -y\n", map[string]string{"a.yaml": b.String()})
+	j.Small = false
+	return j
 }
 
 // testLimits are DefaultLimits, save for the race detector, which takes far more memory.
 func testLimits() Limits {
 	l := DefaultLimits
 	if raceEnabled {
-		l.Memory = 1 << 46
+		l.Memory, l.Small = 1<<46, 1<<46
 	}
 	return l
 }
@@ -148,7 +151,7 @@ func TestWorkersBuild(t *testing.T) {
 		})
 	}
 	g.Wait()
-	if n := len(p.idle); n > Most {
+	if n := len(p.idle); n > mostSmall {
 		t.Errorf("%d workers", n)
 	}
 }
@@ -199,7 +202,7 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 	}
 	nodes, err = Run(t.Context(), simple(), noPath)
 	wantSimple(t, nodes, err)
-	second, err := p.take(t.Context(), true)
+	second, err := p.take(t.Context(), p.limits.of(simple()), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +225,8 @@ func TestTooMuchIsEnded(t *testing.T) {
 		limits Limits
 		want   Cause
 	}{
-		"memory": {growing(), Limits{Memory: 192 << 20, CPU: time.Minute}, Memory},
-		"CPU":    {endless(), Limits{Memory: DefaultLimits.Memory, CPU: time.Second}, CPU},
+		"memory": {growing(), Limits{Memory: 1 << 46, Small: 192 << 20, CPU: time.Minute}, Memory},
+		"CPU":    {endless(), Limits{Memory: DefaultLimits.Memory, Small: DefaultLimits.Small, CPU: time.Second}, CPU},
 	} {
 		t.Run(name, func(t *testing.T) {
 			enable(t, c.limits)
@@ -250,7 +253,7 @@ func TestTooMuchIsEnded(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			t.Logf("%d MiB", most.Load()>>20)
-			if got := most.Load(); got == 0 || got > c.limits.Memory {
+			if got := most.Load(); got == 0 || got > c.limits.of(c.job).Memory {
 				t.Errorf("the worker had %d MiB", got>>20)
 			}
 			nodes, err := Run(t.Context(), simple(), noPath)
@@ -259,9 +262,53 @@ func TestTooMuchIsEnded(t *testing.T) {
 	}
 }
 
+// A large build has more memory than a small one, and a worker of its own that does not
+// stay; small builds are made beside it.
+func TestLargeBuilds(t *testing.T) {
+	if runtime.GOOS != "linux" || raceEnabled {
+		t.Skip("there are no such limits here")
+	}
+	p := enable(t, Limits{Memory: 1 << 30, Small: 128 << 20, CPU: time.Minute})
+	files, names := map[string]string{}, []string{}
+	for i := range 16 {
+		name := fmt.Sprintf("a%d.yaml", i)
+		names = append(names, name)
+		files[name] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a" + strconv.Itoa(i) + "}\ndata:\n  a: " + strings.Repeat("x", 1_000_000) + "\n"
+	}
+	j := job("resources: ["+strings.Join(names, ", ")+"]\nnamePrefix: x-\n", files)
+	j.Bytes = 1 << 26
+	var ended *Ended
+	if _, err := Run(t.Context(), j, noPath); !errors.As(err, &ended) || ended.Cause != Memory || ended.Limits.Memory != 128<<20 {
+		t.Errorf("as a small one: %v", err)
+	}
+	large := *j
+	large.Small = false
+	beside := make(chan error)
+	ask := func(string) Path {
+		_, err := Run(t.Context(), simple(), noPath)
+		beside <- err
+		return Path{Fault: "not there"}
+	}
+	large.Paths = maps.Clone(j.Paths)
+	delete(large.Paths, "a15.yaml")
+	go func() { _, _ = Run(t.Context(), &large, ask); close(beside) }()
+	for err := range beside {
+		if err != nil {
+			t.Errorf("beside a large one: %v", err)
+		}
+	}
+	large.Paths = j.Paths
+	if nodes, err := Run(t.Context(), &large, noPath); err != nil || len(nodes) != 16 {
+		t.Errorf("as a large one: %d objects, %v", len(nodes), err)
+	}
+	if n := len(p.idleNow()); n != 1 || len(children(t)) != 1 {
+		t.Errorf("%d workers are idle of %d: the small one stays alone", n, len(children(t)))
+	}
+}
+
 // A build that nobody waits for any more is ended with its worker.
 func TestCancelledBuildsEnd(t *testing.T) {
-	enable(t, testLimits())
+	p := enable(t, testLimits())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("for the test")
 	nodes, err := Run(ctx, simple(), noPath)
@@ -270,7 +317,7 @@ func TestCancelledBuildsEnd(t *testing.T) {
 	if _, err := Run(ctx, endless(), noPath); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
 	}
-	if left := children(t); len(left) != 0 {
+	if left := children(t); len(left) != len(p.idleNow()) { // the one of the small build
 		t.Errorf("still running: %v", left)
 	}
 	if _, err := Run(ctx, simple(), noPath); !errors.Is(err, why) {

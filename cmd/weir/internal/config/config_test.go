@@ -107,7 +107,7 @@ targets: [{name: t, region: us-gov-west-1}]
 	if c.KeepVersions != DefaultKeepVersions {
 		t.Errorf("kept versions: got %d", c.KeepVersions)
 	}
-	if want := (target.Limits{Targets: 4_000, Pools: 10_000, Nodes: 300_000}); c.Limits != want {
+	if want := (target.Limits{Targets: 4_000, Pools: 10_000, Nodes: 400_000}); c.Limits != want {
 		t.Errorf("limits: got %+v", c.Limits)
 	}
 	want := target.Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: target.Correct, Apply: target.Always, Prune: target.Prune{Limit: target.Limit{Percent: 20}}}
