@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -108,7 +108,7 @@ func TestARevertOfARevertRolls(t *testing.T) {
 func TestAFailedRolloutIsTriedAgainWithOtherPreferences(t *testing.T) {
 	w := newWorld(t)
 	w.settle(target("blue", groupPool("web", "m5.large", 2)))
-	remove := w.srv.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity"})
+	remove := w.srv.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity"})
 	blue := target("blue", groupPool("web", "m5.xlarge", 2))
 	for range 60 {
 		w.must(reconciler.Apply, blue)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 	"pgregory.net/rapid"
@@ -132,7 +132,7 @@ func TestWhateverHappensToAGroupItEndsAsGitSays(t *testing.T) {
 				remove()
 			},
 			"a rollout that fails": func(rt *rapid.T) {
-				remove := w.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: rapid.SampledFrom([]string{"InsufficientInstanceCapacity", ""}).Draw(rt, "code")})
+				remove := w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: rapid.SampledFrom([]string{"InsufficientInstanceCapacity", ""}).Draw(rt, "code")})
 				pass(which.Draw(rt, "weir"))
 				w.clock.Advance(time.Duration(rapid.IntRange(1, 90).Draw(rt, "minutes")) * time.Minute)
 				pass(which.Draw(rt, "weir"))

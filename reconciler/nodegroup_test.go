@@ -13,6 +13,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	emueks "github.com/weir-gitops/weir/reconciler/awsemu/eks"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
@@ -228,7 +229,7 @@ func TestAForcedUpdate(t *testing.T) {
 	w := newWorld(t)
 	pool := nodegroupPool("ng", 2)
 	w.settle(target("blue", pool))
-	w.srv.Faults().AddNodegroup(awsemu.NodegroupFault{Evictions: true})
+	w.srv.Faults().Nodegroups.Add(emueks.NodegroupFault{Evictions: true})
 	after := func(force bool) reconciler.Desired {
 		p := nodegroupPool("ng", 2)
 		p.LaunchTemplate.Data.InstanceType, p.Nodegroup.Force = "m5.xlarge", force
@@ -255,7 +256,7 @@ func TestHealthOfANodegroup(t *testing.T) {
 	w := newWorld(t)
 	blue := target("blue", nodegroupPool("ng", 1))
 	w.settle(blue)
-	remove := w.srv.Faults().AddNodegroup(awsemu.NodegroupFault{Issue: "InsufficientFreeAddresses", Message: "no addresses left", Resources: []string{"subnet-1"}})
+	remove := w.srv.Faults().Nodegroups.Add(emueks.NodegroupFault{Issue: "InsufficientFreeAddresses", Message: "no addresses left", Resources: []string{"subnet-1"}})
 	r := w.must(reconciler.Apply, blue)[0]
 	n := r.Pools[0].Nodegroup
 	if n == nil || n.Status != "DEGRADED" || len(n.Health) != 1 || n.Health[0].Code != "InsufficientFreeAddresses" || !strings.Contains(n.Health[0].Hint, "free addresses") {

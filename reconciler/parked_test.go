@@ -10,6 +10,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -54,7 +56,7 @@ func TestAParkedPoolIsAtRest(t *testing.T) {
 			w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: operation, Code: code, Status: status, Times: -1})
 		}
 	}
-	noCapacity := func(w *world) { w.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: "InsufficientInstanceCapacity"}) }
+	noCapacity := func(w *world) { w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "InsufficientInstanceCapacity"}) }
 	web := func() intent.Pool { return groupPool("web", "m5.large", 2) }
 	larger := func(p *intent.Pool) { p.Group.MaxSize = 20 }
 	rollback := func(p *intent.Pool) { p.Group.Refresh.AutoRollback = aws.Bool(true) }
@@ -71,7 +73,7 @@ func TestAParkedPoolIsAtRest(t *testing.T) {
 		"the default, denied":          {target("blue", web()), changed(web(), nil), refuse("ModifyLaunchTemplate", "UnauthorizedOperation", 403)},
 		"a refresh that failed":        {target("blue", web()), changed(web(), nil), noCapacity},
 		"a refresh that rolled back":   {target("blue", web()), changed(web(), rollback), noCapacity},
-		"a nodegroup's failed update":  {target("blue", nodegroupPool("ng", 2)), changed(nodegroupPool("ng", 2), nil), func(w *world) { w.srv.Faults().AddNodegroup(awsemu.NodegroupFault{Evictions: true}) }},
+		"a nodegroup's failed update":  {target("blue", nodegroupPool("ng", 2)), changed(nodegroupPool("ng", 2), nil), func(w *world) { w.srv.Faults().Nodegroups.Add(eks.NodegroupFault{Evictions: true}) }},
 		"a nodegroup's denied update":  {target("blue", nodegroupPool("ng", 2)), changed(nodegroupPool("ng", 2), nil), refuse("UpdateNodegroupVersion", "AccessDeniedException", 403)},
 		"a nodegroup, invalid":         {target("blue"), target("blue", nodegroupPool("ng", 2)), refuse("CreateNodegroup", "InvalidParameterException", 400)},
 		"a nodegroup that cannot come": {target("blue"), target("blue", nodegroupPool("ng", 2)), noCapacity},

@@ -12,6 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	emuworld "github.com/weir-gitops/weir/reconciler/awsemu/world"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -28,7 +30,7 @@ func realWorld(t testing.TB, throttle bool) *world {
 	t.Helper()
 	const many = 20000
 	clock := awsemu.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	srv, err := awsemu.New(awsemu.Options{Clock: clock, Timings: awsemu.Realistic(), Throttle: throttle, Quotas: map[string]int{"auto-scaling-groups": many, "launch-templates": many, "nodegroups-per-cluster": many}})
+	srv, err := awsemu.New(awsemu.Options{Clock: clock, Timings: emuworld.Realistic(), Throttle: throttle, Quotas: map[string]int{"auto-scaling-groups": many, "launch-templates": many, "nodegroups-per-cluster": many}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ func TestTheEndOfARefreshIsNoticed(t *testing.T) {
 		w.check(w.groups().CancelInstanceRefresh(w.t.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String("web")}))
 	}
 	broken := func(w *world) {
-		w.srv.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity"})
+		w.srv.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity"})
 	}
 	tests := map[string]struct {
 		change func(*intent.Pool)

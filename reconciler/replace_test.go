@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -227,7 +228,7 @@ func TestAReplacementThatFails(t *testing.T) {
 	w := newWorld(t)
 	before := target("blue", spotPool("ng", "ON_DEMAND", 2))
 	w.settle(before)
-	remove := w.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: "InsufficientInstanceCapacity"})
+	remove := w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "InsufficientInstanceCapacity"})
 	after := target("blue", spotPool("ng", "SPOT", 2))
 	var r *plan.Report
 	for range 40 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -19,7 +21,7 @@ import (
 func TestWhyMachinesDoNotCome(t *testing.T) {
 	w := newWorld(t)
 	w.settle(target("blue", groupPool("fine", "m5.large", 2)))
-	w.srv.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity", Message: "We currently do not have sufficient m5.xlarge capacity in the Availability Zone you requested"})
+	w.srv.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity", Message: "We currently do not have sufficient m5.xlarge capacity in the Availability Zone you requested"})
 	blue := target("blue", groupPool("fine", "m5.large", 2), groupPool("web", "m5.xlarge", 2))
 	asked := func() int { return w.srv.CallCounts()["autoscaling:DescribeScalingActivities"] }
 	if asked() != 0 {
@@ -53,7 +55,7 @@ func TestWhyMachinesDoNotCome(t *testing.T) {
 // Who may not ask is not asking at each pass.
 func TestAQuestionThatIsRefusedIsNotRepeated(t *testing.T) {
 	w := newWorld(t)
-	w.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: "InsufficientInstanceCapacity"})
+	w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "InsufficientInstanceCapacity"})
 	w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "DescribeScalingActivities", Code: "AccessDenied", Times: -1})
 	blue := target("blue", groupPool("web", "m5.large", 1))
 	for range 18 {
@@ -70,7 +72,7 @@ func TestAQuestionThatIsRefusedIsNotRepeated(t *testing.T) {
 // One call asks about many pools.
 func TestManyPoolsWithoutMachinesAreOneQuestion(t *testing.T) {
 	w := newWorld(t)
-	w.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: "InsufficientInstanceCapacity", Message: "There is no Spot capacity available that matches your request"})
+	w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "InsufficientInstanceCapacity", Message: "There is no Spot capacity available that matches your request"})
 	blue := target("blue", groupPool("web-a", "m5.large", 1), groupPool("web-b", "m5.large", 1), groupPool("web-c", "m5.large", 1), groupPool("web-d", "m5.large", 1))
 	var r *plan.Report
 	for range 5 {
@@ -103,7 +105,7 @@ func (w *world) asked(operation string) int { return w.srv.CallCounts()["autosca
 // and none is ever in service: it is said why.
 func TestMachinesThatEndBeforeTheyServe(t *testing.T) {
 	w := newWorld(t)
-	w.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: "Client.InvalidKMSKey.InvalidState", Message: "The KMS key provided is in an incorrect state"})
+	w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "Client.InvalidKMSKey.InvalidState", Message: "The KMS key provided is in an incorrect state"})
 	blue := target("blue", groupPool("web", "m5.large", 1))
 	s := w.after(8, blue)
 	if s.FailureReason != "launch-failed" || s.FailureCause != "InvalidKMSKey.InvalidState" || !strings.Contains(s.FailureMessage, "kms:CreateGrant") || !strings.HasPrefix(s.FailureMessage, "machines end before") {
@@ -124,7 +126,7 @@ func TestMachinesThatEndBeforeTheyServe(t *testing.T) {
 // more rarely.
 func TestAMachineThatStaysPending(t *testing.T) {
 	w := newWorld(t)
-	w.srv.Faults().AddLaunch(awsemu.LaunchFault{Stuck: true})
+	w.srv.Faults().Launches.Add(ec2.LaunchFault{Stuck: true})
 	blue := target("blue", groupPool("web", "m5.large", 2))
 	if s := w.after(4, blue); w.asked("DescribeScalingActivities") != 0 || s.Ready().Message != "" {
 		t.Errorf("in time: %d questions, %+v", w.asked("DescribeScalingActivities"), s.Ready())
@@ -162,7 +164,7 @@ func TestAMachineThatWaitsForAHook(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.srv.Faults().AddHook(awsemu.HookFault{Unanswered: true})
+		w.srv.Faults().Hooks.Add(asg.HookFault{Unanswered: true})
 		w.endOne(pool.Group.Name)
 		hooks := w.asked("DescribeLifecycleHooks")
 		s := w.after(9, blue)
@@ -184,7 +186,7 @@ func TestALaunchThatFailsBesideAHeldStep(t *testing.T) {
 	w := newWorld(t)
 	pool := groupPool("web", "m5.large", 1)
 	w.settle(target("blue", pool))
-	w.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: "VcpuLimitExceeded", Message: "You have requested more vCPU capacity than your current vCPU limit of 32 allows"})
+	w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "VcpuLimitExceeded", Message: "You have requested more vCPU capacity than your current vCPU limit of 32 allows"})
 	w.endOne(pool.Group.Name)
 	pool.Group.MaxSize, pool.Paused = 9, true
 	s := w.after(2, target("blue", pool))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
@@ -19,7 +19,7 @@ func TestARetryOutlastsWhatHoldsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.settle(target("blue", groupPool("web", "m5.large", 2)))
-			remove := w.srv.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity"})
+			remove := w.srv.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity"})
 			blue := target("blue", groupPool("web", "m5.xlarge", 2))
 			for range 60 {
 				w.must(reconciler.Apply, blue)

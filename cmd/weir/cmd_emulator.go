@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
-	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
 const emulatorHelp = `Run the embedded AWS by itself: EC2 launch templates, Auto Scaling, EKS, SSM, STS
@@ -65,7 +65,7 @@ func emulatorCommand(s surroundings) *cobra.Command {
 	f.StringVar(&o.Faults, "faults", "", "JSON file with what goes wrong, looked at again at each request")
 	f.BoolVar(&o.Realtime, "realtime", false, "take the times that AWS takes instead of seconds")
 	f.BoolVar(&o.Throttle, "throttle", false, "throttle as AWS does")
-	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(awsemu.QuotaNames(), ", "))
+	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(world.QuotaNames(), ", "))
 	return c
 }
 

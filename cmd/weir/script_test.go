@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -108,8 +109,8 @@ func freeAddress() (string, error) {
 }
 
 // quickTimings let scripts wait as little as possible.
-func quickTimings() awsemu.Timings {
-	t := awsemu.Fast()
+func quickTimings() world.Timings {
+	t := world.Fast()
 	t.InstancePending, t.InstanceShutdown, t.RefreshBatch = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	t.NodegroupCreate, t.NodegroupUpdate, t.NodegroupDelete = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
 	return t

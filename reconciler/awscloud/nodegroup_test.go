@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
@@ -260,7 +261,7 @@ func TestNodegroupsOnTheirWayAreDescribedLessAndLess(t *testing.T) {
 	if s := e.observe(q).Nodegroups[name]; s.Status != "ACTIVE" {
 		t.Fatalf("it is %s", s.Status)
 	}
-	remove := e.srv.Faults().AddNodegroup(awsemu.NodegroupFault{Issue: "InsufficientFreeAddresses"})
+	remove := e.srv.Faults().Nodegroups.Add(eks.NodegroupFault{Issue: "InsufficientFreeAddresses"})
 	e.clock.Advance(5 * time.Minute) // once in a round, it is found out
 	e.observe(q)
 	minutes := make([]int, 5)

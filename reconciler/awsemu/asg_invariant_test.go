@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	emuec2 "github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 )
 
 // asgModel drives an emulator with random calls on three groups.
@@ -165,7 +166,7 @@ func (m *asgModel) fault(rt *rapid.T) {
 		m.faults = m.faults[1:]
 		return
 	}
-	m.faults = append(m.faults, m.e.srv.Faults().AddLaunch(awsemu.LaunchFault{
+	m.faults = append(m.faults, m.e.srv.Faults().Launches.Add(emuec2.LaunchFault{
 		Code:             rapid.SampledFrom([]string{"", "InsufficientInstanceCapacity"}).Draw(rt, "code"),
 		AvailabilityZone: rapid.SampledFrom([]string{"", "eu-west-1a"}).Draw(rt, "zone"),
 	}))

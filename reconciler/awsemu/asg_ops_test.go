@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	emuec2 "github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 )
 
 func sizes(g *asgtypes.AutoScalingGroup) string {
@@ -106,7 +107,7 @@ func TestMixedGroupBuysAsToldAndFallsBack(t *testing.T) {
 		t.Errorf("instances (-want +got):\n%s", diff)
 	}
 	e.wait(2 * time.Second)
-	e.srv.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "c5.large", Code: "InsufficientInstanceCapacity"})
+	e.srv.Faults().Launches.Add(emuec2.LaunchFault{InstanceType: "c5.large", Code: "InsufficientInstanceCapacity"})
 	must(e.autoscaling().SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("web"), DesiredCapacity: aws.Int32(6)}))(t)
 	if diff := cmp.Diff(map[string]int{"c5.large ": 2, "c5.large spot": 3, "m5.xlarge ": 1}, count()); diff != "" {
 		t.Errorf("instances after a lack of capacity (-want +got):\n%s", diff)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 )
 
 // A group whose policy retains instances keeps those whose termination hook was
@@ -38,7 +39,7 @@ func TestInstancesAreRetained(t *testing.T) {
 			if tc.transition != "" {
 				must(client.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: group, LifecycleHookName: aws.String("h"), LifecycleTransition: &tc.transition}))(t)
 			}
-			e.srv.Faults().AddHook(awsemu.HookFault{Group: "web"})
+			e.srv.Faults().Hooks.Add(asg.HookFault{Group: "web"})
 			set := func(n int32) {
 				must(client.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: group, DesiredCapacity: aws.Int32(n)}))(t)
 				e.wait(5 * time.Second)

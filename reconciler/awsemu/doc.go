@@ -1,4 +1,4 @@
-// Package awsemu is an embedded AWS: the parts of EC2, Auto Scaling, EKS, SSM,
+// Package awsemu is an embedded AWS: the parts of EC2, Auto Scaling, EKS, SSM, KMS,
 // STS and IAM that a keeper of machine pools talks to, in one HTTP handler that
 // speaks the services' own wire protocols to unmodified SDKs and the AWS CLI.
 //
@@ -6,8 +6,37 @@
 // quotas, instances and nodegroups pass through their states on an injected
 // [Clock], pages end in opaque tokens, client tokens are remembered, requests
 // can be throttled as AWS throttles them, and [Faults] scripts what networks and
-// clouds do to a caller. An action, parameter, filter or header that the package
+// clouds do to a caller. An action, parameter, filter or header that the emulator
 // does not know is refused in the error shape of the service that was asked.
+//
+// # It imitates AWS, not its callers
+//
+// The emulator imports nothing of the program that is tested against it. What AWS
+// accepts comes from AWS's own service models (package model); what AWS does comes
+// from its documentation and from what was observed, and stands in the service that
+// does it. A mistake in the program's idea of a field can so never hide behind the
+// same mistake here.
+//
+// # Rooms
+//
+// This package is the front. It takes a request, finds its service and its region,
+// lets faults and throttling have their say, runs the operation and records the call;
+// and it saves and loads the state. The rest stands in rooms, each of which knows only
+// those named before it:
+//
+//   - world: what the services of a region share: time, ids, timers, quotas, tags
+//   - model: AWS's service models, and the check of requests and answers against them
+//   - wire: the protocols: operations, forms and JSON, XML, errors, pages
+//   - iam, kms, ssm (names keys of kms), sts (leads into accounts of iam)
+//   - ec2: asks iam for instance profiles and ssm for images by parameter
+//   - asg: launches instances of ec2
+//   - eks: makes its nodes with ec2, asg and iam
+//
+// A room's type Region is its part of one account's region: exported fields are
+// resources and are saved, unexported ones lead to the parts of other rooms and are
+// joined anew when a region is made or loaded. Every operation runs alone, under the
+// server's lock, so no room has locks of its own; only faults are armed from outside.
+// An operation that fails has changed nothing.
 //
 // # Accounts and regions
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	emuec2 "github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 )
 
 const nodeRole = "arn:aws:iam::000000000000:role/eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
@@ -200,11 +201,11 @@ func TestNodegroupVersionUpdate(t *testing.T) {
 func TestNodegroupVersionUpdateFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		data  func(*env) *ec2types.RequestLaunchTemplateData
-		fault *awsemu.LaunchFault
+		fault *emuec2.LaunchFault
 	}{
 		"image":     {data: func(*env) *ec2types.RequestLaunchTemplateData { return broken() }},
-		"capacity":  {data: (*env).machine, fault: &awsemu.LaunchFault{Code: "InsufficientInstanceCapacity"}},
-		"unhealthy": {data: (*env).machine, fault: &awsemu.LaunchFault{}},
+		"capacity":  {data: (*env).machine, fault: &emuec2.LaunchFault{Code: "InsufficientInstanceCapacity"}},
+		"unhealthy": {data: (*env).machine, fault: &emuec2.LaunchFault{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := start(t, awsemu.Options{})
@@ -213,7 +214,7 @@ func TestNodegroupVersionUpdateFails(t *testing.T) {
 			data.EbsOptimized = aws.Bool(true)
 			e.version(id, data)
 			if tc.fault != nil {
-				e.srv.Faults().AddLaunch(*tc.fault)
+				e.srv.Faults().Launches.Add(*tc.fault)
 			}
 			u := e.versionUpdate("workers", id, "2")
 			ng := e.untilNodegroup("workers", ekstypes.NodegroupStatusActive)

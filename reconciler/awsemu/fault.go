@@ -7,6 +7,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
 // FaultKind is what a fault does to a call.
@@ -45,33 +51,18 @@ type Fault struct {
 // Faults scripts what goes wrong. It is safe for concurrent use. Where several
 // faults match a call, the one added first strikes.
 type Faults struct {
-	mu     sync.Mutex
-	armed  []*armedFault
-	launch []*LaunchFault
+	// Launches, Hooks and Nodegroups are what goes wrong behind the calls.
+	Launches   world.Script[ec2.LaunchFault]
+	Hooks      world.Script[asg.HookFault]
+	Nodegroups world.Script[eks.NodegroupFault]
 
-	nodegroups []*NodegroupFault
-	hooks      []*HookFault
+	mu    sync.Mutex
+	armed []*armedFault
 }
 
 type armedFault struct {
 	Fault
 	seen, struck int
-}
-
-// LaunchFault makes launches of instances fail, as AWS does for lack of capacity
-// or a broken image. The zero value of a selector matches every launch.
-type LaunchFault struct {
-	InstanceType     string
-	AvailabilityZone string
-	ImageID          string
-
-	// Code is such as InsufficientInstanceCapacity. With one that is a state reason, such
-	// as Client.InternalError, EC2 starts the instance and ends it; without any it
-	// launches but stays unhealthy.
-	Code    string
-	Message string
-	// Stuck has the instance stay pending.
-	Stuck bool
 }
 
 // Faults returns the emulator's fault script.
@@ -91,36 +82,21 @@ func (f *Faults) Add(fault Fault) (remove func()) {
 	}
 }
 
-// AddLaunch arms a fault of launches and returns a function that removes it.
-func (f *Faults) AddLaunch(fault LaunchFault) (remove func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	armed := &fault
-	f.launch = append(f.launch, armed)
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for i, l := range f.launch {
-			if l == armed {
-				f.launch = append(f.launch[:i:i], f.launch[i+1:]...)
-				return
-			}
-		}
-	}
-}
-
 // Clear removes all faults.
 func (f *Faults) Clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.armed, f.launch, f.nodegroups, f.hooks = nil, nil, nil, nil
+	f.armed = nil
+	f.Launches.Replace(nil)
+	f.Hooks.Replace(nil)
+	f.Nodegroups.Replace(nil)
 }
 
 // Pending returns how many faults are armed.
 func (f *Faults) Pending() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.armed) + len(f.launch) + len(f.nodegroups) + len(f.hooks)
+	return len(f.armed) + len(f.Launches.List()) + len(f.Hooks.List()) + len(f.Nodegroups.List())
 }
 
 func (f *Faults) drop(armed *armedFault) {
@@ -133,7 +109,7 @@ func (f *Faults) drop(armed *armedFault) {
 }
 
 // take returns the fault that strikes a call, nil for none.
-func (f *Faults) take(call *Call, rq *request) *Fault {
+func (f *Faults) take(call *Call, rq *wire.Exchange) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.armed {
@@ -153,7 +129,7 @@ func (f *Faults) take(call *Call, rq *request) *Fault {
 	return nil
 }
 
-func (f *Fault) matches(call *Call, rq *request) bool {
+func (f *Fault) matches(call *Call, rq *wire.Exchange) bool {
 	switch {
 	case f.Service != "" && f.Service != call.Service,
 		f.Operation != "" && f.Operation != call.Operation,
@@ -161,25 +137,20 @@ func (f *Fault) matches(call *Call, rq *request) bool {
 		f.Kind == StaleRead && call.Write:
 		return false
 	}
-	return f.Resource == "" || rq.mentions(f.Resource)
+	return f.Resource == "" || mentions(rq, f.Resource)
 }
 
 // mentions says whether the request's parameters or path hold a text.
-func (rq *request) mentions(text string) bool {
-	if rq.params != nil {
-		for _, values := range rq.params.top.pairs {
-			if strings.Contains(values[0], text) {
-				return true
-			}
-		}
-		return false
+func mentions(rq *wire.Exchange, text string) bool {
+	if rq.Params != nil {
+		return rq.Params.Mentions(text)
 	}
-	for _, label := range rq.labels {
+	for _, label := range rq.Labels {
 		if strings.Contains(label, text) {
 			return true
 		}
 	}
-	return strings.Contains(string(rq.body), text)
+	return strings.Contains(string(rq.Body), text)
 }
 
 func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
@@ -196,20 +167,6 @@ func (f *Fault) message() string {
 		return f.Message
 	}
 	return "Scripted fault " + f.Code
-}
-
-// launchFault returns the fault that strikes a launch, nil for none.
-func (f *Faults) launchFault(instanceType, zone, image string) *LaunchFault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, l := range f.launch {
-		if (l.InstanceType == "" || l.InstanceType == instanceType) &&
-			(l.AvailabilityZone == "" || l.AvailabilityZone == zone) &&
-			(l.ImageID == "" || l.ImageID == image) {
-			return l
-		}
-	}
-	return nil
 }
 
 // wantsSnapshots says whether writes have to keep what was before them.
@@ -235,16 +192,16 @@ func (s *Server) keepSnapshot(r *region) {
 
 // handleStale runs a read on the region as it was before the last write; without
 // a snapshot it runs on the region as it is.
-func (s *Server) handleStale(rq *request) error {
-	if data := s.snapshot[rq.region.Account+"/"+rq.region.Name]; data != nil {
+func (s *Server) handleStale(rq *wire.Exchange, r *region) error {
+	if data := s.snapshot[r.Account+"/"+r.Name]; data != nil {
 		var before region
 		if err := json.Unmarshal(data, &before); err != nil {
 			return err
 		}
-		s.adopt(&before)
-		rq.region = &before
+		s.join(&before)
+		s.place(rq, &before)
 	}
-	return rq.handle()
+	return rq.Handle()
 }
 
 // advance moves a clock that can be moved; a real one cannot.

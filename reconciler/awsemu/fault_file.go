@@ -5,30 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
 )
 
 // faultFile is what goes wrong, as JSON.
 type faultFile struct {
-	Launches []struct {
-		InstanceType     string `json:"instanceType"`
-		AvailabilityZone string `json:"availabilityZone"`
-		ImageID          string `json:"imageId"`
-		Code             string `json:"code"`
-		Message          string `json:"message"`
-		Stuck            bool   `json:"stuck"`
-	} `json:"launches"`
-	Hooks []struct {
-		Group      string `json:"group"`
-		Unanswered bool   `json:"unanswered"`
-	} `json:"hooks"`
-	Nodegroups []struct {
-		Cluster   string   `json:"cluster"`
-		Nodegroup string   `json:"nodegroup"`
-		Issue     string   `json:"issue"`
-		Message   string   `json:"message"`
-		Resources []string `json:"resources"`
-		Evictions bool     `json:"evictions"`
-	} `json:"nodegroups"`
+	Launches   []ec2.LaunchFault    `json:"launches"`
+	Hooks      []asg.HookFault      `json:"hooks"`
+	Nodegroups []eks.NodegroupFault `json:"nodegroups"`
 }
 
 // Replace puts the faults of a file in the place of all launch, hook and nodegroup
@@ -52,20 +39,8 @@ func (f *Faults) Replace(r io.Reader) error {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("read faults: text after the end")
 	}
-	var launch []*LaunchFault
-	for _, l := range file.Launches {
-		launch = append(launch, &LaunchFault{InstanceType: l.InstanceType, AvailabilityZone: l.AvailabilityZone, ImageID: l.ImageID, Code: l.Code, Message: l.Message, Stuck: l.Stuck})
-	}
-	var hooks []*HookFault
-	for _, h := range file.Hooks {
-		hooks = append(hooks, &HookFault{Group: h.Group, Unanswered: h.Unanswered})
-	}
-	var nodegroups []*NodegroupFault
-	for _, n := range file.Nodegroups {
-		nodegroups = append(nodegroups, &NodegroupFault{Cluster: n.Cluster, Nodegroup: n.Nodegroup, Issue: n.Issue, Message: n.Message, Resources: n.Resources, Evictions: n.Evictions})
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.launch, f.hooks, f.nodegroups = launch, hooks, nodegroups
+	f.Launches.Replace(file.Launches)
+	f.Hooks.Replace(file.Hooks)
+	f.Nodegroups.Replace(file.Nodegroups)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 )
 
 func (e *env) refresh(name, templateID, version string, prefs *asgtypes.RefreshPreferences) {
@@ -175,7 +176,7 @@ func TestRefreshRollsBackByItself(t *testing.T) {
 	for e.read("web"); states(e.read("web"))["InService/2"] < 2; {
 		e.advance(500 * time.Millisecond)
 	}
-	remove := e.srv.Faults().AddLaunch(awsemu.LaunchFault{Code: "InsufficientInstanceCapacity"})
+	remove := e.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "InsufficientInstanceCapacity"})
 	f := e.until("web", asgtypes.InstanceRefreshStatusRollbackInProgress)
 	if d := f.RollbackDetails; d == nil || aws.ToInt32(d.PercentageCompleteOnRollback) != 50 {
 		t.Errorf("rollback details = %+v", d)
@@ -190,7 +191,7 @@ func TestRefreshFailsOnMembersThatDoNotGetHealthy(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	id := e.group("web", 2)
 	e.version(id, e.machine())
-	e.srv.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m5.large"})
+	e.srv.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m5.large"})
 	e.refresh("web", id, "2", nil)
 	e.until("web", asgtypes.InstanceRefreshStatusFailed)
 	e.srv.Faults().Clear()

@@ -1,7 +1,6 @@
 package awsemu
 
 import (
-	"container/heap"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ type savedState struct {
 // data and is to be kept as such.
 func (s *Server) Save(w io.Writer) error {
 	s.mu.Lock()
-	data, err := json.Marshal(savedState{Schema: stateSchema, Now: s.now, State: s.state})
+	data, err := json.Marshal(savedState{Schema: stateSchema, Now: s.world.Now, State: s.state})
 	s.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("save state: %w", err)
@@ -54,20 +53,17 @@ func (s *Server) Load(r io.Reader) error {
 	if err := s.check(saved.State); err != nil {
 		return fmt.Errorf("load state: %w", err)
 	}
-	s.now = saved.Now
+	s.world.Now = saved.Now
 	s.use(saved.State)
 	return nil
 }
 
 // use makes a state that was read from JSON the server's.
 func (s *Server) use(st *state) {
-	s.state = st
-	heap.Init(&s.state.Timers)
-	for _, a := range s.state.Accounts {
-		a.srv = s
-	}
+	s.state, s.world.State = st, &st.State
+	st.Restored()
 	for _, r := range s.state.Regions {
-		s.adopt(r)
+		s.join(r)
 	}
 	s.snapshot = map[string][]byte{}
 }
@@ -88,7 +84,7 @@ func (s *Server) check(st *state) error {
 		return errors.New("the state is not complete")
 	}
 	for _, t := range st.Timers {
-		if s.timerFuncs[t.Kind] == nil {
+		if s.timers[t.Kind] == nil {
 			return fmt.Errorf("unknown timer %q", t.Kind)
 		}
 	}
@@ -103,17 +99,4 @@ func (s *Server) check(st *state) error {
 		}
 	}
 	return nil
-}
-
-// adopt makes a region that was read from JSON the server's.
-func (s *Server) adopt(r *region) {
-	r.srv = s
-	if r.Tokens == nil {
-		r.Tokens = map[string]*clientToken{}
-	}
-	for _, sv := range s.order {
-		if sv.restored != nil {
-			sv.restored(r)
-		}
-	}
 }

@@ -1,46 +1,123 @@
 package awsemu
 
 import (
-	"time"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
+	"github.com/weir-gitops/weir/reconciler/awsemu/iam"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// seedTime is when everything seeded was made.
-func seedTime() time.Time { return time.Date(2025, 1, 15, 12, 0, 0, 0, time.UTC) }
-
-// seedRegion fills a new region.
-func (s *Server) seedRegion(r *region) {
-	for _, sv := range s.order {
-		if sv.seed != nil {
-			sv.seed(r)
-		}
-	}
+// seedFile is a user's addition to the default seed, as JSON.
+type seedFile struct {
+	Account string                 `json:"account"` // "": the default account
+	Regions map[string]*seedRegion `json:"regions"`
 }
 
-// seedAccount fills a new account with the roles and instance profiles that
-// clusterawsadm makes by default.
-func (s *Server) seedAccount(a *account) {
-	a.Roles, a.InstanceProfiles = map[string]*role{}, map[string]*instanceProfile{}
-	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
-	for _, name := range []string{"nodes", "control-plane", "controllers"} {
-		a.addRole(name+suffix, "ec2.amazonaws.com", seedTime())
-		a.addInstanceProfile(name+suffix, name+suffix, seedTime())
-	}
-	a.addRole("eks-nodegroup"+suffix, "ec2.amazonaws.com", seedTime())
-	a.addRole("eks-controlplane"+suffix, "eks.amazonaws.com", seedTime())
+// seedRegion is what a seed adds to a region. Roles and instance profiles belong
+// to the account; a profile holds the role of its name, which is made if missing.
+type seedRegion struct {
+	ec2.Seed
+	Parameters       map[string]string `json:"parameters"`
+	Roles            []string          `json:"roles"`
+	InstanceProfiles []string          `json:"instanceProfiles"`
+	Clusters         []eks.ClusterSeed `json:"clusters"`
 }
 
-// seedNetwork makes the default VPC with a subnet in each zone and the default
-// security group.
-func seedNetwork(r *region) {
-	v := &vpc{ID: r.seedID("vpc", "default"), CIDR: "172.31.0.0/16", Default: true}
-	r.EC2.Vpcs.put(v.ID, v)
-	for i, zone := range r.zones() {
-		s := &subnet{
-			ID: r.seedID("subnet", zone), VpcID: v.ID, Zone: zone, ZoneID: r.zoneID(i),
-			CIDR: []string{"172.31.0.0/20", "172.31.16.0/20", "172.31.32.0/20"}[i], Default: true, PublicIP: true,
-		}
-		r.EC2.Subnets.put(s.ID, s)
+// Seed adds resources to the default seed. The format is JSON:
+//
+//	{"account": "000000000000", "regions": {"eu-west-1": {
+//	  "vpcs": [{"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16", "tags": {"Name": "main"}}],
+//	  "subnets": [{"id": "subnet-0123456789abcdef0", "vpc": "vpc-0123456789abcdef0", "zone": "eu-west-1a", "cidr": "10.0.0.0/24", "public": false}],
+//	  "securityGroups": [{"id": "sg-0123456789abcdef0", "name": "nodes", "description": "nodes", "vpc": "vpc-0123456789abcdef0"}],
+//	  "images": [{"id": "ami-0123456789abcdef0", "name": "ours-1", "architecture": "arm64", "created": "2025-11-01T00:00:00Z"}],
+//	  "parameters": {"/ours/ami": "ami-0123456789abcdef0"},
+//	  "keyPairs": ["admin"], "roles": ["nodes"], "instanceProfiles": ["nodes"],
+//	  "clusters": [{"name": "prod", "version": "1.33", "subnetIds": ["subnet-0123456789abcdef0"]}]}}}
+//
+// What exists already under an id or name stays as it is, so that a seed can be
+// given again to an emulator that was loaded from saved state. An unknown member
+// or a seed that does not fit together is an error and changes nothing.
+func (s *Server) Seed(r io.Reader) error {
+	dec := json.NewDecoder(r)
+	dec.DisallowUnknownFields()
+	var seed seedFile
+	if err := dec.Decode(&seed); err != nil {
+		return fmt.Errorf("read seed: %w", err)
 	}
-	g := &securityGroup{ID: r.seedID("sg", "default"), Name: "default", Description: "default VPC security group", VpcID: v.ID}
-	r.EC2.SecurityGroups.put(g.ID, g)
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("read seed: text after the end")
+	}
+	if seed.Account == "" {
+		seed.Account = iam.DefaultAccount
+	}
+	if len(seed.Account) != 12 {
+		return fmt.Errorf("read seed: account %q does not have 12 digits", seed.Account)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runDue()
+	before, err := json.Marshal(s.state)
+	if err != nil {
+		return fmt.Errorf("read seed: %w", err)
+	}
+	if err := s.apply(&seed); err != nil {
+		if undone := s.restoreState(before); undone != nil {
+			return fmt.Errorf("read seed: %w", errors.Join(err, undone))
+		}
+		return fmt.Errorf("read seed: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) apply(seed *seedFile) error {
+	for _, name := range slices.Sorted(maps.Keys(seed.Regions)) {
+		if !knownRegion(name) {
+			return fmt.Errorf("region %q: unknown", name)
+		}
+		if seed.Regions[name] == nil {
+			continue
+		}
+		if err := s.region(seed.Account, name).apply(seed.Regions[name]); err != nil {
+			return fmt.Errorf("region %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (r *region) apply(seed *seedRegion) error {
+	if err := r.EC2.ApplyEC2(&seed.Seed); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(seed.Parameters)) {
+		if !r.SSM.Parameters.Has(name) {
+			r.SSM.AddParameter(name, seed.Parameters[name], world.SeedTime())
+		}
+	}
+	a := r.iam.Entities
+	for _, name := range seed.Roles {
+		if a.Roles[name] == nil {
+			a.AddRole(name, "ec2.amazonaws.com", world.SeedTime())
+		}
+	}
+	for _, name := range seed.InstanceProfiles {
+		if a.Roles[name] == nil {
+			a.AddRole(name, "ec2.amazonaws.com", world.SeedTime())
+		}
+		if a.InstanceProfiles[name] == nil {
+			a.AddInstanceProfile(name, name, world.SeedTime())
+		}
+	}
+	for _, c := range seed.Clusters {
+		if err := r.EKS.SeedCluster(c); err != nil {
+			return fmt.Errorf("cluster %q: %w", c.Name, err)
+		}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package awsemu
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
+	"github.com/weir-gitops/weir/reconciler/awsemu/sts"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
 // maxBody is the largest request body that is read, in bytes.
@@ -21,7 +23,7 @@ const maxBody = 1 << 20
 // Options configure an emulator. The zero value is usable.
 type Options struct {
 	Clock    Clock          // nil: the real clock
-	Timings  Timings        // zero: Fast()
+	Timings  world.Timings  // zero: Fast()
 	Throttle bool           // answer as AWS does when a token bucket is empty
 	Quotas   map[string]int // overrides by name; see QuotaNames
 	Logger   *slog.Logger   // nil: nothing is logged
@@ -31,20 +33,17 @@ type Options struct {
 // one port, and safe for concurrent use.
 type Server struct {
 	clock    Clock
-	timings  Timings
 	throttle bool
-	quotas   map[string]int
 	logger   *slog.Logger
 
-	services   map[string]*service
-	order      []*service // in seeding order
-	timerFuncs map[string]timerFunc
+	services map[string]*service                    // by name
+	timers   map[string]func(r *region, key string) // by kind
 
 	faults Faults
 
 	mu       sync.Mutex // guards everything below
+	world    world.World
 	state    *state
-	now      time.Time
 	requests uint64
 	buckets  map[string]*tokenBucket
 	record   recorder
@@ -55,44 +54,26 @@ type Server struct {
 // negative quota is an error.
 func New(o Options) (*Server, error) {
 	s := &Server{
-		clock: o.Clock, timings: o.Timings, throttle: o.Throttle, logger: o.Logger,
-		services: map[string]*service{}, timerFuncs: map[string]timerFunc{},
-		state: newState(), buckets: map[string]*tokenBucket{}, snapshot: map[string][]byte{},
+		clock: o.Clock, throttle: o.Throttle, logger: o.Logger, world: world.World{Timings: o.Timings},
+		buckets: map[string]*tokenBucket{}, services: map[string]*service{}, timers: map[string]func(*region, string){},
 	}
 	if s.clock == nil {
 		s.clock = realClock{}
 	}
-	if s.timings == (Timings{}) {
-		s.timings = Fast()
+	if o.Timings == (world.Timings{}) {
+		s.world.Timings = world.Fast()
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	quotas, err := mergeQuotas(o.Quotas)
+	quotas, err := world.MergeQuotas(o.Quotas)
 	if err != nil {
 		return nil, err
 	}
-	s.quotas = quotas
-	s.now = s.clock.Now().UTC()
-	for _, sv := range []*service{coreService(), ec2Service(), ssmService(), kmsService(), autoscalingService(), eksService(), stsService(), iamService()} {
-		s.add(sv)
-	}
+	s.world.Quotas, s.world.Now = quotas, s.clock.Now().UTC()
+	s.use(newState())
+	s.addServices()
 	return s, nil
-}
-
-func (s *Server) add(sv *service) {
-	s.order = append(s.order, sv)
-	if sv.Service != nil {
-		s.services[sv.Name] = sv
-	}
-	for kind, f := range sv.timers {
-		s.timerFuncs[kind] = f
-	}
-}
-
-// coreService carries the timers of what belongs to no service.
-func coreService() *service {
-	return &service{timers: map[string]timerFunc{timerForgetToken: forgetToken}}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -109,7 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		a.err = err
 		s.mu.Lock()
-		rq.id = s.requestID()
+		rq.ID = s.requestID()
 		s.note(call, err)
 		s.mu.Unlock()
 	}
@@ -131,11 +112,11 @@ type answer struct {
 
 // identify finds service and operation of a request and decodes its form. The
 // returned request has at least a service, whose protocol the error takes.
-func (s *Server) identify(r *http.Request, body []byte, call *Call) (*request, error) {
+func (s *Server) identify(r *http.Request, body []byte, call *Call) (*wire.Exchange, error) {
 	sc, signed := model.ParseCredential(r)
 	form := url.Values{}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		form, _ = url.ParseQuery(string(body)) // a fault in it is answered by parseForm
+		form, _ = url.ParseQuery(string(body)) // a fault in it is answered by wire.ParseForm
 	}
 	sv := s.route(r, sc, form)
 	if sv == nil {
@@ -143,94 +124,101 @@ func (s *Server) identify(r *http.Request, body []byte, call *Call) (*request, e
 		if name == "" {
 			name = "(not named)"
 		}
-		unknown := &service{Service: &model.Service{Protocol: "query"}, dialect: queryDialect()}
-		return &request{srv: s, svc: unknown, op: &operation{}},
-			fail("InvalidAction", "The emulator does not have the service %s", name)
+		unknown := &wire.Service{Service: &model.Service{Protocol: "query"}, Dialect: wire.QueryDialect()}
+		return &wire.Exchange{Service: unknown, Operation: &wire.Operation{}},
+			wire.Fail("InvalidAction", "The emulator does not have the service %s", name)
 	}
-	rq := &request{srv: s, svc: sv, op: &operation{}, body: body, accessKey: sc.Key, query: r.URL.Query()}
+	rq := &wire.Exchange{Service: sv.Service, Operation: &wire.Operation{}, Body: body, AccessKey: sc.Key, Query: r.URL.Query()}
 	call.Service, call.Region = sv.Name, sc.Region
 	if len(body) > maxBody {
-		return rq, sv.dialect.tooLarge()
+		return rq, sv.Dialect.TooLarge()
 	}
 	if err := s.findOperation(r, rq, form, body); err != nil {
 		return rq, err
 	}
-	call.Operation, call.Write = rq.op.name, rq.op.effect == writes
+	call.Operation, call.Write = rq.Operation.Name, rq.Operation.Effect == wire.Writes
 	if !signed || !knownRegion(sc.Region) {
-		return rq, sv.dialect.missingAuth()
+		return rq, sv.Dialect.MissingAuth()
 	}
 	return rq, nil
 }
 
-func (s *Server) findOperation(r *http.Request, rq *request, form url.Values, body []byte) error {
-	sv := rq.svc
+func (s *Server) findOperation(r *http.Request, rq *wire.Exchange, form url.Values, body []byte) error {
+	sv := rq.Service
 	name := ""
 	switch sv.Protocol {
 	case "rest-json":
 		op, labels := sv.Match(r)
 		if op == nil {
-			return sv.dialect.unknownAction(r.Method+" "+r.URL.Path, sv.Version)
+			return sv.Dialect.UnknownAction(r.Method+" "+r.URL.Path, sv.Version)
 		}
-		name, rq.labels = op.Name, labels
+		name, rq.Labels = op.Name, labels
 	case "json":
-		rq.query = nil
+		rq.Query = nil
 		name, _ = strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.Target+".")
 	default:
-		p, err := parseForm(string(body), sv.Service, sv.dialect)
+		p, err := wire.ParseForm(string(body), sv.Service, sv.Dialect)
 		if err != nil {
 			return err
 		}
-		name = p.text("Action")
-		if v := p.text("Version"); v != sv.Version {
-			return sv.dialect.unknownAction(name, v)
+		name = p.Text("Action")
+		if v := p.Text("Version"); v != sv.Version {
+			return sv.Dialect.UnknownAction(name, v)
 		}
-		rq.params = p
+		rq.Params = p
 	}
-	op := sv.ops[name]
+	op := sv.Ops[name]
 	if op == nil {
-		return sv.dialect.unknownAction(name, form.Get("Version"))
+		return sv.Dialect.UnknownAction(name, form.Get("Version"))
 	}
-	rq.op = op
-	if rq.params != nil {
-		rq.params.shape = op.model.In
+	rq.Operation = op
+	if rq.Params != nil {
+		rq.Params.Shape = op.Model.In
 	}
 	return nil
 }
 
 // serve runs a call under the lock.
-func (s *Server) serve(rq *request, call *Call) answer {
+func (s *Server) serve(rq *wire.Exchange, call *Call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runDue()
-	rq.id = s.requestID()
-	accountID, err := s.callerAccount(rq.accessKey, rq.svc)
+	rq.ID = s.requestID()
+	accountID, err := sts.AccountOf(s.state.Keys, rq.AccessKey, s.world.Now, rq.Service.Dialect)
 	if err != nil {
 		s.note(call, err)
 		return answer{err: err}
 	}
-	call.Time, call.Account = s.now, accountID
-	rq.region = s.region(accountID, call.Region)
-	return s.run(rq, call)
+	call.Time, call.Account = s.world.Now, accountID
+	r := s.region(accountID, call.Region)
+	rq.Caller, _ = r.sts.Caller(rq.AccessKey)
+	s.place(rq, r)
+	return s.run(rq, r, call)
+}
+
+// place gives an exchange the region that it is about.
+func (s *Server) place(rq *wire.Exchange, r *region) {
+	rq.World, rq.Part = &r.Region, s.services[rq.Service.Name].part(r)
 }
 
 // run lets faults and throttling have their say, then runs the operation.
-func (s *Server) run(rq *request, call *Call) answer {
+func (s *Server) run(rq *wire.Exchange, r *region, call *Call) answer {
 	f := s.faults.take(call, rq)
 	a := answer{delay: f.realDelay()}
 	switch {
 	case f.is(FailBefore):
-		a.err = &apiError{Code: f.Code, Message: f.message(), Status: f.Status}
+		a.err = &wire.Error{Code: f.Code, Message: f.message(), Status: f.Status}
 	case f.is(CutBefore):
 		a.cut = true
 	case f.is(Throttled) || s.throttle && !s.spend(rq):
-		a.err = rq.svc.dialect.throttled(rq.op.name)
-	case f.is(StaleRead) && rq.op.effect == reads:
-		a.err = s.handleStale(rq)
+		a.err = rq.Service.Dialect.Throttled(rq.Operation.Name)
+	case f.is(StaleRead) && rq.Operation.Effect == wire.Reads:
+		a.err = s.handleStale(rq, r)
 	default:
-		if rq.op.effect == writes && s.faults.wantsSnapshots() {
-			s.keepSnapshot(rq.region)
+		if rq.Operation.Effect == wire.Writes && s.faults.wantsSnapshots() {
+			s.keepSnapshot(r)
 		}
-		a.err = rq.handle()
+		a.err = rq.Handle()
 		a.cut = f.is(LoseAnswer)
 	}
 	if f.is(Slow) && f.OnClock {
@@ -244,9 +232,9 @@ func (s *Server) run(rq *request, call *Call) answer {
 // note records a finished call.
 func (s *Server) note(call *Call, err error) {
 	if err != nil {
-		e := asAPIError(err, dialect{})
+		e := wire.AsError(err, wire.Dialect{})
 		call.ErrorCode = e.Code
-		var answer *apiError
+		var answer *wire.Error
 		if !errors.As(err, &answer) {
 			s.logger.Error("serve call", slog.String("operation", call.Operation), slog.Any("error", err))
 		}
@@ -258,130 +246,23 @@ func (s *Server) note(call *Call, err error) {
 
 func (s *Server) requestID() string {
 	s.requests++
-	return uuidShape(hashHex(fmt.Sprintf("request|%d", s.requests), 32))
-}
-
-// asAPIError returns err as an answer; anything else than an apiError is a fault
-// of the emulator itself.
-func asAPIError(err error, d dialect) *apiError {
-	var e *apiError
-	if errors.As(err, &e) {
-		return e
-	}
-	if d.internalFailed != nil {
-		return d.internalFailed()
-	}
-	return fail("InternalFailure", "An internal failure has occurred")
+	return world.UUID(world.Hash(fmt.Sprintf("request|%d", s.requests), 32))
 }
 
 // write sends the answer in the service's protocol.
-func (s *Server) write(w http.ResponseWriter, rq *request, err error) {
-	w.Header().Set("X-Amzn-Requestid", rq.id)
+func (s *Server) write(w http.ResponseWriter, rq *wire.Exchange, err error) {
+	w.Header().Set("X-Amzn-Requestid", rq.ID)
 	status := http.StatusOK
 	var body []byte
 	if err != nil {
-		e := asAPIError(err, rq.svc.dialect)
-		status = e.status()
-		body = rq.errorBody(w.Header(), e)
+		e := wire.AsError(err, rq.Service.Dialect)
+		status = e.HTTPStatus()
+		body = rq.ErrorBody(w.Header(), e)
 	} else {
-		body = rq.answerBody(w.Header())
+		body = rq.AnswerBody(w.Header())
 	}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		s.logger.Debug("write answer", slog.Any("error", err))
 	}
-}
-
-// answerBody is the body of an answer without fault.
-func (rq *request) answerBody(h http.Header) []byte {
-	name := rq.op.name + "Response"
-	var w xmlWriter
-	switch rq.svc.Protocol {
-	case "json", "rest-json":
-		h.Set("Content-Type", rq.svc.contentType())
-		raw, _ := rq.reply.(json.RawMessage)
-		if len(raw) == 0 || string(raw) == "null" {
-			raw = json.RawMessage("{}")
-		}
-		return raw
-	case "ec2":
-		w.buf = make([]byte, 0, len(rq.xml.buf)+512)
-		w.open(name + ` xmlns="` + rq.svc.namespace() + `"`)
-		w.text("requestId", rq.id)
-		w.buf = append(w.buf, rq.xml.buf...)
-	default:
-		w.buf = make([]byte, 0, len(rq.xml.buf)+512)
-		w.open(name + ` xmlns="` + rq.svc.namespace() + `"`)
-		if rq.op.model.Wrapper != "" {
-			w.open(rq.op.name + "Result")
-			w.buf = append(w.buf, rq.xml.buf...)
-			w.close(rq.op.name + "Result")
-		}
-		w.open("ResponseMetadata")
-		w.text("RequestId", rq.id)
-		w.close("ResponseMetadata")
-	}
-	w.close(name)
-	h.Set("Content-Type", rq.svc.contentType())
-	return w.buf
-}
-
-// errorBody is the body of an error answer in the service's envelope.
-func (rq *request) errorBody(h http.Header, e *apiError) []byte {
-	h.Set("Content-Type", rq.svc.contentType())
-	var w xmlWriter
-	switch rq.svc.Protocol {
-	case "json", "rest-json":
-		h.Set("X-Amzn-Errortype", e.Code)
-		members := map[string]any{"__type": e.Code, "message": e.Message}
-		for name, value := range e.Extra {
-			members[name] = value
-		}
-		body, err := json.Marshal(members)
-		if err != nil {
-			return []byte(`{"__type":"ServerException"}`)
-		}
-		return body
-	case "ec2":
-		w.open("Response")
-		w.open("Errors")
-		w.open("Error")
-		w.text("Code", e.Code)
-		w.text("Message", e.Message)
-		w.close("Error")
-		w.close("Errors")
-		w.text("RequestID", rq.id)
-		w.close("Response")
-	default:
-		kind := "Sender"
-		if e.status() >= http.StatusInternalServerError {
-			kind = "Receiver"
-		}
-		w.open("ErrorResponse")
-		w.open("Error")
-		w.text("Type", kind)
-		w.text("Code", e.Code)
-		w.text("Message", e.Message)
-		w.close("Error")
-		w.text("RequestId", rq.id)
-		w.close("ErrorResponse")
-	}
-	return w.buf
-}
-
-// namespace is that of the service's XML, which ends in a slash whatever the model
-// says.
-func (sv *service) namespace() string { return strings.TrimSuffix(sv.Namespace, "/") + "/" }
-
-// contentType is what the service's answers carry.
-func (sv *service) contentType() string {
-	switch sv.Protocol {
-	case "ec2":
-		return "text/xml;charset=UTF-8"
-	case "json":
-		return "application/x-amz-json-1.1"
-	case "rest-json":
-		return "application/json"
-	}
-	return "text/xml"
 }

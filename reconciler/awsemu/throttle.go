@@ -2,6 +2,8 @@ package awsemu
 
 import (
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
 // allowance is the size of a token bucket: how many calls may come at once, and
@@ -18,17 +20,17 @@ type tokenBucket struct {
 }
 
 // spend takes a token for the call, and reports whether there was one.
-func (s *Server) spend(rq *request) bool {
-	name, size := rq.bucket()
-	key := rq.region.Account + "/" + rq.region.Name + "/" + rq.svc.Name + "/" + name
+func (s *Server) spend(rq *wire.Exchange) bool {
+	name, size := bucket(rq)
+	key := rq.World.Account + "/" + rq.World.Name + "/" + rq.Service.Name + "/" + name
 	b := s.buckets[key]
 	if b == nil {
-		b = &tokenBucket{tokens: size.burst, at: s.now}
+		b = &tokenBucket{tokens: size.burst, at: s.world.Now}
 		s.buckets[key] = b
 	}
-	if passed := s.now.Sub(b.at).Seconds(); passed > 0 {
+	if passed := s.world.Now.Sub(b.at).Seconds(); passed > 0 {
 		b.tokens = min(size.burst, b.tokens+passed*size.refill)
-		b.at = s.now
+		b.at = s.world.Now
 	}
 	if b.tokens < 1 {
 		return false
@@ -41,28 +43,28 @@ func (s *Server) spend(rq *request) bool {
 // sizes and gives each action a bucket of its own. Auto Scaling has one allowance
 // over all its actions and EKS limits each action; their sizes are not published,
 // so these are cautious. SSM and STS document 40 and 600 calls a second.
-func (rq *request) bucket() (string, allowance) {
-	switch rq.svc.Name {
+func bucket(rq *wire.Exchange) (string, allowance) {
+	switch rq.Service.Name {
 	case "ec2":
-		return rq.op.name, rq.ec2Allowance()
+		return rq.Operation.Name, ec2Allowance(rq)
 	case "autoscaling":
 		return "all", allowance{burst: 100, refill: 10}
 	case "eks":
-		if rq.op.effect == writes {
-			return rq.op.name, allowance{burst: 10, refill: 2}
+		if rq.Operation.Effect == wire.Writes {
+			return rq.Operation.Name, allowance{burst: 10, refill: 2}
 		}
-		return rq.op.name, allowance{burst: 50, refill: 10}
+		return rq.Operation.Name, allowance{burst: 50, refill: 10}
 	case "ssm":
 		return "all", allowance{burst: 40, refill: 40}
 	case "iam":
-		return rq.op.name, allowance{burst: 50, refill: 15}
+		return rq.Operation.Name, allowance{burst: 50, refill: 15}
 	}
 	return "all", allowance{burst: 600, refill: 600}
 }
 
 // ec2Allowance is EC2's published size for the call.
-func (rq *request) ec2Allowance() allowance {
-	switch rq.op.name {
+func ec2Allowance(rq *wire.Exchange) allowance {
+	switch rq.Operation.Name {
 	case "CreateLaunchTemplateVersion", "ModifyLaunchTemplate":
 		return allowance{burst: 100, refill: 5}
 	case "CreateTags", "DeleteTags":
@@ -70,11 +72,11 @@ func (rq *request) ec2Allowance() allowance {
 	case "TerminateInstances":
 		return allowance{burst: 100, refill: 5}
 	case "DescribeInstances", "DescribeSecurityGroups":
-		if !rq.params.has("MaxResults") && !rq.params.has("Filter") {
+		if !rq.Params.Has("MaxResults") && !rq.Params.Has("Filter") {
 			return allowance{burst: 50, refill: 10}
 		}
 	}
-	if rq.op.effect == writes {
+	if rq.Operation.Effect == wire.Writes {
 		return allowance{burst: 50, refill: 5}
 	}
 	return allowance{burst: 100, refill: 20}

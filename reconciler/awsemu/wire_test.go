@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
@@ -144,30 +143,4 @@ func TestRoutingWithoutScope(t *testing.T) {
 			t.Errorf("version %s is not routed to %s", version, want)
 		}
 	}
-}
-
-func TestXMLEscape(t *testing.T) {
-	for _, text := range []string{"plain", `a<b>&"c'`, "tab\tline\nreturn\r", "ünï©ode 🙂", ""} {
-		var w xmlWriter
-		w.text("t", text)
-		var back string
-		if err := xml.Unmarshal(w.buf, &back); err != nil || back != text {
-			t.Errorf("%q is written as %s and read as %q, %v", text, w.buf, back, err)
-		}
-	}
-}
-
-func FuzzXMLEscape(f *testing.F) {
-	f.Add("a\x00b\xff\uFFFE")
-	f.Fuzz(func(t *testing.T, text string) {
-		var w xmlWriter
-		w.text("t", text)
-		var back string
-		if err := xml.Unmarshal(w.buf, &back); err != nil {
-			t.Fatalf("%q is written as %q: %v", text, w.buf, err)
-		}
-		if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r == 0xFFFE || r == 0xFFFF || r == 0xFFFD }) && back != text {
-			t.Fatalf("%q is read as %q", text, back)
-		}
-	})
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	emuworld "github.com/weir-gitops/weir/reconciler/awsemu/world"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -76,7 +77,7 @@ func newWorld(t testing.TB, o awsemu.Options) *world {
 }
 
 func quickAWS() awsemu.Options {
-	tm := awsemu.Fast()
+	tm := emuworld.Fast()
 	tm.InstancePending, tm.InstanceShutdown, tm.RefreshBatch = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 	return awsemu.Options{Timings: tm}
 }

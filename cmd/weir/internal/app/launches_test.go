@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -17,18 +17,18 @@ func TestWhyNoMachineComesIsToldOnce(t *testing.T) {
 	w.ahead.Store(int64(10 * time.Minute)) // by AWS's clock the group is old enough to ask about at once
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	w.repo.Commit("first")
-	capacity := func(zone string) awsemu.LaunchFault {
-		return awsemu.LaunchFault{Code: "InsufficientInstanceCapacity", Message: "We currently do not have sufficient m5.large capacity in the Availability Zone you requested (" + zone + ")"}
+	capacity := func(zone string) ec2.LaunchFault {
+		return ec2.LaunchFault{Code: "InsufficientInstanceCapacity", Message: "We currently do not have sufficient m5.large capacity in the Availability Zone you requested (" + zone + ")"}
 	}
-	quota := awsemu.LaunchFault{Code: "VcpuLimitExceeded", Message: "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket"}
+	quota := ec2.LaunchFault{Code: "VcpuLimitExceeded", Message: "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket"}
 	for _, turn := range []struct {
-		fault awsemu.LaunchFault
+		fault ec2.LaunchFault
 		says  string
 	}{
 		{capacity("eu-west-1a"), "(eu-west-1a)"}, {capacity("eu-west-1b"), "(eu-west-1b)"}, {quota, "vCPU limit"}, {capacity("eu-west-1a"), "(eu-west-1a)"}, {quota, "vCPU limit"},
 	} {
 		w.aws.Faults().Clear()
-		w.aws.Faults().AddLaunch(turn.fault)
+		w.aws.Faults().Launches.Add(turn.fault)
 		tries := strings.Count(w.query("autoscaling", "DescribeScalingActivities"), turn.says)
 		eventually(t, "a launch that fails", func() string {
 			made := w.aws.CallCounts()["autoscaling:CreateAutoScalingGroup"] > 0 // by the first daemon

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -142,7 +142,7 @@ func TestAFailedRolloutStopsTheNextWave(t *testing.T) {
 	targetConverged(t, a, "second", first)
 
 	// The new machines run and do not get healthy.
-	healthy := w.aws.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m6i.large"})
+	healthy := w.aws.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m6i.large"})
 	w.repo.Write(fleetOf("m6i.large", "prod", "second"))
 	second := w.repo.Commit("second")
 	heldBy(t, a, "second", second, step.HeldWave, "waits for the target prod, which failed: rollout-failed")
@@ -443,7 +443,7 @@ func TestAWaveHoldsOverOthersThatHaveNothingToDo(t *testing.T) {
 	a, stop := w.start()
 	defer stop()
 	targetConverged(t, a, "third", first)
-	healthy := w.aws.Faults().AddLaunch(awsemu.LaunchFault{InstanceType: "m6i.large"})
+	healthy := w.aws.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m6i.large"})
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	w.repo.Write(fleetOf("m7i.large", "third"))
 	second := w.repo.Commit("the first and the third")

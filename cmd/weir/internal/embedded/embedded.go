@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
@@ -59,9 +60,9 @@ type Server struct {
 
 // New listens and restores the state, and starts no goroutine.
 func New(ctx context.Context, o Options) (*Server, error) {
-	timings := awsemu.Fast()
+	timings := world.Fast()
 	if o.Realtime {
-		timings = awsemu.Realistic()
+		timings = world.Realistic()
 	}
 	emu, err := awsemu.New(awsemu.Options{Timings: timings, Throttle: o.Throttle, Quotas: o.Quotas})
 	if err != nil {

@@ -1,0 +1,275 @@
+package asg
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+)
+
+// maxActivities is how many activities of a group are kept.
+const maxActivities = 100
+
+// activity is a scaling activity.
+type activity struct {
+	ID          string
+	Seq         uint64 // rises with each activity of the region
+	Group, ARN  string
+	GroupGone   bool
+	InstanceID  string
+	Description string
+	Cause       string
+	Start       time.Time
+	End         time.Time // zero: in progress
+	Status      string
+	Message     string
+	Progress    int64
+	Details     string
+}
+
+const activityTime = "2006-01-02T15:04:05Z"
+
+// beginActivity records that a member starts or ends.
+func (r *Region) beginActivity(g *Group, m *Member, description, cause string) *activity {
+	a := r.newActivity(g, description, cause)
+	a.InstanceID = m.ID
+	a.Status, a.Progress = "PreInService", 30
+	if strings.HasPrefix(description, "Terminating") {
+		a.Status, a.Progress = "InProgress", 0
+	}
+	a.Details = `{"Subnet ID":"` + m.SubnetID + `","Availability Zone":"` + m.Zone + `"}`
+	return a
+}
+
+func (r *Region) newActivity(g *Group, description, cause string) *activity {
+	at := r.Now().Format(activityTime)
+	text := "At " + at + " " + cause
+	if g.Cause != "" {
+		text = "At " + at + " " + g.Cause + "  " + text
+	}
+	r.ActivitySeq++
+	a := &activity{ID: r.NewUUID("activity"), Seq: r.ActivitySeq, Group: g.Name, ARN: g.ARN, Description: description, Cause: text, Start: r.Now()}
+	g.Activities = append(g.Activities, a)
+	if n := len(g.Activities); n > 2*maxActivities {
+		g.Activities = append([]*activity(nil), g.Activities[n-maxActivities:]...)
+	}
+	return a
+}
+
+// recordFailedLaunch records a launch that EC2 refused.
+func (r *Region) recordFailedLaunch(g *Group, message string) {
+	a := r.newActivity(g, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity.")
+	a.Status, a.Progress, a.End = "Failed", 100, r.Now()
+	a.Message = LaunchFailure(message)
+	a.Description += ".  Status Reason: " + a.Message
+}
+
+// LaunchFailure is how Auto Scaling tells of what EC2 said.
+func LaunchFailure(message string) string {
+	return strings.TrimSuffix(message, ".") + ". Launching EC2 instance failed."
+}
+
+// openActivity finds a member's unfinished activity by the start of its
+// description, nil where it is over or forgotten.
+func (g *Group) openActivity(prefix, id string) *activity {
+	for i := len(g.Activities) - 1; i >= 0; i-- {
+		if a := g.Activities[i]; a.InstanceID == id && a.End.IsZero() && strings.HasPrefix(a.Description, prefix) {
+			return a
+		}
+	}
+	return nil
+}
+
+func (r *Region) finishActivity(g *Group, prefix, id string) {
+	if a := g.openActivity(prefix, id); a != nil {
+		a.Status, a.Progress, a.End = "Successful", 100, r.Now()
+	}
+}
+
+// failPending ends the launch of a member that is ended before it was in service.
+func (r *Region) failPending(g *Group, m *Member) {
+	message := "Instance " + m.ID + " was terminated before it was in service."
+	if in := r.ec2.Instances.Get(m.ID); in != nil && in.Dies != "" && !in.Alive() {
+		message = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: " + in.Dies
+		g.LastFailure = message
+		r.launchFailed(g)
+	}
+	r.cancelLaunch(g, m, message)
+}
+
+// cancelLaunch ends the launch of a member whose instance had started.
+func (r *Region) cancelLaunch(g *Group, m *Member, message string) {
+	if a := g.openActivity("Launching", m.ID); a != nil {
+		a.Status, a.Progress, a.End, a.Message = "Cancelled", 100, r.Now(), message
+		a.Description += ".  Status Reason: " + message
+	}
+}
+
+type describeActivitiesInput struct {
+	ids     []string
+	group   string
+	deleted bool
+	filters []groupFilter
+	token   string
+	limit   int
+	after   time.Time
+	before  time.Time
+}
+
+func parseDescribeActivities(p *wire.Params) describeActivitiesInput {
+	in := describeActivitiesInput{
+		ids: p.Strings("ActivityIds"), group: p.Text("AutoScalingGroupName"), deleted: p.Boolean("IncludeDeletedGroups"),
+		filters: parseGroupFilters(p, "StartTimeLowerBound", "StartTimeUpperBound", "Status"),
+		token:   p.Text("NextToken"), limit: pageLimit(p, 100, 100),
+	}
+	for _, f := range in.filters {
+		switch {
+		case f.name == "Status" && in.group == "":
+			p.Reject(wire.Fail("ValidationError", "The Status filter requires AutoScalingGroupName"))
+		case f.name != "Status":
+			in.parseBound(p, f)
+		}
+	}
+	return in
+}
+
+func (in *describeActivitiesInput) parseBound(p *wire.Params, f groupFilter) {
+	t, err := time.Time{}, error(nil)
+	if len(f.values) == 1 {
+		t, err = time.Parse(time.RFC3339Nano, f.values[0])
+	}
+	if len(f.values) != 1 || err != nil {
+		p.Reject(wire.Fail("ValidationError", "The filter %s takes one timestamp in ISO 8601", f.name))
+		return
+	}
+	if f.name == "StartTimeLowerBound" {
+		in.after = t
+	} else {
+		in.before = t
+	}
+}
+
+func (in *describeActivitiesInput) accept(a *activity) bool {
+	if in.group != "" && a.Group != in.group || len(in.ids) > 0 && !slices.Contains(in.ids, a.ID) ||
+		!in.after.IsZero() && a.Start.Before(in.after) || !in.before.IsZero() && a.Start.After(in.before) {
+		return false
+	}
+	for _, f := range in.filters {
+		if f.name == "Status" && !slices.Contains(f.values, a.Status) {
+			return false
+		}
+	}
+	return true
+}
+
+// describeScalingActivities writes activities, newest first.
+func describeScalingActivities(rq *request, in describeActivitiesInput) error {
+	st := rq.Region
+	if in.group != "" && !st.Groups.Has(in.group) && !in.deleted {
+		return wire.Fail("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", in.group)
+	}
+	var found []*activity
+	collect := func(list []*activity) {
+		for i := len(list) - 1; i >= 0; i-- {
+			if in.accept(list[i]) {
+				found = append(found, list[i])
+			}
+		}
+	}
+	if in.group != "" {
+		if g := st.Groups.Get(in.group); g != nil {
+			collect(g.Activities)
+		}
+	} else {
+		for _, name := range st.Groups.Sorted() {
+			collect(st.Groups.Get(name).Activities)
+		}
+	}
+	if in.deleted || len(in.ids) > 0 {
+		collect(st.Gone)
+	}
+	return writeActivities(rq, found, in.token, in.limit)
+}
+
+// writeActivities writes a page of activities, newest first.
+func writeActivities(rq *request, found []*activity, token string, limit int) error {
+	rows := map[string]*activity{}
+	for _, a := range found {
+		rows[wire.NewestFirst(a.Seq)] = a
+	}
+	w := &rq.XML
+	w.Open("Activities")
+	next, err := rq.Page(slices.Sorted(maps.Keys(rows)), token, limit, func(key string) bool {
+		w.Open("member")
+		writeActivity(w, rows[key])
+		w.Close("member")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.Close("Activities")
+	w.Optional("NextToken", next)
+	return nil
+}
+
+func writeActivity(w *wire.XML, a *activity) {
+	w.Text("ActivityId", a.ID)
+	w.Text("AutoScalingGroupName", a.Group)
+	w.Text("Description", a.Description)
+	w.Text("Cause", a.Cause)
+	w.Time("StartTime", a.Start)
+	if !a.End.IsZero() {
+		w.Time("EndTime", a.End)
+	}
+	w.Text("StatusCode", a.Status)
+	w.Optional("StatusMessage", a.Message)
+	w.Integer("Progress", a.Progress)
+	w.Text("Details", a.Details)
+	if a.GroupGone {
+		w.Text("AutoScalingGroupState", "Deleted")
+	}
+	w.Text("AutoScalingGroupARN", a.ARN)
+}
+
+type terminateMemberInput struct {
+	id     string
+	shrink bool
+}
+
+func parseTerminateMember(p *wire.Params) terminateMemberInput {
+	return terminateMemberInput{id: p.Text("InstanceId"), shrink: p.Boolean("ShouldDecrementDesiredCapacity")}
+}
+
+func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {
+	r := rq.Region
+	var g *Group
+	var m *Member
+	if inst := r.ec2.Instances.Get(in.id); inst != nil {
+		if g = r.Groups.Get(strings.TrimPrefix(inst.Owner, "asg:")); g != nil {
+			m = g.Member(in.id)
+		}
+	}
+	if m == nil {
+		return wire.Fail("ValidationError", "Instance Id not found - No managed instance found for instance ID %s", in.id)
+	}
+	if m.Lifecycle == memberTerminating {
+		return wire.Fail("ScalingActivityInProgress", "The instance %s is already being terminated", in.id)
+	}
+	cause := "instance " + m.ID + " was taken out of service in response to a user request."
+	if in.shrink && m.Active() { // one that is retained counts no more
+		if g.Desired-m.Units < g.Min {
+			return wire.Fail("ValidationError", "Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
+		}
+		g.Desired -= m.Units
+		cause = "instance " + m.ID + " was taken out of service in response to a user request, shrinking the capacity."
+	}
+	r.EndMember(g, m, cause)
+	r.Touch(g)
+	rq.XML.Open("Activity")
+	writeActivity(&rq.XML, g.Activities[len(g.Activities)-1])
+	rq.XML.Close("Activity")
+	return nil
+}

@@ -1,0 +1,187 @@
+package asg
+
+import (
+	"cmp"
+	"sort"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// Choice is one way to launch a member: a template version and an instance type.
+type Choice struct {
+	spec         TemplateSpec // with the version as a number
+	template     *ec2.LaunchTemplate
+	version      *ec2.Version
+	instanceType string
+	imageID      string // "": the template's
+	weight       string
+	override     bool
+}
+
+// Choices are the ways to launch that a configuration offers, in its order of
+// preference. There is at least one, or a fault.
+func (r *Region) Choices(c GroupConfig) ([]Choice, *wire.Error) {
+	if c.Mixed == nil {
+		base, err := r.baseChoice(*c.Template)
+		if err != nil {
+			return nil, err
+		}
+		return r.expand(base, base.version.Data.Sub("InstanceRequirements"))
+	}
+	overrides := c.Mixed.Overrides
+	if len(overrides) == 0 {
+		overrides = []Override{{}}
+	}
+	var all []Choice
+	for _, o := range overrides {
+		spec := c.Mixed.Base
+		if o.Template != nil {
+			spec = *o.Template
+		}
+		ch, err := r.baseChoice(spec)
+		if err != nil {
+			return nil, err
+		}
+		ch.imageID, ch.weight = o.ImageID, o.Weight
+		if o.InstanceType != "" {
+			ch.instanceType, ch.override = o.InstanceType, true
+			all = append(all, ch)
+			continue
+		}
+		requirements := o.Requirements
+		if requirements == nil {
+			requirements = ch.version.Data.Sub("InstanceRequirements")
+		}
+		expanded, err := r.expand(ch, requirements)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, expanded...)
+	}
+	return all, nil
+}
+
+func (r *Region) baseChoice(spec TemplateSpec) (Choice, *wire.Error) {
+	t, v, err := r.ec2.Resolve(spec.ID, spec.Name, spec.Version)
+	if err != nil {
+		return Choice{}, malformedTemplate(err)
+	}
+	return Choice{
+		spec:     TemplateSpec{ID: t.ID, Name: t.Name, Version: wire.Decimal(v.Number)},
+		template: t, version: v, instanceType: v.Data.Text("InstanceType"),
+	}, nil
+}
+
+// expand makes a choice of each instance type that meets requirements; without
+// requirements the choice stays as it is.
+func (r *Region) expand(ch Choice, requirements wire.Data) ([]Choice, *wire.Error) {
+	if len(requirements) == 0 {
+		return []Choice{ch}, nil
+	}
+	arch := ""
+	if id, err := r.ec2.ResolveImage(cmp.Or(ch.imageID, ch.version.Data.Text("ImageId"))); err == nil {
+		if im := r.ec2.Images.Get(id); im != nil {
+			arch = im.Architecture
+		}
+	}
+	var out []Choice
+	for _, name := range typesMeeting(requirements, arch) {
+		one := ch
+		one.instanceType, one.override = name, true
+		out = append(out, one)
+	}
+	if len(out) == 0 {
+		return nil, wire.Fail("ValidationError", "No instance types satisfy the requirements in InstanceRequirements.")
+	}
+	return out, nil
+}
+
+// typesMeeting are the names of the instance types that meet requirements,
+// smallest first. Only vCPUs, memory, names, burstable performance and the
+// image's architecture tell the emulator's types apart; the other attributes
+// exclude none.
+func typesMeeting(req wire.Data, arch string) []string {
+	types := ec2.InstanceTypes()
+	var names []string
+	for name, t := range types {
+		if arch != "" && t.Arch != arch || !within(req.Sub("VCpuCount"), float64(t.Vcpus)) ||
+			!within(req.Sub("MemoryMiB"), float64(t.Memory)) ||
+			!within(req.Sub("MemoryGiBPerVCpu"), float64(t.Memory)/1024/float64(t.Vcpus)) {
+			continue
+		}
+		bursts := req.Text("BurstablePerformance")
+		if ec2.Burstable(name) && (bursts == "" || bursts == "excluded") || !ec2.Burstable(name) && bursts == "required" {
+			continue
+		}
+		allowed, excluded := req.Texts("AllowedInstanceTypes"), req.Texts("ExcludedInstanceTypes")
+		if len(allowed) > 0 && !anyWildcard(allowed, name) || anyWildcard(excluded, name) {
+			continue
+		}
+		names = append(names, name)
+	}
+	sort.Slice(names, func(i, j int) bool {
+		a, b := types[names[i]], types[names[j]]
+		if a.Vcpus != b.Vcpus {
+			return a.Vcpus < b.Vcpus
+		}
+		if a.Memory != b.Memory {
+			return a.Memory < b.Memory
+		}
+		return names[i] < names[j]
+	})
+	return names
+}
+
+func within(bounds wire.Data, v float64) bool {
+	low, err := strconv.ParseFloat(bounds.Text("Min"), 64)
+	if err == nil && v < low {
+		return false
+	}
+	high, err := strconv.ParseFloat(bounds.Text("Max"), 64)
+	return err != nil || v <= high
+}
+
+func anyWildcard(patterns []string, text string) bool {
+	for _, p := range patterns {
+		if ec2.Wildcard(p, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// units is what a member of the choice counts for: its weight, or what the
+// group's capacity type counts.
+func (ch *Choice) units(capacityType string) int64 {
+	t := ec2.InstanceTypes()[ch.instanceType]
+	switch capacityType {
+	case "vcpu":
+		return max(t.Vcpus, 1)
+	case "memory-mib":
+		return max(t.Memory, 1)
+	}
+	if n, err := strconv.ParseInt(ch.weight, 10, 64); err == nil {
+		return n
+	}
+	return 1
+}
+
+// TryLaunch looks for what would keep EC2 from launching, without launching.
+func (r *Region) TryLaunch(ch Choice, subnets []string) *wire.Error {
+	in := &ec2.Instance{
+		Type:    cmp.Or(ch.instanceType, "m1.small"),
+		ImageID: cmp.Or(ch.imageID, ch.version.Data.Text("ImageId")), KeyName: ch.version.Data.Text("KeyName"), Tags: world.Tags{},
+	}
+	if len(subnets) > 0 {
+		in.VpcID = r.ec2.Subnets.Get(subnets[0]).VpcID
+	} else if v := r.ec2.DefaultVPC(); v != nil {
+		in.VpcID = v.ID
+	}
+	if err := r.ec2.EquipInstance(in, ec2.LaunchSpec{Data: ch.version.Data}); err != nil {
+		return malformedTemplate(err)
+	}
+	return nil
+}

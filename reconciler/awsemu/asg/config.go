@@ -1,0 +1,300 @@
+package asg
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+)
+
+// GroupConfig says what a group launches: a launch template or a mixed instances
+// policy.
+type GroupConfig struct {
+	Template *TemplateSpec
+	Mixed    *MixedPolicy
+}
+
+// TemplateSpec names a version of a launch template.
+type TemplateSpec struct {
+	ID, Name string
+	Version  string // a number, $Latest or $Default
+}
+
+// MixedPolicy is a mixed instances policy with its defaults filled in.
+type MixedPolicy struct {
+	Base         TemplateSpec
+	Overrides    []Override
+	Distribution Distribution
+}
+
+// Override is one choice of a mixed instances policy.
+type Override struct {
+	InstanceType string
+	Weight       string
+	Template     *TemplateSpec
+	Requirements wire.Data
+	ImageID      string
+}
+
+// Distribution says how a mixed instances policy buys.
+type Distribution struct {
+	OnDemandStrategy string
+	OnDemandBase     int64
+	OnDemandPercent  int64
+	SpotStrategy     string
+	SpotPools        *int64
+	SpotMaxPrice     string
+}
+
+// MixedInput is a mixed instances policy of a request; nil parts were not sent.
+type MixedInput struct {
+	Base         *TemplateSpec
+	overrides    []Override
+	hasOverrides bool
+	hasTemplate  bool
+
+	onDemandStrategy, spotStrategy, spotMaxPrice *string
+	onDemandBase, onDemandPercent, spotPools     *int64
+}
+
+// weightRange is what AWS takes as a weight.
+const weightRange = "Weighted capacity must be a number from 1 to 999"
+
+func parseLTSpec(p *wire.Params) *TemplateSpec {
+	if p == nil {
+		return nil
+	}
+	s := &TemplateSpec{ID: p.Text("LaunchTemplateId"), Name: p.Text("LaunchTemplateName"), Version: cmp.Or(p.Text("Version"), "$Default")}
+	if (s.ID == "") == (s.Name == "") {
+		p.Reject(wire.Fail("ValidationError", "Valid requests must contain either launchTemplateId or LaunchTemplateName"))
+	}
+	return s
+}
+
+func parseMixed(p *wire.Params) *MixedInput {
+	if p == nil {
+		return nil
+	}
+	in := &MixedInput{}
+	if t := p.Sub("LaunchTemplate"); t != nil {
+		in.hasTemplate = true
+		in.Base = parseLTSpec(t.Sub("LaunchTemplateSpecification"))
+		in.hasOverrides = t.Has("Overrides")
+		for _, o := range t.List("Overrides") {
+			in.overrides = append(in.overrides, parseOverride(o))
+		}
+	}
+	if d := p.Sub("InstancesDistribution"); d != nil {
+		in.onDemandStrategy = d.Optional("OnDemandAllocationStrategy")
+		in.onDemandBase = d.OptionalInt("OnDemandBaseCapacity")
+		in.onDemandPercent = d.OptionalInt("OnDemandPercentageAboveBaseCapacity")
+		in.spotStrategy = d.Optional("SpotAllocationStrategy")
+		in.spotPools = d.OptionalInt("SpotInstancePools")
+		in.spotMaxPrice = d.Optional("SpotMaxPrice")
+	}
+	return in
+}
+
+func parseOverride(p *wire.Params) Override {
+	o := Override{
+		InstanceType: p.Text("InstanceType"), Weight: p.Text("WeightedCapacity"),
+		Template: parseLTSpec(p.Sub("LaunchTemplateSpecification")), ImageID: p.Text("ImageId"),
+	}
+	if o.Requirements = p.Data("InstanceRequirements"); o.Requirements != nil {
+		if err := ec2.CheckRequirements(wire.Data{"InstanceRequirements": map[string]any(o.Requirements)}); err != nil {
+			p.Reject(wire.Fail("ValidationError", "%s", err.Message))
+		}
+	}
+	if n, err := strconv.Atoi(o.Weight); o.Weight != "" && (err != nil || n < 1 || n > 999) {
+		p.Bad("WeightedCapacity", o.Weight, weightRange)
+	}
+	if o.InstanceType != "" && o.Requirements != nil {
+		p.Reject(wire.Fail("ValidationError", "An override may specify only one of InstanceType and InstanceRequirements."))
+	}
+	return o
+}
+
+// apply makes a policy out of a request and the policy that was there before,
+// nil for none: what was not sent stays.
+func (in *MixedInput) apply(before *MixedPolicy) (*MixedPolicy, *wire.Error) {
+	m := &MixedPolicy{Distribution: Distribution{OnDemandPercent: 100, SpotStrategy: "lowest-price"}}
+	if before != nil {
+		*m = *before
+	}
+	if in.Base != nil {
+		m.Base = *in.Base
+	}
+	if in.hasOverrides {
+		m.Overrides = in.overrides
+	}
+	if m.Base == (TemplateSpec{}) {
+		return nil, wire.Fail("ValidationError", "Mixed instances policy must contain a launch template specification.")
+	}
+	d := &m.Distribution
+	Set(&d.OnDemandStrategy, in.onDemandStrategy)
+	Set(&d.OnDemandBase, in.onDemandBase)
+	Set(&d.OnDemandPercent, in.onDemandPercent)
+	Set(&d.SpotStrategy, in.spotStrategy)
+	Set(&d.SpotMaxPrice, in.spotMaxPrice)
+	if in.spotPools != nil || in.spotStrategy != nil && *in.spotStrategy != "lowest-price" {
+		d.SpotPools = in.spotPools // those of lowest-price end with it
+	}
+	if d.OnDemandStrategy == "" {
+		d.OnDemandStrategy = "prioritized"
+		if m.byRequirements() {
+			d.OnDemandStrategy = "lowest-price"
+		}
+	}
+	return m, d.check(m)
+}
+
+// Set changes a value where a new one was sent.
+func Set[T any](to *T, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+// check applies the rules of a distribution and settles its pools.
+func (d *Distribution) check(m *MixedPolicy) *wire.Error {
+	switch {
+	case !slices.Contains([]string{"prioritized", "lowest-price"}, d.OnDemandStrategy):
+		return wire.Fail("ValidationError", "The specified on-demand allocation strategy %s is not valid. Valid values are: prioritized, lowest-price.", d.OnDemandStrategy)
+	case !slices.Contains([]string{"lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"}, d.SpotStrategy):
+		return wire.Fail("ValidationError", "The specified spot allocation strategy %s is not valid. Valid values are: lowest-price, capacity-optimized, capacity-optimized-prioritized, price-capacity-optimized.", d.SpotStrategy)
+	case m.byRequirements() && (d.OnDemandStrategy == "prioritized" || d.SpotStrategy == "capacity-optimized-prioritized"):
+		return wire.Fail("ValidationError", "Prioritized allocation strategies cannot be used with InstanceRequirements.")
+	case d.OnDemandBase < 0:
+		return wire.Fail("ValidationError", "OnDemandBaseCapacity must be greater than or equal to 0.")
+	case d.OnDemandPercent < 0 || d.OnDemandPercent > 100:
+		return wire.Fail("ValidationError", "OnDemandPercentageAboveBaseCapacity must be between 0 and 100.")
+	}
+	if d.SpotStrategy != "lowest-price" {
+		if d.SpotPools != nil && *d.SpotPools != 0 {
+			return wire.Fail("ValidationError", "SpotInstancePools option is only available with the lowest-price allocation strategy.")
+		}
+		d.SpotPools = nil
+		return nil
+	}
+	if d.SpotPools == nil {
+		two := int64(2)
+		d.SpotPools = &two
+	}
+	if *d.SpotPools < 1 || *d.SpotPools > 20 {
+		return wire.Fail("ValidationError", "SpotInstancePools must be between 1 and 20.")
+	}
+	return nil
+}
+
+func (m *MixedPolicy) byRequirements() bool {
+	for _, o := range m.Overrides {
+		if o.Requirements != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// specs are all launch template specifications of the configuration, to be
+// changed in place.
+func (c *GroupConfig) specs() []*TemplateSpec {
+	if c.Template != nil {
+		return []*TemplateSpec{c.Template}
+	}
+	if c.Mixed == nil {
+		return nil
+	}
+	all := []*TemplateSpec{&c.Mixed.Base}
+	for i := range c.Mixed.Overrides {
+		if t := c.Mixed.Overrides[i].Template; t != nil {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// pinned says whether every launch template is named by a number and none takes
+// its image from a parameter: only then can a refresh be rolled back.
+func (c GroupConfig) pinned(r *Region) bool {
+	for _, s := range c.specs() {
+		if strings.HasPrefix(s.Version, "$") {
+			return false
+		}
+		if _, v, err := r.ec2.Resolve(s.ID, "", s.Version); err == nil && strings.HasPrefix(v.Data.Text("ImageId"), "resolve:ssm:") {
+			return false
+		}
+	}
+	return true
+}
+
+// checkConfig applies Auto Scaling's rules to a configuration and fills in both
+// id and name of its templates. With trial, the templates are tried as EC2's
+// dry run does, which finds images, types and profiles that are not there.
+func (r *Region) checkConfig(c GroupConfig, trial bool, subnets []string) *wire.Error {
+	if err := r.checkPolicy(c.Mixed); err != nil {
+		return err
+	}
+	for _, s := range c.specs() {
+		t, v, err := r.ec2.Resolve(s.ID, s.Name, s.Version)
+		if err != nil {
+			return malformedTemplate(err)
+		}
+		s.ID, s.Name = t.ID, t.Name
+		if c.Mixed != nil && v.Data.Sub("InstanceMarketOptions").Text("MarketType") == "spot" {
+			return wire.Fail("ValidationError", "Incompatible launch template: the launch template of a mixed instances policy must not request Spot Instances. Remove InstanceMarketOptions and try again.")
+		}
+	}
+	choices, err := r.Choices(c)
+	if err != nil || !trial {
+		return err
+	}
+	return r.TryLaunch(choices[0], subnets)
+}
+
+// checkPolicy applies the limits of a mixed instances policy.
+func (r *Region) checkPolicy(m *MixedPolicy) *wire.Error {
+	if m == nil {
+		return nil
+	}
+	if n := r.Quota("overrides"); len(m.Overrides) > n {
+		return wire.Fail("ValidationError", "The number of instance type overrides must not exceed %d.", n)
+	}
+	weights, requirements := 0, 0
+	types, templates := map[string]bool{}, map[string]bool{m.Base.ID + m.Base.Name: true}
+	for _, o := range m.Overrides {
+		if o.Weight != "" {
+			weights++
+		}
+		if o.Requirements != nil {
+			requirements++
+		}
+		if o.Template != nil {
+			templates[o.Template.ID+o.Template.Name] = true
+		}
+		if o.InstanceType != "" && types[o.InstanceType] {
+			return wire.Fail("ValidationError", "The instance type %s is specified in more than one override.", o.InstanceType)
+		}
+		types[o.InstanceType] = true
+	}
+	switch {
+	case weights > 0 && weights < len(m.Overrides):
+		return wire.Fail("ValidationError", "If you specify a weighted capacity for one instance type, you must specify it for all instance types.")
+	case weights > 0 && requirements > 0:
+		return wire.Fail("ValidationError", "Weighted capacity cannot be used with InstanceRequirements.")
+	case requirements > 0 && requirements < len(m.Overrides):
+		return wire.Fail("ValidationError", "All overrides must specify InstanceRequirements if one of them does.")
+	case requirements > 4:
+		return wire.Fail("ValidationError", "A mixed instances policy may hold at most 4 sets of InstanceRequirements.")
+	case len(templates) > r.Quota("launch-templates-per-group"):
+		return wire.Fail("ValidationError", "A mixed instances policy may name at most %d launch templates.", r.Quota("launch-templates-per-group"))
+	}
+	return nil
+}
+
+// malformedTemplate wraps EC2's fault as Auto Scaling does.
+func malformedTemplate(err *wire.Error) *wire.Error {
+	return wire.Fail("ValidationError", "You must use a valid fully-formed launch template. %s", err.Message)
+}

@@ -1,0 +1,200 @@
+package asg
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+)
+
+// launchConfig is what the group launches now: while a refresh with a desired
+// configuration is under way, that.
+func (g *Group) launchConfig(r *Region) GroupConfig {
+	if f := g.activeRefresh(); f != nil && f.Desired != nil && f.Status != refreshCancelling && f.Status != refreshRollingBack {
+		return *f.Desired
+	}
+	return g.Config
+}
+
+// place is a subnet, or a zone of the default VPC, to launch in.
+type place struct {
+	subnet, zone string
+	load         int // active members in the zone
+	own          int // active members in the subnet
+}
+
+// places are where the group may launch, the emptiest zone first.
+func (g *Group) places(r *Region) []place {
+	inZone, inSubnet := map[string]int{}, map[string]int{}
+	for _, m := range g.Members {
+		if m.Active() {
+			inZone[m.Zone]++
+			inSubnet[m.SubnetID]++
+		}
+	}
+	var out []place
+	for _, id := range g.Subnets {
+		if s := r.ec2.Subnets.Get(id); s != nil {
+			out = append(out, place{subnet: id, zone: s.Zone, load: inZone[s.Zone], own: inSubnet[id]})
+		}
+	}
+	if len(g.Subnets) == 0 {
+		for _, zone := range g.Zones {
+			out = append(out, place{zone: zone, load: inZone[zone]})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].load != out[j].load {
+			return out[i].load < out[j].load
+		}
+		return out[i].own < out[j].own
+	})
+	return out
+}
+
+// launchMember launches one member, trying other places and choices where EC2
+// lacks capacity. It reports whether that worked.
+func (r *Region) launchMember(g *Group) bool {
+	cfg := g.launchConfig(r)
+	spot := cfg.Mixed != nil && g.nextIsSpot(cfg.Mixed.Distribution)
+	choices, err := r.Choices(cfg)
+	if err == nil {
+		choices = g.rotate(cfg, choices, spot)
+		err = r.launchSomewhere(g, choices, spot, func(ch *Choice, in *ec2.Instance) { r.join(g, ch, in) })
+	}
+	return r.launched(g, err)
+}
+
+// launched reports whether a launch worked, and has the group remember why it did not.
+func (r *Region) launched(g *Group, err *wire.Error) bool {
+	if err == nil {
+		return true
+	}
+	g.LastFailure = err.Message
+	r.recordFailedLaunch(g, err.Message)
+	r.launchFailed(g)
+	return false
+}
+
+// launchSomewhere launches an instance at the first place and with the first choice
+// that work, and hands it to join; the fault is that of the first attempt.
+func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join func(*Choice, *ec2.Instance)) *wire.Error {
+	var firstErr *wire.Error
+	for _, at := range g.places(r) {
+		elsewhere := false
+		for i := range choices {
+			ch := &choices[i]
+			in, err := r.ec2.LaunchInstance(ec2.LaunchSpec{
+				Template: ch.template, Version: ch.version.Number, Data: ch.version.Data,
+				InstanceType: ch.instanceType, ImageID: ch.imageID, SubnetID: at.subnet, Zone: at.zone, Spot: spot,
+				Tags: g.memberTags(), Owner: g.owner(),
+			})
+			if err == nil {
+				join(ch, in)
+				return nil
+			}
+			if firstErr == nil {
+				firstErr = err
+			}
+			elsewhere = elsewhere || lacksCapacity(err.Code)
+		}
+		if !elsewhere {
+			break
+		}
+	}
+	if firstErr == nil {
+		return wire.Fail("ValidationError", "The group has no subnet to launch in.")
+	}
+	return firstErr
+}
+
+// lacksCapacity says whether another zone or type may do better.
+func lacksCapacity(code string) bool {
+	return slices.Contains([]string{"InsufficientInstanceCapacity", "InsufficientFreeAddressesInSubnet", "Unsupported",
+		"MaxSpotInstanceCountExceeded", "SpotMaxPriceTooLow", "InvalidSubnetID.NotFound"}, code)
+}
+
+// join makes a launched instance a member.
+func (r *Region) join(g *Group, ch *Choice, in *ec2.Instance) {
+	m := g.newMember(ch, in)
+	n := g.capacity()
+	g.Members = append(g.Members, m)
+	r.beginActivity(g, m, "Launching a new EC2 instance: "+m.ID,
+		fmt.Sprintf("an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.", n, n+m.Units))
+}
+
+// newMember is what the group knows of an instance that was launched for it.
+func (g *Group) newMember(ch *Choice, in *ec2.Instance) *Member {
+	g.Launched++
+	return &Member{
+		ID: in.ID, Type: in.Type, Zone: in.Zone, SubnetID: in.SubnetID, ImageID: in.ImageID, OwnImage: ch.imageID != "",
+		Lifecycle: memberPending, Health: healthy, Template: ch.spec, Override: ch.override, Weight: ch.weight,
+		Units: ch.units(g.CapacityType), Spot: in.Lifecycle == "spot", Protected: g.Protect, Seq: g.Launched,
+	}
+}
+
+// launchFailed counts a failure and waits longer after each.
+func (r *Region) launchFailed(g *Group) {
+	g.FailuresTotal++
+	wait := r.Timings().InstancePending << min(g.Failures, 6)
+	g.Failures++
+	g.RetryAt = r.Now().Add(wait)
+	r.After(wait, timerRetry, g.key())
+}
+
+// nextIsSpot says how the next member is bought.
+func (g *Group) nextIsSpot(d Distribution) bool {
+	total, onDemand := int64(0), int64(0)
+	for _, m := range g.Members {
+		if m.Active() {
+			total += m.Units
+			if !m.Spot {
+				onDemand += m.Units
+			}
+		}
+	}
+	above := max(total+1-d.OnDemandBase, 0)
+	wanted := min(d.OnDemandBase, total+1) + (above*d.OnDemandPercent+99)/100
+	return onDemand >= wanted
+}
+
+// rotate orders choices by the allocation strategy. Without prices the order of
+// the policy stands for the price; lowest-price Spot spreads over its pools.
+func (g *Group) rotate(cfg GroupConfig, choices []Choice, spot bool) []Choice {
+	if !spot || cfg.Mixed.Distribution.SpotPools == nil {
+		return choices
+	}
+	pools := min(int(*cfg.Mixed.Distribution.SpotPools), len(choices))
+	if pools < 2 {
+		return choices
+	}
+	spots := 0
+	for _, m := range g.Members {
+		if m.Active() && m.Spot {
+			spots++
+		}
+	}
+	i := spots % pools
+	out := append([]Choice{choices[i]}, choices[:i]...)
+	return append(out, choices[i+1:]...)
+}
+
+// MatcherOf tells members that a configuration could have launched: same template,
+// version, and a type and image that it offers.
+func (r *Region) MatcherOf(cfg GroupConfig) func(*Member) bool {
+	choices, err := r.Choices(cfg)
+	return func(m *Member) bool {
+		if err != nil {
+			return false
+		}
+		for i := range choices {
+			ch := &choices[i]
+			if ch.spec == m.Template && (ch.instanceType == "" || ch.instanceType == m.Type) && (ch.imageID == "" || ch.imageID == m.ImageID) {
+				return true
+			}
+		}
+		return false
+	}
+}

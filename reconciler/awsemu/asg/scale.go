@@ -1,0 +1,310 @@
+package asg
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+)
+
+// Touch lets the group look at its capacity as soon as the clock is asked again.
+func (r *Region) Touch(g *Group) {
+	if !g.Scheduled {
+		g.Scheduled = true
+		r.After(0, timerScale, g.key())
+	}
+}
+
+func runScale(r *Region, key string) {
+	if g := r.groupByKey(key); g != nil {
+		g.Scheduled = false
+		r.scale(g)
+	}
+}
+
+// scale moves a group towards its desired capacity: members that are not healthy
+// are replaced, missing ones launched, surplus ones ended, and members in places
+// that the group left are moved, one at a time.
+func (r *Region) scale(g *Group) {
+	if g.Deleting {
+		r.removeEmptyGroup(g)
+		return
+	}
+	r.checkHealth(g)
+	r.replaceUnhealthy(g)
+	r.scaleOut(g)
+	r.scaleIn(g)
+	r.moveOne(g)
+	r.fillWarm(g)
+	if g.capacity() == g.Desired {
+		g.Cause = ""
+	}
+}
+
+// checkHealth finds members whose instances were ended by others.
+func (r *Region) checkHealth(g *Group) {
+	if g.suspended("HealthCheck") {
+		return
+	}
+	for _, m := range g.Members {
+		if in := r.ec2.Instances.Get(m.ID); m.Active() && (in == nil || !in.Alive()) {
+			m.Health = unhealthy
+		}
+	}
+}
+
+func (r *Region) replaceUnhealthy(g *Group) {
+	if g.suspended("ReplaceUnhealthy") || g.suspended("Terminate") {
+		return
+	}
+	for _, m := range append([]*Member(nil), g.Members...) {
+		if !m.Active() || m.Health == healthy {
+			continue
+		}
+		cause := "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."
+		if in := r.ec2.Instances.Get(m.ID); in != nil && in.Alive() {
+			if in.Unhealthy && m.Lifecycle == memberPending {
+				continue // its own timer gives it time to get better
+			}
+			cause = "an instance was taken out of service in response to an EC2 instance status checks failure."
+		}
+		r.EndMember(g, m, cause)
+	}
+}
+
+// scaleOut launches what is missing.
+func (r *Region) scaleOut(g *Group) {
+	if g.suspended("Launch") || r.Now().Before(g.RetryAt) {
+		return
+	}
+	for g.capacity() < g.Desired+g.Surge {
+		if !r.takeWarm(g) && !r.launchMember(g) {
+			return
+		}
+		g.LastScaled = r.Now()
+	}
+}
+
+// scaleIn ends surplus members, those first that the termination policies say.
+func (r *Region) scaleIn(g *Group) {
+	if g.suspended("Terminate") {
+		return
+	}
+	for surplus := g.capacity() - g.Desired - g.Surge; surplus > 0; surplus = g.capacity() - g.Desired - g.Surge {
+		var candidates []*Member
+		for _, m := range g.Members {
+			if m.Active() && !m.Protected && m.Units <= surplus {
+				candidates = append(candidates, m)
+			}
+		}
+		if len(candidates) == 0 {
+			return
+		}
+		n := g.capacity()
+		m := r.victim(g, candidates)
+		if r.returnWarm(g, m) {
+			continue
+		}
+		r.EndMember(g, m, fmt.Sprintf("an instance was taken out of service in response to a difference between desired and actual capacity, shrinking the capacity from %d to %d.", n, n-m.Units))
+		g.LastScaled = r.Now()
+	}
+}
+
+// moveOne ends a member in a place that the group no longer has, once all others
+// are in service, so that it is replaced elsewhere.
+func (r *Region) moveOne(g *Group) {
+	if g.suspended("AZRebalance") || g.suspended("Launch") || g.suspended("Terminate") || !g.Settled() || g.activeRefresh() != nil {
+		return
+	}
+	for _, m := range g.Members {
+		if m.Active() && !g.hasPlace(m) {
+			r.EndMember(g, m, fmt.Sprintf("instances were launched to balance instances in zones %s with other zones resulting in more than desired number of instances in the group. An instance was taken out of service.", strings.Join(g.Zones, " ")))
+			r.Touch(g)
+			return
+		}
+	}
+}
+
+func (g *Group) hasPlace(m *Member) bool {
+	if len(g.Subnets) > 0 {
+		return slices.Contains(g.Subnets, m.SubnetID)
+	}
+	return slices.Contains(g.Zones, m.Zone)
+}
+
+// victim picks the member that scale-in ends next.
+func (r *Region) victim(g *Group, candidates []*Member) *Member {
+	left := r.fullestZone(g, candidates)
+	for _, policy := range g.Policies {
+		if len(left) == 1 {
+			break
+		}
+		left = r.prefer(g, policy, left)
+	}
+	return left[0]
+}
+
+// fullestZone keeps the candidates in the zone with the most members.
+func (r *Region) fullestZone(g *Group, candidates []*Member) []*Member {
+	counts := map[string]int{}
+	for _, m := range g.Members {
+		if m.Active() {
+			counts[m.Zone]++
+		}
+	}
+	most := 0
+	for _, m := range candidates {
+		most = max(most, counts[m.Zone])
+	}
+	return Keep(candidates, func(m *Member) bool { return counts[m.Zone] == most })
+}
+
+// prefer keeps the candidates that a termination policy ends first. Default goes
+// for what no longer matches the configuration, then for the oldest version, then
+// for the oldest instance; it stands for the policies that need billing hours or
+// prices, too.
+func (r *Region) prefer(g *Group, policy string, candidates []*Member) []*Member {
+	switch policy {
+	case "NewestInstance":
+		return candidates[len(candidates)-1:]
+	case "OldestInstance":
+		return candidates[:1]
+	case "OldestLaunchTemplate":
+		return r.oldestTemplate(g, candidates)
+	case "OldestLaunchConfiguration":
+		return candidates
+	}
+	return r.oldestTemplate(g, candidates)[:1]
+}
+
+// oldestTemplate keeps the members that are furthest from what the group launches.
+func (r *Region) oldestTemplate(g *Group, candidates []*Member) []*Member {
+	match := r.MatcherOf(g.launchConfig(r))
+	if old := Keep(candidates, func(m *Member) bool { return !match(m) }); len(old) > 0 {
+		candidates = old
+	}
+	sorted := append([]*Member(nil), candidates...)
+	sort.SliceStable(sorted, func(i, j int) bool { return versionNumber(sorted[i]) < versionNumber(sorted[j]) })
+	return Keep(sorted, func(m *Member) bool { return versionNumber(m) == versionNumber(sorted[0]) })
+}
+
+func versionNumber(m *Member) int64 {
+	return wire.Data{"v": m.Template.Version}.Integer("v")
+}
+
+func Keep(members []*Member, test func(*Member) bool) []*Member {
+	var out []*Member
+	for _, m := range members {
+		if test(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// EndMember starts a member's end.
+func (r *Region) EndMember(g *Group, m *Member, cause string) {
+	again := m.Lifecycle == memberRetained
+	m.Lifecycle = memberTerminating
+	r.failPending(g, m)
+	r.beginActivity(g, m, "Terminating EC2 instance: "+m.ID, cause)
+	in := r.ec2.Instances.Get(m.ID)
+	switch {
+	case in == nil || in.State == ec2.InstanceTerminated:
+		r.forgetMember(g, m)
+		return
+	case !again && in.Alive() && r.retains(g):
+		r.retain(g, m)
+		return
+	}
+	r.ec2.TerminateInstance(m.ID, "User initiated")
+}
+
+// forgetMember takes a member off the group once its instance is terminated.
+func (r *Region) forgetMember(g *Group, m *Member) {
+	g.removeMember(m.ID)
+	r.finishActivity(g, "Terminating", m.ID)
+	r.Touch(g)
+}
+
+// InstanceChanged follows the instances of groups.
+func (r *Region) InstanceChanged(in *ec2.Instance, _ string) {
+	name, ours := strings.CutPrefix(in.Owner, "asg:")
+	if !ours {
+		return
+	}
+	g := r.Groups.Get(name)
+	if g == nil {
+		return
+	}
+	m := g.Member(in.ID)
+	if m == nil {
+		if m = g.warmMember(in.ID); m != nil {
+			r.warmChanged(g, m, in)
+		}
+		return
+	}
+	switch in.State {
+	case ec2.InstanceRunning:
+		r.memberRuns(g, m, in)
+	case ec2.InstanceShuttingDown:
+		if m.Active() {
+			r.Touch(g)
+		}
+	case ec2.InstanceTerminated:
+		if !m.Active() {
+			r.forgetMember(g, m)
+			return
+		}
+		r.Touch(g)
+	}
+}
+
+// memberRuns puts a member into service, unless something is wrong with it: then
+// it is given three launches' time and replaced.
+func (r *Region) memberRuns(g *Group, m *Member, in *ec2.Instance) {
+	if !m.Active() {
+		return
+	}
+	if in.Unhealthy {
+		m.Health = unhealthy
+		r.After(3*r.Timings().InstancePending, timerUnhealthy, g.key()+"\x00"+m.ID)
+		return
+	}
+	if !r.waits(g, m) {
+		r.serves(g, m)
+	}
+}
+
+// serves puts a member into service.
+func (r *Region) serves(g *Group, m *Member) {
+	m.Lifecycle = memberInService
+	r.finishActivity(g, "Launching", m.ID)
+	g.Failures, g.RetryAt = 0, time.Time{}
+	r.Touch(g)
+}
+
+func runUnhealthy(r *Region, key string) {
+	key, id, _ := strings.Cut(key, "\x00")
+	g := r.groupByKey(key)
+	if g == nil {
+		return
+	}
+	m := g.Member(id)
+	if m == nil || !m.Active() {
+		return
+	}
+	g.LastFailure = "Instance failed to become healthy"
+	r.launchFailed(g)
+	if g.suspended("ReplaceUnhealthy") || g.suspended("Terminate") {
+		m.Lifecycle = memberInService
+		r.finishActivity(g, "Launching", m.ID)
+		return
+	}
+	r.EndMember(g, m, "an instance was taken out of service in response to an EC2 instance status checks failure.")
+	r.Touch(g)
+}

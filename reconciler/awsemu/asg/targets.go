@@ -1,0 +1,199 @@
+package asg
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+)
+
+type targetGroupsInput struct {
+	name string
+	arns []string
+}
+
+func parseTargetGroups(p *wire.Params) targetGroupsInput {
+	in := targetGroupsInput{name: nameOf(p), arns: p.Strings("TargetGroupARNs")}
+	if len(in.arns) > 10 {
+		p.Reject(wire.Fail("ValidationError", "At most 10 target groups can be given in one call."))
+	}
+	for _, arn := range in.arns {
+		checkTargetGroup(p, arn)
+	}
+	return in
+}
+
+// attachTargets adds target groups to a group; those it has stay.
+func (g *Group) attachTargets(r *Region, arns []string) *wire.Error {
+	all := append([]string(nil), g.TargetGroups...)
+	for _, arn := range arns {
+		if !slices.Contains(all, arn) {
+			all = append(all, arn)
+		}
+	}
+	if n := r.Quota("target-groups"); len(all) > n {
+		return wire.Fail("LimitExceeded", "You've reached the limit on the number of target groups: %d", n)
+	}
+	g.TargetGroups = all
+	return nil
+}
+
+func attachTargetGroups(rq *request, in targetGroupsInput) error {
+	g, err := rq.Region.changeableGroup(in.name)
+	if err != nil {
+		return err
+	}
+	if failed := g.attachTargets(rq.Region, in.arns); failed != nil {
+		return failed
+	}
+	return nil
+}
+
+func detachTargetGroups(rq *request, in targetGroupsInput) error {
+	g, err := rq.Region.changeableGroup(in.name)
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, arn := range g.TargetGroups {
+		if !slices.Contains(in.arns, arn) {
+			left = append(left, arn)
+		}
+	}
+	if len(left)+len(in.arns) > len(g.TargetGroups) {
+		return wire.Fail("ValidationError", "Trying to remove Target Groups that are not part of the group")
+	}
+	g.TargetGroups = left
+	return nil
+}
+
+type trafficSourcesInput struct {
+	name    string
+	sources []trafficSource
+}
+
+func parseTrafficSources(p *wire.Params) trafficSourcesInput {
+	in := trafficSourcesInput{name: nameOf(p)}
+	p.Boolean("SkipZonalShiftValidation") // zonal shift is never under way here
+	for _, s := range p.List("TrafficSources") {
+		in.sources = append(in.sources, parseTrafficSource(s))
+	}
+	if len(in.sources) > 10 {
+		p.Reject(wire.Fail("ValidationError", "At most 10 traffic sources can be given in one call."))
+	}
+	return in
+}
+
+// attachSources adds traffic sources of any type; those that are there stay.
+func (g *Group) attachSources(r *Region, sources []trafficSource) *wire.Error {
+	var arns []string
+	for _, s := range sources {
+		switch {
+		case s.Type == "elbv2":
+			arns = append(arns, s.Identifier)
+		case !slices.Contains(g.OtherSources, s):
+			g.OtherSources = append(g.OtherSources[:len(g.OtherSources):len(g.OtherSources)], s)
+		}
+	}
+	if n := r.Quota("target-groups"); len(g.OtherSources) > n {
+		return wire.Fail("LimitExceeded", "You've reached the limit on the number of traffic sources: %d", n)
+	}
+	return g.attachTargets(r, arns)
+}
+
+func attachTrafficSources(rq *request, in trafficSourcesInput) error {
+	g, err := rq.Region.changeableGroup(in.name)
+	if err != nil {
+		return err
+	}
+	if failed := g.attachSources(rq.Region, in.sources); failed != nil {
+		return failed
+	}
+	return nil
+}
+
+func detachTrafficSources(rq *request, in trafficSourcesInput) error {
+	g, err := rq.Region.changeableGroup(in.name)
+	if err != nil {
+		return err
+	}
+	all := g.sources()
+	var targets []string
+	var others []trafficSource
+	for _, s := range in.sources {
+		if !slices.Contains(all, s) {
+			return wire.Fail("ValidationError", "Trying to remove Traffic Sources that are not part of the group")
+		}
+	}
+	for _, s := range all {
+		switch {
+		case slices.Contains(in.sources, s):
+		case s.Type == "elbv2":
+			targets = append(targets, s.Identifier)
+		default:
+			others = append(others, s)
+		}
+	}
+	g.TargetGroups, g.OtherSources = targets, others
+	return nil
+}
+
+// sources are all traffic sources of a group.
+func (g *Group) sources() []trafficSource {
+	var out []trafficSource
+	for _, arn := range g.TargetGroups {
+		out = append(out, trafficSource{Identifier: arn, Type: "elbv2"})
+	}
+	return append(out, g.OtherSources...)
+}
+
+// loadBalancers are the names of the Classic Load Balancers.
+func (g *Group) loadBalancers() []string {
+	var out []string
+	for _, s := range g.OtherSources {
+		if s.Type == "elb" {
+			out = append(out, s.Identifier)
+		}
+	}
+	return out
+}
+
+type describeSourcesInput struct {
+	group, token, kind string
+	limit              int
+}
+
+func parseDescribeSources(p *wire.Params) describeSourcesInput {
+	return describeSourcesInput{group: nameOf(p), token: p.Text("NextToken"), kind: p.OneOf("TrafficSourceType", "elb", "elbv2", "vpc-lattice"), limit: pageLimit(p, 50, 50)}
+}
+
+// describeTrafficSources: what is attached is in service at once.
+func describeTrafficSources(rq *request, in describeSourcesInput) error {
+	g, err := rq.Region.findGroup(in.group)
+	if err != nil {
+		return err
+	}
+	kinds := map[string]string{}
+	for _, s := range g.sources() {
+		if in.kind == "" || s.Type == in.kind {
+			kinds[s.Identifier] = s.Type
+		}
+	}
+	w := &rq.XML
+	w.Open("TrafficSources")
+	next, err := rq.Page(slices.Sorted(maps.Keys(kinds)), in.token, in.limit, func(id string) bool {
+		w.Open("member")
+		w.Text("TrafficSource", id)
+		w.Text("Identifier", id)
+		w.Text("Type", kinds[id])
+		w.Text("State", "InService")
+		w.Close("member")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.Close("TrafficSources")
+	w.Optional("NextToken", next)
+	return nil
+}

@@ -1,0 +1,87 @@
+// Package ec2 is the part of EC2 that pools of machines need: launch templates and
+// their versions, instances, and what these are made from (images, types, networks,
+// security groups, key pairs), with tags, filters and pages.
+//
+// Instances have no call that starts them: Auto Scaling does, by [Region.LaunchInstance],
+// and hears of every change of their state. The images and networks of a new region
+// are made by [Region.Fill], under the naming schemes of their makers.
+package ec2
+
+import (
+	"github.com/weir-gitops/weir/reconciler/awsemu/iam"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ssm"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// Region is EC2's part of a region.
+type Region struct {
+	*world.Region `json:"-"`
+	iam           *iam.Region
+	ssm           *ssm.Region
+	launches      *world.Script[LaunchFault]
+	changed       func(in *Instance, from string)
+	zoneIDs       map[string]string // by zone
+
+	LaunchTemplates world.Table[*LaunchTemplate] // by id
+	TemplateNames   map[string]string            // name to id
+	Instances       world.Table[*Instance]       // by id
+	Vpcs            world.Table[*Vpc]
+	Subnets         world.Table[*Subnet]
+	SecurityGroups  world.Table[*SecurityGroup]
+	Images          world.Table[*Image]
+	KeyPairs        world.Table[*KeyPair]
+
+	MetadataDefaults metadataDefaults
+}
+
+// request is a call to the service.
+type request = wire.Request[*Region]
+
+// Service is EC2: launch templates, instances, and what they are made from.
+func Service() *wire.Service {
+	return wire.NewService("ec2", wire.EC2Dialect(),
+		wire.FormOp("CreateLaunchTemplate", wire.Writes, parseCreateTemplate, createLaunchTemplate),
+		wire.FormOp("CreateLaunchTemplateVersion", wire.Writes, parseCreateVersion, createLaunchTemplateVersion),
+		wire.FormOp("ModifyLaunchTemplate", wire.Writes, parseModifyTemplate, modifyLaunchTemplate),
+		wire.FormOp("DeleteLaunchTemplate", wire.Writes, parseTemplateRef, deleteLaunchTemplate),
+		wire.FormOp("DeleteLaunchTemplateVersions", wire.Writes, parseDeleteVersions, deleteLaunchTemplateVersions),
+		wire.FormOp("DescribeLaunchTemplates", wire.Reads, parseDescribeTemplates, describeLaunchTemplates),
+		wire.FormOp("DescribeLaunchTemplateVersions", wire.Reads, parseDescribeVersions, describeLaunchTemplateVersions),
+		wire.FormOp("CreateTags", wire.Writes, parseCreateTags, createTags),
+		wire.FormOp("DeleteTags", wire.Writes, parseDeleteTags, deleteTags),
+		wire.FormOp("DescribeTags", wire.Reads, parseDescribeTags, describeTags),
+		wire.FormOp("DescribeInstances", wire.Reads, parseDescribeInstances, describeInstances),
+		wire.FormOp("TerminateInstances", wire.Writes, parseTerminateInstances, terminateInstances),
+		wire.FormOp("ModifyInstanceMetadataDefaults", wire.Writes, parseModifyMetadataDefaults, modifyInstanceMetadataDefaults),
+		wire.FormOp("GetInstanceMetadataDefaults", wire.Reads, func(*wire.Params) struct{} { return struct{}{} }, getInstanceMetadataDefaults),
+		wire.FormOp("DescribeImages", wire.Reads, parseDescribeImages, describeImages),
+		wire.FormOp("DescribeVpcs", wire.Reads, parseDescribeVpcs, describeVpcs),
+		wire.FormOp("DescribeSubnets", wire.Reads, parseDescribeSubnets, describeSubnets),
+		wire.FormOp("DescribeSecurityGroups", wire.Reads, parseDescribeSecurityGroups, describeSecurityGroups),
+		wire.FormOp("CreateVpc", wire.Writes, parseCreateVpc, createVpc),
+		wire.FormOp("CreateSubnet", wire.Writes, parseCreateSubnet, createSubnet),
+		wire.FormOp("CreateSecurityGroup", wire.Writes, parseCreateSecurityGroup, createSecurityGroup),
+		wire.FormOp("ImportKeyPair", wire.Writes, parseImportKeyPair, importKeyPair),
+		wire.FormOp("DescribeKeyPairs", wire.Reads, parseDescribeKeyPairs, describeKeyPairs),
+		wire.FormOp("DeleteKeyPair", wire.Writes, parseDeleteKeyPair, deleteKeyPair),
+		wire.FormOp("DescribeAvailabilityZones", wire.Reads, parseDescribeZones, describeAvailabilityZones),
+		wire.FormOp("DescribeInstanceTypes", wire.Reads, parseDescribeInstanceTypes, describeInstanceTypes),
+		wire.FormOp("DescribeInstanceTypeOfferings", wire.Reads, parseDescribeOfferings, describeInstanceTypeOfferings),
+	)
+}
+
+// Join connects the region, which is new or was read from JSON, with the services
+// that EC2 asks. changed is told of every change of an instance's state, after it.
+func (r *Region) Join(base *world.Region, accounts *iam.Region, parameters *ssm.Region, launches *world.Script[LaunchFault], changed func(in *Instance, from string)) {
+	r.Region, r.iam, r.ssm, r.launches, r.changed = base, accounts, parameters, launches, changed
+	if r.TemplateNames == nil {
+		r.TemplateNames = map[string]string{}
+	}
+}
+
+// Fill makes what every new region has.
+func (r *Region) Fill() {
+	seedNetwork(r)
+	seedImages(r)
+}

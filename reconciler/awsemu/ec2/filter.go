@@ -1,0 +1,194 @@
+package ec2
+
+import (
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// maxFilterValues is how many filter values one request may hold.
+const maxFilterValues = 200
+
+// filter is one filter of an EC2 Describe call: its values are alternatives.
+type filter struct {
+	name   string
+	values []string
+}
+
+// parseFilters reads the Filter parameters.
+func parseFilters(p *wire.Params) []filter {
+	var out []filter
+	total := 0
+	for _, f := range p.List("Filter") {
+		values := f.Strings("Value")
+		total += len(values)
+		out = append(out, filter{name: f.Text("Name"), values: values})
+	}
+	if total > maxFilterValues {
+		p.Reject(wire.Fail("FilterLimitExceeded", "The maximum number of filter values specified on a single call is %d", maxFilterValues))
+	}
+	return out
+}
+
+// attributes are the filter names that a Describe call knows, each with the
+// values that a resource has for it.
+type attributes[T any] map[string]func(T) []string
+
+// one makes an attribute of a single text.
+func one[T any](get func(T) string) func(T) []string {
+	return func(v T) []string { return []string{get(v)} }
+}
+
+// matcher makes a test out of filters: all filters must hold, each by one of its
+// values. Values may hold the wildcards * and ?, escaped with a backslash.
+func matcher[T any](filters []filter, known attributes[T], tagsOf func(T) world.Tags) (func(T) bool, error) {
+	tests := make([]func(T) bool, 0, len(filters))
+	for _, f := range filters {
+		test, err := oneMatcher(f, known, tagsOf)
+		if err != nil {
+			return nil, err
+		}
+		tests = append(tests, test)
+	}
+	return func(v T) bool {
+		for _, test := range tests {
+			if !test(v) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+func oneMatcher[T any](f filter, known attributes[T], tagsOf func(T) world.Tags) (func(T) bool, error) {
+	if key, ok := strings.CutPrefix(f.name, "tag:"); ok {
+		return func(v T) bool {
+			value, has := tagsOf(v).Get(key)
+			return has && f.accepts(value)
+		}, nil
+	}
+	switch f.name {
+	case "tag-key", "tag-value":
+		return func(v T) bool {
+			for _, t := range tagsOf(v) {
+				text := t.Key
+				if f.name == "tag-value" {
+					text = t.Value
+				}
+				if f.accepts(text) {
+					return true
+				}
+			}
+			return false
+		}, nil
+	}
+	get := known[f.name]
+	if get == nil {
+		return nil, wire.Fail("InvalidParameterValue", "The filter '%s' is invalid", f.name)
+	}
+	return func(v T) bool {
+		for _, text := range get(v) {
+			if f.accepts(text) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+// accepts says whether one of the filter's values matches a text.
+func (f *filter) accepts(text string) bool {
+	for _, pattern := range f.values {
+		if pattern == text || strings.ContainsAny(pattern, `*?\`) && Wildcard(pattern, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// Wildcard matches a text against a pattern with * (any text), ? (any one
+// character) and backslash (the next character as it is). It takes time
+// proportional to the product of both lengths at most.
+func Wildcard(pattern, text string) bool {
+	p, t := 0, 0
+	star, mark := -1, 0
+	for t < len(text) {
+		literal := byte(0)
+		width := 0
+		if p < len(pattern) {
+			literal, width = pattern[p], 1
+			if literal == '\\' && p+1 < len(pattern) {
+				literal, width = pattern[p+1], 2
+			}
+		}
+		switch {
+		case width == 1 && literal == '*':
+			star, mark = p, t
+			p++
+		case width > 0 && (literal == text[t] || width == 1 && literal == '?'):
+			p += width
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// describe is what the Describe calls have in common.
+type describe struct {
+	ids     []string
+	filters []filter
+	token   string
+	limit   int // 0: no limit
+}
+
+// parseDescribe reads ids, filters, token and page size; lowest and highest bound
+// the page size, and usual is taken where none is given (0: no limit).
+func parseDescribe(p *wire.Params, ids string, lowest, highest, usual int64) describe {
+	d := describe{ids: p.Strings(ids), filters: parseFilters(p), token: p.Text("NextToken"), limit: int(usual)}
+	if n := p.OptionalInt("MaxResults"); n != nil {
+		if *n < lowest || *n > highest {
+			p.Bad("maxResults", wire.Decimal(*n), "Expecting value between "+wire.Decimal(lowest)+" and "+wire.Decimal(highest)+".")
+		}
+		d.limit = int(*n)
+	}
+	return d
+}
+
+// runDescribe writes a page of a table's rows: those that were asked for by id, or all
+// that match the filters. missing makes the fault for an id that is not there.
+func runDescribe[T any](rq *request, d describe, rows *world.Table[T], match func(T) bool, missing func(id string) *wire.Error, list string, write func(T)) error {
+	wanted := map[string]bool{}
+	for _, id := range d.ids {
+		if !rows.Has(id) {
+			return missing(id)
+		}
+		wanted[id] = true
+	}
+	w := &rq.XML
+	w.Open(list)
+	next, err := rq.Page(rows.Sorted(), d.token, d.limit, func(id string) bool {
+		row := rows.Get(id)
+		if len(wanted) > 0 && !wanted[id] || !match(row) {
+			return false
+		}
+		w.Open("item")
+		write(row)
+		w.Close("item")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.Close(list)
+	w.Optional("nextToken", next)
+	return nil
+}

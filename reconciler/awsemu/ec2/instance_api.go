@@ -1,0 +1,196 @@
+package ec2
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// stateCode is EC2's number of an instance state.
+func stateCode(state string) int64 {
+	switch state {
+	case InstanceRunning:
+		return 16
+	case InstanceStopped:
+		return 80
+	case InstanceShuttingDown:
+		return 32
+	case InstanceTerminated:
+		return 48
+	}
+	return 0
+}
+
+func parseDescribeInstances(p *wire.Params) describe {
+	p.Boolean("IncludeManagedResources")
+	d := parseDescribe(p, "InstanceId", 5, 1000, 1000)
+	if p.Has("MaxResults") && len(d.ids) > 0 {
+		p.Reject(wire.Fail("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults"))
+	}
+	return d
+}
+
+func instanceAttributes(r *Region) attributes[*Instance] {
+	return attributes[*Instance]{
+		"instance-id":         one(func(in *Instance) string { return in.ID }),
+		"instance-type":       one(func(in *Instance) string { return in.Type }),
+		"instance-state-name": one(func(in *Instance) string { return in.State }),
+		"instance-state-code": one(func(in *Instance) string { return wire.Decimal(stateCode(in.State)) }),
+		"instance-lifecycle":  one(func(in *Instance) string { return in.Lifecycle }),
+		"instance.group-id":   func(in *Instance) []string { return in.Groups },
+		"instance.group-name": func(in *Instance) []string {
+			var names []string
+			for _, id := range in.Groups {
+				if g := r.SecurityGroups.Get(id); g != nil {
+					names = append(names, g.Name)
+				}
+			}
+			return names
+		},
+		"image-id":                 one(func(in *Instance) string { return in.ImageID }),
+		"architecture":             one(func(in *Instance) string { return in.Architecture }),
+		"availability-zone":        one(func(in *Instance) string { return in.Zone }),
+		"subnet-id":                one(func(in *Instance) string { return in.SubnetID }),
+		"vpc-id":                   one(func(in *Instance) string { return in.VpcID }),
+		"private-ip-address":       one(func(in *Instance) string { return in.PrivateIP }),
+		"private-dns-name":         one(func(in *Instance) string { return r.privateName(in) }),
+		"key-name":                 one(func(in *Instance) string { return in.KeyName }),
+		"iam-instance-profile.arn": one(func(in *Instance) string { return in.Profile }),
+		"launch-time":              one(func(in *Instance) string { return in.LaunchTime.Format(wire.Time) }),
+		"owner-id":                 one(func(*Instance) string { return r.Account }),
+		"reservation-id":           one(reservationID),
+		"tenancy":                  one(func(*Instance) string { return "default" }),
+		"root-device-type":         one(func(*Instance) string { return "ebs" }),
+		"virtualization-type":      one(func(*Instance) string { return "hvm" }),
+	}
+}
+
+func reservationID(in *Instance) string { return "r-" + world.Hash("reservation|"+in.ID, 17) }
+
+// privateName is an instance's private DNS name.
+func (r *Region) privateName(in *Instance) string {
+	domain := r.Name + ".compute.internal"
+	if r.Name == "us-east-1" {
+		domain = "ec2.internal"
+	}
+	return "ip-" + strings.ReplaceAll(in.PrivateIP, ".", "-") + "." + domain
+}
+
+func describeInstances(rq *request, in describe) error {
+	r := rq.Region
+	match, err := matcher(in.filters, instanceAttributes(r), func(in *Instance) world.Tags { return in.Tags })
+	if err != nil {
+		return err
+	}
+	return runDescribe(rq, in, &r.Instances, match, instanceNotFound, "reservationSet", func(one *Instance) {
+		w := &rq.XML
+		w.Text("reservationId", reservationID(one))
+		w.Text("ownerId", r.Account)
+		w.Open("instancesSet")
+		w.Open("item")
+		writeInstance(w, r, one)
+		w.Close("item")
+		w.Close("instancesSet")
+	})
+}
+
+func instanceNotFound(id string) *wire.Error {
+	if !validID(id, "i-") {
+		return wire.Fail("InvalidInstanceID.Malformed", "Invalid id: \"%s\"", id)
+	}
+	return wire.Fail("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
+}
+
+func writeInstance(w *wire.XML, r *Region, in *Instance) {
+	w.Text("instanceId", in.ID)
+	w.Text("imageId", in.ImageID)
+	writeState(w, "instanceState", in.State)
+	w.Text("privateDnsName", r.privateName(in))
+	w.Optional("reason", in.Reason)
+	w.Optional("keyName", in.KeyName)
+	w.Integer("amiLaunchIndex", 0)
+	w.Text("instanceType", in.Type)
+	w.Time("launchTime", in.LaunchTime)
+	w.Open("placement")
+	w.Text("availabilityZone", in.Zone)
+	w.Text("tenancy", "default")
+	w.Close("placement")
+	w.Open("monitoring")
+	w.Text("state", "disabled")
+	w.Close("monitoring")
+	if in.State != InstanceTerminated {
+		w.Text("subnetId", in.SubnetID)
+		w.Text("vpcId", in.VpcID)
+		w.Text("privateIpAddress", in.PrivateIP)
+	}
+	w.Open("groupSet")
+	for _, id := range in.Groups {
+		w.Open("item")
+		w.Text("groupId", id)
+		if g := r.SecurityGroups.Get(id); g != nil {
+			w.Text("groupName", g.Name)
+		}
+		w.Close("item")
+	}
+	w.Close("groupSet")
+	w.Text("architecture", in.Architecture)
+	w.Text("rootDeviceType", "ebs")
+	if im := r.Images.Get(in.ImageID); im != nil {
+		w.Text("rootDeviceName", im.RootDevice)
+	}
+	w.Text("virtualizationType", "hvm")
+	w.Text("hypervisor", "xen")
+	w.Optional("instanceLifecycle", in.Lifecycle)
+	if in.Profile != "" {
+		w.Open("iamInstanceProfile")
+		w.Text("arn", in.Profile)
+		if p := r.iam.Entities.Profile(in.Profile); p != nil {
+			w.Text("id", p.ID)
+		}
+		w.Close("iamInstanceProfile")
+	}
+	w.WriteTags(in.Tags)
+}
+
+func writeState(w *wire.XML, element, state string) {
+	w.Open(element)
+	w.Integer("code", stateCode(state))
+	w.Text("name", state)
+	w.Close(element)
+}
+
+func parseTerminateInstances(p *wire.Params) []string {
+	ids := p.Strings("InstanceId")
+	// Nothing runs in an instance that could be asked to stop first.
+	p.Boolean("Force")
+	p.Boolean("SkipOsShutdown")
+	if len(ids) > 1000 {
+		p.Bad("InstanceId", strconv.Itoa(len(ids)), "At most 1000 instances can be terminated in one request.")
+	}
+	return ids
+}
+
+func terminateInstances(rq *request, ids []string) error {
+	r := rq.Region
+	for _, id := range ids {
+		if !r.Instances.Has(id) {
+			return instanceNotFound(id)
+		}
+	}
+	w := &rq.XML
+	w.Open("instancesSet")
+	for _, id := range ids {
+		in := r.Instances.Get(id)
+		before := in.State
+		r.TerminateInstance(id, "User initiated ("+rq.Region.Now().Format("2006-01-02 15:04:05")+" GMT)")
+		w.Open("item")
+		w.Text("instanceId", id)
+		writeState(w, "currentState", in.State)
+		writeState(w, "previousState", before)
+		w.Close("item")
+	}
+	w.Close("instancesSet")
+	return nil
+}

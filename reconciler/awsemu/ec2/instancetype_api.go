@@ -1,0 +1,157 @@
+package ec2
+
+import (
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+func parseDescribeInstanceTypes(p *wire.Params) describe {
+	p.Boolean("IncludeUnsupportedInRegion") // every region has every type
+	d := parseDescribe(p, "InstanceType", 5, 100, 100)
+	if len(d.ids) > 100 {
+		p.Bad("InstanceType", strconv.Itoa(len(d.ids)), "At most 100 instance types can be named in one request.")
+	}
+	return d
+}
+
+func Burstable(name string) bool {
+	return strings.HasPrefix(name, "t") && !strings.HasPrefix(name, "trn")
+}
+
+func describeInstanceTypes(rq *request, in describe) error {
+	all := InstanceTypes()
+	var unknown []string
+	for _, name := range in.ids {
+		if _, ok := all[name]; !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		return wire.Fail("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", strings.Join(unknown, ", "))
+	}
+	match, err := matcher(in.filters, attributes[string]{
+		"instance-type":                         one(func(n string) string { return n }),
+		"processor-info.supported-architecture": one(func(n string) string { return all[n].Arch }),
+		"vcpu-info.default-vcpus":               one(func(n string) string { return wire.Decimal(all[n].Vcpus) }),
+		"memory-info.size-in-mib":               one(func(n string) string { return wire.Decimal(all[n].Memory) }),
+		"burstable-performance-supported":       one(func(n string) string { return strconv.FormatBool(Burstable(n)) }),
+		"current-generation":                    one(func(n string) string { return strconv.FormatBool(n != "m1.small") }),
+		"bare-metal":                            one(func(string) string { return "false" }),
+		"supported-usage-class":                 func(string) []string { return []string{"on-demand", "spot"} },
+		"supported-virtualization-type":         one(func(string) string { return "hvm" }),
+		"supported-root-device-type":            one(func(string) string { return "ebs" }),
+	}, func(string) world.Tags { return nil })
+	if err != nil {
+		return err
+	}
+	w := &rq.XML
+	w.Open("instanceTypeSet")
+	next, err := rq.Page(instanceTypeNames(), in.token, in.limit, func(name string) bool {
+		if len(in.ids) > 0 && !slices.Contains(in.ids, name) || !match(name) {
+			return false
+		}
+		w.Open("item")
+		writeInstanceType(w, name, all[name])
+		w.Close("item")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.Close("instanceTypeSet")
+	w.Optional("nextToken", next)
+	return nil
+}
+
+func writeInstanceType(w *wire.XML, name string, t instanceType) {
+	w.Text("instanceType", name)
+	w.Boolean("currentGeneration", name != "m1.small")
+	w.Texts("supportedUsageClasses", "item", []string{"on-demand", "spot"})
+	w.Texts("supportedRootDeviceTypes", "item", []string{"ebs"})
+	w.Texts("supportedVirtualizationTypes", "item", []string{"hvm"})
+	w.Boolean("bareMetal", false)
+	w.Text("hypervisor", "nitro")
+	w.Open("processorInfo")
+	w.Texts("supportedArchitectures", "item", []string{t.Arch})
+	w.Close("processorInfo")
+	threads := int64(2)
+	if t.Arch == "arm64" || t.Vcpus == 1 {
+		threads = 1
+	}
+	w.Open("vCpuInfo")
+	w.Integer("defaultVCpus", t.Vcpus)
+	w.Integer("defaultCores", t.Vcpus/threads)
+	w.Integer("defaultThreadsPerCore", threads)
+	w.Close("vCpuInfo")
+	w.Open("memoryInfo")
+	w.Integer("sizeInMiB", t.Memory)
+	w.Close("memoryInfo")
+	w.Boolean("burstablePerformanceSupported", Burstable(name))
+}
+
+type offeringsInput struct {
+	describe
+	by string
+}
+
+func parseDescribeOfferings(p *wire.Params) offeringsInput {
+	in := offeringsInput{
+		describe: parseDescribe(p, "", 5, 1000, 1000),
+		by:       p.Text("LocationType"),
+	}
+	if in.by == "" {
+		in.by = "region"
+	}
+	return in
+}
+
+// describeInstanceTypeOfferings says that every type is offered everywhere.
+func describeInstanceTypeOfferings(rq *request, in offeringsInput) error {
+	r := rq.Region
+	places := []string{r.Name}
+	switch in.by {
+	case "availability-zone":
+		places = r.Zones()
+	case "availability-zone-id":
+		places = []string{r.ZoneID(0), r.ZoneID(1), r.ZoneID(2)}
+	}
+	match, err := matcher(in.filters, attributes[[2]string]{
+		"instance-type": one(func(o [2]string) string { return o[0] }),
+		"location":      one(func(o [2]string) string { return o[1] }),
+	}, func([2]string) world.Tags { return nil })
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for _, name := range instanceTypeNames() {
+		for _, place := range places {
+			keys = append(keys, name+" "+place)
+		}
+	}
+	sort.Strings(keys)
+	w := &rq.XML
+	w.Open("instanceTypeOfferingSet")
+	next, err := rq.Page(keys, in.token, in.limit, func(key string) bool {
+		name, place, _ := strings.Cut(key, " ")
+		if !match([2]string{name, place}) {
+			return false
+		}
+		w.Open("item")
+		w.Text("instanceType", name)
+		w.Text("locationType", in.by)
+		w.Text("location", place)
+		w.Close("item")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.Close("instanceTypeOfferingSet")
+	w.Optional("nextToken", next)
+	return nil
+}

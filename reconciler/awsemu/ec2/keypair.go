@@ -1,0 +1,179 @@
+package ec2
+
+import (
+	"crypto/md5"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+//nolint:gosec // EC2's fingerprint of an RSA key
+
+// KeyPair is the public half of a key that machines let in.
+type KeyPair struct {
+	ID          string
+	Name        string
+	Type        string // rsa or ed25519
+	Fingerprint string
+	Created     time.Time
+	Tags        world.Tags
+}
+
+// KeyByName finds a key pair, nil for none.
+func (r *Region) KeyByName(name string) *KeyPair {
+	for _, id := range r.KeyPairs.Sorted() {
+		if k := r.KeyPairs.Get(id); k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+func keyNotFound(name string) *wire.Error {
+	return wire.Fail("InvalidKeyPair.NotFound", "The key pair '%s' does not exist", name)
+}
+
+type importKeyInput struct {
+	name, material string
+	tags           world.Tags
+}
+
+func parseImportKeyPair(p *wire.Params) importKeyInput {
+	return importKeyInput{name: p.Text("KeyName"), material: p.Text("PublicKeyMaterial"), tags: parseTagSpecifications(p, "key-pair")}
+}
+
+func importKeyPair(rq *request, in importKeyInput) error {
+	r := rq.Region
+	if len(in.name) > 255 {
+		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter KeyName is invalid. The key name must have at most 255 characters.", in.name)
+	}
+	if r.KeyByName(in.name) != nil {
+		return wire.Fail("InvalidKeyPair.Duplicate", "The keypair already exists")
+	}
+	text, err := base64.StdEncoding.DecodeString(in.material)
+	if err != nil {
+		return wire.Fail("InvalidKey.Format", "Key is not in valid OpenSSH public key format")
+	}
+	kind, fingerprint, err := readPublicKey(string(text))
+	if err != nil {
+		return wire.Fail("InvalidKey.Format", "Key is not in valid OpenSSH public key format")
+	}
+	k := &KeyPair{ID: r.NewID("key"), Name: in.name, Type: kind, Fingerprint: fingerprint, Created: r.Now(), Tags: in.tags}
+	r.KeyPairs.Put(k.ID, k)
+	rq.XML.Text("keyName", k.Name)
+	rq.XML.Text("keyFingerprint", k.Fingerprint)
+	rq.XML.Text("keyPairId", k.ID)
+	rq.XML.WriteTags(k.Tags)
+	return nil
+}
+
+// readPublicKey tells the type of an OpenSSH public key and EC2's fingerprint of it:
+// MD5 over an RSA key in DER, SHA-256 over an Ed25519 key as SSH writes it.
+func readPublicKey(text string) (kind, fingerprint string, err error) {
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return "", "", errors.New("no OpenSSH public key")
+	}
+	blob, err := base64.StdEncoding.DecodeString(fields[1])
+	if err != nil {
+		return "", "", errors.New("no OpenSSH public key")
+	}
+	var parts [][]byte
+	for rest := blob; len(rest) > 0; {
+		if len(rest) < 4 || uint64(binary.BigEndian.Uint32(rest)) > uint64(len(rest)-4) {
+			return "", "", errors.New("a public key that is cut")
+		}
+		n := 4 + int(binary.BigEndian.Uint32(rest))
+		parts, rest = append(parts, rest[4:n]), rest[n:]
+	}
+	switch {
+	case len(parts) == 2 && string(parts[0]) == "ssh-ed25519" && len(parts[1]) == 32:
+		sum := sha256.Sum256(blob)
+		return "ed25519", base64.StdEncoding.EncodeToString(sum[:]), nil
+	case len(parts) == 3 && string(parts[0]) == "ssh-rsa":
+		e := new(big.Int).SetBytes(parts[1])
+		if !e.IsInt64() || e.Int64() > 1<<31-1 || len(parts[2]) > 1<<11 {
+			break
+		}
+		der, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: new(big.Int).SetBytes(parts[2]), E: int(e.Int64())})
+		if err != nil {
+			break
+		}
+		sum := md5.Sum(der) //nolint:gosec // as above
+		return "rsa", strings.ReplaceAll(fmt.Sprintf("% x", sum[:]), " ", ":"), nil
+	}
+	return "", "", errors.New("a public key of another type")
+}
+
+type describeKeysInput struct {
+	describe
+	names []string
+}
+
+func parseDescribeKeyPairs(p *wire.Params) describeKeysInput {
+	p.Boolean("IncludePublicKey") // the emulator keeps fingerprints only
+	return describeKeysInput{describe: describe{ids: p.Strings("KeyPairId"), filters: parseFilters(p)}, names: p.Strings("KeyName")}
+}
+
+func describeKeyPairs(rq *request, in describeKeysInput) error {
+	r := rq.Region
+	for _, name := range in.names {
+		k := r.KeyByName(name)
+		if k == nil {
+			return keyNotFound(name)
+		}
+		in.ids = append(in.ids, k.ID)
+	}
+	match, err := matcher(in.filters, attributes[*KeyPair]{
+		"key-name":    one(func(k *KeyPair) string { return k.Name }),
+		"key-pair-id": one(func(k *KeyPair) string { return k.ID }),
+		"fingerprint": one(func(k *KeyPair) string { return k.Fingerprint }),
+	}, func(k *KeyPair) world.Tags { return k.Tags })
+	if err != nil {
+		return err
+	}
+	missing := func(id string) *wire.Error {
+		return wire.Fail("InvalidKeyPair.NotFound", "The key pair ID '%s' does not exist", id)
+	}
+	return runDescribe(rq, in.describe, &r.KeyPairs, match, missing, "keySet", func(k *KeyPair) {
+		w := &rq.XML
+		w.Text("keyPairId", k.ID)
+		w.Text("keyName", k.Name)
+		w.Text("keyType", k.Type)
+		w.Text("keyFingerprint", k.Fingerprint)
+		w.Time("createTime", k.Created)
+		w.WriteTags(k.Tags)
+	})
+}
+
+type deleteKeyInput struct{ name, id string }
+
+func parseDeleteKeyPair(p *wire.Params) deleteKeyInput {
+	in := deleteKeyInput{name: p.Text("KeyName"), id: p.Text("KeyPairId")}
+	if in.name == "" && in.id == "" {
+		p.Reject(wire.Fail("MissingParameter", "The request must contain the parameter KeyName or KeyPairId"))
+	}
+	return in
+}
+
+// deleteKeyPair ends well where there is none, as EC2 does.
+func deleteKeyPair(rq *request, in deleteKeyInput) error {
+	r := rq.Region
+	if k := r.KeyByName(in.name); k != nil {
+		in.id = k.ID
+	}
+	r.KeyPairs.Remove(in.id)
+	rq.XML.Boolean("return", true)
+	rq.XML.Optional("keyPairId", in.id)
+	return nil
+}

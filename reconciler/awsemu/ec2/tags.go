@@ -1,0 +1,247 @@
+package ec2
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+type tagsInput struct {
+	resources []string
+	tags      world.Tags
+	keys      []tagSelector
+	all       bool // DeleteTags without a list of tags
+}
+
+// tagSelector names a tag to delete: with a value, only while it has that value.
+type tagSelector struct {
+	key   string
+	value *string
+}
+
+func parseTagResources(p *wire.Params) tagsInput {
+	in := tagsInput{resources: p.Strings("ResourceId")}
+	if len(in.resources) > 1000 {
+		p.Bad("ResourceId", wire.Decimal(int64(len(in.resources))), "At most 1000 resources can be tagged in one request.")
+	}
+	return in
+}
+
+func parseCreateTags(p *wire.Params) tagsInput {
+	in := parseTagResources(p)
+	for _, t := range p.List("Tag") {
+		key, value := t.Text("Key"), t.Text("Value")
+		if fault := world.TagFault(key, value); fault != "" {
+			p.Reject(wire.Fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. %s", key, fault))
+		}
+		in.tags.Set(key, value)
+	}
+	return in
+}
+
+func parseDeleteTags(p *wire.Params) tagsInput {
+	in := parseTagResources(p)
+	list := p.List("Tag")
+	in.all = len(list) == 0
+	if len(list) > 1000 {
+		p.Bad("Tag", wire.Decimal(int64(len(list))), "At most 1000 tags can be deleted in one request.")
+	}
+	for _, t := range list {
+		sel := tagSelector{key: t.Text("Key"), value: t.Optional("Value")}
+		if strings.HasPrefix(strings.ToLower(sel.key), "aws:") {
+			p.Reject(wire.Fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", sel.key))
+		}
+		in.keys = append(in.keys, sel)
+	}
+	return in
+}
+
+// taggable returns the tags of the EC2 resource with an id.
+func (r *Region) taggable(id string) (*world.Tags, *wire.Error) {
+	kind, _, _ := strings.Cut(id, "-")
+	code := ""
+	switch kind {
+	case "lt":
+		if t := r.LaunchTemplates.Get(id); t != nil {
+			return &t.Tags, nil
+		}
+		code = "InvalidLaunchTemplateId.NotFound"
+	case "i":
+		if in := r.Instances.Get(id); in != nil {
+			return &in.Tags, nil
+		}
+		code = "InvalidInstanceID.NotFound"
+	case "vpc":
+		if v := r.Vpcs.Get(id); v != nil {
+			return &v.Tags, nil
+		}
+		code = "InvalidVpcID.NotFound"
+	case "subnet":
+		if s := r.Subnets.Get(id); s != nil {
+			return &s.Tags, nil
+		}
+		code = "InvalidSubnetID.NotFound"
+	case "sg":
+		if g := r.SecurityGroups.Get(id); g != nil {
+			return &g.Tags, nil
+		}
+		code = "InvalidGroup.NotFound"
+	case "ami":
+		if im := r.Images.Get(id); im != nil {
+			return &im.Tags, nil
+		}
+		code = "InvalidAMIID.NotFound"
+	case "key":
+		if k := r.KeyPairs.Get(id); k != nil {
+			return &k.Tags, nil
+		}
+		code = "InvalidKeyPair.NotFound"
+	default:
+		return nil, wire.Fail("InvalidID", "The ID '%s' is not valid", id)
+	}
+	return nil, wire.Fail(code, "The ID '%s' does not exist", id)
+}
+
+func createTags(rq *request, in tagsInput) error {
+	targets, err := rq.Region.taggables(in.resources)
+	if err != nil {
+		return err
+	}
+	for _, target := range targets {
+		after := target.Clone()
+		for _, t := range in.tags {
+			after.Set(t.Key, t.Value)
+		}
+		if after.UserCount() > rq.Region.Quota("tags") {
+			return tagLimit()
+		}
+	}
+	for _, target := range targets {
+		for _, t := range in.tags {
+			target.Set(t.Key, t.Value)
+		}
+	}
+	rq.XML.Boolean("return", true)
+	return nil
+}
+
+// taggables finds all resources before any of them is changed.
+func (r *Region) taggables(ids []string) ([]*world.Tags, error) {
+	out := make([]*world.Tags, 0, len(ids))
+	for _, id := range ids {
+		target, err := r.taggable(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, target)
+	}
+	return out, nil
+}
+
+func tagLimit() *wire.Error {
+	return wire.Fail("TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
+}
+
+// deleteTags removes tags; without a list of tags it removes all that users set.
+func deleteTags(rq *request, in tagsInput) error {
+	targets, err := rq.Region.taggables(in.resources)
+	if err != nil {
+		return err
+	}
+	for _, target := range targets {
+		if in.all {
+			kept := world.Tags{}
+			for _, t := range *target {
+				if strings.HasPrefix(t.Key, "aws:") {
+					kept = append(kept, t)
+				}
+			}
+			*target = kept
+		}
+		for _, sel := range in.keys {
+			value, has := target.Get(sel.key)
+			if has && (sel.value == nil || *sel.value == value) {
+				target.Remove(sel.key)
+			}
+		}
+	}
+	rq.XML.Boolean("return", true)
+	return nil
+}
+
+// tagRow is one tag of one resource.
+type tagRow struct {
+	id, kind string
+	tag      world.Tag
+}
+
+func tagAttributes() attributes[tagRow] {
+	return attributes[tagRow]{
+		"key":           one(func(row tagRow) string { return row.tag.Key }),
+		"value":         one(func(row tagRow) string { return row.tag.Value }),
+		"resource-id":   one(func(row tagRow) string { return row.id }),
+		"resource-type": one(func(row tagRow) string { return row.kind }),
+	}
+}
+
+func parseDescribeTags(p *wire.Params) describe { return parseDescribe(p, "", 5, 1000, 1000) }
+
+// describeTags lists the tags of all resources, by resource and key.
+func describeTags(rq *request, in describe) error {
+	match, err := matcher(in.filters, tagAttributes(), func(row tagRow) world.Tags { return world.Tags{row.tag} })
+	if err != nil {
+		return err
+	}
+	rows := rq.Region.tagRows()
+	keys := make([]string, 0, len(rows))
+	for key := range rows {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	w := &rq.XML
+	w.Open("tagSet")
+	next, err := rq.Page(keys, in.token, in.limit, func(key string) bool {
+		row := rows[key]
+		if !match(row) {
+			return false
+		}
+		w.Open("item")
+		w.Text("resourceId", row.id)
+		w.Text("resourceType", row.kind)
+		w.Text("key", row.tag.Key)
+		w.Text("value", row.tag.Value)
+		w.Close("item")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.Close("tagSet")
+	w.Optional("nextToken", next)
+	return nil
+}
+
+func (r *Region) tagRows() map[string]tagRow {
+	kinds := map[string]string{
+		"lt": "launch-template", "i": "instance", "vpc": "vpc", "subnet": "subnet", "sg": "security-group", "ami": "image", "key": "key-pair",
+	}
+	rows := map[string]tagRow{}
+	for _, ids := range [][]string{
+		r.LaunchTemplates.Sorted(), r.Instances.Sorted(), r.Vpcs.Sorted(),
+		r.Subnets.Sorted(), r.SecurityGroups.Sorted(), r.Images.Sorted(), r.KeyPairs.Sorted(),
+	} {
+		for _, id := range ids {
+			ts, err := r.taggable(id)
+			if err != nil {
+				continue
+			}
+			prefix, _, _ := strings.Cut(id, "-")
+			for _, t := range *ts {
+				rows[id+"\x00"+t.Key] = tagRow{id: id, kind: kinds[prefix], tag: t}
+			}
+		}
+	}
+	return rows
+}

@@ -1,0 +1,282 @@
+// Package iam is the part of IAM that reads roles and instance profiles. They belong
+// to an account and are the same in all its regions.
+package iam
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// Role is an IAM role.
+type Role struct {
+	Name    string
+	ID      string
+	Path    string
+	ARN     string
+	Trust   string // the service that may assume it
+	Created time.Time
+	// Policies are the names of AWS's own policies that are attached, sorted.
+	Policies []string
+}
+
+// InstanceProfile is an IAM instance profile; its role has the same name.
+type InstanceProfile struct {
+	Name    string
+	ID      string
+	Path    string
+	ARN     string
+	Role    string
+	Created time.Time
+}
+
+// nodePolicies are the names of AWS's policies that a node's role has, as
+// clusterawsadm attaches them.
+func nodePolicies() []string {
+	return []string{"AmazonEC2ContainerRegistryReadOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy"}
+}
+
+// AddRole adds a role without path, trusted by a service. One that machines may have
+// has the policies of nodes.
+func (a *Account) AddRole(name, trust string, created time.Time) *Role {
+	ro := &Role{
+		Name: name, Path: "/", Trust: trust, Created: created,
+		ID:  "AROA" + strings.ToUpper(world.Hash("role|"+a.ID+"|"+name, 17)),
+		ARN: "arn:aws:iam::" + a.ID + ":role/" + name,
+	}
+	if trust == "ec2.amazonaws.com" {
+		ro.Policies = nodePolicies()
+	}
+	a.Roles[name] = ro
+	return ro
+}
+
+// AddInstanceProfile adds an instance profile around a role.
+func (a *Account) AddInstanceProfile(name, roleName string, created time.Time) {
+	a.InstanceProfiles[name] = &InstanceProfile{
+		Name: name, Path: "/", Role: roleName, Created: created,
+		ID:  "AIPA" + strings.ToUpper(world.Hash("profile|"+a.ID+"|"+name, 17)),
+		ARN: "arn:aws:iam::" + a.ID + ":instance-profile/" + name,
+	}
+}
+
+// Assumable returns the role that AssumeRole may lead into, nil for none. Path is
+// the part of the ARN after role/. In accounts other than the default one, every
+// role is there to be assumed.
+func (a *Account) Assumable(path string, now time.Time) *Role {
+	name := path[strings.LastIndex(path, "/")+1:]
+	if ro := a.Roles[name]; ro != nil {
+		return ro
+	}
+	if a.ID == DefaultAccount || name == "" {
+		return nil
+	}
+	return a.AddRole(name, "sts.amazonaws.com", now)
+}
+
+// HasRoleARN says whether an ARN is that of one of the account's roles.
+func (a *Account) HasRoleARN(arn string) bool {
+	ro := a.Roles[arn[strings.LastIndex(arn, "/")+1:]]
+	return ro != nil && ro.ARN == arn
+}
+
+// Profile finds an instance profile by name or ARN.
+func (a *Account) Profile(nameOrARN string) *InstanceProfile {
+	p := a.InstanceProfiles[nameOrARN[strings.LastIndex(nameOrARN, "/")+1:]]
+	if p == nil || strings.HasPrefix(nameOrARN, "arn:") && p.ARN != nameOrARN {
+		return nil
+	}
+	return p
+}
+
+// request is a call to the service.
+type request = wire.Request[*Region]
+
+// Service is the part of IAM that reads roles and instance profiles.
+func Service() *wire.Service {
+	return wire.NewService("iam", wire.QueryDialect(),
+		wire.FormOp("GetRole", wire.Reads, func(p *wire.Params) string { return p.Text("RoleName") }, getRole),
+		wire.FormOp("AttachRolePolicy", wire.Writes, parseRolePolicy, attachRolePolicy),
+		wire.FormOp("DetachRolePolicy", wire.Writes, parseRolePolicy, detachRolePolicy),
+		wire.FormOp("ListAttachedRolePolicies", wire.Reads, parseListPolicies, listAttachedRolePolicies),
+		wire.FormOp("GetInstanceProfile", wire.Reads, func(p *wire.Params) string { return p.Text("InstanceProfileName") }, getInstanceProfile),
+	)
+}
+
+func getRole(rq *request, name string) error {
+	ro := rq.Region.Entities.Roles[name]
+	if ro == nil {
+		return wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", name)
+	}
+	rq.XML.Open("Role")
+	writeRole(&rq.XML, ro)
+	rq.XML.Close("Role")
+	return nil
+}
+
+type rolePolicyInput struct{ role, policy string }
+
+func parseRolePolicy(p *wire.Params) rolePolicyInput {
+	return rolePolicyInput{role: p.Text("RoleName"), policy: p.Text("PolicyArn")}
+}
+
+// find returns the role and the name of one of AWS's policies; the emulator has no
+// others.
+func (in rolePolicyInput) find(rq *request) (*Role, string, error) {
+	ro := rq.Region.Entities.Roles[in.role]
+	if ro == nil {
+		return nil, "", wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.role)
+	}
+	_, name, ok := strings.Cut(in.policy, ":iam::aws:policy/")
+	if !ok || name == "" {
+		return nil, "", wire.Fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", in.policy)
+	}
+	return ro, name, nil
+}
+
+func attachRolePolicy(rq *request, in rolePolicyInput) error {
+	ro, name, err := in.find(rq)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(ro.Policies, name) {
+		ro.Policies = append(append([]string(nil), ro.Policies...), name)
+		sort.Strings(ro.Policies)
+	}
+	return nil
+}
+
+func detachRolePolicy(rq *request, in rolePolicyInput) error {
+	ro, name, err := in.find(rq)
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, p := range ro.Policies {
+		if p != name {
+			left = append(left, p)
+		}
+	}
+	if len(left) == len(ro.Policies) {
+		return wire.Fail("NoSuchEntity", "Policy %s was not found.", in.policy)
+	}
+	ro.Policies = left
+	return nil
+}
+
+type listPoliciesInput struct {
+	role, token string
+	limit       int
+}
+
+func parseListPolicies(p *wire.Params) listPoliciesInput {
+	p.Text("PathPrefix") // AWS's policies that the emulator knows have the path /
+	in := listPoliciesInput{role: p.Text("RoleName"), token: p.Text("Marker"), limit: 100}
+	if n := p.OptionalInt("MaxItems"); n != nil {
+		in.limit = int(*n)
+	}
+	return in
+}
+
+func listAttachedRolePolicies(rq *request, in listPoliciesInput) error {
+	ro := rq.Region.Entities.Roles[in.role]
+	if ro == nil {
+		return wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.role)
+	}
+	w := &rq.XML
+	w.Open("AttachedPolicies")
+	next, err := rq.Page(ro.Policies, in.token, in.limit, func(name string) bool {
+		w.Open("member")
+		w.Text("PolicyName", name)
+		w.Text("PolicyArn", rq.Region.PolicyARN(name))
+		w.Close("member")
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.Close("AttachedPolicies")
+	w.Boolean("IsTruncated", next != "")
+	w.Optional("Marker", next)
+	return nil
+}
+
+// PolicyARN is the ARN of one of AWS's policies.
+func (r *Region) PolicyARN(name string) string {
+	return "arn:" + world.Partition(r.Name) + ":iam::aws:policy/" + name
+}
+
+func getInstanceProfile(rq *request, name string) error {
+	p := rq.Region.Entities.InstanceProfiles[name]
+	if p == nil {
+		return wire.Fail("NoSuchEntity", "Instance Profile %s cannot be found.", name)
+	}
+	w := &rq.XML
+	w.Open("InstanceProfile")
+	w.Text("Path", p.Path)
+	w.Text("InstanceProfileName", p.Name)
+	w.Text("InstanceProfileId", p.ID)
+	w.Text("Arn", p.ARN)
+	w.Time("CreateDate", p.Created)
+	w.Open("Roles")
+	if ro := rq.Region.Entities.Roles[p.Role]; ro != nil {
+		w.Open("member")
+		writeRole(w, ro)
+		w.Close("member")
+	}
+	w.Close("Roles")
+	w.Close("InstanceProfile")
+	return nil
+}
+
+func writeRole(w *wire.XML, ro *Role) {
+	w.Text("Path", ro.Path)
+	w.Text("RoleName", ro.Name)
+	w.Text("RoleId", ro.ID)
+	w.Text("Arn", ro.ARN)
+	w.Time("CreateDate", ro.Created)
+	// IAM hands policy documents out percent-encoded.
+	w.Text("AssumeRolePolicyDocument", "%7B%22Version%22%3A%222012-10-17%22%2C%22Statement%22%3A%5B%7B%22Effect%22%3A%22Allow%22%2C%22Principal%22%3A%7B%22Service%22%3A%22"+
+		ro.Trust+"%22%7D%2C%22Action%22%3A%22sts%3AAssumeRole%22%7D%5D%7D")
+	w.Integer("MaxSessionDuration", 3600)
+}
+
+// OfNodes says whether the role has the policies that EKS asks of a node's.
+func (ro *Role) OfNodes() bool {
+	return slices.Contains(ro.Policies, "AmazonEKSWorkerNodePolicy") &&
+		(slices.Contains(ro.Policies, "AmazonEC2ContainerRegistryReadOnly") || slices.Contains(ro.Policies, "AmazonEC2ContainerRegistryPullOnly"))
+}
+
+// Account holds what is not regional.
+type Account struct {
+	ID               string
+	Roles            map[string]*Role
+	InstanceProfiles map[string]*InstanceProfile
+}
+
+// Region is IAM as one region shows it: an account's entities are the same in all.
+type Region struct {
+	*world.Region
+	Entities *Account
+}
+
+// DefaultAccount is the account of every access key that STS did not hand out.
+const DefaultAccount = "000000000000"
+
+// NewAccount returns an account with the roles and instance profiles that
+// clusterawsadm makes by default.
+func NewAccount(id string) *Account {
+	a := &Account{ID: id, Roles: map[string]*Role{}, InstanceProfiles: map[string]*InstanceProfile{}}
+	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
+	for _, name := range []string{"nodes", "control-plane", "controllers"} {
+		a.AddRole(name+suffix, "ec2.amazonaws.com", world.SeedTime())
+		a.AddInstanceProfile(name+suffix, name+suffix, world.SeedTime())
+	}
+	a.AddRole("eks-nodegroup"+suffix, "ec2.amazonaws.com", world.SeedTime())
+	a.AddRole("eks-controlplane"+suffix, "eks.amazonaws.com", world.SeedTime())
+	return a
+}

@@ -1,0 +1,111 @@
+package awsemu
+
+import (
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
+	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
+	"github.com/weir-gitops/weir/reconciler/awsemu/iam"
+	"github.com/weir-gitops/weir/reconciler/awsemu/kms"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ssm"
+	"github.com/weir-gitops/weir/reconciler/awsemu/sts"
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// state is everything that survives a restart. It is saved as JSON.
+type state struct {
+	world.State
+	Accounts map[string]*iam.Account
+	Regions  map[string]*region // by account/region
+	Keys     map[string]*sts.SessionKey
+}
+
+func newState() *state {
+	return &state{Accounts: map[string]*iam.Account{}, Regions: map[string]*region{}, Keys: map[string]*sts.SessionKey{}}
+}
+
+// region is one account's part of one region: what all services share, and each
+// service's own.
+type region struct {
+	world.Region
+	EC2         ec2.Region
+	SSM         ssm.Region
+	KMS         kms.Region
+	AutoScaling asg.Region
+	EKS         eks.Region
+
+	iam iam.Region // of the account
+	sts sts.Region // of all accounts
+}
+
+// join makes a region, which is new or was read from JSON, the server's, and each
+// service's part known to those that need it.
+func (s *Server) join(r *region) {
+	r.Join(&s.world)
+	base, faults := &r.Region, &s.faults
+	r.iam = iam.Region{Region: base, Entities: s.account(r.Account)}
+	r.sts = sts.Region{Region: base, Keys: s.state.Keys, Accounts: s.account}
+	r.KMS.Join(base)
+	r.SSM.Join(base, &r.KMS)
+	r.EC2.Join(base, &r.iam, &r.SSM, &faults.Launches, r.AutoScaling.InstanceChanged)
+	r.AutoScaling.Join(base, &r.EC2, &faults.Hooks)
+	r.EKS.Join(base, &r.iam, &r.SSM, &r.EC2, &r.AutoScaling, &faults.Nodegroups)
+}
+
+// region returns an account's region, filled on first use.
+func (s *Server) region(accountID, name string) *region {
+	key := accountID + "/" + name
+	if r := s.state.Regions[key]; r != nil {
+		return r
+	}
+	r := &region{Region: world.Region{Account: accountID, Name: name}}
+	s.state.Regions[key] = r
+	s.join(r)
+	r.EC2.Fill()
+	r.EKS.Fill()
+	return r
+}
+
+// account returns an account, filled on first use.
+func (s *Server) account(id string) *iam.Account {
+	a := s.state.Accounts[id]
+	if a == nil {
+		a = iam.NewAccount(id)
+		s.state.Accounts[id] = a
+	}
+	return a
+}
+
+// service is a service and how to find its part of a region.
+type service struct {
+	*wire.Service
+	part func(r *region) any
+}
+
+func (s *Server) addServices() {
+	s.timers[wire.TimerForgetToken] = func(r *region, key string) { wire.ForgetToken(&r.Region, key) }
+	add(s, ec2.Service(), ec2.Timers(), func(r *region) *ec2.Region { return &r.EC2 })
+	add(s, ssm.Service(), nil, func(r *region) *ssm.Region { return &r.SSM })
+	add(s, kms.Service(), nil, func(r *region) *kms.Region { return &r.KMS })
+	add(s, asg.Service(), asg.Timers(), func(r *region) *asg.Region { return &r.AutoScaling })
+	add(s, eks.Service(), eks.Timers(), func(r *region) *eks.Region { return &r.EKS })
+	add(s, sts.Service(), sts.Timers(), func(r *region) *sts.Region { return &r.sts })
+	add(s, iam.Service(), nil, func(r *region) *iam.Region { return &r.iam })
+}
+
+// add gives the server a service whose part of a region is an R.
+func add[R any](s *Server, sv *wire.Service, timers map[string]func(R, string), part func(r *region) R) {
+	s.services[sv.Name] = &service{sv, func(r *region) any { return part(r) }}
+	for kind, f := range timers {
+		s.timers[kind] = func(r *region, key string) { f(part(r), key) }
+	}
+}
+
+// runDue lets everything happen that is due at the clock's time, in order. The
+// caller holds the lock.
+func (s *Server) runDue() {
+	until := s.clock.Now().UTC()
+	for t, ok := s.world.Next(until); ok; t, ok = s.world.Next(until) {
+		s.timers[t.Kind](s.region(t.Account, t.Region), t.Key)
+	}
+}

@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// AsError returns err as an answer; anything else than an Error is a fault
+// of the emulator itself.
+func AsError(err error, d Dialect) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if d.internalFailed != nil {
+		return d.internalFailed()
+	}
+	return Fail("InternalFailure", "An internal failure has occurred")
+}
+
+// AnswerBody is the body of an answer without fault.
+func (rq *Exchange) AnswerBody(h http.Header) []byte {
+	name := rq.Operation.Name + "Response"
+	var w XML
+	switch rq.Service.Protocol {
+	case "json", "rest-json":
+		h.Set("Content-Type", rq.Service.contentType())
+		raw, _ := rq.Reply.(json.RawMessage)
+		if len(raw) == 0 || string(raw) == "null" {
+			raw = json.RawMessage("{}")
+		}
+		return raw
+	case "ec2":
+		w.Buf = make([]byte, 0, len(rq.XML.Buf)+512)
+		w.Open(name + ` xmlns="` + rq.Service.namespace() + `"`)
+		w.Text("requestId", rq.ID)
+		w.Buf = append(w.Buf, rq.XML.Buf...)
+	default:
+		w.Buf = make([]byte, 0, len(rq.XML.Buf)+512)
+		w.Open(name + ` xmlns="` + rq.Service.namespace() + `"`)
+		if rq.Operation.Model.Wrapper != "" {
+			w.Open(rq.Operation.Name + "Result")
+			w.Buf = append(w.Buf, rq.XML.Buf...)
+			w.Close(rq.Operation.Name + "Result")
+		}
+		w.Open("ResponseMetadata")
+		w.Text("RequestId", rq.ID)
+		w.Close("ResponseMetadata")
+	}
+	w.Close(name)
+	h.Set("Content-Type", rq.Service.contentType())
+	return w.Buf
+}
+
+// ErrorBody is the body of an error answer in the service's envelope.
+func (rq *Exchange) ErrorBody(h http.Header, e *Error) []byte {
+	h.Set("Content-Type", rq.Service.contentType())
+	var w XML
+	switch rq.Service.Protocol {
+	case "json", "rest-json":
+		h.Set("X-Amzn-Errortype", e.Code)
+		members := map[string]any{"__type": e.Code, "message": e.Message}
+		for name, value := range e.Extra {
+			members[name] = value
+		}
+		body, err := json.Marshal(members)
+		if err != nil {
+			return []byte(`{"__type":"ServerException"}`)
+		}
+		return body
+	case "ec2":
+		w.Open("Response")
+		w.Open("Errors")
+		w.Open("Error")
+		w.Text("Code", e.Code)
+		w.Text("Message", e.Message)
+		w.Close("Error")
+		w.Close("Errors")
+		w.Text("RequestID", rq.ID)
+		w.Close("Response")
+	default:
+		kind := "Sender"
+		if e.HTTPStatus() >= http.StatusInternalServerError {
+			kind = "Receiver"
+		}
+		w.Open("ErrorResponse")
+		w.Open("Error")
+		w.Text("Type", kind)
+		w.Text("Code", e.Code)
+		w.Text("Message", e.Message)
+		w.Close("Error")
+		w.Text("RequestId", rq.ID)
+		w.Close("ErrorResponse")
+	}
+	return w.Buf
+}
+
+// contentType is what the service's answers carry.
+func (sv *Service) contentType() string {
+	switch sv.Protocol {
+	case "ec2":
+		return "text/xml;charset=UTF-8"
+	case "json":
+		return "application/x-amz-json-1.1"
+	case "rest-json":
+		return "application/json"
+	}
+	return "text/xml"
+}
+
+// namespace is that of the service's XML, which ends in a slash whatever the model
+// says.
+func (sv *Service) namespace() string { return strings.TrimSuffix(sv.Namespace, "/") + "/" }

@@ -1,0 +1,110 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// Exchange is one call while it is being served, and its answer.
+type Exchange struct {
+	Service   *Service
+	Operation *Operation
+	World     *world.Region // what the services of the region share
+	Part      any           // the service's part of the region
+	AccessKey string
+	Caller    string // ARN
+	ID        string
+
+	Params *Params           // form protocols
+	Body   []byte            // JSON protocols
+	Labels map[string]string // REST path
+	Query  url.Values        // REST query
+
+	XML   XML // answer of the form protocols, without its envelope
+	Reply any // answer of the JSON protocols
+}
+
+// Request is an exchange with R, the service's part of the region.
+type Request[R any] struct {
+	*Exchange
+	Region R
+}
+
+// Label is the value of a {label} of the REST path.
+func (rq *Exchange) Label(name string) string { return rq.Labels[name] }
+
+// QueryValue is a REST query parameter, "" where it was not sent.
+func (rq *Exchange) QueryValue(name string) string { return rq.Query.Get(name) }
+
+// Handle checks the request against AWS's model of the operation, then runs it.
+func (rq *Exchange) Handle() error {
+	var faults []model.Fault
+	if rq.Params != nil {
+		faults = rq.Operation.Model.CheckForm(rq.Params.node)
+	} else {
+		body, err := model.Object(rq.Body)
+		if err != nil {
+			return rq.Service.Dialect.malformed(err.Error())
+		}
+		faults = rq.Operation.Model.CheckJSON(body, rq.Labels, rq.Query)
+	}
+	if err := rq.Service.refuse(faults); err != nil {
+		return err
+	}
+	return rq.Operation.handle(rq)
+}
+
+// decode reads a JSON body that was checked before. A member that is not in the
+// value is one that AWS has and the emulator does not.
+func (rq *Exchange) decode(into any) error {
+	body := bytes.TrimSpace(rq.Body)
+	if len(body) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		if _, name, found := strings.Cut(err.Error(), "unknown field "); found {
+			return rq.Service.Dialect.unknownParam(strings.Trim(name, `"`))
+		}
+		return rq.Service.Dialect.malformed(err.Error())
+	}
+	return nil
+}
+
+// digest identifies what the request asks for, without its client token.
+func (rq *Exchange) digest() string {
+	if rq.Params != nil {
+		return rq.Params.digest()
+	}
+	h := sha256.New()
+	writeField(h, rq.Operation.Name)
+	for _, name := range slices.Sorted(maps.Keys(rq.Labels)) {
+		writeField(h, rq.Labels[name])
+	}
+	var body map[string]any
+	if json.Unmarshal(rq.Body, &body) == nil {
+		delete(body, "clientRequestToken")
+		canonical, err := json.Marshal(body)
+		if err == nil {
+			h.Write(canonical)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// writeField adds a text to a hash so that neighbours cannot run together.
+func writeField(h hash.Hash, s string) {
+	fmt.Fprintf(h, "%d:%s,", len(s), s)
+}

@@ -1,0 +1,99 @@
+// Package wire is AWS's protocols as the emulator speaks them: EC2's and the query
+// protocol, which send forms and answer in XML, JSON with a target, and REST with
+// JSON.
+//
+// A [Service] is a set of operations with a [Dialect], in which it words the errors
+// that every service has. An [Operation] reads a request into a Go struct and runs;
+// before that the request was held against AWS's model of the operation. What the
+// model has and the operation does not read is refused, so an unknown parameter never
+// has half an effect. An [Exchange] is one call with what it answers; a [Request]
+// adds the service's part of the region, whose type the service chooses. Pages end in
+// tokens that are bound to their operation, and a client token gets its first answer
+// again.
+//
+// The package knows no service: what only one of them does stands there.
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
+)
+
+// Effect says what an operation does to state.
+type Effect int
+
+const (
+	Reads Effect = iota
+	Writes
+)
+
+// Service is one AWS service and its operations.
+type Service struct {
+	*model.Service // its name, version, protocol and shapes
+	Dialect        Dialect
+	Ops            map[string]*Operation
+}
+
+// Operation is one action of a service.
+type Operation struct {
+	Name   string
+	Effect Effect
+	Model  *model.Operation
+
+	// handle parses and checks the request's form, then runs the operation.
+	handle func(rq *Exchange) error
+}
+
+// NewService returns the service that AWS's models call by a name.
+func NewService(name string, d Dialect, ops ...*Operation) *Service {
+	sv := &Service{Service: model.Services()[name], Dialect: d, Ops: map[string]*Operation{}}
+	for _, op := range ops {
+		op.Model = sv.Operations[op.Name]
+		sv.Ops[op.Name] = op
+	}
+	return sv
+}
+
+// FormOp is an operation of a form-based protocol. parse reads every parameter
+// that the operation knows into a value; whatever it leaves unread is refused
+// before run is called, so an unknown parameter has no effect.
+func FormOp[R, In any](name string, e Effect, parse func(p *Params) In, run func(rq *Request[R], in In) error) *Operation {
+	return &Operation{Name: name, Effect: e, handle: func(rq *Exchange) error {
+		in := parse(rq.Params)
+		dryRun := false
+		if rq.Service.Protocol == "ec2" {
+			dryRun = rq.Params.Boolean("DryRun")
+		}
+		if err := rq.Params.finish(); err != nil {
+			return err
+		}
+		if dryRun {
+			return Fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+		}
+		return run(&Request[R]{rq, rq.Part.(R)}, in)
+	}}
+}
+
+// JSONOp is an operation of a JSON protocol: the body is decoded strictly into
+// In and what run returns is the answer's body.
+func JSONOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) (any, error)) *Operation {
+	return &Operation{Name: name, Effect: e, handle: func(rq *Exchange) error {
+		var in In
+		if err := rq.decode(&in); err != nil {
+			return err
+		}
+		out, err := run(&Request[R]{rq, rq.Part.(R)}, in)
+		if err != nil {
+			return err
+		}
+		// Encoded here, under the lock: out may point into the state.
+		raw, err := json.Marshal(out)
+		if err != nil {
+			return fmt.Errorf("marshal answer of %s: %w", name, err)
+		}
+		rq.Reply = json.RawMessage(raw)
+		return nil
+	}}
+}

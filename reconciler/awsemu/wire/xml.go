@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// Time is how the query protocols write times.
+const Time = "2006-01-02T15:04:05.000Z"
+
+// XML appends XML to a buffer. It is small because answers are: elements
+// without attributes, in the order in which they are written.
+type XML struct {
+	Buf []byte
+}
+
+// Open starts an element.
+func (w *XML) Open(name string) {
+	w.Buf = append(w.Buf, '<')
+	w.Buf = append(w.Buf, name...)
+	w.Buf = append(w.Buf, '>')
+}
+
+// Close ends an element.
+func (w *XML) Close(name string) {
+	w.Buf = append(w.Buf, '<', '/')
+	w.Buf = append(w.Buf, name...)
+	w.Buf = append(w.Buf, '>')
+}
+
+// Text writes an element with text.
+func (w *XML) Text(name, value string) {
+	w.Open(name)
+	w.escape(value)
+	w.Close(name)
+}
+
+// Optional writes an element unless value is "".
+func (w *XML) Optional(name, value string) {
+	if value != "" {
+		w.Text(name, value)
+	}
+}
+
+// Integer writes an element with a number.
+func (w *XML) Integer(name string, value int64) {
+	w.Open(name)
+	w.Buf = strconv.AppendInt(w.Buf, value, 10)
+	w.Close(name)
+}
+
+// OptionalInt writes an element unless value is nil.
+func (w *XML) OptionalInt(name string, value *int64) {
+	if value != nil {
+		w.Integer(name, *value)
+	}
+}
+
+// Boolean writes an element with true or false.
+func (w *XML) Boolean(name string, value bool) {
+	w.Open(name)
+	w.Buf = strconv.AppendBool(w.Buf, value)
+	w.Close(name)
+}
+
+// OptionalBool writes an element unless value is nil.
+func (w *XML) OptionalBool(name string, value *bool) {
+	if value != nil {
+		w.Boolean(name, *value)
+	}
+}
+
+// Time writes an element with a time in UTC.
+func (w *XML) Time(name string, value time.Time) {
+	w.Open(name)
+	w.Buf = value.UTC().AppendFormat(w.Buf, Time)
+	w.Close(name)
+}
+
+// Texts writes a list of texts: EC2's items or the query protocol's members.
+func (w *XML) Texts(name, item string, values []string) {
+	w.Open(name)
+	for _, v := range values {
+		w.Text(item, v)
+	}
+	w.Close(name)
+}
+
+// escape appends text. Characters that XML cannot hold become U+FFFD.
+func (w *XML) escape(s string) {
+	last := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf && c >= 0x20 && c != '<' && c != '>' && c != '&' && c != '"' {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		replacement := ""
+		switch {
+		case r == '<':
+			replacement = "&lt;"
+		case r == '>':
+			replacement = "&gt;"
+		case r == '&':
+			replacement = "&amp;"
+		case r == '"':
+			replacement = "&#34;"
+		case r == '\r':
+			replacement = "&#xD;"
+		case r == '\t' || r == '\n':
+		case r < 0x20 || r == 0xFFFE || r == 0xFFFF || (r == utf8.RuneError && size == 1):
+			replacement = "\uFFFD"
+		}
+		if replacement != "" {
+			w.Buf = append(w.Buf, s[last:i]...)
+			w.Buf = append(w.Buf, replacement...)
+			last = i + size
+		}
+		i += size
+	}
+	w.Buf = append(w.Buf, s[last:]...)
+}
+
+// Epoch is how the JSON protocols write times: seconds with milliseconds.
+func Epoch(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// WriteTags writes EC2's tagSet, nothing for no tags.
+func (w *XML) WriteTags(ts world.Tags) {
+	if len(ts) == 0 {
+		return
+	}
+	w.Open("tagSet")
+	for _, t := range ts {
+		w.Open("item")
+		w.Text("key", t.Key)
+		w.Text("value", t.Value)
+		w.Close("item")
+	}
+	w.Close("tagSet")
+}

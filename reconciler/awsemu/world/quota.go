@@ -1,0 +1,55 @@
+package world
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// defaultQuotas are AWS's quotas, by the names that [Options] overrides.
+func defaultQuotas() map[string]int {
+	return map[string]int{
+		"launch-templates":           5000, // in a region
+		"launch-template-versions":   10000,
+		"auto-scaling-groups":        500, // in a region
+		"overrides":                  40,  // in a mixed instances policy
+		"launch-templates-per-group": 20,
+		"lifecycle-hooks":            50, // of a group
+		"target-groups":              50, // of a group
+		"clusters":                   100,
+		"nodegroups-per-cluster":     30,
+		"nodes-per-nodegroup":        450,
+		"tags":                       50, // of a resource
+		"vpcs":                       5,
+		"subnets-per-vpc":            200,
+		"security-groups":            2500, // in a region
+	}
+}
+
+// QuotaNames returns the names of the quotas that [Options] can override, sorted.
+func QuotaNames() []string {
+	quotas := defaultQuotas()
+	names := make([]string, 0, len(quotas))
+	for name := range quotas {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func MergeQuotas(overrides map[string]int) (map[string]int, error) {
+	quotas := defaultQuotas()
+	for name, n := range overrides {
+		if _, known := quotas[name]; !known {
+			return nil, fmt.Errorf("set quota %q: unknown name, one of %s", name, strings.Join(QuotaNames(), ", "))
+		}
+		if n < 0 {
+			return nil, fmt.Errorf("set quota %q: %d is negative", name, n)
+		}
+		quotas[name] = n
+	}
+	return quotas, nil
+}
+
+// Quota returns the value of a quota.
+func (r *Region) Quota(name string) int { return r.world.Quotas[name] }

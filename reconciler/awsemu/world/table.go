@@ -1,0 +1,70 @@
+package world
+
+import (
+	"encoding/json"
+	"sort"
+)
+
+// Table is a map with its keys kept in order, so that a page starts without
+// sorting. It is saved as the map.
+type Table[V any] struct {
+	rows map[string]V
+	keys []string
+}
+
+// Get returns a row, the zero value where there is none.
+func (t *Table[V]) Get(key string) V { return t.rows[key] }
+
+// Has says whether there is a row.
+func (t *Table[V]) Has(key string) bool {
+	_, ok := t.rows[key]
+	return ok
+}
+
+// Put sets a row.
+func (t *Table[V]) Put(key string, v V) {
+	if t.rows == nil {
+		t.rows = map[string]V{}
+	}
+	if _, ok := t.rows[key]; !ok {
+		i := sort.SearchStrings(t.keys, key)
+		t.keys = append(t.keys, "")
+		copy(t.keys[i+1:], t.keys[i:])
+		t.keys[i] = key
+	}
+	t.rows[key] = v
+}
+
+// Remove deletes a row.
+func (t *Table[V]) Remove(key string) {
+	if _, ok := t.rows[key]; !ok {
+		return
+	}
+	delete(t.rows, key)
+	i := sort.SearchStrings(t.keys, key)
+	t.keys = append(t.keys[:i], t.keys[i+1:]...)
+}
+
+// Len is the number of rows.
+func (t *Table[V]) Len() int { return len(t.keys) }
+
+// Sorted returns the keys in order. The slice is the table's own.
+func (t *Table[V]) Sorted() []string { return t.keys }
+
+// MarshalJSON implements [json.Marshaler].
+func (t Table[V]) MarshalJSON() ([]byte, error) { return json.Marshal(t.rows) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *Table[V]) UnmarshalJSON(data []byte) error {
+	var rows map[string]V
+	if err := json.Unmarshal(data, &rows); err != nil {
+		return err
+	}
+	t.rows = rows
+	t.keys = make([]string, 0, len(rows))
+	for key := range rows {
+		t.keys = append(t.keys, key)
+	}
+	sort.Strings(t.keys)
+	return nil
+}
