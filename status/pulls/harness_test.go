@@ -303,7 +303,7 @@ func (b *bench) compose() []reconciler.Batch {
 	for _, batch := range c.Batches {
 		for i := range batch.Targets {
 			b.w.Rule(&batch.Targets[i], snap)
-			b.w.Images(&batch.Targets[i])
+			b.w.Images(&batch.Targets[i], snap)
 		}
 	}
 	return c.Batches

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -27,7 +28,7 @@ const (
 // imageRecord is what a pull request's plan resolved.
 type imageRecord struct {
 	Number int64 `json:"number"`
-	// Merged says that the forge has told of the merge.
+	// Merged says that the forge has told of the merge, or Git has.
 	Merged bool `json:"merged,omitempty"`
 	// At is when the plan was made, MergedAt when the pull request had been seen to its
 	// end.
@@ -82,8 +83,8 @@ func (w *Watcher) keepImages(k *work, p status.Pull) {
 	w.mu.Lock()
 	before, known := w.images[k.Number]
 	w.mu.Unlock()
-	if known && before.At.Equal(k.planned) {
-		return // shown once more; what is applied of it stays so
+	if known && (before.isMerged() || before.At.Equal(k.planned)) {
+		return // merged, or shown once more: what is applied of it stays so
 	}
 	next := imagesOfPlans(k.Number, k.planned, p.Reports)
 	if len(next.Targets) == 0 && !known {
@@ -130,19 +131,19 @@ func (w *Watcher) leaveImages(tx *state.Tx, k *work) error {
 	return imageRecords.Put(tx, w.key(k.Number), r)
 }
 
-// mergeImages notes that the forge has told of a merge: of the images that several plans
-// showed for one content, those count that are merged.
-func (w *Watcher) mergeImages(k *work) {
+// mergeImages notes that the forge or Git has told of a merge: of the images that several
+// plans showed for one content, those count that are merged.
+func (w *Watcher) mergeImages(number int64) {
 	w.imaging.Lock()
 	defer w.imaging.Unlock()
 	w.mu.Lock()
-	r, known := w.images[k.Number]
+	r, known := w.images[number]
 	w.mu.Unlock()
 	if !known || r.Merged {
 		return
 	}
 	r.Merged = true
-	w.changeImages(func(tx *state.Tx) error { return imageRecords.Put(tx, w.key(k.Number), r) }, func() { w.images[k.Number] = r })
+	w.changeImages(func(tx *state.Tx) error { return imageRecords.Put(tx, w.key(number), r) }, func() { w.images[number] = r })
 }
 
 // readImages reads what an earlier process kept.
@@ -160,12 +161,16 @@ func (w *Watcher) readImages() error {
 }
 
 // Images gives a target the images that plans of its source's pull requests showed: of
-// those that were merged, and of those that may have been, as forges tell late.
-func (w *Watcher) Images(d *reconciler.Desired) {
+// those that were merged, and of those that may have been, as forges tell late. Where
+// these differ, and the commit changes the target, its steps wait until it is known which
+// pull request the commit merges.
+func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d.Reviews, d.Reviewed = true, nil
 	now := w.o.Now()
+	open := map[string]bool{} // of what counts so far, what may not be merged
+	doubt := false
 	for _, r := range w.imagesInOrder() {
 		for source, i := range r.Targets[d.Policy.Target] {
 			if i < 0 || i >= len(r.Images) {
@@ -181,8 +186,18 @@ func (w *Watcher) Images(d *reconciler.Desired) {
 			if d.Reviewed == nil {
 				d.Reviewed = map[string]plan.ReviewedImage{}
 			}
+			if other, known := d.Reviewed[source]; known && open[source] && (other.Lookup != im.Lookup || other.ID != im.ID) {
+				doubt = true
+			}
 			d.Reviewed[source] = im
+			open[source] = open[source] || !r.isMerged()
 		}
+	}
+	if !doubt || !d.Touched || d.Policy.Gates.Waits != "" {
+		return
+	}
+	if _, known := w.ruled(commit); !known {
+		d.Policy.Gates.Waits = "which pull request the commit " + short(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
 	}
 }
 

@@ -110,7 +110,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 			w.heardAgain() // it may be said later
 		}
 		w.save(k)
-		w.mergeImages(k)
+		w.mergeImages(k.Number)
 	default:
 		k.pr = pr
 		reason := ""

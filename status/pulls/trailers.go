@@ -31,8 +31,9 @@ const (
 	merging = 24 * time.Hour
 )
 
-// ruling is what was found out about a followed commit with a trailer. It is kept for
-// as long as the commit is followed: what it lets go may take several passes.
+// ruling is what was found out about a followed commit with a trailer, or one for which
+// plans of several pull requests showed different images. It is kept for as long as the
+// commit is followed: what it lets go may take several passes.
 type ruling struct {
 	Revision string `json:"revision"`
 	// Pull is the pull request that the commit merges, 0 if it merges none. Why says
@@ -63,7 +64,9 @@ func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	if len(prune.Allowed) == 0 {
 		return
 	}
+	w.mu.Lock()
 	r, known := w.ruled(commit)
+	w.mu.Unlock()
 	switch {
 	case !known:
 		prune.Allowed = nil
@@ -87,11 +90,9 @@ func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune.Allowed = counts
 }
 
-// ruled is what is known of a commit. Of one that nothing is known of, it has the
-// watcher find out.
+// ruled is what is known of a commit. The watcher finds out about one of which nothing is
+// known. mu is held.
 func (w *Watcher) ruled(commit snapshot.Snapshot) (ruling, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.ruling.Revision == commit.Revision {
 		return w.ruling, true
 	}
@@ -125,7 +126,7 @@ func (w *Watcher) rule(ctx context.Context, q *inquiry) {
 	defer cancel()
 	r, known, err := w.origin(ctx, q)
 	if err != nil && ctx.Err() == nil && !q.warned {
-		w.log.Warn("whether a commit with a trailer merges a pull request cannot be found out yet; its deletions beyond the limit wait", "revision", q.revision, "error", err)
+		w.log.Warn("which pull request a commit merges cannot be found out yet; what its trailer lets go, or its changes where plans showed different images, waits", "revision", q.revision, "error", err)
 		q.warned = true
 	}
 	if !known && w.o.Now().Before(q.since.Add(waiting)) {
@@ -134,10 +135,11 @@ func (w *Watcher) rule(ctx context.Context, q *inquiry) {
 	if !known {
 		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
 	}
-	w.log.Info("trailer", "revision", q.revision, "pull", r.Pull, "why", r.Why)
+	w.log.Info("which pull request a commit merges is known", "revision", q.revision, "pull", r.Pull, "why", r.Why)
 	if err := w.o.DB.Update(func(tx *state.Tx) error { return rulings.Put(tx, w.o.Source, r) }); err != nil {
 		w.log.Error("state cannot be written", "error", err)
 	}
+	w.mergeImages(r.Pull)
 	w.mu.Lock()
 	if w.ruling = r; w.inquiry == q {
 		w.inquiry = nil

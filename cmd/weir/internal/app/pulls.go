@@ -160,7 +160,7 @@ func (g *generation) rule(batches []reconciler.Batch, views map[string]fleet.Vie
 			}
 			if w := g.watcher(d.Source); w != nil {
 				w.Rule(d, views[d.Source].Snapshot)
-				w.Images(d)
+				w.Images(d, views[d.Source].Snapshot)
 			}
 		}
 	}
