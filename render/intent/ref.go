@@ -108,3 +108,13 @@ type Question struct {
 	Object ObjectRef
 	Paths  []Path
 }
+
+// Value is what a pointer points to, and the zero value for nil: most members of AWS's
+// are read so, where "not written" and zero are the same.
+func Value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -102,8 +102,8 @@ func (b *builder) checkClusterKnown(mp *object[MachinePoolSpec]) {
 		return
 	}
 	r, at := mp.reporter(b.faults), path("spec", "clusterName")
-	if b.options.Renamed != nil {
-		if now, ok := b.options.Renamed("Cluster", key.Name); ok {
+	if b.renamed != nil {
+		if now, ok := b.renamed("Cluster", key.Name); ok {
 			mp.broken = true
 			r.error(at, "reference-not-found", fmt.Sprintf("Cluster %q, to which %s refers, is not in the render", key.Name, mp.ref()),
 				fmt.Sprintf("the build renamed it to %q and did not change the reference: kustomize needs a nameReference configuration for kind Cluster "+
@@ -152,7 +152,7 @@ func groupTypes(s *AWSMachinePoolSpec) []typeField {
 // nodegroupTypes are the instance types that a managed pool names.
 func nodegroupTypes(s *AWSManagedMachinePoolSpec) []typeField {
 	var out []typeField
-	if t := text(s.InstanceType); t != "" {
+	if t := intent.Value(s.InstanceType); t != "" {
 		out = append(out, typeField{at: path("spec", "instanceType"), name: t})
 	}
 	if s.AWSLaunchTemplate != nil {

@@ -146,7 +146,7 @@ func checkHookQuotas(r reporter, hooks []LifecycleHook) {
 			r.warn(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s; Auto Scaling documents at most 2h", at.Join("heartbeatTimeout"), t.Duration),
 				"let what handles the hook extend it with RecordLifecycleActionHeartbeat")
 		}
-		if n := len(text(h.NotificationMetadata)); n > maxHookMetadata {
+		if n := len(intent.Value(h.NotificationMetadata)); n > maxHookMetadata {
 			r.error(at.Join("notificationMetadata"), "out-of-range", fmt.Sprintf("%s has %d characters; Auto Scaling takes %d", at.Join("notificationMetadata"), n, maxHookMetadata), "")
 		}
 	}

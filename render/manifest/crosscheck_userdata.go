@@ -48,8 +48,8 @@ func (b *builder) largestParts(ref intent.ObjectRef) []part {
 			files(o.Spec.Files)
 			commands("preBootstrapCommands", o.Spec.PreBootstrapCommands)
 			commands("postBootstrapCommands", o.Spec.PostBootstrapCommands)
-			add(len(text(o.Spec.BootstrapCommandOverride)), "boostrapCommandOverride")
-			add(len(text(o.Spec.DockerConfigJSON)), "dockerConfigJson")
+			add(len(intent.Value(o.Spec.BootstrapCommandOverride)), "boostrapCommandOverride")
+			add(len(intent.Value(o.Spec.DockerConfigJSON)), "dockerConfigJson")
 		}
 	case "NodeadmConfig":
 		if o, ok := b.index.nodeadm[key]; ok {

@@ -4,32 +4,19 @@ import (
 	"reflect"
 )
 
-// Decoded is one object by itself, without the others of its render.
-type Decoded struct {
-	// Spec is the object's spec with its defaults, as JSON has it: maps, lists,
-	// text, int64, float64 and bool. What weir passes over is left out.
-	Spec map[string]any
-	// Faults are those of decoding and of the rules for the object alone.
-	Faults []Fault
-}
-
-// Decode decodes, defaults and checks one object of a kind that weir reads; ok
-// is false for any other.
-func Decode(o Object) (out Decoded, ok bool) {
+// values is an object's spec with its defaults, as JSON has it: maps, lists, text,
+// int64, float64 and bool. What weir passes over is left out. ok is false for an object
+// of a kind that weir does not read.
+func values(o Object) (spec map[string]any, ok bool) {
 	k, ok := findKind(kinds(), o.Ref)
 	if !ok || k.use != read {
-		return Decoded{}, false
+		return nil, false
 	}
-	b := &builder{faults: &faults{}}
-	b.index = newIndex([]Object{o}, b.faults)
-	b.checkAll()
-	sortFaults(b.faults.list)
-	out.Faults = b.faults.list
 	v := reflect.New(k.object)
 	decode(o, &faults{}, v.Interface())
 	p := plainer{version(o.Ref.APIVersion), &decoder{tables: map[reflect.Type][]field{}}}
-	out.Spec, _ = p.value(v.Elem().FieldByName("Spec")).(map[string]any)
-	return out, true
+	spec, _ = p.value(v.Elem().FieldByName("Spec")).(map[string]any)
+	return spec, true
 }
 
 // plainer turns decoded values into maps, lists and scalars.

@@ -84,6 +84,12 @@ func (r reporter) unsupported(p intent.Path, what, detail string) {
 // path builds a field path.
 func path(elems ...string) intent.Path { return elems }
 
+// overlap says that one path is the other or above it.
+func overlap(a, b intent.Path) bool {
+	n := min(len(a), len(b))
+	return slices.Equal(a[:n], b[:n])
+}
+
 // sortFaults puts faults in a fixed order: by object, then field, then code.
 func sortFaults(list []Fault) {
 	slices.SortStableFunc(list, func(a, b Fault) int {

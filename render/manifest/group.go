@@ -30,7 +30,7 @@ func (b *builder) groupPool(d *draft, o *object[AWSMachinePoolSpec]) {
 			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
 	}
 	d.Group = &intent.Group{
-		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s), GroupSettings: s.settings(),
+		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s), GroupSettings: groupSettings(s),
 		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s.RefreshPreferences),
 		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
 	}
@@ -98,8 +98,8 @@ func (d *draft) checkTagCount(tags map[string]string) {
 	}
 }
 
-// settings are the members of the group that the pool's own object sets.
-func (s *AWSMachinePoolSpec) settings() intent.GroupSettings {
+// groupSettings are the members of the group that the pool's own object sets.
+func groupSettings(s *AWSMachinePoolSpec) intent.GroupSettings {
 	rebalance := s.CapacityRebalance
 	return intent.GroupSettings{DefaultCooldown: seconds(s.DefaultCoolDown), DefaultInstanceWarmup: seconds(s.DefaultInstanceWarmup), CapacityRebalance: &rebalance}
 }
@@ -192,7 +192,7 @@ func hooks(list []LifecycleHook) []intent.LifecycleHook {
 	var out []intent.LifecycleHook
 	for _, h := range list {
 		hook := intent.LifecycleHook{Name: h.Name, LifecycleTransition: h.LifecycleTransition, DefaultResult: h.DefaultResult,
-			NotificationTargetARN: text(h.NotificationTargetARN), RoleARN: text(h.RoleARN), NotificationMetadata: text(h.NotificationMetadata)}
+			NotificationTargetARN: intent.Value(h.NotificationTargetARN), RoleARN: intent.Value(h.RoleARN), NotificationMetadata: intent.Value(h.NotificationMetadata)}
 		if h.HeartbeatTimeout != nil {
 			hook.HeartbeatTimeout = int32(h.HeartbeatTimeout.Duration / time.Second)
 		}
@@ -205,11 +205,4 @@ func hooks(list []LifecycleHook) []intent.LifecycleHook {
 		return 1
 	})
 	return out
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -2,28 +2,25 @@ package manifest
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Options of Intents. The zero value is usable.
-type Options struct {
-	// Renamed tells whether the build gave an object of a kind another name than
-	// the files do, and which. It makes the hint for a reference that a name
-	// prefix left dangling. Nil knows of no renaming.
-	Renamed func(kind, oldName string) (newName string, ok bool)
+// renamedFunc tells whether the build gave an object of a kind another name than the
+// files do, and which; nil knows of no renaming.
+type renamedFunc func(kind, oldName string) (newName string, ok bool)
+
+// newBuilder puts the launch templates that pools share where one of their own would
+// be. What it then makes of the objects is set.
+func newBuilder(x *index, renamed renamedFunc) *builder {
+	b := &builder{renamed: renamed, index: x, faults: x.faults, clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}, userDatas: map[intent.UserData]userData{}}
+	b.launchConfigs = newLaunchConfigs(b)
+	return b
 }
 
-// Intents decodes and checks objects and derives what AWS should hold. A pool
-// with an error is left out of the set; the others are complete. The faults are
-// in a fixed order and hold all that was found.
-func Intents(objects []Object, o Options) (intent.Set, []Fault) {
-	b := &builder{options: o, faults: &faults{}, clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}, userDatas: map[intent.UserData]userData{}}
-	b.index = newIndex(objects, b.faults)
-	b.launchConfigs = newLaunchConfigs(b)
-	b.checkAll()
+// derive returns what AWS should hold, of objects that were checked.
+func (b *builder) derive() intent.Set {
 	b.readClusters()
 	b.readPoolOptions()
 	for _, mp := range b.index.machinePools {
@@ -34,13 +31,12 @@ func Intents(objects []Object, o Options) (intent.Set, []Fault) {
 	b.launchConfigs.place(b.faults)
 	b.set.Ignored = b.index.ignored
 	b.set.Sort()
-	sortFaults(b.faults.list)
-	return b.set, b.faults.list
+	return b.set
 }
 
 // builder derives intents from the index.
 type builder struct {
-	options  Options
+	renamed  renamedFunc
 	index    *index
 	faults   *faults
 	clusters map[intent.Key]*cluster
@@ -64,64 +60,6 @@ type builder struct {
 type claim struct {
 	ref  intent.ObjectRef
 	path intent.Path
-}
-
-// checkAll applies the rules that concern one object alone.
-func (b *builder) checkAll() {
-	x := b.index
-	for _, o := range x.machinePools {
-		checkObject(b, o, true, checkMachinePool)
-	}
-	checkTable(b, x.pools, true, checkAWSMachinePool)
-	checkTable(b, x.managedPools, true, checkManagedPool)
-	checkTable(b, x.configs, true, checkLaunchConfig)
-	checkTable(b, x.configTemplates, true, checkLaunchConfigTemplate)
-	checkTable(b, x.clusters, false, nil)
-	checkTable(b, x.awsClusters, false, nil)
-	checkTable(b, x.managedClusters, false, nil)
-	checkTable(b, x.controlPlanes, false, checkControlPlane)
-	checkTable(b, x.roles, false, nil)
-	checkTable(b, x.controllers, false, nil)
-	checkTable(b, x.kubeadm, false, nil)
-	checkTable(b, x.eks, false, nil)
-	checkTable(b, x.nodeadm, false, nil)
-	checkTable(b, x.poolOptions, false, checkPoolOptions)
-}
-
-func checkTable[S any](b *builder, t table[S], pool bool, rules func(*object[S], reporter)) {
-	for _, o := range t.sorted() {
-		checkObject(b, o, pool, rules)
-	}
-}
-
-// checkObject applies the rules of one object. What a rule says about a field
-// that could not be read is dropped: it is the same fault again.
-func checkObject[S any](b *builder, o *object[S], pool bool, rules func(*object[S], reporter)) {
-	var found faults
-	r := o.reporter(&found)
-	checkName(r)
-	checkAnnotations(annotated{r, o.Metadata}, pool)
-	switch o.Kind {
-	case "AWSMachinePool", "AWSManagedMachinePool":
-		checkOwnKeys(r, o.Metadata, o.source)
-	case "MachinePool":
-		noteOwnKeys(r, o.Metadata)
-	}
-	if rules != nil {
-		rules(o, r)
-	}
-	noteUncarried(o.source, r)
-	found.list = slices.DeleteFunc(found.list, func(f Fault) bool {
-		return slices.ContainsFunc(o.unread, func(p intent.Path) bool { return overlap(p, f.Path) })
-	})
-	o.broken = o.broken || found.hasErrors()
-	b.faults.list = append(b.faults.list, found.list...)
-}
-
-// overlap says that one path is the other or above it.
-func overlap(a, b intent.Path) bool {
-	n := min(len(a), len(b))
-	return slices.Equal(a[:n], b[:n])
 }
 
 // pool derives one pool from its MachinePool.
@@ -192,8 +130,8 @@ func (b *builder) unused() {
 // dangling reports a reference to an object that is not in the render.
 func (b *builder) dangling(r reporter, at intent.Path, ref *ObjectReference, s diag.Severity, code, consequence string) {
 	detail := consequence
-	if b.options.Renamed != nil {
-		if now, ok := b.options.Renamed(ref.Kind, ref.Name); ok {
+	if b.renamed != nil {
+		if now, ok := b.renamed(ref.Kind, ref.Name); ok {
 			detail = fmt.Sprintf("the build renamed it to %q and did not change the reference: kustomize needs a nameReference configuration "+
 				"for kind %s with the field %s of %s", now, ref.Kind, pathSlashes(at), r.ref.Kind)
 		}

@@ -30,7 +30,7 @@ func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter
 	in := userdata.Kubeadm{BootCommands: s.BootCommands, PreCommands: s.PreKubeadmCommands, PostCommands: s.PostKubeadmCommands, Verbosity: s.Verbosity}
 	var secret bool
 	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
-	in.DiskSetup = kubeadmDisks(s.DiskSetup)
+	in.DiskSetup = s.DiskSetup.userData()
 	join := s.JoinConfiguration
 	if join == nil {
 		join = &JoinConfiguration{}
@@ -50,22 +50,6 @@ func (b *builder) kubeadmData(d *draft, o *object[KubeadmConfigSpec], r reporter
 		r.error(path("spec", "joinConfiguration"), "bad-value", err.Error(), "")
 	}
 	out.Text = text
-	return out
-}
-
-func kubeadmDisks(s *KubeadmDiskSetup) *userdata.DiskSetup {
-	if s == nil {
-		return nil
-	}
-	out := &userdata.DiskSetup{}
-	for _, p := range s.Partitions {
-		p.partition.Layout, p.partition.DiskLayout = p.Layout != nil && *p.Layout, p.DiskLayout
-		out.Partitions = append(out.Partitions, p.partition)
-	}
-	for _, f := range s.Filesystems {
-		f.filesystem.ReplaceFS = f.ReplaceFS
-		out.Filesystems = append(out.Filesystems, f.filesystem)
-	}
 	return out
 }
 

@@ -29,10 +29,10 @@ func (b *builder) nodegroupPool(d *draft, o *object[AWSManagedMachinePoolSpec]) 
 	n := &intent.Nodegroup{
 		Name: b.nodegroupName(d, o), ClusterName: c.eksName, Cluster: asked,
 		Role:           intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, defaultNodeRole), Cluster: d.ClusterKey},
-		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: text(s.InstanceType),
+		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: intent.Value(s.InstanceType),
 		NodegroupSettings: intent.NodegroupSettings{
 			AMIType: string(s.AMIType), CapacityType: capacityTypes()[s.CapacityType], Labels: maps.Clone(s.Labels), Taints: taints(s.Taints),
-			UpdateConfig: updateConfig(s.UpdateConfig), ReleaseVersion: text(s.AMIVersion), Version: d.version.short(),
+			UpdateConfig: updateConfig(s.UpdateConfig), ReleaseVersion: intent.Value(s.AMIVersion), Version: d.version.short(),
 		},
 	}
 	d.Nodegroup = n
@@ -229,7 +229,7 @@ func (b *builder) unusedBootstrap(d *draft, brings bool) {
 	case ref != nil && b.bootstrapWritesNothing(d.Key.Namespace, ref):
 	case ref != nil:
 		d.mp.warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s %s", ref.Kind, ref.Name, d.Infrastructure, why), detail)
-	case text(boot.DataSecretName) != "":
+	case intent.Value(boot.DataSecretName) != "":
 		d.mp.warn(at.Join("dataSecretName"), "bootstrap-not-used", fmt.Sprintf("Secret %q is not used: %s %s", *boot.DataSecretName, d.Infrastructure, why), "")
 	}
 }

@@ -129,7 +129,7 @@ func checkOwnKeys(r reporter, m Meta, source Object) {
 	k := readOwnKeys(r, m)
 	noteOtherKeys(r, m)
 	for _, suffix := range ownArchitectures() {
-		k.check(r, suffix)
+		checkOwnKey(k, r, suffix)
 		if key, _, ok := k.named(suffix); ok && suffix != "" {
 			checkOwnArchitecture(r, key, suffix, source)
 		}
@@ -167,8 +167,8 @@ func exclusiveKey(r reporter, key, field intent.Path, detail string) {
 		Related: []RelatedField{{Ref: r.ref, Path: field, Message: "the other field"}}})
 }
 
-// check applies the rules of the keys for one architecture.
-func (k ownKeys) check(r reporter, suffix string) {
+// checkOwnKey applies the rules of the keys for one architecture.
+func checkOwnKey(k ownKeys, r reporter, suffix string) {
 	name, byName := k[ownName+suffix]
 	id, byID := k[ownID+suffix]
 	version, hasVersion := k[ownVersion+suffix]
@@ -283,12 +283,12 @@ func (d *draft) ownTemplate(m Meta, types []typeField) bool {
 		}
 		names[suffix] = append(names[suffix], t.name)
 	}
-	d.ForeignTemplate = k.template("", names[""])
+	d.ForeignTemplate = foreignTemplate(k, "", names[""])
 	for _, suffix := range order {
 		if d.ForeignTemplate == nil { // the group itself needs one
-			d.ForeignTemplate = k.template(suffix, names[suffix])
+			d.ForeignTemplate = foreignTemplate(k, suffix, names[suffix])
 		} else {
-			d.ForeignOverrides = append(d.ForeignOverrides, *k.template(suffix, names[suffix]))
+			d.ForeignOverrides = append(d.ForeignOverrides, *foreignTemplate(k, suffix, names[suffix]))
 		}
 	}
 	for _, suffix := range ownArchitectures()[1:] {
@@ -350,8 +350,8 @@ func byArchitecture(m Meta) bool {
 	return slices.ContainsFunc(ownArchitectures()[1:], func(suffix string) bool { _, _, ok := k.named(suffix); return ok })
 }
 
-// template is the one that the keys of an architecture name, nil without one.
-func (k ownKeys) template(suffix string, types []string) *intent.ForeignTemplate {
+// foreignTemplate is the one that the keys of an architecture name, nil without one.
+func foreignTemplate(k ownKeys, suffix string, types []string) *intent.ForeignTemplate {
 	key, byID, ok := k.named(suffix)
 	if !ok {
 		return nil

@@ -258,7 +258,7 @@ func (b *builder) checkOverlap(d *draft, t *TemplateOptions) {
 	if t.reservationGroup() != "" && has("capacityReservationId") {
 		d.optionsExclude(optionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), lt.Join("capacityReservationId"), "instances are launched into the one or the other")
 	}
-	if e := d.LaunchTemplate.Data.EnclaveOptions; t.HibernationOptions != nil && isTrue(t.HibernationOptions.Configured) && e != nil && isTrue(e.Enabled) {
+	if e := d.LaunchTemplate.Data.EnclaveOptions; t.HibernationOptions != nil && intent.Value(t.HibernationOptions.Configured) && e != nil && intent.Value(e.Enabled) {
 		d.optionsExclude(optionsTemplate.Join("hibernationOptions", "configured"), lt.Join("enclaveOptions", "enabled"), "EC2 has instances do the one or the other")
 	}
 }
@@ -281,8 +281,6 @@ func (d *draft) optionsExclude(at, ofPool intent.Path, detail string) {
 	d.faults.add(Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.options.ref, Path: at,
 		Related: []RelatedField{{Ref: ref, Path: field, Message: "the pool's field"}}})
 }
-
-func isTrue(v *bool) bool { return v != nil && *v }
 
 func (t *TemplateOptions) reservationGroup() string {
 	if c := t.CapacityReservationSpecification; c != nil && c.CapacityReservationTarget != nil {

@@ -57,7 +57,7 @@ func checkInterfaces(r reporter, p intent.Path, list []intent.NetworkInterface) 
 	places := map[[2]int32]int{}
 	for i := range list {
 		n, at := &list[i], p.Join(intent.Index(i))
-		place := [2]int32{number(n.NetworkCardIndex), number(n.DeviceIndex)}
+		place := [2]int32{intent.Value(n.NetworkCardIndex), intent.Value(n.DeviceIndex)}
 		if first, taken := places[place]; taken {
 			r.to.add(Fault{Code: "duplicate", Summary: fmt.Sprintf("two network interfaces have device index %d on network card %d", place[1], place[0]), Ref: r.ref, Path: at.Join("deviceIndex"),
 				Related: []RelatedField{{Ref: r.ref, Path: p.Join(intent.Index(first)), Message: "the other one"}}})
@@ -67,11 +67,11 @@ func checkInterfaces(r reporter, p intent.Path, list []intent.NetworkInterface) 
 		if n.InterfaceType == "efa-only" {
 			checkEFAOnly(r, at, n, place == [2]int32{})
 		}
-		if isTrue(n.AssociatePublicIPAddress) && len(list) > 1 {
+		if intent.Value(n.AssociatePublicIPAddress) && len(list) > 1 {
 			r.warn(at.Join("associatePublicIpAddress"), "exclusive", at.Join("associatePublicIpAddress").String()+" excludes further network interfaces",
 				"EC2 gives a public address to instances with one interface; let the subnet or a load balancer do it")
 		}
-		if e := n.EnaSrdSpecification; e != nil && e.EnaSrdUDPSpecification != nil && isTrue(e.EnaSrdUDPSpecification.EnaSrdUDPEnabled) && !isTrue(e.EnaSrdEnabled) {
+		if e := n.EnaSrdSpecification; e != nil && e.EnaSrdUDPSpecification != nil && intent.Value(e.EnaSrdUDPSpecification.EnaSrdUDPEnabled) && !intent.Value(e.EnaSrdEnabled) {
 			at := at.Join("enaSrdSpecification", "enaSrdUdpSpecification", "enaSrdUdpEnabled")
 			r.error(at, "incomplete", at.String()+" needs enaSrdEnabled: true", "")
 		}
@@ -87,19 +87,12 @@ func checkEFAOnly(r reporter, at intent.Path, n *intent.NetworkInterface, primar
 		r.error(at.Join("interfaceType"), "exclusive", at.Join("interfaceType").String()+" efa-only is not possible for the primary interface", "write efa or interface; the primary interface needs an address")
 	}
 	for field, written := range map[string]bool{
-		"associatePublicIpAddress": isTrue(n.AssociatePublicIPAddress), "associateCarrierIpAddress": isTrue(n.AssociateCarrierIPAddress),
+		"associatePublicIpAddress": intent.Value(n.AssociatePublicIPAddress), "associateCarrierIpAddress": intent.Value(n.AssociateCarrierIPAddress),
 		"ipv4PrefixCount": n.IPv4PrefixCount != 0, "ipv6AddressCount": n.IPv6AddressCount != 0, "ipv6PrefixCount": n.IPv6PrefixCount != 0,
-		"primaryIpv6": isTrue(n.PrimaryIPv6), "secondaryPrivateIpAddressCount": n.SecondaryPrivateIPAddressCount != 0,
+		"primaryIpv6": intent.Value(n.PrimaryIPv6), "secondaryPrivateIpAddressCount": n.SecondaryPrivateIPAddressCount != 0,
 	} {
 		if written {
 			r.error(at.Join(field), "exclusive", at.Join(field).String()+" excludes interfaceType efa-only, which has no addresses", "")
 		}
 	}
-}
-
-func number(n *int32) int32 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

@@ -33,7 +33,7 @@ func (b *builder) applyGroupOptions(d *draft, o *object[PoolOptionsSpec]) {
 	d.checkWarmPool(pool, g)
 	d.checkCapacityType(g)
 	d.checkRetention()
-	if r := d.Group.Refresh; isTrue(r.AutoRollback) {
+	if r := d.Group.Refresh; intent.Value(r.AutoRollback) {
 		d.checkRollback()
 	}
 }
@@ -203,7 +203,7 @@ func (d *draft) checkWarmPool(pool *object[AWSMachinePoolSpec], g *GroupOptions)
 	case m != nil && m.OnDemandPercentageAboveBaseCapacity < 100:
 		d.optionsExclude(at, path("spec", "mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity"), spot)
 	}
-	if t := d.LaunchTemplate; w.PoolState == "Hibernated" && t != nil && (t.Data.HibernationOptions == nil || !isTrue(t.Data.HibernationOptions.Configured)) {
+	if t := d.LaunchTemplate; w.PoolState == "Hibernated" && t != nil && (t.Data.HibernationOptions == nil || !intent.Value(t.Data.HibernationOptions.Configured)) {
 		p := at.Join("poolState")
 		d.options.warn(p, "incomplete", p.String()+" Hibernated needs instances that can hibernate", "write spec.launchTemplate.hibernationOptions.configured: true")
 	}

@@ -28,8 +28,6 @@ var (
 	terminationPolicies = []string{"Default", "AllocationStrategy", "ClosestToNextInstanceHour", "NewestInstance", "OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}
 	healthChecks        = []string{"EC2", "EBS", "ELB", "VPC_LATTICE"}
 
-	targetGroupARN  = regexp.MustCompile(`^arn:[^:]+:elasticloadbalancing:[^:]*:[^:]*:targetgroup/.+`)
-	latticeGroupARN = regexp.MustCompile(`^arn:[^:]+:vpc-lattice:[^:]*:[^:]*:targetgroup/.+`)
 	lambdaARN       = regexp.MustCompile(`^arn:[^:]+:lambda:.+`)
 	versionOrAlias  = regexp.MustCompile(`^([1-9][0-9]*|\$Latest|\$Default)$`)
 )
@@ -125,7 +123,7 @@ func checkTraffic(r reporter, g *GroupOptions) {
 		}
 	}
 	each(r, at.Join("targetGroupARNs"), g.TargetGroupARNs, func(v string) string {
-		if targetGroupARN.MatchString(v) {
+		if sourceType(v) == "elbv2" {
 			return ""
 		}
 		return "the ARN of a target group is arn:aws:elasticloadbalancing:REGION:ACCOUNT:targetgroup/NAME/ID"
@@ -149,6 +147,11 @@ func checkTraffic(r reporter, g *GroupOptions) {
 		}
 	}
 }
+
+var (
+	targetGroupARN  = regexp.MustCompile(`^arn:[^:]+:elasticloadbalancing:[^:]*:[^:]*:targetgroup/.+`)
+	latticeGroupARN = regexp.MustCompile(`^arn:[^:]+:vpc-lattice:[^:]*:[^:]*:targetgroup/.+`)
+)
 
 // sourceType is what an identifier of a traffic source names.
 func sourceType(identifier string) string {

@@ -128,7 +128,7 @@ func (b *builder) applyNodegroupOptions(d *draft, o *object[PoolOptionsSpec]) {
 	d.nodegroupTypes(pool, n)
 	if p := n.NodeRepairConfig; p != nil {
 		d.Nodegroup.RepairOptions = &p.RepairOptions
-		if !isTrue(d.Nodegroup.NodeRepair) {
+		if !intent.Value(d.Nodegroup.NodeRepair) {
 			d.options.info(optionsNodegroup.Join("nodeRepairConfig"), "not-carried", optionsNodegroup.Join("nodeRepairConfig").String()+" has no effect while node repair is off",
 				"write spec.nodeRepairConfig.enabled: true in the pool")
 		}
@@ -148,7 +148,7 @@ func (d *draft) nodegroupTypes(pool *object[AWSManagedMachinePoolSpec], n *Nodeg
 	for _, one := range []struct {
 		at   intent.Path
 		name string
-	}{{path("spec", "instanceType"), text(pool.Spec.InstanceType)}, {path("spec", "awsLaunchTemplate", "instanceType"), templateTypeName(pool.Spec.AWSLaunchTemplate)}} {
+	}{{path("spec", "instanceType"), intent.Value(pool.Spec.InstanceType)}, {path("spec", "awsLaunchTemplate", "instanceType"), templateTypeName(pool.Spec.AWSLaunchTemplate)}} {
 		if one.name != "" {
 			d.optionsExclude(at, one.at, "write all instance types in the options, and none in the pool")
 			return
@@ -177,7 +177,7 @@ func (d *draft) nodegroupWarming(pool *object[AWSManagedMachinePoolSpec], w *int
 	}
 	at := optionsNodegroup.Join("warmPoolConfig")
 	d.Nodegroup.WarmPool = w
-	if !isTrue(w.Enabled) {
+	if !intent.Value(w.Enabled) {
 		return
 	}
 	bottlerocket := strings.HasPrefix(string(pool.Spec.AMIType), "BOTTLEROCKET_")
@@ -186,7 +186,7 @@ func (d *draft) nodegroupWarming(pool *object[AWSManagedMachinePoolSpec], w *int
 		d.options.error(at, "exclusive", at.String()+" is not possible with an image of one's own", "EKS has warm pools for its own images only")
 	case bottlerocket && w.PoolState == "HIBERNATED":
 		d.options.error(at.Join("poolState"), "exclusive", at.Join("poolState").String()+" HIBERNATED is not possible with Bottlerocket", "write STOPPED or RUNNING")
-	case bottlerocket && isTrue(w.ReuseOnScaleIn):
+	case bottlerocket && intent.Value(w.ReuseOnScaleIn):
 		d.options.error(at.Join("reuseOnScaleIn"), "exclusive", at.Join("reuseOnScaleIn").String()+" is not possible with Bottlerocket", "")
 	}
 	if pool.Spec.CapacityType == "spot" {

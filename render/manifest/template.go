@@ -30,7 +30,7 @@ func (b *builder) launchTemplate(d *draft, lt *LaunchTemplate, name string, addi
 	tags := capaTags(name, d.cluster.tagName(), additional)
 	out := &intent.LaunchTemplate{Name: name, Tags: tags, RootDevice: lt.RootVolume != nil}
 	out.Data = intent.TemplateData{
-		ImageID: text(lt.AMI.ID), InstanceType: lt.InstanceType, KeyName: text(lt.SSHKeyName), BlockDeviceMappings: volumes(lt),
+		ImageID: intent.Value(lt.AMI.ID), InstanceType: lt.InstanceType, KeyName: intent.Value(lt.SSHKeyName), BlockDeviceMappings: volumes(lt),
 		InstanceMarketOptions: market(lt), CapacityReservationSpecification: reservation(lt), MetadataOptions: metadata(lt.InstanceMetadataOptions),
 		TagSpecifications: specifications(tags), EnclaveOptions: lt.EnclaveOptions, PrivateDNSNameOptions: lt.PrivateDNSName,
 	}
@@ -89,7 +89,7 @@ func market(lt *LaunchTemplate) *intent.MarketOptions {
 	case lt.MarketType == "Spot" || lt.SpotMarketOptions != nil:
 		out := &intent.MarketOptions{MarketType: "spot"}
 		if lt.SpotMarketOptions != nil {
-			out.MaxPrice = text(lt.SpotMarketOptions.MaxPrice)
+			out.MaxPrice = intent.Value(lt.SpotMarketOptions.MaxPrice)
 		}
 		return out
 	}
@@ -101,7 +101,7 @@ func reservation(lt *LaunchTemplate) *intent.CapacityReservation {
 		return nil
 	}
 	preferences := map[string]string{"None": "none", "CapacityReservationsOnly": "capacity-reservations-only", "Open": "open"}
-	return &intent.CapacityReservation{Preference: preferences[lt.CapacityReservationPreference], TargetID: text(lt.CapacityReservationID)}
+	return &intent.CapacityReservation{Preference: preferences[lt.CapacityReservationPreference], TargetID: intent.Value(lt.CapacityReservationID)}
 }
 
 // checkMetadataTags refuses to show in instance metadata what it cannot: EC2 would

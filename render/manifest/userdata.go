@@ -22,11 +22,11 @@ func (b *builder) userData(d *draft) {
 	switch {
 	case boot.DataSecretName != nil && *boot.DataSecretName == "" && boot.ConfigRef == nil:
 		return // written and empty: the nodes need none
-	case boot.ConfigRef != nil && text(boot.DataSecretName) != "" && b.writesConfig(d.Key.Namespace, boot.ConfigRef):
+	case boot.ConfigRef != nil && intent.Value(boot.DataSecretName) != "" && b.writesConfig(d.Key.Namespace, boot.ConfigRef):
 		d.mp.info(bootstrapPath.Join("dataSecretName"), "not-carried", bootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
 			"Cluster API writes the name of the Secret that it makes there; remove it, or the configRef to use a Secret of your own")
 		data = b.configData(d, boot.ConfigRef)
-	case text(boot.DataSecretName) != "":
+	case intent.Value(boot.DataSecretName) != "":
 		data = b.secretData(d, *boot.DataSecretName)
 	case boot.ConfigRef != nil:
 		data = b.configData(d, boot.ConfigRef)
@@ -257,10 +257,10 @@ func (b *builder) eksData(d *draft, o *object[EKSConfigSpec], r reporter) intent
 		return intent.UserData{}
 	}
 	in := userdata.EKS{
-		ClusterName: d.cluster.eksName, KubeletExtraArgs: s.KubeletExtraArgs, ContainerRuntime: text(s.ContainerRuntime),
-		UseMaxPods: s.UseMaxPods, APIRetryAttempts: s.APIRetryAttempts, DNSClusterIP: text(s.DNSClusterIP), DockerConfigJSON: s.DockerConfigJSON,
-		PreCommands: s.PreBootstrapCommands, PostCommands: s.PostBootstrapCommands, Command: text(s.BootstrapCommandOverride),
-		ServiceIPv6CIDR: text(s.ServiceIPv6CIDR), IPv6: text(s.ServiceIPv6CIDR) != "",
+		ClusterName: d.cluster.eksName, KubeletExtraArgs: s.KubeletExtraArgs, ContainerRuntime: intent.Value(s.ContainerRuntime),
+		UseMaxPods: s.UseMaxPods, APIRetryAttempts: s.APIRetryAttempts, DNSClusterIP: intent.Value(s.DNSClusterIP), DockerConfigJSON: s.DockerConfigJSON,
+		PreCommands: s.PreBootstrapCommands, PostCommands: s.PostBootstrapCommands, Command: intent.Value(s.BootstrapCommandOverride),
+		ServiceIPv6CIDR: intent.Value(s.ServiceIPv6CIDR), IPv6: intent.Value(s.ServiceIPv6CIDR) != "",
 	}
 	if s.ServiceIPv6CIDR == nil && d.cluster.ipv6 != nil {
 		in.IPv6, in.ServiceIPv6CIDR = true, d.cluster.ipv6.CIDRBlock
@@ -272,7 +272,7 @@ func (b *builder) eksData(d *draft, o *object[EKSConfigSpec], r reporter) intent
 	warnInactive(r, s.Users)
 	var secret bool
 	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
-	in.DiskSetup = diskSetup(s.DiskSetup)
+	in.DiskSetup = s.DiskSetup.userData()
 	return intent.UserData{Text: in.Text(), Format: "cloud-config", Secret: secret || s.DockerConfigJSON != nil}
 }
 
@@ -310,7 +310,7 @@ func (b *builder) nodeadmData(d *draft, o *object[NodeadmConfigSpec], r reporter
 	}
 	var secret bool
 	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
-	in.DiskSetup = diskSetup(s.DiskSetup)
+	in.DiskSetup = s.DiskSetup.userData()
 	out, err := in.Text()
 	if errors.Is(err, userdata.ErrBoundary) {
 		r.error(path("spec", "preNodeadmCommands"), "user-data-boundary", "spec.preNodeadmCommands cannot be put in a MIME document: "+err.Error(), "")
@@ -328,20 +328,4 @@ func (d *draft) needEKS(kind string) bool {
 			"the Cluster's controlPlaneRef must be an AWSManagedControlPlane, or the configuration a KubeadmConfig")
 	}
 	return d.cluster.eks
-}
-
-func diskSetup(s *DiskSetup) *userdata.DiskSetup {
-	if s == nil {
-		return nil
-	}
-	out := &userdata.DiskSetup{}
-	for _, p := range s.Partitions {
-		p.partition.Layout = p.Layout
-		out.Partitions = append(out.Partitions, p.partition)
-	}
-	for _, f := range s.Filesystems {
-		f.filesystem.Label = f.Label
-		out.Filesystems = append(out.Filesystems, f.filesystem)
-	}
-	return out
 }

@@ -1,0 +1,46 @@
+package manifest
+
+import "github.com/weir-gitops/weir/render/intent"
+
+// Options of Intents. The zero value is usable.
+type Options struct {
+	// Renamed tells whether the build gave an object of a kind another name than
+	// the files do, and which. It makes the hint for a reference that a name
+	// prefix left dangling. Nil knows of no renaming.
+	Renamed func(kind, oldName string) (newName string, ok bool)
+}
+
+// Intents decodes and checks objects and derives what AWS should hold. A pool
+// with an error is left out of the set; the others are complete. The faults are
+// in a fixed order and hold all that was found.
+func Intents(objects []Object, o Options) (intent.Set, []Fault) {
+	found := &faults{}
+	x := newIndex(objects, found)
+	b := newBuilder(x, o.Renamed)
+	checkAll(x)
+	set := b.derive()
+	sortFaults(found.list)
+	return set, found.list
+}
+
+// Decoded is one object by itself, without the others of its render.
+type Decoded struct {
+	// Spec is the object's spec with its defaults, as JSON has it: maps, lists,
+	// text, int64, float64 and bool. What weir passes over is left out.
+	Spec map[string]any
+	// Faults are those of decoding and of the rules for the object alone.
+	Faults []Fault
+}
+
+// Decode decodes, defaults and checks one object of a kind that weir reads; ok
+// is false for any other.
+func Decode(o Object) (out Decoded, ok bool) {
+	if out.Spec, ok = values(o); !ok {
+		return Decoded{}, false
+	}
+	found := &faults{}
+	checkAll(newIndex([]Object{o}, found))
+	sortFaults(found.list)
+	out.Faults = found.list
+	return out, true
+}
