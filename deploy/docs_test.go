@@ -312,11 +312,11 @@ func TestAnnotations(t *testing.T) {
 	} {
 		known[v] = true
 	}
-	code, err := os.ReadFile("../render/manifest/annotations.go")
+	code, err := os.ReadFile("../render/manifest/kinds/annotations.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`groupWeir \+ "(/[a-z-]+)"`).FindAllStringSubmatch(string(code), -1) {
+	for _, m := range regexp.MustCompile(`GroupWeir \+ "(/[a-z-]+)"`).FindAllStringSubmatch(string(code), -1) {
 		known["weir.dev"+m[1]] = true
 	}
 	delete(known, "weir.dev/architecture") // known, and carried by no version yet

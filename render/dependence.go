@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 	"go.yaml.in/yaml/v3"
 )
@@ -19,9 +19,9 @@ import (
 type dependence struct {
 	// again are the objects of the other build; it is nil if there are none, and then
 	// what depends on a secret cannot be told.
-	again []manifest.Object
+	again []kinds.Object
 	// faults are about plain fields that depend on a secret.
-	faults []manifest.Fault
+	faults []kinds.Fault
 	// pieces are the values of these fields, and what of them is a secret's.
 	pieces []string
 	// nodes are the keys and values that depend on a secret.
@@ -41,7 +41,7 @@ type dependence struct {
 const maxDependent = 100
 
 // compared finds what of a build's objects is another one in the build once more.
-func compared(objects, again []manifest.Object) *dependence {
+func compared(objects, again []kinds.Object) *dependence {
 	d := &dependence{again: again, nodes: map[*yaml.Node]bool{}, refs: map[intent.ObjectRef]intent.ObjectRef{}, keys: map[string]bool{}, hashed: map[string]string{}}
 	if again == nil {
 		return d
@@ -63,7 +63,7 @@ func compared(objects, again []manifest.Object) *dependence {
 		}
 	}
 	for i, o := range objects {
-		c := &comparison{dependence: d, ref: o.Ref, plain: manifest.Plain(o.Ref)}
+		c := &comparison{dependence: d, ref: o.Ref, plain: kinds.Plain(o.Ref)}
 		if partner[i] < 0 {
 			c.below(o.Node)
 			c.fault(intent.Path{"metadata", "name"}, "whether %s exists depends on a secret value", o.Ref.Kind)
@@ -72,8 +72,8 @@ func compared(objects, again []manifest.Object) *dependence {
 		c.node(o.Node, again[partner[i]].Node, nil)
 	}
 	for i, o := range again {
-		if manifest.Plain(o.Ref) && !slices.Contains(partner, i) {
-			d.faults = append(d.faults, manifest.Fault{Severity: diag.Error, Code: plainField, Summary: "which objects there are depends on a secret value", Detail: outOfField})
+		if kinds.Plain(o.Ref) && !slices.Contains(partner, i) {
+			d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Summary: "which objects there are depends on a secret value", Detail: outOfField})
 			break
 		}
 	}
@@ -95,7 +95,7 @@ func (d *dependence) failed(again *kust.Again, first diag.List) {
 	if why == "" && again.Objects != nil {
 		return
 	}
-	d.faults = append(d.faults, manifest.Fault{Severity: diag.Error, Code: plainField,
+	d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField,
 		Summary: "the build fails with other values in the place of its secrets" + why + ", so it cannot be told what depends on them",
 		Detail:  "Something takes a secret value apart in a way that not every value allows, or looks for a text in it: a replacement with a delimiter, or a patch with a test. Have it work on values that are not secret.",
 	})
@@ -103,7 +103,7 @@ func (d *dependence) failed(again *kust.Again, first diag.List) {
 
 // partners are the objects of the other build by those of the first, or -1: those of
 // the same name or, where both builds have as many others of a kind, in their order.
-func partners(objects, again []manifest.Object) []int {
+func partners(objects, again []kinds.Object) []int {
 	byRef := make(map[intent.ObjectRef]int, len(again))
 	for i, o := range again {
 		byRef[o.Ref] = i
@@ -168,13 +168,13 @@ type comparison struct {
 	plain bool
 }
 
-func (c *comparison) fault(p intent.Path, format string, args ...any) *manifest.Fault {
+func (c *comparison) fault(p intent.Path, format string, args ...any) *kinds.Fault {
 	if !c.plain || len(c.faults) > maxDependent {
 		return nil
 	}
-	f := manifest.Fault{Severity: diag.Error, Code: plainField, Ref: c.ref, Path: slices.Clone(p), Summary: fmt.Sprintf(format, args...), Detail: outOfField}
+	f := kinds.Fault{Severity: diag.Error, Code: plainField, Ref: c.ref, Path: slices.Clone(p), Summary: fmt.Sprintf(format, args...), Detail: outOfField}
 	if len(c.faults) == maxDependent {
-		f = manifest.Fault{Severity: diag.Error, Code: plainField, Summary: fmt.Sprintf("more than %d fields depend on secret values; the others are left out", maxDependent), Detail: outOfField}
+		f = kinds.Fault{Severity: diag.Error, Code: plainField, Summary: fmt.Sprintf("more than %d fields depend on secret values; the others are left out", maxDependent), Detail: outOfField}
 	}
 	c.faults = append(c.faults, f)
 	return &c.faults[len(c.faults)-1]

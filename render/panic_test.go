@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -19,7 +20,7 @@ func TestAPanicIsAFinding(t *testing.T) {
 		t.Fatalf("render: %v, %v", err, r.Diags)
 	}
 	r.guarded("pools", func() {
-		r.decode(func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault) { panic("hunter2") }, nil)
+		r.decode(func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault) { panic("hunter2") }, nil)
 	})
 	if r.Whole() || len(r.Set.Pools) > 0 {
 		t.Errorf("the render counts as whole: %v", r.Diags)

@@ -18,6 +18,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/manifest/rules"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
@@ -46,7 +48,7 @@ type Options struct {
 }
 
 func (o Options) build(small bool) kust.Options {
-	return kust.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: manifest.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
+	return kust.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: kinds.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
 }
 
 // Result is what a render gave. It is immutable and safe for concurrent use.
@@ -68,7 +70,7 @@ type Result struct {
 	Secretless, Retry bool
 	// Objects are the rendered objects, weir's kinds and others; nil if the
 	// build failed.
-	Objects []manifest.Object
+	Objects []kinds.Object
 
 	built *kust.Result
 	path  string
@@ -118,7 +120,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 		secrets = append(secrets, o.Vars[name])
 	}
 	r.Secrets = secret.New(secrets...)
-	r.Hidden = secret.Union(r.Secrets, secret.New(manifest.SecretValues(built.Objects)...))
+	r.Hidden = secret.Union(r.Secrets, secret.New(rules.SecretValues(built.Objects)...))
 	r.secretive = built.Again != nil
 	r.unsure = r.secretive
 	defer r.redact()
@@ -161,7 +163,7 @@ func (r *Result) guarded(path string, stage func()) {
 }
 
 // decode fills the set and the findings with what intents makes of the objects.
-func (r *Result) decode(intents func([]manifest.Object, manifest.Options) (intent.Set, []manifest.Fault), d *dependence) {
+func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), d *dependence) {
 	o := manifest.Options{Renamed: d.renamed(r.built.Renamed)}
 	set, faults := intents(r.Objects, o)
 	if d != nil && d.told(&set, faults) {
@@ -180,9 +182,9 @@ func (r *Result) decode(intents func([]manifest.Object, manifest.Options) (inten
 const maxFindings = 500
 
 // find adds faults to the findings, errors first where they are too many.
-func (r *Result) find(faults []manifest.Fault, d *dependence) {
+func (r *Result) find(faults []kinds.Fault, d *dependence) {
 	if more := len(faults) - maxFindings; more > 0 {
-		slices.SortStableFunc(faults, func(a, b manifest.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
+		slices.SortStableFunc(faults, func(a, b kinds.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
 		hidden := min(faults[maxFindings].Severity, diag.Warning)
 		faults = faults[:maxFindings]
 		r.Diags = append(r.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("there are %d findings more than the %d that are shown", more, maxFindings), Detail: "Mend those that are shown."})
@@ -193,7 +195,7 @@ func (r *Result) find(faults []manifest.Fault, d *dependence) {
 }
 
 // position turns a fault into a diagnostic that knows its place.
-func (r *Result) position(f manifest.Fault, dep *dependence) diag.Diagnostic {
+func (r *Result) position(f kinds.Fault, dep *dependence) diag.Diagnostic {
 	d := f.Diagnostic()
 	if f.Ref == (intent.ObjectRef{}) { // about the build as a whole
 		if d.Object, d.Position = "", dep.at; !d.Known() {

@@ -6,15 +6,16 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/manifest/rules"
 	"github.com/weir-gitops/weir/render/secret"
 	"go.yaml.in/yaml/v3"
 )
 
 // guard takes out the pools that would show a secret, or give encrypted text to
 // their nodes, and says why.
-func (r *Result) guard(d *dependence) []manifest.Fault {
-	plain, sealed := manifest.PlainSecrets(r.Objects, r.Secrets.Finder()), manifest.Ciphertext(&r.Set)
+func (r *Result) guard(d *dependence) []kinds.Fault {
+	plain, sealed := rules.PlainSecrets(r.Objects, r.Secrets.Finder()), rules.Ciphertext(&r.Set)
 	if d != nil {
 		for i, f := range plain {
 			plain[i].Summary = strings.Replace(f.Summary, f.Path.String(), d.shownPath(f.Ref, f.Path).String(), 1)

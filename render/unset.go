@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -68,8 +69,8 @@ func (r *Result) checkUnset(built *kust.Result, d *dependence) {
 	r.Diags = r.Diags.Hinted().Sorted()
 }
 
-func unsetFaults(objects []manifest.Object) []manifest.Fault {
-	var out []manifest.Fault
+func unsetFaults(objects []kinds.Object) []kinds.Fault {
+	var out []kinds.Fault
 	for _, o := range objects {
 		decoded, ok := manifest.Decode(o)
 		if !ok {

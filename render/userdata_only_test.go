@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -48,7 +49,7 @@ func TestUserDataDecidesNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range r.Objects {
-			if manifest.Plain(o.Ref) {
+			if kinds.Plain(o.Ref) {
 				continue
 			}
 			for i := 0; i+1 < len(o.Node.Content); i += 2 {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 )
 
@@ -59,7 +59,7 @@ func generic(d diag.Diagnostic) diag.Diagnostic {
 
 // veilFaults is veil for the findings about objects, whose objects and fields can be
 // shown in part.
-func (d *dependence) veilFaults(list, again []manifest.Fault) []manifest.Fault {
+func (d *dependence) veilFaults(list, again []kinds.Fault) []kinds.Fault {
 	known := map[string]bool{}
 	for _, f := range again {
 		known[wordingOf(f)] = true
@@ -74,7 +74,7 @@ func (d *dependence) veilFaults(list, again []manifest.Fault) []manifest.Fault {
 	return out
 }
 
-func wordingOf(f manifest.Fault) string {
+func wordingOf(f kinds.Fault) string {
 	var b strings.Builder
 	b.WriteString(wording(f.Diagnostic()))
 	for _, r := range f.Related {
@@ -84,12 +84,12 @@ func wordingOf(f manifest.Fault) string {
 }
 
 // faultsBut are the faults about other fields than those that some are about already.
-func (d *dependence) faultsBut(some []manifest.Fault) []manifest.Fault {
+func (d *dependence) faultsBut(some []kinds.Fault) []kinds.Fault {
 	told := map[string]bool{}
 	for _, f := range some {
 		told[fieldID(f.Ref, f.Path)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(d.faults), func(f manifest.Fault) bool { return told[fieldID(f.Ref, f.Path)] })
+	return slices.DeleteFunc(slices.Clone(d.faults), func(f kinds.Fault) bool { return told[fieldID(f.Ref, f.Path)] })
 }
 
 // renamed is Renamed of a build, without names that depend on a secret.
@@ -110,7 +110,7 @@ func (d *dependence) renamed(renamed func(kind, oldName string) (string, bool)) 
 
 // told reports whether there is anything in words, or any object that weir passes by.
 // Else all that it shows is made of plain fields alone, and they are compared already.
-func (d *dependence) told(set *intent.Set, faults []manifest.Fault) bool {
+func (d *dependence) told(set *intent.Set, faults []kinds.Fault) bool {
 	return len(faults)+len(d.faults)+len(set.Ignored) > 0 || slices.ContainsFunc(set.Pools, func(p intent.Pool) bool { return len(p.Blocked) > 0 })
 }
 
@@ -125,12 +125,12 @@ func (d *dependence) compareSets(set *intent.Set, again intent.Set) {
 	for _, p := range set.Pools {
 		other, ok := again.Pool(p.Key)
 		if ok && !named[p.MachinePool] && !named[p.Infrastructure] && !reflect.DeepEqual(bare(p), bare(other)) {
-			d.faults = append(d.faults, manifest.Fault{Severity: diag.Error, Code: plainField, Ref: p.MachinePool, Path: intent.Path{"spec"},
+			d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Ref: p.MachinePool, Path: intent.Path{"spec"},
 				Summary: fmt.Sprintf("what weir makes of %s outside its user data depends on a secret value", p.MachinePool), Detail: outOfField})
 		}
 	}
 	if len(d.faults) == 0 && !reflect.DeepEqual(set.Clusters, again.Clusters) {
-		d.faults = append(d.faults, manifest.Fault{Severity: diag.Error, Code: plainField, Summary: "what the objects say of a cluster depends on a secret value", Detail: outOfField})
+		d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Summary: "what the objects say of a cluster depends on a secret value", Detail: outOfField})
 	}
 	set.Ignored = slices.Clone(set.Ignored)
 	for i, kind := range set.Ignored {

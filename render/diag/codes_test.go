@@ -84,8 +84,8 @@ type sources struct {
 	t     *testing.T
 	fset  *token.FileSet
 	files []*ast.File
-	// takes are the functions with a parameter named code, by name, a method's
-	// with a dot before it: the parameter's position.
+	// takes are the functions with a parameter named code, by name, a method's with a
+	// dot before it, and how many parameters they have: the parameter's position.
 	takes map[string]int
 	found map[string]string // code: where
 }
@@ -121,7 +121,7 @@ func readSources(t *testing.T) *sources {
 					if fn.Recv != nil {
 						name = "." + name
 					}
-					s.takes[name] = i
+					s.takes[counted(name, fn.Type.Params.NumFields())] = i
 				}
 			}
 		}
@@ -190,13 +190,16 @@ func (s *sources) codes() map[string]string {
 	return s.found
 }
 
+// counted tells methods of one name that differ in their parameters from each other.
+func counted(name string, parameters int) string { return fmt.Sprintf("%s/%d", name, parameters) }
+
 // calledName is the name of a called function as takes may have it.
 func calledName(c *ast.CallExpr) []string {
 	switch f := c.Fun.(type) {
 	case *ast.Ident:
-		return []string{f.Name}
+		return []string{counted(f.Name, len(c.Args))}
 	case *ast.SelectorExpr:
-		return []string{"." + f.Sel.Name, f.Sel.Name}
+		return []string{counted("."+f.Sel.Name, len(c.Args)), counted(f.Sel.Name, len(c.Args))}
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/sops"
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/utils"
@@ -21,7 +21,7 @@ import (
 type Again struct {
 	// Objects are nil if it gave none; those of a build with Unset are good for as
 	// much as there.
-	Objects []manifest.Object
+	Objects []kinds.Object
 	// Diags are the findings, in no order. Those of variables lack their positions.
 	Diags diag.List
 }

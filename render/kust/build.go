@@ -22,7 +22,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
@@ -128,7 +128,7 @@ type Result struct {
 	// Diags holds an error. Only with Unset they are there all the same, good for
 	// looking for more faults and for nothing else: variables without a value are
 	// the only errors.
-	Objects []manifest.Object
+	Objects []kinds.Object
 	Unset   bool
 	// Diags is sorted by position.
 	Diags diag.List

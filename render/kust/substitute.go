@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust/worker"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -80,13 +80,13 @@ func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
 // substituteAll puts the values of variables into objects. style tells how a scalar
 // of the object at an index was written. Where the values are too much, it gives a
 // finding in place of objects.
-func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Node, intent.Path) yaml.Style) (objects []manifest.Object, faults []substitutionFault, large *diag.Diagnostic) {
+func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Node, intent.Path) yaml.Style) (objects []kinds.Object, faults []substitutionFault, large *diag.Diagnostic) {
 	if grown := grownBy(raw, o.Vars); grown > substitutionLimit {
 		d := faultAt("too-large", diag.Position{}, fmt.Sprintf("the variables would grow the objects by up to %d bytes, the limit is %d", grown, substitutionLimit),
 			"Use long values less often, or put them into files.")
 		return nil, nil, &d
 	}
-	objects = make([]manifest.Object, 0, len(raw))
+	objects = make([]kinds.Object, 0, len(raw))
 	first := make(map[intent.ObjectRef]bool, len(raw))
 	var twice []substitutionFault
 	for i := range raw {
@@ -96,7 +96,7 @@ func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Nod
 			n = raw[i]
 		}
 		ref := refOf(n)
-		objects = append(objects, manifest.Object{Ref: ref, Node: n})
+		objects = append(objects, kinds.Object{Ref: ref, Node: n})
 		if first[ref] {
 			twice = append(twice, substitutionFault{ref: ref, twice: true})
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // TestBootstrapNotUsedIsSaidWhereItIsSo goes through what pools launch from, which image
@@ -57,7 +58,7 @@ func TestBootstrapNotUsedIsSaidWhereItIsSo(t *testing.T) {
 		}
 		pools[amiType+", options"] = struct{ kind, pool, options string }{"AWSManagedMachinePool", managedPool("amiType: " + amiType), options("o", "AWSManagedMachinePool", "launchTemplate: {ebsOptimized: true}")}
 	}
-	render := func(pool string, kind, options string, b boot) (errors []string, carried bool, notUsed []manifest.Fault) {
+	render := func(pool string, kind, options string, b boot) (errors []string, carried bool, notUsed []kinds.Fault) {
 		docs := []string{machinePool(kind, "", "version: v1.31.0\nbootstrap: {"+b.ref+"}"), pool, eksCluster}
 		for _, d := range []string{b.doc, options} {
 			if d != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // silent are fields of pools that change nothing and say nothing, by path below
@@ -48,7 +49,7 @@ func TestEveryFieldCounts(t *testing.T) {
 		if strings.HasPrefix(kind, "AWSLaunchConfig") {
 			name = "shared"
 		}
-		run := func(spec map[string]any) (any, []manifest.Fault) {
+		run := func(spec map[string]any) (any, []kinds.Fault) {
 			text, err := json.Marshal(map[string]any{"apiVersion": base.apiVersion, "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec})
 			if err != nil {
 				t.Fatal(err)
@@ -56,7 +57,7 @@ func TestEveryFieldCounts(t *testing.T) {
 			return manifest.Intents(objects(t, stream(string(text), base.rest, eksCluster)), manifest.Options{})
 		}
 		want, known := run(base.spec)
-		schema := manifest.Schemas()[manifest.SchemaVersion{APIVersion: base.apiVersion, Kind: kind}].Properties["spec"]
+		schema := kinds.Schemas()[kinds.SchemaVersion{APIVersion: base.apiVersion, Kind: kind}].Properties["spec"]
 		for _, path := range leaves(schema, nil) {
 			name := strings.Join(path, ".")
 			if slices.ContainsFunc(slices.Collect(maps.Keys(silent)), func(p string) bool { return name == p || strings.HasPrefix(name, p+".") }) {
@@ -71,7 +72,7 @@ func TestEveryFieldCounts(t *testing.T) {
 }
 
 // leaves are the paths below a schema that hold no further fields.
-func leaves(s *manifest.Schema, path []string) (out [][]string) {
+func leaves(s *kinds.Schema, path []string) (out [][]string) {
 	switch {
 	case len(s.Properties) > 0:
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -85,7 +86,7 @@ func leaves(s *manifest.Schema, path []string) (out [][]string) {
 }
 
 // put returns a copy of v with a value at path that differs from the default.
-func put(s *manifest.Schema, v any, path []string) any {
+func put(s *kinds.Schema, v any, path []string) any {
 	if len(path) == 0 {
 		return other(s)
 	}
@@ -106,7 +107,7 @@ func put(s *manifest.Schema, v any, path []string) any {
 }
 
 // other is a value that is not the default.
-func other(s *manifest.Schema) any {
+func other(s *kinds.Schema) any {
 	switch s.Type {
 	case "integer":
 		if s.Minimum != nil {

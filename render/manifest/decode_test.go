@@ -10,13 +10,14 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // objects reads a stream of YAML documents as a build would give them.
-func objects(t testing.TB, text string) []manifest.Object {
+func objects(t testing.TB, text string) []kinds.Object {
 	t.Helper()
 	dec := yaml.NewDecoder(strings.NewReader(text))
-	var out []manifest.Object
+	var out []kinds.Object
 	for {
 		var doc yaml.Node
 		if err := dec.Decode(&doc); err != nil {
@@ -30,7 +31,7 @@ func objects(t testing.TB, text string) []manifest.Object {
 		if ref.Namespace == "" && !strings.HasSuffix(ref.Kind, "Identity") {
 			ref.Namespace = "default"
 		}
-		out = append(out, manifest.Object{Ref: ref, Node: n})
+		out = append(out, kinds.Object{Ref: ref, Node: n})
 	}
 	return out
 }
@@ -54,7 +55,7 @@ func scalar(n *yaml.Node, path ...string) string {
 }
 
 // briefly prints faults of a severity as "code path".
-func briefly(faults []manifest.Fault, s diag.Severity) []string {
+func briefly(faults []kinds.Fault, s diag.Severity) []string {
 	var out []string
 	for _, f := range faults {
 		if f.Severity == s {
@@ -170,7 +171,7 @@ func TestSelfReferenceAndAliasBombsEnd(t *testing.T) {
 	loop := &yaml.Node{Kind: yaml.MappingNode}
 	loop.Content = []*yaml.Node{{Kind: yaml.ScalarNode, Value: "spec"}, {Kind: yaml.AliasNode, Alias: loop}}
 	ref := intent.ObjectRef{APIVersion: "bootstrap.cluster.x-k8s.io/v1beta2", Kind: "NodeadmConfig", Namespace: "default", Name: "x"}
-	_, faults = manifest.Intents([]manifest.Object{{Ref: ref, Node: loop}}, manifest.Options{})
+	_, faults = manifest.Intents([]kinds.Object{{Ref: ref, Node: loop}}, manifest.Options{})
 	if len(faults) == 0 {
 		t.Error("a self-reference was read without a fault")
 	}

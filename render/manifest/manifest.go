@@ -1,6 +1,11 @@
 package manifest
 
-import "github.com/weir-gitops/weir/render/intent"
+import (
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/derive"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/manifest/rules"
+)
 
 // Options of Intents. The zero value is usable.
 type Options struct {
@@ -13,14 +18,14 @@ type Options struct {
 // Intents decodes and checks objects and derives what AWS should hold. A pool
 // with an error is left out of the set; the others are complete. The faults are
 // in a fixed order and hold all that was found.
-func Intents(objects []Object, o Options) (intent.Set, []Fault) {
-	found := &faults{}
-	x := newIndex(objects, found)
-	b := newBuilder(x, o.Renamed)
-	checkAll(x)
-	set := b.derive()
-	sortFaults(found.list)
-	return set, found.list
+func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
+	found := &kinds.Faults{}
+	x := kinds.NewIndex(objects, found)
+	b := derive.New(x, o.Renamed)
+	rules.Check(x)
+	set := b.Intents()
+	kinds.SortFaults(found.List)
+	return set, found.List
 }
 
 // Decoded is one object by itself, without the others of its render.
@@ -29,18 +34,18 @@ type Decoded struct {
 	// text, int64, float64 and bool. What weir passes over is left out.
 	Spec map[string]any
 	// Faults are those of decoding and of the rules for the object alone.
-	Faults []Fault
+	Faults []kinds.Fault
 }
 
 // Decode decodes, defaults and checks one object of a kind that weir reads; ok
 // is false for any other.
-func Decode(o Object) (out Decoded, ok bool) {
-	if out.Spec, ok = values(o); !ok {
+func Decode(o kinds.Object) (out Decoded, ok bool) {
+	if out.Spec, ok = kinds.Values(o); !ok {
 		return Decoded{}, false
 	}
-	found := &faults{}
-	checkAll(newIndex([]Object{o}, found))
-	sortFaults(found.list)
-	out.Faults = found.list
+	found := &kinds.Faults{}
+	rules.Check(kinds.NewIndex([]kinds.Object{o}, found))
+	kinds.SortFaults(found.List)
+	out.Faults = found.List
 	return out, true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
@@ -62,7 +63,7 @@ func TestExportedBootstrap(t *testing.T) {
 			if len(set.Pools) != 1 || set.Pools[0].Bootstrap.Kind != tt.kind {
 				t.Fatalf("got %+v, %v", set.Pools, faults)
 			}
-			noted := slices.ContainsFunc(faults, func(f manifest.Fault) bool {
+			noted := slices.ContainsFunc(faults, func(f kinds.Fault) bool {
 				return f.Code == "not-carried" && f.Severity == diag.Info && f.Path.String() == "spec.template.spec.bootstrap.dataSecretName"
 			})
 			if noted != tt.note {
@@ -77,7 +78,7 @@ func TestExportedBootstrap(t *testing.T) {
 func TestCustomImages(t *testing.T) {
 	for amiType, want := range map[string]bool{"CUSTOM": false, "AL2023_x86_64_STANDARD": true} {
 		_, faults := manifest.Intents(objects(t, stream(machinePool("AWSManagedMachinePool", "", noBootstrap), managedPool("amiType: "+amiType+"\nawsLaunchTemplate: {ami: {id: ami-1}}"), eksCluster)), manifest.Options{})
-		advised := slices.ContainsFunc(faults, func(f manifest.Fault) bool { return f.Path.String() == "spec.amiType" && f.Severity != diag.Error })
+		advised := slices.ContainsFunc(faults, func(f kinds.Fault) bool { return f.Path.String() == "spec.amiType" && f.Severity != diag.Error })
 		if advised != want {
 			t.Errorf("%s: %v", amiType, faults)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // keyed gives the pool web keys in its metadata.
@@ -18,7 +19,7 @@ func keyed(pool, meta string) string {
 }
 
 // found lists the errors as code and field, and the fields beside them.
-func found(faults []manifest.Fault) (out []string) {
+func found(faults []kinds.Fault) (out []string) {
 	for _, f := range faults {
 		if f.Severity != diag.Error {
 			continue
@@ -217,7 +218,7 @@ func TestHintsOfArchitectureKeys(t *testing.T) {
 	} {
 		pool := keyed(groupPool("mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}"), `annotations: {node.k8s.aws/`+written+`: "7"}`)
 		_, faults := manifest.Intents(objects(t, pool), manifest.Options{})
-		i := slices.IndexFunc(faults, func(f manifest.Fault) bool { return f.Code == "unknown-annotation" })
+		i := slices.IndexFunc(faults, func(f kinds.Fault) bool { return f.Code == "unknown-annotation" })
 		if i < 0 || faults[i].Detail != `did you mean "node.k8s.aws/`+want+`"?` {
 			t.Errorf("%s: got %v", written, faults)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // options is a PoolOptions for the pool web.
@@ -17,7 +18,7 @@ func options(name, kind, spec string) string {
 }
 
 // pairs lists the errors of PoolOptions as code, field and the field beside it.
-func pairs(faults []manifest.Fault) (out []string) {
+func pairs(faults []kinds.Fault) (out []string) {
 	for _, f := range faults {
 		if f.Severity != diag.Error {
 			continue

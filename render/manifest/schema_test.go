@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // alone decodes one object by itself.
@@ -101,9 +102,9 @@ func TestLimitsKeepSecrets(t *testing.T) {
 
 // TestSchemasSayWhatDecodingTakes checks that both come from the same types.
 func TestSchemasSayWhatDecodingTakes(t *testing.T) {
-	schemas := manifest.Schemas()
-	pool := func(version string) map[string]*manifest.Schema {
-		return schemas[manifest.SchemaVersion{APIVersion: "infrastructure.cluster.x-k8s.io/" + version, Kind: "AWSManagedMachinePool"}].Properties["spec"].Properties
+	schemas := kinds.Schemas()
+	pool := func(version string) map[string]*kinds.Schema {
+		return schemas[kinds.SchemaVersion{APIVersion: "infrastructure.cluster.x-k8s.io/" + version, Kind: "AWSManagedMachinePool"}].Properties["spec"].Properties
 	}
 	for version, want := range map[string]string{"v1beta1": "maxUnavailablePrecentage", "v1beta2": "maxUnavailablePercentage"} {
 		p := pool(version)["updateConfig"].Properties
@@ -118,7 +119,7 @@ func TestSchemasSayWhatDecodingTakes(t *testing.T) {
 		t.Errorf("launchConfigRef %+v", s)
 	}
 	args := func(version string) string {
-		s := schemas[manifest.SchemaVersion{APIVersion: "bootstrap.cluster.x-k8s.io/" + version, Kind: "KubeadmConfig"}]
+		s := schemas[kinds.SchemaVersion{APIVersion: "bootstrap.cluster.x-k8s.io/" + version, Kind: "KubeadmConfig"}]
 		return s.Properties["spec"].Properties["joinConfiguration"].Properties["nodeRegistration"].Properties["kubeletExtraArgs"].Type
 	}
 	if args("v1beta1") != "object" || args("v1beta2") != "array" {

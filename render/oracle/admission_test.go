@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -21,7 +21,7 @@ func matches(pattern, text string) bool { return regexp.MustCompile(pattern).Mat
 // TestAcceptance compares what weir accepts and reads with what an API server
 // accepts and stores, over manifests of four kinds.
 func TestAcceptance(t *testing.T) {
-	found, servers := findings{}, map[manifest.SchemaVersion]server{}
+	found, servers := findings{}, map[kinds.SchemaVersion]server{}
 	for _, s := range subjects() {
 		servers[s.SchemaVersion] = serverFor(t, s)
 		eachField(t, found, servers[s.SchemaVersion])
@@ -37,7 +37,7 @@ func TestAcceptance(t *testing.T) {
 // eachField sets every field of a kind, one at a time, to values that are good, at
 // the bounds, or bad.
 func eachField(t *testing.T, found findings, s server) {
-	body, weir := ptr(s.schema.Properties["spec"]), manifest.Schemas()[s.SchemaVersion].Properties["spec"]
+	body, weir := ptr(s.schema.Properties["spec"]), kinds.Schemas()[s.SchemaVersion].Properties["spec"]
 	base := seed(s.subject)
 	complete(body, base)
 	for _, path := range fields(body, nil) {
@@ -51,7 +51,7 @@ func eachField(t *testing.T, found findings, s server) {
 }
 
 // passedOver reports whether weir does not look at a path: TestPaths lists those.
-func passedOver(s *manifest.Schema, path []string) bool {
+func passedOver(s *kinds.Schema, path []string) bool {
 	for _, e := range path {
 		switch {
 		case s == nil || s.Type == "" || s.Refused:
@@ -70,7 +70,7 @@ func passedOver(s *manifest.Schema, path []string) bool {
 // atRandom makes manifests at random, always the same ones, a third of them with
 // one bad value.
 func atRandom(t *testing.T, found findings, s server) {
-	body, weir := ptr(s.schema.Properties["spec"]), manifest.Schemas()[s.SchemaVersion].Properties["spec"]
+	body, weir := ptr(s.schema.Properties["spec"]), kinds.Schemas()[s.SchemaVersion].Properties["spec"]
 	g := generator{rand.New(rand.NewPCG(1, 2)), weir}
 	var paths [][]string
 	for _, path := range fields(body, nil) {
@@ -90,10 +90,10 @@ func atRandom(t *testing.T, found findings, s server) {
 }
 
 // allScalars writes the same fields in all the ways that YAML has.
-func allScalars(t *testing.T, found findings, servers map[manifest.SchemaVersion]server) {
+func allScalars(t *testing.T, found findings, servers map[kinds.SchemaVersion]server) {
 	scalars := strings.Fields(`5 0 -1 05 0o5 0x5 0b1 5.0 5e0 5e3 1_000 +5 .5 5. '5' "5" !!str¦5 !!int¦5 !!int¦'5' true True TRUE yes on Y n 'yes' false ~ null Null NULL
 		x 'x' |-¦x 2024-01-01 '' "" 1:30 .inf .nan - [] {} [5] {a:¦5} 12345678901234567890 1e400 0.1 !!float¦5 !!bool¦true`)
-	s := servers[manifest.SchemaVersion{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "AWSMachinePool"}]
+	s := servers[kinds.SchemaVersion{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "AWSMachinePool"}]
 	for _, field := range []string{"maxSize: §\n  awsLaunchTemplate: {}", "capacityRebalance: §\n  awsLaunchTemplate: {}", "awsLaunchTemplate: {instanceType: § }",
 		"additionalTags: {a: § }\n  awsLaunchTemplate: {}", "additionalTags: {? § : b}\n  awsLaunchTemplate: {}", "defaultCoolDown: §\n  awsLaunchTemplate: {}",
 		"availabilityZones: [ § ]\n  awsLaunchTemplate: {}", "awsLaunchTemplate: {rootVolume: {size: § }}", "awsLaunchTemplate: {rootVolume: {size: 8, throughput: §, type: gp3}}"} {
@@ -106,7 +106,7 @@ func allScalars(t *testing.T, found findings, servers map[manifest.SchemaVersion
 
 // written compares manifests that people wrote: those of testdata, and those of
 // the directory that WEIR_ORACLE_CORPUS names.
-func written(t *testing.T, found findings, servers map[manifest.SchemaVersion]server) {
+func written(t *testing.T, found findings, servers map[kinds.SchemaVersion]server) {
 	dirs := []string{"testdata"}
 	if corpus := os.Getenv("WEIR_ORACLE_CORPUS"); corpus != "" {
 		dirs = append(dirs, corpus)
@@ -137,7 +137,7 @@ func written(t *testing.T, found findings, servers map[manifest.SchemaVersion]se
 	t.Logf("%d objects", n)
 }
 
-func compareFile(t *testing.T, found findings, servers map[manifest.SchemaVersion]server, files tree.Map, name string) (n int) {
+func compareFile(t *testing.T, found findings, servers map[kinds.SchemaVersion]server, files tree.Map, name string) (n int) {
 	vars := map[string]string{}
 	for _, m := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(files[name], -1) {
 		vars[m[1]] = "x1"
@@ -156,7 +156,7 @@ func compareFile(t *testing.T, found findings, servers map[manifest.SchemaVersio
 		t.Errorf("%s: nothing rendered: %v", name, r.Diags)
 	}
 	for _, o := range r.Objects {
-		s, ok := servers[manifest.SchemaVersion{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind}]
+		s, ok := servers[kinds.SchemaVersion{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind}]
 		if !ok {
 			continue
 		}

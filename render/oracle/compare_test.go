@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // compare holds weir against the others over one manifest, and notes how they
@@ -48,16 +49,16 @@ func decoded(t testing.TB, s subject, text string) manifest.Decoded {
 	t.Helper()
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 {
-		return manifest.Decoded{Faults: []manifest.Fault{{Code: "bad-yaml"}}}
+		return manifest.Decoded{Faults: []kinds.Fault{{Code: "bad-yaml"}}}
 	}
 	var meta struct {
 		Metadata struct{ Name, Namespace string }
 	}
 	if err := doc.Decode(&meta); err != nil {
-		return manifest.Decoded{Faults: []manifest.Fault{{Code: "bad-yaml"}}}
+		return manifest.Decoded{Faults: []kinds.Fault{{Code: "bad-yaml"}}}
 	}
 	ref := intent.ObjectRef{APIVersion: s.APIVersion, Kind: s.Kind, Namespace: meta.Metadata.Namespace, Name: meta.Metadata.Name}
-	out, ok := manifest.Decode(manifest.Object{Ref: ref, Node: doc.Content[0]})
+	out, ok := manifest.Decode(kinds.Object{Ref: ref, Node: doc.Content[0]})
 	if !ok {
 		t.Fatalf("weir does not read %s", s.name())
 	}

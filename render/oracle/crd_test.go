@@ -15,7 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // moduleDir returns where a module's files are.
@@ -79,7 +79,7 @@ var update = flag.Bool("update", false, "write weir's limits.txt anew from the s
 // TestSchemas compares defaults and constraints of the custom resource
 // definitions with those of weir's schemas.
 func TestSchemas(t *testing.T) {
-	found, schemas := findings{}, manifest.Schemas()
+	found, schemas := findings{}, kinds.Schemas()
 	var limits []string
 	for _, s := range subjects() {
 		theirs := schemaOf(t, s)
@@ -90,7 +90,7 @@ func TestSchemas(t *testing.T) {
 	if *update {
 		slices.Sort(limits)
 		text := "# Written by the oracle module from the schemas of Cluster API and CAPA: see CONTRIBUTING.md.\n" + strings.Join(limits, "\n") + "\n"
-		if err := os.WriteFile("../manifest/limits.txt", []byte(text), 0o644); err != nil {
+		if err := os.WriteFile("../manifest/kinds/limits.txt", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		t.Skip("limits.txt is written: run the test again without -update")
@@ -101,7 +101,7 @@ func TestSchemas(t *testing.T) {
 func ptr[T any](v T) *T { return &v }
 
 // compareSchemas compares what both know; what only one knows is TestPaths's.
-func compareSchemas(found findings, s subject, path string, theirs *spec.Schema, own *manifest.Schema) {
+func compareSchemas(found findings, s subject, path string, theirs *spec.Schema, own *kinds.Schema) {
 	if own.Type == "" {
 		return // weir passes over it, which TestPaths says
 	}
@@ -143,7 +143,7 @@ func compareSchemas(found findings, s subject, path string, theirs *spec.Schema,
 }
 
 // limitsOf writes the lines of weir's limits.txt for what both know.
-func limitsOf(s subject, path string, theirs *spec.Schema, own *manifest.Schema) (lines []string) {
+func limitsOf(s subject, path string, theirs *spec.Schema, own *kinds.Schema) (lines []string) {
 	if own == nil || own.Type == "" || theirs == nil {
 		return nil
 	}

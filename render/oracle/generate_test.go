@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // seed is a spec that both accept once it is completed, to which one thing is done
@@ -188,7 +188,7 @@ func candidates(s *spec.Schema) []any {
 // generator makes values at random, without what weir passes over.
 type generator struct {
 	*rand.Rand
-	weir *manifest.Schema
+	weir *kinds.Schema
 }
 
 // value mostly obeys a schema, and refers to things by ids.

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // The modules whose custom resource definitions are read.
@@ -35,7 +35,7 @@ const (
 
 // subject is one version of a kind.
 type subject struct {
-	manifest.SchemaVersion
+	kinds.SchemaVersion
 	// module and file hold the custom resource definition.
 	module, file string
 	// new makes an object of the version, hub one of the version that webhooks
@@ -70,8 +70,8 @@ func makeHub[T any, P interface {
 // releases have: MachinePool of exp.cluster.x-k8s.io is older than they are, and so is
 // AWSManagedCluster v1beta1.
 func subjects() []subject {
-	kind := func(group, version, kind string) manifest.SchemaVersion {
-		return manifest.SchemaVersion{APIVersion: group + "/" + version, Kind: kind}
+	kind := func(group, version, kind string) kinds.SchemaVersion {
+		return kinds.SchemaVersion{APIVersion: group + "/" + version, Kind: kind}
 	}
 	const (
 		core  = "cluster.x-k8s.io"

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // TestPaths walks the Go structs of the others and weir's schemas, and compares
 // the JSON paths below spec and what they hold.
 func TestPaths(t *testing.T) {
-	found, schemas := findings{}, manifest.Schemas()
+	found, schemas := findings{}, kinds.Schemas()
 	for _, s := range subjects() {
 		weir := schemas[s.SchemaVersion]
 		if weir == nil {
@@ -119,7 +119,7 @@ func walkFields(t reflect.Type, path string, out map[string]string, depth int) {
 }
 
 // walkSchema notes what each path of a schema holds.
-func walkSchema(s *manifest.Schema, path string, out map[string]string) {
+func walkSchema(s *kinds.Schema, path string, out map[string]string) {
 	out[path] = s.Type
 	if s.Type == "" {
 		out[path] = "any"

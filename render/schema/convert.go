@@ -4,14 +4,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // converter turns what the decoder takes into JSON Schema.
 type converter struct{ Options }
 
 // object is the schema of a whole object.
-func (c converter) object(k Kind, s *manifest.Schema) Node {
+func (c converter) object(k Kind, s *kinds.Schema) Node {
 	out := c.convert(s, true)
 	out["title"] = k.Name + " " + k.apiVersion()
 	props := out["properties"].(Node)
@@ -26,7 +26,7 @@ func (c converter) object(k Kind, s *manifest.Schema) Node {
 
 // convert returns the schema of a field. Null stands for a field that is not
 // written, unless the field is required.
-func (c converter) convert(s *manifest.Schema, required bool) Node {
+func (c converter) convert(s *kinds.Schema, required bool) Node {
 	out := Node{}
 	switch s.Type {
 	case "":
@@ -53,7 +53,7 @@ func (c converter) convert(s *manifest.Schema, required bool) Node {
 }
 
 // members is the schema of a struct or a map.
-func (c converter) members(s *manifest.Schema) Node {
+func (c converter) members(s *kinds.Schema) Node {
 	out := Node{"type": "object"}
 	if s.Properties == nil {
 		// The value of a key may be null, which is an empty one.
@@ -85,7 +85,7 @@ const Duration = `^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
 // scalar is the schema of a text, a number or a boolean. Where not every text is
 // taken, one with a variable is as well.
-func scalar(s *manifest.Schema) Node {
+func scalar(s *kinds.Schema) Node {
 	out := Node{"type": s.Type}
 	if s.Enum != nil {
 		out["enum"] = s.Enum

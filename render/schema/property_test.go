@@ -11,7 +11,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/schema"
 )
 
@@ -27,7 +27,7 @@ func (g *generator) chance(percent int, what string) bool {
 	return rapid.IntRange(0, 99).Draw(g.rt, what) < percent
 }
 
-func (g *generator) value(s *manifest.Schema, depth int) any {
+func (g *generator) value(s *kinds.Schema, depth int) any {
 	if g.chance(g.faults, "fault") {
 		return rapid.SampledFrom([]any{"text", "", 7, -1, 1.5, true, nil, []any{}, []any{"a"}, map[string]any{}, map[string]any{"a": "b"}, "yes"}).Draw(g.rt, "wrong")
 	}
@@ -65,7 +65,7 @@ func (g *generator) value(s *manifest.Schema, depth int) any {
 	return "anything"
 }
 
-func (g *generator) object(s *manifest.Schema, depth int) map[string]any {
+func (g *generator) object(s *kinds.Schema, depth int) map[string]any {
 	out := map[string]any{}
 	if s.Properties == nil {
 		for range rapid.IntRange(0, 2).Draw(g.rt, "keys") {
@@ -89,10 +89,10 @@ func (g *generator) object(s *manifest.Schema, depth int) map[string]any {
 // TestWhatTheDecoderTakesTheSchemaTakes checks it for objects of all kinds, those
 // with faults included: what the schema refuses, the decoder refuses.
 func TestWhatTheDecoderTakesTheSchemaTakes(t *testing.T) {
-	all := manifest.Schemas()
-	kinds := schema.Kinds()
+	all := kinds.Schemas()
+	every := schema.Kinds()
 	validators := map[schema.Kind]interface{ Validate(any) error }{}
-	for _, k := range kinds {
+	for _, k := range every {
 		n, err := schema.Of(k, schema.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -101,10 +101,10 @@ func TestWhatTheDecoderTakesTheSchemaTakes(t *testing.T) {
 	}
 	accepted, refused := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		k := rapid.SampledFrom(kinds).Draw(rt, "kind")
+		k := rapid.SampledFrom(every).Draw(rt, "kind")
 		g := &generator{rt: rt, faults: rapid.SampledFrom([]int{0, 0, 1, 4}).Draw(rt, "faults")}
 		apiVersion := k.Group + "/" + k.Version
-		o := g.object(all[manifest.SchemaVersion{APIVersion: apiVersion, Kind: k.Name}], rapid.IntRange(1, 6).Draw(rt, "depth"))
+		o := g.object(all[kinds.SchemaVersion{APIVersion: apiVersion, Kind: k.Name}], rapid.IntRange(1, 6).Draw(rt, "depth"))
 		o["apiVersion"], o["kind"], o["metadata"] = apiVersion, k.Name, map[string]any{"name": "web"}
 		text, err := yaml.Marshal(o)
 		if err != nil {
@@ -128,7 +128,7 @@ func TestWhatTheDecoderTakesTheSchemaTakes(t *testing.T) {
 // TestUnknownFieldsAndWordsAreRefusedEverywhere puts one fault into each place of
 // each kind that has a list of words or a fixed set of fields.
 func TestUnknownFieldsAndWordsAreRefusedEverywhere(t *testing.T) {
-	all := manifest.Schemas()
+	all := kinds.Schemas()
 	for _, k := range schema.Kinds() {
 		n, err := schema.Of(k, schema.Options{})
 		if err != nil {
@@ -136,7 +136,7 @@ func TestUnknownFieldsAndWordsAreRefusedEverywhere(t *testing.T) {
 		}
 		v := compiled(t, n)
 		apiVersion := k.Group + "/" + k.Version
-		s := all[manifest.SchemaVersion{APIVersion: apiVersion, Kind: k.Name}]
+		s := all[kinds.SchemaVersion{APIVersion: apiVersion, Kind: k.Name}]
 		for _, place := range faultyPlaces(s.Properties["spec"], nil) {
 			head := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: web}\n", apiVersion, k.Name)
 			text := head + "spec: " + place + "\n"
@@ -154,7 +154,7 @@ var noName = regexp.MustCompile(`^[^a-zA-Z]`)
 
 // faultyPlaces returns specs in YAML's flow form, each with one fault, for each
 // place below s.
-func faultyPlaces(s *manifest.Schema, path []string) []string {
+func faultyPlaces(s *kinds.Schema, path []string) []string {
 	wrap := func(inner string) string {
 		for _, e := range slices.Backward(path) {
 			if e == "[]" {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/render/field"
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/schema"
 	"github.com/weir-gitops/weir/render/schema/comments"
 )
@@ -25,7 +25,7 @@ const referenceDir = "../../deploy/docs/reference/kinds"
 // for each kind, with a line for each field. What becomes of a field in AWS is
 // said in testdata/aws.txt, and every field must have a line there that fits.
 func TestReference(t *testing.T) {
-	text, err := comments.Table("json", "../manifest", "../userdata")
+	text, err := comments.Table("json", "../manifest/kinds", "../userdata")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,10 +144,10 @@ type referenceRow struct {
 
 func (r *referencePage) write(t *testing.T) string {
 	versions := apiVersions(r.kind)
-	all := manifest.Schemas()
+	all := kinds.Schemas()
 	var spec string
 	for _, v := range versions {
-		s := all[manifest.SchemaVersion{APIVersion: v, Kind: r.kind}].Properties["spec"]
+		s := all[kinds.SchemaVersion{APIVersion: v, Kind: r.kind}].Properties["spec"]
 		spec = s.Of
 		r.object(t, v, "spec", s, nil)
 	}
@@ -192,7 +192,7 @@ func sentence(text, typeName, kind string) string {
 }
 
 // object adds the rows of an object's members.
-func (r *referencePage) object(t *testing.T, version, path string, s *manifest.Schema, in []string) {
+func (r *referencePage) object(t *testing.T, version, path string, s *kinds.Schema, in []string) {
 	if s.Of == "LaunchTemplate" {
 		in = []string{"LaunchTemplate", path}
 	}
@@ -220,7 +220,7 @@ func (r *referencePage) object(t *testing.T, version, path string, s *manifest.S
 	}
 }
 
-func (r *referencePage) row(t *testing.T, version, field string, s *manifest.Schema, required bool, note string, in []string) {
+func (r *referencePage) row(t *testing.T, version, field string, s *kinds.Schema, required bool, note string, in []string) {
 	if i := slices.IndexFunc(r.rows, func(o referenceRow) bool { return o.field == field }); i >= 0 {
 		r.rows[i].versions = append(r.rows[i].versions, version)
 		if more := takes(s); more != r.rows[i].takes {
@@ -342,7 +342,7 @@ func withRest(text string, rest []string) string {
 }
 
 // takes says what a field may hold, in a few words.
-func takes(s *manifest.Schema) string {
+func takes(s *kinds.Schema) string {
 	var out []string
 	switch {
 	case s.Type == "array" && s.Items != nil:
@@ -389,7 +389,7 @@ func takes(s *manifest.Schema) string {
 	return strings.ReplaceAll(strings.Join(out, "; "), "|", `\|`)
 }
 
-func plural(s *manifest.Schema) string {
+func plural(s *kinds.Schema) string {
 	switch {
 	case len(s.Properties) > 0:
 		return "objects"
@@ -407,10 +407,10 @@ func plural(s *manifest.Schema) string {
 func referenceIndex(about map[string]string) string {
 	var b strings.Builder
 	b.WriteString("# Kinds\n\nFor whoever writes manifests. Each page lists every field of a kind that weir reads, and what becomes of it in AWS. Objects of any other kind are passed over; `weir validate -v` lists them.\n\n| Kind | Versions | What it is |\n| --- | --- | --- |\n")
-	all := manifest.Schemas()
+	all := kinds.Schemas()
 	for _, name := range kindNames() {
 		versions := apiVersions(name)
-		of := all[manifest.SchemaVersion{APIVersion: versions[0], Kind: name}].Properties["spec"].Of
+		of := all[kinds.SchemaVersion{APIVersion: versions[0], Kind: name}].Properties["spec"].Of
 		text := sentence(about[of], of, name)
 		if name == "AWSLaunchConfig" {
 			text = "One launch template under its own name, for pools that agree in all of it."

@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // Draft is the dialect of the schemas.
@@ -50,7 +50,7 @@ type Options struct {
 // Kinds returns the kinds that there are schemas of, sorted.
 func Kinds() []Kind {
 	var out []Kind
-	for v := range manifest.Schemas() {
+	for v := range kinds.Schemas() {
 		group, version, _ := strings.Cut(v.APIVersion, "/")
 		out = append(out, Kind{group, version, v.Kind})
 	}
@@ -62,7 +62,7 @@ func Kinds() []Kind {
 
 // Of returns the schema of one kind as a document of its own.
 func Of(k Kind, o Options) (Node, error) {
-	s, ok := manifest.Schemas()[manifest.SchemaVersion{APIVersion: k.apiVersion(), Kind: k.Name}]
+	s, ok := kinds.Schemas()[kinds.SchemaVersion{APIVersion: k.apiVersion(), Kind: k.Name}]
 	if !ok {
 		return nil, fmt.Errorf("there is no schema of %s %s", k.apiVersion(), k.Name)
 	}
@@ -73,13 +73,13 @@ func Of(k Kind, o Options) (Node, error) {
 
 // Union returns one schema for files that hold objects of several kinds. An
 // object of a kind that is not among them is accepted.
-func Union(kinds []Kind, o Options) (Node, error) {
+func Union(list []Kind, o Options) (Node, error) {
 	defs := definitions()
-	all := manifest.Schemas()
+	all := kinds.Schemas()
 	var rules []any
 	versions := map[[2]string][]string{}
-	for _, k := range kinds {
-		s, ok := all[manifest.SchemaVersion{APIVersion: k.apiVersion(), Kind: k.Name}]
+	for _, k := range list {
+		s, ok := all[kinds.SchemaVersion{APIVersion: k.apiVersion(), Kind: k.Name}]
 		if !ok {
 			return nil, fmt.Errorf("there is no schema of %s %s", k.apiVersion(), k.Name)
 		}
@@ -90,11 +90,11 @@ func Union(kinds []Kind, o Options) (Node, error) {
 		versions[id] = append(versions[id], k.apiVersion())
 	}
 	// A version of such a kind that weir does not read is a fault, too.
-	for _, k := range kinds {
+	for _, k := range list {
 		id := [2]string{k.Group, k.Name}
-		if list := versions[id]; list != nil && list[0] == k.apiVersion() {
+		if known := versions[id]; known != nil && known[0] == k.apiVersion() {
 			group := Node{"type": "string", "pattern": "^" + strings.ReplaceAll(k.Group, ".", `\.`) + "/"}
-			rules = append(rules, Node{"if": is(group, k.Name), "then": Node{"properties": Node{"apiVersion": Node{"enum": list}}}})
+			rules = append(rules, Node{"if": is(group, k.Name), "then": Node{"properties": Node{"apiVersion": Node{"enum": known}}}})
 		}
 	}
 	return Node{"$schema": Draft, "title": "Objects that weir reads", "type": "object", "allOf": rules, "definitions": defs}, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/schema"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -170,14 +171,14 @@ func TestPublishedTemplates(t *testing.T) {
 }
 
 // refuses says whether decoding finds a fault in an object, and which.
-func refuses(t testing.TB, text string) []manifest.Fault {
+func refuses(t testing.TB, text string) []kinds.Fault {
 	t.Helper()
 	b, err := kust.Build(context.Background(), tree.Map{"a.yaml": text}, "a.yaml", kust.Options{})
 	if err != nil || b.Diags.HasErrors() {
 		t.Fatalf("%v %v in\n%s", err, b.Diags, text)
 	}
 	_, faults := manifest.Intents(b.Objects, manifest.Options{})
-	var out []manifest.Fault
+	var out []kinds.Fault
 	for _, f := range faults {
 		switch f.Code {
 		case "unknown-field", "wrong-type", "bad-enum", "out-of-range", "missing-required", "not-supported", "bad-value", "unknown-version":

@@ -1,0 +1,44 @@
+package derive
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// noteDelete says that a managed pool is always deleted by EKS's own rules: it
+// drains the nodes itself.
+func (d *draft) noteDelete() {
+	if d.Drain {
+		d.infra.Info(kinds.AnnotationPath(kinds.AnnotationDelete), "not-carried", "annotation "+kinds.AnnotationDelete+" has no effect on a managed pool", "EKS drains the nodes of a nodegroup before it deletes them")
+		d.Drain = false
+	}
+}
+
+// replicas returns a MachinePool's size by Cluster API's rule: what is written,
+// else the autoscaler's lower bound if both of its bounds are annotated, else 1.
+func replicas(o *kinds.Decoded[kinds.MachinePoolSpec], r kinds.Reporter) intent.Number {
+	if o.Spec.Replicas != nil {
+		return intent.Number{Value: *o.Spec.Replicas, Written: true}
+	}
+	low, hasLow := o.Metadata.Annotations[kinds.AnnotationMinSize]
+	_, hasHigh := o.Metadata.Annotations[kinds.AnnotationMaxSize]
+	if !hasLow || !hasHigh {
+		return intent.Number{Value: 1}
+	}
+	bounds := [2]int{}
+	for i, key := range []string{kinds.AnnotationMinSize, kinds.AnnotationMaxSize} {
+		n, err := strconv.ParseInt(o.Metadata.Annotations[key], 10, 32)
+		if err != nil || n < 0 {
+			r.Error(kinds.AnnotationPath(key), "bad-value", fmt.Sprintf("annotation %s is no size: %q", key, o.Metadata.Annotations[key]), "")
+			return intent.Number{Value: 1}
+		}
+		bounds[i] = int(n)
+	}
+	if bounds[0] > bounds[1] {
+		r.Error(kinds.AnnotationPath(kinds.AnnotationMinSize), "out-of-range", fmt.Sprintf("annotation %s is %s, above the one for the maximum", kinds.AnnotationMinSize, low), "")
+	}
+	return intent.Number{Value: int32(bounds[0])}
+}

@@ -1,0 +1,209 @@
+package derive
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// groupPool fills a pool of kind AWSMachinePool.
+func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]) {
+	s := &o.Spec
+	bootstrap := d.machinePool.Spec.Template.Spec.Bootstrap.ConfigRef
+	needsEKS := bootstrap != nil && (bootstrap.Kind == "NodeadmConfig" || bootstrap.Kind == "EKSConfig")
+	b.identify(d, o.Ref(), o.Metadata, intent.GroupPool, needsEKS)
+	b.claimName(d, "Auto Scaling group", o.Ref().Name, path("metadata", "name"))
+	d.bound(s.MinSize, s.MaxSize)
+
+	tags := additionalTags(d.cluster, s.AdditionalTags)
+	name := o.Ref().Name
+	instanceType := s.AWSLaunchTemplate.InstanceType
+	if instanceType == "" && s.MixedInstancesPolicy != nil && len(s.MixedInstancesPolicy.Overrides) > 0 {
+		instanceType = s.MixedInstancesPolicy.Overrides[0].InstanceType
+	}
+	brings := kinds.BringsTemplate(o.Metadata)
+	if instanceType == "" && !brings {
+		d.infra.Error(path("spec", "awsLaunchTemplate", "instanceType"), "missing-required",
+			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
+	}
+	d.Group = &intent.Group{
+		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s), GroupSettings: groupSettings(s),
+		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s.RefreshPreferences),
+		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
+	}
+	if d.cluster.eks {
+		d.ControlPlane = intent.Lookup{Kind: intent.EKSCluster, Name: d.cluster.eksName, Cluster: d.ClusterKey}
+	}
+	d.checkTagCount(d.Group.Tags)
+	d.ownCapacity(o.Metadata)
+	if brings {
+		d.ownTemplate(o.Metadata, kinds.Launched(kinds.GroupTypes(s)))
+		b.unusedBootstrap(d, true)
+		d.noteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
+		return
+	}
+	b.launchTemplate(d, &s.AWSLaunchTemplate, name, tags, instanceType)
+	lt := d.LaunchTemplate
+	lt.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, lt.SecurityGroups...)
+	if l, ok := (imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.mp, d.infra}).lookup(); ok {
+		lt.Image = l
+	}
+	b.userData(d)
+	d.noteGroup(s)
+}
+
+// groupSubnets asks for a group's subnets: those that are named, else those of
+// the pool's zones, else those of the MachinePool's failure domains.
+func (d *draft) groupSubnets(s *kinds.AWSMachinePoolSpec) intent.Lookup {
+	l := intent.Lookup{Kind: intent.Subnets, Cluster: d.ClusterKey}
+	var ids []string
+	var filters []intent.Filter
+	for _, ref := range s.Subnets {
+		if ref.ID != nil {
+			ids = append(ids, *ref.ID)
+		}
+		filters = append(filters, filtersOf(ref)...)
+	}
+	l.IDs, l.Filters = intent.JoinList(ids), intent.JoinFilters(filters)
+	if l.IDs == "" && l.Filters == "" {
+		if l.Zones = d.zones(s.AvailabilityZones); l.Zones != "" {
+			l.SubnetType = s.AvailabilityZoneSubnetType
+		}
+	}
+	return l
+}
+
+func filtersOf(ref kinds.AWSResourceReference) []intent.Filter {
+	var out []intent.Filter
+	for _, f := range ref.Filters {
+		out = append(out, intent.Filter{Name: f.Name, Values: f.Values})
+	}
+	return out
+}
+
+// checkTagCount reports a resource that would carry more tags than AWS takes.
+func (d *draft) checkTagCount(tags map[string]string) {
+	n := len(tags) + ownTags
+	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.KeepVersions > 0, d.Nodegroup != nil} {
+		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/keep-versions, weir.dev/cluster
+			n++
+		}
+	}
+	if n > 50 {
+		d.infra.Error(path("spec", "additionalTags"), "too-many-tags",
+			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS takes 50", n), "")
+	}
+}
+
+// groupSettings are the members of the group that the pool's own object sets.
+func groupSettings(s *kinds.AWSMachinePoolSpec) intent.GroupSettings {
+	rebalance := s.CapacityRebalance
+	return intent.GroupSettings{DefaultCooldown: seconds(s.DefaultCoolDown), DefaultInstanceWarmup: seconds(s.DefaultInstanceWarmup), CapacityRebalance: &rebalance}
+}
+
+func seconds(v kinds.Duration) *int32 {
+	n := int32(min(v.Duration/time.Second, 1<<31-1))
+	return &n
+}
+
+// mixed fills the defaults of AWS, which are CAPA's as well.
+func mixed(m *kinds.MixedInstancesPolicy) *intent.MixedInstances {
+	if m == nil {
+		return nil
+	}
+	out := &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price"}
+	if i := m.InstancesDistribution; i != nil {
+		out.OnDemandAllocationStrategy, out.SpotAllocationStrategy = string(i.OnDemandAllocationStrategy), string(i.SpotAllocationStrategy)
+		out.OnDemandBaseCapacity, out.OnDemandPercentageAboveBaseCapacity = int32(i.OnDemandBaseCapacity), int32(i.OnDemandPercentageAboveBaseCapacity)
+	}
+	for _, v := range m.Overrides {
+		out.Overrides = append(out.Overrides, intent.Override{InstanceType: v.InstanceType})
+	}
+	return out
+}
+
+func refresh(p *kinds.RefreshPreferences) intent.Refresh {
+	out := intent.Refresh{Strategy: "Rolling"}
+	if p != nil {
+		out.Disable = p.Disable
+		out.InstanceWarmup = narrow(p.InstanceWarmup)
+		out.MinHealthyPercentage = narrow(p.MinHealthyPercentage)
+		out.MaxHealthyPercentage = narrow(p.MaxHealthyPercentage)
+	}
+	return out
+}
+
+// narrow copies a number whose range was checked.
+func narrow(v *int64) *int32 {
+	if v == nil {
+		return nil
+	}
+	n := int32(*v)
+	return &n
+}
+
+// processes lists the declared scaling processes: all of them with `all`, less
+// those that are declared running.
+func processes(s *kinds.SuspendProcesses) []intent.Process {
+	if s == nil {
+		return nil
+	}
+	p := kinds.Processes{}
+	if s.Processes != nil {
+		p = *s.Processes
+	}
+	declared := map[string]*bool{
+		"Launch": p.Launch, "Terminate": p.Terminate, "AddToLoadBalancer": p.AddToLoadBalancer, "AlarmNotification": p.AlarmNotification,
+		"AZRebalance": p.AZRebalance, "HealthCheck": p.HealthCheck, "InstanceRefresh": p.InstanceRefresh,
+		"ReplaceUnhealthy": p.ReplaceUnhealthy, "ScheduledActions": p.ScheduledActions,
+	}
+	var out []intent.Process
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		switch v := declared[name]; {
+		case v != nil:
+			out = append(out, intent.Process{Name: name, Suspended: *v})
+		case s.All:
+			out = append(out, intent.Process{Name: name, Suspended: true})
+		}
+	}
+	return out
+}
+
+// hooks is how many lifecycle hooks the pool declares.
+func (d *draft) hooks() int {
+	switch {
+	case d.Group != nil:
+		return len(d.Group.LifecycleHooks)
+	case d.Nodegroup != nil:
+		return len(d.Nodegroup.LifecycleHooks)
+	}
+	return 0
+}
+
+// suspends reports whether the pool's group gets the tag weir.dev/suspended.
+func (d *draft) suspends() bool {
+	return d.Group != nil && slices.ContainsFunc(d.Group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
+}
+
+func hooks(list []kinds.LifecycleHook) []intent.LifecycleHook {
+	var out []intent.LifecycleHook
+	for _, h := range list {
+		hook := intent.LifecycleHook{Name: h.Name, LifecycleTransition: h.LifecycleTransition, DefaultResult: h.DefaultResult,
+			NotificationTargetARN: intent.Value(h.NotificationTargetARN), RoleARN: intent.Value(h.RoleARN), NotificationMetadata: intent.Value(h.NotificationMetadata)}
+		if h.HeartbeatTimeout != nil {
+			hook.HeartbeatTimeout = int32(h.HeartbeatTimeout.Duration / time.Second)
+		}
+		out = append(out, hook)
+	}
+	slices.SortFunc(out, func(a, b intent.LifecycleHook) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return out
+}

@@ -1,0 +1,242 @@
+package derive
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/manifest/rules"
+)
+
+// renamedFunc tells whether the build gave an object of a kind another name than the
+// files do, and which; nil knows of no renaming.
+type renamedFunc func(kind, oldName string) (newName string, ok bool)
+
+// New puts the launch templates that pools share where one of their own would
+// be. What it then makes of the objects is set.
+func New(x *kinds.Index, renamed renamedFunc) *Builder {
+	b := &Builder{renamed: renamed, index: x, faults: x.Faults, clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}, userDatas: map[intent.UserData]userData{}}
+	b.launchConfigs = newLaunchConfigs(b)
+	return b
+}
+
+// Intents returns what AWS should hold, of objects that were checked.
+func (b *Builder) Intents() intent.Set {
+	b.readClusters()
+	b.readPoolOptions()
+	for _, mp := range b.index.MachinePools {
+		b.checkClusterKnown(mp)
+		b.pool(mp)
+	}
+	b.unused()
+	b.launchConfigs.place(b.faults)
+	b.set.Ignored = b.index.Ignored
+	b.set.Sort()
+	return b.set
+}
+
+// Builder derives intents from the index.
+type Builder struct {
+	renamed  renamedFunc
+	index    *kinds.Index
+	faults   *kinds.Faults
+	clusters map[intent.Key]*cluster
+	// used maps infrastructure objects to the MachinePool that refers to them.
+	used map[intent.ObjectRef]intent.ObjectRef
+	// awsNames maps "kind name" of AWS resources to what wants them.
+	awsNames map[string]claim
+	// poolOptions are the PoolOptions by the pool that they are for; strayOptions
+	// are the namespaces with one of which that cannot be told.
+	poolOptions  map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]
+	strayOptions map[string]bool
+	// userDatas are those of the pools, each once; their texts have textBytes.
+	userDatas map[intent.UserData]userData
+	textBytes int
+	// launchConfigs are the launch templates that pools share; nil knows of none.
+	launchConfigs *launchConfigs
+	set           intent.Set
+}
+
+// claim is the field that gives an AWS resource its name.
+type claim struct {
+	ref  intent.ObjectRef
+	path intent.Path
+}
+
+// pool derives one pool from its MachinePool.
+func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
+	r := mp.Reporter(b.faults)
+	ref := mp.Spec.Template.Spec.InfrastructureRef
+	at := path("spec", "template", "spec", "infrastructureRef")
+	key := intent.Key{Namespace: mp.Key().Namespace, Name: ref.Name}
+	switch {
+	case ref.Kind == string(intent.GroupPool):
+		if infra, ok := b.index.Pools[key]; ok {
+			b.claimInfrastructure(infra.Ref(), r, at)
+			if !mp.Broken && !infra.Broken {
+				b.build(mp, func(d *draft) { b.groupPool(d, infra) })
+			} else if c := mp.Spec.Template.Spec.Bootstrap.ConfigRef; c != nil && c.Kind == "KubeadmConfig" && !kinds.BringsTemplate(infra.Metadata) {
+				// Found now, and not once the rest is mended.
+				if v, ok := kinds.ParseKubernetes(mp.Spec.Template.Spec.Version); ok {
+					rules.CheckKubeadmVersion(r, v)
+				}
+			}
+			return
+		}
+	case ref.Kind == string(intent.NodegroupPool):
+		if infra, ok := b.index.ManagedPools[key]; ok {
+			b.claimInfrastructure(infra.Ref(), r, at)
+			if !mp.Broken && !infra.Broken {
+				b.build(mp, func(d *draft) { b.nodegroupPool(d, infra) })
+			}
+			return
+		}
+	case ref.Kind == "":
+		return // reported by decoding
+	default:
+		r.Info(at.Join("kind"), "pool-not-ours", fmt.Sprintf("%s is left alone: its infrastructure is a %s", mp.Ref(), ref.Kind), "")
+		return
+	}
+	b.dangling(r, at.Join("name"), &ref, diag.Error, "reference-not-found", "")
+}
+
+// claimInfrastructure reports two MachinePools that share one infrastructure object.
+func (b *Builder) claimInfrastructure(infra intent.ObjectRef, r kinds.Reporter, at intent.Path) {
+	if first, taken := b.used[infra]; taken {
+		r.To.Add(kinds.Fault{Code: "shared-infrastructure", Summary: fmt.Sprintf("%s and %s both refer to %s", first, r.Ref, infra),
+			Detail: "each MachinePool needs a pool object of its own", Ref: r.Ref, Path: at.Join("name"),
+			Related: []kinds.RelatedField{{Ref: first, Path: at.Join("name"), Message: "the other reference"}}})
+		return
+	}
+	b.used[infra] = r.Ref
+}
+
+// unused reports pool objects that no MachinePool refers to.
+func (b *Builder) unused() {
+	var refs []intent.ObjectRef
+	for _, o := range b.index.Pools {
+		refs = append(refs, o.Ref())
+	}
+	for _, o := range b.index.ManagedPools {
+		refs = append(refs, o.Ref())
+	}
+	for _, ref := range refs {
+		if _, ok := b.used[ref]; !ok {
+			kinds.Reporter{Ref: ref, To: b.faults}.Warn(path("metadata", "name"), "pool-without-machinepool",
+				fmt.Sprintf("%s is ignored: no MachinePool refers to it", ref), "")
+		}
+	}
+}
+
+// dangling reports a reference to an object that is not in the render.
+func (b *Builder) dangling(r kinds.Reporter, at intent.Path, ref *kinds.ObjectReference, s diag.Severity, code, consequence string) {
+	detail := consequence
+	if b.renamed != nil {
+		if now, ok := b.renamed(ref.Kind, ref.Name); ok {
+			detail = fmt.Sprintf("the build renamed it to %q and did not change the reference: kustomize needs a nameReference configuration "+
+				"for kind %s with the field %s of %s", now, ref.Kind, pathSlashes(at), r.Ref.Kind)
+		}
+	}
+	r.Report(s, at, code, fmt.Sprintf("%s %q, to which %s refers, is not in the render", ref.Kind, ref.Name, r.Ref), detail)
+}
+
+// pathSlashes writes a path as kustomize's field specifications do.
+func pathSlashes(p intent.Path) string {
+	out := ""
+	for i, e := range p {
+		if i > 0 {
+			out += "/"
+		}
+		out += e
+	}
+	return out
+}
+
+// draft is a pool that is being derived, with its own faults: one error drops
+// the pool and not the others.
+type draft struct {
+	intent.Pool
+	machinePool *kinds.Decoded[kinds.MachinePoolSpec]
+	cluster     *cluster
+	version     kinds.Kubernetes
+	faults      *kinds.Faults
+	// mp and infra report about the two objects, options about its PoolOptions.
+	mp, infra, options kinds.Reporter
+	// broken says that the pool is left out for a fault that was reported elsewhere.
+	broken bool
+}
+
+// build derives a pool and adds it to the set unless it has an error.
+func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*draft)) {
+	d := &draft{machinePool: mp, faults: &kinds.Faults{}}
+	d.mp = mp.Reporter(d.faults)
+	d.Key, d.MachinePool = mp.Key(), mp.Ref()
+	t := mp.Spec.Template.Spec
+	if t.Version != "" {
+		d.version, _ = kinds.ParseKubernetes(t.Version) // checked before
+		d.Version = d.version.Text
+	}
+	d.MinReadySeconds = max(mp.Spec.MinReadySeconds, t.MinReadySeconds)
+	if by, ok := mp.Metadata.Annotations[kinds.AnnotationReplicasBy]; ok {
+		d.ReplicasManagedExternally = by != "false"
+	}
+	d.Replicas = replicas(mp, d.mp)
+	d.ClusterKey = intent.Key{Namespace: mp.Key().Namespace, Name: mp.Spec.ClusterName}
+	fill(d)
+	b.applyPoolOptions(d)
+	d.foreignTypes()
+	b.crossCheck(d)
+	if !d.faults.HasErrors() && !d.cluster.broken && !d.broken {
+		b.set.Pools = append(b.set.Pools, d.Pool)
+	}
+	b.faults.List = append(b.faults.List, d.faults.List...)
+}
+
+// identify sets what both kinds take from their infrastructure object.
+func (b *Builder) identify(d *draft, infra intent.ObjectRef, meta kinds.Meta, kind intent.PoolKind, needsEKS bool) {
+	d.Kind, d.Infrastructure = kind, infra
+	d.infra = kinds.Reporter{Ref: infra, To: d.faults}
+	d.cluster = b.cluster(d.ClusterKey, needsEKS, d.mp)
+	d.Paused = isPaused(meta) || isPaused(d.machinePool.Metadata) || d.cluster.paused
+	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: d.infra, Meta: meta}, {Reporter: d.mp, Meta: d.machinePool.Metadata}}, &d.Pool)
+}
+
+// bound moves the size into its bounds.
+func (d *draft) bound(low, high int32) {
+	n := min(max(d.Replicas.Value, low), high)
+	if n == d.Replicas.Value {
+		return
+	}
+	if d.Replicas.Written && !d.ReplicasManagedExternally {
+		d.mp.Warn(path("spec", "replicas"), "replicas-out-of-bounds",
+			fmt.Sprintf("spec.replicas is %d, outside the pool's bounds %d to %d; %d is used", d.Replicas.Value, low, high, n), "")
+	}
+	d.Replicas.Value = n
+}
+
+// claimName reports two pools that want one AWS resource.
+func (b *Builder) claimName(d *draft, kind, name string, at intent.Path) {
+	id := kind + " " + name
+	if first, taken := b.awsNames[id]; taken && first.ref != d.Infrastructure {
+		d.faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the %s %q", first.ref, d.Infrastructure, kind, name),
+			Detail: "AWS knows one of that name in an account and region", Ref: d.Infrastructure, Path: at,
+			Related: []kinds.RelatedField{{Ref: first.ref, Path: first.path, Message: "the other one"}}})
+		return
+	}
+	b.awsNames[id] = claim{d.Infrastructure, at}
+}
+
+// zones are those that the pool's own object names, else the failure domains of
+// its MachinePool, for a lookup.
+func (d *draft) zones(own []string) string {
+	if joined := intent.JoinList(own); joined != "" {
+		return joined
+	}
+	joined := intent.JoinList(d.machinePool.Spec.FailureDomains)
+	d.FailureDomains = joined != ""
+	return joined
+}
+
+// path builds a field path.
+func path(elems ...string) intent.Path { return elems }

@@ -1,0 +1,136 @@
+package derive
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// launchConfigs are the launch templates that pools of a render share.
+type launchConfigs struct {
+	// uses are the pool objects that name one.
+	uses map[intent.ObjectRef]*launchConfigUse
+	// derived are the AWSLaunchConfigs, by their template's name.
+	derived map[string]*derivedConfig
+	claims  *Builder
+}
+
+// launchConfigUse is a pool object's reference, found.
+type launchConfigUse struct {
+	config intent.LaunchConfig
+}
+
+// newLaunchConfigs finds what pools refer to and puts it where a launch template
+// of their own would be, so that the same rules and derivations hold for both.
+func newLaunchConfigs(b *Builder) *launchConfigs {
+	l := &launchConfigs{uses: map[intent.ObjectRef]*launchConfigUse{}, derived: map[string]*derivedConfig{}, claims: b}
+	used := map[intent.ObjectRef]bool{}
+	for _, o := range b.index.Pools.Sorted() {
+		ref, r := o.Spec.LaunchConfigRef, o.Reporter(b.faults)
+		u, lt := b.launchConfig(r, o.Source, ref, used)
+		if lt != nil {
+			noteOwnAnnotations(r, o.Metadata)
+			o.Spec.AWSLaunchTemplate = *lt
+			l.uses[o.Ref()] = u
+		}
+		o.Broken = o.Broken || ref != nil && lt == nil
+	}
+	for _, o := range b.index.ManagedPools.Sorted() {
+		ref, r := o.Spec.LaunchConfigRef, o.Reporter(b.faults)
+		u, lt := b.launchConfig(r, o.Source, ref, used)
+		if lt != nil {
+			noteOwnAnnotations(r, o.Metadata)
+			o.Spec.AWSLaunchTemplate = withoutForbidden(kinds.Reporter{Ref: u.config.Source, To: b.faults}, u.config.Spec(), lt)
+			l.uses[o.Ref()] = u
+		}
+		o.Broken = o.Broken || ref != nil && lt == nil
+	}
+	for _, ref := range slices.Concat(refsOf(b.index.LaunchConfigs), refsOf(b.index.LaunchConfigTemplates)) {
+		if !used[ref] {
+			kinds.Reporter{Ref: ref, To: b.faults}.Warn(path("metadata", "name"), "launch-config-unused", fmt.Sprintf("%s is ignored: no pool refers to it", ref), "")
+		}
+	}
+	return l
+}
+
+func refsOf[S any](t kinds.Table[S]) []intent.ObjectRef {
+	var out []intent.ObjectRef
+	for _, o := range t.Sorted() {
+		out = append(out, o.Ref())
+	}
+	return out
+}
+
+// launchConfig finds what a pool's launchConfigRef names. The template is nil
+// where there is none, or where something is wrong, which is then reported.
+func (b *Builder) launchConfig(r kinds.Reporter, pool kinds.Object, ref *kinds.LaunchConfigRef, used map[intent.ObjectRef]bool) (*launchConfigUse, *kinds.LaunchTemplate) {
+	at := path("spec", "launchConfigRef")
+	if ref == nil || ref.Name == "" || ref.Kind != kinds.KindLaunchConfig && ref.Kind != kinds.KindLaunchConfigTemplate {
+		return nil, nil // what is wrong was reported
+	}
+	var found intent.ObjectRef
+	var meta kinds.Meta
+	var lt *kinds.LaunchTemplate
+	key := intent.Key{Namespace: r.Ref.Namespace, Name: ref.Name}
+	broken := false
+	if o, ok := b.index.LaunchConfigs[key]; ok && ref.Kind == kinds.KindLaunchConfig {
+		found, meta, lt, broken = o.Ref(), o.Metadata, &o.Spec, o.Broken
+	}
+	if o, ok := b.index.LaunchConfigTemplates[key]; ok && ref.Kind == kinds.KindLaunchConfigTemplate {
+		found, meta, lt, broken = o.Ref(), o.Metadata, &o.Spec.Template.Spec, o.Broken
+	}
+	if lt == nil {
+		b.dangling(r, at.Join("name"), &kinds.ObjectReference{Kind: ref.Kind, Name: ref.Name}, diag.Error, "reference-not-found", "")
+		return nil, nil
+	}
+	used[found] = true
+	if pool.HasContent("spec", "awsLaunchTemplate") {
+		r.To.Add(kinds.Fault{Code: "exclusive", Summary: "spec.launchConfigRef excludes spec.awsLaunchTemplate", Detail: "write the fields in " + found.String() + ", or leave launchConfigRef out",
+			Ref: r.Ref, Path: at, Related: []kinds.RelatedField{{Ref: r.Ref, Path: path("spec", "awsLaunchTemplate"), Message: "the pool's own launch template"}}})
+		return nil, nil
+	}
+	if broken {
+		return nil, nil
+	}
+	out := *lt
+	u := &launchConfigUse{config: intent.LaunchConfig{Source: found}}
+	var settings intent.Pool
+	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: kinds.Reporter{Ref: found, To: &kinds.Faults{}}, Meta: meta}}, &settings)
+	u.config.KeepVersions, u.config.FollowImages, u.config.PruneDisabled = settings.KeepVersions, settings.FollowImages, settings.PruneDisabled
+	return u, &out
+}
+
+// noteOwnAnnotations reports annotations that say how a launch template is kept
+// on a pool that has none of its own.
+func noteOwnAnnotations(r kinds.Reporter, m kinds.Meta) {
+	for _, key := range []string{kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy} {
+		if _, ok := m.Annotations[key]; ok {
+			r.Info(kinds.AnnotationPath(key), "not-carried", fmt.Sprintf("annotation %s has no effect: the pool shares its launch template", key),
+				"write it on the object that spec.launchConfigRef names")
+		}
+	}
+}
+
+// withoutForbidden leaves out what EKS takes from no launch template: "Customize
+// managed nodes with launch templates" in its user guide. Group pools may need
+// it in the same declaration, so it is no error.
+func withoutForbidden(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) *kinds.LaunchTemplate {
+	out := *lt
+	leave := func(field string, written bool, detail string) {
+		if written {
+			at := p.Join(field)
+			r.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
+		}
+	}
+	leave("iamInstanceProfile", lt.IamInstanceProfile != "", "their role is spec.roleName of the AWSManagedMachinePool")
+	leave("spotMarketOptions", lt.SpotMarketOptions != nil, "write spec.capacityType: spot in the AWSManagedMachinePool for spot instances")
+	leave("marketType", lt.MarketType == "Spot", "write spec.capacityType: spot in the AWSManagedMachinePool for spot instances")
+	out.IamInstanceProfile, out.SpotMarketOptions = "", nil
+	if out.MarketType == "Spot" {
+		out.MarketType = ""
+	}
+	return &out
+}

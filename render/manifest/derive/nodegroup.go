@@ -1,0 +1,282 @@
+package derive
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// nodegroupName is what EKS takes for a nodegroup's name.
+var nodegroupName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
+
+// nodegroupPool fills a pool of kind AWSManagedMachinePool.
+func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
+	s := &o.Spec
+	b.identify(d, o.Ref(), o.Metadata, intent.NodegroupPool, true)
+	if !d.cluster.eks {
+		d.mp.Error(path("spec", "clusterName"), "not-eks", fmt.Sprintf("%s needs an EKS cluster, but cluster %s is none", o.Ref(), d.ClusterKey),
+			"the Cluster's controlPlaneRef must be an AWSManagedControlPlane, or the pool an AWSMachinePool")
+		return
+	}
+	tags := additionalTags(d.cluster, s.AdditionalTags)
+	c := d.cluster
+	asked := intent.Lookup{Kind: intent.EKSCluster, Name: c.eksName, Cluster: d.ClusterKey}
+	n := &intent.Nodegroup{
+		Name: b.nodegroupName(d, o), ClusterName: c.eksName, Cluster: asked,
+		Role:           intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, kinds.DefaultNodeRole), Cluster: d.ClusterKey},
+		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: intent.Value(s.InstanceType),
+		NodegroupSettings: intent.NodegroupSettings{
+			AMIType: string(s.AMIType), CapacityType: capacityTypes()[s.CapacityType], Labels: maps.Clone(s.Labels), Taints: taints(s.Taints),
+			UpdateConfig: updateConfig(s.UpdateConfig), ReleaseVersion: intent.Value(s.AMIVersion), Version: d.version.Short(),
+		},
+	}
+	d.Nodegroup = n
+	d.ownCapacity(o.Metadata)
+	d.noteDelete()
+	if s.DiskSize != nil {
+		n.DiskSize = *s.DiskSize
+	}
+	if s.NodeRepairConfig != nil {
+		n.NodeRepair = s.NodeRepairConfig.Enabled
+	}
+	n.Tags = maps.Clone(tags)
+	n.Tags[tagCloudCluster+c.tagName()] = "owned"
+	d.checkTagCount(n.Tags)
+	d.scale(n, s.Scaling)
+	d.nodegroupSubnets(n, s)
+	d.noteSubnetType(s.AvailabilityZoneSubnetType, n.Subnets)
+	d.remoteAccess(n, s)
+	if !kinds.ManagedImage(s) {
+		d.checkAL2(o)
+	}
+	if brings := d.ownTemplate(o.Metadata, kinds.NodegroupTypes(s)); brings || s.AWSLaunchTemplate == nil {
+		b.unusedBootstrap(d, brings)
+		return
+	}
+	b.managedTemplate(d, o, tags)
+}
+
+// capacityTypes are EKS's words for those of spec.capacityType.
+func capacityTypes() map[string]string {
+	return map[string]string{"onDemand": "ON_DEMAND", "spot": "SPOT"}
+}
+
+func (b *Builder) nodegroupName(d *draft, o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) string {
+	name, at := o.Spec.EKSNodegroupName, path("spec", "eksNodegroupName")
+	if !o.Source.Has("spec", "eksNodegroupName") {
+		at = path("metadata", "name") // which the generated name comes from
+	}
+	if !nodegroupName.MatchString(name) {
+		d.infra.Error(at, "bad-name", fmt.Sprintf("%q is no name for a nodegroup", name), "EKS takes up to 63 letters, digits, - and _")
+	}
+	b.claimName(d, "nodegroup of "+d.cluster.eksName, name, at)
+	return name
+}
+
+// scale sets bounds and size. A bound that is not written makes room for the
+// wanted size, because EKS demands both.
+func (d *draft) scale(n *intent.Nodegroup, s *kinds.Scaling) {
+	if s == nil {
+		s = &kinds.Scaling{}
+	}
+	size := d.Replicas.Value
+	if s.MinSize != nil {
+		n.MinSize = intent.Number{Value: *s.MinSize, Written: true}
+	}
+	if s.MaxSize != nil {
+		n.MaxSize = intent.Number{Value: *s.MaxSize, Written: true}
+	}
+	if s.MinSize == nil {
+		n.MinSize.Value = min(1, size)
+		if s.MaxSize != nil {
+			n.MinSize.Value = min(n.MinSize.Value, *s.MaxSize)
+		}
+	}
+	if s.MaxSize == nil {
+		n.MaxSize.Value = max(size, n.MinSize.Value, 1)
+	}
+	if s.MaxSize != nil && *s.MaxSize == 0 {
+		d.infra.Error(path("spec", "scaling", "maxSize"), "out-of-range", "spec.scaling.maxSize is 0, EKS demands at least 1", "")
+	}
+	if u := n.UpdateConfig.MaxUnavailable; n.MaxSize.Written && u > n.MaxSize.Value && n.MaxSize.Value > 0 {
+		d.infra.Error(path("spec", "updateConfig", "maxUnavailable"), "out-of-range", fmt.Sprintf("spec.updateConfig.maxUnavailable is %d, and the nodegroup has %d nodes at most", u, n.MaxSize.Value),
+			"EKS takes no number above spec.scaling.maxSize")
+	}
+	d.bound(n.MinSize.Value, n.MaxSize.Value)
+}
+
+func (d *draft) nodegroupSubnets(n *intent.Nodegroup, s *kinds.AWSManagedMachinePoolSpec) {
+	n.Subnets = intent.Lookup{Kind: intent.Subnets, Cluster: d.ClusterKey, IDs: intent.JoinList(s.SubnetIDs)}
+	if n.Subnets.IDs == "" {
+		if n.Subnets.Zones = d.zones(s.AvailabilityZones); n.Subnets.Zones != "" {
+			n.Subnets.SubnetType = s.AvailabilityZoneSubnetType
+		}
+	}
+}
+
+// remoteAccess opens SSH to the written security groups and the cluster's own;
+// with no group at all EKS would open it to the world, which only `public` asks for.
+func (d *draft) remoteAccess(n *intent.Nodegroup, s *kinds.AWSManagedMachinePoolSpec) {
+	a := s.RemoteAccess
+	if a == nil {
+		return
+	}
+	n.RemoteAccess = &intent.RemoteAccess{EC2SSHKey: d.cluster.sshKeyName}
+	if a.SSHKeyName != nil {
+		n.RemoteAccess.EC2SSHKey = *a.SSHKeyName
+	}
+	if a.Public {
+		return
+	}
+	n.RemoteAccess.SourceSecurityGroups = slices.Clone(a.SourceSecurityGroups)
+	// EKS puts this tag on the security group that it makes for a cluster.
+	n.RemoteAccessGroups = []intent.Lookup{d.groupsTagged(intent.Filter{Name: "tag:aws:eks:cluster-name", Values: []string{n.ClusterName}})}
+	if d.cluster.bastion {
+		n.RemoteAccessGroups = append(n.RemoteAccessGroups, d.groupsTagged(
+			intent.Filter{Name: "tag:" + tagCAPACluster + d.cluster.tagName(), Values: []string{"owned"}},
+			intent.Filter{Name: "tag:" + tagCAPARole, Values: []string{"bastion"}}))
+	}
+}
+
+func (d *draft) groupsTagged(filters ...intent.Filter) intent.Lookup {
+	return intent.Lookup{Kind: intent.SecurityGroupsByFilter, Cluster: d.ClusterKey, Filters: intent.JoinFilters(filters)}
+}
+
+// checkAL2 refuses Amazon Linux 2 where EKS has none. It is also the default.
+func (d *draft) checkAL2(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
+	v := d.version
+	if !v.Known() {
+		v = d.cluster.version
+	}
+	if !o.Spec.AMIType.IsAL2() || !v.LacksAL2() {
+		return
+	}
+	what := "spec.amiType is " + string(o.Spec.AMIType)
+	if !o.Source.Has("spec", "amiType") {
+		what = "spec.amiType is not written, which means " + string(o.Spec.AMIType)
+	}
+	d.infra.Error(path("spec", "amiType"), "no-al2-image", what+", which EKS does not have for Kubernetes "+v.Short(),
+		"write spec.amiType: AL2023_x86_64_STANDARD, or AL2023_ARM_64_STANDARD")
+}
+
+// managedTemplate fills the launch template of a managed pool. EKS chooses the
+// image unless the manifest does, and attaches the cluster's security group
+// unless the template names groups.
+func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], tags map[string]string) {
+	s, lt := &o.Spec, o.Spec.AWSLaunchTemplate
+	controlPlane := cmp.Or(d.cluster.controlPlaneName, d.ClusterKey.Name)
+	b.launchTemplate(d, lt, controlPlane+"-"+o.Ref().Name, tags, lt.InstanceType)
+	t := d.LaunchTemplate
+	if len(lt.AdditionalSecurityGroups) > 0 {
+		t.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, t.SecurityGroups...)
+	}
+	if kinds.ManagedImage(s) {
+		if l, ok := (imageQuestion{lt, d.cluster, d.imageVersion(), lt.InstanceType, d.mp, d.infra}).lookup(); ok {
+			t.Image = l
+		}
+		// EKS takes neither with an image in the template.
+		d.Nodegroup.AMIType, d.Nodegroup.Version = "", ""
+	} else if t.RootDevice {
+		t.Data.BlockDeviceMappings[0].DeviceName = s.AMIType.RootDevice()
+	}
+	b.userData(d)
+	if !kinds.ManagedImage(s) {
+		d.checkMerge(s)
+	}
+}
+
+// checkMerge reports user data into which EKS could not merge its own, as it
+// does where it chooses the image: it wants MIME, and for Bottlerocket TOML.
+func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec) {
+	data := &d.LaunchTemplate.UserData
+	switch {
+	case data.Text == "" || data.Format == "mime" || strings.HasPrefix(string(s.AMIType), "WINDOWS_"):
+	case strings.HasPrefix(string(s.AMIType), "BOTTLEROCKET_") && d.Bootstrap.Kind == "Secret":
+		data.Format = "toml"
+	default:
+		d.infra.Error(path("spec", "awsLaunchTemplate"), "user-data-not-mime",
+			"EKS merges its own user data into the pool's, which must then be a MIME document, and that of "+d.Bootstrap.String()+" is none",
+			"use a NodeadmConfig with an AL2023 amiType, or bring an image: amiType: CUSTOM or awsLaunchTemplate.ami.id")
+	}
+}
+
+// imageVersion is the version for an image lookup: the pool's, else the control plane's.
+func (d *draft) imageVersion() kinds.Kubernetes {
+	if d.version.Known() {
+		return d.version
+	}
+	return d.cluster.version
+}
+
+// unusedBootstrap notes bootstrap data that CAPA ignores as well, of a pool that brings
+// its own launch template or is a managed one without any.
+func (b *Builder) unusedBootstrap(d *draft, brings bool) {
+	at := path("spec", "template", "spec", "bootstrap")
+	boot := d.machinePool.Spec.Template.Spec.Bootstrap
+	why, detail := "has no awsLaunchTemplate to carry user data", "write spec.awsLaunchTemplate: {} in the pool to use it"
+	switch ref := boot.ConfigRef; {
+	case brings:
+		why, detail = "brings its own launch template, whose user data its machines get", `write dataSecretName: "" in its place`
+	case ref != nil && (ref.Kind != "NodeadmConfig" || strings.HasPrefix(d.Nodegroup.AMIType, "BOTTLEROCKET_")):
+		detail = `EKS cannot merge it into its own user data: bring an image, by amiType: CUSTOM and spec.awsLaunchTemplate.ami, or write dataSecretName: "" in its place`
+	}
+	switch ref := boot.ConfigRef; {
+	case ref != nil && b.bootstrapWritesNothing(d.Key.Namespace, ref):
+	case ref != nil:
+		d.mp.Warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s %s", ref.Kind, ref.Name, d.Infrastructure, why), detail)
+	case intent.Value(boot.DataSecretName) != "":
+		d.mp.Warn(at.Join("dataSecretName"), "bootstrap-not-used", fmt.Sprintf("Secret %q is not used: %s %s", *boot.DataSecretName, d.Infrastructure, why), "")
+	}
+}
+
+// bootstrapWritesNothing says that a configuration is there and has an empty
+// spec, as CAPA's templates have beside managed pools.
+func (b *Builder) bootstrapWritesNothing(namespace string, ref *kinds.ObjectReference) bool {
+	key := intent.Key{Namespace: namespace, Name: ref.Name}
+	empty := func(o kinds.Object) bool {
+		for i := 0; i+1 < len(o.Node.Content); i += 2 {
+			if o.Node.Content[i].Value == "spec" {
+				return len(o.Node.Content[i+1].Content) == 0
+			}
+		}
+		return true
+	}
+	switch ref.Kind {
+	case "NodeadmConfig":
+		o, ok := b.index.NodeadmConfigs[key]
+		return ok && empty(o.Source)
+	case "EKSConfig":
+		o, ok := b.index.EKSConfigs[key]
+		return ok && empty(o.Source)
+	}
+	return false
+}
+
+func taints(list []kinds.Taint) []intent.Taint {
+	effects := map[string]string{"no-schedule": "NO_SCHEDULE", "no-execute": "NO_EXECUTE", "prefer-no-schedule": "PREFER_NO_SCHEDULE"}
+	var out []intent.Taint
+	for _, t := range list {
+		out = append(out, intent.Taint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
+	}
+	slices.SortFunc(out, func(a, b intent.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
+	})
+	return out
+}
+
+// updateConfig takes the one value that is written; rules see to it that one is.
+func updateConfig(u *kinds.UpdateConfig) intent.UpdateConfig {
+	switch p := cmp.Or(u.MaxUnavailablePercentage, u.MaxUnavailablePrecentage); {
+	case u.MaxUnavailable != nil:
+		return intent.UpdateConfig{MaxUnavailable: *u.MaxUnavailable}
+	case p != nil:
+		return intent.UpdateConfig{MaxUnavailablePercentage: *p}
+	}
+	return intent.UpdateConfig{}
+}

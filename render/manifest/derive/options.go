@@ -1,0 +1,278 @@
+package derive
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// poolID names a pool object.
+type poolID struct{ namespace, kind, name string }
+
+// readPoolOptions finds the pools that PoolOptions are for. Where it cannot tell,
+// no pool of the namespace that has none is derived: it might be the one, and
+// would roll without its options.
+func (b *Builder) readPoolOptions() {
+	b.poolOptions, b.strayOptions = map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]{}, map[string]bool{}
+	for _, namespace := range b.index.UnreadOptions {
+		b.strayOptions[namespace] = true
+	}
+	for _, o := range b.index.PoolOptions.Sorted() {
+		ref, at := o.Spec.PoolRef, path("spec", "poolRef")
+		id := poolID{o.Key().Namespace, ref.Kind, ref.Name}
+		r := o.Reporter(b.faults)
+		key := intent.Key{Namespace: id.namespace, Name: id.name}
+		var known bool
+		switch ref.Kind {
+		case string(intent.GroupPool):
+			_, known = b.index.Pools[key]
+		case string(intent.NodegroupPool):
+			_, known = b.index.ManagedPools[key]
+		case kinds.KindLaunchConfig:
+			_, known = b.index.LaunchConfigs[key]
+		case kinds.KindLaunchConfigTemplate:
+			_, known = b.index.LaunchConfigTemplates[key]
+		}
+		switch first, taken := b.poolOptions[id]; {
+		case !known:
+			b.strayOptions[id.namespace] = true
+			if !o.Broken {
+				b.dangling(r, at.Join("name"), &kinds.ObjectReference{Kind: ref.Kind, Name: ref.Name}, diag.Error, "reference-not-found", "")
+			}
+		case taken:
+			first.Broken = true
+			r.To.Add(kinds.Fault{Code: "duplicate-options", Summary: fmt.Sprintf("%s and %s are both for %s %s", first.Ref(), o.Ref(), ref.Kind, ref.Name),
+				Detail: "write the options of a pool in one object", Ref: r.Ref, Path: at.Join("name"),
+				Related: []kinds.RelatedField{{Ref: first.Ref(), Path: at.Join("name"), Message: "the other reference"}}})
+		default:
+			b.poolOptions[id] = o
+			b.relateToPool(o, intent.ObjectRef{APIVersion: b.poolVersion(id), Kind: id.kind, Namespace: id.namespace, Name: id.name})
+		}
+	}
+}
+
+// poolVersion is the apiVersion of an object that PoolOptions may name and that is
+// known to be there.
+func (b *Builder) poolVersion(id poolID) string {
+	key := intent.Key{Namespace: id.namespace, Name: id.name}
+	switch id.kind {
+	case string(intent.GroupPool):
+		return b.index.Pools[key].Ref().APIVersion
+	case kinds.KindLaunchConfig:
+		return b.index.LaunchConfigs[key].Ref().APIVersion
+	case kinds.KindLaunchConfigTemplate:
+		return b.index.LaunchConfigTemplates[key].Ref().APIVersion
+	}
+	return b.index.ManagedPools[key].Ref().APIVersion
+}
+
+// relateToPool shows, beside a member that belongs into the pool, where the pool
+// sets it.
+func (b *Builder) relateToPool(o *kinds.Decoded[kinds.PoolOptionsSpec], pool intent.ObjectRef) {
+	source, config := b.poolSource(pool), intent.LaunchConfig{Source: pool}
+	for i := range b.faults.List {
+		f := &b.faults.List[i]
+		if f.Ref != o.Ref() || f.Code != "unknown-field" || len(f.Path) != len(kinds.OptionsTemplate)+1 {
+			continue
+		}
+		var at intent.Path
+		var ok bool
+		switch name := f.Path[len(f.Path)-1]; {
+		case kinds.Overlap(f.Path, kinds.OptionsTemplate):
+			at, ok = kinds.OfPool()[name]
+		case kinds.Overlap(f.Path, kinds.OptionsGroup):
+			at, ok = kinds.GroupOfPool()[name]
+		}
+		at = path("spec").Join(at...)
+		if field, is := config.Field(at); is && kinds.IsLaunchConfig(pool.Kind) {
+			f.Detail = strings.Replace(f.Detail, at.String()+" in the pool", field.String()+" in "+pool.String(), 1)
+			at = field
+		}
+		if ok && source.Has(at...) {
+			f.Related = append(f.Related, kinds.RelatedField{Ref: pool, Path: at, Message: "the pool sets it"})
+		}
+	}
+}
+
+func (b *Builder) poolSource(pool intent.ObjectRef) kinds.Object {
+	key := kinds.KeyOf(pool)
+	switch pool.Kind {
+	case string(intent.GroupPool):
+		return b.index.Pools[key].Source
+	case kinds.KindLaunchConfig:
+		return b.index.LaunchConfigs[key].Source
+	case kinds.KindLaunchConfigTemplate:
+		return b.index.LaunchConfigTemplates[key].Source
+	}
+	return b.index.ManagedPools[key].Source
+}
+
+// applyPoolOptions adds to a pool what its PoolOptions says, and what those say of
+// the launch template that it shares.
+func (b *Builder) applyPoolOptions(d *draft) {
+	if d.Group == nil && d.Nodegroup == nil {
+		return // what is missing was reported
+	}
+	options := func(ref intent.ObjectRef) *kinds.Decoded[kinds.PoolOptionsSpec] {
+		o, ok := b.poolOptions[poolID{ref.Namespace, ref.Kind, ref.Name}]
+		// What is wrong in them was said, and what else is wrong is said all the same.
+		d.broken = d.broken || ok && o.Broken || !ok && b.strayOptions[ref.Namespace]
+		return o
+	}
+	if o := options(d.Infrastructure); o != nil {
+		d.Options = o.Ref()
+		b.applyTemplateOptions(d, o)
+		b.applyGroupOptions(d, o)
+		b.applyNodegroupOptions(d, o)
+	}
+	if d.LaunchConfig == nil || d.LaunchTemplate == nil {
+		return
+	}
+	if o := options(d.LaunchConfig.Source); o != nil {
+		d.LaunchConfig.Options, d.options = o.Ref(), o.Reporter(d.faults)
+		if t := o.Spec.LaunchTemplate; t != nil {
+			b.addTemplateOptions(d, t)
+		}
+	}
+}
+
+// applyTemplateOptions adds what the options say of the pool's launch template.
+func (b *Builder) applyTemplateOptions(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
+	t := o.Spec.LaunchTemplate
+	if t == nil || reflect.ValueOf(*t).IsZero() {
+		return
+	}
+	d.options = o.Reporter(d.faults)
+	if at := path("spec", "launchConfigRef"); b.poolSource(d.Infrastructure).Has(at...) {
+		detail := "it is the launch template of all pools that name it"
+		if d.LaunchConfig != nil {
+			detail = "write it in a PoolOptions whose poolRef names " + d.LaunchConfig.Source.String()
+		}
+		d.optionsExclude(kinds.OptionsTemplate, at, detail)
+		return
+	}
+	if f := d.ForeignTemplate; f != nil {
+		d.optionsExclude(kinds.OptionsTemplate, f.NameField, "the pool has the launch template that it names; change that one")
+		return
+	}
+	b.addTemplateOptions(d, t)
+}
+
+// addTemplateOptions adds options to a launch template, of the pool's own or shared.
+func (b *Builder) addTemplateOptions(d *draft, t *kinds.TemplateOptions) {
+	if d.Kind == intent.NodegroupPool {
+		t = b.optionsForEKS(d, t)
+	}
+	if d.LaunchTemplate == nil {
+		b.templateForOptions(d)
+	}
+	b.checkOverlap(d, t)
+	t.AddTo(&d.LaunchTemplate.Data)
+	d.coreGroups(t)
+}
+
+// coreGroups gives the cluster's security groups to network interfaces of a
+// managed pool that name none: EKS adds its own only to templates without network
+// interfaces, and the nodes could not join with the VPC's default group.
+func (d *draft) coreGroups(t *kinds.TemplateOptions) {
+	core := intent.Lookup{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}
+	bare := slices.ContainsFunc(t.NetworkInterfaces, func(n intent.NetworkInterface) bool { return len(n.Groups) == 0 })
+	if lt := d.LaunchTemplate; bare && !slices.Contains(lt.SecurityGroups, core) {
+		lt.SecurityGroups = append([]intent.Lookup{core}, lt.SecurityGroups...)
+	}
+}
+
+// templateForOptions gives a managed pool without awsLaunchTemplate a template
+// that holds its options and nothing else: all other things stay as EKS has them.
+func (b *Builder) templateForOptions(d *draft) {
+	s := &b.index.ManagedPools[kinds.KeyOf(d.Infrastructure)].Spec
+	controlPlane := cmp.Or(d.cluster.controlPlaneName, d.ClusterKey.Name)
+	b.launchTemplate(d, &kinds.LaunchTemplate{}, controlPlane+"-"+d.Infrastructure.Name, additionalTags(d.cluster, s.AdditionalTags), "")
+	d.LaunchTemplate.Data.TagSpecifications = nil
+	if !slices.ContainsFunc(d.faults.List, func(f kinds.Fault) bool { return f.Code == "too-many-tags" }) {
+		d.checkTagCount(d.LaunchTemplate.Tags)
+	}
+	for field, instead := range map[string]string{"diskSize": "rootVolume.size", "remoteAccess": "sshKeyName and additionalSecurityGroups"} {
+		if at := path("spec", field); b.poolSource(d.Infrastructure).Has(at...) {
+			d.optionsExclude(kinds.OptionsTemplate, at, "write spec.awsLaunchTemplate."+instead+" in the pool: EKS takes spec."+field+" only without a launch template, which the options need")
+		}
+	}
+}
+
+// optionsForEKS refuses what EKS refuses in the launch template of a nodegroup:
+// LaunchTemplateSpecification in its API reference, and "Customize managed nodes with
+// launch templates" in its user guide. What group pools may need that share the
+// template is left out.
+func (b *Builder) optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
+	out := *t
+	refuse := func(at intent.Path, detail string) {
+		d.options.Error(at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: EKS refuses a launch template that has it", at), detail)
+	}
+	apart := refuse
+	if d.LaunchConfig != nil {
+		apart = func(at intent.Path, detail string) {
+			d.options.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
+		}
+	}
+	if t.HibernationOptions != nil {
+		apart(kinds.OptionsTemplate.Join("hibernationOptions"), "use an AWSMachinePool")
+		out.HibernationOptions = nil
+	}
+	if t.InstanceInitiatedShutdownBehavior != "" {
+		apart(kinds.OptionsTemplate.Join("instanceInitiatedShutdownBehavior"), "EKS ends instances itself")
+		out.InstanceInitiatedShutdownBehavior = ""
+	}
+	for i := range t.NetworkInterfaces {
+		if t.NetworkInterfaces[i].SubnetID != "" {
+			refuse(kinds.OptionsTemplate.Join("networkInterfaces", intent.Index(i), "subnetId"), "write spec.subnetIDs in the pool")
+		}
+	}
+	return &out
+}
+
+// checkOverlap reports options that say once more, or exclude, what the pool says, or
+// what declares the launch template that it shares.
+func (b *Builder) checkOverlap(d *draft, t *kinds.TemplateOptions) {
+	lt := path("spec", "awsLaunchTemplate")
+	has := func(field string) bool {
+		ref, at := d.declares(lt.Join(field))
+		return b.poolSource(ref).Has(at...)
+	}
+	for i := range t.NetworkInterfaces {
+		if len(t.NetworkInterfaces[i].Groups) > 0 && has("additionalSecurityGroups") {
+			d.optionsExclude(kinds.OptionsTemplate.Join("networkInterfaces", intent.Index(i), "groups"), lt.Join("additionalSecurityGroups"),
+				"write all groups of the interfaces here, or leave groups out: the interfaces then have the pool's")
+		}
+	}
+	if t.ReservationGroup() != "" && has("capacityReservationId") {
+		d.optionsExclude(kinds.OptionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), lt.Join("capacityReservationId"), "instances are launched into the one or the other")
+	}
+	if e := d.LaunchTemplate.Data.EnclaveOptions; t.HibernationOptions != nil && intent.Value(t.HibernationOptions.Configured) && e != nil && intent.Value(e.Enabled) {
+		d.optionsExclude(kinds.OptionsTemplate.Join("hibernationOptions", "configured"), lt.Join("enclaveOptions", "enabled"), "EC2 has instances do the one or the other")
+	}
+}
+
+// declares is the object that has a field of the pool, and where: of a launch template
+// that pools share, what declares it.
+func (d *draft) declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Path) {
+	if d.LaunchConfig != nil {
+		if at, ok := d.LaunchConfig.Field(ofPool); ok {
+			return d.LaunchConfig.Source, at
+		}
+	}
+	return d.Infrastructure, ofPool
+}
+
+// optionsExclude reports a field of the options and a field of the pool that
+// exclude each other.
+func (d *draft) optionsExclude(at, ofPool intent.Path, detail string) {
+	ref, field := d.declares(ofPool)
+	d.faults.Add(kinds.Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.options.Ref, Path: at,
+		Related: []kinds.RelatedField{{Ref: ref, Path: field, Message: "the pool's field"}}})
+}

@@ -1,0 +1,64 @@
+package derive
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Tag keys of CAPA and of the AWS cloud provider.
+const (
+	tagCAPACluster  = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+	tagCAPARole     = "sigs.k8s.io/cluster-api-provider-aws/role"
+	tagCloudCluster = "kubernetes.io/cluster/"
+)
+
+// ownTags is how many tags weir puts on a resource beside those of the manifests:
+// owner, target, source, pool and the record of which keys are weir's.
+const ownTags = 5
+
+// mostTags is how many tags of a cluster are given to its pools: four times what AWS
+// takes, so that each pool is refused for them, and not a million of copies.
+const mostTags = 200
+
+func fewTags(tags map[string]string) map[string]string {
+	if len(tags) <= mostTags {
+		return tags
+	}
+	out := make(map[string]string, mostTags)
+	for _, k := range slices.Sorted(maps.Keys(tags))[:mostTags] {
+		out[k] = tags[k]
+	}
+	return out
+}
+
+// additionalTags merges a pool's tags over its cluster's.
+func additionalTags(c *cluster, pool map[string]string) map[string]string {
+	out := maps.Clone(c.tags)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, pool)
+	return out
+}
+
+// capaTags are the tags that CAPA puts on a pool's resources: the name, which
+// additional tags may replace, then those, then ownership and role.
+func capaTags(name, cluster string, additional map[string]string) map[string]string {
+	out := map[string]string{"Name": name}
+	maps.Copy(out, additional)
+	out[tagCloudCluster+cluster] = "owned"
+	out[tagCAPACluster+cluster] = "owned"
+	out[tagCAPARole] = "node"
+	return out
+}
+
+// specifications tags the instances and volumes that a template launches.
+func specifications(tags map[string]string) []intent.TemplateTagSpecification {
+	var list []intent.Tag
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, intent.Tag{Key: k, Value: tags[k]})
+	}
+	return []intent.TemplateTagSpecification{{ResourceType: "instance", Tags: list}, {ResourceType: "volume", Tags: slices.Clone(list)}}
+}

@@ -1,0 +1,127 @@
+package derive
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// launchTemplate fills a pool's launch template, but for its image and user data.
+// Its security groups are those that the manifest adds.
+func (b *Builder) launchTemplate(d *draft, lt *kinds.LaunchTemplate, name string, additional map[string]string, instanceType string) {
+	p := path("spec", "awsLaunchTemplate")
+	if b.launchConfigs.shares(d) {
+		name = b.launchConfigs.name(d)
+	} else {
+		b.claimName(d, "launch template", name, path("metadata", "name"))
+	}
+	if !kinds.TemplateName.MatchString(name) || len(name) > kinds.MaxTemplateName {
+		d.infra.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), fmt.Sprintf("EC2 takes 3 to %d characters", kinds.MaxTemplateName))
+	}
+	if lt.Name != "" && lt.Name != name {
+		d.infra.Info(p.Join("name"), "not-carried", "spec.awsLaunchTemplate.name is not used: the launch template is named "+name, "")
+	}
+	tags := capaTags(name, d.cluster.tagName(), additional)
+	out := &intent.LaunchTemplate{Name: name, Tags: tags, RootDevice: lt.RootVolume != nil}
+	out.Data = intent.TemplateData{
+		ImageID: intent.Value(lt.AMI.ID), InstanceType: lt.InstanceType, KeyName: intent.Value(lt.SSHKeyName), BlockDeviceMappings: volumes(lt),
+		InstanceMarketOptions: market(lt), CapacityReservationSpecification: reservation(lt), MetadataOptions: metadata(lt.InstanceMetadataOptions),
+		TagSpecifications: specifications(tags), EnclaveOptions: lt.EnclaveOptions, PrivateDNSNameOptions: lt.PrivateDNSName,
+	}
+	if lt.IamInstanceProfile != "" {
+		out.Data.IamInstanceProfile = profile(lt.IamInstanceProfile)
+	}
+	for _, ref := range lt.AdditionalSecurityGroups {
+		if ref.ID != nil {
+			out.Data.SecurityGroupIDs = append(out.Data.SecurityGroupIDs, *ref.ID)
+		} else {
+			out.SecurityGroups = append(out.SecurityGroups, intent.Lookup{Kind: intent.SecurityGroupsByFilter, Filters: intent.JoinFilters(filtersOf(ref)), Cluster: d.ClusterKey})
+		}
+	}
+	d.LaunchTemplate = out
+}
+
+// profile takes an ARN for what it is; CAPA passes it as a name, which fails.
+func profile(s string) *intent.InstanceProfile {
+	if strings.HasPrefix(s, "arn:") {
+		return &intent.InstanceProfile{ARN: s}
+	}
+	return &intent.InstanceProfile{Name: s}
+}
+
+// volumes lists the root volume first, if there is one. Its device name is left
+// to the image, also where an exported manifest carries one.
+func volumes(lt *kinds.LaunchTemplate) []intent.BlockDeviceMapping {
+	var out []intent.BlockDeviceMapping
+	if lt.RootVolume != nil {
+		out = append(out, intent.BlockDeviceMapping{Ebs: ebs(lt.RootVolume)})
+	}
+	for i := range lt.NonRootVolumes {
+		v := &lt.NonRootVolumes[i]
+		out = append(out, intent.BlockDeviceMapping{DeviceName: v.DeviceName, Ebs: ebs(v)})
+	}
+	return out
+}
+
+func ebs(v *kinds.Volume) intent.Ebs {
+	yes := true
+	out := intent.Ebs{VolumeSize: int32(v.Size), VolumeType: v.Type, Iops: int32(v.IOPS), Encrypted: v.Encrypted, KmsKeyID: v.EncryptionKey, DeleteOnTermination: &yes}
+	if v.Throughput != nil {
+		out.Throughput = int32(*v.Throughput)
+	}
+	if v.EncryptionKey != "" {
+		out.Encrypted = &yes
+	}
+	return out
+}
+
+// market infers spot from spotMarketOptions; on demand sends nothing.
+func market(lt *kinds.LaunchTemplate) *intent.MarketOptions {
+	switch {
+	case lt.MarketType == "CapacityBlock":
+		return &intent.MarketOptions{MarketType: "capacity-block"}
+	case lt.MarketType == "Spot" || lt.SpotMarketOptions != nil:
+		out := &intent.MarketOptions{MarketType: "spot"}
+		if lt.SpotMarketOptions != nil {
+			out.MaxPrice = intent.Value(lt.SpotMarketOptions.MaxPrice)
+		}
+		return out
+	}
+	return nil
+}
+
+func reservation(lt *kinds.LaunchTemplate) *intent.CapacityReservation {
+	if lt.CapacityReservationID == nil && lt.CapacityReservationPreference == "" {
+		return nil
+	}
+	preferences := map[string]string{"None": "none", "CapacityReservationsOnly": "capacity-reservations-only", "Open": "open"}
+	return &intent.CapacityReservation{Preference: preferences[lt.CapacityReservationPreference], TargetID: intent.Value(lt.CapacityReservationID)}
+}
+
+// checkMetadataTags refuses to show in instance metadata what it cannot: EC2 would
+// refuse each launch, and EKS the nodegroup. Machines always have such tags, those of
+// the cluster, which its cloud provider finds them by.
+func (d *draft) checkMetadataTags() {
+	if d.LaunchTemplate == nil {
+		return
+	}
+	if keys := d.LaunchTemplate.Data.HiddenTags(); len(keys) > 0 {
+		at := path("spec", "awsLaunchTemplate", "instanceMetadataOptions", "instanceMetadataTags")
+		d.infra.Error(at, "metadata-tags", fmt.Sprintf("%s is enabled, and EC2 then launches no machine that has the tags %s", at, strings.Join(keys, ", ")),
+			"write disabled: metadata shows only keys of letters, digits and -_+=,.@:, and the machines of a cluster need tags with a slash. "+
+				"What a machine is to know, give it in its user data, or allow its role ec2:DescribeTags")
+	}
+}
+
+// metadata carries what CAPA sends. httpProtocolIpv6 goes along only where it is
+// enabled: EC2 then reads it back, and its default reads back as absent.
+func metadata(m *intent.MetadataOptions) *intent.MetadataOptions {
+	if m == nil || m.HTTPProtocolIPv6 == "enabled" {
+		return m
+	}
+	out := *m
+	out.HTTPProtocolIPv6 = ""
+	return &out
+}

@@ -1,0 +1,300 @@
+package derive
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/manifest/rules"
+	"github.com/weir-gitops/weir/render/userdata"
+)
+
+// userData fills the user data of a pool's launch template.
+func (b *Builder) userData(d *draft) {
+	boot := d.machinePool.Spec.Template.Spec.Bootstrap
+	var data intent.UserData
+	switch {
+	case boot.DataSecretName != nil && *boot.DataSecretName == "" && boot.ConfigRef == nil:
+		return // written and empty: the nodes need none
+	case boot.ConfigRef != nil && intent.Value(boot.DataSecretName) != "" && b.writesConfig(d.Key.Namespace, boot.ConfigRef):
+		d.mp.Info(kinds.BootstrapPath.Join("dataSecretName"), "not-carried", kinds.BootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
+			"Cluster API writes the name of the Secret that it makes there; remove it, or the configRef to use a Secret of your own")
+		data = b.configData(d, boot.ConfigRef)
+	case intent.Value(boot.DataSecretName) != "":
+		data = b.secretData(d, *boot.DataSecretName)
+	case boot.ConfigRef != nil:
+		data = b.configData(d, boot.ConfigRef)
+	}
+	data.Merged = data.Text != "" && d.Nodegroup != nil && d.Nodegroup.AMIType != ""
+	one := b.oneOf(data)
+	if one.tooLarge != "" {
+		b.userDataTooLarge(d, one.tooLarge)
+	}
+	d.checkReader(one.UserData)
+	d.LaunchTemplate.UserData = one.UserData
+}
+
+// userData is user data with what keeps EC2 from taking it, if anything does.
+type userData struct {
+	intent.UserData
+	tooLarge string
+}
+
+// maxTexts is how many bytes the user data of one render may have, each counted once:
+// 2,000 pools with all that EC2 takes, twice. A bootstrap configuration is written
+// out for each of its pools, and may compress to a hundredth.
+const maxTexts = 64 << 20
+
+// oneOf gives for equal user data the same text, looked at once, however many pools
+// have it.
+func (b *Builder) oneOf(data intent.UserData) userData {
+	one, known := b.userDatas[data]
+	if known {
+		return one
+	}
+	one.UserData = data
+	if b.textBytes += len(data.Text); b.textBytes > maxTexts {
+		one.Text, one.tooLarge = "", fmt.Sprintf("the pools' user data has more than %d MiB together", maxTexts>>20)
+		return one
+	}
+	_, one.tooLarge = data.Encode(data.Text)
+	b.userDatas[data] = one
+	return one
+}
+
+// block adds a reason why the pool cannot be planned although it is valid. It
+// is a warning here; planning makes an error of it.
+func (d *draft) block(at intent.Path, r kinds.Reporter, code, summary, detail string) {
+	r.Warn(at, code, summary, detail)
+	d.Blocked = append(d.Blocked, r.To.List[len(r.To.List)-1].Diagnostic())
+}
+
+// writesConfig reports whether the bootstrap configuration that ref names is in the
+// render.
+func (b *Builder) writesConfig(namespace string, ref *kinds.ObjectReference) bool {
+	key := intent.Key{Namespace: namespace, Name: ref.Name}
+	switch ref.Kind {
+	case "KubeadmConfig":
+		return b.index.KubeadmConfigs[key] != nil
+	case "EKSConfig":
+		return b.index.EKSConfigs[key] != nil
+	case "NodeadmConfig":
+		return b.index.NodeadmConfigs[key] != nil
+	}
+	return false
+}
+
+// configData writes the user data of a bootstrap configuration.
+func (b *Builder) configData(d *draft, ref *kinds.ObjectReference) intent.UserData {
+	key, at := intent.Key{Namespace: d.Key.Namespace, Name: ref.Name}, kinds.BootstrapPath.Join("configRef")
+	switch ref.Kind {
+	case "KubeadmConfig":
+		if o, ok := b.index.KubeadmConfigs[key]; ok {
+			if o.Broken {
+				rules.CheckKubeadmVersion(d.mp, d.version)
+			}
+			return fromConfig(b, d, o, b.kubeadmData)
+		}
+	case "EKSConfig":
+		if o, ok := b.index.EKSConfigs[key]; ok {
+			return fromConfig(b, d, o, b.eksData)
+		}
+	case "NodeadmConfig":
+		if o, ok := b.index.NodeadmConfigs[key]; ok {
+			return fromConfig(b, d, o, b.nodeadmData)
+		}
+	default:
+		detail := "it may be a KubeadmConfig, EKSConfig or NodeadmConfig"
+		if strings.HasSuffix(ref.Kind, "Template") {
+			detail = "a MachinePool refers to a configuration, not to a template of one"
+		}
+		d.mp.Error(at.Join("kind"), "bootstrap-kind", fmt.Sprintf("bootstrap kind %s is not supported", ref.Kind), detail)
+		return intent.UserData{}
+	}
+	b.dangling(d.mp, at.Join("name"), ref, diag.Error, "reference-not-found", "")
+	return intent.UserData{}
+}
+
+// fromConfig derives user data from a configuration, unless it is broken: its
+// own fault is reported, and the pool is dropped with it.
+func fromConfig[S any](b *Builder, d *draft, o *kinds.Decoded[S], write func(*draft, *kinds.Decoded[S], kinds.Reporter) intent.UserData) intent.UserData {
+	d.Bootstrap = o.Ref()
+	if o.Broken {
+		d.cluster = &cluster{key: d.cluster.key, broken: true, eks: d.cluster.eks, eksName: d.cluster.eksName}
+		return intent.UserData{}
+	}
+	return write(d, o, o.Reporter(d.faults))
+}
+
+// secretData takes user data from a rendered Secret.
+func (b *Builder) secretData(d *draft, name string) intent.UserData {
+	at := kinds.BootstrapPath.Join("dataSecretName")
+	value, ok := b.secretValue(d.mp, at, d.Key.Namespace, name, "value")
+	if !ok {
+		return intent.UserData{}
+	}
+	d.Bootstrap = b.index.Secrets[intent.Key{Namespace: d.Key.Namespace, Name: name}].Ref
+	format := "cloud-config"
+	if o, ok := b.readSecret(d.mp, at, d.Key.Namespace, name); ok {
+		if f, ok := o.Value("format"); ok && f != "" {
+			format = f
+		}
+	}
+	switch {
+	case format == "ignition":
+		if version := userdata.IgnitionVersion(value); version == "" {
+			d.mp.Error(at, "bad-value", fmt.Sprintf("the value of Secret %q is no Ignition document", name), "it must be JSON with ignition.version")
+		}
+	case format != "cloud-config":
+		d.mp.Error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is not known", name), `it must be "cloud-config" or "ignition"`)
+	default:
+		format = userdata.Detect(value)
+	}
+	if format == "mime" {
+		if err := userdata.CheckMIME(value); err != nil {
+			d.mp.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect, and EKS refuses it")
+		}
+	}
+	return intent.UserData{Text: value, Format: format, Secret: true}
+}
+
+// secretValue returns one key of a Secret, or reports why it cannot.
+func (b *Builder) secretValue(r kinds.Reporter, at intent.Path, namespace, name, key string) (string, bool) {
+	s, ok := b.readSecret(r, at, namespace, name)
+	if !ok {
+		return "", false
+	}
+	value, ok := s.Value(key)
+	if !ok {
+		r.Error(at, "secret-key-not-found", fmt.Sprintf("Secret %s/%s has no key %q", namespace, name, key), "")
+	}
+	return value, ok
+}
+
+// readSecret decodes a Secret that something refers to. Secrets that nothing
+// refers to are none of weir's business.
+func (b *Builder) readSecret(r kinds.Reporter, at intent.Path, namespace, name string) (*kinds.SecretData, bool) {
+	o, ok := b.index.Secrets[intent.Key{Namespace: namespace, Name: name}]
+	if !ok {
+		b.dangling(r, at, &kinds.ObjectReference{Kind: "Secret", Name: name}, diag.Error, "secret-not-found", "render the Secret with the pool")
+		return nil, false
+	}
+	var s kinds.SecretData
+	var found kinds.Faults
+	kinds.Decode(o, &found, &s)
+	for k, v := range s.Data {
+		if _, err := kinds.DecodeBase64(v); err != nil {
+			// The decoder's error may quote the value, so it is not shown.
+			kinds.Reporter{Ref: o.Ref, To: &found}.Error(path("data", k), "wrong-type", "data."+k+" is no base64", "write plain text under stringData")
+		}
+	}
+	if !found.HasErrors() {
+		return &s, true
+	}
+	for _, f := range found.List {
+		f.Detail = "" // it may quote a secret value
+		r.To.Add(f)
+	}
+	return nil, false
+}
+
+// cloudInit resolves what is taken from Secrets. secret says that something was.
+func (b *Builder) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.User, ntp *userdata.NTP, mounts [][]string) (out userdata.CloudInit, secret bool) {
+	out = userdata.CloudInit{NTP: ntp, Mounts: slices.Clone(mounts)}
+	for i, f := range files {
+		at := path("spec", "files", intent.Index(i))
+		if s := f.ContentFrom; s != nil {
+			if f.Content != "" {
+				r.Error(at, "exclusive", at.String()+" has both content and contentFrom", "write one of them")
+			}
+			f.Content, _ = b.secretValue(r, at.Join("contentFrom", "secret"), r.Ref.Namespace, s.Secret.Name, s.Secret.Key)
+			secret = true
+		}
+		out.Files = append(out.Files, f.File)
+	}
+	for i, u := range users {
+		at := path("spec", "users", intent.Index(i))
+		if s := u.PasswdFrom; s != nil {
+			if u.Passwd != nil {
+				r.Error(at, "exclusive", at.String()+" has both passwd and passwdFrom", "write one of them")
+			}
+			value, _ := b.secretValue(r, at.Join("passwdFrom", "secret"), r.Ref.Namespace, s.Secret.Name, s.Secret.Key)
+			u.Passwd, secret = &value, true
+		}
+		out.Users = append(out.Users, u.User)
+	}
+	return out, secret
+}
+
+// eksData writes an EKSConfig's cloud-config.
+func (b *Builder) eksData(d *draft, o *kinds.Decoded[kinds.EKSConfigSpec], r kinds.Reporter) intent.UserData {
+	s := &o.Spec
+	if !d.needEKS(o.Kind) {
+		return intent.UserData{}
+	}
+	in := userdata.EKS{
+		ClusterName: d.cluster.eksName, KubeletExtraArgs: s.KubeletExtraArgs, ContainerRuntime: intent.Value(s.ContainerRuntime),
+		UseMaxPods: s.UseMaxPods, APIRetryAttempts: s.APIRetryAttempts, DNSClusterIP: intent.Value(s.DNSClusterIP), DockerConfigJSON: s.DockerConfigJSON,
+		PreCommands: s.PreBootstrapCommands, PostCommands: s.PostBootstrapCommands, Command: intent.Value(s.BootstrapCommandOverride),
+		ServiceIPv6CIDR: intent.Value(s.ServiceIPv6CIDR), IPv6: intent.Value(s.ServiceIPv6CIDR) != "",
+	}
+	if s.ServiceIPv6CIDR == nil && d.cluster.ipv6 != nil {
+		in.IPv6, in.ServiceIPv6CIDR = true, d.cluster.ipv6.CIDRBlock
+	}
+	if s.PauseContainer != nil {
+		in.PauseContainerAccount, in.PauseContainerVersion = s.PauseContainer.AccountNumber, s.PauseContainer.Version
+	}
+	rules.CheckBootstrapArgs(r, s)
+	rules.WarnInactive(r, s.Users)
+	var secret bool
+	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.DiskSetup = s.DiskSetup.UserData()
+	return intent.UserData{Text: in.Text(), Format: "cloud-config", Secret: secret || s.DockerConfigJSON != nil}
+}
+
+// nodeadmData writes a NodeadmConfig's MIME document. Endpoint and CA come from
+// EKS, and so does the service CIDR where the Cluster does not write one.
+func (b *Builder) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec], r kinds.Reporter) intent.UserData {
+	s := &o.Spec
+	if !d.needEKS(o.Kind) {
+		return intent.UserData{}
+	}
+	in := userdata.Nodeadm{
+		ClusterName: d.cluster.eksName, APIServerEndpoint: intent.PlaceholderEndpoint, CertificateAuthority: intent.PlaceholderCA,
+		ServiceCIDR: intent.PlaceholderServiceCIDR, FeatureGates: s.FeatureGates, PreCommands: s.PreNodeadmCommands,
+	}
+	if d.cluster.serviceCIDR != "" {
+		in.ServiceCIDR = d.cluster.serviceCIDR
+	}
+	rules.WarnInactive(r, s.Users)
+	if k := s.Kubelet; k != nil {
+		in.KubeletConfig, in.KubeletFlags = k.Config.Value, k.Flags
+	}
+	if c := s.Containerd; c != nil {
+		in.ContainerdConfig, in.BaseRuntimeSpec = c.Config, c.BaseRuntimeSpec.Value
+	}
+	var secret bool
+	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.DiskSetup = s.DiskSetup.UserData()
+	out, err := in.Text()
+	if errors.Is(err, userdata.ErrBoundary) {
+		r.Error(path("spec", "preNodeadmCommands"), "user-data-boundary", "spec.preNodeadmCommands cannot be put in a MIME document: "+err.Error(), "")
+	} else if err != nil {
+		r.Error(path("spec"), "bad-value", err.Error(), "")
+	}
+	return intent.UserData{Text: out, Format: "mime", Secret: secret,
+		Cluster: intent.Lookup{Kind: intent.EKSCluster, Name: d.cluster.eksName, Cluster: d.ClusterKey}}
+}
+
+// needEKS reports a configuration for EKS nodes in a cluster that is none.
+func (d *draft) needEKS(kind string) bool {
+	if !d.cluster.eks {
+		d.mp.Error(kinds.BootstrapPath.Join("configRef", "kind"), "not-eks", fmt.Sprintf("%s is for EKS nodes, but cluster %s is no EKS cluster", kind, d.ClusterKey),
+			"the Cluster's controlPlaneRef must be an AWSManagedControlPlane, or the configuration a KubeadmConfig")
+	}
+	return d.cluster.eks
+}

@@ -1,0 +1,173 @@
+package kinds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/instancetypes"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// AWSManagedMachinePoolSpec is AWSManagedMachinePool.spec: one EKS managed
+// nodegroup, with a launch template where one is written.
+type AWSManagedMachinePoolSpec struct {
+	EKSNodegroupName           string            `json:"eksNodegroupName"`
+	AvailabilityZones          []string          `json:"availabilityZones"`
+	AvailabilityZoneSubnetType string            `json:"availabilityZoneSubnetType" in:"v1beta2" enum:"public|private|all"`
+	SubnetIDs                  []string          `json:"subnetIDs"`
+	AdditionalTags             map[string]string `json:"additionalTags"`
+	RoleName                   string            `json:"roleName"`
+	RoleAdditionalPolicies     []string          `json:"roleAdditionalPolicies"`
+	RolePath                   string            `json:"rolePath" in:"v1beta2"`
+	RolePermissionsBoundary    string            `json:"rolePermissionsBoundary" in:"v1beta2"`
+	AMIVersion                 *string           `json:"amiVersion" check:"minlen=2"`
+	AMIType                    AMIType           `json:"amiType" default:"AL2_x86_64"`
+	Labels                     map[string]string `json:"labels"`
+	Taints                     []Taint           `json:"taints"`
+	DiskSize                   *int32            `json:"diskSize" check:"min=1"`
+	InstanceType               *string           `json:"instanceType"`
+	Scaling                    *Scaling          `json:"scaling"`
+	RemoteAccess               *RemoteAccess     `json:"remoteAccess"`
+	ProviderIDList             Anything          `json:"providerIDList"`
+	CapacityType               string            `json:"capacityType" enum:"onDemand|spot" default:"onDemand"`
+	UpdateConfig               *UpdateConfig     `json:"updateConfig"`
+	AWSLaunchTemplate          *LaunchTemplate   `json:"awsLaunchTemplate"`
+	LifecycleHooks             []LifecycleHook   `json:"lifecycleHooks" in:"v1beta2"`
+	NodeRepairConfig           *NodeRepairConfig `json:"nodeRepairConfig" in:"v1beta2"`
+	LaunchConfigRef            *LaunchConfigRef  `json:"launchConfigRef"`
+}
+
+func (AWSManagedMachinePoolSpec) unknownHint(name string) string {
+	switch name {
+	case "subnets":
+		return "a managed pool takes spec.subnetIDs, a list of subnet ids"
+	case "minSize", "maxSize":
+		return "write it under spec.scaling"
+	}
+	if hasField[LaunchTemplate](name) {
+		return "write it under spec.awsLaunchTemplate"
+	}
+	if at, ok := nodegroupOfPool()[name]; ok {
+		return fmt.Sprintf("EKS's %s is %q here", name, at)
+	}
+	if hasField[NodegroupOptions](name) {
+		return "write spec.nodegroup." + name + " in a PoolOptions"
+	}
+	return ""
+}
+
+// AMIType is EKS's kind of image.
+type AMIType string
+
+func (AMIType) values(version string) []string {
+	if version == "v1beta1" {
+		return []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "CUSTOM"}
+	}
+	return []string{
+		"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "CUSTOM",
+		"BOTTLEROCKET_ARM_64", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64_FIPS", "BOTTLEROCKET_x86_64_FIPS",
+		"BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA",
+		"WINDOWS_CORE_2019_x86_64", "WINDOWS_FULL_2019_x86_64", "WINDOWS_CORE_2022_x86_64", "WINDOWS_FULL_2022_x86_64",
+		"AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "AL2023_x86_64_NEURON", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA",
+	}
+}
+
+// IsAL2 says that the image is Amazon Linux 2, which EKS has for no Kubernetes
+// version from 1.33 on.
+func (t AMIType) IsAL2() bool {
+	return slices.Contains([]AMIType{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64"}, t)
+}
+
+// RootDevice is the device name of the root volume of EKS's own images: nobody
+// asks for the image where EKS chooses it.
+func (t AMIType) RootDevice() string {
+	if strings.HasPrefix(string(t), "WINDOWS_") {
+		return "/dev/sda1"
+	}
+	return "/dev/xvda"
+}
+
+// Taint is a taint of a nodegroup.
+type Taint struct {
+	Key    string `json:"key" check:"required"`
+	Value  string `json:"value" check:"required"`
+	Effect string `json:"effect" check:"required" enum:"no-schedule|no-execute|prefer-no-schedule"`
+}
+
+// Scaling are the bounds of a nodegroup.
+type Scaling struct {
+	MinSize *int32 `json:"minSize" check:"min=0"`
+	MaxSize *int32 `json:"maxSize" check:"min=0"`
+}
+
+// RemoteAccess is SSH access to the nodes of a nodegroup.
+type RemoteAccess struct {
+	SSHKeyName           *string  `json:"sshKeyName"`
+	SourceSecurityGroups []string `json:"sourceSecurityGroups"`
+	Public               bool     `json:"public"`
+}
+
+// UpdateConfig bounds how many nodes an update takes down. In v1beta1 the
+// percentage is misspelt, and both spellings are carried.
+type UpdateConfig struct {
+	MaxUnavailable           *int32 `json:"maxUnavailable" check:"min=1,max=100"`
+	MaxUnavailablePercentage *int32 `json:"maxUnavailablePercentage" in:"v1beta2" check:"min=1,max=100"`
+	MaxUnavailablePrecentage *int32 `json:"maxUnavailablePrecentage" in:"v1beta1" check:"min=1,max=100"`
+}
+
+// NodeRepairConfig is EKS's automatic node repair.
+type NodeRepairConfig struct {
+	Enabled *bool `json:"enabled" default:"false"`
+}
+
+// ManagedImage says that a managed pool's image comes from its launch template:
+// an id, a written lookup, or CUSTOM. Otherwise EKS chooses it.
+func ManagedImage(s *AWSManagedMachinePoolSpec) bool {
+	lt := s.AWSLaunchTemplate
+	return lt != nil && (lt.AMI.ID != nil || lt.AMI.EKSLookupType != nil || s.AMIType == "CUSTOM" ||
+		lt.ImageLookupFormat != "" || lt.ImageLookupOrg != "" || lt.ImageLookupBaseOS != "")
+}
+
+// ImageFamily is a family of EKS images. Each is bootstrapped in its own way.
+type ImageFamily string
+
+const (
+	FamilyAL2          ImageFamily = "Amazon Linux 2"
+	FamilyAL2023       ImageFamily = "Amazon Linux 2023"
+	FamilyBottlerocket ImageFamily = "Bottlerocket"
+	FamilyWindows      ImageFamily = "Windows"
+)
+
+// EKSFamily is the family of the images that are looked up among EKS's, or "".
+func EKSFamily(image intent.Lookup) ImageFamily {
+	switch {
+	case image.Kind != intent.ImageForEKS:
+		return ""
+	case strings.HasPrefix(image.Name, "AmazonLinux2023"):
+		return FamilyAL2023
+	}
+	return FamilyAL2
+}
+
+// Family is that of the images of an amiType, or "" for CUSTOM.
+func (t AMIType) Family() ImageFamily {
+	for prefix, f := range map[string]ImageFamily{"AL2_": FamilyAL2, "AL2023_": FamilyAL2023, "BOTTLEROCKET_": FamilyBottlerocket, "WINDOWS_": FamilyWindows} {
+		if strings.HasPrefix(string(t), prefix) {
+			return f
+		}
+	}
+	return ""
+}
+
+// Architecture is that of the images of an amiType, or "" for CUSTOM. The names
+// tell it: AMITypes of EKS's API.
+func (t AMIType) Architecture() string {
+	switch {
+	case t == "CUSTOM" || t == "":
+		return ""
+	case strings.Contains(string(t), "_ARM_64"):
+		return instancetypes.ARM
+	}
+	return instancetypes.X86
+}

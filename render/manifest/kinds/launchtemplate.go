@@ -1,0 +1,141 @@
+package kinds
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"go.yaml.in/yaml/v3"
+)
+
+// SSMPrefix begins an ami.id that names an SSM parameter, with or without a
+// version or label behind it (ImageId of RequestLaunchTemplateData in EC2's API).
+// weir resolves it, so that a rollout is planned and every version has one image.
+const SSMPrefix = "resolve:ssm:"
+
+// ImageVariable is what an imageLookupFormat may hold between double braces.
+// CAPA takes any Go template; these two variables are all that one can name.
+var ImageVariable = regexp.MustCompile(`\{\{-?\s*\.(\w+)\s*-?\}\}`)
+
+// The kinds that a pool's spec.launchConfigRef may name.
+const (
+	KindLaunchConfig         = "AWSLaunchConfig"
+	KindLaunchConfigTemplate = "AWSLaunchConfigTemplate"
+)
+
+// LaunchConfigRef names an object of the pool's namespace that declares its
+// launch template, in place of awsLaunchTemplate.
+type LaunchConfigRef struct {
+	Kind string `json:"kind" check:"required" enum:"AWSLaunchConfig|AWSLaunchConfigTemplate"`
+	Name string `json:"name" check:"required,minlen=1"`
+}
+
+// AWSLaunchConfigTemplateSpec is AWSLaunchConfigTemplate.spec: what the
+// AWSLaunchConfigs that are derived of it hold. AWSLaunchConfig.spec is a
+// LaunchTemplate.
+type AWSLaunchConfigTemplateSpec struct {
+	Template LaunchConfigTemplateResource `json:"template" check:"required"`
+}
+
+// LaunchConfigTemplateResource is spec.template of an AWSLaunchConfigTemplate.
+type LaunchConfigTemplateResource struct {
+	Spec LaunchTemplate `json:"spec"`
+}
+
+// LaunchTemplate is awsLaunchTemplate, which both pool kinds share. Fields
+// marked with a version are not in the other one.
+type LaunchTemplate struct {
+	// Name is ignored by CAPA, which derives the template's name from the pool.
+	Name                          string                        `json:"name"`
+	IamInstanceProfile            string                        `json:"iamInstanceProfile"`
+	AMI                           AMI                           `json:"ami"`
+	ImageLookupFormat             string                        `json:"imageLookupFormat"`
+	ImageLookupOrg                string                        `json:"imageLookupOrg"`
+	ImageLookupBaseOS             string                        `json:"imageLookupBaseOS"`
+	InstanceType                  string                        `json:"instanceType"`
+	RootVolume                    *Volume                       `json:"rootVolume"`
+	NonRootVolumes                []Volume                      `json:"nonRootVolumes" in:"v1beta2"`
+	SSHKeyName                    *string                       `json:"sshKeyName"`
+	VersionNumber                 *int64                        `json:"versionNumber"`
+	AdditionalSecurityGroups      []AWSResourceReference        `json:"additionalSecurityGroups"`
+	SpotMarketOptions             *SpotMarketOptions            `json:"spotMarketOptions"`
+	InstanceMetadataOptions       *intent.MetadataOptions       `json:"instanceMetadataOptions" in:"v1beta2"`
+	EnclaveOptions                *intent.EnclaveOptions        `json:"enclaveOptions" in:"v1beta2"`
+	PrivateDNSName                *intent.PrivateDNSNameOptions `json:"privateDnsName" in:"v1beta2"`
+	CapacityReservationID         *string                       `json:"capacityReservationId" in:"v1beta2"`
+	MarketType                    string                        `json:"marketType" in:"v1beta2" enum:"OnDemand|Spot|CapacityBlock"`
+	CapacityReservationPreference string                        `json:"capacityReservationPreference" in:"v1beta2" enum:"None|CapacityReservationsOnly|Open|"`
+}
+
+func (LaunchTemplate) unknownHint(name string) string {
+	if at := OfPool()[name]; len(at) > 1 {
+		return fmt.Sprintf("EC2's %s is %q here", name, strings.Join(at[1:], "."))
+	}
+	if hasField[TemplateOptions](name) {
+		return "write spec.launchTemplate." + name + " in a PoolOptions"
+	}
+	return machineOnly(name)
+}
+
+// machineOnly explains fields that CAPA's AWSMachine has and its pools have not.
+func machineOnly(name string) string {
+	switch name {
+	case "cpuOptions", "networkInterfaces", "networkInterfaceType", "assignPrimaryIPv6", "publicIP",
+		"elasticIpPool", "tenancy", "hostID", "hostAffinity", "dynamicHostAllocation", "placementGroupName",
+		"placementGroupPartition", "cloudInit", "uncompressedUserData", "securityGroupOverrides":
+		return "it is a field of AWSMachine; a pool's awsLaunchTemplate does not have it"
+	}
+	return ""
+}
+
+// AMI names the machine image: by id, or by the kind of EKS image to look up.
+type AMI struct {
+	ID            *string `json:"id"`
+	EKSLookupType *string `json:"eksLookupType" enum:"AmazonLinux|AmazonLinuxGPU|AmazonLinux2023|AmazonLinux2023GPU"`
+}
+
+// Volume is a root or further volume. Size is in GiB, throughput in MiB/s.
+type Volume struct {
+	DeviceName    string `json:"deviceName"`
+	Size          int64  `json:"size" check:"required,min=8,max=65536"`
+	Type          string `json:"type"`
+	IOPS          int64  `json:"iops" check:"min=0,max=2147483647"`
+	Throughput    *int64 `json:"throughput" check:"max=2147483647"`
+	Encrypted     *bool  `json:"encrypted"`
+	EncryptionKey string `json:"encryptionKey"`
+}
+
+// SpotMarketOptions asks for spot instances. MaxPrice is in US dollars an hour.
+type SpotMarketOptions struct {
+	MaxPrice *string `json:"maxPrice"`
+}
+
+// AWSResourceReference names an AWS resource by id or by EC2 filters.
+type AWSResourceReference struct {
+	ID *string `json:"id"`
+	// ARN was in v1beta1 and was never used by pools.
+	ARN     *string  `json:"arn" in:"v1beta1"`
+	Filters []Filter `json:"filters"`
+}
+
+// Filter is one EC2 filter.
+type Filter struct {
+	Name   string   `json:"name" check:"required"`
+	Values []string `json:"values" check:"required"`
+}
+
+func IsLaunchConfig(kind string) bool {
+	return kind == KindLaunchConfig || kind == KindLaunchConfigTemplate
+}
+
+// decodeNode accepts what the type's fields accept, and for a bare string, which
+// a published example of CAPA shows, says what to write.
+func (v *AWSResourceReference) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
+	if s, ok := textOf(n); ok {
+		d.Error(p, "wrong-type", p.String()+" must be a mapping, not text", "write `- id: "+s+"` instead of `- "+s+"`")
+		return
+	}
+	type plain AWSResourceReference
+	decodeInto(d, n, (*plain)(v), p)
+}

@@ -1,0 +1,62 @@
+package kinds
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"golang.org/x/crypto/blake2b"
+)
+
+// CheckID reports an id that cannot be one of its kind.
+func CheckID(r Reporter, p intent.Path, id, prefix string) {
+	if !strings.HasPrefix(id, prefix) || len(id) == len(prefix) {
+		r.Error(p, "bad-id", fmt.Sprintf("%s is %q, but such an id begins with %q", p, id, prefix), "")
+	}
+}
+
+// MaxTemplateName is the length of a launch template's name. EC2's API reference
+// says 128, and EC2 itself has answered that it "must be between 3 and 125
+// characters".
+const MaxTemplateName = 125
+
+// Longest names that CAPA generates, one more than the last that fits.
+const (
+	maxNodegroupName = 64
+	maxClusterName   = 100
+)
+
+// DefaultNodeRole is the role of a nodegroup whose manifest names none.
+const DefaultNodeRole = "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
+
+// eksName generates a name as CAPA does: namespace and name joined by an
+// underscore, dots in the name replaced, and hashed where that is too long.
+func eksName(namespace, name string, limit int) string {
+	const prefix = "capa_"
+	full := namespace + "_" + strings.ReplaceAll(name, ".", "_")
+	if len(full) < limit {
+		return full
+	}
+	h, err := blake2b.New(32-len(prefix), nil)
+	if err != nil {
+		panic("manifest: blake2b has no such size: " + err.Error())
+	}
+	h.Write([]byte(full))
+	var b strings.Builder
+	b.WriteString(prefix)
+	for _, c := range h.Sum(nil) {
+		b.WriteByte("0123456789abcdefghijklmnopqrstuvwxyz"[int(c)%36])
+	}
+	return b.String()
+}
+
+func CheckARN(r Reporter, at intent.Path, arn string) {
+	if arn != "" && !strings.HasPrefix(arn, "arn:") {
+		r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is no ARN", at, arn), "an ARN begins with arn:")
+	}
+}
+
+// TemplateName is the form of a launch template's name, by EC2's API reference; one
+// that weir makes ends at maxTemplateName.
+var TemplateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)

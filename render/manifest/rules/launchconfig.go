@@ -1,0 +1,29 @@
+package rules
+
+import (
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+func checkLaunchConfig(o *kinds.Decoded[kinds.LaunchTemplate], r kinds.Reporter) {
+	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: r, Meta: o.Metadata}}, &intent.Pool{})
+	checkSharedTemplate(r, path("spec"), &o.Spec)
+}
+
+func checkLaunchConfigTemplate(o *kinds.Decoded[kinds.AWSLaunchConfigTemplateSpec], r kinds.Reporter) {
+	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: r, Meta: o.Metadata}}, &intent.Pool{})
+	checkSharedTemplate(r, path("spec", "template", "spec"), &o.Spec.Template.Spec)
+}
+
+// checkSharedTemplate applies the rules of launch templates that hold whatever
+// pools use it. Those that need the pool are applied with each pool.
+func checkSharedTemplate(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
+	checkReferences(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups, "sg-")
+	checkVolumes(r, p, lt)
+	checkMarket(r, p, lt)
+	checkImage(r, p, lt)
+	checkGroupFilters(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups)
+	if lt.InstanceType != "" {
+		CheckKnownTypes(r, []kinds.TypeField{{At: p.Join("instanceType"), Name: lt.InstanceType}})
+	}
+}

@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// What a nodegroup takes: Taint and labels of CreateNodegroup in the API
+// reference of EKS, and "Node taints on managed node groups" in its user guide.
+const (
+	maxLabelText = 63
+	maxTaints    = 50
+)
+
+// reservedLabel says whether EKS keeps a label or taint for itself. It answers a
+// request with "cannot contain reserved prefixes [kubernetes.io/, k8s.io/,
+// eks.amazonaws.com/]", but takes those that a kubelet may set on itself.
+func reservedLabel(key string) bool {
+	prefix, _, prefixed := strings.Cut(key, "/")
+	if !prefixed || strings.HasSuffix(prefix, "node.kubernetes.io") || strings.HasSuffix(prefix, "kubelet.kubernetes.io") || prefix == "node.k8s.io" {
+		return false
+	}
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io", "eks.amazonaws.com"}, func(kept string) bool {
+		return prefix == kept || strings.HasSuffix(prefix, "."+kept)
+	})
+}
+
+// checkNodegroupLabels checks spec.labels by the rules of Kubernetes and of EKS.
+func checkNodegroupLabels(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
+	p := path("spec", "labels")
+	checkLabels(r, p, s.Labels, true)
+	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
+		at := p.Join(key)
+		switch {
+		case len(key) > maxLabelText:
+			r.To.Add(kinds.Fault{Code: "bad-name", Summary: fmt.Sprintf("label key %q has %d characters; EKS takes %d, the prefix included", key, len(key), maxLabelText), Ref: r.Ref, Path: at, Key: true})
+		case reservedLabel(key):
+			r.To.Add(kinds.Fault{Severity: diag.Warning, Code: "reserved-label", Summary: fmt.Sprintf("EKS refuses label %s: it keeps the prefix for itself", key),
+				Detail: "set it with the kubelet's --node-labels in the bootstrap configuration, or choose another key", Ref: r.Ref, Path: at, Key: true})
+		}
+		if s.Labels[key] == "" {
+			r.Error(at, "bad-value", fmt.Sprintf("label %s is empty; EKS takes no label without a value", key), "")
+		}
+	}
+}
+
+// checkNodegroupTaints checks spec.taints by the rules of Kubernetes and of EKS.
+func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
+	p := path("spec", "taints")
+	if len(s.Taints) > maxTaints {
+		r.Error(p, "too-many-taints", fmt.Sprintf("%s has %d taints; EKS takes %d", p, len(s.Taints), maxTaints), "")
+	}
+	seen := map[[2]string]int{}
+	for i, t := range s.Taints {
+		at := p.Join(intent.Index(i))
+		prefix, name, prefixed := strings.Cut(t.Key, "/")
+		if !prefixed {
+			name = t.Key
+		}
+		switch {
+		case t.Key == "":
+			r.Error(at.Join("key"), "bad-name", at.Join("key").String()+" is empty", "")
+		case len(t.Key) > maxLabelText || !labelName.MatchString(name) || prefixed && !dnsName.MatchString(prefix):
+			r.Error(at.Join("key"), "bad-name", fmt.Sprintf("%q is no key for a taint", t.Key), "EKS takes up to 63 characters: letters, digits, - _ and ., with an optional DNS name and / before them")
+		case reservedLabel(t.Key):
+			r.Warn(at.Join("key"), "reserved-label", fmt.Sprintf("EKS refuses taint %s: it keeps the prefix for itself", t.Key), "choose another key")
+		}
+		if t.Value != "" && (len(t.Value) > maxLabelText || !labelName.MatchString(t.Value)) {
+			r.Error(at.Join("value"), "bad-value", fmt.Sprintf("%s cannot be %q", at.Join("value"), t.Value), "EKS takes up to 63 letters, digits, - _ and .")
+		}
+		if j, twice := seen[[2]string{t.Key, t.Effect}]; twice {
+			r.To.Add(kinds.Fault{Code: "duplicate", Summary: fmt.Sprintf("taint %s with effect %s is written twice", t.Key, t.Effect), Ref: r.Ref, Path: at,
+				Related: []kinds.RelatedField{{Ref: r.Ref, Path: p.Join(intent.Index(j)), Message: "the other one"}}})
+		} else {
+			seen[[2]string{t.Key, t.Effect}] = i
+		}
+	}
+}
+
+// roleName is what IAM takes for a role's name: CreateRole in its API reference.
+var roleName = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
+
+func checkRoleName(r kinds.Reporter, name string) {
+	switch at := path("spec", "roleName"); {
+	case name == "" || roleName.MatchString(name):
+	case strings.HasPrefix(name, "arn:"):
+		r.Error(at, "bad-name", "spec.roleName is an ARN", "write the name alone: what follows the last / of the ARN")
+	default:
+		r.Error(at, "bad-name", fmt.Sprintf("%q is no name for an IAM role", name), "IAM takes up to 64 letters, digits and _ + = , . @ -")
+	}
+}
+
+// checkNodegroupMarket warns of capacity blocks: EKS wants the nodegroup's
+// capacity type CAPACITY_BLOCK beside them (capacityType of CreateNodegroup),
+// which CAPA's type cannot say.
+func checkNodegroupMarket(r kinds.Reporter, lt *kinds.LaunchTemplate) {
+	if lt.MarketType == "CapacityBlock" {
+		r.Warn(path("spec", "awsLaunchTemplate", "marketType"), "capacity-block-nodegroup",
+			"a managed pool cannot launch from a capacity block: that needs the capacity type CAPACITY_BLOCK, which spec.capacityType does not have",
+			"use an AWSMachinePool")
+	}
+}
+
+// Limits of lifecycle hooks: "Quotas for Amazon EC2 Auto Scaling" and
+// PutLifecycleHook in its API reference.
+const (
+	maxHooks        = 50
+	maxHookTimeout  = 7200 // seconds
+	maxHookMetadata = 4000
+)
+
+// eksHooks are the hooks that EKS itself puts on the group behind a nodegroup.
+var eksHooks = []string{"Launch-LC-Hook", "Terminate-LC-Hook"}
+
+// checkNodegroupHooks refuses hooks that would replace those of EKS, by which it
+// drains the nodes of a managed pool.
+func checkNodegroupHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
+	for i, h := range hooks {
+		if at := path("spec", "lifecycleHooks", intent.Index(i), "name"); slices.Contains(eksHooks, h.Name) {
+			r.Error(at, "reserved-hook", fmt.Sprintf("%s is %q, which is EKS's own lifecycle hook", at, h.Name), "choose another name")
+		}
+	}
+}
+
+var hookName = regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`)
+
+// checkHookQuotas checks lifecycle hooks by the rules of Auto Scaling. CAPA
+// accepts heartbeats that are longer than Auto Scaling documents.
+func checkHookQuotas(r kinds.Reporter, hooks []kinds.LifecycleHook) {
+	p := path("spec", "lifecycleHooks")
+	if len(hooks) > maxHooks {
+		r.Error(p, "too-many-hooks", fmt.Sprintf("%s has %d lifecycle hooks; Auto Scaling takes %d", p, len(hooks), maxHooks), "")
+	}
+	for i, h := range hooks {
+		at := p.Join(intent.Index(i))
+		if h.Name != "" && !hookName.MatchString(h.Name) {
+			r.Error(at.Join("name"), "bad-name", fmt.Sprintf("%q is no name for a lifecycle hook", h.Name), "Auto Scaling takes up to 255 letters, digits, - _ and /")
+		}
+		if t := h.HeartbeatTimeout; t != nil && t.Seconds() > maxHookTimeout && t.Hours() <= 48 {
+			r.Warn(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s; Auto Scaling documents at most 2h", at.Join("heartbeatTimeout"), t.Duration),
+				"let what handles the hook extend it with RecordLifecycleActionHeartbeat")
+		}
+		if n := len(intent.Value(h.NotificationMetadata)); n > maxHookMetadata {
+			r.Error(at.Join("notificationMetadata"), "out-of-range", fmt.Sprintf("%s has %d characters; Auto Scaling takes %d", at.Join("notificationMetadata"), n, maxHookMetadata), "")
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// noteOlderFields says of fields of a managed pool that are written and that a
+// launch template has too what to write instead: one declaration then serves both
+// kinds of pools. Cluster API Provider AWS takes them, so it is no error. amiType and
+// amiVersion are none of them: with these EKS chooses the image, and updates it; beside
+// a launch template that names one, amiType says something else.
+func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
+	s := &o.Spec
+	lt := s.AWSLaunchTemplate
+	if lt != nil && o.Source.Has("spec", "amiType") && s.AMIType != "CUSTOM" && (lt.AMI.ID != nil || lt.AMI.EKSLookupType != nil || lt.ImageLookupFormat != "" || lt.ImageLookupOrg != "" || lt.ImageLookupBaseOS != "") {
+		r.Warn(path("spec", "amiType"), "beside-launch-template", fmt.Sprintf("spec.amiType %s is written beside an image in spec.awsLaunchTemplate, which decides", s.AMIType), "write CUSTOM, which Cluster API Provider AWS needs beside an image, or remove spec.amiType")
+	}
+	if lt != nil {
+		return // the others are refused beside a launch template
+	}
+	for _, f := range []struct{ field, instead string }{
+		{"instanceType", "spec.awsLaunchTemplate.instanceType"},
+		{"diskSize", "spec.awsLaunchTemplate.rootVolume.size"},
+	} {
+		if at := path("spec", f.field); o.Source.Has(at...) {
+			r.Info(at, "older-field", at.String()+" is the older way to say it", "a launch template says it for all kinds of pools: write "+f.instead)
+		}
+	}
+}

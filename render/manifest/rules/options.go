@@ -1,0 +1,92 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// checkPoolOptions applies the rules of EC2 that can be told from the options by
+// themselves: RequestLaunchTemplateData in its API reference.
+func checkPoolOptions(o *kinds.Decoded[kinds.PoolOptionsSpec], r kinds.Reporter) {
+	checkGroupOptions(r, o.Spec.AutoScalingGroup)
+	checkNodegroupOptions(r, o.Spec.Nodegroup)
+	if kind := o.Spec.PoolRef.Kind; kinds.IsLaunchConfig(kind) {
+		for at, written := range map[string]bool{"autoScalingGroup": o.Spec.AutoScalingGroup != nil, "nodegroup": o.Spec.Nodegroup != nil} {
+			if written {
+				r.Error(path("spec", at), "not-allowed", "spec."+at+" is not allowed in options of an "+kind+", which is a launch template", "write it in a PoolOptions for each of its pools")
+			}
+		}
+	}
+	t := o.Spec.LaunchTemplate
+	if t == nil {
+		return
+	}
+	checkInterfaces(r, kinds.OptionsTemplate.Join("networkInterfaces"), t.NetworkInterfaces)
+	if t.Placement != nil {
+		checkPlacementOptions(r, kinds.OptionsTemplate.Join("placement"), t.Placement)
+	}
+	kinds.CheckARN(r, kinds.OptionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), t.ReservationGroup())
+}
+
+func checkPlacementOptions(r kinds.Reporter, at intent.Path, p *intent.Placement) {
+	if p.GroupName != "" && p.GroupID != "" {
+		r.Error(at.Join("groupId"), "exclusive", at.Join("groupId").String()+" excludes groupName", "name the placement group once")
+	}
+	if p.PartitionNumber != 0 && p.GroupName == "" && p.GroupID == "" {
+		r.Error(at.Join("partitionNumber"), "incomplete", at.Join("partitionNumber").String()+" needs groupName or groupId", "it counts the partitions of a placement group")
+	}
+	if p.HostResourceGroupARN != "" && p.Tenancy != "" && p.Tenancy != "host" {
+		r.Error(at.Join("tenancy"), "exclusive", fmt.Sprintf("%s %s excludes hostResourceGroupArn", at.Join("tenancy"), p.Tenancy), "write host, or leave it out")
+	}
+	if p.HostResourceGroupARN != "" && p.HostID != "" {
+		r.Error(at.Join("hostId"), "exclusive", at.Join("hostId").String()+" excludes hostResourceGroupArn", "")
+	}
+}
+
+// checkInterfaces checks network interfaces. Each has a place of its own, the
+// device index on its network card, and one of them is the primary one.
+func checkInterfaces(r kinds.Reporter, p intent.Path, list []intent.NetworkInterface) {
+	places := map[[2]int32]int{}
+	for i := range list {
+		n, at := &list[i], p.Join(intent.Index(i))
+		place := [2]int32{intent.Value(n.NetworkCardIndex), intent.Value(n.DeviceIndex)}
+		if first, taken := places[place]; taken {
+			r.To.Add(kinds.Fault{Code: "duplicate", Summary: fmt.Sprintf("two network interfaces have device index %d on network card %d", place[1], place[0]), Ref: r.Ref, Path: at.Join("deviceIndex"),
+				Related: []kinds.RelatedField{{Ref: r.Ref, Path: p.Join(intent.Index(first)), Message: "the other one"}}})
+		} else {
+			places[place] = i
+		}
+		if n.InterfaceType == "efa-only" {
+			checkEFAOnly(r, at, n, place == [2]int32{})
+		}
+		if intent.Value(n.AssociatePublicIPAddress) && len(list) > 1 {
+			r.Warn(at.Join("associatePublicIpAddress"), "exclusive", at.Join("associatePublicIpAddress").String()+" excludes further network interfaces",
+				"EC2 gives a public address to instances with one interface; let the subnet or a load balancer do it")
+		}
+		if e := n.EnaSrdSpecification; e != nil && e.EnaSrdUDPSpecification != nil && intent.Value(e.EnaSrdUDPSpecification.EnaSrdUDPEnabled) && !intent.Value(e.EnaSrdEnabled) {
+			at := at.Join("enaSrdSpecification", "enaSrdUdpSpecification", "enaSrdUdpEnabled")
+			r.Error(at, "incomplete", at.String()+" needs enaSrdEnabled: true", "")
+		}
+	}
+	if _, primary := places[[2]int32{}]; len(list) > 0 && !primary {
+		r.Error(p, "incomplete", p.String()+" has no interface with deviceIndex 0 on network card 0", "an instance cannot start without its primary interface")
+	}
+}
+
+// checkEFAOnly refuses addresses on an interface that has none.
+func checkEFAOnly(r kinds.Reporter, at intent.Path, n *intent.NetworkInterface, primary bool) {
+	if primary {
+		r.Error(at.Join("interfaceType"), "exclusive", at.Join("interfaceType").String()+" efa-only is not possible for the primary interface", "write efa or interface; the primary interface needs an address")
+	}
+	for field, written := range map[string]bool{
+		"associatePublicIpAddress": intent.Value(n.AssociatePublicIPAddress), "associateCarrierIpAddress": intent.Value(n.AssociateCarrierIPAddress),
+		"ipv4PrefixCount": n.IPv4PrefixCount != 0, "ipv6AddressCount": n.IPv6AddressCount != 0, "ipv6PrefixCount": n.IPv6PrefixCount != 0,
+		"primaryIpv6": intent.Value(n.PrimaryIPv6), "secondaryPrivateIpAddressCount": n.SecondaryPrivateIPAddressCount != 0,
+	} {
+		if written {
+			r.Error(at.Join(field), "exclusive", at.Join(field).String()+" excludes interfaceType efa-only, which has no addresses", "")
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/nearest"
+)
+
+var (
+	terminationPolicies = []string{"Default", "AllocationStrategy", "ClosestToNextInstanceHour", "NewestInstance", "OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}
+	healthChecks        = []string{"EC2", "EBS", "ELB", "VPC_LATTICE"}
+
+	lambdaARN      = regexp.MustCompile(`^arn:[^:]+:lambda:.+`)
+	versionOrAlias = regexp.MustCompile(`^([1-9][0-9]*|\$Latest|\$Default)$`)
+)
+
+// checkGroupOptions applies the rules of Auto Scaling that can be told from the
+// options by themselves: CreateAutoScalingGroup, PutWarmPool and the types that
+// they take in its API reference.
+func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
+	if g == nil {
+		return
+	}
+	at := kinds.OptionsGroup
+	if g.HealthCheckType != "" {
+		for _, kind := range strings.Split(g.HealthCheckType, ",") {
+			if !slices.Contains(healthChecks, kind) {
+				r.Error(at.Join("healthCheckType"), "bad-enum", fmt.Sprintf("%s cannot be %q", at.Join("healthCheckType"), g.HealthCheckType), "it must be "+kinds.OneOf(healthChecks)+", or several of them with commas and without spaces")
+				break
+			}
+		}
+	}
+	if p := at.Join("terminationPolicies"); g.TerminationPolicies != nil {
+		if len(g.TerminationPolicies) == 0 {
+			r.Error(p, "out-of-range", p.String()+" is empty", `write "Default" for that of AWS`)
+		}
+		each(r, p, g.TerminationPolicies, func(v string) string {
+			if slices.Contains(terminationPolicies, v) || lambdaARN.MatchString(v) {
+				return ""
+			}
+			return "it must be " + kinds.OneOf(terminationPolicies) + ", or the ARN of a Lambda function"
+		})
+	}
+	if n := g.MaxInstanceLifetime; n != nil && *n != 0 && *n < 86400 {
+		r.Error(at.Join("maxInstanceLifetime"), "out-of-range", fmt.Sprintf("%s is %d; it is 0, or a day (86400 seconds) at least", at.Join("maxInstanceLifetime"), *n), "")
+	}
+	if m := g.InstanceMaintenancePolicy; m != nil && m.MinHealthyPercentage != nil && m.MaxHealthyPercentage != nil {
+		checkPercentages(r, at.Join("instanceMaintenancePolicy"), *m.MinHealthyPercentage, *m.MaxHealthyPercentage)
+	}
+	kinds.CheckARN(r, at.Join("serviceLinkedRoleARN"), g.ServiceLinkedRoleARN)
+	checkTraffic(r, g)
+	checkReservation(r, at.Join("capacityReservationSpecification"), g.CapacityReservationSpecification)
+	if g.WarmPool != nil && g.DeleteWarmPool {
+		r.Error(at.Join("deleteWarmPool"), "exclusive", at.Join("deleteWarmPool").String()+" excludes warmPool", "the one removes what the other makes")
+	}
+	if w := g.WarmPool; w != nil && w.MaxGroupPreparedCapacity >= 0 && w.MinSize > w.MaxGroupPreparedCapacity {
+		p := at.Join("warmPool", "minSize")
+		r.Error(p, "out-of-range", fmt.Sprintf("%s is %d, above maxGroupPreparedCapacity %d", p, w.MinSize, w.MaxGroupPreparedCapacity), "")
+	}
+	if m := g.MetricsCollection; m != nil {
+		each(r, at.Join("metricsCollection", "metrics"), m.Metrics, func(v string) string {
+			if slices.Contains(kinds.GroupMetrics(), v) {
+				return ""
+			}
+			if near := nearest.Word(v, kinds.GroupMetrics()); near != "" {
+				return fmt.Sprintf("did you mean %q?", near)
+			}
+			return "see EnableMetricsCollection in the API reference of Auto Scaling"
+		})
+	}
+	checkRefreshOptions(r, at.Join("refreshPreferences"), g.RefreshPreferences)
+	checkMixedOptions(r, at.Join("mixedInstancesPolicy"), g.MixedInstancesPolicy)
+}
+
+// each checks the items of a list: none may come twice, and wrong says what is
+// amiss with one, "" for nothing.
+func each(r kinds.Reporter, p intent.Path, list []string, wrong func(string) string) {
+	for i, v := range list {
+		at := p.Join(intent.Index(i))
+		if slices.Contains(list[:i], v) {
+			r.Error(at, "duplicate", fmt.Sprintf("%s is %q, which is in the list already", at, v), "")
+		} else if why := wrong(v); why != "" {
+			r.Error(at, "bad-value", fmt.Sprintf("%s cannot be %q", at, v), why)
+		}
+	}
+}
+
+func checkPercentages(r kinds.Reporter, p intent.Path, low, high int32) {
+	switch {
+	case low == -1 && high == -1:
+	case low == -1 || high == -1:
+		r.Error(p, "out-of-range", p.String()+" has -1 in one of its members", "-1 in both removes the policy")
+	case high < 100:
+		r.Error(p.Join("maxHealthyPercentage"), "out-of-range", fmt.Sprintf("%s is %d, must be at least 100", p.Join("maxHealthyPercentage"), high), "")
+	case high-low > 100:
+		r.Error(p, "out-of-range", fmt.Sprintf("%s: maxHealthyPercentage %d is more than 100 above minHealthyPercentage %d", p, high, low), "")
+	}
+}
+
+func checkTraffic(r kinds.Reporter, g *kinds.GroupOptions) {
+	at := kinds.OptionsGroup
+	for field, list := range map[string][]string{"targetGroupARNs": g.TargetGroupARNs, "loadBalancerNames": g.LoadBalancerNames} {
+		if list != nil && g.TrafficSources != nil {
+			r.Error(at.Join(field), "exclusive", at.Join(field).String()+" excludes trafficSources", "trafficSources holds all load balancers and target groups of the group")
+		}
+	}
+	each(r, at.Join("targetGroupARNs"), g.TargetGroupARNs, func(v string) string {
+		if kinds.SourceType(v) == "elbv2" {
+			return ""
+		}
+		return "the ARN of a target group is arn:aws:elasticloadbalancing:REGION:ACCOUNT:targetgroup/NAME/ID"
+	})
+	each(r, at.Join("loadBalancerNames"), g.LoadBalancerNames, func(v string) string {
+		if v == "" || strings.HasPrefix(v, "arn:") {
+			return "write the name of a Classic Load Balancer; others are attached by targetGroupARNs"
+		}
+		return ""
+	})
+	seen := map[string]bool{}
+	for i, s := range g.TrafficSources {
+		p := at.Join("trafficSources", intent.Index(i))
+		if seen[s.Identifier] && s.Identifier != "" {
+			r.Error(p, "duplicate", fmt.Sprintf("%s is %q, which is in the list already", p.Join("identifier"), s.Identifier), "")
+		}
+		seen[s.Identifier] = true
+		if kind := kinds.SourceType(s.Identifier); kind != s.Type && (s.Type != "" || kind == "elb") && s.Identifier != "" {
+			r.Error(p.Join("type"), "mismatch", fmt.Sprintf("%s does not fit the identifier, which is of type %s", p.Join("type"), kind),
+				"a Classic Load Balancer is named with type elb, a target group by its ARN")
+		}
+	}
+}
+
+func checkReservation(r kinds.Reporter, p intent.Path, c *intent.GroupReservation) {
+	if c == nil {
+		return
+	}
+	t := c.CapacityReservationTarget
+	if t == nil {
+		return
+	}
+	at := p.Join("capacityReservationTarget")
+	if c.CapacityReservationPreference == "none" {
+		r.Error(at, "exclusive", at.String()+" excludes capacityReservationPreference none", "none keeps instances out of all reservations")
+	}
+	if len(t.CapacityReservationIDs)+len(t.CapacityReservationResourceGroupARNs) == 0 {
+		r.Error(at, "incomplete", at.String()+" names no reservation", "write capacityReservationIds or capacityReservationResourceGroupArns")
+	}
+	for i, id := range t.CapacityReservationIDs {
+		kinds.CheckID(r, at.Join("capacityReservationIds", intent.Index(i)), id, "cr-")
+	}
+	for i, arn := range t.CapacityReservationResourceGroupARNs {
+		kinds.CheckARN(r, at.Join("capacityReservationResourceGroupArns", intent.Index(i)), arn)
+	}
+}
+
+func checkRefreshOptions(r kinds.Reporter, p intent.Path, o *kinds.RefreshOptions) {
+	if o == nil {
+		return
+	}
+	if a := o.AlarmSpecification; a != nil {
+		at := p.Join("alarmSpecification", "alarms")
+		if len(a.Alarms) > 10 {
+			r.Error(at, "out-of-range", fmt.Sprintf("%s names %d alarms; a refresh takes 10", at, len(a.Alarms)), "")
+		}
+		each(r, at, a.Alarms, func(v string) string {
+			if v == "" || len(v) > 255 {
+				return "the name of a CloudWatch alarm has 1 to 255 characters"
+			}
+			return ""
+		})
+	}
+	at := p.Join("checkpointPercentages")
+	for i, n := range o.CheckpointPercentages {
+		if n < 1 || n > 100 || i > 0 && n <= o.CheckpointPercentages[i-1] {
+			r.Error(at.Join(intent.Index(i)), "out-of-range", fmt.Sprintf("%s is %d: checkpoints are from 1 to 100, each above the one before", at.Join(intent.Index(i)), n), "")
+		}
+	}
+	if n := len(o.CheckpointPercentages); n > 0 && o.CheckpointPercentages[n-1] != 100 {
+		r.Warn(at, "incomplete", fmt.Sprintf("%s ends at %d: a refresh replaces no more than that", at, o.CheckpointPercentages[n-1]), "let the last checkpoint be 100, or instances of two versions stay")
+	}
+	if o.CheckpointDelay != nil && len(o.CheckpointPercentages) == 0 {
+		r.Error(p.Join("checkpointDelay"), "incomplete", p.Join("checkpointDelay").String()+" needs checkpointPercentages", "it is the wait after each of them")
+	}
+}
+
+// checkMixedOptions checks the options of a mixed instances policy by themselves.
+func checkMixedOptions(r kinds.Reporter, p intent.Path, m *kinds.MixedOptions) {
+	if m == nil {
+		return
+	}
+	if d := m.InstancesDistribution; d != nil && d.SpotMaxPrice != "" {
+		at := p.Join("instancesDistribution", "spotMaxPrice")
+		if n, err := strconv.ParseFloat(d.SpotMaxPrice, 64); err != nil || n < 0.001 || n > 1e6 {
+			r.Error(at, "bad-value", fmt.Sprintf("%s is %q; it is a price in USD an hour, 0.001 at least", at, d.SpotMaxPrice), "leave it out: the price is then the on-demand price at most")
+		}
+	}
+	seen := map[string]bool{}
+	for i := range m.Overrides {
+		at, o := p.Join("overrides", intent.Index(i)), &m.Overrides[i]
+		checkOverrideOptions(r, at, o)
+		if seen[o.InstanceType] && o.InstanceType != "" {
+			r.Error(at.Join("instanceType"), "duplicate", fmt.Sprintf("%s is %q, which another entry has", at.Join("instanceType"), o.InstanceType), "")
+		}
+		seen[o.InstanceType] = true
+	}
+}
+
+func checkOverrideOptions(r kinds.Reporter, at intent.Path, o *intent.Override) {
+	switch {
+	case o.InstanceType == "" && o.InstanceRequirements == nil:
+		r.Error(at, "missing-required", at.String()+" needs instanceType or instanceRequirements", "")
+	case o.InstanceType != "" && o.InstanceRequirements != nil:
+		r.Error(at.Join("instanceRequirements"), "exclusive", at.Join("instanceRequirements").String()+" excludes instanceType", "allowedInstanceTypes narrows requirements to types")
+	}
+	if o.ImageID != "" {
+		kinds.CheckID(r, at.Join("imageId"), o.ImageID, "ami-")
+	}
+	if n, err := strconv.Atoi(o.WeightedCapacity); o.WeightedCapacity != "" && (err != nil || n < 1 || n > 999) {
+		r.Error(at.Join("weightedCapacity"), "bad-value", fmt.Sprintf("%s is %q; it is a number from 1 to 999 in quotes", at.Join("weightedCapacity"), o.WeightedCapacity), "")
+	}
+	if t := o.LaunchTemplate; t != nil {
+		at := at.Join("launchTemplateSpecification")
+		switch {
+		case t.ID == "" && t.Name == "":
+			r.Error(at, "missing-required", at.String()+" needs launchTemplateId or launchTemplateName", "")
+		case t.ID != "" && t.Name != "":
+			r.Error(at.Join("launchTemplateName"), "exclusive", at.Join("launchTemplateName").String()+" excludes launchTemplateId", "")
+		case t.ID != "":
+			kinds.CheckID(r, at.Join("launchTemplateId"), t.ID, "lt-")
+		}
+		if t.Version != "" && !versionOrAlias.MatchString(t.Version) {
+			r.Error(at.Join("version"), "bad-value", fmt.Sprintf("%s is %q; it is a number in quotes, $Latest or $Default", at.Join("version"), t.Version), "")
+		}
+	}
+	checkRequirements(r, at.Join("instanceRequirements"), o.InstanceRequirements)
+}

@@ -1,0 +1,126 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/sops"
+	"go.yaml.in/yaml/v3"
+)
+
+// PlainSecrets reports every plain field that gives a secret away: tags, names,
+// labels and the like. The faults do not hold the values, but the path of a key
+// that is one does.
+func PlainSecrets(objects []kinds.Object, secrets *secret.Finder) []kinds.Fault {
+	if secrets.Len() == 0 {
+		return nil
+	}
+	var out []kinds.Fault
+	for _, o := range objects {
+		if !kinds.Plain(o.Ref) {
+			continue
+		}
+		eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {
+			if !secrets.In(value) {
+				return
+			}
+			out = append(out, kinds.Fault{
+				Severity: diag.Error, Code: "secret-in-plain-field", Ref: o.Ref, Path: slices.Clone(p), Key: key,
+				Summary: fmt.Sprintf("%s holds a secret value, and it is no part of the user data", p),
+				Detail:  "Everybody who may read the account would see it. Take the value out, or do not mark it as secret.",
+			})
+		})
+	}
+	return out
+}
+
+// eachScalar visits the keys and values below a node.
+func eachScalar(n *yaml.Node, p intent.Path, visit func(p intent.Path, value string, key bool)) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		visit(p, n.Value, false)
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			eachScalar(c, p.Join(intent.Index(i)), visit)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			at := p.Join(n.Content[i].Value)
+			visit(at, n.Content[i].Value, true)
+			eachScalar(n.Content[i+1], at, visit)
+		}
+	}
+}
+
+// SecretValues are the values of the Secrets in a build and the tokens of its
+// KubeadmConfigs: they are not to be shown, wherever they came from. Words are
+// left out, for everything would be full of masks.
+//
+// A variable that has no value stands for itself, and hints name it.
+func SecretValues(objects []kinds.Object) []string {
+	var out []string
+	add := func(v string) {
+		if !secret.Word(v) && !reference.MatchString(v) {
+			out = append(out, v)
+		}
+	}
+	for _, o := range objects {
+		switch {
+		case o.Ref.Kind == "Secret" && o.Ref.APIVersion == "v1":
+			eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {
+				if key || len(p) < 2 {
+					return
+				}
+				switch p[0] {
+				case "stringData":
+					add(value)
+				case "data":
+					if plain, err := kinds.DecodeBase64(value); err == nil {
+						add(plain)
+					}
+				}
+			})
+		case o.Ref.Kind == "KubeadmConfig":
+			eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {
+				switch p[len(p)-1] {
+				case "token", "tlsBootstrapToken", "passwd":
+					if !key {
+						add(value)
+					}
+				}
+			})
+		}
+	}
+	return out
+}
+
+// reference matches what substitution leaves of a variable without a value.
+var reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+
+// Ciphertext reports user data that holds text which SOPS has encrypted: its file
+// came without the metadata to decrypt it with, and no node could use it.
+func Ciphertext(set *intent.Set) []kinds.Fault {
+	var out []kinds.Fault
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		if p.LaunchTemplate == nil || !sops.Mentioned(p.LaunchTemplate.UserData.Text) {
+			continue
+		}
+		ref := p.Bootstrap
+		if ref.Kind == "" {
+			ref = p.MachinePool
+		}
+		out = append(out, kinds.Fault{
+			Severity: diag.Error, Code: "sops-ciphertext", Ref: ref, Path: path("spec"),
+			Summary: fmt.Sprintf("the user data of %s holds text that is still encrypted by SOPS", p.Key),
+			Detail:  "The file that it comes from lacks the metadata of sops. Encrypt that file as a whole with sops.",
+			Related: []kinds.RelatedField{{Ref: p.MachinePool, Path: kinds.BootstrapPath, Message: "the pool that would get it"}},
+		})
+	}
+	return out
+}

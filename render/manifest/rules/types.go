@@ -1,0 +1,128 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/instancetypes"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/nearest"
+)
+
+// CheckKnownTypes warns of instance types that are not among those of the AWS
+// SDK, which lists EC2's API model. AWS adds types, so it is no error.
+func CheckKnownTypes(r kinds.Reporter, types []kinds.TypeField) {
+	for _, t := range types {
+		if t.Name != "" && !instancetypes.Known(t.Name) {
+			r.Warn(t.At, "unknown-instance-type", fmt.Sprintf("%s is %q, which is no instance type that weir knows", t.At, t.Name), likelyTypes(t.Name))
+		}
+	}
+}
+
+// likelyTypes says what an unknown instance type may be meant to be.
+func likelyTypes(name string) string {
+	const newer = "; AWS may also have added it after this weir was made"
+	family, _, dotted := strings.Cut(name, ".")
+	if !dotted {
+		return `an instance type is a family and a size, such as "m5.large"`
+	}
+	said := ""
+	if near := nearTypes(strings.ToLower(name)); len(near) > 0 {
+		said = "did you mean " + kinds.OneOf(near) + "? "
+	}
+	if sizes := instancetypes.Sizes(family); sizes != nil {
+		return said + family + " comes as " + strings.Join(sizes, ", ") + newer
+	}
+	return said + "see the instance types of the region" + newer
+}
+
+// nearTypes are up to three instance types that differ from a name by one
+// character or by none, those that begin like it first.
+func nearTypes(name string) []string {
+	type candidate struct {
+		name             string
+		distance, shared int
+	}
+	var all []candidate
+	for _, f := range instancetypes.Families() {
+		for _, size := range instancetypes.Sizes(f) {
+			c := candidate{name: f + "." + size}
+			if c.distance = nearest.Distance(name, c.name, 2); c.distance > 1 {
+				continue
+			}
+			for c.shared < min(len(name), len(c.name)) && name[c.shared] == c.name[c.shared] {
+				c.shared++
+			}
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.shared, a.shared), cmp.Compare(a.name, b.name))
+	})
+	var out []string
+	for _, c := range all[:min(3, len(all))] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// checkOneArchitecture reports a pool that would launch instances of several
+// architectures. A launch template has one image, and an image one architecture
+// (ImageId of RequestLaunchTemplateData and Architecture of Image in EC2's API);
+// CAPA's overrides cannot name another template.
+func checkOneArchitecture(r kinds.Reporter, types []kinds.TypeField) {
+	first := slices.IndexFunc(types, func(t kinds.TypeField) bool { return instancetypes.Architecture(t.Name) != "" })
+	if first < 0 {
+		return
+	}
+	a := types[first]
+	want := instancetypes.Architecture(a.Name)
+	for _, t := range types[first+1:] {
+		if got := instancetypes.Architecture(t.Name); got != "" && got != want {
+			r.To.Add(kinds.Fault{Code: "mixed-architectures", Summary: fmt.Sprintf("%s %s is %s, but %s is %s: a pool has one image, which has one architecture", t.At, t.Name, got, a.Name, want),
+				Detail: "make a pool for each architecture", Ref: r.Ref, Path: t.At,
+				Related: []kinds.RelatedField{{Ref: r.Ref, Path: a.At, Message: a.Name + " is " + want}}})
+		}
+	}
+}
+
+// CheckAMIType reports instance types that the images of spec.amiType do not
+// run on. EKS answers such a request with "is not a valid instance type for
+// requested amiType" (CreateNodegroup). It does not count where the launch
+// template brings an image, for then no amiType is sent.
+func CheckAMIType(r kinds.Reporter, pool intent.ObjectRef, s *kinds.AWSManagedMachinePoolSpec, types []kinds.TypeField, written bool) {
+	want := s.AMIType.Architecture()
+	if want == "" || kinds.ManagedImage(s) {
+		return
+	}
+	for _, t := range types {
+		got := instancetypes.Architecture(t.Name)
+		if got == "" || got == want {
+			continue
+		}
+		what := "spec.amiType is " + string(s.AMIType)
+		if !written {
+			what = "spec.amiType is not written, which means " + string(s.AMIType)
+		}
+		f := kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but %s, whose images are %s", t.At, t.Name, got, what, want),
+			Detail: fmt.Sprintf("write an amiType for %s, or another instance type", got), Ref: r.Ref, Path: t.At}
+		if got == instancetypes.ARM {
+			f.Detail = "write spec.amiType: AL2023_ARM_64_STANDARD, or another instance type"
+		}
+		if written {
+			f.Related = []kinds.RelatedField{{Ref: pool, Path: path("spec", "amiType"), Message: "the kind of image"}}
+		}
+		r.To.Add(f)
+	}
+}
+
+// GPUImages are the lookup types whose images EKS has for x86_64 only: the SSM
+// parameters in "Retrieve recommended Amazon Linux AMI IDs" of its user guide.
+var GPUImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
+
+// ArchitectureWord finds an architecture in the name of an image.
+var ArchitectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
