@@ -25,7 +25,7 @@ func Compute(in Input) (plan *Plan, needs observed.Needs) {
 func compute(in Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, shared: map[string]*sharedTemplate{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
-		outstanding: map[string]outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]wantedVersion{}, moved: map[string]string{},
+		outstanding: map[string]outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{},
 	}
 	for _, s := range launchConfigsOf(in.Set) {
 		c.shared[s.key()] = s
@@ -68,13 +68,13 @@ type computation struct {
 	// outstanding, homes, settled and moved are what the results say, by pool.
 	outstanding map[string]outstanding
 	homes       map[string]observed.NodegroupName
-	settled     map[intent.Key]wantedVersion
+	settled     map[intent.Key]bool
 	moved       map[string]string
 }
 
 // begin begins work whose steps are held so.
-func (c *computation) begin(hold step.Hold) *work {
-	return &work{in: c.in, hold: hold, shared: c.shared, others: c.others, images: c.images}
+func (c *computation) begin(hold step.Hold) templates {
+	return templates{work: &work{in: c.in, hold: hold, others: c.others}, shared: c.shared, images: c.images}
 }
 
 // pool plans one pool and keeps what others go by.
@@ -82,7 +82,7 @@ func (c *computation) pool(pool *intent.Pool) {
 	if c.in.Policy.Adoption.skips(pool) {
 		return
 	}
-	r := c.begin(c.in.holdOf(pool)).pool(pool)
+	r := planPool(c.begin(c.in.holdOf(pool)), pool)
 	key := pool.Key.String()
 	if r.blocked || r.waits {
 		c.stuck[key] = true
@@ -93,8 +93,8 @@ func (c *computation) pool(pool *intent.Pool) {
 	if r.replaces {
 		c.others[pool.Nodegroup.ClusterName] = key
 	}
-	if r.settled != nil {
-		c.settled[pool.Key] = *r.settled
+	if r.settled {
+		c.settled[pool.Key] = r.handover
 	}
 	if r.outstanding != nil {
 		c.outstanding[key] = *r.outstanding
@@ -105,8 +105,8 @@ func (c *computation) pool(pool *intent.Pool) {
 	c.take(r)
 }
 
-// pool plans one pool: template first, then what uses it.
-func (c *work) pool(pool *intent.Pool) result {
+// planPool plans one pool: template first, then what uses it.
+func planPool(c templates, pool *intent.Pool) result {
 	c.levels = pool.Group != nil
 	for _, d := range pool.Blocked {
 		d.Severity = diag.Error
@@ -115,13 +115,13 @@ func (c *work) pool(pool *intent.Pool) result {
 	}
 	for _, claim := range Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
 		if others := c.in.Fleet.Contested[claim]; len(others) > 0 {
-			c.wantedTwice(pool, claim, others)
+			wantedTwice(c.work, pool, claim, others)
 		}
 	}
 	if c.blocked || c.awaitsCluster(pool) {
 		return c.result
 	}
-	c.planned(pool)
+	planParts(c, pool)
 	if c.blocked {
 		c.steps = c.conflicts
 		return c.result
@@ -143,11 +143,11 @@ func (c *work) pool(pool *intent.Pool) result {
 	return c.result
 }
 
-// planned plans what the pool has in AWS.
-func (c *work) planned(pool *intent.Pool) {
+// planParts plans what the pool has in AWS.
+func planParts(c templates, pool *intent.Pool) {
 	var want *wantTemplate
 	if pool.LaunchTemplate != nil {
-		w, ok := templates{c}.templateOf(pool)
+		w, ok := c.templateOf(pool)
 		if !ok {
 			if c.blocked { // what else is wrong is said with it
 				_, _ = c.answer(pool, subnetsOf(pool))
@@ -158,7 +158,7 @@ func (c *work) planned(pool *intent.Pool) {
 	}
 	switch {
 	case pool.Group != nil:
-		if pool, ok := (templates{c}).withForeignOverrides(pool); ok {
+		if pool, ok := c.withForeignOverrides(pool); ok {
 			groups{c}.planGroup(pool, want)
 		}
 	case pool.Nodegroup != nil:
@@ -168,7 +168,7 @@ func (c *work) planned(pool *intent.Pool) {
 
 // wantedTwice blocks a pool of which another target wants a name too. That of a
 // template that pools share follows from the object that declares it.
-func (c *work) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
+func wantedTwice(c *work, pool *intent.Pool, claim Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
 	var path intent.Path
 	if claim.Resource == step.LaunchTemplate && pool.LaunchConfig != nil {
@@ -177,6 +177,40 @@ func (c *work) wantedTwice(pool *intent.Pool, claim Claim, targets []string) {
 		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
 	}
 	c.blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
+}
+
+// launchConfigDefaults moves the default versions of shared templates: each to the
+// version that all of its pools run. While they run several, or the rollout of one
+// has failed or is held, the default stays where it was, which every pool has run.
+func (c *computation) launchConfigDefaults() {
+	for _, key := range slices.Sorted(maps.Keys(c.shared)) {
+		s := c.shared[key]
+		common, ok := s.common(c.settled)
+		if !ok || c.in.Policy.Adoption.Asked {
+			continue
+		}
+		w := c.begin(c.in.holdOfAll(s.users))
+		w.moveDefault(s.stand(s.users), common)
+		s.belong(s.users, w.hold, w.steps, nil)
+		c.take(w.result)
+	}
+}
+
+// sharedWants are the versions of shared templates that pools want and that exist.
+func (c *computation) sharedWants() map[intent.Key]int64 {
+	var out map[intent.Key]int64
+	for _, s := range c.shared {
+		for key, x := range s.of {
+			if !x.known || x.version.made() {
+				continue
+			}
+			if out == nil {
+				out = map[intent.Key]int64{}
+			}
+			out[key] = x.version.number
+		}
+	}
+	return out
 }
 
 // verbRank orders verbs for the summary, gravest first.

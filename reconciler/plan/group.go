@@ -11,6 +11,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
+// groups plans Auto Scaling groups.
+type groups struct{ templates }
+
 // planGroup plans the Auto Scaling group of a pool and its template.
 func (c groups) planGroup(pool *intent.Pool, want *wantTemplate) {
 	g := pool.Group
@@ -29,7 +32,7 @@ func (c groups) planGroup(pool *intent.Pool, want *wantTemplate) {
 		}
 	}
 	made := c.fork()
-	version, ok := templates{made}.planTemplate(pool, want, c.in.inUse(observed))
+	version, ok := made.planTemplate(pool, want, c.in.inUse(observed))
 	if !ok || c.blocked || made.blocked {
 		c.take(made.result)
 		return

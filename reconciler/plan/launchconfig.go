@@ -129,7 +129,7 @@ func (s *sharedTemplate) join() {
 }
 
 // launchConfig plans a template that pools share, before the pools.
-func (c *work) launchConfig(s *sharedTemplate) result {
+func (c templates) launchConfig(s *sharedTemplate) result {
 	s.split()
 	s.join()
 	switch {
@@ -143,12 +143,12 @@ func (c *work) launchConfig(s *sharedTemplate) result {
 	c.take(s.answer(c))
 	all := c.fork()
 	all.hold = c.in.holdOfAll(s.users)
-	templates{all}.planShared(s, s.stand(s.contents[0].users))
+	all.planShared(s, s.stand(s.contents[0].users))
 	if all.blocked {
 		s.problem = firstError(all.diags)
 		all.steps = all.conflicts
 	} else {
-		templates{all}.awaitPins(s, all.steps)
+		all.awaitPins(s, all.steps)
 		all.steps = all.adopted(all.steps)
 	}
 	s.belong(s.users, all.hold, all.steps, all.diags)
@@ -158,11 +158,11 @@ func (c *work) launchConfig(s *sharedTemplate) result {
 
 // answer has the lookups of what is wanted answered. Where one has no answer, the
 // pools wait that need it, and not the others.
-func (s *sharedTemplate) answer(c *work) (r result) {
+func (s *sharedTemplate) answer(c templates) (r result) {
 	for _, x := range s.contents {
 		part := c.fork()
 		part.said = r.diags
-		want, ok := templates{part}.template(s.stand(x.users))
+		want, ok := part.template(s.stand(x.users))
 		if ok {
 			delete(want.tags, observed.TagPool)
 			want.tags[observed.TagLaunchConfig] = s.key()
@@ -267,51 +267,20 @@ func (c templates) templateOf(pool *intent.Pool) (*wantTemplate, bool) {
 	return x.want, x.want != nil && problem == ""
 }
 
-// settle notes that the pool runs the version that it wants of a shared template.
-func (c templates) settle(w wantedVersion) { c.settled = &w }
-
-// launchConfigDefaults moves the default versions of shared templates: each to the
-// version that all of its pools run. While they run several, or the rollout of one
-// has failed or is held, the default stays where it was, which every pool has run.
-func (c *computation) launchConfigDefaults() {
-	for _, key := range slices.Sorted(maps.Keys(c.shared)) {
-		s := c.shared[key]
-		common, ok := s.common(c.settled)
-		if !ok || c.in.Policy.Adoption.Asked {
-			continue
-		}
-		w := c.begin(c.in.holdOfAll(s.users))
-		templates{w}.moveDefault(s.stand(s.users), common)
-		s.belong(s.users, w.hold, w.steps, nil)
-		c.take(w.result)
-	}
-}
-
-// sharedWants are the versions of shared templates that pools want and that exist.
-func (c *computation) sharedWants() map[intent.Key]int64 {
-	var out map[intent.Key]int64
-	for _, s := range c.shared {
-		for key, x := range s.of {
-			if !x.known || x.version.made() {
-				continue
-			}
-			if out == nil {
-				out = map[intent.Key]int64{}
-			}
-			out[key] = x.version.number
-		}
-	}
-	return out
-}
-
 // common is the version that all pools run and want; ok is false where they differ.
-func (s *sharedTemplate) common(runs map[intent.Key]wantedVersion) (common wantedVersion, ok bool) {
+// settled are the pools that run what they want, and whether that changes nothing but
+// who makes versions.
+func (s *sharedTemplate) common(settled map[intent.Key]bool) (common wantedVersion, ok bool) {
 	for _, u := range s.users {
-		w, settled := runs[u.Key]
-		if !settled || common.number != 0 && common.number != w.number {
+		handover, runs := settled[u.Key]
+		if !runs {
 			return wantedVersion{}, false
 		}
-		w.handover, w.foreign = w.handover || common.handover, w.foreign || common.foreign
+		w := s.of[u.Key].version
+		if common.number != 0 && common.number != w.number {
+			return wantedVersion{}, false
+		}
+		w.handover, w.foreign = handover || common.handover, w.foreign || common.foreign
 		common = w
 	}
 	return common, true

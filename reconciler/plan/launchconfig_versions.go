@@ -171,7 +171,7 @@ func (c templates) makeShared(s *sharedTemplate, missing []*sharedContent, t obs
 	there := candidates
 	for len(missing) > 0 {
 		x := missing[0]
-		pool, part := s.stand(x.users), templates{c.fork()}
+		pool, part := s.stand(x.users), c.fork()
 		part.hold = c.in.holdOfAll(x.users)
 		var refs []observed.TemplateRef
 		for _, u := range x.users {

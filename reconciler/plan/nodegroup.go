@@ -12,6 +12,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
+// nodegroups plans EKS nodegroups.
+type nodegroups struct{ templates }
+
 // planNodegroup plans the EKS nodegroup of a pool and, where it has one, its
 // launch template.
 func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
@@ -46,7 +49,7 @@ func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 		for _, n := range standing {
 			inUse = append(inUse, n.Template)
 		}
-		v, known := templates{made}.planTemplate(pool, want, inUse)
+		v, known := made.planTemplate(pool, want, inUse)
 		if !known {
 			c.take(made.result)
 			return
@@ -71,7 +74,7 @@ func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	default:
 		part.existingNodegroups(w, standing)
 		for _, n := range standing {
-			groups(part).nameBehind(pool, n)
+			groups{part.templates}.nameBehind(pool, n)
 			if !n.DescribedAtPass && slices.ContainsFunc(part.steps, func(s step.Step) bool { return c.mayRun(pool, s) }) {
 				// What is remembered may be out of date, its owner included.
 				part.needs.Nodegroups = append(part.needs.Nodegroups, n.NodegroupName)
@@ -199,7 +202,7 @@ func (c nodegroups) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	version := c.versionSteps(w, have)
 	steps := append(c.configStep(w, have), version...)
 	if len(steps) == 0 || steps[0].Held != "" {
-		templates(c).planDefault(pool, w.version)
+		c.planDefault(pool, w.version)
 	}
 	if len(steps) == 0 || c.failedBefore(w, have) || c.undone(w, have, version) {
 		return
@@ -298,6 +301,6 @@ func (c nodegroups) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 				Changes: tagChanges(w.pool, put, remove, values), Do: t})
 			g.Tags = t.Tags(g.Tags)
 		}
-		groups(c).updateHooks(w.pool, g, hooks)
+		groups{c.templates}.updateHooks(w.pool, g, hooks)
 	}
 }

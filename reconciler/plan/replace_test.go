@@ -28,7 +28,7 @@ func TestNamesOfReplacements(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.StringMatching(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`).Draw(t, "name")
-		c := nodegroups{&work{in: Input{State: &observed.State{}}}}
+		c := nodegroups{templates{work: &work{in: Input{State: &observed.State{}}}}}
 		pool := nodegroupPool(wanted, 1)
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
 		if !standsFor(name.Name, wanted) || len(name.Name) > maxNodegroupName {
@@ -40,7 +40,7 @@ func TestNamesOfReplacements(t *testing.T) {
 // A name that the pool has used already, for a nodegroup that differs, is passed over.
 func TestReplacementNamesDoNotRepeat(t *testing.T) {
 	pool := nodegroupPool("web", 1)
-	c := nodegroups{&work{in: Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}
+	c := nodegroups{templates{work: &work{in: Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
 	seen := map[observed.NodegroupName]bool{}
 	for range 5 {
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)

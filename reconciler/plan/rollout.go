@@ -76,7 +76,7 @@ func (c groups) rollGroup(pool *intent.Pool, have observed.Group, version wanted
 			// The group says that the refresh is done; how it ended, AWS has yet to say.
 			c.watch(have, latest, progress{set: true, left: left, measured: same, ends: true})
 		default:
-			templates(c).planDefault(pool, version)
+			c.planDefault(pool, version)
 		}
 		return
 	}

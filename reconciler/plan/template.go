@@ -13,6 +13,20 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
+// templates plans launch templates.
+type templates struct {
+	*work
+	// shared are the templates that pools share, by the key of the AWSLaunchConfig.
+	shared map[string]*sharedTemplate
+	// images are the canonical forms of images that pools name, each worked out once.
+	images map[intent.Lookup][]byte
+}
+
+func (c templates) fork() templates {
+	c.work = c.work.fork()
+	return c
+}
+
 // wantedVersion is the template version that a pool's machines should run.
 type wantedVersion struct {
 	// ref has an empty Version where a step of this plan makes it.
@@ -294,7 +308,7 @@ func (c templates) planDefault(pool *intent.Pool, w wantedVersion) {
 		return
 	}
 	if pool.LaunchConfig != nil {
-		c.settle(w)
+		c.settled, c.handover = true, w.handover
 		return
 	}
 	c.moveDefault(pool, w)

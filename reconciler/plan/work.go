@@ -33,8 +33,9 @@ type result struct {
 	replaces bool
 	// moved says which launch templates that the pool brings along have moved.
 	moved string
-	// settled is the version of a shared template that the pool runs and wants.
-	settled *wantedVersion
+	// settled says that the pool runs the version that it wants of a shared template,
+	// handover that this version changes nothing but who makes versions.
+	settled, handover bool
 	// watched are the refreshes that the pool waits for, by group.
 	watched map[string]Watched
 	// outstanding is nil where nothing is.
@@ -52,14 +53,12 @@ func (r *result) take(o result) {
 	r.needs.Append(o.needs)
 	r.blocked, r.waits, r.contested = r.blocked || o.blocked, r.waits || o.waits, r.contested || o.contested
 	r.adopts, r.levels, r.replaces = r.adopts || o.adopts, r.levels || o.levels, r.replaces || o.replaces
+	r.settled, r.handover = r.settled || o.settled, r.handover || o.handover
 	if o.home != (observed.NodegroupName{}) {
 		r.home = o.home
 	}
 	if o.moved != "" {
 		r.moved = o.moved
-	}
-	if o.settled != nil {
-		r.settled = o.settled
 	}
 	if o.outstanding != nil {
 		r.outstanding = o.outstanding
@@ -130,12 +129,8 @@ type work struct {
 	in Input
 	// hold is what holds the steps that are planned.
 	hold step.Hold
-	// shared are the templates that pools share, by the key of the AWSLaunchConfig, and
-	// others the pools whose nodegroups are being replaced, by EKS cluster.
-	shared map[string]*sharedTemplate
+	// others are the pools whose nodegroups are being replaced, by EKS cluster.
 	others map[string]string
-	// images are the canonical forms of images that pools name, each worked out once.
-	images map[intent.Lookup][]byte
 	// said are the diagnostics of the work that this one is part of.
 	said diag.List
 	result
@@ -148,10 +143,3 @@ func (c *work) fork() *work {
 	part.said, part.result = append(slices.Clip(c.said), c.diags...), result{adopts: c.adopts, moved: c.moved}
 	return &part
 }
-
-// templates, groups and nodegroups plan what their names say.
-type (
-	templates  struct{ *work }
-	groups     struct{ *work }
-	nodegroups struct{ *work }
-)
