@@ -39,7 +39,7 @@ func TestNeverAdopted(t *testing.T) {
 
 // Who may take over what belongs to whom.
 func TestMayAdopt(t *testing.T) {
-	pool := groupPool("web", "m5.large", 1)
+	pool := intent.Pool{}
 	policy := Policy{Instance: "me", Target: "blue", Region: "eu-west-1", Source: "aaa", Sources: []string{"aaa"}}
 	tags := func(owner, source, target string) map[string]string {
 		return map[string]string{observed.TagOwner: owner, observed.TagSource: source, observed.TagTarget: target}

@@ -159,10 +159,10 @@ func planParts(c templates, pool *intent.Pool) {
 	switch {
 	case pool.Group != nil:
 		if pool, ok := c.withForeignOverrides(pool); ok {
-			groups{c}.planGroup(pool, want)
+			groups{templates: c}.planGroup(pool, want)
 		}
 	case pool.Nodegroup != nil:
-		nodegroups{c}.planNodegroup(pool, want)
+		nodegroups{templates: c}.planNodegroup(pool, want)
 	}
 }
 

@@ -39,7 +39,7 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 	key := pool.Key.String()
 	left, open := f.outstanding[key]
 	unready, late := in.unready(pool)
-	launch, cause := in.launchFailure(pool)
+	unlaunched, cause := in.launchFailure(pool)
 	switch {
 	case failure != nil:
 		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Summary
@@ -53,7 +53,7 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 		if late {
 			c.Severity, s.FailureReason, s.FailureMessage = "Warning", failureNodes, unready
 		}
-	case launch != "":
+	case unlaunched != "":
 		c.Severity, c.Reason = "Warning", reasonLaunchFailed
 	case !s.InfrastructureReady, moving:
 		c.Reason = "InProgress"
@@ -73,7 +73,7 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 		return Condition{Type: conditionReady, Status: truth(true)}
 	}
 	// What fails is told beside whatever else is to be done.
-	s.failsBeside(&c, failureLaunch, cause, launch)
+	s.failsBeside(&c, failureLaunch, cause, unlaunched)
 	if left.failure != "" {
 		s.failsBeside(&c, left.failure, left.cause, left.message)
 	}

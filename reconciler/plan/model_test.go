@@ -297,7 +297,7 @@ func (m *model) doNodegroup(a step.Action) {
 			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(o intent.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
 			n.Taints = append(n.Taints, t)
 		}
-		n.Taints = without(n.Taints, a.RemoveTaints)
+		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(o intent.Taint) bool { return slices.Contains(a.RemoveTaints, o) })
 		assign(&n.UpdateConfig, a.UpdateConfig)
 		m.state.Nodegroups[a.NodegroupName] = n
 	case step.UpdateNodegroupVersion:

@@ -74,7 +74,7 @@ func (c nodegroups) planNodegroup(pool *intent.Pool, want *wantTemplate) {
 	default:
 		part.existingNodegroups(w, standing)
 		for _, n := range standing {
-			groups{part.templates}.nameBehind(pool, n)
+			groups{templates: part.templates}.nameBehind(pool, n)
 			if !n.DescribedAtPass && slices.ContainsFunc(part.steps, func(s step.Step) bool { return c.mayRun(pool, s) }) {
 				// What is remembered may be out of date, its owner included.
 				part.needs.Nodegroups = append(part.needs.Nodegroups, n.NodegroupName)
@@ -301,6 +301,6 @@ func (c nodegroups) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 				Changes: tagChanges(w.pool, put, remove, values), Do: t})
 			g.Tags = t.Tags(g.Tags)
 		}
-		groups{c.templates}.updateHooks(w.pool, g, hooks)
+		groups{templates: c.templates}.updateHooks(w.pool, g, hooks)
 	}
 }

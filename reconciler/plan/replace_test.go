@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
 
 	"pgregory.net/rapid"
 )
@@ -28,10 +29,10 @@ func TestNamesOfReplacements(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.StringMatching(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`).Draw(t, "name")
-		c := nodegroups{templates{work: &work{in: Input{State: &observed.State{}}}}}
-		pool := nodegroupPool(wanted, 1)
+		c := nodegroups{templates: templates{work: &work{in: Input{State: &observed.State{}}}}}
+		pool := intent.Pool{Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: wanted}}
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
-		if !standsFor(name.Name, wanted) || len(name.Name) > maxNodegroupName {
+		if !standsFor(name.Name, wanted) || len(name.Name) > 63 {
 			t.Fatalf("%s is no name of a replacement for %s", name.Name, wanted)
 		}
 	})
@@ -39,8 +40,8 @@ func TestNamesOfReplacements(t *testing.T) {
 
 // A name that the pool has used already, for a nodegroup that differs, is passed over.
 func TestReplacementNamesDoNotRepeat(t *testing.T) {
-	pool := nodegroupPool("web", 1)
-	c := nodegroups{templates{work: &work{in: Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
+	pool := intent.Pool{Key: intent.Key{Namespace: "default", Name: "web"}, Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: "web"}}
+	c := nodegroups{templates: templates{work: &work{in: Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
 	seen := map[observed.NodegroupName]bool{}
 	for range 5 {
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)

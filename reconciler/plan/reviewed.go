@@ -47,7 +47,7 @@ func (c templates) chooseImage(pool *intent.Pool, w *wantTemplate) {
 		return
 	}
 	w.was = &r
-	checked := c.in.Checked[ImageCheck{r.Lookup, r.ID}]
+	checked := c.in.Checked[ImageCheck{Lookup: r.Lookup, ID: r.ID}]
 	switch {
 	case r.Outdated:
 	case r.ID == "":
@@ -134,7 +134,7 @@ func (c templates) tellImage(pool *intent.Pool, want *wantTemplate) {
 		c.note(diag.Info, pool, path, "newer-image", "the image "+named(r.ID, r.Words)+" is taken, as "+r.By+" showed it; AWS publishes "+newest+" by now", "")
 	case r.Outdated && r.ID != "":
 		why := "the plan is of " + r.At.UTC().Format(time.DateOnly) + ", which is too long ago"
-		if a, asked := c.in.Checked[ImageCheck{r.Lookup, r.ID}]; asked && a.Image == nil {
+		if a, asked := c.in.Checked[ImageCheck{Lookup: r.Lookup, ID: r.ID}]; asked && a.Image == nil {
 			why = a.Problem
 		}
 		c.note(diag.Warning, pool, path, "reviewed-image-gone", "the image "+named(r.ID, r.Words)+", which "+r.By+" showed, is not taken: "+why+"; it is "+newest+" instead", "")

@@ -12,11 +12,10 @@ import (
 // deleting says how the target's pools stand that Git no longer has and that are
 // being deleted: those that AWS is deleting, and those that the plan deletes.
 func deleting(in Input, p *Plan) []PoolStatus {
-	key := ownerKey{in.Policy.Instance, in.Policy.Source, in.Policy.Target}
-	index := in.Index
-	if index == nil {
-		index = NewIndex(in.State)
+	if in.Index == nil {
+		in.Index = NewIndex(in.State)
 	}
+	mine := in.mine()
 	planned := map[string]bool{}
 	for _, s := range p.Steps {
 		if s.Verb == step.Delete && s.Held == "" && !s.Later {
@@ -24,7 +23,7 @@ func deleting(in Input, p *Plan) []PoolStatus {
 		}
 	}
 	var out []PoolStatus
-	for _, name := range index.owned[key].groups {
+	for _, name := range mine.groups {
 		g := in.State.Groups[name]
 		if _, behind := g.Tags[observed.TagNodegroup]; behind || !g.Deleting && !planned[string(step.AutoScalingGroup)+" "+name] {
 			continue
@@ -37,7 +36,7 @@ func deleting(in Input, p *Plan) []PoolStatus {
 		s.Conditions = append(s.Conditions, Condition{Type: conditionGroup, Status: "False", Severity: "Info", Reason: "ASGDeletionInProgress"})
 		out = append(out, s)
 	}
-	for _, name := range index.owned[key].nodegroups {
+	for _, name := range mine.nodegroups {
 		n := in.State.Nodegroups[name]
 		if n.Status != "DELETING" && !planned[string(step.ManagedNodegroup)+" "+name.Name] {
 			continue
