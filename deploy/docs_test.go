@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status"
@@ -341,7 +342,7 @@ func TestAnnotations(t *testing.T) {
 // machines that do not start.
 func TestLaunchCausesAreListed(t *testing.T) {
 	page := documents(t)["deploy/docs/operations/troubleshooting.md"]
-	for _, c := range plan.LaunchCauses() {
+	for _, c := range launch.Causes() {
 		row := "| `" + c.Code + "` | " + c.Text + " | " + strings.ReplaceAll(c.Hint, "*", `\*`) + " |"
 		if !strings.Contains(page, row) {
 			t.Errorf("troubleshooting.md lacks the row\n%s", row)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -21,13 +23,13 @@ type questions struct {
 	requests []resolve.Request
 	put      []func(observed.Answer)
 	answers  []observed.Answers
-	checked  []map[plan.ImageCheck]observed.Answer
+	checked  []map[basis.ImageCheck]observed.Answer
 }
 
 // answers resolves the lookups of all targets in one batch. Those of images that were
 // reviewed are no older than the review, and each reviewed image is asked about.
-func (s *Scope) answers(ctx context.Context, targets []Desired) ([]observed.Answers, []map[plan.ImageCheck]observed.Answer, error) {
-	q := &questions{answers: make([]observed.Answers, len(targets)), checked: make([]map[plan.ImageCheck]observed.Answer, len(targets))}
+func (s *Scope) answers(ctx context.Context, targets []Desired) ([]observed.Answers, []map[basis.ImageCheck]observed.Answer, error) {
+	q := &questions{answers: make([]observed.Answers, len(targets)), checked: make([]map[basis.ImageCheck]observed.Answer, len(targets))}
 	for i := range targets {
 		if targets[i].Set != nil {
 			q.of(i, &targets[i])
@@ -63,7 +65,7 @@ func (q *questions) of(i int, t *Desired) {
 			byLookup[r.Lookup] = append(byLookup[r.Lookup], r.ID)
 		}
 	}
-	q.answers[i], q.checked[i] = observed.Answers{}, map[plan.ImageCheck]observed.Answer{}
+	q.answers[i], q.checked[i] = observed.Answers{}, map[basis.ImageCheck]observed.Answer{}
 	ask := func(l intent.Lookup, c intent.Cluster) {
 		if _, asked := q.answers[i][l]; asked {
 			return
@@ -71,7 +73,7 @@ func (q *questions) of(i int, t *Desired) {
 		q.answers[i][l] = observed.Answer{}
 		q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l]}, func(a observed.Answer) { q.answers[i][l] = a })
 		for _, id := range byLookup[l] {
-			check := plan.ImageCheck{Lookup: l, ID: id}
+			check := basis.ImageCheck{Lookup: l, ID: id}
 			q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l], Image: id}, func(a observed.Answer) { q.checked[i][check] = a })
 		}
 	}
@@ -81,7 +83,7 @@ func (q *questions) of(i int, t *Desired) {
 		}
 	}
 	if t.Base != nil {
-		for _, l := range plan.BaseImages(t.Base) {
+		for _, l := range template.BaseImages(t.Base) {
 			ask(l, intent.Cluster{}) // which an image does not depend on
 		}
 	}
@@ -92,8 +94,8 @@ func (q *questions) add(r resolve.Request, put func(observed.Answer)) {
 }
 
 // levels are those that the answers tell, each known since it was first told.
-func levels(before map[intent.Lookup]plan.Level, answers []observed.Answers, now time.Time) map[intent.Lookup]plan.Level {
-	out := map[intent.Lookup]plan.Level{}
+func levels(before map[intent.Lookup]basis.Level, answers []observed.Answers, now time.Time) map[intent.Lookup]basis.Level {
+	out := map[intent.Lookup]basis.Level{}
 	for _, of := range answers {
 		for l, a := range of {
 			level, ok := plan.LevelOf(l, a)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"golang.org/x/sync/errgroup"
@@ -320,7 +321,7 @@ func (s *Scope) remember(r *plan.Report, st step.Step, res step.Result) {
 	defer s.mu.Unlock()
 	s.memory.Wrote(r.Target, st)
 	if st.Rollout != "" {
-		s.memory.Begun(plan.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
+		s.memory.Begun(basis.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
 	}
 	switch a := st.Do.(type) {
 	case step.CreateLaunchTemplateVersion:
@@ -332,7 +333,7 @@ func (s *Scope) remember(r *plan.Report, st step.Step, res step.Result) {
 		return
 	}
 	if s.memory.Started == nil {
-		s.memory.Started = map[observed.NodegroupName]plan.StartedUpdate{}
+		s.memory.Started = map[observed.NodegroupName]basis.StartedUpdate{}
 	}
-	s.memory.Started[st.Do.About().Nodegroup] = plan.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint}
+	s.memory.Started[st.Do.About().Nodegroup] = basis.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint}
 }

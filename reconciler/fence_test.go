@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -32,17 +33,17 @@ func commits(n int) line {
 	return l
 }
 
-func (l line) Kin(_ context.Context, followed string, asked []string) (map[string]plan.Kin, error) {
-	out := map[string]plan.Kin{}
+func (l line) Kin(_ context.Context, followed string, asked []string) (map[string]basis.Kin, error) {
+	out := map[string]basis.Kin{}
 	own := slices.Index(l, followed)
 	for _, a := range asked {
 		switch at := slices.IndexFunc(l, func(c string) bool { return strings.HasPrefix(c, a) }); {
 		case at < 0:
-			out[a] = plan.KinUnknown
+			out[a] = basis.KinUnknown
 		case at <= own:
-			out[a] = plan.KinOlder
+			out[a] = basis.KinOlder
 		default:
-			out[a] = plan.KinNewer
+			out[a] = basis.KinNewer
 		}
 	}
 	return out, nil
@@ -51,11 +52,11 @@ func (l line) Kin(_ context.Context, followed string, asked []string) (map[strin
 // still has everybody asked for what it does not have.
 type still struct{ line }
 
-func (s still) Kin(ctx context.Context, followed string, asked []string) (map[string]plan.Kin, error) {
+func (s still) Kin(ctx context.Context, followed string, asked []string) (map[string]basis.Kin, error) {
 	out, err := s.line.Kin(ctx, followed, asked)
 	for k, v := range out {
-		if v == plan.KinUnknown {
-			out[k] = plan.KinAsked
+		if v == basis.KinUnknown {
+			out[k] = basis.KinAsked
 		}
 	}
 	return out, err
@@ -264,9 +265,9 @@ func TestAPoolThatIsDeletedEachTimeIsNotMadeForEver(t *testing.T) {
 func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 	c := commits(2)
 	theirs := strings.Repeat("f", 40)
-	for name, former := range map[string]func(*plan.Policy){
-		"another weir":       func(p *plan.Policy) { p.Instance = "other" },
-		"another repository": func(p *plan.Policy) { p.Source = "ffffffffffff" },
+	for name, former := range map[string]func(*basis.Policy){
+		"another weir":       func(p *basis.Policy) { p.Instance = "other" },
+		"another repository": func(p *basis.Policy) { p.Source = "ffffffffffff" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -279,7 +280,7 @@ func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 			now.Policy.Sources = []string{testSource, "ffffffffffff"}
 			if before.Policy.Instance != testInstance {
 				take := now
-				take.Policy.Adoption = plan.Adoption{Asked: true, From: "other"}
+				take.Policy.Adoption = basis.Adoption{Asked: true, From: "other"}
 				for range 3 {
 					w.must(reconciler.Apply, take)
 				}

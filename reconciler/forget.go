@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
 // clusterGrace is how long an EKS cluster is listed on after the last target has named
@@ -49,7 +49,7 @@ func (s *Scope) forget(targets []Desired, state *observed.State) {
 		}
 		return now.Sub(named) > clusterGrace
 	})
-	maps.DeleteFunc(s.memory.Started, func(name observed.NodegroupName, _ plan.StartedUpdate) bool {
+	maps.DeleteFunc(s.memory.Started, func(name observed.NodegroupName, _ basis.StartedUpdate) bool {
 		_, there := state.Nodegroups[name]
 		_, listed := state.Clusters[name.Cluster]
 		return listed && !there && !state.Unread.Cluster(name.Cluster)

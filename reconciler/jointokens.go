@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"golang.org/x/sync/errgroup"
 )
@@ -30,7 +31,7 @@ const parallelTokens = 4
 // joinTokens keeps the join tokens of the targets before their steps run, so that
 // no machine starts without one. A pool without a token that holds gets no step
 // that could start a machine; what fails is in the report.
-func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []plan.Input, reports []*plan.Report) {
+func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []basis.Input, reports []*plan.Report) {
 	if s.Parameters == nil {
 		return
 	}
@@ -52,12 +53,12 @@ func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []plan
 	_ = g.Wait() // what fails is in the reports
 }
 
-func (s *Scope) keepTokens(ctx context.Context, t *Desired, in plan.Input, r *plan.Report) {
+func (s *Scope) keepTokens(ctx context.Context, t *Desired, in basis.Input, r *plan.Report) {
 	converged := map[string]bool{}
 	for _, p := range r.Pools {
 		converged[p.Namespace+"/"+p.Name] = p.Converged
 	}
-	needs := plan.JoinNeedsOf(in, converged)
+	needs := basis.JoinNeedsOf(in, converged)
 	req := jointoken.Request{
 		Owner: t.Policy.Instance, Source: t.Policy.Source, Target: t.Policy.Target, Standing: needs.Standing, Left: needs.Left,
 		Prune: t.Policy.Prune.Enabled && in.Fleet.Whole,
@@ -79,11 +80,11 @@ func (s *Scope) keepTokens(ctx context.Context, t *Desired, in plan.Input, r *pl
 }
 
 // awaitTokens leaves the steps of pools without a token to a later pass.
-func (s *Scope) awaitTokens(t *Desired, needs plan.JoinNeeds, kept jointoken.Result, r *plan.Report) {
+func (s *Scope) awaitTokens(t *Desired, needs basis.JoinNeeds, kept jointoken.Result, r *plan.Report) {
 	lacking := map[string]bool{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
-		key := plan.JoinKey(pool)
+		key := basis.JoinKey(pool)
 		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(s.clock()) {
 			lacking[pool.Key.String()] = true
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
 // nodesTimeout bounds the read of a workload cluster's nodes: a cluster that does
@@ -18,28 +18,28 @@ var errSlow = errors.New("the workload cluster did not answer in time")
 
 // nodes starts to read the nodes of the targets' workload clusters, each cluster
 // once; what it returns waits for them and has an entry for each target.
-func nodes(ctx context.Context, targets []Desired) func() []*plan.Nodes {
-	out := make([]*plan.Nodes, len(targets))
-	read := map[Workload]*plan.Nodes{}
+func nodes(ctx context.Context, targets []Desired) func() []*basis.Nodes {
+	out := make([]*basis.Nodes, len(targets))
+	read := map[Workload]*basis.Nodes{}
 	var wg sync.WaitGroup
 	for i, t := range targets {
 		if t.Workload == nil || t.Set == nil {
 			continue
 		}
 		if read[t.Workload] == nil {
-			n := &plan.Nodes{}
+			n := &basis.Nodes{}
 			read[t.Workload] = n
 			wg.Go(func() { *n = nodesOf(ctx, t.Workload) })
 		}
 		out[i] = read[t.Workload]
 	}
-	return func() []*plan.Nodes {
+	return func() []*basis.Nodes {
 		wg.Wait()
 		return out
 	}
 }
 
-func nodesOf(ctx context.Context, w Workload) plan.Nodes {
+func nodesOf(ctx context.Context, w Workload) basis.Nodes {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodesTimeout, errSlow)
 	defer cancel()
 	list, err := w.Nodes(ctx)
@@ -47,16 +47,16 @@ func nodesOf(ctx context.Context, w Workload) plan.Nodes {
 		if errors.Is(context.Cause(ctx), errSlow) {
 			err = errSlow
 		}
-		return plan.Nodes{Err: err}
+		return basis.Nodes{Err: err}
 	}
-	out := plan.Nodes{ByInstance: make(map[string]plan.Node, len(list))}
+	out := basis.Nodes{ByInstance: make(map[string]basis.Node, len(list))}
 	// Who may list nodes may ask for the version; without an answer nobody tells it.
 	out.APIServer, _ = w.Version(ctx)
 	for _, n := range list {
 		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other
 		// clouds, and nodes whose cloud provider has not been there yet, are not ours.
 		if id, ours := strings.CutPrefix(n.ProviderID, "aws://"); ours {
-			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = plan.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Why: n.Why}
+			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = basis.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Why: n.Why}
 		}
 	}
 	return out

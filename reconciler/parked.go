@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
 // parking is a pool whose steps AWS refused.
@@ -73,7 +74,7 @@ func (s *Scope) unpark(key string) {
 
 // tellParked says with the steps that are left alone, and of their pools, what has them
 // tried again. A command that works on a PATH tries each time that it is called.
-func tellParked(policy plan.Policy, r *plan.Report) {
+func tellParked(policy basis.Policy, r *plan.Report) {
 	if policy.OwnTargetOnly {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/span"
 )
 
@@ -17,7 +18,7 @@ import (
 const planRounds = 8
 
 // plan observes and plans until no plan lacks anything.
-func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input) ([]*plan.Plan, observed.State, error) {
+func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Input) ([]*plan.Plan, observed.State, error) {
 	plans := make([]*plan.Plan, len(targets))
 	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
 		return plans, observed.State{}, nil
@@ -34,7 +35,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 		var needs observed.Needs
 		asked := false
 		_, sp := span.Start(ctx, "plan")
-		index := plan.NewIndex(&state)
+		index := basis.NewIndex(&state)
 		for i := range targets {
 			if targets[i].Set == nil {
 				continue
@@ -72,15 +73,15 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []plan.Input
 
 // kin asks the target's source about commits. What it cannot say is asked again by a
 // later pass.
-func kin(ctx context.Context, t Desired, in *plan.Input, commits []string) {
+func kin(ctx context.Context, t Desired, in *basis.Input, commits []string) {
 	answers, err := t.Kinship.Kin(ctx, t.Commit.Revision, commits)
 	known := maps.Clone(in.Kin)
 	if known == nil {
-		known = map[string]plan.Kin{}
+		known = map[string]basis.Kin{}
 	}
 	for _, c := range commits {
 		if known[c] = answers[c]; err != nil || known[c] == "" {
-			known[c] = plan.KinAsked
+			known[c] = basis.KinAsked
 		}
 	}
 	in.Kin = known

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
@@ -56,7 +57,7 @@ type Workload interface {
 // Kinship says how commits that AWS names stand to one that is followed.
 type Kinship interface {
 	// Kin answers for each of the commits, which may be short names.
-	Kin(ctx context.Context, followed string, commits []string) (map[string]plan.Kin, error)
+	Kin(ctx context.Context, followed string, commits []string) (map[string]basis.Kin, error)
 }
 
 // Reporter is told what a pass did and found.
@@ -66,7 +67,7 @@ type Reporter interface {
 
 // Desired is what Git wants of one target: the composition of source and render.
 type Desired struct {
-	Policy plan.Policy
+	Policy basis.Policy
 	// Network is the target's configured network.
 	Network resolve.Network
 	Source  string
@@ -84,7 +85,7 @@ type Desired struct {
 	// Reviewed are the images of versions that plans of the target showed to people, by
 	// plan.SourceHash. Reviews says that commits of the source are shown so before they
 	// are followed.
-	Reviewed map[string]plan.ReviewedImage
+	Reviewed map[string]basis.ReviewedImage
 	Reviews  bool
 	// Proposed says that the commit is not followed yet, Base is what is followed; nil
 	// where the target is new.

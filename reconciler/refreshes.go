@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -29,7 +30,7 @@ func (s *Scope) knownRefreshes(state *observed.State) map[string]observed.Refres
 // keepRefreshes remembers the refreshes that pools wait for. What a target waited for
 // that was not planned in this pass is kept while the group is there.
 func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *observed.State, began time.Time) {
-	next, planned, unsure := map[string]plan.Watched{}, map[string]bool{}, map[string]observed.Refresh{}
+	next, planned, unsure := map[string]basis.Watched{}, map[string]bool{}, map[string]observed.Refresh{}
 	for i, p := range plans {
 		if p != nil {
 			planned[targets[i].Policy.Target] = true
@@ -88,7 +89,7 @@ func (s *Scope) noteRefresh(do step.Action, instances int, res step.Result, err 
 	switch a := do.(type) {
 	case step.StartRefresh:
 		known = true
-		w = plan.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: observed.Refresh{
+		w = basis.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: observed.Refresh{
 			ID: res.RefreshID, Status: "Pending", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy, Preferences: a.Preferences,
 			StartedAt: s.clock(), ReadAt: now,
 		}}

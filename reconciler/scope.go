@@ -12,6 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/orphan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -50,7 +52,7 @@ type Scope struct {
 	once sync.Once
 
 	mu     sync.Mutex
-	memory plan.Memory
+	memory basis.Memory
 	parked map[string]parking
 	// clusters are the EKS clusters in which nodegroups are wanted, or were and may be
 	// still, and when that was last said; queried is when the last pass said it.
@@ -70,7 +72,7 @@ type Scope struct {
 	// planned are the commits that targets were planned at in passes that apply.
 	planned map[string]string
 	// levels are what the lookups of the last pass were answered, passes alone use it.
-	levels map[intent.Lookup]plan.Level
+	levels map[intent.Lookup]basis.Level
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }
@@ -143,7 +145,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		}
 		inputs[i].State = &state
 		p := plans[i]
-		maps.Copy(inService, plan.InService(inputs[i]))
+		maps.Copy(inService, basis.InService(inputs[i]))
 		reports[i].Pools = plan.Statuses(inputs[i], p)
 		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], p, reports[i].Pools)
 		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
@@ -184,7 +186,7 @@ func strays(targets []Desired, reports []*plan.Report, state *observed.State) {
 	}
 	for i, r := range reports {
 		if r.Plan != nil {
-			found := plan.Strays(state, targets[i].Policy, known)
+			found := orphan.Strays(state, targets[i].Policy, known)
 			r.Plan.Diagnostics = append(r.Plan.Diagnostics, found...)
 			r.Diagnostics = r.Plan.Diagnostics
 			return
@@ -215,14 +217,14 @@ func (s *Scope) taken(reports []*plan.Report) {
 	defer s.mu.Unlock()
 	for _, r := range reports {
 		if r.Plan != nil {
-			s.memory.Taken(r.Target, r.Plan, r.Pools)
+			plan.Taken(&s.memory, r.Target, r.Plan, r.Pools)
 		}
 	}
 }
 
 // retried forgets the wishes to try again that this pass has planned for. One whose
 // steps wait for something else stays: without it there are no such steps.
-func (s *Scope) retried(inputs []plan.Input, plans []*plan.Plan) {
+func (s *Scope) retried(inputs []basis.Input, plans []*plan.Plan) {
 	wait := map[string]bool{}
 	for _, p := range plans {
 		if p == nil {
@@ -270,21 +272,21 @@ func newReport(t Desired, started time.Time) *plan.Report {
 
 // prepare makes the inputs of all targets but for the state: the fleet that
 // they want together, and the answers to their lookups.
-func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, error) {
-	claims, brought := map[string][]plan.Claim{}, map[string]bool{}
+func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, error) {
+	claims, brought := map[string][]basis.Claim{}, map[string]bool{}
 	whole := true
 	for _, t := range targets {
 		if t.Set == nil || !t.Whole || t.Err != nil {
 			whole = false
 		}
 		if t.Set != nil {
-			claims[t.Policy.Target] = plan.Claims(t.Set)
-			plan.Brought(t.Set, brought)
+			claims[t.Policy.Target] = basis.Claims(t.Set)
+			basis.Brought(t.Set, brought)
 		}
 	}
-	fleet := plan.NewFleet(claims, whole)
+	fleet := basis.NewFleet(claims, whole)
 	fleet.Brought = brought
-	inputs := make([]plan.Input, len(targets))
+	inputs := make([]basis.Input, len(targets))
 	answers, checked, err := s.answers(ctx, targets)
 	if err != nil {
 		return inputs, err
@@ -299,7 +301,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]plan.Input, e
 	planned := s.planned
 	s.mu.Unlock()
 	for i, t := range targets {
-		inputs[i] = plan.Input{
+		inputs[i] = basis.Input{
 			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,
 			Own:    t.Proposed || t.Reviews && t.Touched && planned[t.Policy.Target] != t.Commit.Revision,
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Levels: s.levels, Fleet: fleet, Memory: memory, Fenced: t.Kinship != nil,

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
 // tellShort has AWS tell why machines of pools do not come that lack some. Nothing is
 // planned by it.
-func (s *Scope) tellShort(ctx context.Context, inputs []plan.Input, state observed.State) (observed.State, error) {
-	short := plan.Short(inputs)
+func (s *Scope) tellShort(ctx context.Context, inputs []basis.Input, state observed.State) (observed.State, error) {
+	short := launch.Short(inputs)
 	if len(short) == 0 {
 		return state, nil
 	}

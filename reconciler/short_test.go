@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -133,7 +134,7 @@ func TestAMachineThatStaysPending(t *testing.T) {
 	}
 	s := w.after(3, blue)
 	c := s.Ready()
-	if c.Reason != plan.ReasonPending || !strings.HasPrefix(c.Message, "the oldest launch began at 2026-01-02 03:04 UTC: i-") || !strings.Contains(c.Message, " are in Pending, so EC2") {
+	if c.Reason != launch.ReasonPending || !strings.HasPrefix(c.Message, "the oldest launch began at 2026-01-02 03:04 UTC: i-") || !strings.Contains(c.Message, " are in Pending, so EC2") {
 		t.Errorf("late: %+v", c)
 	}
 	if s.FailureReason != "" || s.Phase == plan.PhaseFailed {
@@ -169,7 +170,7 @@ func TestAMachineThatWaitsForAHook(t *testing.T) {
 		hooks := w.asked("DescribeLifecycleHooks")
 		s := w.after(9, blue)
 		c := s.Ready()
-		if c.Reason != plan.ReasonPending || !strings.Contains(c.Message, `is in Pending:Wait until something completes the lifecycle hook "bootstrap"; from about 2026-01-02 03:3`) || !strings.Contains(c.Message, "AWS ends the machine (ABANDON)") {
+		if c.Reason != launch.ReasonPending || !strings.Contains(c.Message, `is in Pending:Wait until something completes the lifecycle hook "bootstrap"; from about 2026-01-02 03:3`) || !strings.Contains(c.Message, "AWS ends the machine (ABANDON)") {
 			t.Errorf("declared %v: %+v", declared, c)
 		}
 		if n := w.asked("DescribeLifecycleHooks") - hooks; !declared && n != 1 || n > 1 {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
 // TestARetryOutlastsWhatHoldsIt asks for a failed rollout to be tried again while
 // something else holds it, which ends later.
 func TestARetryOutlastsWhatHoldsIt(t *testing.T) {
-	for name, gates := range map[string]plan.Gates{
+	for name, gates := range map[string]basis.Gates{
 		"a wave": {Wave: "waits for dev"}, "a window": {Window: "opens on Monday"}, "an approval": {AsReviewed: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -183,8 +184,8 @@ func target(name string, pools ...intent.Pool) reconciler.Desired {
 	set := &intent.Set{Pools: pools}
 	set.Sort()
 	return reconciler.Desired{
-		Policy: plan.Policy{Instance: testInstance, Target: name, Source: testSource, Sources: []string{testSource},
-			Account: "000000000000", Region: testRegion, Prune: plan.Prune{Enabled: true}},
+		Policy: basis.Policy{Instance: testInstance, Target: name, Source: testSource, Sources: []string{testSource},
+			Account: "000000000000", Region: testRegion, Prune: basis.Prune{Enabled: true}},
 		Source: "fleet", Commit: content.Commit{Revision: "abcdef0123456789", Subject: "a change"}, Set: set, Whole: true,
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -280,7 +281,7 @@ func poolWords(key string, p plan.PoolStatus, there bool) string {
 		return key + " is not at the level that Git says: " + p.Ready().Message
 	case p.Ready().Reason == plan.ReasonNodesNotReady:
 		return key + " waits for nodes to become Ready"
-	case p.Ready().Reason == plan.ReasonPending:
+	case p.Ready().Reason == launch.ReasonPending:
 		return key + " waits for machines: " + p.Ready().Message
 	case p.Ready().Reason == plan.ReasonMinReady:
 		return key + " waits for minReadySeconds"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -65,7 +66,7 @@ func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err erro
 		return false, err
 	}
 	p := s.printer(s.stderr)
-	w.agreed = map[string]*plan.Agreement{}
+	w.agreed = map[string]*basis.Agreement{}
 	steps, gone := 0, []string{}
 	for _, r := range reports {
 		p.Plan(r)

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/terminal"
 	"github.com/weir-gitops/weir/status/wording"
@@ -103,7 +104,7 @@ func (w *work) adopt(from string, names []string) error {
 			return usage(didYouMeanPool(name, all, "the pools are "+strings.Join(all, ", ")), "there is no pool %q", name)
 		}
 	}
-	a := plan.Adoption{Asked: true, From: from}
+	a := basis.Adoption{Asked: true, From: from}
 	if len(names) > 0 {
 		a.Pools = wanted
 	}
@@ -184,7 +185,7 @@ func (w *work) lookAgain(ctx context.Context, applied []terminal.Applied) {
 	if !slices.ContainsFunc(applied, func(a terminal.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
 		return
 	}
-	w.each(func(d *reconciler.Desired) { d.Policy.Adoption = plan.Adoption{} })
+	w.each(func(d *reconciler.Desired) { d.Policy.Adoption = basis.Adoption{} })
 	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
 		if i := slices.IndexFunc(applied, func(a terminal.Applied) bool { return a.First.Target == r.Target }); i >= 0 && r.Err == nil && applied[i].First.Err == nil {
 			applied[i].Last = r

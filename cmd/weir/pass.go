@@ -19,6 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
@@ -97,7 +98,7 @@ type work struct {
 	gating *gating
 	// agreed is what somebody said yes to, by target; nil where nobody was asked.
 	// deletions says how deletions are agreed to where nobody can be asked.
-	agreed    map[string]*plan.Agreement
+	agreed    map[string]*basis.Agreement
 	deletions string
 	// decided lets what was adopted roll for the first time.
 	decided bool

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
 // commonCodes are error codes that mean the same in every service.
@@ -132,7 +132,7 @@ var serviceCodes = map[string]map[string]observed.ErrorKind{
 	},
 }
 
-// classify turns any failure of a call into a *plan.Error, once and by its code.
+// classify turns any failure of a call into an *observed.Error, once and by its code.
 // An error that is one already is returned as it is; nil stays nil.
 func classify(service, operation string, err error) *observed.Error {
 	if err == nil {
@@ -168,8 +168,8 @@ func classify(service, operation string, err error) *observed.Error {
 		switch {
 		case out.Kind == observed.Denied:
 			out.Message = denied(service, operation, out.Message)
-		case plan.LaunchHint(out.Message) != "":
-			out.Message += ": " + plan.LaunchHint(out.Message)
+		case launch.Hint(out.Message) != "":
+			out.Message += ": " + launch.Hint(out.Message)
 		case out.Code == "AuthFailure":
 			out.Message = strings.TrimSpace(out.Message + ` (the credentials are not valid, or the account has not enabled the region)`)
 		}

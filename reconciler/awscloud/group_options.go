@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -21,7 +20,7 @@ const trafficBatch = 10
 // has: all traffic sources in one list, the warm pool whole.
 func settleOptions(o *intent.GroupOptions, pond *types.WarmPoolConfiguration, metrics []string) {
 	if len(o.TargetGroupARNs)+len(o.LoadBalancerNames)+len(o.TrafficSources) > 0 {
-		o.TrafficSources = plan.Sources(*o)
+		o.TrafficSources = o.Sources()
 		o.TargetGroupARNs, o.LoadBalancerNames = nil, nil
 	}
 	if pond != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
 const (
@@ -57,7 +57,7 @@ type shortGroup struct {
 func (g *shortGroup) look(have observed.Group, now, clock time.Time) {
 	if g.still.IsZero() {
 		if g.still = now; g.old {
-			g.still = now.Add(-plan.PendingLate)
+			g.still = now.Add(-launch.PendingLate)
 		}
 	}
 	serving, coming := map[string]bool{}, map[string]bool{}
@@ -76,7 +76,7 @@ func (g *shortGroup) look(have observed.Group, now, clock time.Time) {
 		g.still = now
 	}
 	if len(gone) > 0 && !g.launches.Since.IsZero() { // that may have been the oldest
-		if clock.Sub(g.launches.Since) >= plan.PendingLate {
+		if clock.Sub(g.launches.Since) >= launch.PendingLate {
 			g.wait = shortSoonest
 		}
 		g.launches.Since = time.Time{}
@@ -94,7 +94,7 @@ func (g *shortGroup) look(have observed.Group, now, clock time.Time) {
 
 // due reports whether AWS is to be asked.
 func (g *shortGroup) due(now time.Time) bool {
-	late := !g.lacking.IsZero() && now.Sub(g.lacking) >= shortGrace || now.Sub(g.still) >= plan.PendingLate
+	late := !g.lacking.IsZero() && now.Sub(g.lacking) >= shortGrace || now.Sub(g.still) >= launch.PendingLate
 	return late && (g.asked.IsZero() || now.Sub(g.asked) >= g.wait)
 }
 

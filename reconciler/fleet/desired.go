@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/content"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/target"
 )
@@ -24,12 +24,12 @@ func (f *Fleet) sourceIDs(views map[string]View) []string {
 func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 	t, snap := it.target, it.view.Snapshot
 	d := reconciler.Desired{
-		Policy: plan.Policy{
+		Policy: basis.Policy{
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
 			Suspended: t.Suspend, ReportOnly: t.Mode == target.Report, DigestKey: f.o.DigestKey,
-			Gates: plan.Gates{AsReviewed: t.Apply == target.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
-			KeepVersions: f.o.Config.KeepVersions, Adoption: plan.Adoption{Annotated: t.AllowAdopt},
-			Prune: plan.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
+			Gates: basis.Gates{AsReviewed: t.Apply == target.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
+			KeepVersions: f.o.Config.KeepVersions, Adoption: basis.Adoption{Annotated: t.AllowAdopt},
+			Prune: basis.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
 		Source:  t.Source, Ref: snap.Ref, Commit: content.Commit{Revision: snap.Revision, Subject: snap.Subject},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/content"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render"
@@ -105,9 +105,9 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 		o.Hide.Set("target "+o.Target, result.Hidden)
 	}
 	d := reconciler.Desired{
-		Policy: plan.Policy{
+		Policy: basis.Policy{
 			Instance: o.Instance, Target: o.Target, Source: pathSource, Sources: []string{pathSource}, Region: o.Region,
-			OwnTargetOnly: true, JoinTokens: plan.JoinTokens{Once: true}, Prune: plan.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: plan.DefaultPrunePercent},
+			OwnTargetOnly: true, JoinTokens: basis.JoinTokens{Once: true}, Prune: basis.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: basis.DefaultPrunePercent},
 		},
 		Touched: true,
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/redact"
@@ -201,7 +202,7 @@ func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.R
 	var wg sync.WaitGroup
 	for _, b := range r.Batches {
 		for i := range b.Targets {
-			b.Targets[i].Policy.Gates = plan.Gates{}
+			b.Targets[i].Policy.Gates = basis.Gates{}
 		}
 		wg.Go(func() {
 			reports := pass(b)

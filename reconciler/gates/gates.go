@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -93,15 +94,15 @@ func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	}
 }
 
-func (g Grant) lets(exact bool) *plan.Grant {
-	return &plan.Grant{Digest: g.Digest, Exact: exact, Owners: set(g.Owners), Deletes: set(g.Deletes)}
+func (g Grant) lets(exact bool) *basis.Grant {
+	return &basis.Grant{Digest: g.Digest, Exact: exact, Owners: set(g.Owners), Deletes: set(g.Deletes)}
 }
 
 // holdAll holds whatever the target would do: what is not known any more may have
 // been a suspension of it.
 func holdAll(d *reconciler.Desired, lost state.Loss) {
 	g := &d.Policy.Gates
-	*g = plan.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost)}
+	*g = basis.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost)}
 	d.Policy.Suspended, d.Begin = true, nil
 	d.Policy.Adoption.Asked = false
 	warn(d, diag.Diagnostic{Severity: diag.Warning, Code: "state-lost", Summary: "nothing is written, as " + g.Suspended})
@@ -118,7 +119,7 @@ func LossText(lost state.Loss) string {
 
 func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	g := &d.Policy.Gates
-	*g = plan.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
+	*g = basis.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {
 		switch {
 		case s.Target == "": // first in their order, so that the target's own says it

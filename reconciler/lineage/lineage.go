@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
@@ -240,7 +240,7 @@ func (l *Line) ID() string { return l.id }
 // Kin says how commits stand to the one that is followed. One that is newer, or not
 // here, is asked for first: it is believed to be so once a look that began afterwards
 // has worked and found nothing newer to follow.
-func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[string]plan.Kin, error) {
+func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[string]basis.Kin, error) {
 	l.book.mu.Lock()
 	r := l.book.of(l.id)
 	lines := make([]*Line, 0, len(l.book.lines[l.id]))
@@ -250,12 +250,12 @@ func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[
 		}
 	}
 	l.book.mu.Unlock()
-	out := make(map[string]plan.Kin, len(commits))
+	out := make(map[string]basis.Kin, len(commits))
 	var open []string
 	past := append([]string{followed}, r.Left...)
 	for _, c := range commits {
 		if slices.ContainsFunc(r.Lifted, func(lifted string) bool { return alike(lifted, c) }) || slices.ContainsFunc(past, func(p string) bool { return alike(p, c) }) {
-			out[c] = plan.KinOlder
+			out[c] = basis.KinOlder
 		} else {
 			open = append(open, c)
 		}
@@ -270,13 +270,13 @@ func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[
 	for _, c := range open {
 		switch s := standings[c]; {
 		case s == snapshot.Behind || s == snapshot.Aside || l.elsewhere(ctx, lines, r, c):
-			out[c] = plan.KinOlder
+			out[c] = basis.KinOlder
 		case l.asking(c, followed):
-			out[c] = plan.KinAsked
+			out[c] = basis.KinAsked
 		case s == snapshot.Ahead:
-			out[c] = plan.KinNewer
+			out[c] = basis.KinNewer
 		default:
-			out[c] = plan.KinUnknown
+			out[c] = basis.KinUnknown
 		}
 	}
 	return out, nil

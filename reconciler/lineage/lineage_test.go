@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -90,7 +90,7 @@ func (b *bench) commit(text string) string {
 }
 
 // kin wants the commits to stand so to the one that was found last.
-func (b *bench) kin(what string, followed string, want map[string]plan.Kin) {
+func (b *bench) kin(what string, followed string, want map[string]basis.Kin) {
 	b.t.Helper()
 	var names []string
 	for name := range want {
@@ -110,8 +110,8 @@ func TestAskedThenBelieved(t *testing.T) {
 	one, two := b.commit("one"), b.commit("two")
 	b.look()
 	nowhere := strings.Repeat("9", 40)
-	b.kin("what is behind is known", two, map[string]plan.Kin{one: plan.KinOlder, one[:7]: plan.KinOlder, two[:7]: plan.KinOlder})
-	b.kin("what is not here is asked for", two, map[string]plan.Kin{nowhere: plan.KinAsked, nowhere[:7]: plan.KinAsked})
+	b.kin("what is behind is known", two, map[string]basis.Kin{one: basis.KinOlder, one[:7]: basis.KinOlder, two[:7]: basis.KinOlder})
+	b.kin("what is not here is asked for", two, map[string]basis.Kin{nowhere: basis.KinAsked, nowhere[:7]: basis.KinAsked})
 	if b.rung != 0 {
 		t.Error("passes are rung before Git has answered")
 	}
@@ -119,16 +119,16 @@ func TestAskedThenBelieved(t *testing.T) {
 	if b.rung != 1 {
 		t.Errorf("passes were rung %d times", b.rung)
 	}
-	b.kin("and then believed", two, map[string]plan.Kin{nowhere: plan.KinUnknown, nowhere[:7]: plan.KinUnknown})
+	b.kin("and then believed", two, map[string]basis.Kin{nowhere: basis.KinUnknown, nowhere[:7]: basis.KinUnknown})
 	b.look()
 	if b.rung != 1 {
 		t.Errorf("passes were rung %d times", b.rung)
 	}
 	three := b.commit("three")
-	b.kin("another one", two, map[string]plan.Kin{three: plan.KinAsked})
+	b.kin("another one", two, map[string]basis.Kin{three: basis.KinAsked})
 	b.look()
-	b.kin("the composition is behind the source", two, map[string]plan.Kin{three: plan.KinAsked})
-	b.kin("it came", three, map[string]plan.Kin{three: plan.KinOlder})
+	b.kin("the composition is behind the source", two, map[string]basis.Kin{three: basis.KinAsked})
+	b.kin("it came", three, map[string]basis.Kin{three: basis.KinOlder})
 }
 
 // A source that stays where it is though there are later commits is behind.
@@ -139,16 +139,16 @@ func TestAPinnedSourceIsBehind(t *testing.T) {
 	b.restart(t.TempDir(), source.Ref{Commit: one})
 	two := b.commit("two")
 	b.look()
-	b.kin("asked for", one, map[string]plan.Kin{two[:7]: plan.KinAsked})
+	b.kin("asked for", one, map[string]basis.Kin{two[:7]: basis.KinAsked})
 	b.look()
 	// The server gives no commit by name, and so its branches came too.
-	b.kin("believed", one, map[string]plan.Kin{two[:7]: plan.KinNewer})
+	b.kin("believed", one, map[string]basis.Kin{two[:7]: basis.KinNewer})
 	// Somebody has decided.
 	b.book.Lift(b.git.ID(), []string{two[:7]})
-	b.kin("lifted, by either name", one, map[string]plan.Kin{two[:7]: plan.KinOlder, two: plan.KinOlder})
+	b.kin("lifted, by either name", one, map[string]basis.Kin{two[:7]: basis.KinOlder, two: basis.KinOlder})
 	b.restart(t.TempDir(), source.Ref{Commit: one})
 	b.look()
-	b.kin("after a restart too", one, map[string]plan.Kin{two[:7]: plan.KinOlder})
+	b.kin("after a restart too", one, map[string]basis.Kin{two[:7]: basis.KinOlder})
 }
 
 // A reset branch is where it was reset to, whether weir looked on, was stopped, or has
@@ -156,16 +156,16 @@ func TestAPinnedSourceIsBehind(t *testing.T) {
 func TestAResetBranch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		during func(b *bench)
-		want   plan.Kin
+		want   basis.Kin
 	}{
-		"while it looks on":      {func(*bench) {}, plan.KinOlder},
-		"while it is stopped":    {func(b *bench) { b.restart(b.dir, source.Ref{Branch: "main"}) }, plan.KinOlder},
-		"and the mirror is lost": {func(b *bench) { b.restart(b.t.TempDir(), source.Ref{Branch: "main"}) }, plan.KinOlder},
+		"while it looks on":      {func(*bench) {}, basis.KinOlder},
+		"while it is stopped":    {func(b *bench) { b.restart(b.dir, source.Ref{Branch: "main"}) }, basis.KinOlder},
+		"and the mirror is lost": {func(b *bench) { b.restart(b.t.TempDir(), source.Ref{Branch: "main"}) }, basis.KinOlder},
 		"and all is lost": {func(b *bench) {
 			b.stop()
 			b.dir = b.t.TempDir()
 			b.start(b.dir, source.Ref{Branch: "main"})
-		}, plan.KinUnknown},
+		}, basis.KinUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -181,8 +181,8 @@ func TestAResetBranch(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if tc.want == plan.KinOlder || b.rung > 0 {
-					if diff := cmp.Diff(map[string]plan.Kin{three: tc.want, three[:7]: tc.want}, got); diff != "" {
+				if tc.want == basis.KinOlder || b.rung > 0 {
+					if diff := cmp.Diff(map[string]basis.Kin{three: tc.want, three[:7]: tc.want}, got); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)
 					}
 				}
@@ -192,7 +192,7 @@ func TestAResetBranch(t *testing.T) {
 			b.repo.Switch("main")
 			four := b.commit("four")
 			b.look()
-			b.kin("later", four, map[string]plan.Kin{one: plan.KinOlder})
+			b.kin("later", four, map[string]basis.Kin{one: basis.KinOlder})
 		})
 	}
 }
@@ -205,7 +205,7 @@ func TestWhatWasLeft(t *testing.T) {
 	b.look()
 	b.repo.Branch("main", one)
 	b.look()
-	b.kin("in between", one, map[string]plan.Kin{two: plan.KinOlder, two[:7]: plan.KinOlder})
+	b.kin("in between", one, map[string]basis.Kin{two: basis.KinOlder, two[:7]: basis.KinOlder})
 	b.repo.Branch("main", three)
 	b.look()
 	if left := b.line.left(); len(left) > 0 {
@@ -236,7 +236,7 @@ func TestTwoBranchesOfOneRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := dev.Kin(context.Background(), one, []string{two, two[:7]})
-	if diff := cmp.Diff(map[string]plan.Kin{two: plan.KinOlder, two[:7]: plan.KinOlder}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]basis.Kin{two: basis.KinOlder, two[:7]: basis.KinOlder}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -257,7 +257,7 @@ func TestSourcesThatAreGone(t *testing.T) {
 	}
 	b.book.Follow([]*Line{dev}) // main's source is gone, and what dev holds is behind it
 	got, err := dev.Kin(t.Context(), one, []string{two})
-	if diff := cmp.Diff(map[string]plan.Kin{two: plan.KinOlder}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]basis.Kin{two: basis.KinOlder}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for i := range 50 {

@@ -6,100 +6,10 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// What is another tool's or another cluster's is never taken over, whoever asks
-// for it and however often its tags are right otherwise.
-func TestNeverAdopted(t *testing.T) {
-	const capa = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
-	want := map[string]string{"Name": "web", capa + "demo": "owned", "kubernetes.io/cluster/demo": "owned"}
-	for name, c := range map[string]struct {
-		have map[string]string
-		why  string
-	}{
-		"nothing":                 {nil, ""},
-		"somebody's own tags":     {map[string]string{"team": "x", "Name": "other"}, ""},
-		"the cluster's":           {map[string]string{capa + "demo": "owned", "kubernetes.io/cluster/demo": "owned"}, ""},
-		"CloudFormation's":        {map[string]string{"aws:cloudformation:stack-name": "x"}, "CloudFormation"},
-		"Karpenter's":             {map[string]string{"karpenter.sh/nodepool": "x"}, "Karpenter"},
-		"Karpenter's class":       {map[string]string{"karpenter.k8s.aws/ec2nodeclass": "x"}, "Karpenter"},
-		"a nodegroup's":           {map[string]string{"eks:nodegroup-name": "x", capa + "demo": "owned"}, "EKS"},
-		"another cluster's":       {map[string]string{capa + "other": "owned"}, "another cluster"},
-		"another cluster's nodes": {map[string]string{"kubernetes.io/cluster/other": "owned"}, "another cluster"},
-		"shared with another":     {map[string]string{"kubernetes.io/cluster/other": "shared"}, ""},
-	} {
-		got := neverAdopted(c.have, want)
-		if (c.why == "") != (got == "") || !strings.Contains(got, c.why) {
-			t.Errorf("%s: got %q, want %q", name, got, c.why)
-		}
-	}
-}
-
-// Who may take over what belongs to whom.
-func TestMayAdopt(t *testing.T) {
-	pool := intent.Pool{}
-	policy := Policy{Instance: "me", Target: "blue", Region: "eu-west-1", Source: "aaa", Sources: []string{"aaa"}}
-	tags := func(owner, source, target string) map[string]string {
-		return map[string]string{observed.TagOwner: owner, observed.TagSource: source, observed.TagTarget: target}
-	}
-	path := policy
-	path.OwnTargetOnly = true
-	for name, c := range map[string]struct {
-		policy   Policy
-		adoption Adoption
-		have     map[string]string
-		want     bool
-		says     string
-	}{
-		"nobody asks":                    {policy, Adoption{}, nil, false, "take it over: weir adopt --config FILE blue"},
-		"CloudFormation's":               {policy, Adoption{}, map[string]string{"aws:cloudformation:stack-name": "s"}, false, ""},
-		"the configuration forbids it":   {policy, Adoption{}, nil, false, "allowAdopt"},
-		"annotated":                      {policy, Adoption{Annotated: true}, nil, true, ""},
-		"annotated, another weir's":      {policy, Adoption{Annotated: true}, tags("you", "aaa", "blue"), false, "--from you"},
-		"asked":                          {policy, Adoption{Asked: true}, nil, true, ""},
-		"asked, an empty owner":          {policy, Adoption{Asked: true}, tags("", "", ""), true, ""},
-		"not asked, another weir's":      {policy, Adoption{}, tags("you", "aaa", "blue"), false, "weir adopt --config FILE blue --from you"},
-		"not asked, no instance's name":  {policy, Adoption{}, tags("you; rm", "aaa", "blue"), false, "weir adopt --config FILE blue --from OWNER"},
-		"not asked, path mode":           {path, Adoption{}, tags("you", "aaa", "blue"), false, "weir plan --config FILE --path DIR"},
-		"asked, another weir's":          {policy, Adoption{Asked: true}, tags("you", "aaa", "blue"), false, "--from you"},
-		"asked, from another":            {policy, Adoption{Asked: true, From: "they"}, tags("you", "aaa", "blue"), false, "--from you"},
-		"asked, from it":                 {policy, Adoption{Asked: true, From: "you"}, tags("you", "zzz", "red"), true, ""},
-		"of another source of ours":      {policy, Adoption{Asked: true, From: "me"}, tags("me", "zzz", "blue"), true, ""},
-		"of another target of ours":      {policy, Adoption{Asked: true, From: "me"}, tags("me", "aaa", "red"), false, ""},
-		"of another target, path mode":   {path, Adoption{Asked: true, From: "me"}, tags("me", "aaa", "red"), true, ""},
-		"of another target, not by name": {path, Adoption{Asked: true}, tags("me", "aaa", "red"), false, "--from me"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := pool
-			p.Adopt = c.adoption.Annotated || strings.Contains(c.says, "allowAdopt")
-			c.policy.Adoption = c.adoption
-			o := ownership{why: "x"}
-			comp := Input{Policy: c.policy}
-			if got := comp.mayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.why+"; "+o.wayOut, c.says) {
-				t.Errorf("got %v, %q, %q", got, o.why, o.wayOut)
-			}
-			if c.policy.OwnTargetOnly && !c.adoption.Asked && strings.Contains(o.wayOut, "--from") {
-				t.Errorf("who plans a directory is told to take what another weir has: %q", o.wayOut)
-			}
-			if never := c.says == "" && !c.want; never && strings.Contains(o.wayOut, "weir adopt") {
-				t.Errorf("what is never adopted is offered: %q", o.wayOut)
-			}
-		})
-	}
-}
-
-// What a target has that nobody can list is not taken over; what a listed one had is.
-func TestUnlistedTargetsKeepWhatTheyHave(t *testing.T) {
-	p := Policy{Instance: "me", Target: "blue", Source: "aaa", Unlisted: []string{"c-*", "*-x"}, Listed: map[string]bool{"c-known": true}}
-	for target, ours := range map[string]bool{"c-gone": false, "a-x": false, "c-known": true, "red": true, "blue": true} {
-		tags := map[string]string{observed.TagOwner: "me", observed.TagSource: "aaa", observed.TagTarget: target}
-		if got := p.owns(tags, "blue", true); got.ours != ours {
-			t.Errorf("%s: %+v", target, got)
-		}
-	}
-}
 
 // A template that pools share moves to another weir with them, and is left to its
 // owner where none of the pools that are asked for uses it.
@@ -113,7 +23,7 @@ func TestASharedTemplateMovesWithItsPools(t *testing.T) {
 	next := testInput(pools()...)
 	next.Policy.Instance = "next"
 	asked := next
-	asked.Policy.Adoption = Adoption{Asked: true, From: old.Policy.Instance, Pools: map[string]bool{"default/n": true}}
+	asked.Policy.Adoption = basis.Adoption{Asked: true, From: old.Policy.Instance, Pools: map[string]bool{"default/n": true}}
 	p, _ := m.pass(t, asked)
 	if got := verbs(p); slices.Contains(got, "adopt launch-template "+sharedGroup) || !slices.Contains(got, "adopt launch-template c-workers-managed") {
 		t.Errorf("one pool: %v", got)
@@ -198,20 +108,20 @@ func TestAnAdoptedGroupsReference(t *testing.T) {
 func TestAdoptingWhatIsHeld(t *testing.T) {
 	key := groupPool("web", "m5.large", 2).Key.String()
 	for name, c := range map[string]struct {
-		change func(*Input)
+		change func(*basis.Input)
 		asked  step.Hold
 	}{
-		"paused":           {func(in *Input) { in.Set.Pools[0].Paused = true }, step.HeldPaused},
-		"report mode":      {func(in *Input) { in.Policy.ReportOnly = true }, ""},
-		"suspended":        {func(in *Input) { in.Policy.Suspended, in.Policy.Gates.Suspended = true, "suspended by ann" }, ""},
-		"a suspended pool": {func(in *Input) { in.Policy.Gates.Pools = map[string]string{key: "suspended by ann"} }, ""},
+		"paused":           {func(in *basis.Input) { in.Set.Pools[0].Paused = true }, step.HeldPaused},
+		"report mode":      {func(in *basis.Input) { in.Policy.ReportOnly = true }, ""},
+		"suspended":        {func(in *basis.Input) { in.Policy.Suspended, in.Policy.Gates.Suspended = true, "suspended by ann" }, ""},
+		"a suspended pool": {func(in *basis.Input) { in.Policy.Gates.Pools = map[string]string{key: "suspended by ann"} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()
 			in := testInput(groupPool("web", "m5.large", 2))
 			m.converge(t, in)
 			in.Policy.Instance = "next"
-			in.Policy.Adoption = Adoption{Asked: true, From: testPolicy().Instance}
+			in.Policy.Adoption = basis.Adoption{Asked: true, From: testPolicy().Instance}
 			c.change(&in)
 			p, _ := m.pass(t, in)
 			want := []string{"adopt auto-scaling-group web", "adopt launch-template web"}
@@ -230,7 +140,7 @@ func TestAdoptingWhatIsHeld(t *testing.T) {
 				tm.Tags = nil
 				m.state.Templates[n] = tm
 			}
-			in.Policy.Adoption = Adoption{Annotated: true}
+			in.Policy.Adoption = basis.Adoption{Annotated: true}
 			in.Set.Pools[0].Adopt = true
 			p, _ = m.pass(t, in)
 			if p.Runnable() != 0 || len(p.Steps) == 0 || p.Steps[0].Verb != step.Adopt {

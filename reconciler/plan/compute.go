@@ -6,6 +6,11 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/group"
+	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
+	"github.com/weir-gitops/weir/reconciler/plan/orphan"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -14,22 +19,22 @@ import (
 // Compute plans one target. It is a pure function: equal input gives an equal
 // plan. needs names what the state lacks; a plan with needs is not whole, and
 // the caller reads what is named and computes again.
-func Compute(in Input) (plan *Plan, needs observed.Needs) {
+func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	if in.Index == nil {
-		in.Index = NewIndex(in.State)
+		in.Index = basis.NewIndex(in.State)
 	}
 	return gated(in, compute)
 }
 
 // compute plans without regard to the gates.
-func compute(in Input) (plan *Plan, needs observed.Needs) {
+func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
-		in: in, shared: map[string]*sharedTemplate{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
-		outstanding: map[string]outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{},
+		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
+		outstanding: map[string]basis.Outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{},
 	}
-	for _, s := range launchConfigsOf(in.Set) {
-		c.shared[s.key()] = s
-		c.take(c.begin("").launchConfig(s))
+	for _, s := range template.LaunchConfigsOf(in.Set) {
+		c.shared[s.Key()] = s
+		c.Take(c.begin("").PlanShared(s))
 	}
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
@@ -38,119 +43,119 @@ func compute(in Input) (plan *Plan, needs observed.Needs) {
 	c.needLaunchTimes()
 	c.nodesUnread()
 	if !in.Policy.Adoption.Asked {
-		c.take(orphansOf(in, c.stuck, c.homes))
+		c.Take(orphan.Plan(in, c.stuck, c.homes))
 	}
 	ahead := c.fence()
 	c.notTaken()
 	c.drift()
-	stamp(in, c.steps)
-	c.needs.Sort()
+	stamp(in, c.Steps)
+	c.Needs.Sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
-		Steps: c.steps, Diagnostics: c.diags.Sorted(), Secretless: in.Policy.Secretless,
+		Steps: c.Steps, Diagnostics: c.Diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
-	p.homes, p.watched, p.outstanding, p.wants, p.Summary = c.homes, c.watched, c.outstanding, c.sharedWants(), c.summary()
-	p.resolved, p.reviewed, p.behind = c.resolved, c.reviewed, c.behind
+	p.homes, p.watched, p.outstanding, p.wants, p.Summary = c.homes, c.Watched, c.outstanding, c.sharedWants(), c.summary()
+	p.resolved, p.reviewed, p.behind = c.Resolved, c.Reviewed, c.Behind
 	p.Ahead = ahead
-	return p, c.needs
+	return p, c.Needs
 }
 
 // computation joins the results of a target's pools.
 type computation struct {
-	in Input
-	result
+	in basis.Input
+	basis.Result
 	// stuck are the pools of which it cannot be said whether they are as wanted.
 	stuck map[string]bool
 	// shared, others and images are those of the work on a pool.
-	shared map[string]*sharedTemplate
+	shared map[string]*template.Shared
 	others map[string]string
 	images map[intent.Lookup][]byte
 	// outstanding, homes, settled and moved are what the results say, by pool.
-	outstanding map[string]outstanding
+	outstanding map[string]basis.Outstanding
 	homes       map[string]observed.NodegroupName
 	settled     map[intent.Key]bool
 	moved       map[string]string
 }
 
 // begin begins work whose steps are held so.
-func (c *computation) begin(hold step.Hold) templates {
-	return templates{work: &work{in: c.in, hold: hold, others: c.others}, shared: c.shared, images: c.images}
+func (c *computation) begin(hold step.Hold) template.Planner {
+	return template.Planner{Work: &basis.Work{In: c.in, Hold: hold, Others: c.others}, Shared: c.shared, Images: c.images}
 }
 
 // pool plans one pool and keeps what others go by.
 func (c *computation) pool(pool *intent.Pool) {
-	if c.in.Policy.Adoption.skips(pool) {
+	if c.in.Policy.Adoption.Skips(pool) {
 		return
 	}
-	r := planPool(c.begin(c.in.holdOf(pool)), pool)
+	r := planPool(c.begin(c.in.HoldOf(pool)), pool)
 	key := pool.Key.String()
-	if r.blocked || r.waits {
+	if r.Blocked || r.Waits {
 		c.stuck[key] = true
 	}
-	if r.home != (observed.NodegroupName{}) {
-		c.homes[key] = r.home
+	if r.Home != (observed.NodegroupName{}) {
+		c.homes[key] = r.Home
 	}
-	if r.replaces {
+	if r.Replaces {
 		c.others[pool.Nodegroup.ClusterName] = key
 	}
-	if r.settled {
-		c.settled[pool.Key] = r.handover
+	if r.Settled {
+		c.settled[pool.Key] = r.Handover
 	}
-	if r.outstanding != nil {
-		c.outstanding[key] = *r.outstanding
+	if r.Outstanding != nil {
+		c.outstanding[key] = *r.Outstanding
 	}
-	if r.moved != "" {
-		c.moved[key] = r.moved
+	if r.Moved != "" {
+		c.moved[key] = r.Moved
 	}
-	c.take(r)
+	c.Take(r)
 }
 
 // planPool plans one pool: template first, then what uses it.
-func planPool(c templates, pool *intent.Pool) result {
-	c.levels = pool.Group != nil
+func planPool(c template.Planner, pool *intent.Pool) basis.Result {
+	c.Levels = pool.Group != nil
 	for _, d := range pool.Blocked {
 		d.Severity = diag.Error
-		c.diags = append(c.diags, d)
-		c.blocked = true
+		c.Diags = append(c.Diags, d)
+		c.Blocked = true
 	}
-	for _, claim := range Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
-		if others := c.in.Fleet.Contested[claim]; len(others) > 0 {
-			wantedTwice(c.work, pool, claim, others)
+	for _, claim := range basis.Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
+		if others := c.In.Fleet.Contested[claim]; len(others) > 0 {
+			wantedTwice(c.Work, pool, claim, others)
 		}
 	}
-	if c.blocked || c.awaitsCluster(pool) {
-		return c.result
+	if c.Blocked || awaitsCluster(c.Work, pool) {
+		return c.Result
 	}
 	planParts(c, pool)
-	if c.blocked {
-		c.steps = c.conflicts
-		return c.result
+	if c.Blocked {
+		c.Steps = c.Conflicts
+		return c.Result
 	}
-	steps := c.firstRollout(pool, c.adopted(c.steps))
-	c.holdNewer(pool, steps)
+	steps := c.FirstRollout(pool, c.Adopted(c.Steps))
+	holdNewer(c.Work, pool, steps)
 	for i := range steps {
 		s := &steps[i]
 		s.Pool, s.Wanted = pool.Key.String(), pool
 		if s.Held == "" {
-			s.Held = c.hold
+			s.Held = c.Hold
 		}
 		if pool.LaunchConfig != nil && s.Held == "" && step.Unmade(s.Do) {
-			shared := c.shared[pool.LaunchConfig.Key.String()]
-			s.Held, s.HeldReason = shared.hold, shared.holdReason
+			shared := c.Shared[pool.LaunchConfig.Key.String()]
+			s.Held, s.HeldReason = shared.Hold, shared.HoldReason
 		}
 	}
-	c.steps = steps
-	return c.result
+	c.Steps = steps
+	return c.Result
 }
 
 // planParts plans what the pool has in AWS.
-func planParts(c templates, pool *intent.Pool) {
-	var want *wantTemplate
+func planParts(c template.Planner, pool *intent.Pool) {
+	var want *template.Want
 	if pool.LaunchTemplate != nil {
-		w, ok := c.templateOf(pool)
+		w, ok := c.TemplateOf(pool)
 		if !ok {
-			if c.blocked { // what else is wrong is said with it
-				_, _ = c.answer(pool, subnetsOf(pool))
+			if c.Blocked { // what else is wrong is said with it
+				_, _ = c.Answer(pool, basis.SubnetsOf(pool))
 			}
 			return
 		}
@@ -158,17 +163,17 @@ func planParts(c templates, pool *intent.Pool) {
 	}
 	switch {
 	case pool.Group != nil:
-		if pool, ok := c.withForeignOverrides(pool); ok {
-			groups{templates: c}.planGroup(pool, want)
+		if pool, ok := c.WithForeignOverrides(pool); ok {
+			group.Planner{Planner: c}.Plan(pool, want)
 		}
 	case pool.Nodegroup != nil:
-		nodegroups{templates: c}.planNodegroup(pool, want)
+		nodegroup.Planner{Planner: c}.Plan(pool, want)
 	}
 }
 
 // wantedTwice blocks a pool of which another target wants a name too. That of a
 // template that pools share follows from the object that declares it.
-func wantedTwice(c *work, pool *intent.Pool, claim Claim, targets []string) {
+func wantedTwice(c *basis.Work, pool *intent.Pool, claim basis.Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
 	var path intent.Path
 	if claim.Resource == step.LaunchTemplate && pool.LaunchConfig != nil {
@@ -176,7 +181,7 @@ func wantedTwice(c *work, pool *intent.Pool, claim Claim, targets []string) {
 		what += ", which has its name from " + from.String() + ","
 		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
 	}
-	c.blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
+	c.Blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
 }
 
 // launchConfigDefaults moves the default versions of shared templates: each to the
@@ -185,14 +190,14 @@ func wantedTwice(c *work, pool *intent.Pool, claim Claim, targets []string) {
 func (c *computation) launchConfigDefaults() {
 	for _, key := range slices.Sorted(maps.Keys(c.shared)) {
 		s := c.shared[key]
-		common, ok := s.common(c.settled)
+		common, ok := s.Common(c.settled)
 		if !ok || c.in.Policy.Adoption.Asked {
 			continue
 		}
-		w := c.begin(c.in.holdOfAll(s.users))
-		w.moveDefault(s.stand(s.users), common)
-		s.belong(s.users, w.hold, w.steps, nil)
-		c.take(w.result)
+		w := c.begin(c.in.HoldOfAll(s.Users))
+		w.MoveDefault(s.Stand(s.Users), common)
+		s.Belong(s.Users, w.Hold, w.Steps, nil)
+		c.Take(w.Result)
 	}
 }
 
@@ -200,14 +205,14 @@ func (c *computation) launchConfigDefaults() {
 func (c *computation) sharedWants() map[intent.Key]int64 {
 	var out map[intent.Key]int64
 	for _, s := range c.shared {
-		for key, x := range s.of {
-			if !x.known || x.version.made() {
+		for key, x := range s.Of {
+			if !x.Known || x.Version.Made() {
 				continue
 			}
 			if out == nil {
 				out = map[intent.Key]int64{}
 			}
-			out[key] = x.version.number
+			out[key] = x.Version.Number
 		}
 	}
 	return out
@@ -224,7 +229,7 @@ func (c *computation) summary() Summary {
 			gravest[pool] = rank
 		}
 	}
-	for _, s := range c.steps {
+	for _, s := range c.Steps {
 		if s.LaunchConfig == "" {
 			count(s.Pool, s.Verb)
 		}
@@ -255,12 +260,4 @@ func (c *computation) summary() Summary {
 		}
 	}
 	return out
-}
-
-// addAll adds the entries of a map to another, which may be nil.
-func addAll[K comparable, V any](to *map[K]V, more map[K]V) {
-	if *to == nil && len(more) > 0 {
-		*to = make(map[K]V, len(more))
-	}
-	maps.Copy(*to, more)
 }

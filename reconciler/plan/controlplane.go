@@ -3,7 +3,7 @@ package plan
 import (
 	"strconv"
 
-	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -13,20 +13,10 @@ import (
 // server ("Version Skew Policy" of Kubernetes, since 1.28).
 const supportedSkew = 3
 
-// clusterOf is what AWS says of the EKS cluster that a pool's machines join, nil
-// where it is none or not known.
-func (in Input) clusterOf(pool *intent.Pool) *observed.EKSCluster {
-	asked := pool.ControlPlane
-	if pool.Nodegroup != nil {
-		asked = pool.Nodegroup.Cluster
-	}
-	return in.Answers[asked].Cluster
-}
-
 // apiServer is the Kubernetes version of the API servers that a pool's machines
 // join, "" where nobody tells it.
-func (in Input) apiServer(pool *intent.Pool) string {
-	if cluster := in.clusterOf(pool); cluster != nil {
+func apiServer(in basis.Input, pool *intent.Pool) string {
+	if cluster := in.ClusterOf(pool); cluster != nil {
 		return cluster.Version
 	}
 	if in.Nodes != nil {
@@ -35,80 +25,71 @@ func (in Input) apiServer(pool *intent.Pool) string {
 	return ""
 }
 
-// beingMade says that the pool's EKS cluster is still being made, "" if it is not.
-func (in Input) beingMade(pool *intent.Pool) string {
-	cluster := in.clusterOf(pool)
-	if cluster == nil || cluster.Status != "CREATING" && cluster.Status != "PENDING" {
-		return ""
-	}
-	return "the EKS cluster " + cluster.Name + " is " + cluster.Status
-}
-
 // awaitsCluster reports whether the pool's EKS cluster is still being made: then the
 // pool cannot be planned yet, and a step stands for what comes.
-func (c *work) awaitsCluster(pool *intent.Pool) bool {
-	why := c.in.beingMade(pool)
+func awaitsCluster(c *basis.Work, pool *intent.Pool) bool {
+	why := c.In.BeingMade(pool)
 	if why == "" {
 		return false
 	}
-	c.note(diag.Info, pool, nil, "cluster-not-ready", why+"; the pool is made once it is ACTIVE", "")
+	c.Note(diag.Info, pool, nil, "cluster-not-ready", why+"; the pool is made once it is ACTIVE", "")
 	s := step.Step{Verb: step.Create, Reason: "it waits for its cluster", Held: step.HeldControlPlane, HeldReason: why}
 	if pool.Group != nil {
 		s.Resource, s.Name = step.AutoScalingGroup, pool.Group.Name
 	} else {
 		s.Resource, s.Name = step.ManagedNodegroup, pool.Nodegroup.Name
 	}
-	if c.in.exists(pool) {
+	if c.In.Exists(pool) {
 		s.Verb = step.Update
 	}
-	c.waits = true
-	c.step(pool, s)
+	c.Waits = true
+	c.Step(pool, s)
 	return true
 }
 
 // holdNewer holds the steps of a pool that would have machines with newer kubelets
 // than their API servers. The steps are the pool's.
-func (c *work) holdNewer(pool *intent.Pool, steps []step.Step) {
-	has := c.in.apiServer(pool)
+func holdNewer(c *basis.Work, pool *intent.Pool, steps []step.Step) {
+	has := apiServer(c.In, pool)
 	wanted := pool.Version
 	if pool.Nodegroup != nil && wanted == "" {
 		wanted = pool.Nodegroup.Version
 	}
-	server, kubelet := minorOf(has), minorOf(wanted)
+	server, kubelet := basis.MinorOf(has), basis.MinorOf(wanted)
 	if has == "" && kubelet >= 0 {
-		c.noteUnread(pool, wanted)
+		noteUnread(c, pool, wanted)
 	}
 	if server < 0 || kubelet < 0 {
 		return
 	}
 	if kubelet < server-supportedSkew {
-		c.note(diag.Warning, pool, nil, "kubelet-too-old", "the pool is on Kubernetes "+wanted+" and its API servers are on "+has+": kubelets may be "+
+		c.Note(diag.Warning, pool, nil, "kubelet-too-old", "the pool is on Kubernetes "+wanted+" and its API servers are on "+has+": kubelets may be "+
 			strconv.Itoa(supportedSkew)+" minor versions older, not "+strconv.Itoa(server-kubelet), "")
 	}
 	if kubelet <= server {
 		return
 	}
-	running, held := c.in.exists(pool), false
+	running, held := c.In.Exists(pool), false
 	for i := range steps {
 		s := &steps[i]
-		if s.Pool != pool.Key.String() || s.Held != "" || running && !s.LaunchesNewer(c.levels) {
+		if s.Pool != pool.Key.String() || s.Held != "" || running && !s.LaunchesNewer(c.Levels) {
 			continue
 		}
 		s.Held, s.HeldReason = step.HeldControlPlane, "the API servers are on Kubernetes "+has
 		held = true
 	}
 	if held {
-		c.note(diag.Info, pool, nil, "waits-for-control-plane", "the pool wants Kubernetes "+wanted+" and waits for its API servers, which are on "+has, "")
+		c.Note(diag.Info, pool, nil, "waits-for-control-plane", "the pool wants Kubernetes "+wanted+" and waits for its API servers, which are on "+has, "")
 	}
 }
 
 // noteUnread says that nobody tells weir which version the API servers of a group's EKS
 // cluster have. For a nodegroup that is an error of its own: EKS makes it anyway.
-func (c *work) noteUnread(pool *intent.Pool, wanted string) {
-	a := c.in.Answers[pool.ControlPlane]
+func noteUnread(c *basis.Work, pool *intent.Pool, wanted string) {
+	a := c.In.Answers[pool.ControlPlane]
 	if pool.ControlPlane.Kind == "" || a.Code != "access-denied" && a.Code != "lookup-refused" {
 		return
 	}
-	c.note(diag.Warning, pool, nil, "control-plane-unread", "weir cannot read the EKS cluster "+pool.ControlPlane.Name+", so nothing holds the pool's machines on Kubernetes "+wanted+
+	c.Note(diag.Warning, pool, nil, "control-plane-unread", "weir cannot read the EKS cluster "+pool.ControlPlane.Name+", so nothing holds the pool's machines on Kubernetes "+wanted+
 		" back while its API servers are older or still being made: "+a.Problem, "")
 }

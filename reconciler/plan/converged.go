@@ -5,41 +5,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// outstanding is what Git asks for that AWS does not hold yet although no step is
-// left to plan: it passes by itself, or somebody has to look at it.
-type outstanding struct {
-	// severity is Info for what passes by itself, Warning for what somebody has to
-	// look at; it, reason and message are those of the condition Ready.
-	severity, reason, message string
-	// failure is the pool's FailureReason, "" where it has not failed, and cause its
-	// FailureCause.
-	failure, cause string
-}
-
-// outstands records that something that Git asks for of the pool is outstanding.
-func (r *result) outstands(severity, reason, message string) {
-	r.outstanding = &outstanding{severity: severity, reason: reason, message: message}
-}
-
-// fails has what is outstanding of the pool told as its failure.
-func (r *result) fails(code, cause string) {
-	r.outstanding.failure, r.outstanding.cause = code, cause
-}
 
 // ready is the condition Ready of a pool, and the one place that decides whether the
 // pool has converged: AWS holds all that Git asks for, and the machines are available.
 // Everything else that speaks of convergence goes by it: reports and with them page,
 // commit statuses, metrics and the targets that wait for this one.
-func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
+func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionReady, Status: truth(false), Severity: "Info"}
 	key := pool.Key.String()
 	left, open := f.outstanding[key]
-	unready, late := in.unready(pool)
-	unlaunched, cause := in.launchFailure(pool)
+	unready, late := in.Unready(pool)
+	unlaunched, cause := launch.Failure(in, pool)
 	switch {
 	case failure != nil:
 		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Summary
@@ -51,19 +32,19 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 	case unready != "" && s.Rollout == nil && s.ReadyReplicas < s.DesiredReplicas:
 		c.Reason, c.Message = ReasonNodesNotReady, unready
 		if late {
-			c.Severity, s.FailureReason, s.FailureMessage = "Warning", failureNodes, unready
+			c.Severity, s.FailureReason, s.FailureMessage = "Warning", basis.FailureNodes, unready
 		}
 	case unlaunched != "":
 		c.Severity, c.Reason = "Warning", reasonLaunchFailed
 	case !s.InfrastructureReady, moving:
 		c.Reason = "InProgress"
-		if text := in.pending(pool); text != "" {
-			c.Reason, c.Message = ReasonPending, text
-		} else if s.Nodegroup != nil && len(s.Nodegroup.Health) > 0 && left.failure == "" {
+		if text := launch.Pending(in, pool); text != "" {
+			c.Reason, c.Message = launch.ReasonPending, text
+		} else if s.Nodegroup != nil && len(s.Nodegroup.Health) > 0 && left.Failure == "" {
 			c.Message = s.Nodegroup.ailment()
 		}
 	case open:
-		c.Severity, c.Reason, c.Message = left.severity, left.reason, left.message
+		c.Severity, c.Reason, c.Message = left.Severity, left.Reason, left.Message
 	case s.ReadyReplicas < s.DesiredReplicas:
 		c.Reason = "InProgress"
 	case s.AvailableReplicas < s.DesiredReplicas:
@@ -73,9 +54,9 @@ func (f findings) ready(in Input, s *PoolStatus, pool *intent.Pool, moving bool,
 		return Condition{Type: conditionReady, Status: truth(true)}
 	}
 	// What fails is told beside whatever else is to be done.
-	s.failsBeside(&c, failureLaunch, cause, unlaunched)
-	if left.failure != "" {
-		s.failsBeside(&c, left.failure, left.cause, left.message)
+	s.failsBeside(&c, launch.FailureLaunch, cause, unlaunched)
+	if left.Failure != "" {
+		s.failsBeside(&c, left.Failure, left.Cause, left.Message)
 	}
 	if pool.Paused {
 		c.Severity, c.Reason = "Info", "Paused"

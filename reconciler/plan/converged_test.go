@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // at gives an input's EKS cluster a Kubernetes version and a status.
-func at(in Input, version, status string) Input {
+func at(in basis.Input, version, status string) basis.Input {
 	in.Answers = maps.Clone(in.Answers)
 	in.Answers[eksLookup] = observed.Answer{Cluster: &observed.EKSCluster{Name: "c", Version: version, Status: status}}
 	return in
@@ -93,7 +94,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 				m.behind()
 				converge(t, m, in)
 				p, full := m.pass(t, in)
-				in.Memory.Settled = map[string]Settled{}
+				in.Memory.Settled = map[string]basis.Settled{}
 				Settle(in.Memory.Settled, nil, full, p, Statuses(full, p))
 			}
 			behind := at(testInput(tc.after), "1.33", "ACTIVE")
@@ -148,7 +149,7 @@ func TestTheAPIServerOfOtherClusters(t *testing.T) {
 		"":              {"create launch-template web", "create auto-scaling-group web"},
 	} {
 		in := testInput(pool)
-		in.Nodes = &Nodes{APIServer: version}
+		in.Nodes = &basis.Nodes{APIServer: version}
 		p, _ := newModel().pass(t, in)
 		if d := cmp.Diff(want, verbs(p)); d != "" {
 			t.Errorf("%q (-want +got):\n%s", version, d)
@@ -172,12 +173,12 @@ func TestAControlPlaneThatCannotBeReadIsSaid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version string
 		answer  observed.Answer
-		nodes   *Nodes
+		nodes   *basis.Nodes
 		want    bool
 	}{
 		"denied":         {"v1.34.0", denied, nil, true},
-		"a kubeconfig":   {"v1.34.0", denied, &Nodes{APIServer: "v1.34.0"}, false},
-		"no answer yet":  {"v1.34.0", denied, &Nodes{}, true},
+		"a kubeconfig":   {"v1.34.0", denied, &basis.Nodes{APIServer: "v1.34.0"}, false},
+		"no answer yet":  {"v1.34.0", denied, &basis.Nodes{}, true},
 		"no version":     {"", denied, nil, false},
 		"read":           {"v1.34.0", observed.Answer{Cluster: &observed.EKSCluster{Name: "prod", Version: "1.34", Status: "ACTIVE"}}, nil, false},
 		"not there":      {"v1.34.0", observed.Answer{Code: "cluster-not-found", Problem: "there is no EKS cluster"}, nil, false},
@@ -230,7 +231,7 @@ func TestMachinesHaveToBeAvailable(t *testing.T) {
 	if s.Converged || s.Ready().Reason != ReasonMinReady || s.Rests() {
 		t.Errorf("at once: %+v", s)
 	}
-	full.Memory.InService, full.Now = InService(full), in.Now.Add(time.Minute)
+	full.Memory.InService, full.Now = basis.InService(full), in.Now.Add(time.Minute)
 	if s := Statuses(full, p)[0]; !s.Converged {
 		t.Errorf("after a minute: %+v", s)
 	}
@@ -263,7 +264,7 @@ func TestAnUpdateThatTheNodegroupDoesNotShowYet(t *testing.T) {
 	in = testInput(nodegroupPool("ng", 5))
 	p, _ := m.pass(t, in)
 	name := observed.NodegroupName{Cluster: "c", Name: "ng"}
-	in.Memory.Started = map[observed.NodegroupName]StartedUpdate{name: {UpdateID: "u", Fingerprint: p.Steps[0].Fingerprint}}
+	in.Memory.Started = map[observed.NodegroupName]basis.StartedUpdate{name: {UpdateID: "u", Fingerprint: p.Steps[0].Fingerprint}}
 	m.state.Updates[name] = observed.NodegroupUpdate{ID: "u", Status: "InProgress"}
 	p, full := m.pass(t, in)
 	if s := Statuses(full, p)[0]; !p.Empty() || s.Converged || s.Rests() {

@@ -18,12 +18,13 @@
 //
 // # How a plan is made
 //
-// Compute plans shared templates, then pools, then what nothing wants any more. Each of
-// these gives a result (work.go): steps, needs, diagnostics, and whether the pool is
-// blocked. A part that may turn out unwanted is planned apart and taken or left as a
-// whole, so nothing is ever taken back. Gates hold steps of the finished plan (holds.go),
-// and change no step but in that it is held; the digest (digest.go) is of what would be
-// done, so that an approval holds for that and nothing else.
+// Compute plans shared templates, then pools, then what nothing wants any more, by packages
+// template, group, nodegroup and orphan. Each of them gives a Result (package basis):
+// steps, needs, diagnostics, and whether the pool is blocked. A part that may turn out
+// unwanted is begun with Fork and taken or left as a whole, so nothing is ever taken back.
+// Gates hold steps of the finished plan (holds.go), and change no step but in that it is
+// held; the digest (digest.go) is of what would be done, so that an approval holds for that
+// and nothing else.
 //
 // Desired is total. What weir does not own is copied from the observed state before the
 // two are compared, so a difference is always something to do, and what
@@ -35,24 +36,24 @@
 // record: there is no state file that could be lost, or be wrong.
 //
 //  1. A resource belongs to the instance that weir.dev/owner names, for one of its
-//     sources and one of its targets (Policy.owns, tags.go). Without the tag it is
+//     sources and one of its targets (Policy.Owns in package basis). Without the tag it is
 //     nobody's that weir knows, and is never touched: a name that is taken is the
 //     diagnostic "conflict", and its pool waits.
 //  2. Another target of the same instance gives a resource up by not wanting it any
 //     more. That can be said only while every target of the account and region renders
 //     whole and has a place there; else the resource stays where it is.
 //  3. Taking over what another tool or instance has is asked for by somebody, by the
-//     annotation weir.dev/adopt or with weir adopt (Adoption, adopt.go). It writes all
+//     annotation weir.dev/adopt or with weir adopt (basis.Adoption). It writes all
 //     tags in one call and nothing else. What CloudFormation, Karpenter, EKS or another
 //     cluster have is not taken over at all: they would go on changing it.
 //  4. What an adopted resource has otherwise than Git wants stays until it is decided
-//     (adopt_rollout.go). weir.dev/adopted on the resource is the record of that, and
+//     (adopt_rollout.go in package basis). weir.dev/adopted on the resource is the record of that, and
 //     goes in a step right before the first rollout.
 //  5. Before a pool is written, the commit that its resources name is compared with the
 //     one that is followed (fence.go): a process that fell behind must not undo what a
 //     newer commit has made. Nor is a pool rolled for ever against somebody who puts it
-//     back each time (contest.go).
-//  6. What has the tags and nothing wants is an orphan (orphans.go). It is deleted only
+//     back each time (contest.go in package basis).
+//  6. What has the tags and nothing wants is an orphan (package orphan). It is deleted only
 //     where pruning is on, weir.dev/prune does not forbid it, all renders of the account
 //     and region are whole, and no more go at once than the target's limit.
 //  7. The adapter asks once more. A creation that AWS answers with "exists already"

@@ -1,57 +1,27 @@
 package plan
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Settled is what a pool wanted when it last had converged. The process remembers
-// it, and a restart forgets it: what differs then may be a change of Git that nobody
-// has applied, so that it is called drift only where the target reports and never
-// changes anything.
-type Settled struct {
-	Pool    *intent.Pool
-	Answers observed.Answers
-}
-
-// same reports whether the pool wants what it wanted then, of Git and of AWS's
-// answers.
-func (s Settled) same(pool *intent.Pool, answers observed.Answers) bool {
-	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
-		return false
-	}
-	return !slices.ContainsFunc(pool.Lookups(), func(l intent.Lookup) bool {
-		// A launch template that the pool brings along is itself what drifts.
-		return l.Kind != intent.TemplateByName && l.Kind != intent.TemplateByID && !reflect.DeepEqual(s.Answers[l], answers[l])
-	})
-}
-
-// settled reports whether the pool wants what it wanted when it last had converged.
-func (in Input) settled(pool *intent.Pool) bool {
-	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
-	return known && then.same(pool, in.Answers)
-}
-
-// SettledKey is a pool's key in Memory.Settled.
-func SettledKey(target, pool string) string { return target + "\x00" + pool }
-
 // Settle adds to next what is remembered of one target's pools after a pass in which
 // they stood as p and statuses say. A pool that is yet to follow an image has not settled.
-func Settle(next, old map[string]Settled, in Input, p *Plan, statuses []PoolStatus) {
+func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
 	}
 	for i := range in.Set.Pools {
-		key := SettledKey(in.Policy.Target, in.Set.Pools[i].Key.String())
+		key := basis.SettledKey(in.Policy.Target, in.Set.Pools[i].Key.String())
 		if statuses[i].Converged && !p.behind[in.Set.Pools[i].Key.String()] {
-			next[key] = Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
+			next[key] = basis.Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
 		} else if s, ok := old[key]; ok {
 			next[key] = s
 		}
@@ -61,7 +31,7 @@ func Settle(next, old map[string]Settled, in Input, p *Plan, statuses []PoolStat
 // drift marks the steps that put right what changed outside Git, and tells of them.
 // Where sizes or machines differ it asks AWS why.
 func (c *computation) drift() {
-	if len(c.steps) == 0 {
+	if len(c.Steps) == 0 {
 		return
 	}
 	pools := make(map[string]*intent.Pool, len(c.in.Set.Pools))
@@ -70,9 +40,9 @@ func (c *computation) drift() {
 	}
 	told := map[string]bool{}
 	var order []string
-	for i := range c.steps {
-		s := &c.steps[i]
-		if s.Verb == step.Adopt || s.Verb == step.Delete || s.Verb == step.PruneVersion || s.Held == step.HeldStopped || s.Held == step.HeldWaiting || s.Held == step.HeldControlPlane || takesAdopted(*s) || !c.drifted(*s, pools) {
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		if s.Verb == step.Adopt || s.Verb == step.Delete || s.Verb == step.PruneVersion || s.Held == step.HeldStopped || s.Held == step.HeldWaiting || s.Held == step.HeldControlPlane || basis.TakesAdopted(*s) || !c.drifted(*s, pools) {
 			continue
 		}
 		d := c.cause(s)
@@ -98,8 +68,8 @@ func (c *computation) drifted(s step.Step, pools map[string]*intent.Pool) bool {
 		if pool == nil {
 			return false
 		}
-		then, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, key)]
-		if known && !then.same(pool, c.in.Answers) || !known && (!c.in.Policy.ReportOnly || !c.in.wasMade(pool)) {
+		then, known := c.in.Memory.Settled[basis.SettledKey(c.in.Policy.Target, key)]
+		if known && !then.Same(pool, c.in.Answers) || !known && (!c.in.Policy.ReportOnly || !wasMade(c.in, pool)) {
 			return false
 		}
 	}
@@ -108,29 +78,20 @@ func (c *computation) drifted(s step.Step, pools map[string]*intent.Pool) bool {
 
 // wasMade reports whether AWS has, or had, something of the pool: what was never made
 // differs from Git, and has not drifted.
-func (in Input) wasMade(pool *intent.Pool) bool {
+func wasMade(in basis.Input, pool *intent.Pool) bool {
 	t := pool.LaunchTemplate
-	return in.exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[observed.TagPool] == pool.Key.String()
-}
-
-// exists reports whether AWS has the pool's group or nodegroup.
-func (in Input) exists(pool *intent.Pool) bool {
-	if pool.Group != nil {
-		_, found := in.State.Groups[pool.Group.Name]
-		return found
-	}
-	return len(in.nodegroupsOf(pool)) > 0
+	return in.Exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[observed.TagPool] == pool.Key.String()
 }
 
 // tellDrift says what of a pool differs, once for all of its steps.
 func (c *computation) tellDrift(pool *intent.Pool) {
 	var words []string
-	for _, s := range c.steps {
+	for _, s := range c.Steps {
 		if s.Drift == nil || s.Pool != pool.Key.String() {
 			continue
 		}
 		text := "the " + string(s.Resource) + " " + s.Name + ": "
-		if what := changeWords(s.Changes); what != "" && s.Verb != step.Create {
+		if what := basis.ChangeWords(s.Changes); what != "" && s.Verb != step.Create {
 			text += what
 		} else {
 			text += s.Reason
@@ -141,16 +102,16 @@ func (c *computation) tellDrift(pool *intent.Pool) {
 		words = append(words, text)
 	}
 	sev, what := diag.Info, "AWS differs although Git did not change, and is put right: "
-	_, known := c.in.Memory.Settled[SettledKey(c.in.Policy.Target, pool.Key.String())]
+	_, known := c.in.Memory.Settled[basis.SettledKey(c.in.Policy.Target, pool.Key.String())]
 	switch {
 	case c.in.Policy.ReportOnly && !known:
 		sev, what = diag.Warning, "AWS differs from Git, and the target is in report mode: "
 	case c.in.Policy.ReportOnly:
 		sev, what = diag.Warning, "AWS differs although Git did not change, and the target is in report mode: "
-	case c.in.holdOf(pool) != "":
-		sev, what = diag.Warning, "AWS differs although Git did not change, and the pool is "+string(c.in.holdOf(pool))+": "
+	case c.in.HoldOf(pool) != "":
+		sev, what = diag.Warning, "AWS differs although Git did not change, and the pool is "+string(c.in.HoldOf(pool))+": "
 	}
-	c.note(sev, pool, nil, "drift", what+strings.Join(words, "; "), "")
+	c.Note(sev, pool, nil, "drift", what+strings.Join(words, "; "), "")
 }
 
 // cause asks AWS's scaling activities why sizes or machines of a group differ.
@@ -169,7 +130,7 @@ func (c *computation) cause(s *step.Step) step.Drift {
 	q := observed.ActivityQuery{Group: s.Name, Finding: string(content.Canonical(s.Changes))}
 	have, read := c.in.State.Activities[q]
 	if !read {
-		c.needs.Activities = append(c.needs.Activities, q)
+		c.Needs.Activities = append(c.Needs.Activities, q)
 		return step.Drift{}
 	}
 	if i := slices.IndexFunc(have.List, tells); i >= 0 {

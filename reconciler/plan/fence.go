@@ -8,30 +8,10 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-)
-
-// A process that fell behind must not undo what another weir of the same instance has
-// made from a newer commit. What weir makes says from which commit it made it: a
-// template version in its description, a resource in a tag that goes along with writes
-// that are made anyway. Before a pool is written, those commits are compared with the
-// one that is followed; which is the newer one, Git says, through the caller.
-
-// Kin says how a commit that AWS names stands to the one that is followed.
-type Kin string
-
-// Kins.
-const (
-	// KinOlder: the followed commit is it or descends from it, or weir followed it
-	// itself before.
-	KinOlder Kin = "older"
-	// KinNewer: it descends from the followed one.
-	KinNewer Kin = "newer"
-	// KinUnknown: the repository, as it was just read, does not have it.
-	KinUnknown Kin = "unknown"
-	// KinAsked: it is not here, and Git is asked for it.
-	KinAsked Kin = "asked"
 )
 
 // cause is a commit that AWS names, and what names it.
@@ -39,20 +19,20 @@ type cause struct{ commit, what string }
 
 // fence finds the steps that are a newer commit's.
 type fence struct {
-	in     Input
-	shared map[string]*sharedTemplate
+	in     basis.Input
+	shared map[string]*template.Shared
 	// ahead are the commits for which steps are stopped, around those behind all that
 	// the target owns, nil before they were asked for.
 	ahead  map[string]bool
 	around []cause
-	result
+	basis.Result
 }
 
 // fence holds the steps of pools that are a newer commit's, and names those commits.
 func (c *computation) fence() []string {
 	f := &fence{in: c.in, shared: c.shared, ahead: map[string]bool{}}
-	f.hold(c.steps)
-	c.take(f.result)
+	f.hold(c.Steps)
+	c.Take(f.Result)
 	return slices.Sorted(maps.Keys(f.ahead))
 }
 
@@ -72,19 +52,19 @@ func (c *fence) hold(steps []step.Step) {
 		byOwner[s.Owner()] = append(byOwner[s.Owner()], c.causes(s)...)
 	}
 	for _, owner := range order {
-		worst, found := KinOlder, cause{}
+		worst, found := basis.KinOlder, cause{}
 		for _, cause := range byOwner[owner] {
 			switch kin := c.kin(cause.commit); {
-			case kin == KinNewer || kin == KinUnknown:
+			case kin == basis.KinNewer || kin == basis.KinUnknown:
 				c.ahead[cause.commit] = true
-				if worst == KinOlder || worst == KinAsked {
+				if worst == basis.KinOlder || worst == basis.KinAsked {
 					worst, found = kin, cause
 				}
-			case kin == KinAsked && worst == KinOlder:
+			case kin == basis.KinAsked && worst == basis.KinOlder:
 				worst, found = kin, cause
 			}
 		}
-		if worst != KinOlder {
+		if worst != basis.KinOlder {
 			c.stop(steps, owner, worst, found)
 		}
 	}
@@ -92,27 +72,27 @@ func (c *fence) hold(steps []step.Step) {
 
 // kin is what is known of a commit. What is not, is asked for, and counts as older
 // until the plan is made anew.
-func (c *fence) kin(commit string) Kin {
+func (c *fence) kin(commit string) basis.Kin {
 	if strings.HasPrefix(c.in.Commit.Revision, commit) {
-		return KinOlder
+		return basis.KinOlder
 	}
 	kin, known := c.in.Kin[commit]
 	if !known {
-		c.needs.Commits = append(c.needs.Commits, commit)
-		return KinOlder
+		c.Needs.Commits = append(c.Needs.Commits, commit)
+		return basis.KinOlder
 	}
 	return kin
 }
 
 // stop holds an owner's steps.
-func (c *fence) stop(steps []step.Step, owner string, kin Kin, from cause) {
+func (c *fence) stop(steps []step.Step, owner string, kin basis.Kin, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := short(c.in.Commit.Revision)
 	hold, why := step.HeldStopped, "another weir is ahead: commit "+short(from.commit)
 	switch kin {
-	case KinNewer:
+	case basis.KinNewer:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
-	case KinUnknown:
+	case basis.KinUnknown:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
 	default:
 		hold, why = step.HeldWaiting, "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
@@ -120,7 +100,7 @@ func (c *fence) stop(steps []step.Step, owner string, kin Kin, from cause) {
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
 	}
 	d.Detail = diag.Hint(d.Code)
-	c.diags = append(c.diags, d)
+	c.Diags = append(c.Diags, d)
 	for i := range steps {
 		if s := &steps[i]; s.Owner() == owner && s.Held == "" {
 			s.Held, s.HeldReason = hold, why
@@ -139,7 +119,7 @@ func ownerWords(owner string) string {
 func (c *fence) objectOf(owner string) string {
 	if config, is := strings.CutPrefix(owner, step.OwnerOfConfig); is {
 		if s := c.shared[config]; s != nil {
-			return s.config.Source.String()
+			return s.Config.Source.String()
 		}
 		return ""
 	}
@@ -182,7 +162,7 @@ func (c *fence) causes(s step.Step) []cause {
 // tagCauses adds the commit in a resource's tags, where they are this source's. What
 // is no commit's name, no weir wrote.
 func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []cause {
-	if commit := tags[observed.TagRevision]; len(commit) >= 40 && hexDigits(commit) && c.in.fromHere(tags) {
+	if commit := tags[observed.TagRevision]; len(commit) >= 40 && hexDigits(commit) && fromHere(c.in, tags) {
 		out = append(out, cause{commit, what})
 	}
 	return out
@@ -190,7 +170,7 @@ func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []ca
 
 // fromHere reports whether tags say that the instance made a resource from the
 // source's commits.
-func (in Input) fromHere(tags map[string]string) bool {
+func fromHere(in basis.Input, tags map[string]string) bool {
 	return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagSource] == in.Policy.Source
 }
 
@@ -198,14 +178,14 @@ func (in Input) fromHere(tags map[string]string) bool {
 // newest version.
 func (c *fence) templateCauses(out []cause, name string) []cause {
 	t, found := c.in.State.Templates[name]
-	if !found || !c.in.fromHere(t.Tags) {
+	if !found || !fromHere(c.in, t.Tags) {
 		return out
 	}
 	out = c.tagCauses(out, t.Tags, "the launch template "+name)
 	newest, read := t.Versions[t.LatestVersion]
 	if !read {
 		if !t.Missing[t.LatestVersion] && c.in.State.Unread.Versions[name] == nil {
-			c.needs.Versions = append(c.needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
+			c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
 		}
 		return out
 	}
@@ -231,14 +211,14 @@ func (c *fence) targetCauses() []cause {
 		return c.around
 	}
 	var all []cause
-	mine := c.in.mine()
-	for _, name := range mine.groups {
+	mine := c.in.Mine()
+	for _, name := range mine.Groups {
 		all = c.tagCauses(all, observed.GroupTagValues(c.in.State.Groups[name].Tags), "the group "+name)
 	}
-	for _, name := range mine.nodegroups {
+	for _, name := range mine.Nodegroups {
 		all = c.tagCauses(all, c.in.State.Nodegroups[name].Tags, "the nodegroup "+name.Name)
 	}
-	for _, name := range mine.templates {
+	for _, name := range mine.Templates {
 		t := c.in.State.Templates[name]
 		all = c.tagCauses(all, t.Tags, "the launch template "+name)
 		if newest, read := t.Versions[t.LatestVersion]; read {
@@ -290,16 +270,16 @@ func roomFor(n int, have, more map[string]string) bool {
 // stamp has steps that write tags write from which commit, and with the tags that make
 // a launch template this source's, since which version it is. Neither is worth a write
 // of its own, and so no part of what is planned.
-func stamp(in Input, steps []step.Step) {
+func stamp(in basis.Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return
 	}
 	for i := range steps {
-		steps[i].Do = in.stamped(steps[i].Do)
+		steps[i].Do = stamped(in, steps[i].Do)
 	}
 }
 
-func (in Input) stamped(do step.Action) step.Action {
+func stamped(in basis.Input, do step.Action) step.Action {
 	writes, tags := do.(step.Tagging)
 	if !tags {
 		return do
@@ -313,7 +293,7 @@ func (in Input) stamped(do step.Action) step.Action {
 		have = in.State.Nodegroups[about.Nodegroup].Tags
 	case about.Template != (observed.TemplateRef{}):
 		t := in.State.Templates[about.Template.Name]
-		if have = t.Tags; !in.fromHere(have) {
+		if have = t.Tags; !fromHere(in, have) {
 			stamp[observed.TagSince] = strconv.FormatInt(t.LatestVersion, 10)
 		}
 	}

@@ -12,16 +12,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
-
-	"golang.org/x/tools/txtar"
 )
 
 var updateHashes = flag.Bool("update", false, "rewrite the goldens")
@@ -71,9 +71,9 @@ func writeHashes(t *testing.T, to *strings.Builder, set *intent.Set, p intent.Po
 	for _, l := range p.Lookups() {
 		answers[l] = someAnswer(l)
 	}
-	in := Input{
+	in := basis.Input{
 		Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: own, Answers: answers,
-		Fleet: NewFleet(map[string][]Claim{"blue": Claims(own)}, true),
+		Fleet: basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(own)}, true),
 	}
 	if lt := p.LaunchTemplate; lt != nil && lt.UserData.Text != "" {
 		fmt.Fprintf(to, "\tuser data %s\n", hashOf([]byte(lt.UserData.Text)))

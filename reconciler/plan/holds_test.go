@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/weir-gitops/weir/reconciler/step"
-
 	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 func heldOf(p *Plan) []string {
@@ -23,7 +23,7 @@ func heldOf(p *Plan) []string {
 
 // changed is a fleet with one pool that rolls, one that is new and one that only
 // has another size.
-func changed(t *testing.T) (*model, Input) {
+func changed(t *testing.T) (*model, basis.Input) {
 	t.Helper()
 	m := newModel()
 	converge(t, m, testInput(groupPool("web", "m5.large", 3), groupPool("api", "m5.large", 3)))
@@ -45,7 +45,7 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 	changed, followed := agreed, agreed
 	changed.Digest = "another"
 	followed.Digest, followed.First = "another", false
-	part := Grant{Digest: digest, Exact: true, Owners: map[string]bool{"default/web": true}}
+	part := basis.Grant{Digest: digest, Exact: true, Owners: map[string]bool{"default/web": true}}
 	none := []string{"update:", "create:", "create:", "update:", "rollout:"}
 	all := func(h step.Hold) []string {
 		out := slices.Clone(none)
@@ -55,28 +55,28 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 		return out
 	}
 	tests := map[string]struct {
-		gates     Gates
+		gates     basis.Gates
 		suspended bool
 		want      []string
 		reason    string
 	}{
 		"nothing":                  {want: none},
-		"a closed window":          {gates: Gates{Window: "opens on Monday"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}, reason: "opens on Monday"},
-		"a wave":                   {gates: Gates{Wave: "waits for canary", Window: "x"}, want: all(step.HeldWave), reason: "waits for canary"},
-		"review":                   {gates: Gates{AsReviewed: true, Wave: "x"}, want: all(step.HeldApproval), reason: "weir approve " + digest},
-		"review, approved":         {gates: Gates{AsReviewed: true, Grant: &full}, want: none},
-		"review, another plan":     {gates: Gates{AsReviewed: true, Grant: &other}, want: all(step.HeldApproval)},
-		"review, begun":            {gates: Gates{AsReviewed: true, Grant: &begun}, want: none},
-		"review, one pool of it":   {gates: Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
-		"weir itself":              {gates: Gates{Waits: "a render", Window: "x"}, want: []string{"update:waiting", "create:waiting", "create:waiting", "update:waiting", "rollout:window"}, reason: "a render"},
-		"a suspended pool":         {gates: Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
-		"a suspended target":       {gates: Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(step.HeldSuspended), reason: "by ann"},
-		"agreed to":                {gates: Gates{Agreed: &agreed}, want: none},
-		"agreed to another plan":   {gates: Gates{Agreed: &changed}, want: all(step.HeldApproval)},
-		"what follows it":          {gates: Gates{Agreed: &followed}, want: none},
-		"agreed to, not reviewed":  {gates: Gates{Agreed: &agreed, AsReviewed: true}, want: all(step.HeldApproval), reason: "weir approve " + digest},
-		"deletions not agreed to":  {gates: Gates{Deletions: "--yes was not given"}, want: none},
-		"an approval and a window": {gates: Gates{AsReviewed: true, Grant: &full, Window: "x"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}},
+		"a closed window":          {gates: basis.Gates{Window: "opens on Monday"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}, reason: "opens on Monday"},
+		"a wave":                   {gates: basis.Gates{Wave: "waits for canary", Window: "x"}, want: all(step.HeldWave), reason: "waits for canary"},
+		"review":                   {gates: basis.Gates{AsReviewed: true, Wave: "x"}, want: all(step.HeldApproval), reason: "weir approve " + digest},
+		"review, approved":         {gates: basis.Gates{AsReviewed: true, Grant: &full}, want: none},
+		"review, another plan":     {gates: basis.Gates{AsReviewed: true, Grant: &other}, want: all(step.HeldApproval)},
+		"review, begun":            {gates: basis.Gates{AsReviewed: true, Grant: &begun}, want: none},
+		"review, one pool of it":   {gates: basis.Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
+		"weir itself":              {gates: basis.Gates{Waits: "a render", Window: "x"}, want: []string{"update:waiting", "create:waiting", "create:waiting", "update:waiting", "rollout:window"}, reason: "a render"},
+		"a suspended pool":         {gates: basis.Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
+		"a suspended target":       {gates: basis.Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(step.HeldSuspended), reason: "by ann"},
+		"agreed to":                {gates: basis.Gates{Agreed: &agreed}, want: none},
+		"agreed to another plan":   {gates: basis.Gates{Agreed: &changed}, want: all(step.HeldApproval)},
+		"what follows it":          {gates: basis.Gates{Agreed: &followed}, want: none},
+		"agreed to, not reviewed":  {gates: basis.Gates{Agreed: &agreed, AsReviewed: true}, want: all(step.HeldApproval), reason: "weir approve " + digest},
+		"deletions not agreed to":  {gates: basis.Gates{Deletions: "--yes was not given"}, want: none},
+		"an approval and a window": {gates: basis.Gates{AsReviewed: true, Grant: &full, Window: "x"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 
 func TestAPlanWithoutSecretsCannotBeApproved(t *testing.T) {
 	m, in := changed(t)
-	in.Policy.Secretless, in.Policy.Gates = true, Gates{AsReviewed: true, Grant: &Grant{Exact: true, Owners: map[string]bool{"default/web": true}}}
+	in.Policy.Secretless, in.Policy.Gates = true, basis.Gates{AsReviewed: true, Grant: &basis.Grant{Exact: true, Owners: map[string]bool{"default/web": true}}}
 	p, _ := m.pass(t, in)
 	if p.Granted && p.Digest() == "" {
 		t.Error("a plan without a digest was taken for an approved one")
@@ -172,15 +172,15 @@ func TestADeletionIsAgreedToByItsPool(t *testing.T) {
 	other.Deletes = map[string]bool{"default/one": true}
 	approved := GrantOf(shown)
 	for name, tc := range map[string]struct {
-		gates Gates
+		gates basis.Gates
 		runs  bool
 	}{
-		"nobody was asked":    {Gates{}, true},
-		"not agreed to":       {Gates{Deletions: "--yes was not given"}, false},
-		"approved":            {Gates{Deletions: "--yes was not given", Grant: &approved}, true},
-		"shown":               {Gates{Agreed: &full}, true},
-		"shown in a pass ago": {Gates{Agreed: &follows}, true},
-		"never shown":         {Gates{Agreed: &other}, false},
+		"nobody was asked":    {basis.Gates{}, true},
+		"not agreed to":       {basis.Gates{Deletions: "--yes was not given"}, false},
+		"approved":            {basis.Gates{Deletions: "--yes was not given", Grant: &approved}, true},
+		"shown":               {basis.Gates{Agreed: &full}, true},
+		"shown in a pass ago": {basis.Gates{Agreed: &follows}, true},
+		"never shown":         {basis.Gates{Agreed: &other}, false},
 	} {
 		in.Policy.Gates = tc.gates
 		p, _ := m.pass(t, in)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -43,29 +45,29 @@ type SharedVersion struct {
 // LaunchConfigStatuses says how each AWSLaunchConfig of the input stands, from
 // what was observed and from the plan that was made of it. The condition RolledOut
 // is True once each of its pools runs the version that it wants.
-func LaunchConfigStatuses(in Input, p *Plan) []LaunchConfigStatus {
+func LaunchConfigStatuses(in basis.Input, p *Plan) []LaunchConfigStatus {
 	out := []LaunchConfigStatus{}
-	for _, s := range launchConfigsOf(in.Set) {
-		out = append(out, s.status(in, p))
+	for _, s := range template.LaunchConfigsOf(in.Set) {
+		out = append(out, status(s, in, p))
 	}
 	return out
 }
 
-func (s *sharedTemplate) status(in Input, p *Plan) LaunchConfigStatus {
+func status(s *template.Shared, in basis.Input, p *Plan) LaunchConfigStatus {
 	out := LaunchConfigStatus{
-		Name: s.config.Key.Name, Namespace: s.config.Key.Namespace, Cluster: s.users[0].ClusterKey.Name, Target: in.Policy.Target, Pools: s.pools(),
+		Name: s.Config.Key.Name, Namespace: s.Config.Key.Namespace, Cluster: s.Users[0].ClusterKey.Name, Target: in.Policy.Target, Pools: s.Pools(),
 		Versions: []SharedVersion{},
 	}
-	if s.config.Source.Kind == "AWSLaunchConfigTemplate" {
-		out.Template = s.config.Source.Name
+	if s.Config.Source.Kind == "AWSLaunchConfigTemplate" {
+		out.Template = s.Config.Source.Name
 	}
-	have, found := in.State.Templates[s.users[0].LaunchTemplate.Name]
+	have, found := in.State.Templates[s.Users[0].LaunchTemplate.Name]
 	ready := Condition{Type: "Ready", Status: "False", Severity: "Info", Reason: "LaunchTemplatePending"}
-	failure := s.failure(p)
+	failure := failure(s, p)
 	making, waiting := false, false
 	for i := range p.Steps {
 		st := &p.Steps[i]
-		if st.LaunchConfig == s.key() {
+		if st.LaunchConfig == s.Key() {
 			making = making || st.About().Makes != ""
 			waiting = true
 		}
@@ -78,9 +80,9 @@ func (s *sharedTemplate) status(in Input, p *Plan) LaunchConfigStatus {
 		out.Ready = true
 		ready = Condition{Type: "Ready", Status: "True"}
 	}
-	if found && (failure == nil || have.Tags[observed.TagLaunchConfig] == s.key()) {
+	if found && (failure == nil || have.Tags[observed.TagLaunchConfig] == s.Key()) {
 		out.LaunchTemplateID, out.LatestVersion, out.DefaultVersion = have.ID, have.LatestVersion, have.DefaultVersion
-		out.Versions = s.versions(in, p, have)
+		out.Versions = versions(s, in, p, have)
 	}
 	rolled := Condition{Type: "RolledOut", Status: "True"}
 	if !out.Ready || waiting || !out.settled() {
@@ -91,7 +93,7 @@ func (s *sharedTemplate) status(in Input, p *Plan) LaunchConfigStatus {
 }
 
 // versions says which pools run which version of t, and which want it.
-func (s *sharedTemplate) versions(in Input, p *Plan, t observed.Template) []SharedVersion {
+func versions(s *template.Shared, in basis.Input, p *Plan, t observed.Template) []SharedVersion {
 	byNumber := map[int64]*SharedVersion{}
 	at := func(n int64) *SharedVersion {
 		if byNumber[n] == nil {
@@ -99,7 +101,7 @@ func (s *sharedTemplate) versions(in Input, p *Plan, t observed.Template) []Shar
 		}
 		return byNumber[n]
 	}
-	for _, u := range s.users {
+	for _, u := range s.Users {
 		for _, n := range sharedNumbers(in, u, t) {
 			at(n).Pools = append(at(n).Pools, u.Key.String())
 		}
@@ -116,7 +118,7 @@ func (s *sharedTemplate) versions(in Input, p *Plan, t observed.Template) []Shar
 
 // sharedNumbers are the versions of t that a pool's machines run, or that its next
 // ones will, ascending.
-func sharedNumbers(in Input, pool *intent.Pool, t observed.Template) []int64 {
+func sharedNumbers(in basis.Input, pool *intent.Pool, t observed.Template) []int64 {
 	var refs []observed.TemplateRef
 	if pool.Group != nil {
 		g := in.State.Groups[pool.Group.Name]
@@ -127,13 +129,13 @@ func sharedNumbers(in Input, pool *intent.Pool, t observed.Template) []int64 {
 			}
 		}
 	} else {
-		for _, n := range in.nodegroupsOf(pool) {
+		for _, n := range in.NodegroupsOf(pool) {
 			refs = append(refs, n.Template)
 		}
 	}
 	var out []int64
 	for _, r := range refs {
-		if n := versionOf(t, r); n != 0 && (r.ID != "" || r.Name != "") {
+		if n := basis.VersionOf(t, r); n != 0 && (r.ID != "" || r.Name != "") {
 			out = append(out, n)
 		}
 	}
@@ -155,13 +157,13 @@ func (s LaunchConfigStatus) settled() bool {
 
 // failure is the error that keeps the template from being what Git says, as its
 // pools are told of it.
-func (s *sharedTemplate) failure(p *Plan) *diag.Diagnostic {
+func failure(s *template.Shared, p *Plan) *diag.Diagnostic {
 	for i := range p.Diagnostics {
 		d := &p.Diagnostics[i]
-		if d.Code != codeConfigNotReady && d.Code != "contested-name" {
+		if d.Code != template.CodeConfigNotReady && d.Code != "contested-name" {
 			continue
 		}
-		if slices.ContainsFunc(s.users, func(u *intent.Pool) bool { return u.Infrastructure.String() == d.Object }) {
+		if slices.ContainsFunc(s.Users, func(u *intent.Pool) bool { return u.Infrastructure.String() == d.Object }) {
 			return d
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
-
-	"pgregory.net/rapid"
 )
 
 // sharing has pools share the launch template of an AWSLaunchConfigTemplate. Those
@@ -35,7 +35,7 @@ func sharing(keep int32, pools ...intent.Pool) []intent.Pool {
 const sharedGroup = "c-workers-group"
 
 // converge makes passes until a plan has nothing to do, and returns all steps.
-func (m *model) converge(t fataler, in Input) []step.Step {
+func (m *model) converge(t fataler, in basis.Input) []step.Step {
 	t.Helper()
 	var steps []step.Step
 	for range 20 {
@@ -186,7 +186,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 		m := newModel()
 		key, size := "k", map[string]int32{"a": 1}
 		paused := map[string]bool{}
-		input := func() Input {
+		input := func() basis.Input {
 			list := []intent.Pool{groupPool("own", "m5.large", 1)}
 			var users []intent.Pool
 			for _, n := range slices.Sorted(maps.Keys(size)) {
@@ -215,7 +215,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 				p, _ := m.pass(t, input())
 				m.apply(p)
 				for n, g := range m.state.Groups {
-					if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[versionOf(tm, g.Template)].Number == 0 {
+					if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[basis.VersionOf(tm, g.Template)].Number == 0 {
 						t.Fatalf("group %s launches from %v, which is gone", n, g.Template)
 					}
 				}
@@ -231,7 +231,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 		}
 		for n := range size {
 			g := m.state.Groups[n]
-			v := versionOf(tm, g.Template)
+			v := basis.VersionOf(tm, g.Template)
 			if g.Template.ID != tm.ID || tm.Versions[v].Data.KeyName != key || tm.DefaultVersion != v {
 				t.Fatalf("pool %s runs %v, the default is %d of %v", n, g.Template, tm.DefaultVersion, slices.Sorted(maps.Keys(tm.Versions)))
 			}
@@ -244,7 +244,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 func TestASharedTemplateThatTwoTargetsWant(t *testing.T) {
 	in := testInput(sharing(0, groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 1))...)
 	other := testInput(sharing(0, groupPool("x", "m5.large", 2), groupPool("y", "m5.large", 1), groupPool("z", "m5.large", 1))...)
-	in.Fleet = NewFleet(map[string][]Claim{"blue": Claims(in.Set), "green": Claims(other.Set)}, true)
+	in.Fleet = basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(in.Set), "green": basis.Claims(other.Set)}, true)
 	p, _ := newModel().pass(t, in)
 	if !p.Empty() || len(p.Diagnostics) != 2 {
 		t.Fatalf("got %v, %v", verbs(p), p.Diagnostics)

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
-
-	"pgregory.net/rapid"
 )
 
 // wanting are pools that share a template, "name=content", each with a content of
@@ -159,7 +159,7 @@ func TestAVersionThatOnlySaysItIsTheWantedOneIsNotTaken(t *testing.T) {
 // is deleted in its turn.
 func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 	m := newModel()
-	pools := func(step int, stuck bool) Input {
+	pools := func(step int, stuck bool) basis.Input {
 		list := wanting(1, "a=one", "b=two", "c="+fmt.Sprint(step))
 		if !stuck {
 			return testInput(list...)
@@ -181,7 +181,7 @@ func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 		m.converge(t, pools(step, true))
 	}
 	tm := m.state.Templates[sharedGroup]
-	a, b, c := versionOf(tm, m.state.Groups["a"].Template), versionOf(tm, m.state.Groups["b"].Template), versionOf(tm, m.state.Groups["c"].Template)
+	a, b, c := basis.VersionOf(tm, m.state.Groups["a"].Template), basis.VersionOf(tm, m.state.Groups["b"].Template), basis.VersionOf(tm, m.state.Groups["c"].Template)
 	for name, n := range map[string]int64{"a runs": a, "b runs": b, "c runs": c, "a wants": wanted, "is default": tm.DefaultVersion} {
 		if tm.Versions[n].Number == 0 {
 			t.Errorf("the version that %s is gone: %d of %v", name, n, slices.Sorted(maps.Keys(tm.Versions)))
@@ -234,7 +234,7 @@ func TestPoolsOfASharedTemplateFetchItsJoinToken(t *testing.T) {
 	in.Policy.JoinTokens.Prefix = "/weir"
 	m.converge(t, in)
 	_, in = m.pass(t, in)
-	kept := JoinNeedsOf(in, nil).Wanted
+	kept := basis.JoinNeedsOf(in, nil).Wanted
 	if len(kept) != 1 {
 		t.Fatalf("kept: %v", kept)
 	}
@@ -252,7 +252,7 @@ func TestPoolsOfASharedTemplateFetchItsJoinToken(t *testing.T) {
 // of them gets is in its version alone.
 func TestASharedTemplateHasTheTagsOfAllItsPools(t *testing.T) {
 	m := newModel()
-	pools := func(tags map[string]string) Input {
+	pools := func(tags map[string]string) basis.Input {
 		list := wanting(0, "a=1", "b=1")
 		for i := range list {
 			list[i].LaunchTemplate.Tags = map[string]string{"Name": sharedGroup, "team": "web"}
@@ -298,7 +298,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
 		content, paused := map[string]string{"a": "k"}, map[string]bool{}
-		input := func() Input {
+		input := func() basis.Input {
 			var users []string
 			for _, n := range slices.Sorted(maps.Keys(content)) {
 				users = append(users, n+"="+content[n])
@@ -322,7 +322,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 				}
 			}
 			for n, g := range m.state.Groups {
-				if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[versionOf(tm, g.Template)].Number == 0 {
+				if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[basis.VersionOf(tm, g.Template)].Number == 0 {
 					t.Fatalf("group %s launches from %v, which is gone", n, g.Template)
 				}
 			}
@@ -342,7 +342,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 		tm := m.state.Templates[sharedGroup]
 		version := map[string]int64{}
 		for n, want := range content {
-			v := versionOf(tm, m.state.Groups[n].Template)
+			v := basis.VersionOf(tm, m.state.Groups[n].Template)
 			if tm.Versions[v].Data.KeyName != want {
 				t.Fatalf("pool %s runs %d of %v", n, v, slices.Sorted(maps.Keys(tm.Versions)))
 			}
@@ -375,7 +375,7 @@ func TestASharedTemplateIsAdoptedWithItsVersions(t *testing.T) {
 		g.Tags = map[string]observed.GroupTag{}
 		m.state.Groups[n] = g
 	}
-	in.Policy.Adoption = Adoption{Asked: true}
+	in.Policy.Adoption = basis.Adoption{Asked: true}
 	p, _ := m.pass(t, in)
 	for _, s := range p.Steps {
 		if s.Verb != step.Adopt {
@@ -383,7 +383,7 @@ func TestASharedTemplateIsAdoptedWithItsVersions(t *testing.T) {
 		}
 	}
 	m.apply(p)
-	in.Policy.Adoption = Adoption{}
+	in.Policy.Adoption = basis.Adoption{}
 	if p, _ = m.pass(t, in); p.Runnable() != 0 {
 		t.Errorf("afterwards: %v", verbs(p))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -145,7 +146,7 @@ func templatesOf(instances []observed.Instance) []observed.TemplateRef {
 }
 
 // pass plans to the end of its needs.
-func (m *model) pass(t fataler, in Input) (*Plan, Input) {
+func (m *model) pass(t fataler, in basis.Input) (*Plan, basis.Input) {
 	t.Helper()
 	state := m.observe(in.Policy.Instance)
 	for range 6 {
@@ -336,7 +337,7 @@ func (m *model) launch(g observed.Group, have []observed.Instance) []observed.In
 		} else {
 			for _, t := range m.state.Templates {
 				if t.ID == g.Template.ID || g.Template.ID == "" && t.Name == g.Template.Name {
-					kind = t.Versions[versionOf(t, g.Template)].Data.InstanceType
+					kind = t.Versions[basis.VersionOf(t, g.Template)].Data.InstanceType
 				}
 			}
 		}
@@ -347,9 +348,9 @@ func (m *model) launch(g observed.Group, have []observed.Instance) []observed.In
 
 // Pools for tests.
 
-func testPolicy() Policy {
-	return Policy{Instance: "prod", Target: "blue", Source: "0123456789ab", Sources: []string{"0123456789ab"},
-		Account: "000000000000", Region: "eu-west-1", Prune: Prune{Enabled: true}}
+func testPolicy() basis.Policy {
+	return basis.Policy{Instance: "prod", Target: "blue", Source: "0123456789ab", Sources: []string{"0123456789ab"},
+		Account: "000000000000", Region: "eu-west-1", Prune: basis.Prune{Enabled: true}}
 }
 
 var subnetLookup = intent.Lookup{Kind: intent.Subnets, Cluster: intent.Key{Namespace: "default", Name: "c"}}
@@ -397,11 +398,11 @@ func nodegroupPool(name string, replicas int32) intent.Pool {
 	}
 }
 
-func testInput(pools ...intent.Pool) Input {
+func testInput(pools ...intent.Pool) basis.Input {
 	set := &intent.Set{Pools: pools}
 	set.Sort()
-	return Input{Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: set, Answers: testAnswers(),
-		Fleet: NewFleet(map[string][]Claim{"blue": Claims(set)}, true)}
+	return basis.Input{Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: set, Answers: testAnswers(),
+		Fleet: basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(set)}, true)}
 }
 
 // fataler is what the model needs of a test.

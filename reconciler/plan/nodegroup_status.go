@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -30,11 +32,11 @@ type NodegroupIssueNote struct {
 
 // nodegroupsFor returns the nodegroups of a pool for its status: first the one that
 // is what Git wants, or else the one that serves.
-func (f findings) nodegroupsFor(in Input, pool *intent.Pool) []observed.Nodegroup {
+func (f findings) nodegroupsFor(in basis.Input, pool *intent.Pool) []observed.Nodegroup {
 	if pool.Nodegroup == nil {
 		return nil
 	}
-	all := in.nodegroupsOf(pool)
+	all := in.NodegroupsOf(pool)
 	home := f.homes[pool.Key.String()]
 	if i := slices.IndexFunc(all, func(n observed.Nodegroup) bool { return n.NodegroupName == home }); i > 0 {
 		have := all[i]
@@ -53,7 +55,7 @@ func nodegroupStatus(all []observed.Nodegroup) *NodegroupStatus {
 		out.Replaces = append(out.Replaces, old.Name)
 	}
 	for _, i := range n.HealthIssues {
-		out.Health = append(out.Health, NodegroupIssueNote{Code: i.Code, Message: i.Message, ResourceIDs: i.ResourceIDs, Hint: issueHint(i)})
+		out.Health = append(out.Health, NodegroupIssueNote{Code: i.Code, Message: i.Message, ResourceIDs: i.ResourceIDs, Hint: nodegroup.IssueHint(i)})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -150,7 +151,7 @@ type Report struct {
 	// Wanted stands for what Git and the configuration want of the target, Levels are
 	// what the pass was told that its pools go by, each asked for at Fresh or later.
 	Wanted string
-	Levels []Level
+	Levels []basis.Level
 	Fresh  time.Time
 }
 

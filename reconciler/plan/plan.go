@@ -2,8 +2,11 @@ package plan
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -27,17 +30,17 @@ type Plan struct {
 	Ahead []string
 	// outstanding says, by pool, what Git asks for that AWS does not hold yet although
 	// no step is left to plan.
-	outstanding map[string]outstanding
+	outstanding map[string]basis.Outstanding
 	// homes are the nodegroups that are what Git wants, by pool.
 	homes map[string]observed.NodegroupName
 	// watched are the instance refreshes that its pools wait for, by group.
-	watched map[string]Watched
+	watched map[string]basis.Watched
 	// wants are the numbers of the versions that pools want of the templates that
 	// they share, those that exist.
 	wants map[intent.Key]int64
 	// resolved is what Resolved returns, reviewed says of pools which reviewed version
 	// AWS holds for them.
-	resolved map[string]ReviewedImage
+	resolved map[string]basis.ReviewedImage
 	reviewed map[string]string
 	// behind are the pools that follow images and leave a newer one to a later plan.
 	behind map[string]bool
@@ -96,3 +99,26 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(out)
 }
+
+// Resolved are the images of the versions that the plan makes, by SourceHash, as AWS
+// answered: what a review of the plan has shown.
+func (p *Plan) Resolved() map[string]basis.ReviewedImage { return p.resolved }
+
+// Realized are those of in.Reviewed that AWS holds as they were reviewed, for pools that
+// have converged: what is published next is a decision of its own.
+func (p *Plan) Realized(pools []PoolStatus) []string {
+	converged := map[string]bool{}
+	for _, s := range pools {
+		converged[s.Namespace+"/"+s.Name] = s.Converged
+	}
+	out := map[string]bool{}
+	for pool, source := range p.reviewed {
+		if was, known := out[source]; !known || was {
+			out[source] = converged[pool]
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(out)), func(source string) bool { return !out[source] })
+}
+
+// Watched are the instance refreshes that the plan's pools wait for, by group.
+func (p *Plan) Watched() map[string]basis.Watched { return p.watched }

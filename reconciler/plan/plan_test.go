@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
-
-	"pgregory.net/rapid"
 )
 
 // converge applies until the plan is empty and returns how many passes wrote.
-func converge(t testing.TB, m *model, in Input) int {
+func converge(t testing.TB, m *model, in basis.Input) int {
 	t.Helper()
 	for n := range 8 {
 		p, _ := m.pass(t, in)
@@ -290,7 +290,7 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 	tests := map[string]struct {
 		had, want int
 		cluster   string // what the pools' tags name
-		mutate    func(*Input)
+		mutate    func(*basis.Input)
 		deletes   int // groups deleted in the first pass
 		code      string
 	}{
@@ -298,30 +298,32 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 		"two of ten":             {had: 10, want: 8, deletes: 2},
 		"three of ten":           {had: 10, want: 7, code: "prune-refused"},
 		"one of one by emptying": {had: 1, want: 0, code: "prune-refused"},
-		"pruning off":            {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Prune.Enabled = false }, code: "orphan"},
-		"another render broken":  {had: 10, want: 9, mutate: func(in *Input) { in.Fleet.Whole = false }, code: "orphan-kept"},
-		"its cluster has a topology": {had: 10, want: 9, mutate: func(in *Input) {
+		"pruning off":            {had: 10, want: 9, mutate: func(in *basis.Input) { in.Policy.Prune.Enabled = false }, code: "orphan"},
+		"another render broken":  {had: 10, want: 9, mutate: func(in *basis.Input) { in.Fleet.Whole = false }, code: "orphan-kept"},
+		"its cluster has a topology": {had: 10, want: 9, mutate: func(in *basis.Input) {
 			in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "demo"}, TagName: "demo", Topology: true}}
 		}, code: "orphan-kept"},
 		// With a ClusterClass the name of the EKS cluster, and so the tag, is not in Git.
-		"an unknown cluster beside a topology": {had: 10, want: 9, mutate: func(in *Input) {
+		"an unknown cluster beside a topology": {had: 10, want: 9, mutate: func(in *basis.Input) {
 			in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "other"}, TagName: "other", Topology: true}}
 		}, code: "orphan-kept"},
-		"another cluster has the topology": {had: 10, want: 9, cluster: "c", mutate: func(in *Input) {
+		"another cluster has the topology": {had: 10, want: 9, cluster: "c", mutate: func(in *basis.Input) {
 			in.Set.Clusters = []intent.Cluster{
 				{Key: intent.Key{Namespace: "default", Name: "c"}, TagName: "c"},
 				{Key: intent.Key{Namespace: "default", Name: "zz"}, TagName: "zz", Topology: true},
 			}
 		}, deletes: 1},
-		"suspended":               {had: 10, want: 9, mutate: func(in *Input) { in.Policy.Suspended = true }},
-		"a count as limit":        {had: 10, want: 7, mutate: func(in *Input) { in.Policy.Prune.Count = 3 }, deletes: 3},
-		"all but one at 100 %":    {had: 3, want: 1, mutate: func(in *Input) { in.Policy.Prune.Percent = 100 }, deletes: 2},
-		"the last ones at 100 %":  {had: 3, want: 0, mutate: func(in *Input) { in.Policy.Prune.Percent = 100 }, code: "prune-refused"},
-		"allowed by the trailer":  {had: 2, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true, "default/p01": true} }, deletes: 2},
-		"only one of two allowed": {had: 4, want: 0, mutate: func(in *Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true} }, deletes: 1, code: "prune-refused"},
-		"wanted by another target": {had: 2, want: 1, mutate: func(in *Input) {
-			in.Fleet.Wanted[Claim{Resource: step.AutoScalingGroup, Name: "p01"}] = "green"
-			in.Fleet.Wanted[Claim{Resource: step.LaunchTemplate, Name: "p01"}] = "green"
+		"suspended":              {had: 10, want: 9, mutate: func(in *basis.Input) { in.Policy.Suspended = true }},
+		"a count as limit":       {had: 10, want: 7, mutate: func(in *basis.Input) { in.Policy.Prune.Count = 3 }, deletes: 3},
+		"all but one at 100 %":   {had: 3, want: 1, mutate: func(in *basis.Input) { in.Policy.Prune.Percent = 100 }, deletes: 2},
+		"the last ones at 100 %": {had: 3, want: 0, mutate: func(in *basis.Input) { in.Policy.Prune.Percent = 100 }, code: "prune-refused"},
+		"allowed by the trailer": {had: 2, want: 0, mutate: func(in *basis.Input) {
+			in.Policy.Prune.Allowed = map[string]bool{"default/p00": true, "default/p01": true}
+		}, deletes: 2},
+		"only one of two allowed": {had: 4, want: 0, mutate: func(in *basis.Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true} }, deletes: 1, code: "prune-refused"},
+		"wanted by another target": {had: 2, want: 1, mutate: func(in *basis.Input) {
+			in.Fleet.Wanted[basis.Claim{Resource: step.AutoScalingGroup, Name: "p01"}] = "green"
+			in.Fleet.Wanted[basis.Claim{Resource: step.LaunchTemplate, Name: "p01"}] = "green"
 		}},
 	}
 	for name, tc := range tests {
@@ -366,7 +368,7 @@ func TestAPoolThatMovesToAnotherTargetIsRetagged(t *testing.T) {
 	converge(t, m, testInput(groupPool("web", "m5.large", 2)))
 	in := testInput(groupPool("web", "m5.large", 2))
 	in.Policy.Target = "green"
-	in.Fleet = NewFleet(map[string][]Claim{"green": Claims(in.Set)}, true)
+	in.Fleet = basis.NewFleet(map[string][]basis.Claim{"green": basis.Claims(in.Set)}, true)
 	p, _ := m.pass(t, in)
 	for _, s := range p.Steps {
 		if s.Reason != "tags differ" {
@@ -385,7 +387,7 @@ func TestAPoolThatMovesToAnotherTargetIsRetagged(t *testing.T) {
 
 func TestTwoTargetsThatWantOneNameAreBothBlocked(t *testing.T) {
 	m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
-	in.Fleet = NewFleet(map[string][]Claim{"blue": Claims(in.Set), "green": Claims(in.Set)}, true)
+	in.Fleet = basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(in.Set), "green": basis.Claims(in.Set)}, true)
 	p, _ := m.pass(t, in)
 	if !p.Empty() || codes(p)[0] != "contested-name" {
 		t.Errorf("got %v %v", verbs(p), codes(p))
@@ -496,7 +498,7 @@ func TestAFailedNodegroupUpdateIsNotTriedAgain(t *testing.T) {
 	in = testInput(pool)
 	p, _ := m.pass(t, in)
 	name := observed.NodegroupName{Cluster: "c", Name: "ng"}
-	in.Memory.Started = map[observed.NodegroupName]StartedUpdate{name: {UpdateID: "u-1", Fingerprint: p.Steps[0].Fingerprint}}
+	in.Memory.Started = map[observed.NodegroupName]basis.StartedUpdate{name: {UpdateID: "u-1", Fingerprint: p.Steps[0].Fingerprint}}
 	m.state.Updates[name] = observed.NodegroupUpdate{ID: "u-1", Type: "ConfigUpdate", Status: "Failed", Errors: []observed.HealthIssue{{Code: "PodEvictionFailure"}}}
 	p, _ = m.pass(t, in)
 	if !p.Empty() || codes(p)[0] != "nodegroup-update-failed" {
@@ -621,7 +623,7 @@ func TestTemplateDataEncodesCanonically(t *testing.T) {
 
 func TestBeingReplacedIsNotBeingPruned(t *testing.T) {
 	m := newModel()
-	renamed := func(suffix string) Input {
+	renamed := func(suffix string) basis.Input {
 		var pools []intent.Pool
 		for i := range 5 {
 			name := fmt.Sprintf("p%d", i)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -158,7 +159,7 @@ func madeFor(t *testing.T, pool intent.Pool) *model {
 	return m
 }
 
-func clusterInput(pools ...intent.Pool) Input {
+func clusterInput(pools ...intent.Pool) basis.Input {
 	in := testInput(pools...)
 	in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "c"}, TagName: "c"}}
 	return in

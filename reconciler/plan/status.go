@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/group"
+	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -12,12 +15,12 @@ import (
 
 // Statuses says how each pool of the input stands, from what was observed and
 // from the plan that was made of it.
-func Statuses(in Input, p *Plan) []PoolStatus {
+func Statuses(in basis.Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
 	f.homes, f.watched, f.outstanding = p.homes, p.watched, p.outstanding
 	if in.Index == nil {
-		in.Index = NewIndex(in.State)
+		in.Index = basis.NewIndex(in.State)
 	}
 	for i := range in.Set.Pools {
 		s := f.status(in, &in.Set.Pools[i])
@@ -35,9 +38,9 @@ type findings struct {
 	drifts  map[string]*diag.Diagnostic       // the first drift of an object
 	stopped map[string][]string               // what suspended processes keep from happening, by object
 	homes   map[string]observed.NodegroupName // the nodegroup that is what Git wants, by pool
-	watched map[string]Watched                // the refreshes that pools wait for, by group
+	watched map[string]basis.Watched          // the refreshes that pools wait for, by group
 	// outstanding is the plan's.
-	outstanding map[string]outstanding
+	outstanding map[string]basis.Outstanding
 }
 
 func findingsOf(p *Plan) findings {
@@ -58,14 +61,14 @@ func findingsOf(p *Plan) findings {
 		if _, known := f.drifts[d.Object]; d.Code == "drift" && !known {
 			f.drifts[d.Object] = &p.Diagnostics[i]
 		}
-		if d.Code == codeProcessSuspended {
+		if d.Code == group.CodeProcessSuspended {
 			f.stopped[d.Object] = append(f.stopped[d.Object], d.Summary+"; "+d.Detail)
 		}
 	}
 	return f
 }
 
-func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
+func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 	s := PoolStatus{
 		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: in.Policy.Target,
 		Kind: pool.Kind, DesiredReplicas: pool.Replicas.Value, ReadyFrom: "InService", ProviderIDList: []string{},
@@ -86,7 +89,7 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	nodegroups := f.nodegroupsFor(in, pool)
 	moving := false
 	switch {
-	case s.FailureReason == codeConflict:
+	case s.FailureReason == basis.CodeConflict:
 		// What has the name is somebody else's: its machines are not the pool's.
 		s.LaunchTemplateID = ""
 	case pool.Group != nil:
@@ -105,7 +108,7 @@ func (f findings) status(in Input, pool *intent.Pool) PoolStatus {
 	s.Conditions = s.conditions(in, pool, nodegroups, ready, failure)
 	if stopped := f.stopped[pool.Infrastructure.String()]; !s.Converged && failure == nil && len(stopped) > 0 {
 		ready := &s.Conditions[0]
-		ready.Severity, ready.Reason, ready.Message = "Warning", codeProcessSuspended, strings.Join(stopped, "; ")
+		ready.Severity, ready.Reason, ready.Message = "Warning", group.CodeProcessSuspended, strings.Join(stopped, "; ")
 	}
 	return s
 }
@@ -124,7 +127,7 @@ func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	return nil
 }
 
-func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool, watched Watched) (moving bool) {
+func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched basis.Watched) (moving bool) {
 	g, ok := in.State.Groups[pool.Group.Name]
 	if !ok || g.Deleting {
 		return ok
@@ -137,7 +140,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool, watched Watched) (mo
 	}
 	s.count(in, pool, g.Instances)
 	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
-		r = watched.shown(r)
+		r = watched.Shown(r)
 		s.LastRollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason,
 			StartedAt: r.StartedAt, MinHealthy: r.Preferences.MinHealthyPercentage, MaxHealthy: r.Preferences.MaxHealthyPercentage}
 		if r.Active() {
@@ -148,7 +151,7 @@ func (s *PoolStatus) fromGroup(in Input, pool *intent.Pool, watched Watched) (mo
 }
 
 // count counts instances and, where the workload cluster told, their nodes.
-func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []observed.Instance) {
+func (s *PoolStatus) count(in basis.Input, pool *intent.Pool, instances []observed.Instance) {
 	for _, i := range instances {
 		s.countAlike(i)
 		if i.Retained() {
@@ -156,7 +159,7 @@ func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []observed.Ins
 		}
 		s.Replicas++
 		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
-		ready, available := in.machine(pool, i)
+		ready, available := in.Machine(pool, i)
 		if ready {
 			s.ReadyReplicas++
 		}
@@ -176,7 +179,7 @@ func (s *PoolStatus) count(in Input, pool *intent.Pool, instances []observed.Ins
 
 // fromNodegroup takes the pool's nodegroups, the one that is what Git wants first.
 // While it is replaced, the machines of all are the pool's.
-func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
+func (s *PoolStatus) fromNodegroup(in basis.Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
 	s.Nodegroup = nodegroupStatus(all)
 	if len(all) == 0 {
 		return false
@@ -187,7 +190,7 @@ func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []observed.N
 	s.LaunchTemplateVersion = n.Template.Version
 	groups := 0
 	for i, one := range all {
-		s.InfrastructureReady = s.InfrastructureReady || nodegroupRank(one) == 0
+		s.InfrastructureReady = s.InfrastructureReady || basis.NodegroupRank(one) == 0
 		for _, g := range one.GroupNames {
 			have, known := in.State.Groups[g]
 			if !known {
@@ -201,7 +204,7 @@ func (s *PoolStatus) fromNodegroup(in Input, pool *intent.Pool, all []observed.N
 	}
 	u, read := in.State.Updates[n.NodegroupName]
 	if read && u.ID != "" {
-		s.LastRollout = &RolloutStatus{ID: u.ID, Status: u.Status, Message: healthText(u.Errors), StartedAt: u.CreatedAt}
+		s.LastRollout = &RolloutStatus{ID: u.ID, Status: u.Status, Message: nodegroup.HealthText(u.Errors), StartedAt: u.CreatedAt}
 	}
 	if n.Status == "UPDATING" {
 		s.Rollout = &RolloutStatus{ID: u.ID, Status: n.Status, Message: u.Type, StartedAt: u.CreatedAt}

@@ -5,17 +5,18 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // deleting says how the target's pools stand that Git no longer has and that are
 // being deleted: those that AWS is deleting, and those that the plan deletes.
-func deleting(in Input, p *Plan) []PoolStatus {
+func deleting(in basis.Input, p *Plan) []PoolStatus {
 	if in.Index == nil {
-		in.Index = NewIndex(in.State)
+		in.Index = basis.NewIndex(in.State)
 	}
-	mine := in.mine()
+	mine := in.Mine()
 	planned := map[string]bool{}
 	for _, s := range p.Steps {
 		if s.Verb == step.Delete && s.Held == "" && !s.Later {
@@ -23,7 +24,7 @@ func deleting(in Input, p *Plan) []PoolStatus {
 		}
 	}
 	var out []PoolStatus
-	for _, name := range mine.groups {
+	for _, name := range mine.Groups {
 		g := in.State.Groups[name]
 		if _, behind := g.Tags[observed.TagNodegroup]; behind || !g.Deleting && !planned[string(step.AutoScalingGroup)+" "+name] {
 			continue
@@ -36,7 +37,7 @@ func deleting(in Input, p *Plan) []PoolStatus {
 		s.Conditions = append(s.Conditions, Condition{Type: conditionGroup, Status: "False", Severity: "Info", Reason: "ASGDeletionInProgress"})
 		out = append(out, s)
 	}
-	for _, name := range mine.nodegroups {
+	for _, name := range mine.Nodegroups {
 		n := in.State.Nodegroups[name]
 		if n.Status != "DELETING" && !planned[string(step.ManagedNodegroup)+" "+name.Name] {
 			continue
@@ -67,7 +68,7 @@ func deleting(in Input, p *Plan) []PoolStatus {
 }
 
 // deletedPool is the status of a pool of which only AWS still knows.
-func deletedPool(in Input, kind intent.PoolKind, tags map[string]string) PoolStatus {
+func deletedPool(in basis.Input, kind intent.PoolKind, tags map[string]string) PoolStatus {
 	s := PoolStatus{
 		Kind: kind, Target: in.Policy.Target, Phase: PhaseDeleting, ReadyFrom: "InService", ProviderIDList: []string{}, BootstrapReady: true,
 		Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Info", Reason: "Deleting"}},

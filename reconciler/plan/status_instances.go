@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -66,7 +67,7 @@ func (s *PoolStatus) sortAlike() {
 
 // notes tells of the versions of the pool's own template that were read, newest
 // first.
-func (s *PoolStatus) notes(in Input, pool *intent.Pool) {
+func (s *PoolStatus) notes(in basis.Input, pool *intent.Pool) {
 	if pool.LaunchTemplate == nil || s.LaunchTemplateID == "" {
 		return
 	}

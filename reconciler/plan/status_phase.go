@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -57,7 +59,7 @@ func truth(ok bool) string {
 	return "False"
 }
 
-func (s *PoolStatus) conditions(in Input, pool *intent.Pool, nodegroups []observed.Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
+func (s *PoolStatus) conditions(in basis.Input, pool *intent.Pool, nodegroups []observed.Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
 	out := make([]Condition, 1, 4)
 	out[0] = ready
 	if pool.Group != nil {
@@ -88,7 +90,7 @@ func (s *PoolStatus) conditions(in Input, pool *intent.Pool, nodegroups []observ
 	return out
 }
 
-func (s *PoolStatus) groupCondition(in Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
+func (s *PoolStatus) groupCondition(in basis.Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionGroup, Status: truth(s.InfrastructureReady)}
 	if s.InfrastructureReady {
 		return c
@@ -106,7 +108,7 @@ func (s *PoolStatus) groupCondition(in Input, pool *intent.Pool, failure *diag.D
 	return c
 }
 
-func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []observed.Nodegroup, failure *diag.Diagnostic) Condition {
+func (s *PoolStatus) nodegroupCondition(in basis.Input, pool *intent.Pool, all []observed.Nodegroup, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionNodegroup, Status: truth(s.InfrastructureReady)}
 	var n observed.Nodegroup
 	if len(all) > 0 {
@@ -117,7 +119,7 @@ func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []obser
 		c.Status, c.Severity, c.Reason = "False", "Error", "EKSNodegroupReconciliationFailed"
 		if len(n.HealthIssues) > 0 {
 			c.Message = n.HealthIssues[0].Code + ": " + n.HealthIssues[0].Message
-			if hint := issueHint(n.HealthIssues[0]); hint != "" {
+			if hint := nodegroup.IssueHint(n.HealthIssues[0]); hint != "" {
 				c.Message += "; " + hint
 			}
 		} else if failure != nil {
@@ -133,7 +135,7 @@ func (s *PoolStatus) nodegroupCondition(in Input, pool *intent.Pool, all []obser
 
 // refreshConditions tell of the newest instance refresh of the pool's group,
 // where the pass had reason to look at it.
-func (s *PoolStatus) refreshConditions(in Input, pool *intent.Pool) []Condition {
+func (s *PoolStatus) refreshConditions(in basis.Input, pool *intent.Pool) []Condition {
 	if pool.Group == nil {
 		return nil
 	}

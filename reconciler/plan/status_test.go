@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -77,7 +78,7 @@ func TestNodesAreCountedInPlaceOfInstances(t *testing.T) {
 		g.Instances = append(g.Instances, observed.Instance{ID: id, Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
 	}
 	in.State.Groups["web"] = g
-	in.Nodes = &Nodes{ByInstance: map[string]Node{
+	in.Nodes = &basis.Nodes{ByInstance: map[string]basis.Node{
 		"i-a": {Name: "ip-1", UID: "1", Ready: true, Since: now.Add(-2 * time.Minute)},
 		"i-b": {Name: "ip-2", UID: "2", Ready: true, Since: now.Add(-30 * time.Second)},
 		"i-c": {Name: "ip-0", UID: "3"},
@@ -91,7 +92,7 @@ func TestNodesAreCountedInPlaceOfInstances(t *testing.T) {
 	if d := cmp.Diff(want, s.NodeRefs); d != "" {
 		t.Errorf("nodeRefs (-want +got):\n%s", d)
 	}
-	in.Nodes = &Nodes{Err: errNodes}
+	in.Nodes = &basis.Nodes{Err: errNodes}
 	if s := Statuses(in, &Plan{})[0]; s.ReadyFrom != "InService" || s.ReadyReplicas != 3 || len(s.NodeRefs) != 0 {
 		t.Errorf("nodes unread: got %+v", s)
 	}
@@ -129,24 +130,11 @@ func TestAGroupWithoutTemplateOrRoleSaysSo(t *testing.T) {
 
 var errNodes = errors.New("connection refused")
 
-// AWS may leave the type of a traffic source out, and weir writes it always: what is
-// one source must not look like two.
-func TestTrafficSourcesHaveTheTypeOfTheirIdentifier(t *testing.T) {
-	arn := "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/a/0123456789abcdef"
-	lattice := "arn:aws-cn:vpc-lattice:cn-north-1:123456789012:targetgroup/tg-0123456789abcdef0"
-	got := Sources(intent.GroupOptions{TargetGroupARNs: []string{arn}, LoadBalancerNames: []string{"classic"},
-		TrafficSources: []intent.TrafficSource{{Identifier: arn}, {Identifier: "classic"}, {Identifier: lattice}, {Identifier: "other", Type: "elb"}}})
-	want := []intent.TrafficSource{{Identifier: lattice, Type: "vpc-lattice"}, {Identifier: arn, Type: "elbv2"}, {Identifier: "classic", Type: "elb"}, {Identifier: "other", Type: "elb"}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}
-
 func errorOn(pool *intent.Pool) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Error, Code: "token-missing", Summary: "no token", Object: pool.Infrastructure.String()}
 }
 
-func observedNothing(in Input) *observed.State {
+func observedNothing(in basis.Input) *observed.State {
 	s := newModel().observe(in.Policy.Instance)
 	return &s
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -38,14 +39,14 @@ func TestWhenARefreshIsAskedAbout(t *testing.T) {
 		"none at all":                     {"", 9 * m, 0, 0, false},
 	}
 	for name, tt := range tests {
-		w := Watched{Refresh: observed.Refresh{Status: tt.status, ReadAt: ago(tt.read)}}
+		w := basis.Watched{Refresh: observed.Refresh{Status: tt.status, ReadAt: ago(tt.read)}}
 		if tt.moved > 0 {
 			w.MovedAt = ago(tt.moved)
 		}
 		if tt.shown > 0 {
 			w.ShownAt = ago(tt.shown)
 		}
-		if got := w.due(now, m); got != tt.want {
+		if got := w.Due(now, m); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -54,7 +55,7 @@ func TestWhenARefreshIsAskedAbout(t *testing.T) {
 // watcher plans passes over the group web, whose refresh AWS was asked about once.
 type watcher struct {
 	t     *testing.T
-	in    Input
+	in    basis.Input
 	state observed.State
 }
 

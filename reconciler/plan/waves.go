@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -38,11 +39,11 @@ type Ground struct {
 	// Wanted stands for what Git and the configuration want, as Desired says it.
 	Wanted string
 	// Levels are what AWS answered, without a commit of its own.
-	Levels []Level
+	Levels []basis.Level
 }
 
 func (g Ground) is(o Ground) bool {
-	return g.Revision == o.Revision && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b Level) bool { return a.ID == b.ID })
+	return g.Revision == o.Revision && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b basis.Level) bool { return a.ID == b.ID })
 }
 
 // After is how the target stands after another pass.
@@ -98,8 +99,8 @@ func (s Standing) Opens(old Standing) bool {
 }
 
 // Earlier is the target for those that it lets go on.
-func (s Standing) Earlier(target string) Earlier {
-	return Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
+func (s Standing) Earlier(target string) basis.Earlier {
+	return basis.Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
 }
 
 // heldWhy says by what the target is held, and who can end that.

@@ -1,5 +1,11 @@
 package intent
 
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
 // GroupSettings are the members of an Auto Scaling group that are its own: sizes,
 // subnets, launch configuration and tags aside. The same type says what Git declares,
 // what a group has and what a request changes. An absent member was not declared, is
@@ -110,3 +116,34 @@ type ReusePolicy struct {
 
 // UsualWarmPool is a warm pool of which nothing is said.
 func UsualWarmPool() WarmPool { return WarmPool{MaxGroupPreparedCapacity: -1, PoolState: "Stopped"} }
+
+// Sources are the traffic sources that the options name in any of their members,
+// sorted and without repetition.
+func (o GroupOptions) Sources() []TrafficSource {
+	out := slices.Clone(o.TrafficSources)
+	for i, s := range out {
+		out[i].Type = cmp.Or(s.Type, sourceType(s.Identifier)) // which may be left out of an ARN
+	}
+	for _, arn := range o.TargetGroupARNs {
+		out = append(out, TrafficSource{Identifier: arn, Type: "elbv2"})
+	}
+	for _, name := range o.LoadBalancerNames {
+		out = append(out, TrafficSource{Identifier: name, Type: "elb"})
+	}
+	slices.SortFunc(out, func(a, b TrafficSource) int { return strings.Compare(a.Identifier, b.Identifier) })
+	return slices.Compact(out)
+}
+
+// sourceType is what the identifier of a traffic source names: target groups have an
+// ARN, Classic Load Balancers a name.
+// Assumed of AWS: traffic-source-type.
+func sourceType(identifier string) string {
+	service := strings.SplitN(identifier, ":", 4)
+	switch {
+	case len(service) < 4 || service[0] != "arn":
+		return "elb"
+	case service[2] == "vpc-lattice":
+		return "vpc-lattice"
+	}
+	return "elbv2"
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status"
@@ -35,7 +36,7 @@ type imageRecord struct {
 	At       time.Time `json:"at"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
 	// Images are shared by Targets: of each the image by what else its version holds.
-	Images  []plan.ReviewedImage      `json:"images"`
+	Images  []basis.ReviewedImage     `json:"images"`
 	Targets map[string]map[string]int `json:"targets"`
 }
 
@@ -46,7 +47,7 @@ var imageRecords = state.Bucket[imageRecord]{Name: "pull-images"}
 // imagesOfPlans is what a shown plan resolved.
 func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageRecord {
 	out := imageRecord{Number: number, At: at, Targets: map[string]map[string]int{}}
-	index := map[plan.ReviewedImage]int{}
+	index := map[basis.ReviewedImage]int{}
 	n := 0
 	for _, r := range reports {
 		if r.Plan == nil {
@@ -184,7 +185,7 @@ func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 			}
 			im.Outdated = end.Sub(r.At) > imagesFor
 			if d.Reviewed == nil {
-				d.Reviewed = map[string]plan.ReviewedImage{}
+				d.Reviewed = map[string]basis.ReviewedImage{}
 			}
 			if other, known := d.Reviewed[source]; known && open[source] && (other.Lookup != im.Lookup || other.ID != im.ID) {
 				doubt = true

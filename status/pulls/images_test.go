@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -289,7 +290,7 @@ func TestImagesOfMergedPullRequestsAreBounded(t *testing.T) {
 	b.main(map[string]string{"o/one/pool.yaml": pool("one")})
 	b.compose()
 	for i := range imagesMerged + 10 {
-		r := imageRecord{Number: int64(i + 1), At: b.now().Add(time.Duration(i) * time.Second), MergedAt: b.now(), Targets: map[string]map[string]int{"one": {"s": 0}}, Images: []plan.ReviewedImage{{ID: "ami-1"}}}
+		r := imageRecord{Number: int64(i + 1), At: b.now().Add(time.Duration(i) * time.Second), MergedAt: b.now(), Targets: map[string]map[string]int{"one": {"s": 0}}, Images: []basis.ReviewedImage{{ID: "ami-1"}}}
 		b.w.images[r.Number] = r
 	}
 	b.round()
@@ -310,13 +311,13 @@ func TestWhoseImagesAreApplied(t *testing.T) {
 	b.main(map[string]string{"o/one/pool.yaml": pool("one")})
 	b.compose()
 	of := func() string {
-		d := reconciler.Desired{Policy: plan.Policy{Target: "one"}}
+		d := reconciler.Desired{Policy: basis.Policy{Target: "one"}}
 		b.w.Images(&d, snapshot.Snapshot{})
 		return d.Reviewed["s"].ID
 	}
 	add := func(number int64, minutes int, id string) {
 		b.w.images[number] = imageRecord{
-			Number: number, At: b.now().Add(time.Duration(minutes) * time.Minute), Images: []plan.ReviewedImage{{ID: id}}, Targets: map[string]map[string]int{"one": {"s": 0}},
+			Number: number, At: b.now().Add(time.Duration(minutes) * time.Minute), Images: []basis.ReviewedImage{{ID: id}}, Targets: map[string]map[string]int{"one": {"s": 0}},
 		}
 	}
 	add(1, 0, "ami-reviewed")

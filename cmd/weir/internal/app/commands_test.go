@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
@@ -41,7 +42,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Conditions[target] = gates.Conditions{Rendered: "w"}
-		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: plan.Policy{Target: target}})
+		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: basis.Policy{Target: target}})
 	}
 	a.memory.take(c)
 	a.accounts = accounts.New(accounts.Options{})

@@ -1,0 +1,199 @@
+package basis
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Adoption says which resources that somebody else made, or another weir owns,
+// become the target's. The zero value adopts nothing.
+//
+// Adopting writes tags and nothing else, one call for each resource, in which all
+// of weir's tags are set together: whoever of two adopters writes last has a
+// resource whole, and no resource is ever marked for two. The group or nodegroup
+// comes before its template, because a former owner that still prunes must lose
+// what holds machines first. Where two adopters end with one of the two each,
+// both report a conflict and neither writes again. A pool that is adopted by half
+// is adopted by the next attempt: what is the target's already is left out.
+type Adoption struct {
+	// Annotated lets the annotation weir.dev/adopt take over what no weir owns.
+	Annotated bool
+	// Asked makes it a pass for adopting alone: what is not part of that is not
+	// planned. All pools are meant, or Pools ("namespace/name").
+	Asked bool
+	Pools map[string]bool
+	// From is the instance whose resources are taken over besides, with Asked.
+	From string
+}
+
+// Skips reports whether the pass is not about the pool.
+func (a Adoption) Skips(pool *intent.Pool) bool {
+	return a.Asked && a.Pools != nil && !a.Pools[pool.Key.String()]
+}
+
+// toolTags begin the keys that other tools and services of AWS mark as theirs.
+var toolTags = []struct{ prefix, whose string }{
+	{"aws:cloudformation:", "a CloudFormation stack"},
+	{"karpenter.sh/", "Karpenter"},
+	{"karpenter.k8s.aws/", "Karpenter"},
+	{"eks:", "EKS"},
+}
+
+// neverAdopted says why a resource is nobody's to take over, "" if it may be: it
+// is another tool's, which would go on changing it, or another cluster's.
+func neverAdopted(have, want map[string]string) string {
+	for _, k := range slices.Sorted(maps.Keys(have)) {
+		for _, t := range toolTags {
+			if strings.HasPrefix(k, t.prefix) {
+				return "it belongs to " + t.whose + ", as its tag " + k + " says, and is never adopted"
+			}
+		}
+		cluster, isCluster := strings.CutPrefix(k, observed.TagClusterPrefix)
+		if !isCluster && have[k] == "owned" {
+			cluster, isCluster = strings.CutPrefix(k, tagKubernetesCluster)
+		}
+		if _, wanted := want[k]; isCluster && !wanted {
+			return "it belongs to another cluster, " + observed.Quote(cluster) + ", as its tag " + k + " says"
+		}
+	}
+	return ""
+}
+
+// MayAdopt decides whether what is not the target's may become it. Where it may
+// not although somebody asked, o says why.
+func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Ownership) bool {
+	p, a := in.Policy, in.Policy.Adoption
+	owner := have[observed.TagOwner]
+	among := owner == p.Instance && !p.OwnTargetOnly && (have[observed.TagSource] == p.Source || slices.Contains(p.Sources, have[observed.TagSource]))
+	never := neverAdopted(have, want)
+	if never == "" && !among {
+		o.wayOut = p.wayOut(owner)
+	}
+	if p.OnlyShows() && never == "" && !among {
+		return true
+	}
+	if !a.Asked && (!pool.Adopt || !a.Annotated) {
+		if pool.Adopt && owner == "" {
+			o.Why += "; annotation weir.dev/adopt has no effect, because the target's configuration does not say allowAdopt"
+		}
+		return false
+	}
+	if never != "" {
+		o.Why = never
+		return false
+	}
+	switch {
+	case owner == "":
+		return true
+	case among:
+		return false // a matter between targets of this instance
+	case a.Asked && a.From == owner:
+		return true
+	}
+	return false
+}
+
+// wayOut says what to do about a resource of owner, for whom "" stands for no weir. Who
+// plans a directory by itself is not told to take what a daemon has: both would go on
+// changing it.
+func (p Policy) wayOut(owner string) string {
+	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
+		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
+	}
+	return "rename the pool, remove the existing resource, or take it over: " + p.AdoptCommand(owner)
+}
+
+// OnlyShows reports whether the plan is for looking at: then what somebody else has is
+// shown as what it would be once it is adopted, with what differs from Git.
+func (p Policy) OnlyShows() bool { return p.ReportOnly && !p.Adoption.Asked }
+
+// AdoptCommand is the command that takes over for the target what owner has, for
+// whom "" stands for no weir. The owner is the text of somebody's tag: what can be
+// no name of an instance is not printed for people to paste.
+func (p Policy) AdoptCommand(owner string) string {
+	command := "weir adopt --config FILE " + p.Target
+	if p.OwnTargetOnly { // rendered from a directory
+		command = "weir adopt PATH --region " + p.Region
+	}
+	switch {
+	case owner == "":
+		return command
+	case strings.Trim(owner, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return command + " --from OWNER"
+	}
+	return command + " --from " + owner
+}
+
+// Adopting is one resource that becomes the target's.
+type Adopting struct {
+	Resource step.Resource
+	Name     string
+	Have     map[string]string
+	Put      map[string]string
+	Remove   []string
+}
+
+// Tags are the resource's once it is adopted.
+func (a Adopting) Tags() map[string]string {
+	out := observed.WithTags(a.Have, a.Put)
+	for _, k := range a.Remove {
+		delete(out, k)
+	}
+	return out
+}
+
+func (c *Work) Adopt(pool *intent.Pool, a Adopting, do step.Action) {
+	why := "it is nobody's"
+	switch owner := a.Have[observed.TagOwner]; {
+	case owner != "":
+		why = "it belongs to the weir instance " + observed.Quote(owner)
+	case HasCAPATag(a.Have):
+		why = "it belongs to Cluster API Provider AWS"
+	}
+	c.Adopts = true
+	s := step.Step{Verb: step.Adopt, Resource: a.Resource, Name: a.Name, Reason: why + "; only its tags change",
+		Changes: TagChanges(pool, a.Put, a.Remove, a.Have), Do: do}
+	if p := c.In.Policy; p.OnlyShows() {
+		s.HeldReason = p.Gates.WhySuspended(p, pool.Key.String()) + "; " + p.AdoptCommand(a.Have[observed.TagOwner]) + " adopts it all the same, which changes tags only"
+	}
+	c.Step(pool, s)
+}
+
+// TagVerb is the verb of a step that tags what is behind a nodegroup.
+func (c *Work) TagVerb() step.Verb {
+	if c.Adopts {
+		return step.Adopt
+	}
+	return step.Update
+}
+
+// Adopted arranges the steps of a pool: what is adopted comes first, and all else waits
+// for a later pass, so that a pass which adopts changes tags only and still shows what
+// will follow.
+func (c *Work) Adopted(steps []step.Step) []step.Step {
+	if !c.Adopts {
+		if c.In.Policy.Adoption.Asked {
+			return nil
+		}
+		return steps
+	}
+	out := slices.Clone(steps)
+	slices.SortStableFunc(out, func(a, b step.Step) int {
+		switch {
+		case (a.Verb == step.Adopt) == (b.Verb == step.Adopt):
+			return 0
+		case a.Verb == step.Adopt:
+			return -1
+		}
+		return 1
+	})
+	for i := range out {
+		out[i].Later = out[i].Later || out[i].Verb != step.Adopt
+	}
+	return out
+}

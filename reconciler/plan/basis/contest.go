@@ -1,0 +1,86 @@
+package basis
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// One commit makes at most one rollout of a pool. It makes another where somebody has
+// put machines back to something else by hand, and who does that again and again, as
+// another weir would that knows of no newer commit, is not answered for ever: what this
+// process has started is remembered, and what others have, AWS lists.
+const (
+	// mostRollouts bounds those that one process starts from one commit to one
+	// configuration of a pool within rolloutsFor. A pool that is gone each time is made
+	// anew as often within Lately.
+	MostRollouts = 3
+	RolloutsFor  = 6 * time.Hour
+	// mostDisplaced bounds the refreshes to one configuration that AWS lists of the
+	// time Lately and that one to another configuration followed, whoever started them
+	// and for whatever commit.
+	MostDisplaced = 3
+)
+
+// RolloutKey is what a rollout is remembered by.
+func RolloutKey(target, pool, revision, rollout string) string {
+	return strings.Join([]string{target, pool, revision, rollout}, "\x00")
+}
+
+// Begun adds the start of a rollout to those that are remembered.
+func (m *Memory) Begun(key string, now time.Time) {
+	if m.Rollouts == nil {
+		m.Rollouts = map[string][]time.Time{}
+	}
+	m.Rollouts[key] = append(slices.Clone(m.Rollouts[key]), now)
+}
+
+// ForgetRollouts forgets those that were started too long ago to matter.
+func (m *Memory) ForgetRollouts(now time.Time) {
+	maps.DeleteFunc(m.Rollouts, func(_ string, starts []time.Time) bool {
+		return now.Sub(starts[len(starts)-1]) >= RolloutsFor
+	})
+}
+
+// made is what the creation of a pool is remembered by.
+const Made = "made"
+
+// Started counts the rollouts that this process started within a time.
+func (in Input) Started(pool *intent.Pool, rollout string, within time.Duration) int {
+	n := 0
+	for _, at := range in.Memory.Rollouts[RolloutKey(in.Policy.Target, pool.Key.String(), in.Commit.Revision, rollout)] {
+		if in.Now.Sub(at) < within {
+			n++
+		}
+	}
+	return n
+}
+
+// Lost reports whether a pool was made so often that something must delete it, which a
+// weir does that knows of a commit without it.
+func (c *Work) Lost(pool *intent.Pool, what string) bool {
+	own := c.In.Started(pool, Made, observed.Lately)
+	if own < MostRollouts || c.In.Memory.Retry[pool.Key.String()] {
+		return false
+	}
+	c.Contest(pool, what+" was made "+strconv.Itoa(own)+" times for this commit, and each time something deleted it; it is not made again")
+	return true
+}
+
+// Contest says so. What only the rollout was for is not made either.
+func (c *Work) Contest(pool *intent.Pool, summary string) {
+	c.Contested = true
+	c.Note(diag.Error, pool, nil, "rollout-contested", summary, "")
+}
+
+// WithoutVersions are the steps beside those that make a version of a template.
+func WithoutVersions(steps []step.Step) []step.Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s step.Step) bool { return s.About().Makes != "" })
+}

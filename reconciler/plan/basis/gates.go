@@ -1,0 +1,190 @@
+package basis
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// A process that fell behind must not undo what another weir of the same instance has
+// made from a newer commit. What weir makes says from which commit it made it: a
+// template version in its description, a resource in a tag that goes along with writes
+// that are made anyway. Before a pool is written, those commits are compared with the
+// one that is followed; which is the newer one, Git says, through the caller.
+
+// Kin says how a commit that AWS names stands to the one that is followed.
+type Kin string
+
+// Kins.
+const (
+	// KinOlder: the followed commit is it or descends from it, or weir followed it
+	// itself before.
+	KinOlder Kin = "older"
+	// KinNewer: it descends from the followed one.
+	KinNewer Kin = "newer"
+	// KinUnknown: the repository, as it was just read, does not have it.
+	KinUnknown Kin = "unknown"
+	// KinAsked: it is not here, and Git is asked for it.
+	KinAsked Kin = "asked"
+)
+
+// Gates say what keeps a target's steps from running though AWS and Git differ:
+// what people asked for and what the configuration demands. Whoever calls the
+// planner has decided them from its records, its clock and the other targets;
+// planning takes them as values, so that the same plan comes out wherever it is
+// made. Each text says why, for people; an empty one holds nothing.
+type Gates struct {
+	// Suspended is why Policy.Suspended is set, where a person did it.
+	Suspended string
+	// Pools are the suspended pools ("namespace/name"), each with why.
+	Pools map[string]string
+	// AsReviewed holds every step that no Grant lets run.
+	AsReviewed bool
+	// Grant is what somebody's approval still lets run; nil for none.
+	Grant *Grant
+	// Wave says which target this one waits for: no step runs but those that put drift
+	// back and replace nothing. Earlier are the targets that it comes after where it
+	// waits for none: what has moved without a commit goes through them first.
+	Wave    string
+	Earlier []Earlier
+	// Window says when the next window opens: no step runs that replaces or
+	// ends something.
+	Window string
+	// Agreed is nil where nobody was asked.
+	Agreed *Agreement
+	// Decided lets the first rollout of what was taken over run: whoever is there was
+	// shown it, or wants no question.
+	Decided bool
+	// Deletions says how deletions are agreed to, where nobody can be asked: none
+	// runs.
+	Deletions string
+	// Waits says what of weir's own must end before anything of the target is written,
+	// such as the render of a newer commit: no step runs.
+	Waits string
+}
+
+// Grant is an approval at work. It covers the plan with its digest and, once that
+// has begun, what must follow for the same pools: a default version that moves
+// after its rollout, a template that goes after its group.
+type Grant struct {
+	Digest string
+	// Exact asks that the plan still has the digest: the approval is not used yet.
+	Exact bool
+	// Owners are those of the approved plan's steps; Deletes are the pools of
+	// which it deletes something.
+	Owners  map[string]bool
+	Deletes map[string]bool
+}
+
+// Agreement is what somebody was shown at a terminal and said yes to.
+type Agreement struct {
+	// Digest is that of the plan that was shown. It counts in the first pass; what
+	// follows comes of the same commit and is not asked about again.
+	Digest string
+	First  bool
+	// Deletes are the pools of which something goes.
+	Deletes map[string]bool
+}
+
+// HoldOf is what holds a pool as a whole.
+func (in Input) HoldOf(pool *intent.Pool) step.Hold {
+	// Adopting changes tags alone, and somebody asks for it: only Git's word holds it.
+	asked := in.Policy.Adoption.Asked
+	switch {
+	case !asked && (in.Policy.Suspended || in.Policy.ReportOnly):
+		return step.HeldSuspended
+	case pool.Paused:
+		return step.HeldPaused
+	case !asked && in.Policy.Gates.Pools[pool.Key.String()] != "":
+		return step.HeldSuspended
+	}
+	return ""
+}
+
+// MayRun reports whether a step of the pool is held neither by what holds the
+// pool nor by a gate.
+func (c *Work) MayRun(pool *intent.Pool, s step.Step) bool {
+	g := c.In.Policy.Gates
+	return s.Held == "" && c.Hold == "" && (g.Wave == "" || c.In.settled(pool) && !s.Disrupts()) && (g.Window == "" || !s.Disrupts()) && (!g.AsReviewed || g.Grant != nil)
+}
+
+func (g Gates) WhySuspended(p Policy, pool string) string {
+	switch {
+	case p.ReportOnly:
+		return "the target is in report mode"
+	case p.Suspended:
+		return g.Suspended
+	}
+	return g.Pools[pool]
+}
+
+// HoldOfAll is the hold of what pools share: it moves while any of them does.
+func (in Input) HoldOfAll(pools []*intent.Pool) step.Hold {
+	for _, p := range pools {
+		if in.HoldOf(p) == "" {
+			return ""
+		}
+	}
+	return in.HoldOf(pools[0])
+}
+
+// Level is what AWS answered to a lookup that says what machines run and may be
+// answered otherwise tomorrow, without a commit: the image that is newest, the newest
+// version of a launch template, the Kubernetes version of a control plane.
+type Level struct {
+	// ID says what it is in its account and region; Name says it elsewhere too, and is
+	// empty where nothing does.
+	ID, Name string
+	// Since is when this process was first told so.
+	Since time.Time
+}
+
+// Earlier is a target that this one comes after. It has converged, with what it knew.
+type Earlier struct {
+	Target, Account, Region string
+	// Levels are what it has converged with, each asked for at Fresh or later.
+	Levels []Level
+	Fresh  time.Time
+}
+
+// Unaware reports whether the target was last asked about what it follows before a
+// level of another target was known, so that it may be about to move there itself. A
+// target that follows nothing moves nowhere.
+func (e Earlier) Unaware(account, region string, l Level) bool {
+	return len(e.Levels) > 0 && e.Fresh.Before(l.Since) && !e.has(account, region, l)
+}
+
+func (e Earlier) has(account, region string, l Level) bool {
+	elsewhere := e.Account != account || e.Region != region
+	return slices.ContainsFunc(e.Levels, func(own Level) bool {
+		return own.ID == l.ID || elsewhere && l.Name != "" && own.Name == l.Name
+	})
+}
+
+// datedImage is the name of an image that EKS publishes, under the same name in every
+// region and not everywhere at the same time.
+var datedImage = regexp.MustCompile(`^(amazon-eks-(?:[a-z]+-)*node-.*-v)(\d{8})$`)
+
+// Lags names the image of the same kind that the target has where a newer one is
+// published elsewhere already; empty where it does not lag.
+func (e Earlier) Lags(account, region string, l Level) string {
+	want := datedImage.FindStringSubmatch(l.Name)
+	if want == nil || e.has(account, region, l) {
+		return ""
+	}
+	older := ""
+	for _, own := range e.Levels {
+		have := datedImage.FindStringSubmatch(own.Name)
+		switch {
+		case have == nil || have[1] != want[1]:
+		case have[2] > want[2]:
+			return "" // it has gone beyond
+		default:
+			older = own.Name
+		}
+	}
+	return older
+}

@@ -1,0 +1,266 @@
+// Package basis is what all of planning stands on: the Input of a plan and what the
+// configuration says of its target, the rules of whose a resource is, and the work on one
+// pool with its Result.
+//
+// Packages template, group, nodegroup and orphan below plan take a Work, which holds the
+// Input, and add to its Result: steps, diagnostics, and the Needs of what the state lacks.
+// A result only grows. Who may not want a part begins it with Fork, and takes what came of
+// it or leaves it; so nothing is ever taken back.
+//
+// Everything here is a value or a pure function of values, as in all of planning.
+package basis
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Input is everything a plan of one target depends on.
+type Input struct {
+	Policy  Policy
+	Commit  content.Commit
+	Set     *intent.Set
+	Answers observed.Answers
+	// Levels are those of the answers, and of others.
+	Levels map[intent.Lookup]Level
+	State  *observed.State
+	// Index is NewIndex(State); Compute makes it where it is nil.
+	Index  *Index
+	Fleet  Fleet
+	Memory Memory
+	// Fenced asks that pools of which AWS holds a newer commit's work are left alone.
+	// Kin says how such commits, in full or short, stand to Commit.
+	Fenced bool
+	Kin    map[string]Kin
+	// Now is when the pass began.
+	Now time.Time
+	// Began is when the pass began by the process's own clock, as ReadAt of what was
+	// read is: nobody sets that one.
+	Began time.Time
+	// AskEvery is for how long AWS is not asked about an instance refresh whose
+	// machines show nothing new; DefaultAskEvery if 0.
+	AskEvery time.Duration
+	// Reviewed are the images of versions that somebody reviewed, by SourceHash; Checked
+	// says of each whether it is an answer to its lookup still.
+	Reviewed map[string]ReviewedImage
+	Checked  map[ImageCheck]observed.Answer
+	// Own says that the plan is a commit's own: images that were published since are no
+	// part of it, also for pools that follow them. Base is what is followed where the
+	// commit is a proposal, nil where the target is new or nothing is proposed.
+	Own  bool
+	Base *intent.Set
+	// Nodes is what the workload cluster says of its nodes, nil where nobody
+	// asked it.
+	Nodes *Nodes
+}
+
+// Nodes holds the nodes of a workload cluster by the EC2 instance id in their
+// provider id.
+type Nodes struct {
+	ByInstance map[string]Node
+	// APIServer is the Kubernetes version of the cluster's API server, such as
+	// "v1.33.4"; empty where it could not be read.
+	APIServer string
+	// Err says why the nodes could not be read; ByInstance is then empty.
+	Err error
+}
+
+// Node is a node of the workload cluster, as its condition Ready tells.
+type Node struct {
+	Name  string
+	UID   string
+	Ready bool
+	// Since is when Ready last changed.
+	Since time.Time
+	// Why is what the cluster says where it is not ready.
+	Why string
+}
+
+// Policy is what the configuration says about one target.
+type Policy struct {
+	// Instance is the value of the tag weir.dev/owner.
+	Instance string
+	Target   string
+	// Source is the value of the tag weir.dev/source; Sources holds those of
+	// all of the instance's sources.
+	Source  string
+	Sources []string
+	Account string
+	Region  string
+	// Suspended targets are planned and never written.
+	Suspended bool
+	// ReportOnly targets (mode: report) show drift and change nothing.
+	ReportOnly bool
+	Prune      Prune
+	// KeepVersions is how many versions of a launch template are kept beside
+	// the wanted one where the pool does not say; DefaultKeepVersions if 0.
+	KeepVersions int32
+	// Placeless are targets of the instance of which the configuration does not say
+	// where they are applied: what they have is theirs, here or elsewhere.
+	Placeless map[string]bool
+	// Unlisted are patterns of names, in which * stands for any text: targets of a source
+	// that cannot be read may have them, though the configuration no longer says where
+	// those are applied. Listed are the targets that are known to be others.
+	Unlisted []string
+	Listed   map[string]bool
+	// OwnTargetOnly refuses resources of another target of the same instance
+	// and source: path mode, where nobody knows what other targets want.
+	OwnTargetOnly bool
+	// DigestKey keys the HMAC that stands for user data in changes.
+	DigestKey []byte
+	// Adoption says what of others becomes the target's.
+	Adoption Adoption
+	// JoinTokens says whether and where join tokens are kept.
+	JoinTokens JoinTokens
+	// Secretless marks a plan that was made without the target's secrets.
+	Secretless bool
+	// Gates are what people, the clock and other targets hold.
+	Gates Gates
+	// MaxRollouts bounds the rollouts that move at a time in the account and
+	// region: the smallest of its targets' counts. 0 is no bound.
+	MaxRollouts int
+}
+
+// Prune says whether orphans are deleted, and how many at most.
+type Prune struct {
+	// Enabled turns deleting on; Silent leaves orphans unmentioned (path mode
+	// without --prune).
+	Enabled bool
+	Silent  bool
+	// Percent of the pools that the target owns in AWS, rounded down but at
+	// least 1; or Count where Percent is 0.
+	Percent int
+	Count   int
+	// Allowed are pools ("namespace/name") that the commit's trailer lets go whatever
+	// the limit says, Granted those that an approval does.
+	Allowed, Granted map[string]bool
+	// Waits says what has to be known before the trailer counts: what is beyond the
+	// limit waits for that. Empty where nothing has.
+	Waits string
+}
+
+// DefaultKeepVersions is how many earlier versions of a launch template are kept
+// where neither a pool nor the configuration says.
+const DefaultKeepVersions = 10
+
+// DefaultPrunePercent is the limit where the configuration gives none.
+const DefaultPrunePercent = 20
+
+// Limit returns how many of owned pools may be deleted in one pass.
+func (p Prune) Limit(owned int) int {
+	if p.Percent == 0 && p.Count > 0 {
+		return p.Count
+	}
+	percent := p.Percent
+	if percent == 0 {
+		percent = DefaultPrunePercent
+	}
+	return max(1, owned*percent/100)
+}
+
+// Claim names an AWS resource that a target wants to exist.
+type Claim struct {
+	Resource step.Resource
+	// Name is the resource's; Cluster is set for nodegroups only.
+	Name    string
+	Cluster string
+}
+
+// Fleet is what all targets of the instance in the account and region want
+// together.
+type Fleet struct {
+	// Wanted names the target that wants a resource; several targets that want
+	// the same one are in Contested.
+	Wanted    map[Claim]string
+	Contested map[Claim][]string
+	// Brought names, by name or by id, the launch templates that pools bring along.
+	Brought map[string]bool
+	// Whole says that every one of those targets has a whole render. Unless it
+	// is, nothing is deleted.
+	Whole bool
+}
+
+// Claims returns the resources that a set of intents wants.
+func Claims(set *intent.Set) []Claim {
+	var out []Claim
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		if p.LaunchTemplate != nil {
+			out = append(out, Claim{Resource: step.LaunchTemplate, Name: p.LaunchTemplate.Name})
+		}
+		if p.Group != nil {
+			out = append(out, Claim{Resource: step.AutoScalingGroup, Name: p.Group.Name})
+		}
+		if p.Nodegroup != nil {
+			out = append(out, Claim{Resource: step.ManagedNodegroup, Name: p.Nodegroup.Name, Cluster: p.Nodegroup.ClusterName})
+		}
+	}
+	return out
+}
+
+// NewFleet joins the claims of several targets.
+func NewFleet(claims map[string][]Claim, whole bool) Fleet {
+	f := Fleet{Wanted: map[Claim]string{}, Contested: map[Claim][]string{}, Whole: whole}
+	for _, target := range slices.Sorted(maps.Keys(claims)) {
+		for _, c := range claims[target] {
+			first, taken := f.Wanted[c]
+			switch {
+			case !taken:
+				f.Wanted[c] = target
+			case first != target:
+				if len(f.Contested[c]) == 0 {
+					f.Contested[c] = []string{first}
+				}
+				if !slices.Contains(f.Contested[c], target) { // several pools of it may share the template
+					f.Contested[c] = append(f.Contested[c], target)
+				}
+			}
+		}
+	}
+	return f
+}
+
+// Memory is what a running process remembers between passes: EKS hands a
+// nodegroup whose update failed back as ACTIVE with its old values, so only the
+// memory of the attempt keeps weir from trying for ever. A restart forgets it
+// and costs one more try.
+type Memory struct {
+	// Started holds the fingerprint of the wanted nodegroup for which an
+	// update was last started.
+	Started map[observed.NodegroupName]StartedUpdate
+	// Cancelled holds the ids of instance refreshes that weir cancelled.
+	Cancelled map[string]bool
+	// Refreshes holds the instance refreshes that pools wait for, by group name.
+	Refreshes map[string]Watched
+	// Rollouts holds when this process started rollouts, by RolloutKey.
+	Rollouts map[string][]time.Time
+	// Settled holds what pools wanted when they last had converged, by SettledKey.
+	// It is replaced as a whole and never changed.
+	Settled map[string]Settled
+	// Retry names pools ("namespace/name") whose parked rollouts are to be
+	// tried again in this pass.
+	Retry map[string]bool
+	// InService holds since when instances are in service, of pools with
+	// minReadySeconds; nil in the first pass of a process.
+	InService map[string]time.Time
+	// Written holds the changes that AWS took and has yet to answer with.
+	Written map[WriteKey]Written
+}
+
+// StartedUpdate is a nodegroup update that this process started.
+type StartedUpdate struct {
+	UpdateID    string
+	Fingerprint string
+}
+
+// Clone returns a memory that shares no map with m.
+func (m Memory) Clone() Memory {
+	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Retry: maps.Clone(m.Retry), Rollouts: maps.Clone(m.Rollouts),
+		Settled: m.Settled, InService: maps.Clone(m.InService), Written: maps.Clone(m.Written)}
+}

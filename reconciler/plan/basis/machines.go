@@ -1,0 +1,182 @@
+package basis
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// InService says since when the instances of pools with minReadySeconds, or whose
+// nodes are read, are in service: what memory.InService is in the next pass. It is never nil.
+func InService(in Input) map[string]time.Time {
+	out := map[string]time.Time{}
+	for i := range in.Set.Pools {
+		if pool := &in.Set.Pools[i]; pool.MinReadySeconds > 0 || in.Nodes != nil {
+			for _, instance := range in.InstancesOf(pool) {
+				if instance.Ready() {
+					out[instance.ID] = in.inService(instance.ID)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// inService is since when an instance that is in service has been so.
+func (in Input) inService(id string) time.Time {
+	if since, seen := in.Memory.InService[id]; seen {
+		return since
+	}
+	if launched := in.State.Launched[id]; !launched.IsZero() {
+		return launched
+	}
+	return in.Now
+}
+
+// InstancesOf are the instances of a pool: those of its group, or of the groups
+// behind its nodegroups, of which it has two while one is replaced.
+func (in Input) InstancesOf(pool *intent.Pool) []observed.Instance {
+	if pool.Group != nil {
+		return in.State.Groups[pool.Group.Name].Instances
+	}
+	if pool.Nodegroup == nil {
+		return nil
+	}
+	var out []observed.Instance
+	for _, n := range in.NodegroupsOf(pool) {
+		for _, g := range n.GroupNames {
+			out = append(out, in.State.Groups[g].Instances...)
+		}
+	}
+	return out
+}
+
+// Machine says of an instance whether it is ready, and available besides.
+func (in Input) Machine(pool *intent.Pool, i observed.Instance) (ready, available bool) {
+	since := time.Time{}
+	if in.Nodes != nil && in.Nodes.Err == nil {
+		node, joined := in.Nodes.ByInstance[i.ID]
+		if ready = joined && node.Ready; ready {
+			since = node.Since
+		}
+	} else if ready = i.Ready(); ready && pool.MinReadySeconds > 0 {
+		since = in.inService(i.ID)
+	}
+	if !ready {
+		return false, false
+	}
+	return true, in.Now.Sub(since) >= time.Duration(pool.MinReadySeconds)*time.Second
+}
+
+// Exists reports whether AWS has the pool's group or nodegroup.
+func (in Input) Exists(pool *intent.Pool) bool {
+	if pool.Group != nil {
+		_, found := in.State.Groups[pool.Group.Name]
+		return found
+	}
+	return len(in.NodegroupsOf(pool)) > 0
+}
+
+// InUse lists the template versions that a group is set to, is being refreshed
+// to, or still runs, in that order.
+func (in Input) InUse(g observed.Group) []observed.TemplateRef {
+	refs := []observed.TemplateRef{g.Template}
+	// A refresh that moves holds content that AWS already took: a read that
+	// does not show its version yet must not make weir cancel its own rollout.
+	if r := in.State.Refreshes[g.Name]; r.Active() {
+		refs = []observed.TemplateRef{r.Template, g.Template}
+	}
+	for _, i := range g.Instances {
+		if !i.Leaving() && !slices.Contains(refs, i.Template) && len(refs) < maxCandidates {
+			refs = append(refs, i.Template)
+		}
+	}
+	return refs
+}
+
+// GroupOwnership is owns, and besides no group behind a nodegroup is ever
+// taken for a pool's own.
+func (in Input) GroupOwnership(g observed.Group, wantedBy string) Ownership {
+	if t, behind := g.Tags[observed.TagNodegroup]; behind {
+		return Ownership{Why: "it is the group behind the EKS nodegroup " + t.Value}
+	}
+	return in.Policy.Owns(observed.GroupTagValues(g.Tags), wantedBy, in.Fleet.Whole)
+}
+
+const (
+	// joinsWithin is how long a machine may be in service without a Ready node until
+	// somebody has to look at it.
+	joinsWithin = 10 * time.Minute
+	// unreadyNamed is how many machines a message names.
+	unreadyNamed = 3
+	// failureNodes is the failure of a pool whose machines stay without a Ready node.
+	FailureNodes = "nodes-not-ready"
+)
+
+// Unready says of a pool's machines in service which have no Ready node, "" where all
+// have one or nobody reads nodes. late says that one is so for too long.
+func (in Input) Unready(pool *intent.Pool) (message string, late bool) {
+	if in.Nodes == nil || in.Nodes.Err != nil {
+		return "", false
+	}
+	var named []string
+	serving, left := 0, 0
+	for _, i := range in.InstancesOf(pool) {
+		if !i.Ready() {
+			continue
+		}
+		serving++
+		node, joined := in.Nodes.ByInstance[i.ID]
+		if joined && node.Ready {
+			continue
+		}
+		left++
+		since, text := in.inService(i.ID), i.ID+" has not joined the cluster"
+		if joined {
+			text = "the node " + node.Name + " is not Ready"
+			if node.Why != "" {
+				text += " (" + node.Why + ")"
+			}
+			if node.Since.After(since) {
+				since = node.Since
+			}
+		}
+		late = late || in.Now.Sub(since) >= joinsWithin
+		if len(named) < unreadyNamed {
+			named = append(named, text)
+		}
+	}
+	if left == 0 {
+		return "", false
+	}
+	if left > len(named) {
+		named = append(named, "and more")
+	}
+	return strconv.Itoa(left) + " of " + strconv.Itoa(serving) + " machines in service have no Ready node: " + strings.Join(named, "; "), late
+}
+
+// VersionOf is the number of the version of template t that a reference means, 0
+// where it is of another template.
+func VersionOf(t observed.Template, ref observed.TemplateRef) int64 {
+	if ref.ID != t.ID && (ref.ID != "" || ref.Name != t.Name) {
+		return 0
+	}
+	switch ref.Version {
+	case "$Latest":
+		return t.LatestVersion
+	case "$Default", "":
+		return t.DefaultVersion
+	}
+	n, err := strconv.ParseInt(ref.Version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// maxCandidates bounds how many versions are looked at for one pool.
+const maxCandidates = 6

@@ -1,0 +1,111 @@
+package basis
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const tagKubernetesCluster = "kubernetes.io/cluster/"
+
+const DeleteDrain = "drain"
+
+// ownTags returns the tags that mark a pool's resource as this target's.
+func (p Policy) ownTags(pool *intent.Pool) map[string]string {
+	tags := map[string]string{
+		observed.TagOwner: p.Instance, observed.TagTarget: p.Target, observed.TagSource: p.Source, observed.TagPool: pool.Key.String(),
+	}
+	if pool.PruneDisabled {
+		tags[observed.TagPrune] = "disabled"
+	}
+	return tags
+}
+
+// Ownership is what the tags of a resource say about whose it is.
+type Ownership struct {
+	Ours bool
+	// why says who has it, where it is not ours.
+	Why string
+	// wayOut says what a person can do about that, where more is known than that
+	// the pool may be renamed.
+	wayOut string
+}
+
+// Owns decides whether a resource with these tags may be changed for this
+// target. A resource of another target of the instance is ours as well (it is
+// retagged), unless that target still wants it, or cannot be asked: whole says
+// that every target of the account and region could.
+func (p Policy) Owns(tags map[string]string, wantedBy string, whole bool) Ownership {
+	owner, hasOwner := tags[observed.TagOwner]
+	switch {
+	case !hasOwner && HasCAPATag(tags):
+		return Ownership{Why: "it belongs to Cluster API Provider AWS: its tags say so and weir.dev/owner is missing"}
+	case !hasOwner:
+		return Ownership{Why: "it has no weir.dev/owner tag, so weir did not make it"}
+	case owner != p.Instance:
+		return Ownership{Why: "it belongs to the weir instance " + observed.Quote(owner)}
+	case !slices.Contains(p.Sources, tags[observed.TagSource]) && tags[observed.TagSource] != p.Source:
+		return Ownership{Why: "its weir.dev/source tag " + observed.Quote(tags[observed.TagSource]) + " is none of this instance's sources"}
+	case tags[observed.TagTarget] != p.Target && p.OwnTargetOnly:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget])}
+	case tags[observed.TagTarget] != p.Target && p.Placeless[tags[observed.TagTarget]]:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", of which weir's configuration does not say where it is applied"}
+	case tags[observed.TagTarget] != p.Target && p.unlisted(tags[observed.TagTarget]):
+		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}
+	case tags[observed.TagTarget] != p.Target && !whole:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
+	case tags[observed.TagTarget] != p.Target && wantedBy != p.Target:
+		return Ownership{Why: "the target " + observed.Quote(wantedBy) + " wants it too"}
+	}
+	return Ownership{Ours: true}
+}
+
+// unlisted reports whether a target may be one of a source that cannot be read.
+func (p Policy) unlisted(target string) bool {
+	return !p.Listed[target] && slices.ContainsFunc(p.Unlisted, func(pattern string) bool {
+		fits, _ := path.Match(pattern, target) // names hold no character that a pattern has but *
+		return fits
+	})
+}
+
+func HasCAPATag(tags map[string]string) bool {
+	for k := range tags {
+		if strings.HasPrefix(k, observed.TagClusterPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// AllTags are the tags that a resource of the pool should have: those of the
+// manifests, weir's own, and the record of which keys those of the manifests are.
+func (p Policy) AllTags(pool *intent.Pool, manifest map[string]string) map[string]string {
+	out := observed.WithTags(manifest, p.ownTags(pool))
+	out[observed.TagKeys] = observed.KeyMarks(manifest)
+	return out
+}
+
+// MissingTags returns the wanted tags that observed lacks or has otherwise, and
+// the keys that weir put there and Git wants no more. Other tags that weir does
+// not want are foreign and stay.
+func MissingTags(want, have map[string]string) (put map[string]string, remove []string) {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || got != v {
+			if put == nil {
+				put = map[string]string{}
+			}
+			put[k] = v
+		}
+	}
+	marks := have[observed.TagKeys]
+	for k := range have {
+		if _, wanted := want[k]; !wanted && (k == observed.TagPrune || k == observed.TagDelete || k == observed.TagKeep || k == observed.TagPool || k == observed.TagLaunchConfig || observed.Marked(marks, k)) {
+			remove = append(remove, k)
+		}
+	}
+	slices.Sort(remove)
+	return put, remove
+}

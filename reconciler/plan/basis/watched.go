@@ -1,0 +1,69 @@
+package basis
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+const (
+	// askSoonest is the part of AskEvery that lies between two questions at least.
+	askSoonest = 12
+	// askAnyway is how often AskEvery passes until a refresh is asked about whose
+	// machines come on, and askEnded until one that has ended is, which stays as it
+	// is unless somebody starts another.
+	askAnyway, askEnded = 5, 10
+)
+
+// Watched is what is known of a group's newest instance refresh from one pass to the
+// next: what AWS last said of it, and what the machines have shown since.
+type Watched struct {
+	Refresh observed.Refresh
+	// Left is how many machines are still to be replaced, of Total; Total is 0 where
+	// that cannot be told from them. New counts those of the new configuration,
+	// whether they are in service yet or not.
+	Left, Total, New int32
+	// Set says that the group itself is set to the wanted configuration.
+	Set bool
+	// MovedAt is when machines last came nearer to it. ShownAt is when they showed
+	// that what AWS last said holds no longer; zero where they show nothing.
+	MovedAt, ShownAt time.Time
+}
+
+func (in Input) Interval() time.Duration {
+	if in.AskEvery <= 0 {
+		return observed.DefaultAskEvery
+	}
+	return in.AskEvery
+}
+
+// Due reports whether AWS is to be asked about the refresh again. What the machines
+// show asks at once; where AWS does not say it yet, it is asked again after as long
+// as that lasts: a warm-up or a bake takes seconds or half an hour.
+func (w Watched) Due(now time.Time, every time.Duration) bool {
+	r := w.Refresh
+	since, shown := now.Sub(r.ReadAt), !w.ShownAt.IsZero()
+	switch news := shown && r.ReadAt.Before(w.ShownAt); {
+	case !r.Active():
+		return news && since >= every || since >= askEnded*every
+	case news:
+		return since >= every/askSoonest
+	case shown && since >= min(every, max(every/askSoonest, r.ReadAt.Sub(w.ShownAt))):
+		return true
+	}
+	quiet := min(since, now.Sub(w.MovedAt))
+	return quiet >= every || since >= askAnyway*every
+}
+
+// Shown is a refresh as far as it has come: what AWS said of it, or the machines
+// where they are further.
+func (w Watched) Shown(r observed.Refresh) observed.Refresh {
+	if !r.Moving() || w.Total <= 0 {
+		return r
+	}
+	if r.Status == "Pending" && w.Left < w.Total {
+		r.Status = "InProgress"
+	}
+	r.Percentage, r.InstancesLeft = max(r.Percentage, (w.Total-w.Left)*100/w.Total), w.Left
+	return r
+}

@@ -1,0 +1,175 @@
+package basis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// AddAll adds the entries of a map to another, which may be nil.
+func AddAll[K comparable, V any](to *map[K]V, more map[K]V) {
+	if *to == nil && len(more) > 0 {
+		*to = make(map[K]V, len(more))
+	}
+	maps.Copy(*to, more)
+}
+
+// Outstanding is what Git asks for that AWS does not hold yet although no step is
+// left to plan: it passes by itself, or somebody has to look at it.
+type Outstanding struct {
+	// severity is Info for what passes by itself, Warning for what somebody has to
+	// look at; it, reason and message are those of the condition Ready.
+	Severity, Reason, Message string
+	// failure is the pool's FailureReason, "" where it has not failed, and cause its
+	// FailureCause.
+	Failure, Cause string
+}
+
+// Outstands records that something that Git asks for of the pool is outstanding.
+func (r *Result) Outstands(severity, reason, message string) {
+	r.Outstanding = &Outstanding{Severity: severity, Reason: reason, Message: message}
+}
+
+// Fails has what is outstanding of the pool told as its failure.
+func (r *Result) Fails(code, cause string) {
+	r.Outstanding.Failure, r.Outstanding.Cause = code, cause
+}
+
+// Result is what planning a pool, or a part of what it takes, gives. It only grows:
+// who may not want a part makes it apart (fork), and takes it or leaves it.
+type Result struct {
+	Steps []step.Step
+	Diags diag.List
+	Needs observed.Needs
+	// conflicts are steps that stand for names which somebody else has. They are all that
+	// is left of a result that is blocked: it has an error.
+	Conflicts []step.Step
+	Blocked   bool
+	// waits is set where the pool cannot be planned yet though nothing is wrong with it.
+	Waits bool
+	// contested says that no further version is made: something undoes each rollout.
+	Contested bool
+	// adopts says that something is taken over, levels that the launch configuration of
+	// the pool decides which kubelet its machines have.
+	Adopts, Levels bool
+	// home is the nodegroup that is what Git wants, replaces says that the pool's
+	// nodegroup is the one of its cluster that is being replaced.
+	Home     observed.NodegroupName
+	Replaces bool
+	// moved says which launch templates that the pool brings along have moved.
+	Moved string
+	// settled says that the pool runs the version that it wants of a shared template,
+	// handover that this version changes nothing but who makes versions.
+	Settled, Handover bool
+	// watched are the refreshes that the pool waits for, by group.
+	Watched map[string]Watched
+	// outstanding is nil where nothing is.
+	Outstanding *Outstanding
+	// resolved, reviewed and behind are the plan's.
+	Resolved map[string]ReviewedImage
+	Reviewed map[string]string
+	Behind   map[string]bool
+}
+
+// Take adds what another result holds.
+func (r *Result) Take(o Result) {
+	r.Steps, r.Conflicts = append(r.Steps, o.Steps...), append(r.Conflicts, o.Conflicts...)
+	r.Diags = append(r.Diags, o.Diags...)
+	r.Needs.Append(o.Needs)
+	r.Blocked, r.Waits, r.Contested = r.Blocked || o.Blocked, r.Waits || o.Waits, r.Contested || o.Contested
+	r.Adopts, r.Levels, r.Replaces = r.Adopts || o.Adopts, r.Levels || o.Levels, r.Replaces || o.Replaces
+	r.Settled, r.Handover = r.Settled || o.Settled, r.Handover || o.Handover
+	if o.Home != (observed.NodegroupName{}) {
+		r.Home = o.Home
+	}
+	if o.Moved != "" {
+		r.Moved = o.Moved
+	}
+	if o.Outstanding != nil {
+		r.Outstanding = o.Outstanding
+	}
+	AddAll(&r.Watched, o.Watched)
+	AddAll(&r.Resolved, o.Resolved)
+	AddAll(&r.Reviewed, o.Reviewed)
+	AddAll(&r.Behind, o.Behind)
+}
+
+// Note records a diagnostic about the pool's infrastructure object. Positions
+// are attached by the caller, who can ask the render.
+func (r *Result) Note(sev diag.Severity, pool *intent.Pool, path intent.Path, code, summary, detail string) {
+	r.NoteAt(sev, pool.Infrastructure, path, code, summary, detail)
+}
+
+// NoteAt is note about another object of the pool.
+func (r *Result) NoteAt(sev diag.Severity, object intent.ObjectRef, path intent.Path, code, summary, detail string) {
+	r.Diags = append(r.Diags, diag.Diagnostic{
+		Severity: sev, Code: code, Summary: summary, Detail: cmp.Or(detail, diag.Hint(code)),
+		Object: object.String(), Field: path.String(),
+	})
+}
+
+// Blockf records an error that keeps the pool from being planned.
+func (r *Result) Blockf(pool *intent.Pool, path intent.Path, code, summary, detail string) {
+	r.blockAt(pool.Infrastructure, path, code, summary, detail)
+}
+
+// blockAt is blockf about another object of the pool.
+func (r *Result) blockAt(object intent.ObjectRef, path intent.Path, code, summary, detail string) {
+	r.Blocked = true
+	r.NoteAt(diag.Error, object, path, code, summary, detail)
+}
+
+// Step adds a step of a pool.
+func (r *Result) Step(pool *intent.Pool, s step.Step) {
+	s.Pool = pool.Key.String()
+	r.Steps = append(r.Steps, s)
+}
+
+// codeConflict is the diagnostic of a name that somebody else has.
+const CodeConflict = "conflict"
+
+// Conflict records that a wanted name is taken by what is not ours. Nothing of
+// the pool runs.
+func (r *Result) Conflict(pool *intent.Pool, kind step.Resource, name string, o Ownership) {
+	r.Blockf(pool, nil, CodeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.Why,
+		cmp.Or(o.wayOut, "rename the pool or remove the existing resource"))
+	r.Conflicts = append(r.Conflicts, step.Step{
+		Verb: step.Adopt, Resource: kind, Pool: pool.Key.String(), Name: name, Reason: o.Why, Held: step.HeldConflict,
+	})
+}
+
+// Unread blocks the pool where err says that something of it could not be read.
+func (r *Result) Unread(pool *intent.Pool, what string, err *observed.Error) bool {
+	if err == nil {
+		return false
+	}
+	r.Blockf(pool, nil, "read-denied", "AWS does not let weir read "+what+", so nothing of the pool is changed: "+err.Message,
+		"allow weir the action that the message names; it looks again at the next pass")
+	return true
+}
+
+// Work is the planning of one pool, or of what pools share: what it reads, and the
+// result so far.
+type Work struct {
+	In Input
+	// hold is what holds the steps that are planned.
+	Hold step.Hold
+	// others are the pools whose nodegroups are being replaced, by EKS cluster.
+	Others map[string]string
+	// said are the diagnostics of the work that this one is part of.
+	Said diag.List
+	Result
+}
+
+// Fork begins a part of the work, whose result is apart. It knows what is taken over and
+// has moved before it.
+func (c *Work) Fork() *Work {
+	part := *c
+	part.Said, part.Result = append(slices.Clip(c.Said), c.Diags...), Result{Adopts: c.Adopts, Moved: c.Moved}
+	return &part
+}

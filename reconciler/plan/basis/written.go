@@ -1,0 +1,121 @@
+package basis
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// What AWS takes may read back as something else: a value that it knows under
+// another name, a member that it drops, fills or reorders. Such a difference would be
+// written again in each pass, and some of that replaces machines. So a change that
+// was written, reads back as before, was written again and still does is not written
+// a third time (a sixth, where something is made, deleted or rolled out), whatever it
+// is, until AWS answers something else, the pool changes in
+// Git, or somebody asks for it. A restart forgets it, and costs two more writes.
+
+// codeNotTaken is the diagnostic of a change that AWS takes and does not keep.
+const CodeNotTaken = "not-taken"
+
+const (
+	// mostUnchanged is how often a change is written while AWS goes on answering the
+	// same.
+	mostUnchanged = 2
+	// mostMade is how often something is made, deleted or rolled out: that may be unseen
+	// for a while, and is what two weirs undo for each other, which rollout-contested
+	// tells before.
+	mostMade = 5
+	// mostWrites is how often a value is written while AWS answers others, each time
+	// another one.
+	mostWrites = 5
+)
+
+// WriteKey names a change of a target's pool, or of what else owns a step.
+type WriteKey struct {
+	Target, Owner string
+	what          string // of the action, the resource, the field and the wanted value
+}
+
+// Written is what is remembered of one change since AWS last answered what it wrote.
+type Written struct {
+	// from stands for what AWS answered before the last writes, of which there are
+	// unchanged; writes counts all.
+	from              string
+	unchanged, writes int
+	// pool is what Git wanted then.
+	pool *intent.Pool
+}
+
+// Write is a change as it is remembered.
+type Write struct {
+	Key    WriteKey
+	from   string
+	change step.Change
+}
+
+// writes are the changes of a step. What is made is one, and so is a step that
+// changes no field: that is known by its reason.
+func WritesOf(s step.Step, target string) []Write {
+	key := func(more ...[]byte) WriteKey {
+		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.About().EksCluster(), s.Name}, "\x00")
+		if content := s.Makes(); content != "" {
+			text += "\x00" + content // one of several for pools that share the template
+		}
+		return WriteKey{target, s.Owner(), content.ShortHash(append(more, []byte(text))...)}
+	}
+	if s.Verb == step.Create || len(s.Changes) == 0 {
+		return []Write{{Key: key(), from: content.ShortHash([]byte(s.Reason))}}
+	}
+	out := make([]Write, len(s.Changes))
+	for i, ch := range s.Changes {
+		out[i] = Write{Key: key([]byte(ch.Field), content.Canonical(ch.To)), from: content.ShortHash(content.Canonical(ch.From)), change: ch}
+	}
+	return out
+}
+
+// Spent reports whether a change has been written as often as it may be.
+func (m Memory) Spent(s step.Step, w Write) bool {
+	before, known := m.Written[w.Key]
+	if !known || !before.of(s.Wanted) {
+		return false
+	}
+	most := mostUnchanged
+	if s.Makes() != "" || s.Verb == step.Create || s.Verb == step.Delete || s.Rollout != "" {
+		most = mostMade
+	}
+	return before.from == w.from && before.unchanged >= most || w.change.To != nil && before.writes >= mostWrites
+}
+
+func (w Written) of(pool *intent.Pool) bool { return w.pool == pool || reflect.DeepEqual(w.pool, pool) }
+
+// Wrote remembers that AWS took a step of a target.
+func (m *Memory) Wrote(target string, s step.Step) {
+	if m.Written == nil {
+		m.Written = map[WriteKey]Written{}
+	}
+	for _, w := range WritesOf(s, target) {
+		now := m.Written[w.Key]
+		if !now.of(s.Wanted) {
+			now = Written{}
+		}
+		if now.from != w.from {
+			now.unchanged = 0
+		}
+		m.Written[w.Key] = Written{from: w.from, unchanged: now.unchanged + 1, writes: now.writes + 1, pool: s.Wanted}
+	}
+}
+
+// WriteAgain forgets what was written for a pool ("namespace/name").
+func (m *Memory) WriteAgain(pool string) {
+	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool { return key.Owner == pool || step.OfLaunchConfig(key.Owner) })
+}
+
+// ForgetWrites forgets what was written for targets that are not among the known.
+func (m *Memory) ForgetWrites(known map[string]bool) {
+	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool { return !known[key.Target] })
+}

@@ -1,0 +1,91 @@
+package group
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// adoptGroup plans to take a group over, and has the rest of the plan see it as
+// it then is.
+func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Ownership) bool {
+	a := basis.Adopting{Resource: step.AutoScalingGroup, Name: g.Name, Have: observed.GroupTagValues(g.Tags)}
+	want := groupTags(c.In, pool)
+	if g.Deleting || !c.In.MayAdopt(pool, a.Have, want, o) {
+		return false
+	}
+	want = takingProcesses(RecordingHooks(want, a.Have, pool.Group.LifecycleHooks), *g, pool)
+	want = observed.WithTags(want, map[string]string{observed.TagAdopted: basis.AdoptedFor(pool)})
+	a.Put, a.Remove = basis.MissingTags(want, a.Have)
+	t := step.TagGroup{Group: g.Name, Put: map[string]observed.GroupTag{}, Remove: a.Remove}
+	for k, v := range a.Put {
+		t.Put[k] = observed.GroupTag{Value: v}
+	}
+	c.Adopt(pool, a, t)
+	g.Tags = t.Tags(g.Tags)
+	return true
+}
+
+// spare finds the machines that a change of hands must not replace, and marks
+// their versions in w. Cluster API Provider AWS makes a version for each join
+// token and replaces no machine for it, so a pool's machines run many versions
+// that differ in user data alone, some of them deleted since. As long as the
+// wanted version is one that weir did not make, or the first that weir made after
+// such a one and differs from it in the user data of a KubeadmConfig alone, none
+// of them is replaced. The next change in Git is rolled out to all of them.
+func (c Planner) spare(pool *intent.Pool, want *template.Want, have observed.Group, w *template.Version) {
+	if !w.Found || want == nil {
+		return
+	}
+	stale := slices.ContainsFunc(have.Instances, func(i observed.Instance) bool { return !i.Leaving() && !w.Resolves(i.Template) })
+	if !w.Foreign {
+		if pool.Bootstrap.Kind != "KubeadmConfig" || !w.Made() && !stale && w.Template.DefaultVersion == w.Number {
+			return
+		}
+		before, read := c.versionBefore(w)
+		if !read || template.MadeByWeir(before) || !template.SameMachines(before, w.Content(want), false) {
+			return
+		}
+		w.Handover = true
+	}
+	w.Spared = map[int64]bool{}
+	n := 0
+	for _, i := range have.Instances {
+		number := basis.VersionOf(w.Template, i.Template)
+		if i.Leaving() || w.Resolves(i.Template) || number == 0 {
+			continue
+		}
+		if v, known := w.Template.Versions[number]; known && (template.MadeByWeir(v) || !template.SameMachines(v, w.Content(want), false)) {
+			continue
+		} else if !known && !w.Template.Missing[number] {
+			c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: w.Template.ID, Name: w.Template.Name, Version: strconv.FormatInt(number, 10)})
+			continue
+		} else if !known && w.OwnBefore() {
+			continue // it may have been weir's
+		}
+		w.Spared[number] = true
+		n++
+	}
+	if n > 0 {
+		c.Note(diag.Info, pool, nil, "adopted-instances",
+			strconv.Itoa(n)+" instances of "+have.Name+" run versions from before weir took the group over, which differ from version "+w.Version()+" in user data at most; they stay",
+			"they are replaced when the pool's launch configuration changes in Git")
+	}
+}
+
+// versionBefore is the version just below the wanted one. read is false where
+// there is none, or it is yet to be read.
+func (c Planner) versionBefore(w *template.Version) (v observed.TemplateVersion, read bool) {
+	number := w.Number - 1
+	v, read = w.Template.Versions[number]
+	if !read && number > 0 && !w.Template.Missing[number] {
+		c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: w.Template.ID, Name: w.Template.Name, Version: strconv.FormatInt(number, 10)})
+	}
+	return v, read
+}

@@ -1,0 +1,247 @@
+// Package group plans Auto Scaling groups: their members, hooks, processes and tags, and
+// instance refreshes.
+//
+// What Git does not say of a group stays as it is found, and so does what others have set.
+// A new launch configuration reaches machines by an instance refresh, which AWS writes to
+// the group only where it succeeds; whether one is due follows from what the instances run,
+// so that no crash loses one (rollout.go).
+package group
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Planner plans Auto Scaling groups.
+type Planner struct{ template.Planner }
+
+// Plan plans the Auto Scaling group of a pool and its template.
+func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
+	g := pool.Group
+	subnets, ok := c.Answer(pool, g.Subnets)
+	if !ok {
+		return
+	}
+	c.OneVPC(pool, subnets)
+	observed, found := c.In.State.Groups[g.Name]
+	if !found && !c.In.State.Absent.Groups[g.Name] {
+		c.Needs.GroupNames = append(c.Needs.GroupNames, g.Name)
+	} else if found {
+		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: g.Name}
+		if o := c.In.GroupOwnership(observed, c.In.Fleet.Wanted[claim]); !o.Ours && !c.adoptGroup(pool, &observed, &o) {
+			c.Conflict(pool, step.AutoScalingGroup, g.Name, o)
+		}
+	}
+	made := c.Fork()
+	version, ok := made.Plan(pool, want, c.In.InUse(observed))
+	if !ok || c.Blocked || made.Blocked {
+		c.Take(made.Result)
+		return
+	}
+	absent := !found && c.In.State.Absent.Groups[g.Name]
+	part := Planner{c.Fork()}
+	switch {
+	case absent:
+		part.createGroup(pool, version, subnets.Subnets)
+	case !found:
+	case observed.Deleting:
+		part.Note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; it is made anew once it is gone", "")
+	default:
+		if subnets.Discovered && len(observed.SubnetIDs) > 0 {
+			subnets.Subnets = observed.SubnetIDs // nobody wrote them, so those it has stay
+		}
+		part.spare(pool, want, observed, &version)
+		part.updateGroup(pool, observed, version, subnets.Subnets)
+		part.rollGroup(pool, observed, version)
+	}
+	if part.Contested {
+		made.Steps = basis.WithoutVersions(made.Steps)
+	}
+	if found && !observed.Deleting {
+		steps := slices.Concat(made.Steps, part.Steps)
+		rolls := c.In.State.Refreshes[g.Name].Active() || starts(steps)
+		made.Steps, part.Steps = part.pinned(pool, observed, version, steps), nil
+		part.noteRetained(pool, observed)
+		part.nameSuspensions(pool, observed, rolls)
+	}
+	c.Take(made.Result)
+	c.Take(part.Result)
+}
+
+// noteRetained tells of machines that run on outside their group's capacity.
+func (c Planner) noteRetained(pool *intent.Pool, have observed.Group) {
+	var ids []string
+	for _, i := range have.Instances {
+		if i.Retained() {
+			ids = append(ids, i.ID)
+		}
+	}
+	if len(ids) > 0 {
+		c.Note(diag.Warning, pool, nil, "machines-retained", "the machines "+strings.Join(ids, ", ")+" of "+have.Name+
+			" are retained because their termination hook was abandoned: they run beside the pool until somebody ends them",
+			"end each with aws autoscaling terminate-instance-in-auto-scaling-group --no-should-decrement-desired-capacity --instance-id ID")
+	}
+}
+
+// desiredSize is the wanted size inside the bounds.
+func desiredSize(pool *intent.Pool) int32 {
+	return min(max(pool.Replicas.Value, pool.Group.MinSize), pool.Group.MaxSize)
+}
+
+// firstSize is the size that a group is made with: where somebody else manages it
+// and nobody wrote one, the smallest, as Auto Scaling takes it.
+func firstSize(pool *intent.Pool) int32 {
+	if pool.ReplicasManagedExternally && !pool.Replicas.Written {
+		return pool.Group.MinSize
+	}
+	return desiredSize(pool)
+}
+
+func groupTags(in basis.Input, pool *intent.Pool) map[string]string {
+	tags := in.Policy.AllTags(pool, pool.Group.Tags)
+	if pool.Drain {
+		tags[observed.TagDelete] = basis.DeleteDrain
+	}
+	return tags
+}
+
+func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnets []string) {
+	g := pool.Group
+	if c.Lost(pool, "the group "+g.Name) {
+		return
+	}
+	group := observed.Group{
+		Name: g.Name, MinSize: g.MinSize, MaxSize: g.MaxSize, DesiredCapacity: firstSize(pool),
+		SubnetIDs: subnets, GroupSettings: g.GroupSettings, Template: version.Ref, MixedInstancesPolicy: g.MixedInstancesPolicy,
+		Tags: map[string]observed.GroupTag{},
+	}
+	for _, m := range field.GroupMembers() {
+		if !m.OfCreation() { // it has a step of its own
+			m.Of(&group.GroupSettings).SetZero()
+		}
+	}
+	for k, v := range groupTags(c.In, pool) {
+		group.Tags[k] = observed.GroupTag{Value: v}
+	}
+	if len(g.LifecycleHooks) > 0 {
+		group.Tags[observed.TagHooks] = observed.GroupTag{Value: hookMarks(hookNames(g.LifecycleHooks))}
+	}
+	if suspend := declaredSuspended(g); len(suspend) > 0 {
+		group.Tags[observed.TagSuspended] = observed.GroupTag{Value: suspendedMarks(suspend)}
+	}
+	changes := []step.Change{
+		basis.InfraChange(pool, "minSize", nil, g.MinSize),
+		basis.InfraChange(pool, "maxSize", nil, g.MaxSize),
+		basis.ReplicasChange(pool, nil, group.DesiredCapacity),
+		basis.InfraChange(pool, "subnets", nil, subnets),
+	}
+	changes = append(changes, template.VersionChanges(pool, observed.TemplateRef{}, version)...)
+	if g.MixedInstancesPolicy != nil {
+		changes = append(changes, policyChanges(pool, nil, g.MixedInstancesPolicy)...)
+	}
+	changes = append(changes, c.newMembers(pool, group)...)
+	changes = append(changes, newSettings(pool, false)...)
+	c.Step(pool, step.Step{
+		Verb: step.Create, Resource: step.AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
+		Instances: int(group.DesiredCapacity), Changes: changes, Rollout: basis.Made,
+		Do: step.CreateGroup{Group: group, LifecycleHooks: g.LifecycleHooks},
+	})
+	if suspend := declaredSuspended(g); len(suspend) > 0 {
+		c.Step(pool, step.Step{
+			Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: "processes are declared suspended",
+			Changes: []step.Change{basis.InfraChange(pool, "suspendProcesses", nil, suspend)},
+			Do:      step.SetProcesses{Group: g.Name, Suspend: suspend},
+		})
+	}
+	if g.Options.WarmPool != nil {
+		c.putWarmPool(pool, observed.Group{})
+	}
+	c.updateMetrics(pool, observed.Group{})
+}
+
+// updateGroup plans everything of an existing group but its launch
+// configuration. What weir does not own keeps its observed value.
+func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version template.Version, subnets []string) {
+	g := pool.Group
+	u := step.UpdateGroup{Name: g.Name}
+	var changes []step.Change
+	set := func(field string, from, to int32, dst **int32) {
+		if from != to {
+			*dst = &to
+			changes = append(changes, basis.InfraChange(pool, field, from, to))
+		}
+	}
+	set("minSize", have.MinSize, g.MinSize, &u.MinSize)
+	set("maxSize", have.MaxSize, g.MaxSize, &u.MaxSize)
+	// A written number is held; a default set the size at creation only.
+	if want := desiredSize(pool); pool.Replicas.Written && !pool.ReplicasManagedExternally && want != have.DesiredCapacity {
+		u.DesiredCapacity = &want
+		changes = append(changes, basis.ReplicasChange(pool, have.DesiredCapacity, want))
+	}
+	if !slices.Equal(have.SubnetIDs, subnets) {
+		u.SubnetIDs = subnets
+		changes = append(changes, basis.InfraChange(pool, "subnets", have.SubnetIDs, subnets))
+	}
+	if c.updatesDirectly(pool, have, version) && !c.runsWanted(pool, have, version) {
+		u.Template, u.MixedInstancesPolicy = &version.Ref, g.MixedInstancesPolicy
+		changes = append(changes, c.launchChanges(pool, have, version)...)
+	}
+	changes = append(changes, changedSettings(pool, have, &u)...)
+	if len(changes) > 0 {
+		ends, n := u.EndsMachines(have)
+		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})
+	}
+	c.updateApart(pool, have)
+	c.UpdateHooks(pool, have, g.LifecycleHooks)
+	c.updateProcesses(pool, have)
+	c.updateGroupTags(pool, have)
+}
+
+func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
+	put, remove := basis.MissingTags(groupTags(c.In, pool), observed.GroupTagValues(have.Tags))
+	if len(put)+len(remove) == 0 {
+		return
+	}
+	t := step.TagGroup{Group: have.Name, Put: map[string]observed.GroupTag{}, Remove: remove}
+	for k, v := range put {
+		t.Put[k] = observed.GroupTag{Value: v}
+	}
+	c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "tags differ",
+		Changes: basis.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: t})
+}
+
+// samePolicy compares mixed instances policies, which hold AWS's defaults on both sides.
+func samePolicy(a, b *intent.MixedInstances) bool { return a.Same(b) }
+
+// undone reports whether a group has been rolled to the wanted configuration so
+// often that something else must be at work.
+func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version template.Version) bool {
+	if c.In.Memory.Retry[pool.Key.String()] {
+		return false
+	}
+	wanted := func(r observed.Refresh) bool {
+		return version.Resolves(r.Template) && samePolicy(r.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	}
+	displaced, later := 0, wanted(latest)
+	for _, r := range latest.Earlier {
+		if wanted(r) && !later && c.In.Now.Sub(r.StartedAt) < observed.Lately {
+			displaced++
+		}
+		later = wanted(r)
+	}
+	own := c.In.Started(pool, version.Refreshed(pool.Group.MixedInstancesPolicy), basis.RolloutsFor)
+	if own < basis.MostRollouts && displaced < basis.MostDisplaced {
+		return false
+	}
+	c.Contest(pool, "the group "+have.Name+" was rolled to what Git wants "+strconv.Itoa(max(own, displaced))+" times, and each time something changed it back; it is not rolled again")
+	return true
+}

@@ -1,0 +1,155 @@
+package group
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// hookMarks is the value of TagHooks for hooks of these names.
+func hookMarks(names []string) string {
+	tags := map[string]string{}
+	for _, n := range names {
+		tags[n] = ""
+	}
+	return observed.KeyMarks(tags)
+}
+
+func hookNames(hooks []intent.LifecycleHook) []string {
+	out := make([]string, len(hooks))
+	for i, h := range hooks {
+		out[i] = h.Name
+	}
+	return out
+}
+
+// UpdateHooks plans the lifecycle hooks of a group: declared ones are put where
+// they are missing or differ, those that Git once declared and has dropped are
+// removed, all others stay. Hooks are read one call for each group, so only where
+// there are some to look after, and anew in this pass before any is written.
+func (c Planner) UpdateHooks(pool *intent.Pool, g observed.Group, declared []intent.LifecycleHook) {
+	tag, recorded := g.Tags[observed.TagHooks]
+	if len(declared) == 0 && !recorded || g.Deleting {
+		return
+	}
+	if c.Unread(pool, "the lifecycle hooks of the group "+g.Name, c.In.State.Unread.Hooks[g.Name]) {
+		return
+	}
+	have, read := c.In.State.Hooks[g.Name]
+	steps := hookSteps(pool, g.Name, tag.Value, declared, have.Hooks)
+	if !read || len(steps) > 0 && !have.ReadAtPass {
+		c.Needs.Hooks = append(c.Needs.Hooks, g.Name)
+		return
+	}
+	for _, s := range steps {
+		c.Step(pool, s)
+	}
+}
+
+// hookSteps are in an order that can stop anywhere: a hook is recorded before it
+// is made, and removed before its record is.
+func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.LifecycleHook) []step.Step {
+	names := hookNames(declared)
+	var dropped []intent.LifecycleHook
+	for _, h := range have {
+		if !slices.Contains(names, h.Name) && observed.Marked(record, h.Name) {
+			dropped = append(dropped, h)
+		}
+	}
+	var steps []step.Step
+	if slices.ContainsFunc(names, func(n string) bool { return !observed.Marked(record, n) }) {
+		both := hookMarks(append(slices.Clone(names), hookNames(dropped)...))
+		steps = append(steps, recordHooks(pool, group, record, both))
+		record = both
+	}
+	for _, want := range declared {
+		i := slices.IndexFunc(have, func(h intent.LifecycleHook) bool { return h.Name == want.Name })
+		if i < 0 {
+			steps = append(steps, hookStep(pool, group, "the lifecycle hook "+want.Name+" is missing",
+				[]step.Change{hookChange(pool, want.Name, nil, hookValue(want))}, step.PutHook{Group: group, Hook: want}))
+			continue
+		}
+		changes, clears := hookChanges(pool, have[i], observed.HookDefaults(want))
+		if len(changes) == 0 {
+			continue
+		}
+		reason := "the lifecycle hook " + want.Name + " differs"
+		if clears { // PutLifecycleHook leaves alone what it is not sent
+			steps = append(steps, hookStep(pool, group, reason+" and has to be made anew",
+				[]step.Change{hookChange(pool, want.Name, hookValue(have[i]), nil)}, step.DeleteHook{Group: group, Name: want.Name}))
+		}
+		steps = append(steps, hookStep(pool, group, reason, changes, step.PutHook{Group: group, Hook: want}))
+	}
+	for _, h := range dropped {
+		steps = append(steps, hookStep(pool, group, "Git has dropped the lifecycle hook "+h.Name,
+			[]step.Change{hookChange(pool, h.Name, hookValue(h), nil)}, step.DeleteHook{Group: group, Name: h.Name}))
+	}
+	final := ""
+	if len(names) > 0 {
+		final = hookMarks(names)
+	}
+	if record != final {
+		steps = append(steps, recordHooks(pool, group, record, final))
+	}
+	return steps
+}
+
+// RecordingHooks is the tags that a group is to get, with the record of the declared
+// hooks where it has none yet: one that is there also says which were dropped.
+func RecordingHooks(want, have map[string]string, declared []intent.LifecycleHook) map[string]string {
+	if _, recorded := have[observed.TagHooks]; recorded || len(declared) == 0 {
+		return want
+	}
+	return observed.WithTags(want, map[string]string{observed.TagHooks: hookMarks(hookNames(declared))})
+}
+
+func recordHooks(pool *intent.Pool, group, from, to string) step.Step {
+	t := step.TagGroup{Group: group, Remove: []string{observed.TagHooks}}
+	if to != "" {
+		t.Put, t.Remove = map[string]observed.GroupTag{observed.TagHooks: {Value: to}}, nil
+	}
+	ch := step.Change{Field: intent.Path{"tags", observed.TagHooks}.String(), From: basis.OrNil(from), To: basis.OrNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+	return hookStep(pool, group, "the record of weir's lifecycle hooks differs", []step.Change{ch}, t)
+}
+
+func hookStep(pool *intent.Pool, group, why string, changes []step.Change, do step.Action) step.Step {
+	return step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: group, Reason: why, Changes: changes, Do: do}
+}
+
+func hookChange(pool *intent.Pool, field string, from, to any) step.Change {
+	return step.Change{Field: "lifecycleHooks." + field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+}
+
+// hookChanges compares two hooks of one name, defaults filled in. clears says that
+// a member is to go, which only making the hook anew does.
+func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []step.Change, clears bool) {
+	text := func(member, from, to string) {
+		if from != to {
+			changes = append(changes, hookChange(pool, want.Name+"."+member, basis.OrNil(from), basis.OrNil(to)))
+			clears = clears || to == ""
+		}
+	}
+	text("lifecycleTransition", have.LifecycleTransition, want.LifecycleTransition)
+	text("notificationTargetARN", have.NotificationTargetARN, want.NotificationTargetARN)
+	text("roleARN", have.RoleARN, want.RoleARN)
+	text("defaultResult", have.DefaultResult, want.DefaultResult)
+	text("notificationMetadata", have.NotificationMetadata, want.NotificationMetadata)
+	if have.HeartbeatTimeout != want.HeartbeatTimeout {
+		changes = append(changes, hookChange(pool, want.Name+".heartbeatTimeout", have.HeartbeatTimeout, want.HeartbeatTimeout))
+	}
+	return changes, clears
+}
+
+// hookValue is a hook as the JSON value of a Change.
+func hookValue(h intent.LifecycleHook) any {
+	var out any
+	if err := json.Unmarshal(content.Canonical(observed.HookDefaults(h)), &out); err != nil {
+		panic("hook value: " + err.Error())
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package group
+
+import (
+	"reflect"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// ofOverride reports whether an instance runs the launch template that an
+// override of the policy names for it. Of a template that is named by $Latest or
+// $Default any version will do: it is not the pool's own, so nobody rolls it out
+// by moving these.
+func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
+	if policy == nil {
+		return false
+	}
+	own := false // whether the instance's type has an override of its own
+	for _, o := range policy.Overrides {
+		own = own || o.InstanceType == i.Type
+	}
+	for _, o := range policy.Overrides {
+		if own && o.InstanceType != i.Type || o.LaunchTemplate == nil {
+			continue
+		}
+		want := *o.LaunchTemplate
+		has := intent.LaunchTemplateSpecification{ID: i.Template.ID, Name: i.Template.Name, Version: i.Template.Version}
+		if want.Version == "" || want.Version[0] == '$' {
+			want.Version, has.Version = "", ""
+		}
+		if want.Same(has) {
+			return true
+		}
+	}
+	return false
+}
+
+// wantedTypes are the instance types that the pool's group may launch, none where
+// that cannot be told: where AWS chooses them by attributes, and where the pool
+// brings its launch template along.
+func wantedTypes(pool *intent.Pool) []string {
+	var own string
+	if t := pool.LaunchTemplate; t != nil {
+		own = t.Data.InstanceType
+	}
+	policy := pool.Group.MixedInstancesPolicy
+	if policy == nil || len(policy.Overrides) == 0 {
+		if own == "" {
+			return nil
+		}
+		return []string{own}
+	}
+	var out []string
+	for _, o := range policy.Overrides {
+		switch {
+		case o.InstanceRequirements != nil:
+			return nil
+		case o.InstanceType != "":
+			out = append(out, o.InstanceType)
+		case own != "":
+			out = append(out, own)
+		default:
+			return nil
+		}
+	}
+	return out
+}
+
+// triedWithOptions is triedWith for the preferences of PoolOptions.
+func triedWithOptions(tried, want intent.Refresh) bool {
+	return field.Holds(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)), reflect.Value{})
+}
+
+// rest is a refresh without what triedWith compares.
+func rest(r intent.Refresh) intent.Refresh {
+	r.Disable, r.Strategy, r.InstanceWarmup, r.MinHealthyPercentage, r.MaxHealthyPercentage = false, "", nil, nil, nil
+	if len(r.CheckpointPercentages) == 0 {
+		r.CheckpointPercentages = nil
+	}
+	return r
+}

@@ -1,0 +1,121 @@
+package group
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// usualPolicy is what AWS makes of an InstancesDistribution without members (API
+// reference of Auto Scaling).
+var usualPolicy = intent.MixedInstances{
+	OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price",
+}
+
+// policyChanges lists what of a mixed instances policy differs, member by member
+// and override by override. A new one is compared with AWS's defaults, so that what
+// has the usual value goes without saying. Two that differ never give an empty list.
+func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Change {
+	const policy = "mixedInstancesPolicy"
+	switch {
+	case from.Same(to):
+		return nil
+	case to == nil:
+		return []step.Change{basis.InfraChange(pool, policy, basis.PlainJSON(from), nil)}
+	}
+	before := *cmp.Or(from, &usualPolicy)
+	var out []step.Change
+	a, b := reflect.ValueOf(before), reflect.ValueOf(*to)
+	for i := range a.NumField() {
+		name := field.JSONKey(a.Type().Field(i))
+		if name == "overrides" || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			continue
+		}
+		ch := basis.InfraChange(pool, policy+".instancesDistribution."+name, nil, basis.PlainJSON(b.Field(i).Interface()))
+		if from != nil {
+			ch.From = basis.PlainJSON(a.Field(i).Interface())
+		}
+		if name == "spotInstancePools" || name == "spotMaxPrice" {
+			ch = ofOptions(pool, ch)
+		}
+		out = append(out, ch)
+	}
+	out = append(out, overrideChanges(pool, policy+".overrides", before.Overrides, to.Overrides)...)
+	if len(out) == 0 { // usual in every member
+		out = append(out, basis.InfraChange(pool, policy, nil, basis.PlainJSON(to)))
+	}
+	return out
+}
+
+// overrideChanges pairs overrides by what they choose, as one that is put before
+// the others is no change of these. Their order is AWS's priority: one that differs
+// between those that stay is told too.
+func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override) []step.Change {
+	a, b := overrideKeys(from), overrideKeys(to)
+	var out []step.Change
+	for i, key := range a {
+		if !slices.Contains(b, key) {
+			out = append(out, basis.InfraChange(pool, field+intent.Index(i), overrideValue(from[i]), nil))
+		}
+	}
+	var before, after []string
+	for i, key := range b {
+		at := field + intent.Index(i)
+		j := slices.Index(a, key)
+		if j < 0 {
+			out = append(out, basis.InfraChange(pool, at, nil, overrideValue(to[i])))
+			continue
+		}
+		after = append(after, key)
+		if !from[j].Same(to[i]) {
+			out = append(out, basis.InfraChange(pool, at, overrideValue(from[j]), overrideValue(to[i])))
+		}
+	}
+	for _, key := range a {
+		if slices.Contains(b, key) {
+			before = append(before, key)
+		}
+	}
+	if !slices.Equal(before, after) {
+		out = append(out, basis.InfraChange(pool, field, basis.PlainJSON(before), basis.PlainJSON(after)))
+	}
+	return out
+}
+
+// ofOptions is a change of what PoolOptions declares of a policy.
+func ofOptions(pool *intent.Pool, ch step.Change) step.Change {
+	if pool.Options == (intent.ObjectRef{}) {
+		return ch
+	}
+	ch.Object, ch.Path = pool.Options, intent.Path{"spec", "autoScalingGroup"}.Join(ch.Path[1:]...)
+	return ch
+}
+
+// overrideKeys names overrides by their instance types. A type that occurs twice,
+// and requirements of types, are told apart by their place among their like.
+func overrideKeys(list []intent.Override) []string {
+	seen := map[string]int{}
+	out := make([]string, len(list))
+	for i, o := range list {
+		key := cmp.Or(o.InstanceType, "requirements")
+		if seen[key]++; seen[key] > 1 {
+			key += " " + strconv.Itoa(seen[key])
+		}
+		out[i] = key
+	}
+	return out
+}
+
+// overrideValue is an override as people say it: most are an instance type alone.
+func overrideValue(o intent.Override) any {
+	if o == (intent.Override{InstanceType: o.InstanceType}) {
+		return o.InstanceType
+	}
+	return basis.PlainJSON(o)
+}

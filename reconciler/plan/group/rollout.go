@@ -1,0 +1,212 @@
+package group
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// updatesDirectly reports whether a new launch configuration is written to the
+// group itself: where rollouts are off, and where nothing runs that could roll.
+// Everywhere else the refresh carries it, because AWS then writes it to the
+// group only on success, and a rollback returns to what ran before.
+// Nor is there anything to return to where the version that the group is set to
+// exists no more: until it is set to another, it can launch nothing.
+func (c Planner) updatesDirectly(pool *intent.Pool, have observed.Group, version template.Version) bool {
+	if pool.Group.Refresh.Disable || len(have.Instances) == 0 {
+		return true
+	}
+	if !version.Outlived(have.Template) {
+		return false
+	}
+	running, read := c.In.State.Refreshes[have.Name]
+	if !read && c.In.State.Unread.Refreshes[have.Name] == nil {
+		c.Needs.Refreshes = append(c.Needs.Refreshes, have.Name)
+	}
+	return read && !running.Active()
+}
+
+// runsWanted reports whether the group is set to the wanted launch configuration.
+func (c Planner) runsWanted(pool *intent.Pool, have observed.Group, version template.Version) bool {
+	return version.Resolves(have.Template) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+}
+
+// stale counts the instances that a refresh would replace: those that do not run
+// the wanted version and those of an instance type that is no longer wanted, which
+// skip matching replaces too. What an adopted group had before stays.
+// Assumed of AWS: skip-matching-types.
+func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.Version) (versions, types int) {
+	policy := pool.Group.MixedInstancesPolicy
+	wanted := wantedTypes(pool)
+	if (version.Handover || version.Foreign && pool.ForeignTemplate == nil) && samePolicy(have.MixedInstancesPolicy, policy) {
+		wanted = nil
+	}
+	for _, i := range have.Instances {
+		switch {
+		case i.Leaving():
+		case !version.Runs(i.Template) && !ofOverride(policy, i):
+			versions++
+		case len(wanted) > 0 && !slices.Contains(wanted, i.Type):
+			types++
+		}
+	}
+	return versions, types
+}
+
+// rollGroup decides whether a rollout is due, from what the instances run: so
+// no crash between making a version and starting its refresh loses the refresh.
+func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version template.Version) {
+	set := c.runsWanted(pool, have, version)
+	versions, types := c.stale(pool, have, version)
+	left := versions + types
+	latest, read := c.In.State.Refreshes[have.Name]
+	same := latest.ID != "" && version.Resolves(latest.Template) && samePolicy(latest.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	if set && (left == 0 || pool.Group.Refresh.Disable) {
+		switch {
+		case latest.Moving() && !same && left == 0:
+			// It was started for what is no longer wanted, and has replaced nothing yet.
+			c.watch(have, latest, progress{set: true})
+			c.supersede(pool, have, latest, version, true)
+		case latest.Active():
+			// The group says that the refresh is done; how it ended, AWS has yet to say.
+			c.watch(have, latest, progress{set: true, left: left, measured: same, ends: true})
+		default:
+			c.PlanDefault(pool, version)
+		}
+		return
+	}
+	if c.updatesDirectly(pool, have, version) {
+		return
+	}
+	if c.Unread(pool, "the instance refreshes of the group "+have.Name, c.In.State.Unread.Refreshes[have.Name]) {
+		return
+	}
+	if !read {
+		c.Needs.Refreshes = append(c.Needs.Refreshes, have.Name)
+		return
+	}
+	c.watch(have, latest, c.progressOf(pool, have, latest, version, progress{set: set, left: left, measured: same}))
+	switch {
+	case same && latest.Moving():
+		return // nothing to do
+	case c.undone(pool, have, latest, version):
+		return
+	case latest.Active():
+		// Also one to the wanted version that is being cancelled: wanted again
+		// after something else was wanted in between.
+		c.supersede(pool, have, latest, version, same || set)
+		return
+	case same && triedWith(latest.Preferences, pool.Group.Refresh) && !c.In.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
+		return
+	}
+	changes := c.launchChanges(pool, have, version)
+	if left == 0 && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy) {
+		// Somebody set the group to another version, and nothing runs it yet.
+		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes,
+			Do: step.UpdateGroup{Name: have.Name, Template: &version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
+		return
+	}
+	why := strconv.Itoa(left) + " of " + strconv.Itoa(len(have.Instances)) + " instances do not run version " + version.Version()
+	switch {
+	case left == 0:
+		why = "the mixed instances policy differs"
+	case versions == 0:
+		why = strconv.Itoa(types) + " of " + strconv.Itoa(len(have.Instances)) + " instances have an instance type that is no longer wanted"
+	case types > 0:
+		why += ", or have an instance type that is no longer wanted"
+	}
+	c.Step(pool, step.Step{
+		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
+		Reason:  why,
+		Changes: append(changes, preferenceChanges(pool)...), Rollout: version.Refreshed(pool.Group.MixedInstancesPolicy),
+		Do: step.StartRefresh{
+			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
+		},
+	})
+}
+
+// supersede cancels a running refresh whose configuration is no longer wanted;
+// the new one starts once AWS says that the old one has ended. One that AWS rolls
+// back is left to end where that is as good as it gets: the wanted configuration is
+// the one that failed, or the one that the group returns to, which settled says.
+// Assumed of AWS: rollback-is-cancelled.
+func (c Planner) supersede(pool *intent.Pool, have observed.Group, running observed.Refresh, version template.Version, settled bool) {
+	rollback := running.Status == "RollbackInProgress"
+	if running.Status == "Cancelling" || rollback && settled {
+		c.Note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
+		return
+	}
+	versions, types := c.stale(pool, have, version)
+	what := "instance refresh"
+	if rollback {
+		what = "rollback of the instance refresh"
+	}
+	c.Step(pool, step.Step{
+		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
+		Reason:  "the running " + what + " to version " + running.Template.Version + " is superseded",
+		Changes: c.launchChanges(pool, have, version),
+		Do:      step.CancelRefresh{Group: have.Name, RefreshID: running.ID},
+	})
+}
+
+// parked reports whether the newest refresh already tried this very
+// configuration and ended: trying again by itself would loop for ever. AWS keeps
+// the history, so a restart does not forget.
+func (c Planner) parked(pool *intent.Pool, have observed.Group, latest observed.Refresh, set bool, left int) bool {
+	switch {
+	case latest.Failed():
+		c.Note(diag.Error, pool, observed.FieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmp.Or(latest.Reason, "AWS gives no reason"),
+			cmp.Or(launch.Hint(latest.Reason), "mend what keeps the machines from coming")+Again(c.In, "the pool's launch configuration"))
+		return true
+	case latest.Status == "Cancelled" && c.In.Memory.Cancelled[latest.ID]:
+		return false // weir did that, for something that is no longer wanted
+	case latest.Status == "Cancelled":
+		c.Note(diag.Error, pool, nil, "rollout-cancelled", "the instance refresh "+latest.ID+" of "+have.Name+" was cancelled outside weir",
+			"find out who did it and why"+Again(c.In, "the pool's launch configuration"))
+		return true
+	case set:
+		c.Note(diag.Warning, pool, nil, "rollout-incomplete",
+			strconv.Itoa(left)+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
+			"standby or protected instances are left alone by a refresh: end them by hand")
+		c.Outstands("Warning", "RolloutIncomplete", strconv.Itoa(left)+" instances do not have the wanted version and type, and the last refresh left them alone")
+		return true
+	}
+	return false
+}
+
+// Again says what has weir try a second time what ended badly: a change of what,
+// or a command to the daemon, of which a PATH has none.
+func Again(in basis.Input, what string) string {
+	if in.Policy.OwnTargetOnly {
+		return "; a change of " + what + " tries again"
+	}
+	return "; a change of " + what + " in Git tries again, and so does weir reconcile " + in.Policy.Target + " --retry"
+}
+
+// triedWith reports whether a refresh ran with the preferences that Git writes
+// now. What Git leaves to AWS is not compared.
+func triedWith(tried, want intent.Refresh) bool {
+	same := func(a, b *int32) bool { return b == nil || a != nil && *a == *b }
+	return same(tried.MinHealthyPercentage, want.MinHealthyPercentage) &&
+		same(tried.MaxHealthyPercentage, want.MaxHealthyPercentage) && same(tried.InstanceWarmup, want.InstanceWarmup) && triedWithOptions(tried, want)
+}
+
+// launchChanges says what of the launch configuration changes.
+func (c Planner) launchChanges(pool *intent.Pool, have observed.Group, version template.Version) []step.Change {
+	var out []step.Change
+	if !version.Resolves(have.Template) {
+		out = append(out, template.VersionChanges(pool, have.Template, version)...)
+	}
+	if have.UnknownPolicy {
+		out = append(out, basis.InfraChange(pool, "mixedInstancesPolicy", "members that weir does not know", nil))
+	}
+	return append(out, policyChanges(pool, have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)...)
+}

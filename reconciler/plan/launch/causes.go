@@ -1,0 +1,133 @@
+// Package launch says why machines of a pool do not come: AWS's causes, each with what to
+// do about it, and what machines wait for that are on their way.
+package launch
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+)
+
+// Cause is a cause for which AWS starts no machine, with what to do about it.
+type Cause struct {
+	// Code is AWS's, which stands in its text only where Auto Scaling asked for a fleet;
+	// Text is what AWS says, figures and names left out.
+	Code, Text string
+	Hint       string
+	// says matches texts that tell of the cause.
+	says *regexp.Regexp
+}
+
+// newCause makes a cause of its code, or of several of one meaning, and of AWS's text
+// for it, in which … stands for what differs.
+func newCause(codes, text, hint string) Cause {
+	code, _, _ := strings.Cut(codes, "|")
+	words := strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".{1,200}?")
+	return Cause{Code: code, Text: text, Hint: hint, says: regexp.MustCompile(`\b(?:` + strings.ReplaceAll(codes, ".", `\.`) + `)\b|(?i:` + words + `)`)}
+}
+
+const keyHint = "the role AWSServiceRoleForAutoScaling may not use the KMS key of a volume, which is named by the pool, by the image's snapshot or by the account's default encryption, " +
+	"or the key is disabled or about to be deleted: enable it, and let its policy allow that role kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:Encrypt, kms:GenerateDataKey* and kms:ReEncrypt*; " +
+	"for a key of another account make a grant (aws kms create-grant --grantee-principal, the role's ARN)"
+
+const spareHint = "EC2 has no spare capacity of the instance types that the pool names, in the zones of its subnets: name further types in mixedInstancesPolicy.overrides " +
+	"or subnets in further zones, or have part of the pool On-Demand; AWS tries again by itself"
+
+const verifyHint = "AWS verifies the account, or its first use of the region, and starts no machines until then, at most some hours: AWS sends a mail; after that write to aws-verification@amazon.com"
+
+const unsupportedHint = "the zone does not have the instance type, or the type does not take what the pool asks of it: name other types, or subnets in zones that have it (aws ec2 describe-instance-type-offerings --location-type availability-zone)"
+
+// launchCauses are in the order in which they are looked for: the one that says more
+// goes first. Sources are "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch
+// failures" and "Instance termination" in AWS's guides, EC2's "Error codes", and what
+// issues of other tools show of the texts.
+// Assumed of AWS: metadata-tags-text.
+// Assumed of AWS: launch-failure-texts.
+var launchCauses = []Cause{
+	newCause("InvalidTagKey.Malformed", "is not a valid tag key. Tag keys must match pattern",
+		"instance metadata is to show tags, by the launch template or by the account's default in the region "+
+			"(aws ec2 get-instance-metadata-defaults), and cannot show the machines' own: write instanceMetadataOptions: {instanceMetadataTags: disabled} "+
+			"in the pool's awsLaunchTemplate, which wins over the account"),
+	newCause("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of … allows",
+		"the quota of running vCPUs for this family of instance types is used up: ask for more (Service Quotas, Amazon EC2, Running On-Demand instances), end machines, or name a type of another family"),
+	newCause("InstanceLimitExceeded", "than your current instance limit of … allows",
+		"the account runs as many instances of the type as its quota allows: ask for more (Service Quotas, Amazon EC2), or name another type"),
+	newCause("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded",
+		"the quota of Spot vCPUs is used up: ask for more (Service Quotas, Amazon EC2, Spot Instance Requests), or have part of the pool On-Demand by mixedInstancesPolicy.instancesDistribution"),
+	newCause("SpotMaxPriceTooLow", "is lower than the minimum required Spot request fulfillment price",
+		"spotMarketOptions.maxPrice is below what Spot costs now: take it out, then the On-Demand price is the bound, or raise it"),
+	newCause("UnfulfillableCapacity", "Unable to fulfill capacity due to your request configuration", spareHint),
+	newCause("UnfulfillableCapacity", "no Spot capacity available", spareHint),
+	newCause("InsufficientInstanceCapacity|InsufficientHostCapacity|InsufficientCapacity|ReservationCapacityExceeded", "We currently do not have sufficient … capacity",
+		"EC2 has no such machine free in the zone now: name further types in mixedInstancesPolicy.overrides or subnets in further zones, or reserve capacity; AWS tries again by itself"),
+	newCause("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in",
+		"a subnet has too few free addresses: free some, or name further subnets"),
+	newCause("VolumeLimitExceeded|MaxIOPSLimitExceeded", "Volume limit exceeded",
+		"the account's quota of EBS storage or IOPS is used up: ask for more (Service Quotas, Amazon EBS), remove volumes, or make rootVolume smaller"),
+	newCause(`InvalidKMSKey.InvalidState|InvalidKMSKey.[A-Za-z.]+`, "The KMS key provided is in an incorrect state", keyHint),
+	newCause("Client.InternalError", "Client error on launch", keyHint),
+	newCause("InvalidSnapshot.NotFound", "The snapshot '…' does not exist",
+		"a snapshot of the image or of a volume is gone, or is not shared with the account: name another image, or share it"),
+	newCause("InstanceInitiatedShutdown", "Instance initiated shutdown",
+		"the machine shut itself down while it started: look at its bootstrap data, and at the log of cloud-init on it (aws ec2 get-console-output)"),
+	newCause("UserInitiatedShutdown", "User initiated shutdown",
+		"somebody or some program ended the machine before it was in service: AWS CloudTrail says who (TerminateInstances, StopInstances)"),
+	newCause("Server.InternalError", "Internal error on launch",
+		"EC2 failed to start the machine, and Auto Scaling tries again; if it goes on, name another instance type or zone, and ask AWS's support"),
+	newCause("HeartbeatTimeout", "Lifecycle Action with token … was abandoned: Heartbeat Timeout",
+		"nothing completed the launching lifecycle hook in its time, and its default result is ABANDON: look at what is to complete it (aws autoscaling complete-lifecycle-action), or raise heartbeatTimeout"),
+	newCause("LifecycleActionAbandoned", "Lifecycle Action Completed with ABANDON Result",
+		"what completes the launching lifecycle hook refused the machine: look at its log"),
+	newCause("Unsupported|InvalidFleetConfiguration", "is not supported in your requested Availability Zone", unsupportedHint),
+	newCause("Unsupported", "The requested configuration is currently not supported", unsupportedHint),
+	newCause("InvalidParameterCombination", "The parameter … cannot be used with the parameter",
+		"two settings of the launch template do not go together for this instance type: the message names them, change one in the pool's awsLaunchTemplate or PoolOptions"),
+	newCause("PendingVerification", "request for accessing resources in this region is being validated", verifyHint),
+	newCause("PendingVerification", "Your account is currently being verified", verifyHint),
+	newCause("OptInRequired", "AWS Marketplace product you need to accept terms and subscribe",
+		"the account is not subscribed to what the image or the service needs: accept the terms of the image in AWS Marketplace, or name another image"),
+	newCause("InvalidAMIID.NotFound|InvalidAMIID.Unavailable", "The image id '…' does not exist",
+		"the image is gone, or is not shared with the account: name another one, or take the default one"),
+	newCause("InvalidKeyPair.NotFound", "The key pair '…' does not exist",
+		"somebody deleted the key pair: make it again, or change sshKeyName"),
+	newCause("InvalidGroup.NotFound", "The security group '…' does not exist",
+		"somebody deleted the security group: name another one"),
+}
+
+// Causes are the causes that are known, for the documentation.
+func Causes() []Cause { return launchCauses }
+
+// Hint says what to do about a launch that EC2 refused, where its own words,
+// in a failed scaling activity or in what EKS makes of it, say less than is known.
+func Hint(message string) string {
+	for _, c := range launchCauses {
+		if c.says.MatchString(message) {
+			return c.Hint
+		}
+	}
+	return ""
+}
+
+// what differs between two launches that fail for one cause.
+var (
+	awsID   = regexp.MustCompile(`\b(i|eni|vol)-[0-9a-f]{8,}\b`)
+	tokenID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+	figures = regexp.MustCompile(`[0-9]+`)
+)
+
+// CauseOf stands for why a launch failed: two texts of one cause have the same,
+// though one names another machine, zone, type or number.
+func CauseOf(message string) string {
+	for _, c := range launchCauses {
+		if c.says.MatchString(message) {
+			return c.Code
+		}
+	}
+	return figures.ReplaceAllString(plainLaunch(message), "…")
+}
+
+// plainLaunch is AWS's text without what differs at each try.
+func plainLaunch(message string) string {
+	return tokenID.ReplaceAllString(awsID.ReplaceAllString(content.Printable(message), "$1-…"), "…")
+}

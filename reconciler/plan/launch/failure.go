@@ -1,0 +1,152 @@
+package launch
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const (
+	// failureLaunch is the failure of a pool whose machines AWS cannot launch.
+	FailureLaunch = "launch-failed"
+	// ReasonPending is the reason of the condition Ready where machines have been on
+	// their way for long.
+	ReasonPending = "MachinesPending"
+	// PendingLate is for how long a machine may be on its way into service until AWS
+	// is asked what it waits for, and that is told.
+	PendingLate = 5 * time.Minute
+	// eksLaunchHook is EKS's own hook of the groups behind managed nodegroups.
+	// Assumed of AWS: nodegroup-launch-hook.
+	eksLaunchHook = "Launch-LC-Hook"
+	// pendingNamed is how many machines a message names.
+	pendingNamed = 3
+)
+
+// Short joins the groups of several targets that have fewer machines in service than
+// they want: AWS then says why none comes.
+func Short(inputs []basis.Input) []string {
+	var out []string
+	for _, in := range inputs {
+		if in.Set == nil || in.State == nil {
+			continue
+		}
+		for i := range in.Set.Pools {
+			for _, name := range groupsOf(in, &in.Set.Pools[i]) {
+				g, found := in.State.Groups[name]
+				if found && !g.Deleting && g.Tags[observed.TagOwner].Value == in.Policy.Instance && g.Short() {
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// groupsOf are the names of a pool's groups.
+func groupsOf(in basis.Input, pool *intent.Pool) []string {
+	if pool.Group != nil {
+		return []string{pool.Group.Name}
+	}
+	var out []string
+	for _, n := range in.NodegroupsOf(pool) {
+		out = append(out, n.GroupNames...)
+	}
+	return out
+}
+
+// Failure says why machines of a pool do not come, and for which cause; "" where
+// AWS says nothing. A launch that failed before is of no interest once the machine is
+// on its way, unless machines start and end again and again.
+func Failure(in basis.Input, pool *intent.Pool) (text, cause string) {
+	for _, name := range groupsOf(in, pool) {
+		g, f := in.State.Groups[name], in.State.Launches[name].Failure
+		if f.Message == "" || !g.Lacks() && (!f.Started || !g.Short()) {
+			continue
+		}
+		text = "AWS launches no machine: "
+		if f.Started {
+			text = "machines end before they are in service: "
+		}
+		text += plainLaunch(f.Message)
+		if hint := Hint(f.Message); hint != "" {
+			text = strings.TrimSuffix(text, ".") + "; " + hint
+		}
+		return text, CauseOf(f.Message)
+	}
+	return "", ""
+}
+
+// Pending says what machines of a pool wait for that have been on their way for long.
+func Pending(in basis.Input, pool *intent.Pool) string {
+	for _, name := range groupsOf(in, pool) {
+		g, since := in.State.Groups[name], in.State.Launches[name].Since
+		if since.IsZero() || in.Now.Sub(since) < PendingLate {
+			continue
+		}
+		var waiting, starting []string
+		for _, i := range g.Instances {
+			switch {
+			case i.AwaitsHook():
+				waiting = append(waiting, i.ID)
+			case i.Coming():
+				starting = append(starting, i.ID)
+			}
+		}
+		began := "the oldest launch began at " + clockTime(since) + ": "
+		switch {
+		case len(waiting) > 0:
+			return began + someOf(waiting) + " in Pending:Wait until " + hooksAwaited(in, name, since)
+		case len(starting) > 0:
+			return began + someOf(starting) + " in Pending, so EC2 has not started it or its load balancer has not taken it: aws ec2 describe-instances gives its state and the reason"
+		}
+	}
+	return ""
+}
+
+// hooksAwaited says what completes the launching hooks of a group, or what becomes of
+// machines for which nothing does.
+func hooksAwaited(in basis.Input, group string, since time.Time) string {
+	var hooks []intent.LifecycleHook
+	for _, h := range in.State.Hooks[group].Hooks {
+		if h.LifecycleTransition == "autoscaling:EC2_INSTANCE_LAUNCHING" {
+			hooks = append(hooks, h)
+		}
+	}
+	complete := "; aws autoscaling complete-lifecycle-action does that by hand"
+	if len(hooks) == 0 {
+		return "something completes the group's launching lifecycle hook" + complete
+	}
+	var words []string
+	for _, h := range hooks {
+		then := "AWS ends the machine"
+		if h.DefaultResult == "CONTINUE" {
+			then = "AWS takes it into service all the same"
+		}
+		who := "something completes the lifecycle hook "
+		if h.Name == eksLaunchHook {
+			who, complete = "its node has joined the cluster and EKS completes the lifecycle hook ", "; look at the bootstrap data, the node role and its access to the cluster, and the route to the cluster's endpoint"
+		}
+		until := since.Add(time.Duration(h.HeartbeatTimeout) * time.Second)
+		words = append(words, who+observed.Quote(h.Name)+"; from about "+clockTime(until)+", if it sends no heartbeat, "+then+" ("+h.DefaultResult+")")
+	}
+	return strings.Join(words, ", and ") + complete
+}
+
+func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// someOf names machines, not all of many.
+func someOf(ids []string) string {
+	if n := len(ids); n > pendingNamed {
+		return strings.Join(ids[:pendingNamed], ", ") + " and " + strconv.Itoa(n-pendingNamed) + " more are"
+	}
+	if len(ids) > 1 {
+		return strings.Join(ids, ", ") + " are"
+	}
+	return ids[0] + " is"
+}

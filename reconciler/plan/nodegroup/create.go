@@ -1,0 +1,165 @@
+package nodegroup
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// bounds returns the sizes to create a nodegroup with: where old is set, in the
+// place of that one, which says what Git does not.
+func (w wantNodegroup) bounds(old *observed.Nodegroup) (minSize, maxSize, desired int32) {
+	n := w.pool.Nodegroup
+	if old != nil {
+		return w.sizes(*old)
+	}
+	minSize, maxSize = n.MinSize.Value, n.MaxSize.Value
+	return minSize, maxSize, min(max(w.pool.Replicas.Value, minSize), maxSize)
+}
+
+func (c Planner) createNodegroup(w wantNodegroup) {
+	n := w.pool.Nodegroup
+	ng, ok := c.newNodegroup(w, n.Name, nil)
+	if !ok || c.Lost(w.pool, "the nodegroup "+n.Name) {
+		return
+	}
+	c.Step(w.pool, step.Step{Verb: step.Create, Resource: step.ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
+		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), basis.NewTags(w.pool, c.In.UsualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: basis.Made, Do: step.CreateNodegroup{Nodegroup: ng}})
+}
+
+// newNodegroup is what to ask EKS for; old is the nodegroup in whose place it
+// comes, nil where there is none.
+func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegroup) (ng observed.Nodegroup, ok bool) {
+	n := w.pool.Nodegroup
+	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
+		c.Blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+" and takes no new nodegroup", "make the cluster anew, or take the pool out of Git")
+		return ng, false
+	}
+	if !c.creatable(w) {
+		return ng, false
+	}
+	minSize, maxSize, desired := w.bounds(old)
+	ng = observed.Nodegroup{
+		NodegroupName: observed.NodegroupName{Cluster: n.ClusterName, Name: name},
+		NodeRole:      w.role, SubnetIDs: w.subnets, MinSize: minSize, MaxSize: maxSize, DesiredSize: desired,
+		NodegroupSettings: n.NodegroupSettings, Tags: w.tags(c.In.Policy),
+	}
+	// EKS refuses what the template's image or body already decides
+	// (CreateNodegroup's documentation of amiType, version and diskSize).
+	if w.hasImage {
+		ng.AMIType, ng.Version, ng.ReleaseVersion = "", "", ""
+	}
+	ng.RemoteAccess = w.access
+	if w.hasTemplate {
+		ng.Template, ng.DiskSize, ng.RemoteAccess = w.version.Ref, 0, nil
+	}
+	ng.InstanceTypes = w.instanceTypes()
+	if old != nil && w.discovered && len(old.SubnetIDs) > 0 {
+		ng.SubnetIDs = old.SubnetIDs
+	}
+	return ng, true
+}
+
+// creationChanges are what a nodegroup is made with.
+func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
+	changes := []step.Change{
+		basis.InfraChange(w.pool, "scaling.minSize", nil, ng.MinSize), basis.InfraChange(w.pool, "scaling.maxSize", nil, ng.MaxSize),
+		basis.ReplicasChange(w.pool, nil, ng.DesiredSize), basis.InfraChange(w.pool, "subnetIDs", nil, ng.SubnetIDs),
+	}
+	if w.hasTemplate {
+		changes = append(changes, template.VersionChanges(w.pool, observed.TemplateRef{}, w.version)...)
+	}
+	for _, f := range []struct {
+		field, value string
+	}{{"amiType", ng.AMIType}, {"instanceType", strings.Join(ng.InstanceTypes, ", ")}, {"capacityType", ng.CapacityType}} {
+		if f.value != "" {
+			changes = append(changes, basis.InfraChange(w.pool, f.field, nil, f.value))
+		}
+	}
+	if ng.Version != "" {
+		changes = append(changes, versionChange(w.pool, nil, ng.Version))
+	}
+	return append(changes, w.newMembers(ng)...)
+}
+
+// creatable refuses to make a nodegroup on another Kubernetes version than its
+// control plane's: CreateNodegroup takes no other.
+func (c Planner) creatable(w wantNodegroup) bool {
+	n := w.pool.Nodegroup
+	wanted, has := basis.MinorOf(n.Version), basis.MinorOf(w.cluster.Version)
+	switch {
+	case w.hasImage || n.Version == "" || w.cluster.Version == "" || wanted == has:
+		return true
+	case wanted > has:
+		return true // its steps are held until then
+	default:
+		c.Blockf(w.pool, nil, "nodegroup-version", "EKS makes new nodegroups on the control plane's Kubernetes version "+w.cluster.Version+" only, not on "+n.Version,
+			"write "+w.cluster.Version+" in spec.template.spec.version of the MachinePool")
+	}
+	return false
+}
+
+func (c Planner) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
+	n := w.pool.Nodegroup
+	if n.RemoteAccess == nil {
+		return nil
+	}
+	ra := *n.RemoteAccess
+	groups := slices.Clone(ra.SourceSecurityGroups)
+	for _, l := range n.RemoteAccessGroups {
+		a, ok := c.Answer(w.pool, l)
+		if !ok {
+			return nil
+		}
+		groups = append(groups, a.SecurityGroups...)
+	}
+	ra.SourceSecurityGroups = slices.Compact(slices.Sorted(slices.Values(groups)))
+	if len(ra.SourceSecurityGroups) == 0 && len(n.RemoteAccessGroups) > 0 {
+		// EKS takes an empty list for the whole Internet.
+		c.Blockf(w.pool, intent.Path{"spec", "remoteAccess"}, "remote-access-open", "no security group was found that may log in, and an empty list would open SSH to everybody",
+			"name remoteAccess.sourceSecurityGroups, or write remoteAccess.public: true")
+		return nil
+	}
+	return &ra
+}
+
+// newMembers are the changes that a new nodegroup's members are beside its sizes,
+// subnets, version, machines and tags.
+func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
+	pool := w.pool
+	out := []step.Change{basis.InfraChange(pool, "roleName", nil, ng.NodeRole)}
+	for _, m := range field.NodegroupMembers() {
+		if v := m.Of(&ng.NodegroupSettings); !m.Special && !v.IsZero() {
+			out = append(out, basis.SettingChange(pool, m, nil, v.Interface()))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(ng.Labels)) {
+		out = append(out, labelChange(pool, k, nil, ng.Labels[k]))
+	}
+	if len(ng.Taints) > 0 {
+		out = append(out, basis.InfraChange(pool, "taints", nil, taintText(ng.Taints)))
+	}
+	if ng.UpdateConfig.MaxUnavailable != 1 || ng.UpdateConfig.MaxUnavailablePercentage != 0 {
+		out = append(out, basis.InfraChange(pool, "updateConfig", nil, updateText(ng.UpdateConfig)))
+	}
+	if s := ng.UpdateConfig.UpdateStrategy; s != "" {
+		out = append(out, optionsChange(pool, "updateConfig.updateStrategy", nil, s))
+	}
+	if ng.NodeRepair != nil {
+		out = append(out, basis.InfraChange(pool, "nodeRepairConfig.enabled", nil, *ng.NodeRepair))
+	}
+	if ng.RepairOptions != nil {
+		out = append(out, optionsChange(pool, "nodeRepairConfig", nil, ng.RepairOptions))
+	}
+	if ng.WarmPool != nil {
+		out = append(out, optionsChange(pool, "warmPoolConfig", nil, ng.WarmPool))
+	}
+	return out
+}

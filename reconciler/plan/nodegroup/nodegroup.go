@@ -1,0 +1,338 @@
+// Package nodegroup plans EKS managed nodegroups: their updates, of which EKS runs one at
+// a time, and their replacement where EKS cannot change a field in place.
+//
+// Of the groups that EKS makes behind a nodegroup weir writes tags and lifecycle hooks and
+// nothing else (package group).
+package nodegroup
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/group"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Planner plans EKS nodegroups.
+type Planner struct{ template.Planner }
+
+// Plan plans the EKS nodegroup of a pool and, where it has one, its
+// launch template.
+func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
+	n := pool.Nodegroup
+	name := observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}
+	cluster, ok := c.Answer(pool, n.Cluster)
+	if !ok {
+		return
+	}
+	subnets, ok1 := c.Answer(pool, n.Subnets)
+	role, ok2 := c.Answer(pool, n.Role)
+	if !ok1 || !ok2 {
+		return
+	}
+	if c.OneVPC(pool, subnets); c.Blocked {
+		return
+	}
+	if c.unreadNodegroups(pool) {
+		return
+	}
+	standing := c.standing(pool)
+	absent := c.In.State.Absent.Nodegroups[name]
+	if len(standing) == 0 && (c.behindUnseen(pool) || !absent) {
+		if !absent {
+			c.Needs.Nodegroups = append(c.Needs.Nodegroups, name)
+		}
+	}
+	made := c.Fork()
+	var version template.Version
+	if want != nil || pool.ForeignTemplate != nil {
+		inUse := make([]observed.TemplateRef, 0, len(standing))
+		for _, n := range standing {
+			inUse = append(inUse, n.Template)
+		}
+		v, known := made.Plan(pool, want, inUse)
+		if !known {
+			c.Take(made.Result)
+			return
+		}
+		version = v
+	}
+	if c.Blocked || made.Blocked || len(standing) == 0 && !absent {
+		c.Take(made.Result)
+		return
+	}
+	w := wantNodegroup{pool: pool, version: version, hasTemplate: want != nil || version.Foreign, hasImage: want != nil && want.Data.ImageID != "" || version.HasImage,
+		role: role.RoleARN, subnets: subnets.Subnets, cluster: *cluster.Cluster}
+	w.discovered, c.Levels = subnets.Discovered, w.hasImage
+	part := Planner{c.Fork()}
+	if !w.hasTemplate {
+		w.access = part.remoteAccess(w)
+	}
+	switch {
+	case part.Blocked:
+	case len(standing) == 0:
+		part.createNodegroup(w)
+	default:
+		part.existingNodegroups(w, standing)
+		for _, n := range standing {
+			group.Planner{Planner: part.Planner}.NameBehind(pool, n)
+			if !n.DescribedAtPass && slices.ContainsFunc(part.Steps, func(s step.Step) bool { return c.MayRun(pool, s) }) {
+				// What is remembered may be out of date, its owner included.
+				part.Needs.Nodegroups = append(part.Needs.Nodegroups, n.NodegroupName)
+			}
+		}
+		if len(c.Needs.Nodegroups)+len(part.Needs.Nodegroups) > 0 {
+			part.Steps = nil // planned once these are read
+		}
+	}
+	if part.Contested {
+		made.Steps = basis.WithoutVersions(made.Steps)
+	}
+	c.Take(made.Result)
+	c.Take(part.Result)
+}
+
+// standing returns the pool's nodegroups and blocks the pool where one of them is
+// not the target's to change.
+func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
+	claim := basis.Claim{Resource: step.ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
+	out := c.In.NodegroupsOf(pool)
+	for i := range out {
+		if o := c.In.Policy.Owns(out[i].Tags, c.In.Fleet.Wanted[claim], c.In.Fleet.Whole); !o.Ours && !c.adoptNodegroup(pool, &out[i], &o) {
+			c.Conflict(pool, step.ManagedNodegroup, out[i].Name, o)
+		}
+	}
+	return out
+}
+
+// existingNodegroups plans a pool that has nodegroups: the one that is what Git
+// wants is the pool's, and the others have been replaced by it. Where none is, one
+// has to be replaced.
+func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
+	serving := standing[0]
+	var differs []immutable
+	for i, have := range standing {
+		d := w.immutables(have)
+		if len(d) == 0 && have.Status != "DELETING" {
+			others := slices.Delete(slices.Clone(standing), i, i+1)
+			c.Home = have.NodegroupName
+			c.updateNodegroup(w, have)
+			if !c.Blocked {
+				c.leave(w, others, have.Status == "ACTIVE", have.Name)
+			}
+			return
+		}
+		if i == 0 {
+			differs = d
+		}
+	}
+	switch {
+	case serving.Status == "ACTIVE", serving.Status == "DEGRADED":
+	case (serving.Status == "CREATE_FAILED" || serving.Status == "DELETE_FAILED") && w.pool.AllowReplace:
+	default:
+		c.updateNodegroup(w, serving) // it moves: what EKS makes of it comes first
+		return
+	}
+	c.replace(w, standing, differs)
+}
+
+// wantNodegroup is a wanted nodegroup with its lookups answered.
+type wantNodegroup struct {
+	pool                  *intent.Pool
+	version               template.Version
+	hasTemplate, hasImage bool
+	role                  string
+	subnets               []string
+	cluster               observed.EKSCluster
+	// discovered says that nobody wrote the subnets.
+	discovered bool
+	// access is who may log in, without a launch template.
+	access *intent.RemoteAccess
+}
+
+// writtenSubnets are the subnets that a nodegroup must have, nil where nobody wrote
+// them: those that it has stay then.
+func (w wantNodegroup) writtenSubnets() []string {
+	if w.discovered {
+		return nil
+	}
+	return w.subnets
+}
+
+// instanceTypes are those that the nodegroup itself names.
+func (w wantNodegroup) instanceTypes() []string {
+	if t := w.pool.Nodegroup.InstanceType; t != "" {
+		return []string{t}
+	}
+	return w.pool.Nodegroup.InstanceTypes
+}
+
+func (w wantNodegroup) tags(p basis.Policy) map[string]string {
+	return p.AllTags(w.pool, w.pool.Nodegroup.Tags)
+}
+
+// updateNodegroup plans the config and version updates of an existing
+// nodegroup. EKS runs one update at a time, so of two only the first runs in
+// this pass.
+func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
+	pool := w.pool
+	if put, remove := basis.MissingTags(w.tags(c.In.Policy), have.Tags); len(put)+len(remove) > 0 {
+		c.Step(pool, step.Step{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "tags differ",
+			Changes: basis.TagChanges(pool, put, remove, have.Tags),
+			Do:      step.TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Put: put, Remove: remove}})
+	}
+	c.tagGroupsBehind(w, have)
+	switch have.Status {
+	// Assumed of AWS: degraded-takes-updates.
+	case "ACTIVE", "DEGRADED":
+	case "CREATE_FAILED", "DELETE_FAILED":
+		c.failedNodegroup(w, have)
+		return
+	default:
+		return // it moves: looked at again after a delay
+	}
+	if have.Status == "DEGRADED" {
+		text := "the nodegroup " + have.Name + " is DEGRADED: " + HealthText(have.HealthIssues)
+		c.Note(diag.Warning, pool, nil, "nodegroup-degraded", text, healthHint(have.HealthIssues))
+		if hint := healthHint(have.HealthIssues); hint != "" {
+			text = strings.TrimSuffix(text, ".") + "; " + hint
+		}
+		c.Outstands("Warning", "NodegroupDegraded", text)
+		c.Fails("nodegroup-degraded", healthCause(have.HealthIssues))
+	}
+	version := c.versionSteps(w, have)
+	steps := append(c.configStep(w, have), version...)
+	if len(steps) == 0 || steps[0].Held != "" {
+		c.PlanDefault(pool, w.version)
+	}
+	if len(steps) == 0 || c.failedBefore(w, have) || c.undone(w, have, version) {
+		return
+	}
+	for i := range steps {
+		steps[i].Later = i > 0 && steps[i].Held == ""
+		c.Step(pool, steps[i])
+	}
+}
+
+// Fingerprint identifies what a pool wants its nodegroup to be, for the memory
+// of failed updates.
+func (w wantNodegroup) fingerprint() string {
+	return content.ShortHash(content.Canonical(w.pool.Nodegroup), content.Canonical(w.pool.Replicas), []byte(w.version.Version()))
+}
+
+// failedBefore reports whether the update that is due was tried for this very
+// intent and failed: EKS then shows the old values again, and trying on would
+// never end.
+func (c Planner) failedBefore(w wantNodegroup, have observed.Nodegroup) bool {
+	started, tried := c.In.Memory.Started[have.NodegroupName]
+	if !tried || started.Fingerprint != w.fingerprint() || c.In.Memory.Retry[w.pool.Key.String()] {
+		return false
+	}
+	u, read := c.In.State.Updates[have.NodegroupName]
+	switch {
+	case !read && c.Unread(w.pool, "the updates of the nodegroup "+have.Name, c.In.State.Unread.Updates[have.NodegroupName]):
+		return true
+	case !read:
+		c.Needs.Updates = append(c.Needs.Updates, have.NodegroupName)
+		return true
+	case u.ID != started.UpdateID:
+		return false
+	case u.Status == "Failed" || u.Status == "Cancelled":
+		c.Note(diag.Error, w.pool, nil, "nodegroup-update-failed", "the update "+u.ID+" of the nodegroup "+have.Name+" ended as "+u.Status+": "+HealthText(u.Errors),
+			cmp.Or(healthHint(u.Errors), "mend what the message names")+group.Again(c.In, "the pool"))
+		return true
+	}
+	if u.Status == "InProgress" { // the description of the nodegroup is older than its update
+		c.Outstands("Info", "InProgress", "the update "+u.ID+" of the nodegroup "+have.Name+" is under way")
+		return true
+	}
+	return false
+}
+
+func HealthText(issues []observed.HealthIssue) string {
+	var out []string
+	for _, i := range issues {
+		text := i.Code
+		if i.Message != "" {
+			text += ": " + i.Message
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return "EKS gives no reason"
+	}
+	return strings.Join(out, ", ")
+}
+
+// tagGroupsBehind puts weir's and CAPA's tags on the groups that EKS made for
+// the nodegroup, so that the owner read of groups finds them, and keeps the
+// lifecycle hooks. Nothing else of such a group is ever touched. The owner's tags
+// come first, in one call with the record of the hooks: who may write only what is
+// theirs may write the rest then.
+// Assumed of AWS: groups-behind-nodegroups.
+func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
+	if have.Status == "DELETING" {
+		return
+	}
+	hooks := w.pool.Nodegroup.LifecycleHooks
+	for _, name := range have.GroupNames {
+		g, ok := c.In.State.Groups[name]
+		if !ok {
+			if !c.In.State.Absent.Groups[name] {
+				c.Needs.GroupNames = append(c.Needs.GroupNames, name)
+			}
+			continue
+		}
+		if g.Deleting {
+			continue
+		}
+		values := observed.GroupTagValues(g.Tags)
+		want := group.RecordingHooks(w.tags(c.In.Policy), values, hooks)
+		if put, remove := basis.MissingTags(want, values); len(put)+len(remove) > 0 {
+			t := step.TagGroup{Group: name, Put: map[string]observed.GroupTag{}, Remove: remove}
+			for k, v := range put {
+				// CAPA propagates the tags of a nodegroup's group at launch;
+				// weir's own mark the group only.
+				t.Put[k] = observed.GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, observed.OwnTagPrefix)}
+			}
+			if a := c.In.Policy.Adoption; a.Asked && a.From != "" && values[observed.TagOwner] == a.From {
+				c.Adopts = true // the last attempt ended after the nodegroup
+			}
+			c.Step(w.pool, step.Step{Verb: c.TagVerb(), Resource: step.AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
+				Changes: basis.TagChanges(w.pool, put, remove, values), Do: t})
+			g.Tags = t.Tags(g.Tags)
+		}
+		group.Planner{Planner: c.Planner}.UpdateHooks(w.pool, g, hooks)
+	}
+}
+
+// updated stands for what an update of a nodegroup brings it to. One commit may need
+// several, a minor version of Kubernetes each.
+func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
+	sum := ""
+	if w.hasTemplate {
+		sum = w.version.Sum()
+	}
+	return content.ShortHash([]byte(sum), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
+}
+
+// undone is the same of a nodegroup.
+func (c Planner) undone(w wantNodegroup, have observed.Nodegroup, steps []step.Step) bool {
+	if len(steps) == 0 {
+		return false
+	}
+	own := c.In.Started(w.pool, steps[0].Rollout, basis.RolloutsFor)
+	if own < basis.MostRollouts || c.In.Memory.Retry[w.pool.Key.String()] {
+		return false
+	}
+	c.Contest(w.pool, "the nodegroup "+have.Name+" was rolled to what Git wants "+strconv.Itoa(own)+" times, and each time something changed it back; it is not rolled again")
+	return true
+}

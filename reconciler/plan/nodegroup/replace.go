@@ -1,0 +1,151 @@
+package nodegroup
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// unreadNodegroups blocks the pool where one of its nodegroups might be among
+// those that AWS does not let weir read.
+func (c Planner) unreadNodegroups(pool *intent.Pool) bool {
+	n := pool.Nodegroup
+	name := observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}
+	if c.Unread(pool, "the nodegroup "+name.String(), c.In.State.Unread.Nodegroup(name)) {
+		return true
+	}
+	for other, err := range c.In.State.Unread.Nodegroups {
+		if other.Cluster == n.ClusterName && basis.StandsFor(other.Name, n.Name) {
+			return c.Unread(pool, "the nodegroup "+other.String(), err)
+		}
+	}
+	return false
+}
+
+// behindUnseen asks for nodegroups of the pool that are not in the state although
+// a group behind them is: a list of nodegroups may be out of date.
+func (c Planner) behindUnseen(pool *intent.Pool) bool {
+	unseen := false
+	for _, group := range c.In.Index.Behind[pool.Key.String()] {
+		g := c.In.State.Groups[group]
+		name := observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: g.Tags[observed.TagNodegroup].Value}
+		_, found := c.In.State.Nodegroups[name]
+		if g.Deleting || found || c.In.State.Absent.Nodegroups[name] || !basis.StandsFor(name.Name, pool.Nodegroup.Name) {
+			continue
+		}
+		c.Needs.Nodegroups = append(c.Needs.Nodegroups, name)
+		unseen = true
+	}
+	return unseen
+}
+
+// replace plans what follows where no nodegroup of the pool is what Git wants.
+// standing are all that there are, of which the first serves.
+func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs []immutable) {
+	serving := standing[0]
+	if !w.pool.AllowReplace {
+		c.refuseImmutable(w, serving, differs)
+		return
+	}
+	name := c.replacementName(w, differs)
+	if have, taken := c.In.State.Nodegroups[name]; taken {
+		c.Conflict(w.pool, step.ManagedNodegroup, name.Name, basis.Ownership{Why: "it is not the pool's: its tag weir.dev/pool is " + observed.Quote(have.Tags[observed.TagPool])})
+		return
+	}
+	if !c.In.State.Absent.Nodegroups[name] {
+		c.Needs.Nodegroups = append(c.Needs.Nodegroups, name)
+		return
+	}
+	ng, ok := c.newNodegroup(w, name.Name, &serving)
+	if !ok {
+		return
+	}
+	later := len(standing) > 1
+	why := immutableReason(differs)
+	if other := c.replacing(w.pool); other != "" {
+		later, why = true, why+"; it waits until the nodegroup of the pool "+other+" is replaced"
+	}
+	c.leave(w, standing[1:], true, name.Name)
+	c.Step(w.pool, step.Step{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: c.replaceChanges(w, serving, ng, differs),
+		Later: later, Do: step.CreateNodegroup{Nodegroup: ng}})
+	c.leave(w, standing[:1], false, name.Name)
+}
+
+// leave plans the end of nodegroups of the pool that another one has replaced, or
+// does once it is up.
+func (c Planner) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by string) {
+	why := "it is deleted once " + by + " is ACTIVE"
+	if up {
+		why = "it is not what Git wants any more"
+	}
+	for _, n := range old {
+		if n.Status == "DELETING" {
+			continue
+		}
+		// EKS refuses to delete a nodegroup that it is still making or changing.
+		busy := n.Status == "CREATING" || n.Status == "UPDATING"
+		c.Step(w.pool, step.Step{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: n.Name, Reason: why,
+			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: n.NodegroupName}})
+	}
+}
+
+// replacing names another pool of the set in the same cluster that is being
+// replaced, "" if there is none: each replacement doubles a pool for a while, so
+// there is one at a time. The first pool that asks and is not held is the one that
+// goes on.
+func (c Planner) replacing(pool *intent.Pool) string {
+	cluster := pool.Nodegroup.ClusterName
+	other := c.Others[cluster]
+	for i := range c.In.Set.Pools {
+		p := &c.In.Set.Pools[i]
+		if p.Nodegroup != nil && p.Nodegroup.ClusterName == cluster && len(c.In.NodegroupsOf(p)) > 1 {
+			other = p.Key.String()
+			break
+		}
+	}
+	switch {
+	case other == pool.Key.String():
+		return ""
+	case other == "":
+		c.Replaces = c.Hold == "" // a held one does not go on
+	}
+	return other
+}
+
+// replacementName is the name of a nodegroup with what EKS cannot change, as Git
+// wants it. A name that one of the pool has already, which differs all the same, is
+// passed over.
+func (c Planner) replacementName(w wantNodegroup, differs []immutable) observed.NodegroupName {
+	n := w.pool.Nodegroup
+	wanted := content.Canonical(map[string]any{
+		"role": w.role, "subnets": w.writtenSubnets(), "capacity": n.CapacityType, "ami": n.AMIType, "image": w.hasImage, "types": w.instanceTypes(),
+		"disk": n.DiskSize, "access": accessText(w.access), "template": w.version.Ref.Name, "differs": len(differs) > 0,
+	})
+	for salt := int64(0); ; salt++ {
+		name := observed.NodegroupName{Cluster: n.ClusterName, Name: basis.ReplacementBase(n.Name) + "-" + content.ShortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
+		if have, taken := c.In.State.Nodegroups[name]; !taken || have.Tags[observed.TagPool] != w.pool.Key.String() {
+			return name
+		}
+	}
+}
+
+// refuseImmutable says, field by field, what would need a replacement.
+func (c Planner) refuseImmutable(w wantNodegroup, have observed.Nodegroup, differs []immutable) {
+	for _, d := range differs {
+		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"
+		c.Blockf(w.pool, d.path, "nodegroup-immutable", summary,
+			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which has a new nodegroup made beside it and this one deleted")
+	}
+}
+
+// failedNodegroup reports a nodegroup that EKS could not make or delete.
+func (c Planner) failedNodegroup(w wantNodegroup, have observed.Nodegroup) {
+	c.Note(diag.Error, w.pool, observed.FieldNamed(w.pool, HealthText(have.HealthIssues)), "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+HealthText(have.HealthIssues),
+		cmp.Or(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
+}

@@ -1,0 +1,122 @@
+package nodegroup
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// replaceChanges are what a replacement has otherwise than the nodegroup before it:
+// first why it is made, then everything else in which what would be told of either
+// as a new nodegroup differs. So no member can be sent that only a creation tells.
+func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, differs []immutable) []step.Change {
+	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
+	for _, d := range differs {
+		changes = append(changes, step.Change{Field: d.field, From: basis.OrNil(d.from), To: basis.OrNil(d.to), Object: d.object, Path: d.path})
+	}
+	if w.hasTemplate && !w.version.Resolves(old.Template) {
+		changes = append(changes, template.VersionChanges(w.pool, old.Template, w.version)...)
+	}
+	if ng.ReleaseVersion != "" { // also the one that stays, where EKS would otherwise take the newest
+		changes = append(changes, basis.InfraChange(w.pool, "amiVersion", basis.OrNil(old.ReleaseVersion), ng.ReleaseVersion))
+	}
+	w.hasTemplate = false // told above
+	before, after := creationChanges(w, w.comparable(old, ng)), creationChanges(w, w.comparable(ng, ng))
+	before, after = append(before, basis.TagChanges(w.pool, old.Tags, nil, nil)...), append(after, basis.TagChanges(w.pool, ng.Tags, nil, nil)...)
+	told := func(field string) bool {
+		switch field {
+		case "scaling.minSize", "scaling.maxSize", "replicas", "amiVersion":
+			return true
+		}
+		return slices.ContainsFunc(changes, func(ch step.Change) bool {
+			return ch.Field == field || ch.Field == "nodegroup.instanceTypes" && field == "instanceType"
+		})
+	}
+	for _, ch := range append(after, before...) {
+		field := ch.Field
+		if told(field) || ownRecord(field) {
+			continue
+		}
+		if ch.From, ch.To = valueOf(before, field), valueOf(after, field); field == "updateConfig" {
+			ch.From, ch.To = updateText(old.UpdateConfig), updateText(ng.UpdateConfig)
+		}
+		if !reflect.DeepEqual(ch.From, ch.To) {
+			changes = append(changes, ch)
+		}
+	}
+	return changes
+}
+
+func valueOf(changes []step.Change, field string) any {
+	i := slices.IndexFunc(changes, func(ch step.Change) bool { return ch.Field == field })
+	if i < 0 {
+		return nil
+	}
+	return changes[i].To
+}
+
+// ownRecord reports whether the field is a tag that follows from others, or that
+// AWS sets.
+func ownRecord(field string) bool {
+	p := basis.FieldPath(field)
+	return len(p) == 2 && p[0] == "tags" && (p[1] == observed.TagKeys || strings.HasPrefix(p[1], "aws:"))
+}
+
+// What EKS gives a nodegroup where a request says nothing (API reference,
+// CreateNodegroup).
+// Assumed of AWS: nodegroup-defaults.
+const (
+	usualDisk         = 20 // GiB
+	usualWindowsDisk  = 50
+	usualInstanceType = "t3.medium"
+	usualUpdates      = "DEFAULT"
+)
+
+// comparable is a nodegroup, one that there is or ng itself, with what it comes to
+// where nothing is said, so that it compares with ng.
+func (w wantNodegroup) comparable(n, ng observed.Nodegroup) observed.Nodegroup {
+	if n.UpdateConfig.UpdateStrategy == usualUpdates {
+		n.UpdateConfig.UpdateStrategy = ""
+	}
+	if n.NodeRepair != nil && !*n.NodeRepair {
+		n.NodeRepair = nil
+	}
+	if n.RepairOptions != nil && reflect.ValueOf(*n.RepairOptions).IsZero() {
+		n.RepairOptions = nil
+	}
+	if p := warmPoolOf(n.WarmPool); p == (intent.NodegroupWarmPool{}) {
+		n.WarmPool = nil
+	} else {
+		n.WarmPool = &p
+	}
+	if accessText(n.RemoteAccess) == "" {
+		n.RemoteAccess = nil
+	}
+	if w.hasImage { // which decides these
+		n.AMIType, n.Version = "", ""
+	} else {
+		n.Version = cmp.Or(n.Version, w.cluster.Version)
+	}
+	if ng.Template.Name != "" {
+		// The template decides these, where the nodegroup does not name them.
+		n.DiskSize, n.RemoteAccess = 0, nil
+		return n
+	}
+	if len(n.InstanceTypes) == 0 {
+		n.InstanceTypes = []string{usualInstanceType}
+	}
+	if n.DiskSize == 0 {
+		n.DiskSize = usualDisk
+		if strings.HasPrefix(n.AMIType, "WINDOWS") {
+			n.DiskSize = usualWindowsDisk
+		}
+	}
+	return n
+}

@@ -1,0 +1,334 @@
+// Package orphan plans what becomes of resources that carry the target's tags and that
+// nothing in Git wants: they stay, are drained, or are deleted.
+//
+// Something is deleted only where pruning is on, its tag weir.dev/prune does not forbid it,
+// every target of the account and region renders whole, and no more pools go at once than
+// the target's limit. Where one of these cannot be told, it stays, and a diagnostic says so.
+package orphan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// orphan is a resource with this target's tags that no target wants.
+type orphan struct {
+	claim basis.Claim
+	pool  string
+	// config is the AWSLaunchConfig of a template that pools shared.
+	config string
+	tags   map[string]string
+	step   step.Step
+}
+
+// orphans is the planning of what nothing in Git wants.
+type orphans struct {
+	in basis.Input
+	// stuck are the pools that could not be planned, homes the nodegroups that are what
+	// Git wants, by pool.
+	stuck map[string]bool
+	homes map[string]observed.NodegroupName
+	basis.Result
+}
+
+// Plan plans what becomes of resources that nothing in Git wants. They are
+// deleted only where pruning is on, only while every render in the account and
+// region is whole, and only within the target's limit.
+func Plan(in basis.Input, stuck map[string]bool, homes map[string]observed.NodegroupName) basis.Result {
+	c := &orphans{in: in, stuck: stuck, homes: homes}
+	if found := c.findOrphans(); len(found) > 0 && !in.Policy.Prune.Silent {
+		c.plan(found)
+	}
+	return c.Result
+}
+
+func (c *orphans) plan(found []orphan) {
+	if !c.in.Policy.Prune.Enabled {
+		for _, o := range found {
+			c.say(diag.Warning, o, "orphan", "nothing in Git wants it any more; pruning is off, so it stays",
+				"turn pruning on for the target, or delete it by hand")
+		}
+		return
+	}
+	found = c.keepProtected(found)
+	if !c.in.Fleet.Whole {
+		for _, o := range found {
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
+		}
+		return
+	}
+	pools, emptied := map[string]bool{}, len(c.in.Set.Pools) == 0
+	for _, o := range found {
+		if c.counts(o) && (emptied || c.counted(o)) {
+			pools[o.pool] = true
+		}
+	}
+	limit := c.in.Policy.Prune.Limit(len(ownedPools(c.in)))
+	refused := len(pools) > limit || emptied && len(pools) > 0
+	limited := step.HeldPruneLimit
+	switch {
+	case refused && c.in.Policy.Prune.Waits != "":
+		limited = step.HeldWaiting
+		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Info, Code: "prune-waits",
+			Summary: strconv.Itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
+	case refused:
+		why := strconv.Itoa(len(pools)) + " of " + strconv.Itoa(len(ownedPools(c.in))) + " pools would be deleted, more than the limit of " + strconv.Itoa(limit)
+		if emptied {
+			why = "the target renders no pool at all, which no limit covers, not even one of 100 %, and " + strconv.Itoa(len(pools)) + " would be deleted"
+		}
+		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: "prune-refused", Summary: "nothing is deleted: " + why,
+			Detail: "if it is meant, approve the plan with the command that its held steps name, weir approve DIGEST; " +
+				"a commit that is not pushed yet may have the trailer \"Weir-Allow-Prune: " + c.in.Policy.Target + "\" instead"})
+	}
+	for _, o := range found {
+		s := o.step
+		if s.Held = c.holdOrphan(o, refused); s.Held == step.HeldPruneLimit {
+			s.Held = limited
+		}
+		if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
+			s.Reason += "; the commit's trailer lets it go beyond the limit"
+		}
+		s.Later = s.Later || c.inPlace(o)
+		if s.Held == "" && !s.Later && (!c.confirmed(o) || !c.drain(o, &s)) {
+			continue
+		}
+		c.Steps = append(c.Steps, s)
+	}
+}
+
+// inPlace reports whether the orphan still does the work of a pool that Git
+// wants under another name: it goes once what replaces it is up.
+func (c *orphans) inPlace(o orphan) bool {
+	pool := c.poolOf(o)
+	if pool == nil {
+		return false
+	}
+	if c.stuck[o.pool] {
+		return true
+	}
+	if pool.Nodegroup != nil {
+		have, ok := c.in.State.Nodegroups[c.homes[o.pool]]
+		return !ok || have.Status != "ACTIVE"
+	}
+	have, ok := c.in.State.Groups[pool.Group.Name]
+	if !ok || have.Deleting {
+		return true
+	}
+	ready := int32(0)
+	for _, i := range have.Instances {
+		if i.LifecycleState == "InService" && i.Health == "Healthy" {
+			ready++
+		}
+	}
+	return ready < have.DesiredInstances()
+}
+
+// poolOf returns the pool of the render whose key the orphan's tag names.
+func (c *orphans) poolOf(o orphan) *intent.Pool {
+	for i := range c.in.Set.Pools {
+		if c.in.Set.Pools[i].Key.String() == o.pool {
+			return &c.in.Set.Pools[i]
+		}
+	}
+	return nil
+}
+
+// confirmed reports whether everything that a delete must know was read in this
+// pass, and asks for it otherwise: whose a nodegroup is now, and which groups of
+// other owners launch from a template.
+func (c *orphans) confirmed(o orphan) bool {
+	switch o.claim.Resource {
+	case step.ManagedNodegroup:
+		name := observed.NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
+		if c.unreadOrphan(o, c.in.State.Unread.Nodegroup(name)) {
+			return false
+		}
+		if !c.in.State.Nodegroups[name].DescribedAtPass {
+			c.Needs.Nodegroups = append(c.Needs.Nodegroups, name)
+			return false
+		}
+	case step.LaunchTemplate:
+		if c.in.State.TemplateUsers == nil {
+			c.Needs.TemplateUsers = true
+			return false
+		}
+		t := c.in.State.Templates[o.claim.Name]
+		if users := append(slices.Clone(c.in.State.TemplateUsers[t.ID]), c.in.State.TemplateUsers[t.Name]...); len(users) > 0 {
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+strings.Join(slices.Compact(slices.Sorted(slices.Values(users))), ", ")+" launches from it, so it stays", "")
+			return false
+		}
+	}
+	return true
+}
+
+func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
+	switch {
+	case c.in.Policy.Suspended || c.in.Policy.ReportOnly || c.in.Policy.Gates.Pools[o.pool] != "":
+		return step.HeldSuspended
+	case c.clusterOf(o, func(paused, _ bool) bool { return paused }):
+		return step.HeldPaused
+	case c.poolOf(o) != nil && c.poolOf(o).Paused:
+		return step.HeldPaused
+	case refused && (c.counts(o) || o.config != ""):
+		return step.HeldPruneLimit
+	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed)+len(c.in.Policy.Prune.Granted) == 0:
+		c.say(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
+		return step.HeldPruneLimit
+	}
+	return ""
+}
+
+// counts reports whether the orphan counts against the limit: one that was
+// allowed does not, nor does one that is replaced rather than pruned, nor a
+// template that pools shared, which is no pool.
+func (c *orphans) counts(o orphan) bool {
+	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.poolOf(o) == nil
+}
+
+// clusterOf asks test about the clusters of the render whose tag the orphan has.
+func (c *orphans) clusterOf(o orphan, test func(paused, topology bool) bool) bool {
+	for _, cl := range c.in.Set.Clusters {
+		if _, tagged := o.tags[observed.TagClusterPrefix+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
+			return true
+		}
+		if _, tagged := o.tags["kubernetes.io/cluster/"+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
+			return true
+		}
+	}
+	return false
+}
+
+// maybeTopology reports whether the orphan may belong to a cluster of the render
+// that uses a ClusterClass. What a ClusterClass names is not known, the EKS
+// cluster least of all, so only what is seen to be another cluster's is not.
+func (c *orphans) maybeTopology(o orphan) bool {
+	if c.clusterOf(o, func(_, topology bool) bool { return topology }) {
+		return true
+	}
+	return slices.ContainsFunc(c.in.Set.Clusters, func(cl intent.Cluster) bool { return cl.Topology }) &&
+		!c.clusterOf(o, func(_, topology bool) bool { return !topology })
+}
+
+// keepProtected takes out what must stay whatever Git says.
+func (c *orphans) keepProtected(found []orphan) []orphan {
+	return slices.DeleteFunc(found, func(o orphan) bool {
+		switch {
+		case o.tags[observed.TagPrune] == "disabled":
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
+		case c.refused(o):
+		case c.maybeTopology(o):
+			c.say(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (c *orphans) say(sev diag.Severity, o orphan, code, summary, detail string) {
+	whose := "pool " + observed.Quote(o.pool)
+	if o.config != "" {
+		whose = "the AWSLaunchConfig " + observed.Quote(o.config)
+	}
+	c.Diags = append(c.Diags, diag.Diagnostic{Severity: sev, Code: code, Detail: cmp.Or(detail, diag.Hint(code)),
+		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of " + whose + ": " + summary})
+}
+
+func (c *orphans) wanted(claim basis.Claim) bool {
+	_, ok := c.in.Fleet.Wanted[claim]
+	return ok
+}
+
+// findOrphans lists this target's unwanted resources: groups and nodegroups
+// first, a template only once nothing of its pool is left that uses it.
+func (c *orphans) findOrphans() []orphan {
+	var out []orphan
+	mine := c.in.Mine()
+	add := func(claim basis.Claim, tags map[string]string, s step.Step) {
+		s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "nothing in Git wants it"
+		s.Disruptive = s.Instances > 0
+		if s.LaunchConfig = tags[observed.TagLaunchConfig]; s.LaunchConfig != "" {
+			s.Pool = ""
+		}
+		out = append(out, orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s})
+	}
+	for _, name := range mine.Groups {
+		g := c.in.State.Groups[name]
+		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
+		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting {
+			continue
+		}
+		add(claim, observed.GroupTagValues(g.Tags), step.Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: step.SeenGroup(g), Do: step.DeleteGroup{Name: name, Force: byForce(g)}})
+	}
+	for _, name := range mine.Nodegroups {
+		n := c.in.State.Nodegroups[name]
+		claim := basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
+		if c.wanted(claim) || n.Status == "DELETING" || replaceable(c.in, name) {
+			continue
+		}
+		// EKS refuses to delete a nodegroup that it is still making or changing.
+		busy := n.Status == "CREATING" || n.Status == "UPDATING"
+		add(claim, n.Tags, step.Step{Later: busy, Instances: int(n.DesiredSize), Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: name}})
+	}
+	for _, name := range mine.Templates {
+		t := c.in.State.Templates[name]
+		claim := basis.Claim{Resource: step.LaunchTemplate, Name: name}
+		if c.wanted(claim) || brought(c.in, t) {
+			continue
+		}
+		// The nodegroup behind a template may be one that nobody listed yet.
+		cluster := t.Tags[observed.TagCluster]
+		_, listed := c.in.State.Clusters[cluster]
+		later := c.in.Index.InUse[t.ID] || c.in.Index.InUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.Cluster(cluster))
+		add(claim, t.Tags, step.Step{Later: later, Seen: step.SeenTemplate(t), Do: step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}}})
+	}
+	return out
+}
+
+// ownedPools returns the pools that the target owns in AWS.
+func ownedPools(in basis.Input) map[string]bool { return in.Mine().Pools }
+
+// Strays are the instance's resources whose target or source the configuration
+// no longer names. They are reported and never deleted: nobody can say any more what that
+// target wanted. known holds the configured targets of the account and region.
+func Strays(s *observed.State, p basis.Policy, known map[string]bool) diag.List {
+	var out diag.List
+	note := func(r step.Resource, name string, tags map[string]string) {
+		if tags[observed.TagOwner] != p.Instance {
+			return
+		}
+		if source := tags[observed.TagSource]; source != p.Source && !slices.Contains(p.Sources, source) {
+			out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-source",
+				Summary: "the " + string(r) + " " + name + " comes from the source " + observed.Quote(source) + ", which is none of this instance's; it is left as it is",
+				Detail:  "configure the repository again under its old address, or delete the resource by hand"})
+			return
+		}
+		if known[tags[observed.TagTarget]] {
+			return
+		}
+		out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-target",
+			Summary: "the " + string(r) + " " + name + " belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", which the configuration does not name here; it is left as it is",
+			Detail:  "configure the target again, or delete the resource by hand"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
+		if g := s.Groups[name]; g.Tags[observed.TagNodegroup].Value == "" {
+			note(step.AutoScalingGroup, name, observed.GroupTagValues(g.Tags))
+		}
+	}
+	for name, n := range s.Nodegroups {
+		note(step.ManagedNodegroup, name.String(), n.Tags)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Templates)) {
+		note(step.LaunchTemplate, name, s.Templates[name].Tags)
+	}
+	return out.Sorted()
+}

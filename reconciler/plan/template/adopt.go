@@ -1,0 +1,114 @@
+package template
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// adoptTemplate is adoptGroup for a launch template.
+func (c Planner) adoptTemplate(pool *intent.Pool, want *Want, t *observed.Template, o *basis.Ownership) bool {
+	a := basis.Adopting{Resource: step.LaunchTemplate, Name: t.Name, Have: t.Tags}
+	if !c.In.MayAdopt(pool, a.Have, want.tags, o) {
+		return false
+	}
+	a.Put, a.Remove = basis.MissingTags(want.tags, a.Have)
+	c.Adopt(pool, a, step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: a.Put, Remove: a.Remove})
+	t.Tags = a.Tags()
+	return true
+}
+
+// Tags with which Cluster API Provider AWS marks the bootstrap data of a version.
+// They follow from the user data and say nothing about the machines.
+const (
+	tagBootstrapSecret = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-secret"
+	tagBootstrapHash   = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash"
+)
+
+// MadeByWeir reports whether a version has the hashes of weir's.
+func MadeByWeir(v observed.TemplateVersion) bool {
+	_, ours := content.DescriptionHashes(v.Description)
+	return ours
+}
+
+// SameMachines reports whether a version that weir did not make starts the same
+// machines as data does; with bootstrap their user data is compared as well.
+// What only stands for a default of AWS is no difference.
+func SameMachines(v observed.TemplateVersion, data intent.TemplateData, bootstrap bool) bool {
+	if v.Unknown {
+		return false
+	}
+	a, b := plainData(v.Data), plainData(data)
+	if !bootstrap {
+		a.UserData, b.UserData = "", ""
+	}
+	return reflect.DeepEqual(essence(a), essence(b))
+}
+
+// among finds the wanted content in the versions that may hold it, which begin
+// with the newest. Of versions that weir did not make, several may hold the same;
+// then the one that is in use is taken, so that nothing moves from one to another.
+func (w *Want) among(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) (found observed.TemplateVersion, ok bool) {
+	i := slices.IndexFunc(candidates, w.is)
+	if i < 0 {
+		return observed.TemplateVersion{}, false
+	}
+	if MadeByWeir(candidates[i]) {
+		return candidates[i], true
+	}
+	for _, ref := range inUse {
+		number := basis.VersionOf(t, ref)
+		if j := slices.IndexFunc(candidates, func(v observed.TemplateVersion) bool { return v.Number == number && w.is(v) }); j >= 0 {
+			return candidates[j], true
+		}
+	}
+	return candidates[i], true
+}
+
+// plainData is template data as far as versions of different makers are compared.
+func plainData(d intent.TemplateData) intent.TemplateData {
+	specs := make([]intent.TemplateTagSpecification, 0, len(d.TagSpecifications))
+	for _, s := range d.TagSpecifications {
+		s.Tags = slices.DeleteFunc(slices.Clone(s.Tags), func(t intent.Tag) bool {
+			return t.Key == tagBootstrapSecret || t.Key == tagBootstrapHash
+		})
+		if len(s.Tags) > 0 {
+			specs = append(specs, s)
+		}
+	}
+	d.TagSpecifications = specs
+	if m := d.MetadataOptions; m != nil && m.HTTPProtocolIPv6 == "disabled" {
+		plain := *m
+		plain.HTTPProtocolIPv6 = "" // the default of EC2, which Cluster API Provider AWS never sends
+		d.MetadataOptions = &plain
+	}
+	return d
+}
+
+// Content is what the wanted version holds: one that exists keeps its image.
+func (w *Version) Content(want *Want) intent.TemplateData {
+	if v, ok := w.Template.Versions[w.Number]; ok && !w.Made() {
+		return v.Data
+	}
+	return want.Data
+}
+
+// OwnBefore reports whether weir made a version before the wanted one.
+func (w *Version) OwnBefore() bool {
+	for n, v := range w.Template.Versions {
+		if n < w.Number && MadeByWeir(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// Runs reports whether a machine of the version that ref names is as wanted.
+func (w Version) Runs(ref observed.TemplateRef) bool {
+	return w.Resolves(ref) || w.Found && w.Spared[basis.VersionOf(w.Template, ref)]
+}

@@ -1,0 +1,159 @@
+package template
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// templateChanges lists the fields in which a version and a body differ, named as
+// the manifest names them.
+func (c Planner) templateChanges(pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
+	from := version.Data
+	a, b := flatten(from), flatten(to)
+	var out []step.Change
+	if version.Unknown {
+		out = append(out, step.Change{Field: "awsLaunchTemplate", From: "members that weir does not know"})
+	}
+	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {
+		if reflect.DeepEqual(a[key], b[key]) {
+			continue
+		}
+		ch := step.Change{From: a[key], To: b[key], Object: pool.Infrastructure}
+		if key == "UserData" {
+			if content.Decoded(from.UserData) == content.Decoded(to.UserData) {
+				continue // compressed by another release
+			}
+			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
+			before, after := content.Decoded(from.UserData), content.Decoded(to.UserData)
+			ch.From, ch.To = c.In.Policy.Mask(before), c.In.Policy.Mask(after)
+			out = append(out, ch)
+			if before != "" {
+				out = append(out, partChanges(pool, before, after)...)
+			}
+			continue
+		}
+		if ch.From == nil && ch.To == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
+			continue // as it is where no manifest says it
+		}
+		below, ofOptions := templatePath(key, pool.LaunchTemplate.RootDevice)
+		if ofOptions {
+			ch.Object = pool.Options
+		}
+		ch.Path = append(intent.Path{"spec"}, below...)
+		ch.Field = below.String()
+		// One tag of the manifest is put on instances and on volumes.
+		if !slices.ContainsFunc(out, func(o step.Change) bool {
+			return o.Field == ch.Field && reflect.DeepEqual(o.From, ch.From) && reflect.DeepEqual(o.To, ch.To)
+		}) {
+			out = append(out, ch)
+		}
+	}
+	return out
+}
+
+// templatePath is the path below spec of the pool, or of its PoolOptions, that sets a
+// flattened member.
+func templatePath(key string, root bool) (at intent.Path, ofOptions bool) {
+	if rest, ok := strings.CutPrefix(key, "TagSpecifications/"); ok {
+		_, tag, _ := strings.Cut(rest, "/")
+		return intent.Path{"additionalTags", tag}, false
+	}
+	member, err := intent.ParsePath(key)
+	if err != nil {
+		return intent.Path{"awsLaunchTemplate", key}, false
+	}
+	paths, ofOptions := field.TemplateFields(member, root)
+	if len(paths) == 0 {
+		return intent.Path{"awsLaunchTemplate"}.Join(member...), false
+	}
+	return paths[0], ofOptions
+}
+
+// flatten lists the leaves of template data by member path. Security groups are
+// one leaf, those of a network interface too, and tags are leaves by resource
+// type and key, so that an order cannot show as a difference.
+func flatten(d intent.TemplateData) map[string]any {
+	out := map[string]any{}
+	for _, spec := range d.TagSpecifications {
+		for _, t := range spec.Tags {
+			out["TagSpecifications/"+spec.ResourceType+"/"+t.Key] = t.Value
+		}
+	}
+	d.TagSpecifications = nil
+	if len(d.SecurityGroupIDs) > 0 {
+		out["SecurityGroupIds"] = d.SecurityGroupIDs
+	}
+	d.SecurityGroupIDs = nil
+	d.NetworkInterfaces = slices.Clone(d.NetworkInterfaces)
+	for i := range d.NetworkInterfaces {
+		if n := &d.NetworkInterfaces[i]; len(n.Groups) > 0 {
+			out["NetworkInterfaces"+intent.Index(i)+".Groups"] = n.Groups
+			n.Groups = nil
+		}
+	}
+	var generic map[string]any
+	if err := json.Unmarshal(content.Canonical(d), &generic); err != nil {
+		panic("flatten template data: " + err.Error())
+	}
+	leaves("", generic, out)
+	return out
+}
+
+func leaves(prefix string, v any, out map[string]any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, child := range v {
+			name := k
+			if prefix != "" {
+				name = prefix + "." + k
+			}
+			leaves(name, child, out)
+		}
+	case []any:
+		for i, child := range v {
+			leaves(prefix+intent.Index(i), child, out)
+		}
+	default:
+		out[prefix] = v
+	}
+}
+
+func union(a, b map[string]any) map[string]bool {
+	out := map[string]bool{}
+	for k := range a {
+		out[k] = true
+	}
+	for k := range b {
+		out[k] = true
+	}
+	return out
+}
+
+// placeGroups moves the security groups into the network interfaces where there
+// are any: EC2 refuses groups of the instance beside them (SecurityGroupIds of
+// RequestLaunchTemplateData). An interface with groups of its own keeps those;
+// without any it would get the VPC's default group.
+func placeGroups(d *intent.TemplateData) {
+	if len(d.NetworkInterfaces) == 0 {
+		return
+	}
+	d.NetworkInterfaces = slices.Clone(d.NetworkInterfaces)
+	for i := range d.NetworkInterfaces {
+		n := &d.NetworkInterfaces[i]
+		if len(n.Groups) == 0 {
+			n.Groups = d.SecurityGroupIDs
+			continue
+		}
+		n.Groups = slices.Compact(slices.Sorted(slices.Values(n.Groups)))
+	}
+	d.SecurityGroupIDs = nil
+}

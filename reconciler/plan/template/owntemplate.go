@@ -1,0 +1,195 @@
+package template
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// foreignVersion is the version of a launch template that the pool brings along.
+// Nothing of such a template is ever planned to change: it belongs to somebody
+// else, whatever its tags say. inUse are the versions that the group or nodegroup
+// has.
+func (c Planner) foreignVersion(pool *intent.Pool, inUse []observed.TemplateRef) (w Version, ok bool) {
+	f := pool.ForeignTemplate
+	a, ok := c.Answer(pool, f.Lookup)
+	if !ok {
+		return w, false
+	}
+	t := a.Template
+	if pool.Group != nil {
+		c.usableByGroup(pool, f, t)
+	} else {
+		c.usableByNodegroup(pool, t)
+		c.launchable(pool, f, t)
+	}
+	w = Version{
+		Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}, Number: t.Version, Found: true, Foreign: true, HasImage: t.Image != nil,
+		Template: observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
+	}
+	if len(inUse) > 0 {
+		c.noteMoved(pool, f, t, inUse[0])
+	}
+	return w, !c.Blocked
+}
+
+// WithForeignOverrides is a pool whose policy names, for the instance types of
+// one architecture, the version of the launch template that it brings along for
+// them. ok is false where a template cannot be used, which blocks the pool.
+func (c Planner) WithForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok bool) {
+	if len(pool.ForeignOverrides) == 0 {
+		return pool, true
+	}
+	p, g, m := *pool, *pool.Group, *pool.Group.MixedInstancesPolicy
+	m.Overrides = slices.Clone(m.Overrides)
+	for i := range pool.ForeignOverrides {
+		f := &pool.ForeignOverrides[i]
+		a, answered := c.Answer(pool, f.Lookup)
+		if !answered {
+			continue
+		}
+		t := a.Template
+		c.usableByGroup(pool, f, t)
+		has := overrideTemplate(c.In, g.Name, intent.SplitList(f.Lookup.InstanceType))
+		c.noteMoved(pool, f, t, has)
+		for j := range m.Overrides {
+			if slices.Contains(intent.SplitList(f.Lookup.InstanceType), m.Overrides[j].InstanceType) {
+				m.Overrides[j].LaunchTemplate = &intent.LaunchTemplateSpecification{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}
+			}
+		}
+	}
+	g.MixedInstancesPolicy, p.Group = &m, &g
+	return &p, !c.Blocked
+}
+
+// overrideTemplate is the launch template that a group has for the first of some
+// instance types.
+func overrideTemplate(in basis.Input, group string, types []string) observed.TemplateRef {
+	m := in.State.Groups[group].MixedInstancesPolicy
+	if m == nil {
+		return observed.TemplateRef{}
+	}
+	for _, o := range m.Overrides {
+		if t := o.LaunchTemplate; t != nil && slices.Contains(types, o.InstanceType) {
+			return observed.TemplateRef{ID: t.ID, Name: t.Name, Version: t.Version}
+		}
+	}
+	return observed.TemplateRef{}
+}
+
+// noteMoved says that an alias means another version than the pool has: that is
+// why a rollout is due although nothing changed in Git.
+func (c Planner) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate, has observed.TemplateRef) {
+	alias := f.Lookup.Version
+	if alias != intent.LatestVersion && alias != intent.DefaultVersion {
+		return
+	}
+	n := basis.VersionOf(observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default}, has)
+	if n == 0 || n == t.Version {
+		return
+	}
+	is := alias + " of the launch template " + t.Name + " is version " + strconv.FormatInt(t.Version, 10) + " now"
+	c.Note(diag.Info, pool, f.Field(), "template-moved", is+", and the pool has version "+strconv.FormatInt(n, 10), "")
+	if c.Moved != "" {
+		is = c.Moved + ", " + is
+	}
+	c.Moved = is
+}
+
+// notUsable blocks a pool whose foreign template holds what does not go with it.
+func (c Planner) notUsable(pool *intent.Pool, t *observed.ForeignTemplate, path intent.Path, why, detail string) {
+	if path == nil {
+		path = pool.ForeignTemplate.NameField
+	}
+	c.Blockf(pool, path, "template-not-usable", "version "+strconv.FormatInt(t.Version, 10)+" of the launch template "+t.Name+" cannot be used: "+why, detail)
+}
+
+// usableByGroup applies what Auto Scaling asks of a launch template:
+// CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
+func (c Planner) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
+	policy := pool.Group.MixedInstancesPolicy
+	c.launchable(pool, f, t)
+	if t.Image == nil {
+		c.notUsable(pool, t, f.NameField, "it names no image, which an Auto Scaling group needs", "")
+	}
+	if t.Data.InstanceType == "" && !t.Requirements && (policy == nil || len(policy.Overrides) == 0) {
+		c.notUsable(pool, t, f.NameField, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
+	}
+	if back := pool.Group.Refresh.AutoRollback; back != nil && *back && strings.HasPrefix(t.Data.ImageID, "resolve:ssm:") {
+		c.notUsable(pool, t, f.NameField, "an SSM parameter names its image, and a refresh that is to roll back needs one by its id", "remove refreshPreferences.autoRollback from the PoolOptions, or make a version that names the image itself")
+	}
+	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
+		c.notUsable(pool, t, f.NameField, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy",
+			"make a version without instance market options")
+	}
+}
+
+// launchable applies what EC2 asks when it launches.
+func (c Planner) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
+	if keys := t.Data.HiddenTags(); len(keys) > 0 {
+		c.notUsable(pool, t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch",
+			"make a version with InstanceMetadataTags disabled, or without these tags")
+	}
+}
+
+// usableByNodegroup applies what EKS asks of a launch template and of what stands
+// beside it: "Customize managed nodes with launch templates" in its user guide,
+// and CreateNodegroup in its API reference.
+func (c Planner) usableByNodegroup(pool *intent.Pool, t *observed.ForeignTemplate) {
+	n, d := pool.Nodegroup, &t.Data
+	for _, member := range []struct {
+		there bool
+		what  string
+	}{
+		{d.IamInstanceProfile != nil, "an instance profile, but the nodegroup's role decides"},
+		{d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType == "spot", "spot instances, but the nodegroup's capacity type decides"},
+		{d.HibernationOptions != nil, "hibernation"},
+		{d.InstanceInitiatedShutdownBehavior != "", "a shutdown behavior"},
+		{slices.ContainsFunc(d.NetworkInterfaces, func(i intent.NetworkInterface) bool { return i.SubnetID != "" }), "a subnet, but the nodegroup's subnets decide"},
+	} {
+		if member.there {
+			c.notUsable(pool, t, nil, "EKS takes no launch template that has "+member.what, "")
+		}
+	}
+	if d.InstanceType != "" && (n.InstanceType != "" || len(n.InstanceTypes) > 0) {
+		c.notUsable(pool, t, intent.Path{"spec", "instanceType"}, "it names the instance type "+d.InstanceType+", and EKS takes none beside it", "remove spec.instanceType, or make a version without one")
+	}
+	switch image := t.Image != nil; {
+	case image && n.AMIType != "" && n.AMIType != CustomImage:
+		c.notUsable(pool, t, intent.Path{"spec", "amiType"}, "it names an image, and EKS takes no amiType beside it", "remove spec.amiType, or make a version without an image")
+	case image && n.ReleaseVersion != "":
+		c.notUsable(pool, t, intent.Path{"spec", "amiVersion"}, "it names an image, and EKS takes no release version beside it", "remove spec.amiVersion, or make a version without an image")
+	case !image && n.AMIType == CustomImage:
+		c.notUsable(pool, t, intent.Path{"spec", "amiType"}, "it names no image, and spec.amiType is CUSTOM", "make a version that names an image, or write another amiType")
+	}
+}
+
+// customImage is EKS's amiType of a nodegroup whose launch template has the image.
+const CustomImage = "CUSTOM"
+
+// VersionChanges says how a pool comes from one launch template version to
+// another. Where the pool brings its template, a manifest field is behind it.
+func VersionChanges(pool *intent.Pool, have observed.TemplateRef, want Version) []step.Change {
+	version := step.Change{Field: "launchTemplate.version", From: basis.OrNil(have.Version), To: want.Version()}
+	name := step.Change{Field: "launchTemplate.name", From: basis.OrNil(have.Name), To: cmp.Or(want.Template.Name, want.Ref.Name), Object: pool.Infrastructure}
+	switch f := pool.ForeignTemplate; {
+	case f != nil:
+		name.Path = f.NameField
+		version.Object, version.Path = pool.Infrastructure, f.Field()
+	case pool.LaunchConfig != nil:
+		name.Path = intent.Path{"spec", "launchConfigRef"}
+	case have.Name == "": // the template's name follows from the pool's
+		return []step.Change{version}
+	}
+	if name.To == have.Name {
+		return []step.Change{version}
+	}
+	return []step.Change{name, version}
+}

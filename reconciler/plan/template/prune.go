@@ -1,0 +1,119 @@
+package template
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// versionsInDelete is how many versions one DeleteLaunchTemplateVersions takes.
+const versionsInDelete = 200
+
+// keepVersions is how many earlier versions of the pool's template are kept.
+func keepVersions(p basis.Policy, pool *intent.Pool) int32 {
+	switch {
+	case pool.KeepVersions > 0:
+		return pool.KeepVersions
+	case p.KeepVersions > 0:
+		return p.KeepVersions
+	}
+	return basis.DefaultKeepVersions
+}
+
+// keptBefore is how many earlier versions the template's last pruning kept.
+func keptBefore(tags map[string]string) int64 {
+	n, err := strconv.ParseInt(tags[observed.TagKeep], 10, 32)
+	if err != nil || n < 1 {
+		return basis.DefaultKeepVersions
+	}
+	return n
+}
+
+// pruning says what a template's pruning goes by: the versions that are wanted,
+// whether one is about to be made beside them, and what pools have in AWS.
+type pruning struct {
+	wanted []int64
+	makes  bool
+	inUse  []observed.TemplateRef
+}
+
+// prune plans the deletion of versions beyond the number that is kept, oldest
+// first. It is due where a version is about to be made, and where fewer are to be
+// kept than before, which the template's tag tells: so a resting
+// fleet costs no read. Who uses which version is read before any is deleted. Both
+// reads are asked for as needs; the plan is made anew with their answers.
+func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pruning) {
+	keep := int64(want.keep)
+	if most := t.LatestVersion - int64(len(p.wanted)); most <= keep || !p.makes && keep >= keptBefore(t.Tags) {
+		return
+	}
+	if err := c.In.State.Unread.VersionUsers[t.Name]; err != nil {
+		c.Note(diag.Warning, pool, nil, "versions-kept",
+			"AWS does not let weir read who uses the versions of the launch template "+t.Name+", so none is deleted: "+err.Message, "")
+		return
+	}
+	if t.Numbers == nil {
+		c.Needs.Numbers = append(c.Needs.Numbers, t.Name)
+		return
+	}
+	used := map[int64]bool{t.DefaultVersion: true, t.LatestVersion: true}
+	for _, ref := range p.inUse {
+		used[basis.VersionOf(t, ref)] = true
+	}
+	surplus := surplusVersions(t.Numbers, p.wanted, int(keep), used)
+	if len(surplus) == 0 {
+		return
+	}
+	users, read := c.In.State.VersionUsers[t.Name]
+	if !read && c.Hold == "" {
+		c.Needs.VersionUsers = append(c.Needs.VersionUsers, t.Name)
+		return
+	}
+	for _, u := range users {
+		used[basis.VersionOf(t, observed.TemplateRef{ID: t.ID, Version: u.Version})] = true
+	}
+	for batch := range slices.Chunk(surplusVersions(t.Numbers, p.wanted, int(keep), used), versionsInDelete) {
+		c.Step(pool, step.Step{
+			Verb: step.PruneVersion, Resource: step.LaunchTemplate, Name: t.Name,
+			Reason: "versions " + ranges(batch) + " are beyond the " + strconv.Itoa(int(want.keep)) + " earlier ones that are kept, and nothing uses them",
+			Changes: []step.Change{{Field: "versions", From: ranges(batch), Object: pool.Infrastructure,
+				Path: intent.Path{"metadata", "annotations", observed.TagKeep}}},
+			Seen: step.SeenTemplate(t), Do: step.DeleteLaunchTemplateVersions{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},
+		})
+	}
+}
+
+// surplusVersions are the versions beside the wanted ones that are not among the
+// newest keep and that nobody uses, ascending.
+func surplusVersions(numbers, wanted []int64, keep int, used map[int64]bool) []int64 {
+	others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return slices.Contains(wanted, n) })
+	if len(others) <= keep {
+		return nil
+	}
+	return slices.DeleteFunc(others[:len(others)-keep], func(n int64) bool { return used[n] })
+}
+
+// ranges writes ascending numbers in short: 1-4, 7.
+func ranges(numbers []int64) string {
+	out := ""
+	for i := 0; i < len(numbers); {
+		last := i
+		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
+			last++
+		}
+		if out != "" {
+			out += ", "
+		}
+		out += strconv.FormatInt(numbers[i], 10)
+		if last > i {
+			out += "-" + strconv.FormatInt(numbers[last], 10)
+		}
+		i = last + 1
+	}
+	return out
+}

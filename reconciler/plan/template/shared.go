@@ -1,0 +1,278 @@
+package template
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Shared is the launch template of an AWSLaunchConfig, planned once for
+// all pools that use it. Pools that need other content run other versions of it.
+type Shared struct {
+	Config *intent.LaunchConfig
+	// users are the pools of the target that name it, in order.
+	Users    []*intent.Pool
+	contents []*SharedContent
+	Of       map[intent.Key]*SharedContent
+	// tags are those that all of them give the template, and adopt says that one of
+	// them may take it over.
+	tags  map[string]string
+	adopt bool
+	// problem says why none of the pools can be planned.
+	problem string
+	// hold keeps versions from being made, and the pools' steps that need them.
+	Hold       step.Hold
+	HoldReason string
+}
+
+// SharedContent is what some of the pools want of a shared template: one version.
+type SharedContent struct {
+	users []*intent.Pool
+	want  *Want
+	// version is the wanted one; known is false where it cannot be said yet.
+	Version Version
+	Known   bool
+	// problem says why its pools cannot be planned.
+	problem string
+}
+
+// LaunchConfigsOf are the AWSLaunchConfigs of a set, in order of their keys.
+func LaunchConfigsOf(set *intent.Set) []*Shared {
+	byKey := map[string]*Shared{}
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		if p.LaunchConfig == nil || p.LaunchTemplate == nil {
+			continue
+		}
+		key := p.LaunchConfig.Key.String()
+		if byKey[key] == nil {
+			byKey[key] = &Shared{Config: p.LaunchConfig, Of: map[intent.Key]*SharedContent{}}
+		}
+		byKey[key].Users = append(byKey[key].Users, p)
+	}
+	var out []*Shared
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		out = append(out, byKey[key])
+	}
+	return out
+}
+
+func (s *Shared) Key() string { return s.Config.Key.String() }
+
+// Pools are the keys of the users.
+func (s *Shared) Pools() []string { return keysOf(s.Users) }
+
+func keysOf(pools []*intent.Pool) []string {
+	var out []string
+	for _, p := range pools {
+		out = append(out, p.Key.String())
+	}
+	return out
+}
+
+// Stand is a pool that stands for the AWSLaunchConfig: its template is that of
+// the users, which want the same, and what is to be said of it is said of the
+// object that declares it.
+func (s *Shared) Stand(users []*intent.Pool) *intent.Pool {
+	p := *users[0]
+	p.Key = intent.Key{Namespace: step.OwnerOfConfig + s.Config.Key.Namespace, Name: s.Config.Key.Name}
+	p.Infrastructure, p.Options = s.Config.Source, s.Config.Options
+	p.KeepVersions, p.FollowImages, p.PruneDisabled = s.Config.KeepVersions, s.Config.FollowImages, s.Config.PruneDisabled
+	t := *p.LaunchTemplate
+	t.Tags, p.LaunchTemplate, p.Adopt = s.tags, &t, s.adopt
+	return &p
+}
+
+// look is what tells most launch templates apart at once, so that only those
+// which may be equal are compared.
+type look struct {
+	userData intent.UserData
+	image    intent.Lookup
+	data     string
+	tags     int
+}
+
+// split puts the users that want the same together. Those that cannot be planned
+// are in none.
+func (s *Shared) split() {
+	alike := map[look][]*SharedContent{}
+	for _, u := range s.Users {
+		if len(u.Blocked) > 0 {
+			continue
+		}
+		t := u.LaunchTemplate
+		l := look{t.UserData, t.Image, string(content.BodyJSON(&t.Data)), len(t.Tags)}
+		i := slices.IndexFunc(alike[l], func(x *SharedContent) bool { return reflect.DeepEqual(x.users[0].LaunchTemplate, t) })
+		if i < 0 {
+			x := &SharedContent{}
+			i, alike[l], s.contents = len(alike[l]), append(alike[l], x), append(s.contents, x)
+		}
+		x := alike[l][i]
+		x.users, s.Of[u.Key] = append(x.users, u), x
+	}
+}
+
+// join puts together what the users say of the template itself.
+func (s *Shared) join() {
+	s.tags = maps.Clone(s.Users[0].LaunchTemplate.Tags)
+	for _, u := range s.Users {
+		maps.DeleteFunc(s.tags, func(k, v string) bool { return u.LaunchTemplate.Tags[k] != v })
+		s.adopt = s.adopt || u.Adopt
+	}
+}
+
+// PlanShared plans a template that pools share, before the pools.
+func (c Planner) PlanShared(s *Shared) basis.Result {
+	s.split()
+	s.join()
+	switch {
+	case len(s.contents) == 0 || len(c.In.Fleet.Contested[basis.Claim{Resource: step.LaunchTemplate, Name: s.Users[0].LaunchTemplate.Name}]) > 0:
+		return c.Result // each pool says so
+	case !slices.ContainsFunc(s.Users, func(p *intent.Pool) bool { return !c.In.Policy.Adoption.Skips(p) }):
+		return c.Result
+	case c.In.BeingMade(s.Users[0]) != "":
+		return c.Result // each pool waits for the cluster
+	}
+	c.Take(s.answer(c))
+	all := c.Fork()
+	all.Hold = c.In.HoldOfAll(s.Users)
+	all.versionsOf(s, s.Stand(s.contents[0].users))
+	if all.Blocked {
+		s.problem = firstError(all.Diags)
+		all.Steps = all.Conflicts
+	} else {
+		all.awaitPins(s, all.Steps)
+		all.Steps = all.Adopted(all.Steps)
+	}
+	s.Belong(s.Users, all.Hold, all.Steps, all.Diags)
+	c.Take(all.Result)
+	return c.Result
+}
+
+// answer has the lookups of what is wanted answered. Where one has no answer, the
+// pools wait that need it, and not the others.
+func (s *Shared) answer(c Planner) (r basis.Result) {
+	for _, x := range s.contents {
+		part := c.Fork()
+		part.Said = r.Diags
+		want, ok := part.template(s.Stand(x.users))
+		if ok {
+			delete(want.tags, observed.TagPool)
+			want.tags[observed.TagLaunchConfig] = s.Key()
+			x.want = want
+		} else {
+			x.problem = firstError(part.Diags)
+		}
+		s.Belong(x.users, "", nil, part.Diags)
+		for _, d := range part.Diags { // what all of them wait for is said once
+			if !slices.ContainsFunc(r.Diags, func(o diag.Diagnostic) bool { return reflect.DeepEqual(o, d) }) {
+				r.Diags = append(r.Diags, d)
+			}
+		}
+	}
+	return r
+}
+
+// refsOf are the template versions that a pool has in AWS.
+func refsOf(in basis.Input, p *intent.Pool) []observed.TemplateRef {
+	if p.Nodegroup != nil {
+		var refs []observed.TemplateRef
+		for _, n := range in.NodegroupsOf(p) {
+			refs = append(refs, n.Template)
+		}
+		return refs
+	}
+	return in.InUse(in.State.Groups[p.Group.Name])
+}
+
+// Belong makes steps and diagnostics those of an AWSLaunchConfig: under its name,
+// for the users given, with the fields of the object that declares it.
+func (s *Shared) Belong(users []*intent.Pool, hold step.Hold, steps []step.Step, diags []diag.Diagnostic) {
+	for i := range steps {
+		st := &steps[i]
+		if st.LaunchConfig != "" {
+			continue // that of a version, for the pools that want it
+		}
+		st.Pool, st.LaunchConfig, st.Pools, st.Wanted = "", s.Key(), keysOf(users), users[0]
+		if st.Held == "" {
+			st.Held = hold
+		}
+		for j := range st.Changes {
+			ch := &st.Changes[j]
+			if at, ok := s.Config.Field(ch.Path); ok && ch.Object == s.Config.Source {
+				ch.Path, ch.Field = at, at[1:].String()
+			} else if len(ch.Path) > 1 && ch.Path[1] == "additionalTags" {
+				ch.Object = users[0].Infrastructure
+			}
+		}
+	}
+	for i := range diags {
+		p, err := intent.ParsePath(diags[i].Field)
+		if err != nil {
+			continue
+		}
+		if at, ok := s.Config.Field(p); ok {
+			diags[i].Field = at.String()
+		}
+	}
+}
+
+func firstError(diags []diag.Diagnostic) string {
+	for _, d := range diags {
+		if d.Severity == diag.Error {
+			return d.Summary
+		}
+	}
+	return ""
+}
+
+// codeConfigNotReady is the diagnostic of a pool whose shared template is not
+// there and cannot be made.
+const CodeConfigNotReady = "launch-config-not-ready"
+
+// contentOf is what a pool wants of the template that it shares.
+func (c Planner) contentOf(pool *intent.Pool) *SharedContent {
+	return c.Shared[pool.LaunchConfig.Key.String()].Of[pool.Key]
+}
+
+// TemplateOf is the pool's template with its lookups answered: its own, or the
+// one that it shares.
+func (c Planner) TemplateOf(pool *intent.Pool) (*Want, bool) {
+	if pool.LaunchConfig == nil {
+		return c.template(pool)
+	}
+	s, x := c.Shared[pool.LaunchConfig.Key.String()], c.contentOf(pool)
+	problem := cmp.Or(s.problem, x.problem)
+	if problem != "" {
+		c.Blockf(pool, intent.Path{"spec", "launchConfigRef"}, CodeConfigNotReady,
+			"it waits for the AWSLaunchConfig "+s.Key()+", whose launch template cannot be brought to what Git says: "+problem, "")
+	}
+	return x.want, x.want != nil && problem == ""
+}
+
+// Common is the version that all pools run and want; ok is false where they differ.
+// settled are the pools that run what they want, and whether that changes nothing but
+// who makes versions.
+func (s *Shared) Common(settled map[intent.Key]bool) (common Version, ok bool) {
+	for _, u := range s.Users {
+		handover, runs := settled[u.Key]
+		if !runs {
+			return Version{}, false
+		}
+		w := s.Of[u.Key].Version
+		if common.Number != 0 && common.Number != w.Number {
+			return Version{}, false
+		}
+		w.Handover, w.Foreign = handover || common.Handover, w.Foreign || common.Foreign
+		common = w
+	}
+	return common, true
+}

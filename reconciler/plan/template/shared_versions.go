@@ -1,0 +1,213 @@
+package template
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// versionsOf plans the versions of a shared template: one for each content that
+// its pools want, found among those that exist, else made.
+func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
+	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *SharedContent) bool { return x.want == nil })
+	if len(wants) == 0 {
+		return
+	}
+	// What runs in this pass is made first, so that its number is the one shown.
+	held := func(x *SharedContent) bool { return c.In.HoldOfAll(x.users) != "" }
+	wants = append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *SharedContent) bool { return !held(x) })...)
+	name := wants[0].want.name
+	t, found := c.In.State.Templates[name]
+	if !found {
+		if !c.In.State.Absent.Templates[name] {
+			c.Needs.TemplateNames = append(c.Needs.TemplateNames, name)
+			return
+		}
+		c.makeShared(s, wants, observed.Template{Name: name}, nil)
+		return
+	}
+	claim := basis.Claim{Resource: step.LaunchTemplate, Name: name}
+	if o := c.In.Policy.Owns(t.Tags, c.In.Fleet.Wanted[claim], c.In.Fleet.Whole); !o.Ours && !c.adoptTemplate(pool, wants[0].want, &t, &o) {
+		c.Conflict(pool, step.LaunchTemplate, name, o)
+		return
+	}
+	if c.Unread(pool, "the versions of the launch template "+t.Name, c.In.State.Unread.Versions[t.Name]) {
+		return
+	}
+	var inUse []observed.TemplateRef
+	for _, u := range s.Users {
+		inUse = append(inUse, refsOf(c.In, u)...)
+	}
+	inUse = slices.DeleteFunc(inUse, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
+	candidates, read := c.candidates(t, inUse)
+	if !read {
+		return
+	}
+	slices.SortFunc(candidates, func(a, b observed.TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
+	missing, candidates, read := c.find(pool, t, wants, candidates)
+	if !read {
+		return
+	}
+	p := pruning{makes: len(missing) > 0, inUse: inUse}
+	var all []*Want
+	for _, x := range wants {
+		all = append(all, x.want)
+		if x.Known {
+			c.noteNewerImage(pool, x.want, t, t.Versions[x.Version.Number])
+			c.noteUnkept(pool, x.want, t, t.Versions[x.Version.Number])
+			c.holds(x.users, x.want, t.Versions[x.Version.Number])
+			p.wanted = append(p.wanted, x.Version.Number)
+		}
+	}
+	p.wanted = slices.Compact(slices.Sorted(slices.Values(p.wanted)))
+	if !p.makes {
+		c.noteForeignVersion(pool, t, all, p.wanted)
+	}
+	// A pool whose lookups have no answer may want any of the versions.
+	if !slices.ContainsFunc(s.Users, func(u *intent.Pool) bool { x := s.Of[u.Key]; return x == nil || x.want == nil }) {
+		c.prune(pool, wants[0].want, t, p)
+	}
+	c.tagTemplate(pool, wants[0].want, t)
+	c.makeShared(s, missing, t, candidates)
+}
+
+// find says which version holds what each of some pools wants, and which contents
+// no version holds. Of several that do, the one is taken that such a pool has, so
+// that nothing moves between equal versions, else the newest: which was made and
+// not rolled out, or is what the pools come back to. read is false while something
+// of the template is yet to be read.
+func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedContent, candidates []observed.TemplateVersion) (missing []*SharedContent, all []observed.TemplateVersion, read bool) {
+	may := mayHold(candidates)
+	for _, x := range wants {
+		var refs []observed.TemplateRef
+		has := map[int64]bool{}
+		for _, u := range x.users {
+			for _, r := range refsOf(c.In, u) {
+				if n := basis.VersionOf(t, r); !has[n] {
+					has[n], refs = true, append(refs, r)
+				}
+			}
+		}
+		all := may(x.want)
+		v, ok := x.want.among(t, slices.DeleteFunc(slices.Clone(all), func(v observed.TemplateVersion) bool { return !has[v.Number] }), refs)
+		if !ok {
+			v, ok = x.want.among(t, all, refs)
+		}
+		if ok {
+			x.Version, x.Known = x.want.have(t, v), true
+		} else {
+			missing = append(missing, x)
+		}
+	}
+	if len(missing) == 0 || t.LatestVersion <= int64(len(candidates)) {
+		return missing, candidates, true
+	}
+	if t.Contents == nil {
+		if !c.Unread(pool, "the versions of the launch template "+t.Name, c.In.State.Unread.VersionUsers[t.Name]) {
+			c.Needs.Numbers = append(c.Needs.Numbers, t.Name)
+		}
+		return missing, candidates, false
+	}
+	numbers := slices.Sorted(maps.Keys(t.Contents))
+	slices.Reverse(numbers)
+	read = true
+	missing = slices.DeleteFunc(missing, func(x *SharedContent) bool {
+		for _, n := range numbers {
+			said, ok := content.Hashes(t.Contents[n])
+			if !ok || !x.want.named(said) || t.Missing[n] {
+				continue
+			}
+			v, known := t.Versions[n]
+			if !known {
+				c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
+				read = false
+				return false
+			}
+			if x.want.is(v) {
+				x.Version, x.Known = x.want.have(t, v), true
+				return true
+			}
+			candidates = append(candidates, v) // it says what it does not hold
+		}
+		return false
+	})
+	return missing, candidates, read
+}
+
+// mayHold says which of some versions may hold a content: those that name it, and those
+// that weir did not make, in their order.
+func mayHold(versions []observed.TemplateVersion) func(*Want) []observed.TemplateVersion {
+	bySource, byBody := map[string][]observed.TemplateVersion{}, map[string][]observed.TemplateVersion{}
+	var foreign []observed.TemplateVersion
+	for _, v := range versions {
+		if s, ours := content.DescriptionHashes(v.Description); ours {
+			bySource[s.Source], byBody[s.Body] = append(bySource[s.Source], v), append(byBody[s.Body], v)
+		} else {
+			foreign = append(foreign, v)
+		}
+	}
+	return func(w *Want) []observed.TemplateVersion {
+		named := byBody
+		key := w.body()
+		if w.keepsImage() {
+			named, key = bySource, w.source
+		}
+		out := slices.Concat(named[key], foreign)
+		slices.SortStableFunc(out, func(a, b observed.TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
+		return out
+	}
+}
+
+// makeShared plans the versions that no template has yet, each once. A template
+// that is not there is made with the first of them.
+func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Template, candidates []observed.TemplateVersion) {
+	number := t.LatestVersion
+	there := candidates
+	for len(missing) > 0 {
+		x := missing[0]
+		pool, part := s.Stand(x.users), c.Fork()
+		part.Hold = c.In.HoldOfAll(x.users)
+		var refs []observed.TemplateRef
+		for _, u := range x.users {
+			refs = append(refs, refsOf(c.In, u)...)
+		}
+		// The other versions are for pools that want other content.
+		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(there), func(v observed.TemplateVersion) bool {
+			return !slices.ContainsFunc(refs, func(r observed.TemplateRef) bool { return basis.VersionOf(t, r) == v.Number })
+		}), refs)
+		if part.tooSmall(pool, x.want) {
+			// Its pools wait, and not the others.
+			x.problem, missing = firstError(part.Diags), missing[1:]
+			c.Diags = append(c.Diags, part.Diags...)
+			continue
+		}
+		var version Version
+		if number++; number == 1 {
+			version = part.createTemplate(pool, x.want)
+		} else {
+			version = part.makeVersion(pool, x.want, t, number, candidates, refs)
+		}
+		made := observed.TemplateVersion{Number: number, Description: x.want.description(c.In.Commit, ""), Data: x.want.Data, Body: x.want.body()}
+		var users []*intent.Pool
+		missing = slices.DeleteFunc(missing, func(y *SharedContent) bool {
+			if y != x && !y.want.is(made) {
+				return false
+			}
+			y.Version, y.Known = version, true
+			users = append(users, y.users...)
+			return true
+		})
+		if len(candidates) == 0 {
+			candidates = append(candidates, made) // what the next one is compared with
+		}
+		s.Belong(users, part.Hold, part.Steps, nil)
+		c.Take(part.Result)
+	}
+}

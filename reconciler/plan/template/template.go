@@ -1,0 +1,380 @@
+// Package template plans EC2 launch templates: which version a pool's machines should run,
+// whether it exists, and what a new one differs in.
+//
+// A version is found by its content, never by its number. Its description, if weir made
+// it, has the hash of what was sent and the hash of what Git says before its image is
+// looked up (package content). While the second is the same the version keeps its image,
+// so that a newly published image rolls no fleet by itself. A description is believed only
+// if the version reads like it; others may have copied it.
+//
+// Three kinds of pools differ in whose the template is: one of the pool's own, one that
+// several pools share by an AWSLaunchConfig (Shared, planned once before its pools), and
+// one that the pool brings along, which is never changed.
+package template
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Planner plans launch templates.
+type Planner struct {
+	*basis.Work
+	// shared are the templates that pools share, by the key of the AWSLaunchConfig.
+	Shared map[string]*Shared
+	// images are the canonical forms of images that pools name, each worked out once.
+	Images map[intent.Lookup][]byte
+}
+
+func (c Planner) Fork() Planner {
+	c.Work = c.Work.Fork()
+	return c
+}
+
+// Version is the template version that a pool's machines should run.
+type Version struct {
+	// ref has an empty Version where a step of this plan makes it.
+	Ref observed.TemplateRef
+	// number is the version's number, predicted where it is yet to be made.
+	Number int64
+	// template is the observed template; found is false where it is to be created.
+	Template observed.Template
+	Found    bool
+	// foreign says that the wanted content is in a version which weir did not make.
+	// handover and spared are as spare finds them.
+	Foreign, Handover bool
+	// hasImage says that the version is of a template which the pool brings along,
+	// and names an image.
+	HasImage bool
+	Spared   map[int64]bool
+	// want is what the version holds; nil where somebody else makes the template.
+	want *Want
+}
+
+func (w Version) Made() bool { return w.Ref.Version == "" }
+
+// Version is the number as AWS writes it.
+func (w Version) Version() string { return strconv.FormatInt(w.Number, 10) }
+
+// Plan plans a pool's launch template and says which version of it is
+// wanted. inUse are versions that the group or nodegroup has: content that it
+// already has needs no new version. ok is false where the wanted version cannot
+// be said yet or at all.
+func (c Planner) Plan(pool *intent.Pool, want *Want, inUse []observed.TemplateRef) (w Version, ok bool) {
+	if pool.LaunchConfig != nil {
+		content := c.contentOf(pool)
+		return content.Version, content.Known
+	}
+	if pool.ForeignTemplate != nil {
+		return c.foreignVersion(pool, inUse)
+	}
+	t, found := c.In.State.Templates[want.name]
+	if !found {
+		if !c.In.State.Absent.Templates[want.name] {
+			c.Needs.TemplateNames = append(c.Needs.TemplateNames, want.name)
+			return w, false
+		}
+		want.keeps = false // there is nothing to keep
+		if c.tooSmall(pool, want) {
+			return w, false
+		}
+		return c.createTemplate(pool, want), true
+	}
+	claim := basis.Claim{Resource: step.LaunchTemplate, Name: want.name}
+	if o := c.In.Policy.Owns(t.Tags, c.In.Fleet.Wanted[claim], c.In.Fleet.Whole); !o.Ours && !c.adoptTemplate(pool, want, &t, &o) {
+		c.Conflict(pool, step.LaunchTemplate, want.name, o)
+		return w, false
+	}
+	if c.Unread(pool, "the versions of the launch template "+t.Name, c.In.State.Unread.Versions[t.Name]) {
+		return w, false
+	}
+	candidates, read := c.candidates(t, inUse)
+	if !read {
+		return w, false
+	}
+	if v, ok := want.among(t, candidates, inUse); ok {
+		c.noteNewerImage(pool, want, t, v)
+		c.noteForeignVersion(pool, t, []*Want{want}, []int64{v.Number})
+		c.noteUnkept(pool, want, t, v)
+		c.holds([]*intent.Pool{pool}, want, v)
+		c.prune(pool, want, t, pruning{wanted: []int64{v.Number}, inUse: inUse})
+		c.tagTemplate(pool, want, t)
+		return want.have(t, v), true
+	}
+	want.keepPresent(t, candidates, inUse)
+	if c.tooSmall(pool, want) {
+		return w, false
+	}
+	// Pruned first: at EC2's quota of versions no further one could be made.
+	c.prune(pool, want, t, pruning{makes: true, inUse: inUse})
+	c.tagTemplate(pool, want, t)
+	return c.makeVersion(pool, want, t, t.LatestVersion+1, candidates, inUse), true
+}
+
+// have is a wanted version that exists.
+func (w *Want) have(t observed.Template, v observed.TemplateVersion) Version {
+	return Version{want: w, Template: t, Found: true, Foreign: !MadeByWeir(v), Number: v.Number, Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(v.Number, 10)}}
+}
+
+func (c Planner) tagTemplate(pool *intent.Pool, want *Want, t observed.Template) {
+	put, remove := basis.MissingTags(want.tags, t.Tags)
+	if len(put)+len(remove) == 0 {
+		return
+	}
+	c.Step(pool, step.Step{
+		Verb: step.Update, Resource: step.LaunchTemplate, Name: t.Name, Reason: "tags differ",
+		Changes: basis.TagChanges(pool, put, remove, t.Tags),
+		Do:      step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove},
+	})
+}
+
+// makeVersion plans a new version. It is compared with what the machines have:
+// the version that is in use, or the newest where that one is not known.
+func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template, number int64, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) Version {
+	before := observed.TemplateVersion{Number: t.LatestVersion}
+	if len(candidates) > 0 {
+		before = candidates[0]
+	}
+	for _, ref := range inUse {
+		if v, ok := t.Versions[basis.VersionOf(t, ref)]; ok {
+			before = v
+			break
+		}
+	}
+	changes := c.templateChanges(pool, before, want.Data)
+	why := basis.ChangeWords(changes)
+	if s, ours := content.DescriptionHashes(before.Description); ours && s.Source == want.source && want.follow && before.Data.ImageID != want.Data.ImageID {
+		why = "a newer image is published, which the pool follows: " + why
+	}
+	description := want.description(c.In.Commit, "")
+	for _, v := range candidates {
+		if want.impostor(v) {
+			why = "version " + strconv.FormatInt(v.Number, 10) + " says that it is the wanted one and holds something else: " + why
+			description = want.description(c.In.Commit, confirmation(v, number))
+			break
+		}
+	}
+	c.tellImage(pool, want)
+	if len(changes) == 0 && before.Number > 0 {
+		why = "version " + strconv.FormatInt(before.Number, 10) + " is not there to go by"
+	}
+	c.Step(pool, step.Step{
+		Verb: step.Update, Resource: step.LaunchTemplate, Name: t.Name,
+		Reason:  "version " + strconv.FormatInt(number, 10) + ", from version " + strconv.FormatInt(before.Number, 10) + ": " + why,
+		Changes: changes,
+		Do: step.CreateLaunchTemplateVersion{
+			Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.Data,
+			// What was observed is part of the token: the same content wanted
+			// again after another version came between is another request.
+			Token: content.ShortHash([]byte(t.ID), []byte(strconv.FormatInt(t.LatestVersion, 10)), []byte(description), content.Canonical(want.Data)),
+		},
+	})
+	return Version{want: want, Template: t, Found: t.ID != "", Number: number, Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Content: content.Of(description)}}
+}
+
+// noteNewerImage says that a newer image is published than the wanted version has.
+func (c Planner) noteNewerImage(pool *intent.Pool, want *Want, t observed.Template, wanted observed.TemplateVersion) {
+	if !want.published() || want.newest == nil || pool.FollowImages && c.In.Base != nil {
+		return
+	}
+	if want.newest.ID != wanted.Data.ImageID && (want.keepsImage() || want.Data.ImageID == wanted.Data.ImageID) {
+		when := "it is taken when the pool's launch configuration changes; annotation weir.dev/ami-policy: follow rolls newer images out"
+		if pool.FollowImages {
+			when = "it is rolled out by itself, after what the commit changes"
+		}
+		c.Note(diag.Info, pool, intent.Path{"spec", "awsLaunchTemplate"}, "newer-image",
+			"a newer image "+named(want.newest.ID, want.newest.Words())+" is published; version "+strconv.FormatInt(wanted.Number, 10)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID, when)
+	}
+}
+
+// noteForeignVersion says that the newest version is somebody else's and that the
+// wanted ones stay.
+func (c Planner) noteForeignVersion(pool *intent.Pool, t observed.Template, wants []*Want, wanted []int64) {
+	newest, read := t.Versions[t.LatestVersion]
+	if !read || slices.Contains(wanted, newest.Number) {
+		return
+	}
+	other := func(w *Want) bool { return !MadeByWeir(newest) && !w.is(newest) || w.impostor(newest) }
+	if slices.ContainsFunc(wants, other) {
+		var stays []string
+		for _, n := range wanted {
+			stays = append(stays, "version "+strconv.FormatInt(n, 10))
+		}
+		c.Note(diag.Warning, pool, nil, "foreign-version",
+			"version "+strconv.FormatInt(newest.Number, 10)+" of the launch template "+t.Name+" was made outside weir; the pool stays on "+strings.Join(stays, ", "),
+			"delete the version, or write what it changes in Git")
+	}
+}
+
+// candidates are the versions whose content may be the wanted one: the newest,
+// then those in use. read is false while one of them is yet to be read.
+func (c Planner) candidates(t observed.Template, inUse []observed.TemplateRef) (out []observed.TemplateVersion, read bool) {
+	numbers := []int64{t.LatestVersion}
+	for _, ref := range inUse {
+		if n := basis.VersionOf(t, ref); n > 0 && ref.ID == t.ID && !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
+	}
+	read = true
+	for _, n := range numbers {
+		v, known := t.Versions[n]
+		switch {
+		case known:
+			out = append(out, v)
+		case !t.Missing[n]:
+			c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
+			read = false
+		}
+	}
+	return out, read
+}
+
+// tooSmall refuses a root volume that cannot hold the image's snapshot. It is
+// asked only where a version is made: one that exists keeps its own image.
+func (c Planner) tooSmall(pool *intent.Pool, want *Want) bool {
+	if want.needs == 0 || want.Data.BlockDeviceMappings[0].Ebs.VolumeSize >= want.needs {
+		return false
+	}
+	c.Blockf(pool, intent.Path{"spec", "awsLaunchTemplate", "rootVolume", "size"}, "root-volume-too-small",
+		"the root volume of "+strconv.Itoa(int(want.Data.BlockDeviceMappings[0].Ebs.VolumeSize))+" GiB is smaller than the image's snapshot of "+strconv.Itoa(int(want.needs))+" GiB",
+		"write a size of at least "+strconv.Itoa(int(want.needs)))
+	return true
+}
+
+// description is the version description of the wanted content, with a
+// confirmation where the version has one to give.
+func (w *Want) description(c content.Commit, confirmation string) string {
+	hashes := w.body() + ":" + w.source
+	if w.source == "" {
+		hashes = w.body() + ":" + content.SourceHash(w.Data, w.lookup)
+	}
+	if confirmation != "" {
+		hashes += ":" + confirmation
+	}
+	return content.Describe(hashes, c)
+}
+
+func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
+	description := want.description(c.In.Commit, "")
+	c.tellImage(pool, want)
+	c.Step(pool, step.Step{
+		Verb: step.Create, Resource: step.LaunchTemplate, Name: want.name, Reason: "it does not exist",
+		Changes: c.newTemplateChanges(pool, want),
+		Do: step.CreateLaunchTemplate{
+			// No client token: the name is unique, and a token would answer
+			// with the old template after somebody deleted it.
+			Name: want.name, Data: want.Data, Tags: want.tags, Description: description,
+		},
+	})
+	return Version{want: want, Number: 1, Ref: observed.TemplateRef{Name: want.name, Content: content.Of(description)}}
+}
+
+// newTemplateChanges are what a template is made with. Of its tags those are told
+// that its machines do not get too, which are among the version's.
+func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change {
+	usual := c.In.UsualTags(pool, want.name, want.tags)
+	for _, spec := range want.Data.TagSpecifications {
+		for _, t := range spec.Tags {
+			usual[t.Key] = t.Value
+		}
+	}
+	for _, key := range []string{observed.TagLaunchConfig, observed.TagCluster} { // the template's name and the pool's cluster, which the digest holds
+		usual[key] = want.tags[key]
+	}
+	return append(c.templateChanges(pool, observed.TemplateVersion{}, want.Data), basis.NewTags(pool, usual, want.tags)...)
+}
+
+// PlanDefault moves the default version once the wanted one is what runs.
+func (c Planner) PlanDefault(pool *intent.Pool, w Version) {
+	if c.unproven(pool, w) {
+		return
+	}
+	if pool.LaunchConfig != nil {
+		c.Settled, c.Handover = true, w.Handover
+		return
+	}
+	c.MoveDefault(pool, w)
+}
+
+func (c Planner) MoveDefault(pool *intent.Pool, w Version) {
+	if !w.movesDefault() {
+		return
+	}
+	c.Step(pool, step.Step{
+		Verb: step.Update, Resource: step.LaunchTemplate, Name: w.Template.Name,
+		Reason:  "version " + w.Version() + " is what runs",
+		Changes: []step.Change{{Field: "defaultVersion", From: w.Template.DefaultVersion, To: w.Number}},
+		Do:      step.SetDefaultVersion{Template: w.Ref},
+	})
+}
+
+// movesDefault reports whether the default version has to move to the wanted one.
+// Where nothing was rolled out, it stays as it was found.
+func (w Version) movesDefault() bool {
+	return w.Found && !w.Made() && !w.Foreign && !w.Handover && w.Template.DefaultVersion != w.Number
+}
+
+// Resolves reports whether an observed reference means version number of
+// template t: pinned, or by an alias that points there now.
+func (w Version) Resolves(ref observed.TemplateRef) bool {
+	if !w.Found || w.Made() || (ref.ID != "" && ref.ID != w.Template.ID) || (ref.ID == "" && ref.Name != w.Template.Name) {
+		return false
+	}
+	switch ref.Version {
+	case "$Latest":
+		return w.Template.LatestVersion == w.Number
+	case "$Default", "":
+		return w.Template.DefaultVersion == w.Number
+	}
+	return ref.Version == w.Version()
+}
+
+// Outlived reports whether a reference means a version, or a template of the same
+// name, that exists no more.
+func (w Version) Outlived(ref observed.TemplateRef) bool {
+	if !w.Found || ref.ID != w.Template.ID {
+		return ref.Name == w.Ref.Name && ref.ID != ""
+	}
+	return w.Template.Missing[basis.VersionOf(w.Template, ref)]
+}
+
+// Sum stands for what a wanted version holds: somebody who changes it back may have
+// a further version of the same made each time.
+func (w Version) Sum() string {
+	switch {
+	case w.want == nil:
+		return w.Ref.Name + " " + w.Version()
+	case w.want.keepsImage():
+		return w.want.source
+	}
+	return w.want.body()
+}
+
+// Refreshed stands for what a refresh of a group brings it to.
+func (w Version) Refreshed(policy *intent.MixedInstances) string {
+	return content.ShortHash([]byte(w.Sum()), content.Canonical(policy))
+}
+
+// unproven reports whether the default version of a launch template stays where it is
+// because machines that run the wanted one have not become Ready: AWS calls a rollout
+// a success once they are in service.
+func (c Planner) unproven(pool *intent.Pool, w Version) bool {
+	if !w.movesDefault() {
+		return false
+	}
+	message, _ := c.In.Unready(pool)
+	if message == "" {
+		return false
+	}
+	c.Note(diag.Warning, pool, nil, "rollout-not-ready", "version "+w.Version()+" of the launch template "+w.Template.Name+" is rolled out, and "+message+
+		"; the default version stays "+strconv.FormatInt(w.Template.DefaultVersion, 10), "")
+	return true
+}

@@ -1,0 +1,158 @@
+package template
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Want is a launch template with every lookup answered.
+type Want struct {
+	name   string
+	Data   intent.TemplateData
+	source string // SourceHash; empty until needed where the image is fixed
+	lookup intent.Lookup
+	root   bool
+	needs  int32 // GiB that the image's snapshot asks of the root volume
+	tags   map[string]string
+	keep   int32 // earlier versions that stay
+	// follow says that a newly published image is wanted; otherwise a version
+	// keeps the image that it has until something else changes.
+	follow bool
+	// newest is what AWS publishes now; nil where a manifest names the image. was is what
+	// a reviewed plan made of the version, and keeps says that a new version takes the
+	// image that the pool has.
+	newest *observed.Image
+	was    *basis.ReviewedImage
+	keeps  bool
+	// follows says that the pool follows images, whether or not this plan does.
+	follows bool
+	hash    string // BodyHash of data, once it was needed
+}
+
+// template answers the lookups of the pool's template. ok is false where one
+// has no answer; the pool is then blocked.
+func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
+	t := pool.LaunchTemplate
+	w := &Want{name: t.Name, Data: t.Data, lookup: t.Image, root: t.RootDevice, follow: pool.FollowImages, follows: pool.FollowImages}
+	w.Data.BlockDeviceMappings = slices.Clone(t.Data.BlockDeviceMappings)
+	w.tags = c.In.Policy.AllTags(pool, t.Tags)
+	w.keep = keepVersions(c.In.Policy, pool)
+	if w.keep != basis.DefaultKeepVersions {
+		w.tags[observed.TagKeep] = strconv.Itoa(int(w.keep))
+	}
+	if n := pool.Nodegroup; n != nil {
+		w.tags[observed.TagCluster] = n.ClusterName
+	}
+	ok = true
+
+	groups := map[string]bool{}
+	for _, id := range t.Data.SecurityGroupIDs {
+		groups[id] = true
+	}
+	for _, l := range t.SecurityGroups {
+		a, answered := c.Answer(pool, l)
+		ok = ok && answered
+		for _, id := range a.SecurityGroups {
+			groups[id] = true
+		}
+	}
+	w.Data.SecurityGroupIDs = slices.Sorted(maps.Keys(groups))
+	if len(w.Data.SecurityGroupIDs) == 0 {
+		w.Data.SecurityGroupIDs = nil
+	}
+
+	placeGroups(&w.Data)
+
+	raw, filled := c.userData(pool, t.UserData)
+	ok = ok && filled
+	if len(raw) > 0 {
+		w.Data.UserData = base64.StdEncoding.EncodeToString(raw)
+	}
+
+	if t.Image.Kind != "" {
+		a, answered := c.Answer(pool, t.Image)
+		ok = ok && answered
+		if answered {
+			w.newest = a.Image
+			w.take(a.Image)
+		}
+	}
+	tidy(&w.Data)
+	if !w.published() {
+		return w, ok
+	}
+	source := w.Data
+	if w.root && len(source.BlockDeviceMappings) > 0 {
+		// The device name follows from the image, so it is no part of the source.
+		source.BlockDeviceMappings = slices.Clone(source.BlockDeviceMappings)
+		source.BlockDeviceMappings[0].DeviceName = ""
+	}
+	w.source = content.HashOfSource(source, c.canonicalImage(t.Image))
+	if ok {
+		c.chooseImage(pool, w)
+	}
+	return w, ok
+}
+
+// take has the version launch an image.
+func (w *Want) take(im *observed.Image) {
+	w.Data.ImageID, w.hash = im.ID, ""
+	if w.root && len(w.Data.BlockDeviceMappings) > 0 {
+		w.Data.BlockDeviceMappings[0].DeviceName = im.RootDevice
+		w.needs = im.RootSize
+	}
+}
+
+// canonicalImage is canonical, once for each image that the target's pools name.
+func (c Planner) canonicalImage(image intent.Lookup) []byte {
+	out, known := c.Images[image]
+	if !known {
+		out = content.Canonical(image)
+		c.Images[image] = out
+	}
+	return out
+}
+
+// userData is the bootstrap data as EC2 is sent it, its placeholders filled from
+// the EKS cluster.
+func (c Planner) userData(pool *intent.Pool, u intent.UserData) ([]byte, bool) {
+	text, ok := c.userDataText(pool, u)
+	if !ok {
+		return nil, false
+	}
+	raw, tooLarge := u.Encode(text)
+	if tooLarge != "" {
+		c.Blockf(pool, nil, "user-data-too-large", tooLarge, "shorten the files and commands of the bootstrap configuration, or fetch them at boot")
+	}
+	return raw, tooLarge == ""
+}
+
+func (c Planner) userDataText(pool *intent.Pool, u intent.UserData) (string, bool) {
+	if u.FetchesToken {
+		return c.fetches(pool, u.Text)
+	}
+	if u.Cluster.Kind == "" {
+		return u.Text, true
+	}
+	a, ok := c.Answer(pool, u.Cluster)
+	if !ok {
+		return "", false
+	}
+	if a.Cluster.Endpoint == "" || a.Cluster.CertificateAuthority == "" {
+		c.Blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate, which the bootstrap data needs", "make the cluster anew, or take the pool out of Git")
+		return "", false
+	}
+	return strings.NewReplacer(
+		intent.PlaceholderEndpoint, a.Cluster.Endpoint,
+		intent.PlaceholderCA, a.Cluster.CertificateAuthority,
+		intent.PlaceholderServiceCIDR, a.Cluster.ServiceCIDR,
+	).Replace(u.Text), true
+}
