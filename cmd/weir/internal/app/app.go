@@ -30,7 +30,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -132,12 +131,9 @@ type App struct {
 
 	// gen is what the configuration decides; changed between two conductors only, by a
 	// reload that holds swapping and handing. The conductor reads it freely, passes
-	// hold handing, and Stop goes by ofGeneration.
+	// hold their handing, and Stop goes by ofGeneration.
 	gen      *generation
 	swapping chan struct{}
-	// handing is held while a pass takes what is wanted, while it hands a report on,
-	// and while a reload swaps the generation; taken before mu.
-	handing sync.Mutex
 
 	cleanups []cleanup
 	fatal    chan error
@@ -162,9 +158,7 @@ type App struct {
 	// conductor alone uses it.
 	renders map[string]string
 
-	mu     sync.Mutex // guards what follows
-	memory memory
-	loops  loops
+	passes *passes
 }
 
 // cleanup is a named step of Stop.
@@ -182,6 +176,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
 	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), swapping: make(chan struct{}, 1), rung: make(chan struct{}, 1)}
+	a.passes = &passes{app: a, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}
 	a.reporter = &reporter{app: a, log: newPassLog(a.log)}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Stop(ctx))

@@ -69,9 +69,9 @@ func (m *memory) places(target string) []reconciler.ScopeKey {
 }
 
 // nudge has passes over scopes start now. The caller holds mu.
-func (a *App) nudge(keys []reconciler.ScopeKey) {
+func (p *passes) nudge(keys []reconciler.ScopeKey) {
 	for _, key := range keys {
-		if l := a.loops.of[key]; l != nil {
+		if l := p.of[key]; l != nil {
 			l.Nudge()
 		}
 	}
@@ -80,35 +80,35 @@ func (a *App) nudge(keys []reconciler.ScopeKey) {
 // gated is what is wanted of a scope, with the account that it is in, guarded, and
 // with what people asked for, windows and waves holding the steps. The caller holds
 // handing.
-func (a *App) gated(l *loop, access accounts.Access) reconciler.Batch {
-	records := a.book.Read()
-	a.tellLoss(records.Lost)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
+	records := p.app.book.Read()
+	p.app.tellLoss(records.Lost)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	l.scope = access.Scope
-	b, wanted := a.memory.batches[l.key]
+	b, wanted := p.memory.batches[l.key]
 	if !wanted {
 		return reconciler.Batch{} // a new composition is on its way
 	}
 	b.Targets = slices.Clone(b.Targets)
 	access.Attach(&b)
 	var others []reconciler.Batch
-	for key, other := range a.memory.batches {
+	for key, other := range p.memory.batches {
 		if key != l.key {
 			others = append(others, other)
 		}
 	}
-	a.accounts.Guard(&b, others)
+	p.app.accounts.Guard(&b, others)
 	batches := []reconciler.Batch{b}
-	gates.Gate(batches, a.memory.conditions, records, a.memory.before, a.pending(records), a.clock.Moment())
+	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(records), p.app.clock.Moment())
 	b = batches[0]
 	for i := range b.Targets {
 		d := &b.Targets[i]
-		if fresh := a.memory.fresh[d.Policy.Target]; fresh.After(b.Fresh) {
+		if fresh := p.memory.fresh[d.Policy.Target]; fresh.After(b.Fresh) {
 			b.Fresh = fresh
 		}
 		l.in = append(l.in, d.Policy.Target)
-		if a.elsewhere(l, d.Policy.Target) {
+		if p.elsewhere(l, d.Policy.Target) {
 			d.Policy.Gates.Waits = "waits for the end of a pass that reaches it by another role, region or endpoint"
 		}
 	}
@@ -117,8 +117,8 @@ func (a *App) gated(l *loop, access accounts.Access) reconciler.Batch {
 
 // elsewhere reports whether a target is in the pass that another loop makes now: it
 // has come over from there. The caller holds mu.
-func (a *App) elsewhere(l *loop, target string) bool {
-	for other := range a.loops.run {
+func (p *passes) elsewhere(l *loop, target string) bool {
+	for other := range p.run {
 		if other != l && !other.Began().IsZero() && slices.Contains(other.in, target) {
 			return true
 		}
@@ -127,19 +127,19 @@ func (a *App) elsewhere(l *loop, target string) bool {
 }
 
 // pending is what approvals that are not used yet let run. The caller holds mu.
-func (a *App) pending(records gates.Records) gates.Pending {
-	m := &a.memory
+func (p *passes) pending(records gates.Records) gates.Pending {
+	m := &p.memory
 	m.busy = map[string]bool{}
-	pending := gates.Pending{Ready: map[string]gates.Grant{}, Begin: a.book.Begin}
+	pending := gates.Pending{Ready: map[string]gates.Grant{}, Begin: p.app.book.Begin}
 	unused := map[string]bool{}
 	for _, approval := range records.Approvals {
 		ready := gates.Approved(approval, m.before)
 		if slices.ContainsFunc(ready, func(g gates.Grant) bool { return g.Digest != approval.Digest }) {
-			if err := a.book.Split(approval, ready); err != nil {
+			if err := p.app.book.Split(approval, ready); err != nil {
 				// It waits, and nothing else with it.
 				text := err.Error()
 				if !m.unused[text] && !unused[text] {
-					a.log.Error("an approval waits until it can be written to the state directory", "digest", approval.Digest, "error", err)
+					p.app.log.Error("an approval waits until it can be written to the state directory", "digest", approval.Digest, "error", err)
 				}
 				unused[text] = true
 				continue
@@ -172,17 +172,17 @@ func (a *App) tellLoss(lost *state.Loss) {
 // noted takes in a report: for targets that wait for this one, and for what holds
 // until it has converged. It reports false where there is no such target any more,
 // or nothing to tell of it yet.
-func (a *App) noted(r *plan.Report) bool {
-	a.mu.Lock()
-	m := &a.memory
+func (p *passes) noted(r *plan.Report) bool {
+	p.mu.Lock()
+	m := &p.memory
 	if _, known := m.conditions[r.Target]; !known || m.blank[r.Target] && r.Plan == nil {
-		a.mu.Unlock()
+		p.mu.Unlock()
 		return false
 	}
 	stood := m.before.Standings[r.Target]
 	m.before.Note(r)
 	if m.before.Standings[r.Target].Opens(stood) {
-		a.nudge(m.waiting[r.Target])
+		p.nudge(m.waiting[r.Target])
 	}
 	for name, fresh := range gates.Renewals(r.Target, m.conditions, m.before) {
 		if fresh.After(m.fresh[name]) {
@@ -190,14 +190,14 @@ func (a *App) noted(r *plan.Report) bool {
 				m.fresh = map[string]time.Time{}
 			}
 			m.fresh[name] = fresh
-			a.nudge(m.places(name))
+			p.nudge(m.places(name))
 		}
 	}
 	done := m.busy[r.Target] && r.Converged()
-	a.mu.Unlock()
+	p.mu.Unlock()
 	if done {
-		if err := a.book.Done(r.Target); err != nil {
-			a.log.Error("state cannot be written", "error", err)
+		if err := p.app.book.Done(r.Target); err != nil {
+			p.app.log.Error("state cannot be written", "error", err)
 		}
 	}
 	return true
@@ -231,9 +231,9 @@ func (d daemon) Pools(target string) (out []string) {
 
 // Approved names the targets whose plan has the digest now, and has a pass start.
 func (d daemon) Approved(approval gates.Approval) []string {
-	d.app.mu.Lock()
-	made := gates.Approved(approval, d.app.memory.before)
-	d.app.mu.Unlock()
+	d.app.passes.mu.Lock()
+	made := gates.Approved(approval, d.app.passes.memory.before)
+	d.app.passes.mu.Unlock()
 	var out []string
 	for _, g := range made {
 		out = append(out, g.Target)
@@ -257,7 +257,7 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 		for _, p := range t.Pools {
 			pools = append(pools, p.Namespace+"/"+p.Name)
 		}
-		d.app.retry(t.Name, pools)
+		d.app.passes.retry(t.Name, pools)
 	}
 	d.app.look.Store(true)
 	d.app.ring()
@@ -266,22 +266,22 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 
 // lift has the commits for which steps of a target were stopped stop nothing more: who
 // asks for it knows better which weir is the one that fell behind. The caller holds mu.
-func (a *App) lift(b reconciler.Batch, target string) {
-	last := a.memory.before.Reports[target]
+func (p *passes) lift(b reconciler.Batch, target string) {
+	last := p.memory.before.Reports[target]
 	for i := range b.Targets {
 		if d := &b.Targets[i]; d.Policy.Target == target && d.Kinship != nil && last != nil && last.Plan != nil {
-			a.lineages.Lift(d.Policy.Source, last.Plan.Ahead)
+			p.app.lineages.Lift(d.Policy.Source, last.Plan.Ahead)
 		}
 	}
 }
 
 // retry has what AWS refused of a target's pools tried again by the next pass.
-func (a *App) retry(target string, pools []string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for key, b := range a.memory.batches {
-		a.lift(b, target)
-		if l := a.loops.of[key]; l != nil && l.scope != nil && slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
+func (p *passes) retry(target string, pools []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, b := range p.memory.batches {
+		p.lift(b, target)
+		if l := p.of[key]; l != nil && l.scope != nil && slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
 			l.scope.Retry(pools)
 		}
 	}

@@ -33,20 +33,21 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 		log: slog.New(slog.DiscardHandler), clock: clock.New(), book: gates.NewBook(db, clock.At(time.Now)),
 		board: status.NewBoard(status.BoardOptions{}), metrics: status.NewMetrics(prometheus.NewRegistry(), ""),
 	}
+	a.passes = &passes{app: a}
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this
 	c := &fleet.Composition{Batches: []reconciler.Batch{{}}, Conditions: map[string]gates.Conditions{}}
 	for _, target := range []string{long, "prod"} {
 		p := &plan.Plan{Target: target, Steps: []step.Step{{Verb: step.Create, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web"}}}
-		a.memory.before.Note(&plan.Report{Target: target, Plan: p})
+		a.passes.memory.before.Note(&plan.Report{Target: target, Plan: p})
 		if _, err := a.book.Approve(p.Digest(), "somebody"); err != nil {
 			t.Fatal(err)
 		}
 		c.Conditions[target] = gates.Conditions{Rendered: "w"}
 		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: basis.Policy{Target: target}})
 	}
-	a.memory.take(c)
+	a.passes.memory.take(c)
 	a.accounts = accounts.New(accounts.Options{})
-	batch := a.gated(&loop{}, accounts.Access{})
+	batch := a.passes.gated(&loop{}, accounts.Access{})
 	if len(batch.Targets) != 2 {
 		t.Fatalf("no target is reconciled: %+v", batch)
 	}

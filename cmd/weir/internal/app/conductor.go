@@ -50,15 +50,15 @@ const (
 // tellSilence has everybody know which passes AWS does not answer.
 func (a *App) tellSilence(now time.Time) {
 	since := map[string]time.Time{}
-	a.mu.Lock()
-	for key, l := range a.loops.of {
+	a.passes.mu.Lock()
+	for key, l := range a.passes.of {
 		began := l.Began()
 		if answered := a.accounts.Answered(key); answered.After(began) && !began.IsZero() {
 			began = answered
 		}
 		silent := !began.IsZero() && now.Sub(began) > silence
 		if silent {
-			for _, d := range a.memory.batches[key].Targets {
+			for _, d := range a.passes.memory.batches[key].Targets {
 				since[d.Policy.Target] = began
 			}
 		}
@@ -72,7 +72,7 @@ func (a *App) tellSilence(now time.Time) {
 			}
 		}
 	}
-	a.mu.Unlock()
+	a.passes.mu.Unlock()
 	a.board.Unanswered(since)
 }
 
@@ -148,7 +148,7 @@ func (a *App) compose(ctx context.Context) error {
 		}
 	}
 	a.tellLoss(a.book.Read().Lost) // also where every pass waits for AWS
-	a.pass(c, all)
+	a.passes.pass(c, all)
 	return nil
 }
 

@@ -23,11 +23,11 @@ func TestADaemonForgetsWhatIsGone(t *testing.T) {
 	count := func() map[string]int {
 		a.reporter.log.mu.Lock()
 		defer a.reporter.log.mu.Unlock()
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		a.passes.mu.Lock()
+		defer a.passes.mu.Unlock()
 		return map[string]int{
-			"loops": len(a.loops.of), "running": len(a.loops.run), "reports": len(a.memory.before.Reports), "standings": len(a.memory.before.Standings),
-			"said": len(a.reporter.log.said), "batches": len(a.memory.batches), "conditions": len(a.memory.conditions),
+			"loops": len(a.passes.of), "running": len(a.passes.run), "reports": len(a.passes.memory.before.Reports), "standings": len(a.passes.memory.before.Standings),
+			"said": len(a.reporter.log.said), "batches": len(a.passes.memory.batches), "conditions": len(a.passes.memory.conditions),
 		}
 	}
 	become := func(want int) {

@@ -45,7 +45,7 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
 	a.onStop("sources", sourcesShare, a.ofGeneration((*generation).stopSources))
 	a.gen.startSources(ctx, a)
-	a.openLoops(ctx)
+	a.openPasses(ctx)
 	conductor := &running{}
 	a.onStop("conductor", conductorShare, conductor.end)
 	a.startConductor(ctx, conductor)

@@ -53,13 +53,21 @@ func (a *App) startConductor(ctx context.Context, r *running) {
 	}
 }
 
-// loops are those of the scopes. Each lives as long as somebody wants something of
-// its scope, also over reloads.
-type loops struct {
-	ctx  context.Context // of all of them
-	stop context.CancelFunc
-	of   map[reconciler.ScopeKey]*loop
-	// run are those that have not ended, wanted or not.
+// passes are the loops of the scopes, and what passes leave for the next one and for
+// commands. A loop lives as long as somebody wants something of its scope, also over
+// reloads of the configuration.
+type passes struct {
+	app *App
+	// handing is held while a pass takes what is wanted, while it hands a report on, and
+	// while a reload replaces who takes reports; taken before mu.
+	handing sync.Mutex
+	ctx     context.Context // of all loops
+	stop    context.CancelFunc
+
+	mu     sync.Mutex // guards what follows
+	memory memory
+	of     map[reconciler.ScopeKey]*loop
+	// run are the loops that have not ended, wanted or not.
 	run map[*loop]bool
 }
 
@@ -71,26 +79,25 @@ type loop struct {
 	leave context.CancelFunc
 	wait  func(context.Context) error
 	// scope is nil before it was opened; in names the targets of the pass under way.
-	// Both are guarded by App.mu.
+	// Both are guarded by passes.mu.
 	scope *reconciler.Scope
 	in    []string
 	// silent says that AWS did not answer when that was last looked at.
 	silent bool
 }
 
-// openLoops makes room for loops. They live until the step of Stop that it adds.
-func (a *App) openLoops(ctx context.Context) {
-	ctx, stop := context.WithCancel(span.Watch(ctx, a.metrics.Stage))
-	a.loops = loops{ctx: ctx, stop: stop, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}
-	a.onStop("passes", passesShare, a.closeLoops)
+// openPasses makes room for loops. They live until the step of Stop that it adds.
+func (a *App) openPasses(ctx context.Context) {
+	a.passes.ctx, a.passes.stop = context.WithCancel(span.Watch(ctx, a.metrics.Stage))
+	a.onStop("passes", passesShare, a.passes.closeLoops)
 }
 
 // closeLoops ends all loops at once, and waits for them. The conductor has ended.
-func (a *App) closeLoops(ctx context.Context) error {
-	a.loops.stop()
-	a.mu.Lock()
-	all := maps.Clone(a.loops.run)
-	a.mu.Unlock()
+func (p *passes) closeLoops(ctx context.Context) error {
+	p.stop()
+	p.mu.Lock()
+	all := maps.Clone(p.run)
+	p.mu.Unlock()
 	var errs []error
 	for l := range all {
 		errs = append(errs, l.wait(ctx))
@@ -100,23 +107,23 @@ func (a *App) closeLoops(ctx context.Context) error {
 
 // pass has loops make passes over what was composed: over all scopes, or over those
 // of which something else is wanted than before.
-func (a *App) pass(c *fleet.Composition, all bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before := a.memory.batches
-	a.memory.take(c)
-	for key, b := range a.memory.batches {
-		l := a.loops.of[key]
+func (p *passes) pass(c *fleet.Composition, all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.memory.batches
+	p.memory.take(c)
+	for key, b := range p.memory.batches {
+		l := p.of[key]
 		switch old, known := before[key]; {
 		case l == nil:
-			a.startLoop(key)
+			p.startLoop(key)
 		case all || !known || !same(old, b):
 			l.Nudge()
 		}
 	}
-	for key, l := range a.loops.of {
-		if _, wanted := a.memory.batches[key]; !wanted && l.Began().IsZero() {
-			delete(a.loops.of, key)
+	for key, l := range p.of {
+		if _, wanted := p.memory.batches[key]; !wanted && l.Began().IsZero() {
+			delete(p.of, key)
 			l.leave()
 		}
 	}
@@ -127,45 +134,45 @@ func (a *App) pass(c *fleet.Composition, all bool) {
 const quickDelay = 250 * time.Millisecond
 
 // startLoop starts the loop of a scope. The caller holds mu.
-func (a *App) startLoop(key reconciler.ScopeKey) {
+func (p *passes) startLoop(key reconciler.ScopeKey) {
 	l := &loop{key: key}
 	l.Loop = &reconciler.Loop{
-		Desired: func(ctx context.Context) (reconciler.Batch, error) { return a.batch(ctx, l) },
-		Logger:  a.log, Tracer: a.tracing.Tracer(), Reporter: a.reporter,
+		Desired: func(ctx context.Context) (reconciler.Batch, error) { return p.batch(ctx, l) },
+		Logger:  p.app.log, Tracer: p.app.tracing.Tracer(), Reporter: p.app.reporter,
 	}
-	a.pace(l)
-	ctx, leave := context.WithCancel(a.loops.ctx)
+	p.pace(l)
+	ctx, leave := context.WithCancel(p.ctx)
 	l.leave = leave
-	a.loops.of[key], a.loops.run[l] = l, true
-	l.wait = a.spawn(ctx, "passes", func(ctx context.Context) error {
-		defer a.ended(l)
+	p.of[key], p.run[l] = l, true
+	l.wait = p.app.spawn(ctx, "passes", func(ctx context.Context) error {
+		defer p.ended(l)
 		return l.Run(ctx)
 	})
 }
 
 // ended forgets a loop, and its scope where nobody wants anything of that any more.
-func (a *App) ended(l *loop) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.loops.run, l)
-	if a.loops.of[l.key] != nil {
+func (p *passes) ended(l *loop) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.run, l)
+	if p.of[l.key] != nil {
 		return
 	}
-	for other := range a.loops.run {
+	for other := range p.run {
 		if other.key == l.key {
 			return
 		}
 	}
-	a.accounts.Forget(l.key)
+	p.app.accounts.Forget(l.key)
 }
 
 // pace has the loop go as often as the configuration says.
-func (a *App) pace(l *loop) {
+func (p *passes) pace(l *loop) {
 	moving := time.Duration(0)
-	if quick(a.gen.config) {
+	if quick(p.app.gen.config) {
 		moving = quickDelay
 	}
-	l.SetPace(a.gen.config.Interval, moving)
+	l.SetPace(p.app.gen.config.Interval, moving)
 }
 
 func quick(c *config.Config) bool {
@@ -176,26 +183,26 @@ func quick(c *config.Config) bool {
 
 // batch is what is wanted of a scope now, with what holds it. The loop of the scope
 // calls it as a pass begins, and waits here until the account is open.
-func (a *App) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
-	a.mu.Lock()
+func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
+	p.mu.Lock()
 	l.in = nil
-	a.mu.Unlock()
-	access := a.accounts.Open(ctx, l.key)
+	p.mu.Unlock()
+	access := p.app.accounts.Open(ctx, l.key)
 	if err := ctx.Err(); err != nil {
 		return reconciler.Batch{}, err
 	}
-	a.handing.Lock()
-	defer a.handing.Unlock()
-	return a.gated(l, access), nil
+	p.handing.Lock()
+	defer p.handing.Unlock()
+	return p.gated(l, access), nil
 }
 
 // interrupt has the passes under way end without a new step, and no pass begin before
 // there is a new composition.
-func (a *App) interrupt() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.memory.batches = nil
-	for _, l := range a.loops.of {
+func (p *passes) interrupt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.memory.batches = nil
+	for _, l := range p.of {
 		l.Interrupt()
 	}
 }

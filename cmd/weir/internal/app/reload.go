@@ -124,9 +124,9 @@ func (a *App) swap(ctx context.Context, c *config.Config, conductor *running) er
 	defer cancel()
 	ctx = context.WithoutCancel(ctx)
 	defer a.startConductor(ctx, conductor)
-	a.interrupt()
-	a.handing.Lock()
-	defer a.handing.Unlock()
+	a.passes.interrupt()
+	a.passes.handing.Lock()
+	defer a.passes.handing.Unlock()
 	return a.replace(ctx, bound, old, next)
 }
 
@@ -184,11 +184,11 @@ func (a *App) replace(ctx, bound context.Context, old, next *generation) error {
 		}
 	}
 	next.startNotifier(ctx, a)
-	a.mu.Lock()
-	for _, l := range a.loops.of {
-		a.pace(l)
+	a.passes.mu.Lock()
+	for _, l := range a.passes.of {
+		a.passes.pace(l)
 	}
-	a.mu.Unlock()
+	a.passes.mu.Unlock()
 	if next.commits != nil {
 		next.commits.Retry()
 	}

@@ -23,9 +23,9 @@ type reporter struct {
 // Report hands r on, if there still is such a target.
 func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	a := r.app
-	a.handing.Lock()
-	defer a.handing.Unlock()
-	if !a.noted(report) {
+	a.passes.handing.Lock()
+	defer a.passes.handing.Unlock()
+	if !a.passes.noted(report) {
 		return
 	}
 	a.board.Report(ctx, report)

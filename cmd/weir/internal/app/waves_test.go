@@ -286,9 +286,9 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		a, stop := w.start()
 		p := heldBy(t, a, "prod", first, step.HeldApproval, "weir approve ")
 		dir := a.state.Dir
-		a.mu.Lock()
-		wants := a.memory.conditions["prod"].Rendered
-		a.mu.Unlock()
+		a.passes.mu.Lock()
+		wants := a.passes.memory.conditions["prod"].Rendered
+		a.passes.mu.Unlock()
 		stop()
 		db, err := state.Open(dir)
 		if err != nil {
@@ -367,14 +367,14 @@ func TestAFollowedImageReachesTheSecondWaveAfterTheFirst(t *testing.T) {
 	targetConverged(t, a, "second", first)
 	w.aws.ResetCalls()
 	w.publish("02")
-	a.mu.Lock()
-	for key, l := range a.loops.of {
+	a.passes.mu.Lock()
+	for key, l := range a.passes.of {
 		if key.Region == "us-east-1" {
 			l.scope.Resolver.Renew(time.Now())
 			l.Nudge()
 		}
 	}
-	a.mu.Unlock()
+	a.passes.mu.Unlock()
 	var rolled []string
 	eventually(t, "both roll", func() string {
 		rolled = nil
