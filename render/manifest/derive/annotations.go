@@ -10,9 +10,9 @@ import (
 
 // noteDelete says that a managed pool is always deleted by EKS's own rules: it
 // drains the nodes itself.
-func (d *draft) noteDelete() {
+func (d *Derived) noteDelete() {
 	if d.Drain {
-		d.infra.Info(kinds.AnnotationPath(kinds.AnnotationDelete), "not-carried", "annotation "+kinds.AnnotationDelete+" has no effect on a managed pool", "EKS drains the nodes of a nodegroup before it deletes them")
+		d.AtPool.Info(kinds.AnnotationPath(kinds.AnnotationDelete), "not-carried", "annotation "+kinds.AnnotationDelete+" has no effect on a managed pool", "EKS drains the nodes of a nodegroup before it deletes them")
 		d.Drain = false
 	}
 }

@@ -13,7 +13,7 @@ import (
 // alone has; a NodeadmConfig is read by nodeadm, which Amazon Linux 2023 alone
 // has; Bottlerocket reads TOML. A warning, for a command of one's own or an image
 // in disguise may make up for it, except where EKS refuses the user data.
-func (d *draft) checkBootstrapFitsImage(family kinds.ImageFamily) {
+func (d *Derived) checkBootstrapFitsImage(family kinds.ImageFamily) {
 	kind := d.Bootstrap.Kind
 	if family == "" || kind == "" {
 		return
@@ -21,11 +21,11 @@ func (d *draft) checkBootstrapFitsImage(family kinds.ImageFamily) {
 	at := kinds.BootstrapPath.Join("configRef", "kind")
 	switch {
 	case family == kinds.FamilyBottlerocket && kind == "NodeadmConfig" && d.Kind == intent.NodegroupPool:
-		d.mp.Error(at, "user-data-not-toml", "Bottlerocket reads TOML, and "+d.Bootstrap.String()+" gives a MIME document", "give the TOML in a Secret that bootstrap.dataSecretName names")
+		d.AtMachinePool.Error(at, "user-data-not-toml", "Bottlerocket reads TOML, and "+d.Bootstrap.String()+" gives a MIME document", "give the TOML in a Secret that bootstrap.dataSecretName names")
 	case kind == "NodeadmConfig" && family != kinds.FamilyAL2023:
-		d.mp.Warn(at, "bootstrap-image-mismatch", fmt.Sprintf("a NodeadmConfig is for Amazon Linux 2023, and the image of %s is %s", d.Infrastructure, family), imageAdvice(d.Kind, kinds.FamilyAL2023))
+		d.AtMachinePool.Warn(at, "bootstrap-image-mismatch", fmt.Sprintf("a NodeadmConfig is for Amazon Linux 2023, and the image of %s is %s", d.Infrastructure, family), imageAdvice(d.Kind, kinds.FamilyAL2023))
 	case kind == "EKSConfig" && family == kinds.FamilyAL2023:
-		d.mp.Warn(at, "bootstrap-image-mismatch", fmt.Sprintf("an EKSConfig is for Amazon Linux 2, and the image of %s is %s", d.Infrastructure, family), "use a NodeadmConfig")
+		d.AtMachinePool.Warn(at, "bootstrap-image-mismatch", fmt.Sprintf("an EKSConfig is for Amazon Linux 2, and the image of %s is %s", d.Infrastructure, family), "use a NodeadmConfig")
 	}
 }
 

@@ -14,46 +14,6 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// crossCheck checks a derived pool against its cluster and its bootstrap
-// configuration. Of a pool that could not be derived, parts are missing.
-func (b *Builder) crossCheck(d *draft) {
-	if d.cluster == nil {
-		return
-	}
-	d.checkTagLengths()
-	d.checkMetadataTags()
-	switch d.Kind {
-	case intent.GroupPool:
-		o, ok := b.index.Pools[kinds.KeyOf(d.Infrastructure)]
-		if !ok || d.Group == nil {
-			return
-		}
-		d.checkPlacement(o.Spec.AvailabilityZones, o.Spec.AvailabilityZoneSubnetType, len(o.Spec.Subnets) > 0, "spec.subnets")
-		d.checkFilterVPC(path("spec", "subnets"), o.Spec.Subnets)
-		if d.LaunchTemplate != nil {
-			d.checkImageArchitecture(&o.Spec.AWSLaunchTemplate, kinds.GroupTypes(&o.Spec))
-			d.checkBootstrapFitsImage(kinds.EKSFamily(d.LaunchTemplate.Image))
-		}
-	case intent.NodegroupPool:
-		o, ok := b.index.ManagedPools[kinds.KeyOf(d.Infrastructure)]
-		if !ok || d.Nodegroup == nil {
-			return
-		}
-		d.checkPlacement(o.Spec.AvailabilityZones, o.Spec.AvailabilityZoneSubnetType, len(o.Spec.SubnetIDs) > 0, "spec.subnetIDs")
-		if d.LaunchTemplate != nil && o.Spec.AWSLaunchTemplate != nil {
-			if !slices.ContainsFunc(d.faults.List, func(f kinds.Fault) bool { return f.Code == "too-many-tags" }) {
-				d.checkTagCount(d.LaunchTemplate.Tags)
-			}
-			if kinds.ManagedImage(&o.Spec) {
-				d.checkImageArchitecture(o.Spec.AWSLaunchTemplate, kinds.NodegroupTypes(&o.Spec))
-				d.checkBootstrapFitsImage(kinds.EKSFamily(d.LaunchTemplate.Image))
-			} else {
-				d.checkBootstrapFitsImage(o.Spec.AMIType.Family())
-			}
-		}
-	}
-}
-
 // checkClusterKnown reports a pool whose Cluster is not in the render although
 // the render has others, so that its name is likely misspelt, and one whose
 // Cluster the build gave another name. A render without any Cluster is fine:
@@ -96,8 +56,8 @@ func sizeOrder(a, b part) int { return cmp.Or(cmp.Compare(b.size, a.size), slice
 
 // checkFilterVPC warns of subnets that are looked for in another VPC than the
 // cluster's, where they cannot reach its nodes.
-func (d *draft) checkFilterVPC(p intent.Path, refs []kinds.AWSResourceReference) {
-	vpc := d.cluster.network.VPC.ID
+func (d *Derived) checkFilterVPC(p intent.Path, refs []kinds.AWSResourceReference) {
+	vpc := d.Cluster.Network.VPC.ID
 	if vpc == "" {
 		return
 	}
@@ -105,7 +65,7 @@ func (d *draft) checkFilterVPC(p intent.Path, refs []kinds.AWSResourceReference)
 		for j, f := range ref.Filters {
 			if f.Name == "vpc-id" && len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(v string) bool { return v == vpc || strings.ContainsAny(v, "*?") }) {
 				at := p.Join(intent.Index(i), "filters", intent.Index(j), "values")
-				d.infra.Warn(at, "another-vpc", fmt.Sprintf("%s names %s, but cluster %s is in %s", at, strings.Join(f.Values, ", "), d.ClusterKey, vpc), "")
+				d.AtPool.Warn(at, "another-vpc", fmt.Sprintf("%s names %s, but cluster %s is in %s", at, strings.Join(f.Values, ", "), d.ClusterKey, vpc), "")
 			}
 		}
 	}
@@ -115,7 +75,7 @@ func (d *draft) checkFilterVPC(p intent.Path, refs []kinds.AWSResourceReference)
 // does not run on. The lookup asks for one architecture: that of the instance
 // type in the launch template, or of the first override. An image that is named
 // by its id is looked at when planning.
-func (d *draft) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.TypeField) {
+func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.TypeField) {
 	image := d.LaunchTemplate.Image
 	if image.Kind != intent.ImageForEKS && image.Kind != intent.ImageByName {
 		return
@@ -128,15 +88,15 @@ func (d *draft) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.T
 		switch got := instancetypes.Architecture(t.Name); {
 		case got == "":
 		case got == instancetypes.X86Apple || got == instancetypes.ARMApple:
-			d.infra.Error(t.At, "architecture-mismatch", fmt.Sprintf("%s %s runs macOS, for which no image is looked up", t.At, t.Name), "name the image in spec.awsLaunchTemplate.ami.id")
+			d.AtPool.Error(t.At, "architecture-mismatch", fmt.Sprintf("%s %s runs macOS, for which no image is looked up", t.At, t.Name), "name the image in spec.awsLaunchTemplate.ami.id")
 		case image.Kind == intent.ImageForEKS && slices.Contains(rules.GPUImages, image.Name) && got != asked:
 			at := path("spec", "awsLaunchTemplate", "ami", "eksLookupType")
-			d.faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but the images of %s are %s only", t.At, t.Name, got, image.Name, asked),
+			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but the images of %s are %s only", t.At, t.Name, got, image.Name, asked),
 				Detail: "name the image in spec.awsLaunchTemplate.ami.id, or write another instance type", Ref: d.Infrastructure, Path: t.At,
 				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: at, Message: "the kind of image"}}})
 		case asked != "" && got != asked:
 			at := path("spec", "awsLaunchTemplate", "instanceType")
-			d.faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so an image for that is looked up, but %s is launched, which is %s", at, lt.InstanceType, asked, t.Name, got),
+			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so an image for that is looked up, but %s is launched, which is %s", at, lt.InstanceType, asked, t.Name, got),
 				Detail: "write one of the overrides' instance types here", Ref: d.Infrastructure, Path: at,
 				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
 			return // once: each further override says the same
@@ -148,7 +108,7 @@ func (d *draft) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.T
 
 // checkImageName warns of a lookup by a name that speaks of another architecture
 // than the one that is asked for: it finds nothing, unless the name misleads.
-func (d *draft) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got string) {
+func (d *Derived) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got string) {
 	for field, value := range map[string]string{"imageLookupFormat": lt.ImageLookupFormat, "imageLookupBaseOS": lt.ImageLookupBaseOS} {
 		word := rules.ArchitectureWord.FindString(value)
 		named := instancetypes.X86
@@ -156,9 +116,9 @@ func (d *draft) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got 
 			named = instancetypes.ARM
 		}
 		at := path("spec", "awsLaunchTemplate", field)
-		already := slices.ContainsFunc(d.faults.List, func(f kinds.Fault) bool { return f.Code == "architecture-mismatch" && slices.Equal(f.Path, at) })
+		already := slices.ContainsFunc(d.Faults.List, func(f kinds.Fault) bool { return f.Code == "architecture-mismatch" && slices.Equal(f.Path, at) })
 		if word != "" && named != got && !already {
-			d.faults.Add(kinds.Fault{Severity: diag.Warning, Code: "architecture-mismatch", Summary: fmt.Sprintf("%s speaks of %s, but %s is %s", at, word, t.Name, got),
+			d.Faults.Add(kinds.Fault{Severity: diag.Warning, Code: "architecture-mismatch", Summary: fmt.Sprintf("%s speaks of %s, but %s is %s", at, word, t.Name, got),
 				Detail: "the image is looked up among those for " + got, Ref: d.Infrastructure, Path: at,
 				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
 		}

@@ -13,7 +13,7 @@ import (
 // groupPool fills a pool of kind AWSMachinePool.
 func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]) {
 	s := &o.Spec
-	bootstrap := d.machinePool.Spec.Template.Spec.Bootstrap.ConfigRef
+	bootstrap := d.Source.Spec.Template.Spec.Bootstrap.ConfigRef
 	needsEKS := bootstrap != nil && (bootstrap.Kind == "NodeadmConfig" || bootstrap.Kind == "EKSConfig")
 	b.identify(d, o.Ref(), o.Metadata, intent.GroupPool, needsEKS)
 	b.claimName(d, "Auto Scaling group", o.Ref().Name, path("metadata", "name"))
@@ -27,7 +27,7 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	}
 	brings := kinds.BringsTemplate(o.Metadata)
 	if instanceType == "" && !brings {
-		d.infra.Error(path("spec", "awsLaunchTemplate", "instanceType"), "missing-required",
+		d.AtPool.Error(path("spec", "awsLaunchTemplate", "instanceType"), "missing-required",
 			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
 	}
 	d.Group = &intent.Group{
@@ -49,7 +49,7 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	b.launchTemplate(d, &s.AWSLaunchTemplate, name, tags, instanceType)
 	lt := d.LaunchTemplate
 	lt.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, lt.SecurityGroups...)
-	if l, ok := (imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.mp, d.infra}).lookup(); ok {
+	if l, ok := (imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.AtMachinePool, d.AtPool}).lookup(); ok {
 		lt.Image = l
 	}
 	b.userData(d)
@@ -86,7 +86,7 @@ func filtersOf(ref kinds.AWSResourceReference) []intent.Filter {
 }
 
 // checkTagCount reports a resource that would carry more tags than AWS takes.
-func (d *draft) checkTagCount(tags map[string]string) {
+func (d *Derived) checkTagCount(tags map[string]string) {
 	n := len(tags) + ownTags
 	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.KeepVersions > 0, d.Nodegroup != nil} {
 		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/keep-versions, weir.dev/cluster
@@ -94,7 +94,7 @@ func (d *draft) checkTagCount(tags map[string]string) {
 		}
 	}
 	if n > 50 {
-		d.infra.Error(path("spec", "additionalTags"), "too-many-tags",
+		d.AtPool.Error(path("spec", "additionalTags"), "too-many-tags",
 			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS takes 50", n), "")
 	}
 }
@@ -174,7 +174,7 @@ func processes(s *kinds.SuspendProcesses) []intent.Process {
 }
 
 // hooks is how many lifecycle hooks the pool declares.
-func (d *draft) hooks() int {
+func (d *Derived) hooks() int {
 	switch {
 	case d.Group != nil:
 		return len(d.Group.LifecycleHooks)
@@ -185,7 +185,7 @@ func (d *draft) hooks() int {
 }
 
 // suspends reports whether the pool's group gets the tag weir.dev/suspended.
-func (d *draft) suspends() bool {
+func (d *Derived) suspends() bool {
 	return d.Group != nil && slices.ContainsFunc(d.Group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
 }
 

@@ -54,7 +54,7 @@ func (b *Builder) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfig
 // the manifest leaves the choice open, that is what it gets.
 func (d *draft) checkIgnitionStorage(i *kinds.Ignition) {
 	if i.StorageType == "ClusterObjectStore" {
-		d.block(path("spec", "ignition", "storageType"), d.infra, "ignition-object-store",
+		d.block(path("spec", "ignition", "storageType"), d.AtPool, "ignition-object-store",
 			"the user data should go to the cluster's S3 bucket, and weir puts user data into the launch template",
 			"write storageType: UnencryptedUserData to have it there, unencrypted, as cloud-init's is, or leave storageType out")
 	}

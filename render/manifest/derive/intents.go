@@ -153,24 +153,19 @@ func pathSlashes(p intent.Path) string {
 	return out
 }
 
-// draft is a pool that is being derived, with its own faults: one error drops
-// the pool and not the others.
+// draft is a pool that is being derived, with all of its cluster.
 type draft struct {
-	intent.Pool
-	machinePool *kinds.Decoded[kinds.MachinePoolSpec]
-	cluster     *cluster
-	version     kinds.Kubernetes
-	faults      *kinds.Faults
-	// mp and infra report about the two objects, options about its PoolOptions.
-	mp, infra, options kinds.Reporter
+	Derived
+	cluster *cluster
+	version kinds.Kubernetes
 	// broken says that the pool is left out for a fault that was reported elsewhere.
 	broken bool
 }
 
 // build derives a pool and adds it to the set unless it has an error.
 func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*draft)) {
-	d := &draft{machinePool: mp, faults: &kinds.Faults{}}
-	d.mp = mp.Reporter(d.faults)
+	d := &draft{Derived: Derived{Source: mp, Faults: &kinds.Faults{}}}
+	d.AtMachinePool = mp.Reporter(d.Faults)
 	d.Key, d.MachinePool = mp.Key(), mp.Ref()
 	t := mp.Spec.Template.Spec
 	if t.Version != "" {
@@ -181,25 +176,26 @@ func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*dra
 	if by, ok := mp.Metadata.Annotations[kinds.AnnotationReplicasBy]; ok {
 		d.ReplicasManagedExternally = by != "false"
 	}
-	d.Replicas = replicas(mp, d.mp)
+	d.Replicas = replicas(mp, d.AtMachinePool)
 	d.ClusterKey = intent.Key{Namespace: mp.Key().Namespace, Name: mp.Spec.ClusterName}
 	fill(d)
 	b.applyPoolOptions(d)
 	d.foreignTypes()
-	b.crossCheck(d)
-	if !d.faults.HasErrors() && !d.cluster.broken && !d.broken {
+	d.check(b.index)
+	if !d.Faults.HasErrors() && !d.cluster.broken && !d.broken {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}
-	b.faults.List = append(b.faults.List, d.faults.List...)
+	b.faults.List = append(b.faults.List, d.Faults.List...)
 }
 
 // identify sets what both kinds take from their infrastructure object.
 func (b *Builder) identify(d *draft, infra intent.ObjectRef, meta kinds.Meta, kind intent.PoolKind, needsEKS bool) {
 	d.Kind, d.Infrastructure = kind, infra
-	d.infra = kinds.Reporter{Ref: infra, To: d.faults}
-	d.cluster = b.cluster(d.ClusterKey, needsEKS, d.mp)
-	d.Paused = isPaused(meta) || isPaused(d.machinePool.Metadata) || d.cluster.paused
-	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: d.infra, Meta: meta}, {Reporter: d.mp, Meta: d.machinePool.Metadata}}, &d.Pool)
+	d.AtPool = kinds.Reporter{Ref: infra, To: d.Faults}
+	d.cluster = b.cluster(d.ClusterKey, needsEKS, d.AtMachinePool)
+	d.Cluster = &Cluster{TagName: d.cluster.tagName(), Region: d.cluster.region, Network: d.cluster.network}
+	d.Paused = isPaused(meta) || isPaused(d.Source.Metadata) || d.cluster.paused
+	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: d.AtPool, Meta: meta}, {Reporter: d.AtMachinePool, Meta: d.Source.Metadata}}, &d.Pool)
 }
 
 // bound moves the size into its bounds.
@@ -209,7 +205,7 @@ func (d *draft) bound(low, high int32) {
 		return
 	}
 	if d.Replicas.Written && !d.ReplicasManagedExternally {
-		d.mp.Warn(path("spec", "replicas"), "replicas-out-of-bounds",
+		d.AtMachinePool.Warn(path("spec", "replicas"), "replicas-out-of-bounds",
 			fmt.Sprintf("spec.replicas is %d, outside the pool's bounds %d to %d; %d is used", d.Replicas.Value, low, high, n), "")
 	}
 	d.Replicas.Value = n
@@ -219,7 +215,7 @@ func (d *draft) bound(low, high int32) {
 func (b *Builder) claimName(d *draft, kind, name string, at intent.Path) {
 	id := kind + " " + name
 	if first, taken := b.awsNames[id]; taken && first.ref != d.Infrastructure {
-		d.faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the %s %q", first.ref, d.Infrastructure, kind, name),
+		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the %s %q", first.ref, d.Infrastructure, kind, name),
 			Detail: "AWS knows one of that name in an account and region", Ref: d.Infrastructure, Path: at,
 			Related: []kinds.RelatedField{{Ref: first.ref, Path: first.path, Message: "the other one"}}})
 		return
@@ -233,7 +229,7 @@ func (d *draft) zones(own []string) string {
 	if joined := intent.JoinList(own); joined != "" {
 		return joined
 	}
-	joined := intent.JoinList(d.machinePool.Spec.FailureDomains)
+	joined := intent.JoinList(d.Source.Spec.FailureDomains)
 	d.FailureDomains = joined != ""
 	return joined
 }

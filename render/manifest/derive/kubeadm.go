@@ -14,7 +14,7 @@ import (
 // kubeadmData writes the cloud-config of a worker that joins by kubeadm.
 func (b *Builder) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec], r kinds.Reporter) intent.UserData {
 	s := &o.Spec
-	rules.CheckKubeadmVersion(d.mp, d.version)
+	rules.CheckKubeadmVersion(d.AtMachinePool, d.version)
 	minor := max(d.version.Minor, userdata.Minimum) // so that what else is wrong is found with it
 	rules.CheckKubeadm(r, s, kinds.Version(o.APIVersion), minor)
 	in := userdata.Kubeadm{BootCommands: s.BootCommands, PreCommands: s.PreKubeadmCommands, PostCommands: s.PostKubeadmCommands, Verbosity: s.Verbosity}
@@ -27,7 +27,7 @@ func (b *Builder) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec
 	}
 	in.Join = joinOf(join, minor)
 	d.discover(&in, join, d.fetchesBy(s.Format), r)
-	if len(d.Blocked) > 0 || d.faults.HasErrors() {
+	if len(d.Blocked) > 0 || d.Faults.HasErrors() {
 		return intent.UserData{}
 	}
 	out := intent.UserData{Format: "cloud-config", FetchesToken: in.Join.Fetched != nil, Secret: secret || in.Join.Token != "" || in.Join.TLSBootstrapToken != ""}

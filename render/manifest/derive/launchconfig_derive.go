@@ -50,7 +50,7 @@ func (l *launchConfigs) name(d *draft) string {
 	at := path("spec", "launchConfigRef")
 	id := "launch template " + name
 	if other, taken := l.claims.awsNames[id]; taken && other.ref != c.Source {
-		d.faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the launch template %q", other.ref, c.Source, name),
+		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the launch template %q", other.ref, c.Source, name),
 			Detail: "AWS knows one of that name in an account and region", Ref: d.Infrastructure, Path: at,
 			Related: []kinds.RelatedField{{Ref: other.ref, Path: other.path, Message: "the other one"}}})
 		return name
@@ -60,7 +60,7 @@ func (l *launchConfigs) name(d *draft) string {
 	case first == nil:
 		l.derived[name] = &derivedConfig{key: key, first: d.Infrastructure}
 	case first.key != key:
-		d.faults.Add(kinds.Fault{Code: "launch-config-differs", Summary: fmt.Sprintf("%s and %s cannot share %s: they differ in their %s", first.first, d.Infrastructure, c.Source, key.differences(first.key)),
+		d.Faults.Add(kinds.Fault{Code: "launch-config-differs", Summary: fmt.Sprintf("%s and %s cannot share %s: they differ in their %s", first.first, d.Infrastructure, c.Source, key.differences(first.key)),
 			Detail: "an AWSLaunchConfig is one launch template; make it an AWSLaunchConfigTemplate, of which each cluster and kind gets its own", Ref: d.Infrastructure, Path: at,
 			Related: []kinds.RelatedField{{Ref: first.first, Path: at, Message: "the other reference"}}})
 	}

@@ -20,7 +20,7 @@ func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 	s := &o.Spec
 	b.identify(d, o.Ref(), o.Metadata, intent.NodegroupPool, true)
 	if !d.cluster.eks {
-		d.mp.Error(path("spec", "clusterName"), "not-eks", fmt.Sprintf("%s needs an EKS cluster, but cluster %s is none", o.Ref(), d.ClusterKey),
+		d.AtMachinePool.Error(path("spec", "clusterName"), "not-eks", fmt.Sprintf("%s needs an EKS cluster, but cluster %s is none", o.Ref(), d.ClusterKey),
 			"the Cluster's controlPlaneRef must be an AWSManagedControlPlane, or the pool an AWSMachinePool")
 		return
 	}
@@ -73,7 +73,7 @@ func (b *Builder) nodegroupName(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 		at = path("metadata", "name") // which the generated name comes from
 	}
 	if !nodegroupName.MatchString(name) {
-		d.infra.Error(at, "bad-name", fmt.Sprintf("%q is no name for a nodegroup", name), "EKS takes up to 63 letters, digits, - and _")
+		d.AtPool.Error(at, "bad-name", fmt.Sprintf("%q is no name for a nodegroup", name), "EKS takes up to 63 letters, digits, - and _")
 	}
 	b.claimName(d, "nodegroup of "+d.cluster.eksName, name, at)
 	return name
@@ -102,10 +102,10 @@ func (d *draft) scale(n *intent.Nodegroup, s *kinds.Scaling) {
 		n.MaxSize.Value = max(size, n.MinSize.Value, 1)
 	}
 	if s.MaxSize != nil && *s.MaxSize == 0 {
-		d.infra.Error(path("spec", "scaling", "maxSize"), "out-of-range", "spec.scaling.maxSize is 0, EKS demands at least 1", "")
+		d.AtPool.Error(path("spec", "scaling", "maxSize"), "out-of-range", "spec.scaling.maxSize is 0, EKS demands at least 1", "")
 	}
 	if u := n.UpdateConfig.MaxUnavailable; n.MaxSize.Written && u > n.MaxSize.Value && n.MaxSize.Value > 0 {
-		d.infra.Error(path("spec", "updateConfig", "maxUnavailable"), "out-of-range", fmt.Sprintf("spec.updateConfig.maxUnavailable is %d, and the nodegroup has %d nodes at most", u, n.MaxSize.Value),
+		d.AtPool.Error(path("spec", "updateConfig", "maxUnavailable"), "out-of-range", fmt.Sprintf("spec.updateConfig.maxUnavailable is %d, and the nodegroup has %d nodes at most", u, n.MaxSize.Value),
 			"EKS takes no number above spec.scaling.maxSize")
 	}
 	d.bound(n.MinSize.Value, n.MaxSize.Value)
@@ -161,7 +161,7 @@ func (d *draft) checkAL2(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
 	if !o.Source.Has("spec", "amiType") {
 		what = "spec.amiType is not written, which means " + string(o.Spec.AMIType)
 	}
-	d.infra.Error(path("spec", "amiType"), "no-al2-image", what+", which EKS does not have for Kubernetes "+v.Short(),
+	d.AtPool.Error(path("spec", "amiType"), "no-al2-image", what+", which EKS does not have for Kubernetes "+v.Short(),
 		"write spec.amiType: AL2023_x86_64_STANDARD, or AL2023_ARM_64_STANDARD")
 }
 
@@ -177,7 +177,7 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 		t.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, t.SecurityGroups...)
 	}
 	if kinds.ManagedImage(s) {
-		if l, ok := (imageQuestion{lt, d.cluster, d.imageVersion(), lt.InstanceType, d.mp, d.infra}).lookup(); ok {
+		if l, ok := (imageQuestion{lt, d.cluster, d.imageVersion(), lt.InstanceType, d.AtMachinePool, d.AtPool}).lookup(); ok {
 			t.Image = l
 		}
 		// EKS takes neither with an image in the template.
@@ -200,7 +200,7 @@ func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec) {
 	case strings.HasPrefix(string(s.AMIType), "BOTTLEROCKET_") && d.Bootstrap.Kind == "Secret":
 		data.Format = "toml"
 	default:
-		d.infra.Error(path("spec", "awsLaunchTemplate"), "user-data-not-mime",
+		d.AtPool.Error(path("spec", "awsLaunchTemplate"), "user-data-not-mime",
 			"EKS merges its own user data into the pool's, which must then be a MIME document, and that of "+d.Bootstrap.String()+" is none",
 			"use a NodeadmConfig with an AL2023 amiType, or bring an image: amiType: CUSTOM or awsLaunchTemplate.ami.id")
 	}
@@ -218,7 +218,7 @@ func (d *draft) imageVersion() kinds.Kubernetes {
 // its own launch template or is a managed one without any.
 func (b *Builder) unusedBootstrap(d *draft, brings bool) {
 	at := path("spec", "template", "spec", "bootstrap")
-	boot := d.machinePool.Spec.Template.Spec.Bootstrap
+	boot := d.Source.Spec.Template.Spec.Bootstrap
 	why, detail := "has no awsLaunchTemplate to carry user data", "write spec.awsLaunchTemplate: {} in the pool to use it"
 	switch ref := boot.ConfigRef; {
 	case brings:
@@ -229,9 +229,9 @@ func (b *Builder) unusedBootstrap(d *draft, brings bool) {
 	switch ref := boot.ConfigRef; {
 	case ref != nil && b.bootstrapWritesNothing(d.Key.Namespace, ref):
 	case ref != nil:
-		d.mp.Warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s %s", ref.Kind, ref.Name, d.Infrastructure, why), detail)
+		d.AtMachinePool.Warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s %s", ref.Kind, ref.Name, d.Infrastructure, why), detail)
 	case intent.Value(boot.DataSecretName) != "":
-		d.mp.Warn(at.Join("dataSecretName"), "bootstrap-not-used", fmt.Sprintf("Secret %q is not used: %s %s", *boot.DataSecretName, d.Infrastructure, why), "")
+		d.AtMachinePool.Warn(at.Join("dataSecretName"), "bootstrap-not-used", fmt.Sprintf("Secret %q is not used: %s %s", *boot.DataSecretName, d.Infrastructure, why), "")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // noteGroup reports fields of a group that others of its fields leave without
 // effect.
-func (d *draft) noteGroup(s *kinds.AWSMachinePoolSpec) {
+func (d *Derived) noteGroup(s *kinds.AWSMachinePoolSpec) {
 	lt, at := &s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
 	if lt.AMI.ID != nil {
 		for _, f := range []struct {
@@ -18,20 +18,20 @@ func (d *draft) noteGroup(s *kinds.AWSMachinePoolSpec) {
 			{at.Join("imageLookupOrg"), lt.ImageLookupOrg != ""}, {at.Join("imageLookupBaseOS"), lt.ImageLookupBaseOS != ""},
 		} {
 			if f.written {
-				d.infra.Info(f.at, "not-carried", f.at.String()+" has no effect beside spec.awsLaunchTemplate.ami.id", "")
+				d.AtPool.Info(f.at, "not-carried", f.at.String()+" has no effect beside spec.awsLaunchTemplate.ami.id", "")
 			}
 		}
 	}
 	if s.Ignition != nil && d.LaunchTemplate.UserData.Format != "ignition" {
-		d.infra.Info(path("spec", "ignition"), "not-carried", "spec.ignition has no effect: the pool's user data is no Ignition document", "")
+		d.AtPool.Info(path("spec", "ignition"), "not-carried", "spec.ignition has no effect: the pool's user data is no Ignition document", "")
 	}
 	d.noteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
 }
 
 // noteSubnetType reports a type of subnet that no zones narrow.
-func (d *draft) noteSubnetType(kind string, asked intent.Lookup) {
+func (d *Derived) noteSubnetType(kind string, asked intent.Lookup) {
 	if kind != "" && asked.SubnetType == "" {
-		d.infra.Info(path("spec", "availabilityZoneSubnetType"), "not-carried", "spec.availabilityZoneSubnetType has no effect: the subnets are not chosen by zone",
+		d.AtPool.Info(path("spec", "availabilityZoneSubnetType"), "not-carried", "spec.availabilityZoneSubnetType has no effect: the subnets are not chosen by zone",
 			"write spec.availabilityZones, or the failureDomains of the MachinePool, and no subnets")
 	}
 }

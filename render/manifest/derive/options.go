@@ -135,7 +135,7 @@ func (b *Builder) applyPoolOptions(d *draft) {
 		return
 	}
 	if o := options(d.LaunchConfig.Source); o != nil {
-		d.LaunchConfig.Options, d.options = o.Ref(), o.Reporter(d.faults)
+		d.LaunchConfig.Options, d.AtOptions = o.Ref(), o.Reporter(d.Faults)
 		if t := o.Spec.LaunchTemplate; t != nil {
 			b.addTemplateOptions(d, t)
 		}
@@ -148,7 +148,7 @@ func (b *Builder) applyTemplateOptions(d *draft, o *kinds.Decoded[kinds.PoolOpti
 	if t == nil || reflect.ValueOf(*t).IsZero() {
 		return
 	}
-	d.options = o.Reporter(d.faults)
+	d.AtOptions = o.Reporter(d.Faults)
 	if at := path("spec", "launchConfigRef"); b.poolSource(d.Infrastructure).Has(at...) {
 		detail := "it is the launch template of all pools that name it"
 		if d.LaunchConfig != nil {
@@ -195,7 +195,7 @@ func (b *Builder) templateForOptions(d *draft) {
 	controlPlane := cmp.Or(d.cluster.controlPlaneName, d.ClusterKey.Name)
 	b.launchTemplate(d, &kinds.LaunchTemplate{}, controlPlane+"-"+d.Infrastructure.Name, additionalTags(d.cluster, s.AdditionalTags), "")
 	d.LaunchTemplate.Data.TagSpecifications = nil
-	if !slices.ContainsFunc(d.faults.List, func(f kinds.Fault) bool { return f.Code == "too-many-tags" }) {
+	if !slices.ContainsFunc(d.Faults.List, func(f kinds.Fault) bool { return f.Code == "too-many-tags" }) {
 		d.checkTagCount(d.LaunchTemplate.Tags)
 	}
 	for field, instead := range map[string]string{"diskSize": "rootVolume.size", "remoteAccess": "sshKeyName and additionalSecurityGroups"} {
@@ -212,12 +212,12 @@ func (b *Builder) templateForOptions(d *draft) {
 func (b *Builder) optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
 	out := *t
 	refuse := func(at intent.Path, detail string) {
-		d.options.Error(at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: EKS refuses a launch template that has it", at), detail)
+		d.AtOptions.Error(at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: EKS refuses a launch template that has it", at), detail)
 	}
 	apart := refuse
 	if d.LaunchConfig != nil {
 		apart = func(at intent.Path, detail string) {
-			d.options.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
+			d.AtOptions.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
 		}
 	}
 	if t.HibernationOptions != nil {
@@ -260,7 +260,7 @@ func (b *Builder) checkOverlap(d *draft, t *kinds.TemplateOptions) {
 
 // declares is the object that has a field of the pool, and where: of a launch template
 // that pools share, what declares it.
-func (d *draft) declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Path) {
+func (d *Derived) declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Path) {
 	if d.LaunchConfig != nil {
 		if at, ok := d.LaunchConfig.Field(ofPool); ok {
 			return d.LaunchConfig.Source, at
@@ -271,8 +271,8 @@ func (d *draft) declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Pa
 
 // optionsExclude reports a field of the options and a field of the pool that
 // exclude each other.
-func (d *draft) optionsExclude(at, ofPool intent.Path, detail string) {
+func (d *Derived) optionsExclude(at, ofPool intent.Path, detail string) {
 	ref, field := d.declares(ofPool)
-	d.faults.Add(kinds.Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.options.Ref, Path: at,
+	d.Faults.Add(kinds.Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.AtOptions.Ref, Path: at,
 		Related: []kinds.RelatedField{{Ref: ref, Path: field, Message: "the pool's field"}}})
 }

@@ -18,9 +18,9 @@ func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptions
 	if g == nil {
 		return
 	}
-	d.options = o.Reporter(d.faults)
+	d.AtOptions = o.Reporter(d.Faults)
 	if d.Group == nil {
-		d.options.Error(kinds.OptionsGroup, "not-allowed", kinds.OptionsGroup.String()+" is not allowed for a managed pool: the group behind it is EKS's", "use an AWSMachinePool")
+		d.AtOptions.Error(kinds.OptionsGroup, "not-allowed", kinds.OptionsGroup.String()+" is not allowed for a managed pool: the group behind it is EKS's", "use an AWSMachinePool")
 		return
 	}
 	d.Group.Options = g.Whole()
@@ -42,7 +42,7 @@ func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptions
 
 // checkRetention: machines are retained when a termination hook is abandoned, and only
 // then ("Configure instance retention" in the user guide of Auto Scaling).
-func (d *draft) checkRetention() {
+func (d *Derived) checkRetention() {
 	p := d.Group.Options.InstanceLifecyclePolicy
 	if p == nil || p.RetentionTriggers == nil || p.RetentionTriggers.TerminateHookAbandon != "retain" {
 		return
@@ -50,7 +50,7 @@ func (d *draft) checkRetention() {
 	const terminating = "autoscaling:EC2_INSTANCE_TERMINATING"
 	if !slices.ContainsFunc(d.Group.LifecycleHooks, func(h intent.LifecycleHook) bool { return h.LifecycleTransition == terminating }) {
 		at := kinds.OptionsGroup.Join("instanceLifecyclePolicy", "retentionTriggers", "terminateHookAbandon")
-		d.options.Warn(at, "retains-nothing", at.String()+" is retain, and the pool has no lifecycle hook for terminations that could be abandoned",
+		d.AtOptions.Warn(at, "retains-nothing", at.String()+" is retain, and the pool has no lifecycle hook for terminations that could be abandoned",
 			"add one to spec.lifecycleHooks of the pool, with lifecycleTransition "+terminating)
 	}
 }
@@ -90,11 +90,25 @@ func (b *Builder) mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolS
 			policy.Overrides = append(policy.Overrides, o)
 		}
 	}
+	if slices.ContainsFunc(policy.Overrides, func(o intent.Override) bool { return o.InstanceRequirements != nil }) {
+		withoutPriorities(pool, policy)
+	}
 	d.checkPolicy(pool, policy, at)
 }
 
+// withoutPriorities makes other strategies of the defaults that rank instance types:
+// where these are found by their attributes, Auto Scaling has other defaults.
+func withoutPriorities(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances) {
+	distribution := path("spec", "mixedInstancesPolicy", "instancesDistribution")
+	for field, strategy := range map[string]*string{"onDemandAllocationStrategy": &m.OnDemandAllocationStrategy, "spotAllocationStrategy": &m.SpotAllocationStrategy} {
+		if strings.HasSuffix(*strategy, "prioritized") && !pool.Source.Has(distribution.Join(field)...) {
+			*strategy = "lowest-price"
+		}
+	}
+}
+
 // checkMixedMarket is checkMixedPolicy's rule for a policy that the options make.
-func (d *draft) checkMixedMarket(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], at intent.Path) {
+func (d *Derived) checkMixedMarket(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], at intent.Path) {
 	lt := &pool.Spec.AWSLaunchTemplate
 	for field, written := range map[string]bool{"marketType": lt.MarketType == "Spot", "spotMarketOptions": lt.SpotMarketOptions != nil} {
 		if written {
@@ -105,7 +119,7 @@ func (d *draft) checkMixedMarket(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], 
 
 // checkPolicy checks a whole policy: LaunchTemplateOverrides and
 // InstancesDistribution in the API reference of Auto Scaling.
-func (d *draft) checkPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
+func (d *Derived) checkPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
 	overrides := at.Join("overrides")
 	weights, requirements := 0, 0
 	templates := map[intent.LaunchTemplateSpecification]bool{}
@@ -123,17 +137,17 @@ func (d *draft) checkPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *in
 	n := len(m.Overrides)
 	switch {
 	case n > rules.MaxOverrides:
-		d.options.Error(overrides, "too-many-overrides", fmt.Sprintf("the policy has %d overrides; Auto Scaling takes %d", n, rules.MaxOverrides), "")
+		d.AtOptions.Error(overrides, "too-many-overrides", fmt.Sprintf("the policy has %d overrides; Auto Scaling takes %d", n, rules.MaxOverrides), "")
 	case weights > 0 && weights < n:
-		d.options.Error(overrides, "incomplete", fmt.Sprintf("%d of %d instance types have a weightedCapacity; all of them need one, or none", weights, n), "")
+		d.AtOptions.Error(overrides, "incomplete", fmt.Sprintf("%d of %d instance types have a weightedCapacity; all of them need one, or none", weights, n), "")
 	case weights > 0 && requirements > 0:
-		d.options.Error(overrides, "exclusive", "weightedCapacity excludes instanceRequirements", "write desiredCapacityType: vcpu or memory-mib in place of weights")
+		d.AtOptions.Error(overrides, "exclusive", "weightedCapacity excludes instanceRequirements", "write desiredCapacityType: vcpu or memory-mib in place of weights")
 	case requirements > 0 && requirements < n:
-		d.options.Error(overrides, "incomplete", "overrides have instanceRequirements, all of them, or none", "allowedInstanceTypes narrows requirements to types")
+		d.AtOptions.Error(overrides, "incomplete", "overrides have instanceRequirements, all of them, or none", "allowedInstanceTypes narrows requirements to types")
 	case requirements > 4:
-		d.options.Error(overrides, "out-of-range", fmt.Sprintf("the policy has %d sets of instanceRequirements; Auto Scaling takes 4", requirements), "")
+		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the policy has %d sets of instanceRequirements; Auto Scaling takes 4", requirements), "")
 	case len(templates) > 19:
-		d.options.Error(overrides, "out-of-range", fmt.Sprintf("the overrides name %d launch templates; Auto Scaling takes 20 with the pool's own", len(templates)), "")
+		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the overrides name %d launch templates; Auto Scaling takes 20 with the pool's own", len(templates)), "")
 	}
 	if requirements > 0 {
 		d.checkStrategies(pool, m, overrides)
@@ -141,25 +155,19 @@ func (d *draft) checkPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *in
 	d.checkOverrideTypes(m, overrides)
 }
 
-// checkStrategies: what is found by its attributes has no priorities, and the
-// default of Auto Scaling is another then.
-func (d *draft) checkStrategies(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
+// checkStrategies: what is found by its attributes has no priorities.
+func (d *Derived) checkStrategies(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
 	distribution := path("spec", "mixedInstancesPolicy", "instancesDistribution")
-	for field, strategy := range map[string]*string{"onDemandAllocationStrategy": &m.OnDemandAllocationStrategy, "spotAllocationStrategy": &m.SpotAllocationStrategy} {
-		if !strings.HasSuffix(*strategy, "prioritized") {
-			continue
-		}
-		if pool.Source.Has(distribution.Join(field)...) {
+	for field, strategy := range map[string]string{"onDemandAllocationStrategy": m.OnDemandAllocationStrategy, "spotAllocationStrategy": m.SpotAllocationStrategy} {
+		if strings.HasSuffix(strategy, "prioritized") && pool.Source.Has(distribution.Join(field)...) {
 			d.optionsExclude(at, distribution.Join(field), "types that are found by their attributes have no priorities")
-		} else {
-			*strategy = "lowest-price"
 		}
 	}
 }
 
 // checkOverrideTypes checks the instance types of overrides that have the pool's
 // image, as checkOneArchitecture does for those of the pool.
-func (d *draft) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
+func (d *Derived) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
 	want, first := "", ""
 	if d.LaunchTemplate != nil {
 		first = cmp.Or(d.LaunchTemplate.Image.InstanceType, d.LaunchTemplate.Data.InstanceType)
@@ -168,17 +176,17 @@ func (d *draft) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
 	for i, o := range m.Overrides {
 		p := at.Join(intent.Index(i), "instanceType")
 		if o.InstanceType != "" {
-			rules.CheckKnownTypes(d.options, []kinds.TypeField{{At: p, Name: o.InstanceType}})
+			rules.CheckKnownTypes(d.AtOptions, []kinds.TypeField{{At: p, Name: o.InstanceType}})
 		}
 		if got := instancetypes.Architecture(o.InstanceType); want != "" && got != "" && got != want && o.LaunchTemplate == nil && o.ImageID == "" {
-			d.options.Error(p, "mixed-architectures", fmt.Sprintf("%s %s is %s, but %s is %s: they have one image, which has one architecture", p, o.InstanceType, got, first, want),
+			d.AtOptions.Error(p, "mixed-architectures", fmt.Sprintf("%s %s is %s, but %s is %s: they have one image, which has one architecture", p, o.InstanceType, got, first, want),
 				"name a launch template or an image for it beside the type")
 		}
 	}
 }
 
 // checkWarmPool: "Warm pools" in the user guide of Auto Scaling.
-func (d *draft) checkWarmPool(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g *kinds.GroupOptions) {
+func (d *Derived) checkWarmPool(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g *kinds.GroupOptions) {
 	w, at := g.WarmPool, kinds.OptionsGroup.Join("warmPool")
 	if w == nil {
 		return
@@ -195,28 +203,28 @@ func (d *draft) checkWarmPool(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g *
 	}
 	if t := d.LaunchTemplate; w.PoolState == "Hibernated" && t != nil && (t.Data.HibernationOptions == nil || !intent.Value(t.Data.HibernationOptions.Configured)) {
 		p := at.Join("poolState")
-		d.options.Warn(p, "incomplete", p.String()+" Hibernated needs instances that can hibernate", "write spec.launchTemplate.hibernationOptions.configured: true")
+		d.AtOptions.Warn(p, "incomplete", p.String()+" Hibernated needs instances that can hibernate", "write spec.launchTemplate.hibernationOptions.configured: true")
 	}
 }
 
 // checkCapacityType: DesiredCapacityType in the API reference of Auto Scaling.
-func (d *draft) checkCapacityType(g *kinds.GroupOptions) {
+func (d *Derived) checkCapacityType(g *kinds.GroupOptions) {
 	m := d.Group.MixedInstancesPolicy
 	byAttributes := m != nil && slices.ContainsFunc(m.Overrides, func(o intent.Override) bool { return o.InstanceRequirements != nil })
 	if at := kinds.OptionsGroup.Join("desiredCapacityType"); g.DesiredCapacityType != "" && g.DesiredCapacityType != "units" && !byAttributes {
-		d.options.Error(at, "incomplete", fmt.Sprintf("%s %s needs instanceRequirements in mixedInstancesPolicy.overrides", at, g.DesiredCapacityType), "other groups count instances")
+		d.AtOptions.Error(at, "incomplete", fmt.Sprintf("%s %s needs instanceRequirements in mixedInstancesPolicy.overrides", at, g.DesiredCapacityType), "other groups count instances")
 	}
 }
 
 // checkRollback: AutoRollback of RefreshPreferences in the API reference.
-func (d *draft) checkRollback() {
+func (d *Derived) checkRollback() {
 	if d.Group.MixedInstancesPolicy == nil {
 		return
 	}
 	for _, o := range d.Group.MixedInstancesPolicy.Overrides {
 		if t := o.LaunchTemplate; t != nil && strings.HasPrefix(t.Version, "$") {
 			at := kinds.OptionsGroup.Join("refreshPreferences", "autoRollback")
-			d.options.Error(at, "exclusive", fmt.Sprintf("%s excludes a launch template by %s", at, t.Version), "a refresh is rolled back only where each version is a number")
+			d.AtOptions.Error(at, "exclusive", fmt.Sprintf("%s excludes a launch template by %s", at, t.Version), "a refresh is rolled back only where each version is a number")
 			return
 		}
 	}

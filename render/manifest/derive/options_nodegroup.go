@@ -15,9 +15,9 @@ func (b *Builder) applyNodegroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOpt
 	if n == nil {
 		return
 	}
-	d.options = o.Reporter(d.faults)
+	d.AtOptions = o.Reporter(d.Faults)
 	if d.Nodegroup == nil {
-		d.options.Error(kinds.OptionsNodegroup, "not-allowed", kinds.OptionsNodegroup.String()+" is not allowed for an AWSMachinePool, which has no nodegroup", "write spec.autoScalingGroup, or use an AWSManagedMachinePool")
+		d.AtOptions.Error(kinds.OptionsNodegroup, "not-allowed", kinds.OptionsNodegroup.String()+" is not allowed for an AWSMachinePool, which has no nodegroup", "write spec.autoScalingGroup, or use an AWSManagedMachinePool")
 		return
 	}
 	pool := b.index.ManagedPools[kinds.KeyOf(d.Infrastructure)]
@@ -26,7 +26,7 @@ func (b *Builder) applyNodegroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOpt
 	if p := n.NodeRepairConfig; p != nil {
 		d.Nodegroup.RepairOptions = &p.RepairOptions
 		if !intent.Value(d.Nodegroup.NodeRepair) {
-			d.options.Info(kinds.OptionsNodegroup.Join("nodeRepairConfig"), "not-carried", kinds.OptionsNodegroup.Join("nodeRepairConfig").String()+" has no effect while node repair is off",
+			d.AtOptions.Info(kinds.OptionsNodegroup.Join("nodeRepairConfig"), "not-carried", kinds.OptionsNodegroup.Join("nodeRepairConfig").String()+" has no effect while node repair is off",
 				"write spec.nodeRepairConfig.enabled: true in the pool")
 		}
 	}
@@ -52,11 +52,11 @@ func (d *draft) nodegroupTypes(pool *kinds.Decoded[kinds.AWSManagedMachinePoolSp
 		}
 	}
 	if f := d.LaunchTemplate; f != nil && f.Data.InstanceType != "" {
-		d.options.Error(at, "exclusive", at.String()+" excludes an instance type in the pool's launch template", "remove the one of the launch template")
+		d.AtOptions.Error(at, "exclusive", at.String()+" excludes an instance type in the pool's launch template", "remove the one of the launch template")
 		return
 	}
 	d.Nodegroup.InstanceTypes = slices.Clone(n.InstanceTypes)
-	rules.CheckAMIType(d.options, d.Infrastructure, &pool.Spec, n.Types(), pool.Source.Has("spec", "amiType"))
+	rules.CheckAMIType(d.AtOptions, d.Infrastructure, &pool.Spec, n.Types(), pool.Source.Has("spec", "amiType"))
 }
 
 func templateTypeName(lt *kinds.LaunchTemplate) string {
@@ -80,13 +80,13 @@ func (d *draft) nodegroupWarming(pool *kinds.Decoded[kinds.AWSManagedMachinePool
 	bottlerocket := strings.HasPrefix(string(pool.Spec.AMIType), "BOTTLEROCKET_")
 	switch {
 	case kinds.ManagedImage(&pool.Spec):
-		d.options.Error(at, "exclusive", at.String()+" is not possible with an image of one's own", "EKS has warm pools for its own images only")
+		d.AtOptions.Error(at, "exclusive", at.String()+" is not possible with an image of one's own", "EKS has warm pools for its own images only")
 	case bottlerocket && w.PoolState == "HIBERNATED":
-		d.options.Error(at.Join("poolState"), "exclusive", at.Join("poolState").String()+" HIBERNATED is not possible with Bottlerocket", "write STOPPED or RUNNING")
+		d.AtOptions.Error(at.Join("poolState"), "exclusive", at.Join("poolState").String()+" HIBERNATED is not possible with Bottlerocket", "write STOPPED or RUNNING")
 	case bottlerocket && intent.Value(w.ReuseOnScaleIn):
-		d.options.Error(at.Join("reuseOnScaleIn"), "exclusive", at.Join("reuseOnScaleIn").String()+" is not possible with Bottlerocket", "")
+		d.AtOptions.Error(at.Join("reuseOnScaleIn"), "exclusive", at.Join("reuseOnScaleIn").String()+" is not possible with Bottlerocket", "")
 	}
 	if pool.Spec.CapacityType == "spot" {
-		d.options.Warn(at, "exclusive", at.String()+": Auto Scaling has no warm pools of spot instances", "write spec.capacityType: onDemand in the pool")
+		d.AtOptions.Warn(at, "exclusive", at.String()+": Auto Scaling has no warm pools of spot instances", "write spec.capacityType: onDemand in the pool")
 	}
 }

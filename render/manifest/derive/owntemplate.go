@@ -39,7 +39,7 @@ func (d *draft) ownTemplate(m kinds.Meta, types []kinds.TypeField) bool {
 	}
 	for _, suffix := range kinds.OwnArchitectures()[1:] {
 		if key, _, ok := k.Named(suffix); ok && len(names[suffix]) == 0 {
-			d.infra.Info(key.At, "not-carried", fmt.Sprintf("%s has no effect: no instance type of the pool is %s", key.At, suffix[1:]), "")
+			d.AtPool.Info(key.At, "not-carried", fmt.Sprintf("%s has no effect: no instance type of the pool is %s", key.At, suffix[1:]), "")
 		}
 	}
 	return kinds.BringsTemplate(m)
@@ -85,7 +85,7 @@ func (d *draft) noOwnTemplate(k kinds.OwnKeys, t kinds.TypeField) {
 	if arch != "" {
 		detail = fmt.Sprintf("write %s%s.%s", kinds.OwnTemplatePrefix, kinds.OwnName, arch)
 	}
-	d.faults.Add(kinds.Fault{Code: "template-for-architecture", Summary: fmt.Sprintf("%s %s is %s, for which the pool brings no launch template", t.At, t.Name, cmp.Or(arch, "of an architecture that weir does not know")),
+	d.Faults.Add(kinds.Fault{Code: "template-for-architecture", Summary: fmt.Sprintf("%s %s is %s, for which the pool brings no launch template", t.At, t.Name, cmp.Or(arch, "of an architecture that weir does not know")),
 		Detail: detail, Ref: d.Infrastructure, Path: t.At, Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: named.At, Message: "the template of another architecture"}}})
 }
 

@@ -18,10 +18,10 @@ func (b *Builder) launchTemplate(d *draft, lt *kinds.LaunchTemplate, name string
 		b.claimName(d, "launch template", name, path("metadata", "name"))
 	}
 	if !kinds.TemplateName.MatchString(name) || len(name) > kinds.MaxTemplateName {
-		d.infra.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), fmt.Sprintf("EC2 takes 3 to %d characters", kinds.MaxTemplateName))
+		d.AtPool.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), fmt.Sprintf("EC2 takes 3 to %d characters", kinds.MaxTemplateName))
 	}
 	if lt.Name != "" && lt.Name != name {
-		d.infra.Info(p.Join("name"), "not-carried", "spec.awsLaunchTemplate.name is not used: the launch template is named "+name, "")
+		d.AtPool.Info(p.Join("name"), "not-carried", "spec.awsLaunchTemplate.name is not used: the launch template is named "+name, "")
 	}
 	tags := capaTags(name, d.cluster.tagName(), additional)
 	out := &intent.LaunchTemplate{Name: name, Tags: tags, RootDevice: lt.RootVolume != nil}
@@ -103,13 +103,13 @@ func reservation(lt *kinds.LaunchTemplate) *intent.CapacityReservation {
 // checkMetadataTags refuses to show in instance metadata what it cannot: EC2 would
 // refuse each launch, and EKS the nodegroup. Machines always have such tags, those of
 // the cluster, which its cloud provider finds them by.
-func (d *draft) checkMetadataTags() {
+func (d *Derived) checkMetadataTags() {
 	if d.LaunchTemplate == nil {
 		return
 	}
 	if keys := d.LaunchTemplate.Data.HiddenTags(); len(keys) > 0 {
 		at := path("spec", "awsLaunchTemplate", "instanceMetadataOptions", "instanceMetadataTags")
-		d.infra.Error(at, "metadata-tags", fmt.Sprintf("%s is enabled, and EC2 then launches no machine that has the tags %s", at, strings.Join(keys, ", ")),
+		d.AtPool.Error(at, "metadata-tags", fmt.Sprintf("%s is enabled, and EC2 then launches no machine that has the tags %s", at, strings.Join(keys, ", ")),
 			"write disabled: metadata shows only keys of letters, digits and -_+=,.@:, and the machines of a cluster need tags with a slash. "+
 				"What a machine is to know, give it in its user data, or allow its role ec2:DescribeTags")
 	}

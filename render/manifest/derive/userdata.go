@@ -15,13 +15,13 @@ import (
 
 // userData fills the user data of a pool's launch template.
 func (b *Builder) userData(d *draft) {
-	boot := d.machinePool.Spec.Template.Spec.Bootstrap
+	boot := d.Source.Spec.Template.Spec.Bootstrap
 	var data intent.UserData
 	switch {
 	case boot.DataSecretName != nil && *boot.DataSecretName == "" && boot.ConfigRef == nil:
 		return // written and empty: the nodes need none
 	case boot.ConfigRef != nil && intent.Value(boot.DataSecretName) != "" && b.writesConfig(d.Key.Namespace, boot.ConfigRef):
-		d.mp.Info(kinds.BootstrapPath.Join("dataSecretName"), "not-carried", kinds.BootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
+		d.AtMachinePool.Info(kinds.BootstrapPath.Join("dataSecretName"), "not-carried", kinds.BootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
 			"Cluster API writes the name of the Secret that it makes there; remove it, or the configRef to use a Secret of your own")
 		data = b.configData(d, boot.ConfigRef)
 	case intent.Value(boot.DataSecretName) != "":
@@ -95,7 +95,7 @@ func (b *Builder) configData(d *draft, ref *kinds.ObjectReference) intent.UserDa
 	case "KubeadmConfig":
 		if o, ok := b.index.KubeadmConfigs[key]; ok {
 			if o.Broken {
-				rules.CheckKubeadmVersion(d.mp, d.version)
+				rules.CheckKubeadmVersion(d.AtMachinePool, d.version)
 			}
 			return fromConfig(b, d, o, b.kubeadmData)
 		}
@@ -112,10 +112,10 @@ func (b *Builder) configData(d *draft, ref *kinds.ObjectReference) intent.UserDa
 		if strings.HasSuffix(ref.Kind, "Template") {
 			detail = "a MachinePool refers to a configuration, not to a template of one"
 		}
-		d.mp.Error(at.Join("kind"), "bootstrap-kind", fmt.Sprintf("bootstrap kind %s is not supported", ref.Kind), detail)
+		d.AtMachinePool.Error(at.Join("kind"), "bootstrap-kind", fmt.Sprintf("bootstrap kind %s is not supported", ref.Kind), detail)
 		return intent.UserData{}
 	}
-	b.dangling(d.mp, at.Join("name"), ref, diag.Error, "reference-not-found", "")
+	b.dangling(d.AtMachinePool, at.Join("name"), ref, diag.Error, "reference-not-found", "")
 	return intent.UserData{}
 }
 
@@ -124,22 +124,22 @@ func (b *Builder) configData(d *draft, ref *kinds.ObjectReference) intent.UserDa
 func fromConfig[S any](b *Builder, d *draft, o *kinds.Decoded[S], write func(*draft, *kinds.Decoded[S], kinds.Reporter) intent.UserData) intent.UserData {
 	d.Bootstrap = o.Ref()
 	if o.Broken {
-		d.cluster = &cluster{key: d.cluster.key, broken: true, eks: d.cluster.eks, eksName: d.cluster.eksName}
+		d.broken = true
 		return intent.UserData{}
 	}
-	return write(d, o, o.Reporter(d.faults))
+	return write(d, o, o.Reporter(d.Faults))
 }
 
 // secretData takes user data from a rendered Secret.
 func (b *Builder) secretData(d *draft, name string) intent.UserData {
 	at := kinds.BootstrapPath.Join("dataSecretName")
-	value, ok := b.secretValue(d.mp, at, d.Key.Namespace, name, "value")
+	value, ok := b.secretValue(d.AtMachinePool, at, d.Key.Namespace, name, "value")
 	if !ok {
 		return intent.UserData{}
 	}
 	d.Bootstrap = b.index.Secrets[intent.Key{Namespace: d.Key.Namespace, Name: name}].Ref
 	format := "cloud-config"
-	if o, ok := b.readSecret(d.mp, at, d.Key.Namespace, name); ok {
+	if o, ok := b.readSecret(d.AtMachinePool, at, d.Key.Namespace, name); ok {
 		if f, ok := o.Value("format"); ok && f != "" {
 			format = f
 		}
@@ -147,16 +147,16 @@ func (b *Builder) secretData(d *draft, name string) intent.UserData {
 	switch {
 	case format == "ignition":
 		if version := userdata.IgnitionVersion(value); version == "" {
-			d.mp.Error(at, "bad-value", fmt.Sprintf("the value of Secret %q is no Ignition document", name), "it must be JSON with ignition.version")
+			d.AtMachinePool.Error(at, "bad-value", fmt.Sprintf("the value of Secret %q is no Ignition document", name), "it must be JSON with ignition.version")
 		}
 	case format != "cloud-config":
-		d.mp.Error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is not known", name), `it must be "cloud-config" or "ignition"`)
+		d.AtMachinePool.Error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is not known", name), `it must be "cloud-config" or "ignition"`)
 	default:
 		format = userdata.Detect(value)
 	}
 	if format == "mime" {
 		if err := userdata.CheckMIME(value); err != nil {
-			d.mp.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect, and EKS refuses it")
+			d.AtMachinePool.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect, and EKS refuses it")
 		}
 	}
 	return intent.UserData{Text: value, Format: format, Secret: true}
@@ -293,7 +293,7 @@ func (b *Builder) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec
 // needEKS reports a configuration for EKS nodes in a cluster that is none.
 func (d *draft) needEKS(kind string) bool {
 	if !d.cluster.eks {
-		d.mp.Error(kinds.BootstrapPath.Join("configRef", "kind"), "not-eks", fmt.Sprintf("%s is for EKS nodes, but cluster %s is no EKS cluster", kind, d.ClusterKey),
+		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef", "kind"), "not-eks", fmt.Sprintf("%s is for EKS nodes, but cluster %s is no EKS cluster", kind, d.ClusterKey),
 			"the Cluster's controlPlaneRef must be an AWSManagedControlPlane, or the configuration a KubeadmConfig")
 	}
 	return d.cluster.eks

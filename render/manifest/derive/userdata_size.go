@@ -78,5 +78,5 @@ func (b *Builder) userDataTooLarge(d *draft, summary string) {
 		}
 		f.Detail += "; the largest parts are " + strings.Join(sizes, ", ")
 	}
-	d.faults.Add(f)
+	d.Faults.Add(f)
 }

@@ -11,12 +11,12 @@ import (
 // checkReader notes user data in a format that the pool's image does not read,
 // as far as an amiType or the name by which an image is looked up tells. They
 // are warnings: an image of one's own may do what its family does not.
-func (d *draft) checkReader(data intent.UserData) {
+func (d *Derived) checkReader(data intent.UserData) {
 	if data.Text == "" {
 		return
 	}
 	warn := func(reads, advice string) {
-		d.mp.Warn(kinds.BootstrapPath, "bootstrap-image-mismatch", fmt.Sprintf("the image of %s reads %s, and the user data of %s is %s",
+		d.AtMachinePool.Warn(kinds.BootstrapPath, "bootstrap-image-mismatch", fmt.Sprintf("the image of %s reads %s, and the user data of %s is %s",
 			d.Infrastructure, reads, d.Bootstrap, formatNames[data.Format]), advice)
 	}
 	var family kinds.ImageFamily

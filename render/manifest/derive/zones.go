@@ -13,8 +13,8 @@ import (
 // checkPlacement checks the zones that a pool is to be in, those of its own
 // object or else the MachinePool's failure domains, against its cluster.
 // explicit says that subnets are written in the field named by what.
-func (d *draft) checkPlacement(zones []string, subnetType string, explicit bool, what string) {
-	r, at := d.infra, path("spec", "availabilityZones")
+func (d *Derived) checkPlacement(zones []string, subnetType string, explicit bool, what string) {
+	r, at := d.AtPool, path("spec", "availabilityZones")
 	if explicit {
 		if len(zones) > 0 {
 			r.Info(at, "zones-not-used", at.String()+" is not used: the pool's subnets are written in "+what, "")
@@ -22,15 +22,15 @@ func (d *draft) checkPlacement(zones []string, subnetType string, explicit bool,
 		return
 	}
 	if len(zones) == 0 {
-		zones, r, at = d.machinePool.Spec.FailureDomains, d.mp, path("spec", "failureDomains")
+		zones, r, at = d.Source.Spec.FailureDomains, d.AtMachinePool, path("spec", "failureDomains")
 	}
 	for i, z := range zones {
 		p := at.Join(intent.Index(i))
 		region := rules.RegionName.FindString(z)
 		switch {
 		case !rules.ZoneName.MatchString(z):
-		case d.cluster.region != "" && region != d.cluster.region:
-			r.Error(p, "zone-of-another-region", fmt.Sprintf("%s is %s, but cluster %s is in %s", p, z, d.ClusterKey, d.cluster.region), "")
+		case d.Cluster.Region != "" && region != d.Cluster.Region:
+			r.Error(p, "zone-of-another-region", fmt.Sprintf("%s is %s, but cluster %s is in %s", p, z, d.ClusterKey, d.Cluster.Region), "")
 		case rules.EdgeZone(z):
 			r.Warn(p, "edge-zone", fmt.Sprintf("%s is %s, a local or wavelength zone: pools are not placed there by zone", p, z), "write the subnets themselves")
 		default:
@@ -41,8 +41,8 @@ func (d *draft) checkPlacement(zones []string, subnetType string, explicit bool,
 
 // checkZoneSubnets warns of a zone for which the cluster's manifests list no
 // subnet. It is no error: the target's configuration may name other subnets.
-func (d *draft) checkZoneSubnets(r kinds.Reporter, p intent.Path, zone, subnetType string) {
-	listed := d.cluster.network.Subnets
+func (d *Derived) checkZoneSubnets(r kinds.Reporter, p intent.Path, zone, subnetType string) {
+	listed := d.Cluster.Network.Subnets
 	if len(listed) == 0 || slices.ContainsFunc(listed, func(s kinds.NetworkSubnet) bool { return s.AvailabilityZone == "" }) {
 		return
 	}
