@@ -8,15 +8,6 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// noteDelete says that a managed pool is always deleted by EKS's own rules: it
-// drains the nodes itself.
-func (d *Derived) noteDelete() {
-	if d.Drain {
-		d.AtPool.Info(kinds.AnnotationPath(kinds.AnnotationDelete), "not-carried", "annotation "+kinds.AnnotationDelete+" has no effect on a managed pool", "EKS drains the nodes of a nodegroup before it deletes them")
-		d.Drain = false
-	}
-}
-
 // replicas returns a MachinePool's size by Cluster API's rule: what is written,
 // else the autoscaler's lower bound if both of its bounds are annotated, else 1.
 func replicas(o *kinds.Decoded[kinds.MachinePoolSpec], r kinds.Reporter) intent.Number {

@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
-	"github.com/weir-gitops/weir/render/manifest/rules"
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
@@ -53,74 +49,3 @@ func (b *Builder) checkClusterKnown(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 
 // sizeOrder sorts parts of user data, the largest first.
 func sizeOrder(a, b part) int { return cmp.Or(cmp.Compare(b.size, a.size), slices.Compare(a.at, b.at)) }
-
-// checkFilterVPC warns of subnets that are looked for in another VPC than the
-// cluster's, where they cannot reach its nodes.
-func (d *Derived) checkFilterVPC(p intent.Path, refs []kinds.AWSResourceReference) {
-	vpc := d.Cluster.Network.VPC.ID
-	if vpc == "" {
-		return
-	}
-	for i, ref := range refs {
-		for j, f := range ref.Filters {
-			if f.Name == "vpc-id" && len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(v string) bool { return v == vpc || strings.ContainsAny(v, "*?") }) {
-				at := p.Join(intent.Index(i), "filters", intent.Index(j), "values")
-				d.AtPool.Warn(at, "another-vpc", fmt.Sprintf("%s names %s, but cluster %s is in %s", at, strings.Join(f.Values, ", "), d.ClusterKey, vpc), "")
-			}
-		}
-	}
-}
-
-// checkImageArchitecture reports instance types that the image which is looked up
-// does not run on. The lookup asks for one architecture: that of the instance
-// type in the launch template, or of the first override. An image that is named
-// by its id is looked at when planning.
-func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.TypeField) {
-	image := d.LaunchTemplate.Image
-	if image.Kind != intent.ImageForEKS && image.Kind != intent.ImageByName {
-		return
-	}
-	asked := instancetypes.Architecture(image.InstanceType)
-	if image.Kind == intent.ImageForEKS && slices.Contains(rules.GPUImages, image.Name) {
-		asked = instancetypes.X86
-	}
-	for _, t := range kinds.Launched(types) {
-		switch got := instancetypes.Architecture(t.Name); {
-		case got == "":
-		case got == instancetypes.X86Apple || got == instancetypes.ARMApple:
-			d.AtPool.Error(t.At, "architecture-mismatch", fmt.Sprintf("%s %s runs macOS, for which no image is looked up", t.At, t.Name), "name the image in spec.awsLaunchTemplate.ami.id")
-		case image.Kind == intent.ImageForEKS && slices.Contains(rules.GPUImages, image.Name) && got != asked:
-			at := path("spec", "awsLaunchTemplate", "ami", "eksLookupType")
-			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but the images of %s are %s only", t.At, t.Name, got, image.Name, asked),
-				Detail: "name the image in spec.awsLaunchTemplate.ami.id, or write another instance type", Ref: d.Infrastructure, Path: t.At,
-				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: at, Message: "the kind of image"}}})
-		case asked != "" && got != asked:
-			at := path("spec", "awsLaunchTemplate", "instanceType")
-			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so an image for that is looked up, but %s is launched, which is %s", at, lt.InstanceType, asked, t.Name, got),
-				Detail: "write one of the overrides' instance types here", Ref: d.Infrastructure, Path: at,
-				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
-			return // once: each further override says the same
-		default:
-			d.checkImageName(lt, t, got)
-		}
-	}
-}
-
-// checkImageName warns of a lookup by a name that speaks of another architecture
-// than the one that is asked for: it finds nothing, unless the name misleads.
-func (d *Derived) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got string) {
-	for field, value := range map[string]string{"imageLookupFormat": lt.ImageLookupFormat, "imageLookupBaseOS": lt.ImageLookupBaseOS} {
-		word := rules.ArchitectureWord.FindString(value)
-		named := instancetypes.X86
-		if w := strings.ToLower(word); w == "arm64" || w == "aarch64" {
-			named = instancetypes.ARM
-		}
-		at := path("spec", "awsLaunchTemplate", field)
-		already := slices.ContainsFunc(d.Faults.List, func(f kinds.Fault) bool { return f.Code == "architecture-mismatch" && slices.Equal(f.Path, at) })
-		if word != "" && named != got && !already {
-			d.Faults.Add(kinds.Fault{Severity: diag.Warning, Code: "architecture-mismatch", Summary: fmt.Sprintf("%s speaks of %s, but %s is %s", at, word, t.Name, got),
-				Detail: "the image is looked up among those for " + got, Ref: d.Infrastructure, Path: at,
-				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
-		}
-	}
-}

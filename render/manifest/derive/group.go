@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -38,12 +37,12 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	if d.cluster.eks {
 		d.ControlPlane = intent.Lookup{Kind: intent.EKSCluster, Name: d.cluster.eksName, Cluster: d.ClusterKey}
 	}
-	d.checkTagCount(d.Group.Tags)
+	d.CheckTagCount(d.Group.Tags)
 	d.ownCapacity(o.Metadata)
 	if brings {
 		d.ownTemplate(o.Metadata, kinds.Launched(kinds.GroupTypes(s)))
 		b.unusedBootstrap(d, true)
-		d.noteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
+		d.NoteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
 		return
 	}
 	b.launchTemplate(d, &s.AWSLaunchTemplate, name, tags, instanceType)
@@ -53,7 +52,7 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 		lt.Image = l
 	}
 	b.userData(d)
-	d.noteGroup(s)
+	d.NoteGroup(s)
 }
 
 // groupSubnets asks for a group's subnets: those that are named, else those of
@@ -83,20 +82,6 @@ func filtersOf(ref kinds.AWSResourceReference) []intent.Filter {
 		out = append(out, intent.Filter{Name: f.Name, Values: f.Values})
 	}
 	return out
-}
-
-// checkTagCount reports a resource that would carry more tags than AWS takes.
-func (d *Derived) checkTagCount(tags map[string]string) {
-	n := len(tags) + ownTags
-	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.KeepVersions > 0, d.Nodegroup != nil} {
-		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/keep-versions, weir.dev/cluster
-			n++
-		}
-	}
-	if n > 50 {
-		d.AtPool.Error(path("spec", "additionalTags"), "too-many-tags",
-			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS takes 50", n), "")
-	}
 }
 
 // groupSettings are the members of the group that the pool's own object sets.
@@ -171,22 +156,6 @@ func processes(s *kinds.SuspendProcesses) []intent.Process {
 		}
 	}
 	return out
-}
-
-// hooks is how many lifecycle hooks the pool declares.
-func (d *Derived) hooks() int {
-	switch {
-	case d.Group != nil:
-		return len(d.Group.LifecycleHooks)
-	case d.Nodegroup != nil:
-		return len(d.Nodegroup.LifecycleHooks)
-	}
-	return 0
-}
-
-// suspends reports whether the pool's group gets the tag weir.dev/suspended.
-func (d *Derived) suspends() bool {
-	return d.Group != nil && slices.ContainsFunc(d.Group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
 }
 
 func hooks(list []kinds.LifecycleHook) []intent.LifecycleHook {

@@ -155,7 +155,7 @@ func pathSlashes(p intent.Path) string {
 
 // draft is a pool that is being derived, with all of its cluster.
 type draft struct {
-	Derived
+	rules.Derived
 	cluster *cluster
 	version kinds.Kubernetes
 	// broken says that the pool is left out for a fault that was reported elsewhere.
@@ -164,7 +164,7 @@ type draft struct {
 
 // build derives a pool and adds it to the set unless it has an error.
 func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*draft)) {
-	d := &draft{Derived: Derived{Source: mp, Faults: &kinds.Faults{}}}
+	d := &draft{Derived: rules.Derived{Source: mp, Faults: &kinds.Faults{}}}
 	d.AtMachinePool = mp.Reporter(d.Faults)
 	d.Key, d.MachinePool = mp.Key(), mp.Ref()
 	t := mp.Spec.Template.Spec
@@ -181,7 +181,7 @@ func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*dra
 	fill(d)
 	b.applyPoolOptions(d)
 	d.foreignTypes()
-	d.check(b.index)
+	d.Check(b.index)
 	if !d.Faults.HasErrors() && !d.cluster.broken && !d.broken {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}
@@ -193,7 +193,7 @@ func (b *Builder) identify(d *draft, infra intent.ObjectRef, meta kinds.Meta, ki
 	d.Kind, d.Infrastructure = kind, infra
 	d.AtPool = kinds.Reporter{Ref: infra, To: d.Faults}
 	d.cluster = b.cluster(d.ClusterKey, needsEKS, d.AtMachinePool)
-	d.Cluster = &Cluster{TagName: d.cluster.tagName(), Region: d.cluster.region, Network: d.cluster.network}
+	d.Cluster = &rules.Cluster{TagName: d.cluster.tagName(), Region: d.cluster.region, Network: d.cluster.network}
 	d.Paused = isPaused(meta) || isPaused(d.Source.Metadata) || d.cluster.paused
 	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: d.AtPool, Meta: meta}, {Reporter: d.AtMachinePool, Meta: d.Source.Metadata}}, &d.Pool)
 }

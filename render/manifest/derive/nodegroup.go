@@ -38,7 +38,7 @@ func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 	}
 	d.Nodegroup = n
 	d.ownCapacity(o.Metadata)
-	d.noteDelete()
+	d.NoteDelete()
 	if s.DiskSize != nil {
 		n.DiskSize = *s.DiskSize
 	}
@@ -46,11 +46,11 @@ func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 		n.NodeRepair = s.NodeRepairConfig.Enabled
 	}
 	n.Tags = maps.Clone(tags)
-	n.Tags[tagCloudCluster+c.tagName()] = "owned"
-	d.checkTagCount(n.Tags)
+	n.Tags[kinds.TagCloudCluster+c.tagName()] = "owned"
+	d.CheckTagCount(n.Tags)
 	d.scale(n, s.Scaling)
 	d.nodegroupSubnets(n, s)
-	d.noteSubnetType(s.AvailabilityZoneSubnetType, n.Subnets)
+	d.NoteSubnetType(s.AvailabilityZoneSubnetType, n.Subnets)
 	d.remoteAccess(n, s)
 	if !kinds.ManagedImage(s) {
 		d.checkAL2(o)
@@ -139,8 +139,8 @@ func (d *draft) remoteAccess(n *intent.Nodegroup, s *kinds.AWSManagedMachinePool
 	n.RemoteAccessGroups = []intent.Lookup{d.groupsTagged(intent.Filter{Name: "tag:aws:eks:cluster-name", Values: []string{n.ClusterName}})}
 	if d.cluster.bastion {
 		n.RemoteAccessGroups = append(n.RemoteAccessGroups, d.groupsTagged(
-			intent.Filter{Name: "tag:" + tagCAPACluster + d.cluster.tagName(), Values: []string{"owned"}},
-			intent.Filter{Name: "tag:" + tagCAPARole, Values: []string{"bastion"}}))
+			intent.Filter{Name: "tag:" + kinds.TagCAPACluster + d.cluster.tagName(), Values: []string{"owned"}},
+			intent.Filter{Name: "tag:" + kinds.TagCAPARole, Values: []string{"bastion"}}))
 	}
 }
 

@@ -154,11 +154,11 @@ func (b *Builder) applyTemplateOptions(d *draft, o *kinds.Decoded[kinds.PoolOpti
 		if d.LaunchConfig != nil {
 			detail = "write it in a PoolOptions whose poolRef names " + d.LaunchConfig.Source.String()
 		}
-		d.optionsExclude(kinds.OptionsTemplate, at, detail)
+		d.OptionsExclude(kinds.OptionsTemplate, at, detail)
 		return
 	}
 	if f := d.ForeignTemplate; f != nil {
-		d.optionsExclude(kinds.OptionsTemplate, f.NameField, "the pool has the launch template that it names; change that one")
+		d.OptionsExclude(kinds.OptionsTemplate, f.NameField, "the pool has the launch template that it names; change that one")
 		return
 	}
 	b.addTemplateOptions(d, t)
@@ -196,11 +196,11 @@ func (b *Builder) templateForOptions(d *draft) {
 	b.launchTemplate(d, &kinds.LaunchTemplate{}, controlPlane+"-"+d.Infrastructure.Name, additionalTags(d.cluster, s.AdditionalTags), "")
 	d.LaunchTemplate.Data.TagSpecifications = nil
 	if !slices.ContainsFunc(d.Faults.List, func(f kinds.Fault) bool { return f.Code == "too-many-tags" }) {
-		d.checkTagCount(d.LaunchTemplate.Tags)
+		d.CheckTagCount(d.LaunchTemplate.Tags)
 	}
 	for field, instead := range map[string]string{"diskSize": "rootVolume.size", "remoteAccess": "sshKeyName and additionalSecurityGroups"} {
 		if at := path("spec", field); b.poolSource(d.Infrastructure).Has(at...) {
-			d.optionsExclude(kinds.OptionsTemplate, at, "write spec.awsLaunchTemplate."+instead+" in the pool: EKS takes spec."+field+" only without a launch template, which the options need")
+			d.OptionsExclude(kinds.OptionsTemplate, at, "write spec.awsLaunchTemplate."+instead+" in the pool: EKS takes spec."+field+" only without a launch template, which the options need")
 		}
 	}
 }
@@ -241,38 +241,19 @@ func (b *Builder) optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.Templ
 func (b *Builder) checkOverlap(d *draft, t *kinds.TemplateOptions) {
 	lt := path("spec", "awsLaunchTemplate")
 	has := func(field string) bool {
-		ref, at := d.declares(lt.Join(field))
+		ref, at := d.Declares(lt.Join(field))
 		return b.poolSource(ref).Has(at...)
 	}
 	for i := range t.NetworkInterfaces {
 		if len(t.NetworkInterfaces[i].Groups) > 0 && has("additionalSecurityGroups") {
-			d.optionsExclude(kinds.OptionsTemplate.Join("networkInterfaces", intent.Index(i), "groups"), lt.Join("additionalSecurityGroups"),
+			d.OptionsExclude(kinds.OptionsTemplate.Join("networkInterfaces", intent.Index(i), "groups"), lt.Join("additionalSecurityGroups"),
 				"write all groups of the interfaces here, or leave groups out: the interfaces then have the pool's")
 		}
 	}
 	if t.ReservationGroup() != "" && has("capacityReservationId") {
-		d.optionsExclude(kinds.OptionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), lt.Join("capacityReservationId"), "instances are launched into the one or the other")
+		d.OptionsExclude(kinds.OptionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), lt.Join("capacityReservationId"), "instances are launched into the one or the other")
 	}
 	if e := d.LaunchTemplate.Data.EnclaveOptions; t.HibernationOptions != nil && intent.Value(t.HibernationOptions.Configured) && e != nil && intent.Value(e.Enabled) {
-		d.optionsExclude(kinds.OptionsTemplate.Join("hibernationOptions", "configured"), lt.Join("enclaveOptions", "enabled"), "EC2 has instances do the one or the other")
+		d.OptionsExclude(kinds.OptionsTemplate.Join("hibernationOptions", "configured"), lt.Join("enclaveOptions", "enabled"), "EC2 has instances do the one or the other")
 	}
-}
-
-// declares is the object that has a field of the pool, and where: of a launch template
-// that pools share, what declares it.
-func (d *Derived) declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Path) {
-	if d.LaunchConfig != nil {
-		if at, ok := d.LaunchConfig.Field(ofPool); ok {
-			return d.LaunchConfig.Source, at
-		}
-	}
-	return d.Infrastructure, ofPool
-}
-
-// optionsExclude reports a field of the options and a field of the pool that
-// exclude each other.
-func (d *Derived) optionsExclude(at, ofPool intent.Path, detail string) {
-	ref, field := d.declares(ofPool)
-	d.Faults.Add(kinds.Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.AtOptions.Ref, Path: at,
-		Related: []kinds.RelatedField{{Ref: ref, Path: field, Message: "the pool's field"}}})
 }

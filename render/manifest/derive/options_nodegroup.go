@@ -47,7 +47,7 @@ func (d *draft) nodegroupTypes(pool *kinds.Decoded[kinds.AWSManagedMachinePoolSp
 		name string
 	}{{path("spec", "instanceType"), intent.Value(pool.Spec.InstanceType)}, {path("spec", "awsLaunchTemplate", "instanceType"), templateTypeName(pool.Spec.AWSLaunchTemplate)}} {
 		if one.name != "" {
-			d.optionsExclude(at, one.at, "write all instance types in the options, and none in the pool")
+			d.OptionsExclude(at, one.at, "write all instance types in the options, and none in the pool")
 			return
 		}
 	}

@@ -5,18 +5,8 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
-
-// Tag keys of CAPA and of the AWS cloud provider.
-const (
-	tagCAPACluster  = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
-	tagCAPARole     = "sigs.k8s.io/cluster-api-provider-aws/role"
-	tagCloudCluster = "kubernetes.io/cluster/"
-)
-
-// ownTags is how many tags weir puts on a resource beside those of the manifests:
-// owner, target, source, pool and the record of which keys are weir's.
-const ownTags = 5
 
 // mostTags is how many tags of a cluster are given to its pools: four times what AWS
 // takes, so that each pool is refused for them, and not a million of copies.
@@ -48,9 +38,9 @@ func additionalTags(c *cluster, pool map[string]string) map[string]string {
 func capaTags(name, cluster string, additional map[string]string) map[string]string {
 	out := map[string]string{"Name": name}
 	maps.Copy(out, additional)
-	out[tagCloudCluster+cluster] = "owned"
-	out[tagCAPACluster+cluster] = "owned"
-	out[tagCAPARole] = "node"
+	out[kinds.TagCloudCluster+cluster] = "owned"
+	out[kinds.TagCAPACluster+cluster] = "owned"
+	out[kinds.TagCAPARole] = "node"
 	return out
 }
 

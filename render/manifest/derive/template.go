@@ -100,21 +100,6 @@ func reservation(lt *kinds.LaunchTemplate) *intent.CapacityReservation {
 	return &intent.CapacityReservation{Preference: preferences[lt.CapacityReservationPreference], TargetID: intent.Value(lt.CapacityReservationID)}
 }
 
-// checkMetadataTags refuses to show in instance metadata what it cannot: EC2 would
-// refuse each launch, and EKS the nodegroup. Machines always have such tags, those of
-// the cluster, which its cloud provider finds them by.
-func (d *Derived) checkMetadataTags() {
-	if d.LaunchTemplate == nil {
-		return
-	}
-	if keys := d.LaunchTemplate.Data.HiddenTags(); len(keys) > 0 {
-		at := path("spec", "awsLaunchTemplate", "instanceMetadataOptions", "instanceMetadataTags")
-		d.AtPool.Error(at, "metadata-tags", fmt.Sprintf("%s is enabled, and EC2 then launches no machine that has the tags %s", at, strings.Join(keys, ", ")),
-			"write disabled: metadata shows only keys of letters, digits and -_+=,.@:, and the machines of a cluster need tags with a slash. "+
-				"What a machine is to know, give it in its user data, or allow its role ec2:DescribeTags")
-	}
-}
-
 // metadata carries what CAPA sends. httpProtocolIpv6 goes along only where it is
 // enabled: EC2 then reads it back, and its default reads back as absent.
 func metadata(m *intent.MetadataOptions) *intent.MetadataOptions {

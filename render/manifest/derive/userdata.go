@@ -34,7 +34,7 @@ func (b *Builder) userData(d *draft) {
 	if one.tooLarge != "" {
 		b.userDataTooLarge(d, one.tooLarge)
 	}
-	d.checkReader(one.UserData)
+	d.CheckReader(one.UserData)
 	d.LaunchTemplate.UserData = one.UserData
 }
 

@@ -60,3 +60,10 @@ func CheckARN(r Reporter, at intent.Path, arn string) {
 // TemplateName is the form of a launch template's name, by EC2's API reference; one
 // that weir makes ends at maxTemplateName.
 var TemplateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+
+// Tag keys of CAPA and of the AWS cloud provider.
+const (
+	TagCAPACluster  = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+	TagCAPARole     = "sigs.k8s.io/cluster-api-provider-aws/role"
+	TagCloudCluster = "kubernetes.io/cluster/"
+)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -28,4 +29,71 @@ func WarnInactive(r kinds.Reporter, users []kinds.User) {
 			r.Warn(at, "not-carried", at.String()+" has no effect: cloud-init takes a number of days there and ignores true", "write lockPassword: true, or a shell of /sbin/nologin")
 		}
 	}
+}
+
+// checkBootstrapFitsImage reports a bootstrap configuration that the image does
+// not understand: "Customize managed nodes with launch templates" in the user
+// guide of EKS. An EKSConfig runs /etc/eks/bootstrap.sh, which Amazon Linux 2
+// alone has; a NodeadmConfig is read by nodeadm, which Amazon Linux 2023 alone
+// has; Bottlerocket reads TOML. A warning, for a command of one's own or an image
+// in disguise may make up for it, except where EKS refuses the user data.
+func (d *Derived) checkBootstrapFitsImage(family kinds.ImageFamily) {
+	kind := d.Bootstrap.Kind
+	if family == "" || kind == "" {
+		return
+	}
+	at := kinds.BootstrapPath.Join("configRef", "kind")
+	switch {
+	case family == kinds.FamilyBottlerocket && kind == "NodeadmConfig" && d.Kind == intent.NodegroupPool:
+		d.AtMachinePool.Error(at, "user-data-not-toml", "Bottlerocket reads TOML, and "+d.Bootstrap.String()+" gives a MIME document", "give the TOML in a Secret that bootstrap.dataSecretName names")
+	case kind == "NodeadmConfig" && family != kinds.FamilyAL2023:
+		d.AtMachinePool.Warn(at, "bootstrap-image-mismatch", fmt.Sprintf("a NodeadmConfig is for Amazon Linux 2023, and the image of %s is %s", d.Infrastructure, family), imageAdvice(d.Kind, kinds.FamilyAL2023))
+	case kind == "EKSConfig" && family == kinds.FamilyAL2023:
+		d.AtMachinePool.Warn(at, "bootstrap-image-mismatch", fmt.Sprintf("an EKSConfig is for Amazon Linux 2, and the image of %s is %s", d.Infrastructure, family), "use a NodeadmConfig")
+	}
+}
+
+func imageAdvice(kind intent.PoolKind, family kinds.ImageFamily) string {
+	if kind == intent.NodegroupPool {
+		return "write an amiType for " + string(family) + ", such as AL2023_x86_64_STANDARD"
+	}
+	return "write spec.awsLaunchTemplate.ami.eksLookupType: AmazonLinux2023"
+}
+
+// CheckReader notes user data in a format that the pool's image does not read,
+// as far as an amiType or the name by which an image is looked up tells. They
+// are warnings: an image of one's own may do what its family does not.
+func (d *Derived) CheckReader(data intent.UserData) {
+	if data.Text == "" {
+		return
+	}
+	warn := func(reads, advice string) {
+		d.AtMachinePool.Warn(kinds.BootstrapPath, "bootstrap-image-mismatch", fmt.Sprintf("the image of %s reads %s, and the user data of %s is %s",
+			d.Infrastructure, reads, d.Bootstrap, formatNames[data.Format]), advice)
+	}
+	var family kinds.ImageFamily
+	name := ""
+	if d.Nodegroup != nil {
+		family = kinds.AMIType(d.Nodegroup.AMIType).Family()
+	}
+	if d.LaunchTemplate.Image.Kind == intent.ImageByName {
+		name = strings.ToLower(d.LaunchTemplate.Image.Name)
+	}
+	const inSecret = "write it in a Secret, and name that in bootstrap.dataSecretName"
+	switch {
+	case (family == kinds.FamilyWindows || strings.Contains(name, "windows")) && (data.Format == "mime" || data.Format == "shell" || data.Format == "ignition" || d.Bootstrap.Kind == "EKSConfig"):
+		warn("PowerShell between <powershell> tags", inSecret)
+	case strings.Contains(name, "bottlerocket") && d.Bootstrap.Kind != "Secret":
+		warn("TOML", inSecret)
+	case strings.Contains(name, "flatcar") && data.Format == "cloud-config" && d.Bootstrap.Kind == "KubeadmConfig":
+		warn("Ignition", "write spec.format: ignition in "+d.Bootstrap.String())
+	case strings.Contains(name, "flatcar") && data.Format == "mime":
+		warn("Ignition", "Flatcar has no nodeadm; use a KubeadmConfig of format ignition, or another image")
+	case data.Format == "ignition" && (family == kinds.FamilyAL2023 || family == kinds.FamilyAL2 || strings.Contains(name, "ubuntu") || strings.Contains(name, "amazon")):
+		warn("what cloud-init takes", "write spec.format: cloud-config, or use an image of Flatcar Container Linux")
+	}
+}
+
+var formatNames = map[string]string{
+	"cloud-config": "cloud-config", "ignition": "Ignition", "mime": "a MIME document", "shell": "a script", "powershell": "PowerShell", "toml": "TOML",
 }

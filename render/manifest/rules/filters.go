@@ -70,3 +70,20 @@ func checkFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceRefer
 		}
 	}
 }
+
+// checkFilterVPC warns of subnets that are looked for in another VPC than the
+// cluster's, where they cannot reach its nodes.
+func (d *Derived) checkFilterVPC(p intent.Path, refs []kinds.AWSResourceReference) {
+	vpc := d.Cluster.Network.VPC.ID
+	if vpc == "" {
+		return
+	}
+	for i, ref := range refs {
+		for j, f := range ref.Filters {
+			if f.Name == "vpc-id" && len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(v string) bool { return v == vpc || strings.ContainsAny(v, "*?") }) {
+				at := p.Join(intent.Index(i), "filters", intent.Index(j), "values")
+				d.AtPool.Warn(at, "another-vpc", fmt.Sprintf("%s names %s, but cluster %s is in %s", at, strings.Join(f.Values, ", "), d.ClusterKey, vpc), "")
+			}
+		}
+	}
+}

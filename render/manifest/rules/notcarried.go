@@ -43,3 +43,43 @@ func noteUncarried(o kinds.Object, r kinds.Reporter) {
 		}
 	}
 }
+
+// NoteDelete says that a managed pool is always deleted by EKS's own rules: it
+// drains the nodes itself.
+func (d *Derived) NoteDelete() {
+	if d.Drain {
+		d.AtPool.Info(kinds.AnnotationPath(kinds.AnnotationDelete), "not-carried", "annotation "+kinds.AnnotationDelete+" has no effect on a managed pool", "EKS drains the nodes of a nodegroup before it deletes them")
+		d.Drain = false
+	}
+}
+
+// NoteGroup reports fields of a group that others of its fields leave without
+// effect.
+func (d *Derived) NoteGroup(s *kinds.AWSMachinePoolSpec) {
+	lt, at := &s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
+	if lt.AMI.ID != nil {
+		for _, f := range []struct {
+			at      intent.Path
+			written bool
+		}{
+			{at.Join("ami", "eksLookupType"), lt.AMI.EKSLookupType != nil}, {at.Join("imageLookupFormat"), lt.ImageLookupFormat != ""},
+			{at.Join("imageLookupOrg"), lt.ImageLookupOrg != ""}, {at.Join("imageLookupBaseOS"), lt.ImageLookupBaseOS != ""},
+		} {
+			if f.written {
+				d.AtPool.Info(f.at, "not-carried", f.at.String()+" has no effect beside spec.awsLaunchTemplate.ami.id", "")
+			}
+		}
+	}
+	if s.Ignition != nil && d.LaunchTemplate.UserData.Format != "ignition" {
+		d.AtPool.Info(path("spec", "ignition"), "not-carried", "spec.ignition has no effect: the pool's user data is no Ignition document", "")
+	}
+	d.NoteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
+}
+
+// NoteSubnetType reports a type of subnet that no zones narrow.
+func (d *Derived) NoteSubnetType(kind string, asked intent.Lookup) {
+	if kind != "" && asked.SubnetType == "" {
+		d.AtPool.Info(path("spec", "availabilityZoneSubnetType"), "not-carried", "spec.availabilityZoneSubnetType has no effect: the subnets are not chosen by zone",
+			"write spec.availabilityZones, or the failureDomains of the MachinePool, and no subnets")
+	}
+}

@@ -1,12 +1,14 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/nearest"
@@ -239,4 +241,142 @@ func checkOverrideOptions(r kinds.Reporter, at intent.Path, o *intent.Override) 
 		}
 	}
 	checkRequirements(r, at.Join("instanceRequirements"), o.InstanceRequirements)
+}
+
+// CheckRetention: machines are retained when a termination hook is abandoned, and only
+// then ("Configure instance retention" in the user guide of Auto Scaling).
+func (d *Derived) CheckRetention() {
+	p := d.Group.Options.InstanceLifecyclePolicy
+	if p == nil || p.RetentionTriggers == nil || p.RetentionTriggers.TerminateHookAbandon != "retain" {
+		return
+	}
+	const terminating = "autoscaling:EC2_INSTANCE_TERMINATING"
+	if !slices.ContainsFunc(d.Group.LifecycleHooks, func(h intent.LifecycleHook) bool { return h.LifecycleTransition == terminating }) {
+		at := kinds.OptionsGroup.Join("instanceLifecyclePolicy", "retentionTriggers", "terminateHookAbandon")
+		d.AtOptions.Warn(at, "retains-nothing", at.String()+" is retain, and the pool has no lifecycle hook for terminations that could be abandoned",
+			"add one to spec.lifecycleHooks of the pool, with lifecycleTransition "+terminating)
+	}
+}
+
+// CheckMixedMarket is checkMixedPolicy's rule for a policy that the options make.
+func (d *Derived) CheckMixedMarket(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], at intent.Path) {
+	lt := &pool.Spec.AWSLaunchTemplate
+	for field, written := range map[string]bool{"marketType": lt.MarketType == "Spot", "spotMarketOptions": lt.SpotMarketOptions != nil} {
+		if written {
+			d.OptionsExclude(at, path("spec", "awsLaunchTemplate", field), "say the share of spot instances in mixedInstancesPolicy.instancesDistribution of the pool")
+		}
+	}
+}
+
+// CheckPolicy checks a whole policy: LaunchTemplateOverrides and
+// InstancesDistribution in the API reference of Auto Scaling.
+func (d *Derived) CheckPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
+	overrides := at.Join("overrides")
+	weights, requirements := 0, 0
+	templates := map[intent.LaunchTemplateSpecification]bool{}
+	for _, o := range m.Overrides {
+		if o.WeightedCapacity != "" {
+			weights++
+		}
+		if o.InstanceRequirements != nil {
+			requirements++
+		}
+		if t := o.LaunchTemplate; t != nil {
+			templates[intent.LaunchTemplateSpecification{ID: t.ID, Name: t.Name}] = true
+		}
+	}
+	n := len(m.Overrides)
+	switch {
+	case n > MaxOverrides:
+		d.AtOptions.Error(overrides, "too-many-overrides", fmt.Sprintf("the policy has %d overrides; Auto Scaling takes %d", n, MaxOverrides), "")
+	case weights > 0 && weights < n:
+		d.AtOptions.Error(overrides, "incomplete", fmt.Sprintf("%d of %d instance types have a weightedCapacity; all of them need one, or none", weights, n), "")
+	case weights > 0 && requirements > 0:
+		d.AtOptions.Error(overrides, "exclusive", "weightedCapacity excludes instanceRequirements", "write desiredCapacityType: vcpu or memory-mib in place of weights")
+	case requirements > 0 && requirements < n:
+		d.AtOptions.Error(overrides, "incomplete", "overrides have instanceRequirements, all of them, or none", "allowedInstanceTypes narrows requirements to types")
+	case requirements > 4:
+		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the policy has %d sets of instanceRequirements; Auto Scaling takes 4", requirements), "")
+	case len(templates) > 19:
+		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the overrides name %d launch templates; Auto Scaling takes 20 with the pool's own", len(templates)), "")
+	}
+	if requirements > 0 {
+		d.checkStrategies(pool, m, overrides)
+	}
+	d.checkOverrideTypes(m, overrides)
+}
+
+// checkStrategies: what is found by its attributes has no priorities.
+func (d *Derived) checkStrategies(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
+	distribution := path("spec", "mixedInstancesPolicy", "instancesDistribution")
+	for field, strategy := range map[string]string{"onDemandAllocationStrategy": m.OnDemandAllocationStrategy, "spotAllocationStrategy": m.SpotAllocationStrategy} {
+		if strings.HasSuffix(strategy, "prioritized") && pool.Source.Has(distribution.Join(field)...) {
+			d.OptionsExclude(at, distribution.Join(field), "types that are found by their attributes have no priorities")
+		}
+	}
+}
+
+// checkOverrideTypes checks the instance types of overrides that have the pool's
+// image, as checkOneArchitecture does for those of the pool.
+func (d *Derived) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
+	want, first := "", ""
+	if d.LaunchTemplate != nil {
+		first = cmp.Or(d.LaunchTemplate.Image.InstanceType, d.LaunchTemplate.Data.InstanceType)
+		want = instancetypes.Architecture(first)
+	}
+	for i, o := range m.Overrides {
+		p := at.Join(intent.Index(i), "instanceType")
+		if o.InstanceType != "" {
+			CheckKnownTypes(d.AtOptions, []kinds.TypeField{{At: p, Name: o.InstanceType}})
+		}
+		if got := instancetypes.Architecture(o.InstanceType); want != "" && got != "" && got != want && o.LaunchTemplate == nil && o.ImageID == "" {
+			d.AtOptions.Error(p, "mixed-architectures", fmt.Sprintf("%s %s is %s, but %s is %s: they have one image, which has one architecture", p, o.InstanceType, got, first, want),
+				"name a launch template or an image for it beside the type")
+		}
+	}
+}
+
+// CheckWarmPool: "Warm pools" in the user guide of Auto Scaling.
+func (d *Derived) CheckWarmPool(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g *kinds.GroupOptions) {
+	w, at := g.WarmPool, kinds.OptionsGroup.Join("warmPool")
+	if w == nil {
+		return
+	}
+	lt, template := &pool.Spec.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
+	const spot = "a warm pool holds on-demand instances only"
+	switch m := d.Group.MixedInstancesPolicy; {
+	case lt.SpotMarketOptions != nil:
+		d.OptionsExclude(at, template.Join("spotMarketOptions"), spot)
+	case lt.MarketType == "Spot":
+		d.OptionsExclude(at, template.Join("marketType"), spot)
+	case m != nil && m.OnDemandPercentageAboveBaseCapacity < 100:
+		d.OptionsExclude(at, path("spec", "mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity"), spot)
+	}
+	if t := d.LaunchTemplate; w.PoolState == "Hibernated" && t != nil && (t.Data.HibernationOptions == nil || !intent.Value(t.Data.HibernationOptions.Configured)) {
+		p := at.Join("poolState")
+		d.AtOptions.Warn(p, "incomplete", p.String()+" Hibernated needs instances that can hibernate", "write spec.launchTemplate.hibernationOptions.configured: true")
+	}
+}
+
+// CheckCapacityType: DesiredCapacityType in the API reference of Auto Scaling.
+func (d *Derived) CheckCapacityType(g *kinds.GroupOptions) {
+	m := d.Group.MixedInstancesPolicy
+	byAttributes := m != nil && slices.ContainsFunc(m.Overrides, func(o intent.Override) bool { return o.InstanceRequirements != nil })
+	if at := kinds.OptionsGroup.Join("desiredCapacityType"); g.DesiredCapacityType != "" && g.DesiredCapacityType != "units" && !byAttributes {
+		d.AtOptions.Error(at, "incomplete", fmt.Sprintf("%s %s needs instanceRequirements in mixedInstancesPolicy.overrides", at, g.DesiredCapacityType), "other groups count instances")
+	}
+}
+
+// CheckRollback: AutoRollback of RefreshPreferences in the API reference.
+func (d *Derived) CheckRollback() {
+	if d.Group.MixedInstancesPolicy == nil {
+		return
+	}
+	for _, o := range d.Group.MixedInstancesPolicy.Overrides {
+		if t := o.LaunchTemplate; t != nil && strings.HasPrefix(t.Version, "$") {
+			at := kinds.OptionsGroup.Join("refreshPreferences", "autoRollback")
+			d.AtOptions.Error(at, "exclusive", fmt.Sprintf("%s excludes a launch template by %s", at, t.Version), "a refresh is rolled back only where each version is a number")
+			return
+		}
+	}
 }

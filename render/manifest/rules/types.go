@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
@@ -126,3 +127,57 @@ var GPUImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
 
 // ArchitectureWord finds an architecture in the name of an image.
 var ArchitectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
+
+// checkImageArchitecture reports instance types that the image which is looked up
+// does not run on. The lookup asks for one architecture: that of the instance
+// type in the launch template, or of the first override. An image that is named
+// by its id is looked at when planning.
+func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.TypeField) {
+	image := d.LaunchTemplate.Image
+	if image.Kind != intent.ImageForEKS && image.Kind != intent.ImageByName {
+		return
+	}
+	asked := instancetypes.Architecture(image.InstanceType)
+	if image.Kind == intent.ImageForEKS && slices.Contains(GPUImages, image.Name) {
+		asked = instancetypes.X86
+	}
+	for _, t := range kinds.Launched(types) {
+		switch got := instancetypes.Architecture(t.Name); {
+		case got == "":
+		case got == instancetypes.X86Apple || got == instancetypes.ARMApple:
+			d.AtPool.Error(t.At, "architecture-mismatch", fmt.Sprintf("%s %s runs macOS, for which no image is looked up", t.At, t.Name), "name the image in spec.awsLaunchTemplate.ami.id")
+		case image.Kind == intent.ImageForEKS && slices.Contains(GPUImages, image.Name) && got != asked:
+			at := path("spec", "awsLaunchTemplate", "ami", "eksLookupType")
+			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but the images of %s are %s only", t.At, t.Name, got, image.Name, asked),
+				Detail: "name the image in spec.awsLaunchTemplate.ami.id, or write another instance type", Ref: d.Infrastructure, Path: t.At,
+				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: at, Message: "the kind of image"}}})
+		case asked != "" && got != asked:
+			at := path("spec", "awsLaunchTemplate", "instanceType")
+			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so an image for that is looked up, but %s is launched, which is %s", at, lt.InstanceType, asked, t.Name, got),
+				Detail: "write one of the overrides' instance types here", Ref: d.Infrastructure, Path: at,
+				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
+			return // once: each further override says the same
+		default:
+			d.checkImageName(lt, t, got)
+		}
+	}
+}
+
+// checkImageName warns of a lookup by a name that speaks of another architecture
+// than the one that is asked for: it finds nothing, unless the name misleads.
+func (d *Derived) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got string) {
+	for field, value := range map[string]string{"imageLookupFormat": lt.ImageLookupFormat, "imageLookupBaseOS": lt.ImageLookupBaseOS} {
+		word := ArchitectureWord.FindString(value)
+		named := instancetypes.X86
+		if w := strings.ToLower(word); w == "arm64" || w == "aarch64" {
+			named = instancetypes.ARM
+		}
+		at := path("spec", "awsLaunchTemplate", field)
+		already := slices.ContainsFunc(d.Faults.List, func(f kinds.Fault) bool { return f.Code == "architecture-mismatch" && slices.Equal(f.Path, at) })
+		if word != "" && named != got && !already {
+			d.Faults.Add(kinds.Fault{Severity: diag.Warning, Code: "architecture-mismatch", Summary: fmt.Sprintf("%s speaks of %s, but %s is %s", at, word, t.Name, got),
+				Detail: "the image is looked up among those for " + got, Ref: d.Infrastructure, Path: at,
+				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// Derived is a pool that is being derived, as far as rules look at it: with the object
+// that it comes from, its cluster, and faults of its own, so that one error drops the
+// pool and not the others.
+type Derived struct {
+	intent.Pool
+	Source *kinds.Decoded[kinds.MachinePoolSpec]
+	// Cluster is nil until the pool's own object was read.
+	Cluster *Cluster
+	Faults  *kinds.Faults
+	// These report at the pool's MachinePool, at its own object and at its PoolOptions.
+	AtMachinePool, AtPool, AtOptions kinds.Reporter
+}
+
+// Cluster is what rules look at of a pool's cluster.
+type Cluster struct {
+	// TagName stands in the keys of its tags.
+	TagName string
+	Region  string
+	Network kinds.Network
+}
+
+// Check checks a derived pool against its cluster and its bootstrap
+// configuration. Of a pool that could not be derived, parts are missing.
+func (d *Derived) Check(x *kinds.Index) {
+	if d.Cluster == nil {
+		return
+	}
+	d.checkTagLengths()
+	d.checkMetadataTags()
+	switch d.Kind {
+	case intent.GroupPool:
+		o, ok := x.Pools[kinds.KeyOf(d.Infrastructure)]
+		if !ok || d.Group == nil {
+			return
+		}
+		d.checkPlacement(o.Spec.AvailabilityZones, o.Spec.AvailabilityZoneSubnetType, len(o.Spec.Subnets) > 0, "spec.subnets")
+		d.checkFilterVPC(path("spec", "subnets"), o.Spec.Subnets)
+		if d.LaunchTemplate != nil {
+			d.checkImageArchitecture(&o.Spec.AWSLaunchTemplate, kinds.GroupTypes(&o.Spec))
+			d.checkBootstrapFitsImage(kinds.EKSFamily(d.LaunchTemplate.Image))
+		}
+	case intent.NodegroupPool:
+		o, ok := x.ManagedPools[kinds.KeyOf(d.Infrastructure)]
+		if !ok || d.Nodegroup == nil {
+			return
+		}
+		d.checkPlacement(o.Spec.AvailabilityZones, o.Spec.AvailabilityZoneSubnetType, len(o.Spec.SubnetIDs) > 0, "spec.subnetIDs")
+		if d.LaunchTemplate != nil && o.Spec.AWSLaunchTemplate != nil {
+			if !slices.ContainsFunc(d.Faults.List, func(f kinds.Fault) bool { return f.Code == "too-many-tags" }) {
+				d.CheckTagCount(d.LaunchTemplate.Tags)
+			}
+			if kinds.ManagedImage(&o.Spec) {
+				d.checkImageArchitecture(o.Spec.AWSLaunchTemplate, kinds.NodegroupTypes(&o.Spec))
+				d.checkBootstrapFitsImage(kinds.EKSFamily(d.LaunchTemplate.Image))
+			} else {
+				d.checkBootstrapFitsImage(o.Spec.AMIType.Family())
+			}
+		}
+	}
+}
+
+// CheckTagCount reports a resource that would carry more tags than AWS takes.
+func (d *Derived) CheckTagCount(tags map[string]string) {
+	n := len(tags) + ownTags
+	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.KeepVersions > 0, d.Nodegroup != nil} {
+		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/keep-versions, weir.dev/cluster
+			n++
+		}
+	}
+	if n > 50 {
+		d.AtPool.Error(path("spec", "additionalTags"), "too-many-tags",
+			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS takes 50", n), "")
+	}
+}
+
+// hooks is how many lifecycle hooks the pool declares.
+func (d *Derived) hooks() int {
+	switch {
+	case d.Group != nil:
+		return len(d.Group.LifecycleHooks)
+	case d.Nodegroup != nil:
+		return len(d.Nodegroup.LifecycleHooks)
+	}
+	return 0
+}
+
+// suspends reports whether the pool's group gets the tag weir.dev/suspended.
+func (d *Derived) suspends() bool {
+	return d.Group != nil && slices.ContainsFunc(d.Group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
+}
+
+// Declares is the object that has a field of the pool, and where: of a launch template
+// that pools share, what declares it.
+func (d *Derived) Declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Path) {
+	if d.LaunchConfig != nil {
+		if at, ok := d.LaunchConfig.Field(ofPool); ok {
+			return d.LaunchConfig.Source, at
+		}
+	}
+	return d.Infrastructure, ofPool
+}
+
+// OptionsExclude reports a field of the options and a field of the pool that
+// exclude each other.
+func (d *Derived) OptionsExclude(at, ofPool intent.Path, detail string) {
+	ref, field := d.Declares(ofPool)
+	d.Faults.Add(kinds.Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.AtOptions.Ref, Path: at,
+		Related: []kinds.RelatedField{{Ref: ref, Path: field, Message: "the pool's field"}}})
+}
+
+// Limits of tags: "Tag restrictions" in the user guide of EC2.
+const (
+	maxTagKey   = 128
+	maxTagValue = 256
+)
+
+// checkTagLengths reports names of clusters and pools that do not fit into the
+// tags that CAPA and weir make of them. An Auto Scaling group's name needs no
+// check: it is its launch template's, which must be shorter.
+func (d *Derived) checkTagLengths() {
+	prefix := kinds.TagCloudCluster
+	if d.LaunchTemplate != nil {
+		prefix = kinds.TagCAPACluster // the longer one, which nodegroups do not carry
+	}
+	if key := prefix + d.Cluster.TagName; len(key) > maxTagKey {
+		d.AtMachinePool.Error(path("spec", "clusterName"), "bad-tag", fmt.Sprintf("the tag key %q has %d characters; AWS takes %d", key, len(key), maxTagKey),
+			fmt.Sprintf("the cluster's name may have %d characters", maxTagKey-len(prefix)))
+	}
+	if n := len(d.Key.String()); n > maxTagValue {
+		d.AtMachinePool.Error(path("metadata", "name"), "bad-tag", fmt.Sprintf("namespace and name have %d characters; the tag weir.dev/pool takes %d", n, maxTagValue), "shorten one of them")
+	}
+}
+
+// ownTags is how many tags weir puts on a resource beside those of the manifests:
+// owner, target, source, pool and the record of which keys are weir's.
+const ownTags = 5
+
+// checkMetadataTags refuses to show in instance metadata what it cannot: EC2 would
+// refuse each launch, and EKS the nodegroup. Machines always have such tags, those of
+// the cluster, which its cloud provider finds them by.
+func (d *Derived) checkMetadataTags() {
+	if d.LaunchTemplate == nil {
+		return
+	}
+	if keys := d.LaunchTemplate.Data.HiddenTags(); len(keys) > 0 {
+		at := path("spec", "awsLaunchTemplate", "instanceMetadataOptions", "instanceMetadataTags")
+		d.AtPool.Error(at, "metadata-tags", fmt.Sprintf("%s is enabled, and EC2 then launches no machine that has the tags %s", at, strings.Join(keys, ", ")),
+			"write disabled: metadata shows only keys of letters, digits and -_+=,.@:, and the machines of a cluster need tags with a slash. "+
+				"What a machine is to know, give it in its user data, or allow its role ec2:DescribeTags")
+	}
+}
