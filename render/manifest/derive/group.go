@@ -51,7 +51,7 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	if l, ok := (imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.AtMachinePool, d.AtPool}).lookup(); ok {
 		lt.Image = l
 	}
-	b.userData(d)
+	b.writer.userData(d)
 	d.NoteGroup(s)
 }
 

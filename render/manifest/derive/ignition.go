@@ -10,13 +10,13 @@ import (
 
 // ignition writes a KubeadmConfig as Ignition, in the version that the pool's
 // spec.ignition names.
-func (b *Builder) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfigSpec, r kinds.Reporter) string {
+func (w *writer) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfigSpec, r kinds.Reporter) string {
 	var o userdata.Ignition
 	if s.Ignition != nil && s.Ignition.ContainerLinuxConfig != nil {
 		o.AdditionalConfig, o.Strict = s.Ignition.ContainerLinuxConfig.AdditionalConfig, s.Ignition.ContainerLinuxConfig.Strict
 	}
 	var pool *kinds.Ignition
-	if p, ok := b.index.Pools[kinds.KeyOf(d.Infrastructure)]; ok && d.Kind == intent.GroupPool {
+	if p, ok := w.index.Pools[kinds.KeyOf(d.Infrastructure)]; ok && d.Kind == intent.GroupPool {
 		if pool = p.Spec.Ignition; pool != nil && p.Source.Has("spec", "ignition", "storageType") {
 			d.checkIgnitionStorage(pool)
 		}

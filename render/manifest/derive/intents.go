@@ -1,3 +1,13 @@
+// Package derive makes intents of objects that were decoded and checked: names and tags
+// as CAPA gives them, groups, nodegroups, launch templates and user data, and questions
+// for AWS where the manifests leave something to it.
+//
+// Builder has what pools of one render share: clusters, launch templates that several
+// pools use, the names that are taken. A draft is one pool on its way: it has faults of
+// its own, and joins the set if none is an error. A pool that is valid and cannot be
+// planned, because something is missing that Git alone does not say, is in the set with
+// the reason why it is blocked. Options are read after the pool, and a member that both
+// say is a fault.
 package derive
 
 import (
@@ -16,7 +26,9 @@ type renamedFunc func(kind, oldName string) (newName string, ok bool)
 // New puts the launch templates that pools share where one of their own would
 // be. What it then makes of the objects is set.
 func New(x *kinds.Index, renamed renamedFunc) *Builder {
-	b := &Builder{renamed: renamed, index: x, faults: x.Faults, clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}, userDatas: map[intent.UserData]userData{}}
+	all := objects{index: x, renamed: renamed}
+	b := &Builder{objects: all, writer: writer{objects: all, known: map[intent.UserData]userData{}}, faults: x.Faults,
+		clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}}
 	b.launchConfigs = newLaunchConfigs(b)
 	return b
 }
@@ -30,16 +42,21 @@ func (b *Builder) Intents() intent.Set {
 		b.pool(mp)
 	}
 	b.unused()
-	b.launchConfigs.place(b.faults)
+	b.launchConfigs.moveFaults(b.faults)
 	b.set.Ignored = b.index.Ignored
 	b.set.Sort()
 	return b.set
 }
 
+// objects are those of the render, and what the build gave other names.
+type objects struct {
+	index   *kinds.Index
+	renamed renamedFunc
+}
+
 // Builder derives intents from the index.
 type Builder struct {
-	renamed  renamedFunc
-	index    *kinds.Index
+	objects
 	faults   *kinds.Faults
 	clusters map[intent.Key]*cluster
 	// used maps infrastructure objects to the MachinePool that refers to them.
@@ -50,9 +67,7 @@ type Builder struct {
 	// are the namespaces with one of which that cannot be told.
 	poolOptions  map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]
 	strayOptions map[string]bool
-	// userDatas are those of the pools, each once; their texts have textBytes.
-	userDatas map[intent.UserData]userData
-	textBytes int
+	writer       writer
 	// launchConfigs are the launch templates that pools share; nil knows of none.
 	launchConfigs *launchConfigs
 	set           intent.Set
@@ -130,7 +145,7 @@ func (b *Builder) unused() {
 }
 
 // dangling reports a reference to an object that is not in the render.
-func (b *Builder) dangling(r kinds.Reporter, at intent.Path, ref *kinds.ObjectReference, s diag.Severity, code, consequence string) {
+func (b objects) dangling(r kinds.Reporter, at intent.Path, ref *kinds.ObjectReference, s diag.Severity, code, consequence string) {
 	detail := consequence
 	if b.renamed != nil {
 		if now, ok := b.renamed(ref.Kind, ref.Name); ok {

@@ -12,14 +12,14 @@ import (
 )
 
 // kubeadmData writes the cloud-config of a worker that joins by kubeadm.
-func (b *Builder) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec], r kinds.Reporter) intent.UserData {
+func (w *writer) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec], r kinds.Reporter) intent.UserData {
 	s := &o.Spec
 	rules.CheckKubeadmVersion(d.AtMachinePool, d.version)
 	minor := max(d.version.Minor, userdata.Minimum) // so that what else is wrong is found with it
 	rules.CheckKubeadm(r, s, kinds.Version(o.APIVersion), minor)
 	in := userdata.Kubeadm{BootCommands: s.BootCommands, PreCommands: s.PreKubeadmCommands, PostCommands: s.PostKubeadmCommands, Verbosity: s.Verbosity}
 	var secret bool
-	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.CloudInit, secret = w.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
 	in.DiskSetup = s.DiskSetup.UserData()
 	join := s.JoinConfiguration
 	if join == nil {
@@ -32,7 +32,7 @@ func (b *Builder) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec
 	}
 	out := intent.UserData{Format: "cloud-config", FetchesToken: in.Join.Fetched != nil, Secret: secret || in.Join.Token != "" || in.Join.TLSBootstrapToken != ""}
 	if s.Format == "ignition" {
-		out.Text, out.Format = b.ignition(d, in, s, r), "ignition"
+		out.Text, out.Format = w.ignition(d, in, s, r), "ignition"
 		return out
 	}
 	text, err := in.Text()

@@ -93,9 +93,9 @@ func derivedName(name string) string {
 	return fits[:min(len(fits), kinds.MaxTemplateName-len(hash))] + hash
 }
 
-// place moves the faults of pools about the fields of a launch template that they
+// moveFaults moves the faults of pools about the fields of a launch template that they
 // share to the object that has the fields, and drops what is then said twice.
-func (l *launchConfigs) place(to *kinds.Faults) {
+func (l *launchConfigs) moveFaults(to *kinds.Faults) {
 	if len(l.uses) == 0 {
 		return
 	}

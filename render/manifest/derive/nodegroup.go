@@ -185,7 +185,7 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 	} else if t.RootDevice {
 		t.Data.BlockDeviceMappings[0].DeviceName = s.AMIType.RootDevice()
 	}
-	b.userData(d)
+	b.writer.userData(d)
 	if !kinds.ManagedImage(s) {
 		d.checkMerge(s)
 	}

@@ -214,18 +214,18 @@ func (b *Builder) optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.Templ
 	refuse := func(at intent.Path, detail string) {
 		d.AtOptions.Error(at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: EKS refuses a launch template that has it", at), detail)
 	}
-	apart := refuse
+	withoutEffect := refuse
 	if d.LaunchConfig != nil {
-		apart = func(at intent.Path, detail string) {
+		withoutEffect = func(at intent.Path, detail string) {
 			d.AtOptions.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
 		}
 	}
 	if t.HibernationOptions != nil {
-		apart(kinds.OptionsTemplate.Join("hibernationOptions"), "use an AWSMachinePool")
+		withoutEffect(kinds.OptionsTemplate.Join("hibernationOptions"), "use an AWSMachinePool")
 		out.HibernationOptions = nil
 	}
 	if t.InstanceInitiatedShutdownBehavior != "" {
-		apart(kinds.OptionsTemplate.Join("instanceInitiatedShutdownBehavior"), "EKS ends instances itself")
+		withoutEffect(kinds.OptionsTemplate.Join("instanceInitiatedShutdownBehavior"), "EKS ends instances itself")
 		out.InstanceInitiatedShutdownBehavior = ""
 	}
 	for i := range t.NetworkInterfaces {

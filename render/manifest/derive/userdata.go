@@ -13,26 +13,34 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
+// writer writes the user data of pools.
+type writer struct {
+	objects
+	// known are those of the pools, each once; their texts have as many bytes.
+	known map[intent.UserData]userData
+	bytes int
+}
+
 // userData fills the user data of a pool's launch template.
-func (b *Builder) userData(d *draft) {
+func (w *writer) userData(d *draft) {
 	boot := d.Source.Spec.Template.Spec.Bootstrap
 	var data intent.UserData
 	switch {
 	case boot.DataSecretName != nil && *boot.DataSecretName == "" && boot.ConfigRef == nil:
 		return // written and empty: the nodes need none
-	case boot.ConfigRef != nil && intent.Value(boot.DataSecretName) != "" && b.writesConfig(d.Key.Namespace, boot.ConfigRef):
+	case boot.ConfigRef != nil && intent.Value(boot.DataSecretName) != "" && w.writesConfig(d.Key.Namespace, boot.ConfigRef):
 		d.AtMachinePool.Info(kinds.BootstrapPath.Join("dataSecretName"), "not-carried", kinds.BootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
 			"Cluster API writes the name of the Secret that it makes there; remove it, or the configRef to use a Secret of your own")
-		data = b.configData(d, boot.ConfigRef)
+		data = w.configData(d, boot.ConfigRef)
 	case intent.Value(boot.DataSecretName) != "":
-		data = b.secretData(d, *boot.DataSecretName)
+		data = w.secretData(d, *boot.DataSecretName)
 	case boot.ConfigRef != nil:
-		data = b.configData(d, boot.ConfigRef)
+		data = w.configData(d, boot.ConfigRef)
 	}
 	data.Merged = data.Text != "" && d.Nodegroup != nil && d.Nodegroup.AMIType != ""
-	one := b.oneOf(data)
+	one := w.oneOf(data)
 	if one.tooLarge != "" {
-		b.userDataTooLarge(d, one.tooLarge)
+		w.userDataTooLarge(d, one.tooLarge)
 	}
 	d.CheckReader(one.UserData)
 	d.LaunchTemplate.UserData = one.UserData
@@ -51,18 +59,18 @@ const maxTexts = 64 << 20
 
 // oneOf gives for equal user data the same text, looked at once, however many pools
 // have it.
-func (b *Builder) oneOf(data intent.UserData) userData {
-	one, known := b.userDatas[data]
+func (w *writer) oneOf(data intent.UserData) userData {
+	one, known := w.known[data]
 	if known {
 		return one
 	}
 	one.UserData = data
-	if b.textBytes += len(data.Text); b.textBytes > maxTexts {
+	if w.bytes += len(data.Text); w.bytes > maxTexts {
 		one.Text, one.tooLarge = "", fmt.Sprintf("the pools' user data has more than %d MiB together", maxTexts>>20)
 		return one
 	}
 	_, one.tooLarge = data.Encode(data.Text)
-	b.userDatas[data] = one
+	w.known[data] = one
 	return one
 }
 
@@ -75,37 +83,37 @@ func (d *draft) block(at intent.Path, r kinds.Reporter, code, summary, detail st
 
 // writesConfig reports whether the bootstrap configuration that ref names is in the
 // render.
-func (b *Builder) writesConfig(namespace string, ref *kinds.ObjectReference) bool {
+func (w *writer) writesConfig(namespace string, ref *kinds.ObjectReference) bool {
 	key := intent.Key{Namespace: namespace, Name: ref.Name}
 	switch ref.Kind {
 	case "KubeadmConfig":
-		return b.index.KubeadmConfigs[key] != nil
+		return w.index.KubeadmConfigs[key] != nil
 	case "EKSConfig":
-		return b.index.EKSConfigs[key] != nil
+		return w.index.EKSConfigs[key] != nil
 	case "NodeadmConfig":
-		return b.index.NodeadmConfigs[key] != nil
+		return w.index.NodeadmConfigs[key] != nil
 	}
 	return false
 }
 
 // configData writes the user data of a bootstrap configuration.
-func (b *Builder) configData(d *draft, ref *kinds.ObjectReference) intent.UserData {
+func (w *writer) configData(d *draft, ref *kinds.ObjectReference) intent.UserData {
 	key, at := intent.Key{Namespace: d.Key.Namespace, Name: ref.Name}, kinds.BootstrapPath.Join("configRef")
 	switch ref.Kind {
 	case "KubeadmConfig":
-		if o, ok := b.index.KubeadmConfigs[key]; ok {
+		if o, ok := w.index.KubeadmConfigs[key]; ok {
 			if o.Broken {
 				rules.CheckKubeadmVersion(d.AtMachinePool, d.version)
 			}
-			return fromConfig(b, d, o, b.kubeadmData)
+			return fromConfig(w, d, o, w.kubeadmData)
 		}
 	case "EKSConfig":
-		if o, ok := b.index.EKSConfigs[key]; ok {
-			return fromConfig(b, d, o, b.eksData)
+		if o, ok := w.index.EKSConfigs[key]; ok {
+			return fromConfig(w, d, o, w.eksData)
 		}
 	case "NodeadmConfig":
-		if o, ok := b.index.NodeadmConfigs[key]; ok {
-			return fromConfig(b, d, o, b.nodeadmData)
+		if o, ok := w.index.NodeadmConfigs[key]; ok {
+			return fromConfig(w, d, o, w.nodeadmData)
 		}
 	default:
 		detail := "it may be a KubeadmConfig, EKSConfig or NodeadmConfig"
@@ -115,13 +123,13 @@ func (b *Builder) configData(d *draft, ref *kinds.ObjectReference) intent.UserDa
 		d.AtMachinePool.Error(at.Join("kind"), "bootstrap-kind", fmt.Sprintf("bootstrap kind %s is not supported", ref.Kind), detail)
 		return intent.UserData{}
 	}
-	b.dangling(d.AtMachinePool, at.Join("name"), ref, diag.Error, "reference-not-found", "")
+	w.dangling(d.AtMachinePool, at.Join("name"), ref, diag.Error, "reference-not-found", "")
 	return intent.UserData{}
 }
 
 // fromConfig derives user data from a configuration, unless it is broken: its
 // own fault is reported, and the pool is dropped with it.
-func fromConfig[S any](b *Builder, d *draft, o *kinds.Decoded[S], write func(*draft, *kinds.Decoded[S], kinds.Reporter) intent.UserData) intent.UserData {
+func fromConfig[S any](w *writer, d *draft, o *kinds.Decoded[S], write func(*draft, *kinds.Decoded[S], kinds.Reporter) intent.UserData) intent.UserData {
 	d.Bootstrap = o.Ref()
 	if o.Broken {
 		d.broken = true
@@ -131,15 +139,15 @@ func fromConfig[S any](b *Builder, d *draft, o *kinds.Decoded[S], write func(*dr
 }
 
 // secretData takes user data from a rendered Secret.
-func (b *Builder) secretData(d *draft, name string) intent.UserData {
+func (w *writer) secretData(d *draft, name string) intent.UserData {
 	at := kinds.BootstrapPath.Join("dataSecretName")
-	value, ok := b.secretValue(d.AtMachinePool, at, d.Key.Namespace, name, "value")
+	value, ok := w.secretValue(d.AtMachinePool, at, d.Key.Namespace, name, "value")
 	if !ok {
 		return intent.UserData{}
 	}
-	d.Bootstrap = b.index.Secrets[intent.Key{Namespace: d.Key.Namespace, Name: name}].Ref
+	d.Bootstrap = w.index.Secrets[intent.Key{Namespace: d.Key.Namespace, Name: name}].Ref
 	format := "cloud-config"
-	if o, ok := b.readSecret(d.AtMachinePool, at, d.Key.Namespace, name); ok {
+	if o, ok := w.readSecret(d.AtMachinePool, at, d.Key.Namespace, name); ok {
 		if f, ok := o.Value("format"); ok && f != "" {
 			format = f
 		}
@@ -163,8 +171,8 @@ func (b *Builder) secretData(d *draft, name string) intent.UserData {
 }
 
 // secretValue returns one key of a Secret, or reports why it cannot.
-func (b *Builder) secretValue(r kinds.Reporter, at intent.Path, namespace, name, key string) (string, bool) {
-	s, ok := b.readSecret(r, at, namespace, name)
+func (w *writer) secretValue(r kinds.Reporter, at intent.Path, namespace, name, key string) (string, bool) {
+	s, ok := w.readSecret(r, at, namespace, name)
 	if !ok {
 		return "", false
 	}
@@ -177,10 +185,10 @@ func (b *Builder) secretValue(r kinds.Reporter, at intent.Path, namespace, name,
 
 // readSecret decodes a Secret that something refers to. Secrets that nothing
 // refers to are none of weir's business.
-func (b *Builder) readSecret(r kinds.Reporter, at intent.Path, namespace, name string) (*kinds.SecretData, bool) {
-	o, ok := b.index.Secrets[intent.Key{Namespace: namespace, Name: name}]
+func (w *writer) readSecret(r kinds.Reporter, at intent.Path, namespace, name string) (*kinds.SecretData, bool) {
+	o, ok := w.index.Secrets[intent.Key{Namespace: namespace, Name: name}]
 	if !ok {
-		b.dangling(r, at, &kinds.ObjectReference{Kind: "Secret", Name: name}, diag.Error, "secret-not-found", "render the Secret with the pool")
+		w.dangling(r, at, &kinds.ObjectReference{Kind: "Secret", Name: name}, diag.Error, "secret-not-found", "render the Secret with the pool")
 		return nil, false
 	}
 	var s kinds.SecretData
@@ -203,7 +211,7 @@ func (b *Builder) readSecret(r kinds.Reporter, at intent.Path, namespace, name s
 }
 
 // cloudInit resolves what is taken from Secrets. secret says that something was.
-func (b *Builder) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.User, ntp *userdata.NTP, mounts [][]string) (out userdata.CloudInit, secret bool) {
+func (w *writer) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.User, ntp *userdata.NTP, mounts [][]string) (out userdata.CloudInit, secret bool) {
 	out = userdata.CloudInit{NTP: ntp, Mounts: slices.Clone(mounts)}
 	for i, f := range files {
 		at := path("spec", "files", intent.Index(i))
@@ -211,7 +219,7 @@ func (b *Builder) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.
 			if f.Content != "" {
 				r.Error(at, "exclusive", at.String()+" has both content and contentFrom", "write one of them")
 			}
-			f.Content, _ = b.secretValue(r, at.Join("contentFrom", "secret"), r.Ref.Namespace, s.Secret.Name, s.Secret.Key)
+			f.Content, _ = w.secretValue(r, at.Join("contentFrom", "secret"), r.Ref.Namespace, s.Secret.Name, s.Secret.Key)
 			secret = true
 		}
 		out.Files = append(out.Files, f.File)
@@ -222,7 +230,7 @@ func (b *Builder) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.
 			if u.Passwd != nil {
 				r.Error(at, "exclusive", at.String()+" has both passwd and passwdFrom", "write one of them")
 			}
-			value, _ := b.secretValue(r, at.Join("passwdFrom", "secret"), r.Ref.Namespace, s.Secret.Name, s.Secret.Key)
+			value, _ := w.secretValue(r, at.Join("passwdFrom", "secret"), r.Ref.Namespace, s.Secret.Name, s.Secret.Key)
 			u.Passwd, secret = &value, true
 		}
 		out.Users = append(out.Users, u.User)
@@ -231,7 +239,7 @@ func (b *Builder) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.
 }
 
 // eksData writes an EKSConfig's cloud-config.
-func (b *Builder) eksData(d *draft, o *kinds.Decoded[kinds.EKSConfigSpec], r kinds.Reporter) intent.UserData {
+func (w *writer) eksData(d *draft, o *kinds.Decoded[kinds.EKSConfigSpec], r kinds.Reporter) intent.UserData {
 	s := &o.Spec
 	if !d.needEKS(o.Kind) {
 		return intent.UserData{}
@@ -251,14 +259,14 @@ func (b *Builder) eksData(d *draft, o *kinds.Decoded[kinds.EKSConfigSpec], r kin
 	rules.CheckBootstrapArgs(r, s)
 	rules.WarnInactive(r, s.Users)
 	var secret bool
-	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.CloudInit, secret = w.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
 	in.DiskSetup = s.DiskSetup.UserData()
 	return intent.UserData{Text: in.Text(), Format: "cloud-config", Secret: secret || s.DockerConfigJSON != nil}
 }
 
 // nodeadmData writes a NodeadmConfig's MIME document. Endpoint and CA come from
 // EKS, and so does the service CIDR where the Cluster does not write one.
-func (b *Builder) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec], r kinds.Reporter) intent.UserData {
+func (w *writer) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec], r kinds.Reporter) intent.UserData {
 	s := &o.Spec
 	if !d.needEKS(o.Kind) {
 		return intent.UserData{}
@@ -278,7 +286,7 @@ func (b *Builder) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec
 		in.ContainerdConfig, in.BaseRuntimeSpec = c.Config, c.BaseRuntimeSpec.Value
 	}
 	var secret bool
-	in.CloudInit, secret = b.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.CloudInit, secret = w.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
 	in.DiskSetup = s.DiskSetup.UserData()
 	out, err := in.Text()
 	if errors.Is(err, userdata.ErrBoundary) {

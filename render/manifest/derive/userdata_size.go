@@ -17,7 +17,7 @@ type part struct {
 
 // largestParts are the parts that take most of a configuration's user data, the
 // largest first. Sizes alone are told: the content may be secret.
-func (b *Builder) largestParts(ref intent.ObjectRef) []part {
+func (w *writer) largestParts(ref intent.ObjectRef) []part {
 	var all []part
 	add := func(size int, at ...string) {
 		if size > 0 {
@@ -38,14 +38,14 @@ func (b *Builder) largestParts(ref intent.ObjectRef) []part {
 	}
 	switch key := kinds.KeyOf(ref); ref.Kind {
 	case "KubeadmConfig":
-		if o, ok := b.index.KubeadmConfigs[key]; ok {
+		if o, ok := w.index.KubeadmConfigs[key]; ok {
 			files(o.Spec.Files)
 			commands("bootCommands", o.Spec.BootCommands)
 			commands("preKubeadmCommands", o.Spec.PreKubeadmCommands)
 			commands("postKubeadmCommands", o.Spec.PostKubeadmCommands)
 		}
 	case "EKSConfig":
-		if o, ok := b.index.EKSConfigs[key]; ok {
+		if o, ok := w.index.EKSConfigs[key]; ok {
 			files(o.Spec.Files)
 			commands("preBootstrapCommands", o.Spec.PreBootstrapCommands)
 			commands("postBootstrapCommands", o.Spec.PostBootstrapCommands)
@@ -53,7 +53,7 @@ func (b *Builder) largestParts(ref intent.ObjectRef) []part {
 			add(len(intent.Value(o.Spec.DockerConfigJSON)), "dockerConfigJson")
 		}
 	case "NodeadmConfig":
-		if o, ok := b.index.NodeadmConfigs[key]; ok {
+		if o, ok := w.index.NodeadmConfigs[key]; ok {
 			files(o.Spec.Files)
 			commands("preNodeadmCommands", o.Spec.PreNodeadmCommands)
 			if c := o.Spec.Containerd; c != nil {
@@ -67,10 +67,10 @@ func (b *Builder) largestParts(ref intent.ObjectRef) []part {
 
 // userDataTooLarge reports user data above EC2's limit (UserData of
 // RequestLaunchTemplateData: 16 KiB before base64), at its largest part.
-func (b *Builder) userDataTooLarge(d *draft, summary string) {
+func (w *writer) userDataTooLarge(d *draft, summary string) {
 	f := kinds.Fault{Code: "user-data-too-large", Summary: summary,
 		Detail: "move files out of it, to where the nodes fetch them", Ref: d.Bootstrap, Path: path("spec")}
-	if parts := b.largestParts(d.Bootstrap); len(parts) > 0 {
+	if parts := w.largestParts(d.Bootstrap); len(parts) > 0 {
 		var sizes []string
 		for _, p := range parts {
 			sizes = append(sizes, fmt.Sprintf("%s with %d bytes", p.at, p.size))

@@ -1,3 +1,14 @@
+// Package kinds has the objects that weir reads: a Go type for each kind, decoding with
+// defaults, the JSON Schemas of the same types, and an index of all objects of a render.
+//
+// A spec is a struct; its fields' tags say the key, the versions that have it, the
+// default and what is required. What CAPA's schemas limit is in limits.txt, which the
+// oracle writes. Members of AWS's that PoolOptions sets are the intent's own structs, by
+// their rows in render/field, so that no field is declared twice. Also here is what an
+// object says beside its spec and more than one package needs: annotations, the keys
+// that name a launch template, Kubernetes versions, the names that CAPA makes.
+//
+// Nothing here looks at two fields at once; rules does.
 package kinds
 
 import (

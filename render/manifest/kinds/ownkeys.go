@@ -48,21 +48,21 @@ type OwnKeys map[string]OwnKey
 // must not contradict each other.
 func ReadOwnKeys(r Reporter, m Meta) OwnKeys {
 	out := OwnKeys{}
-	for _, place := range []struct {
+	for _, part := range []struct {
 		where  string
 		values map[string]string
 	}{{"annotations", m.Annotations}, {"labels", m.Labels}} {
-		for _, key := range slices.Sorted(maps.Keys(place.values)) {
+		for _, key := range slices.Sorted(maps.Keys(part.values)) {
 			name, ours := strings.CutPrefix(key, OwnTemplatePrefix)
 			if !ours {
 				continue
 			}
-			at := path("metadata", place.where, key)
+			at := path("metadata", part.where, key)
 			if !slices.Contains(ownKeyNames(), name) {
 				unknownOwnKey(r, at, key, name)
 				continue
 			}
-			value := place.values[key]
+			value := part.values[key]
 			first, twice := out[name]
 			if twice && first.Value != value {
 				r.To.Add(Fault{Code: "mismatch", Summary: fmt.Sprintf("%s is %q as a label and %q as an annotation", key, value, first.Value),

@@ -45,21 +45,21 @@ func checkPlacementOptions(r kinds.Reporter, at intent.Path, p *intent.Placement
 	}
 }
 
-// checkInterfaces checks network interfaces. Each has a place of its own, the
-// device index on its network card, and one of them is the primary one.
+// checkInterfaces checks network interfaces. No two share a
+// device index on one network card, and the first of the first card is the primary one.
 func checkInterfaces(r kinds.Reporter, p intent.Path, list []intent.NetworkInterface) {
-	places := map[[2]int32]int{}
+	indexes := map[[2]int32]int{}
 	for i := range list {
 		n, at := &list[i], p.Join(intent.Index(i))
-		place := [2]int32{intent.Value(n.NetworkCardIndex), intent.Value(n.DeviceIndex)}
-		if first, taken := places[place]; taken {
-			r.To.Add(kinds.Fault{Code: "duplicate", Summary: fmt.Sprintf("two network interfaces have device index %d on network card %d", place[1], place[0]), Ref: r.Ref, Path: at.Join("deviceIndex"),
+		card := [2]int32{intent.Value(n.NetworkCardIndex), intent.Value(n.DeviceIndex)}
+		if first, taken := indexes[card]; taken {
+			r.To.Add(kinds.Fault{Code: "duplicate", Summary: fmt.Sprintf("two network interfaces have device index %d on network card %d", card[1], card[0]), Ref: r.Ref, Path: at.Join("deviceIndex"),
 				Related: []kinds.RelatedField{{Ref: r.Ref, Path: p.Join(intent.Index(first)), Message: "the other one"}}})
 		} else {
-			places[place] = i
+			indexes[card] = i
 		}
 		if n.InterfaceType == "efa-only" {
-			checkEFAOnly(r, at, n, place == [2]int32{})
+			checkEFAOnly(r, at, n, card == [2]int32{})
 		}
 		if intent.Value(n.AssociatePublicIPAddress) && len(list) > 1 {
 			r.Warn(at.Join("associatePublicIpAddress"), "exclusive", at.Join("associatePublicIpAddress").String()+" excludes further network interfaces",
@@ -70,7 +70,7 @@ func checkInterfaces(r kinds.Reporter, p intent.Path, list []intent.NetworkInter
 			r.Error(at, "incomplete", at.String()+" needs enaSrdEnabled: true", "")
 		}
 	}
-	if _, primary := places[[2]int32{}]; len(list) > 0 && !primary {
+	if _, primary := indexes[[2]int32{}]; len(list) > 0 && !primary {
 		r.Error(p, "incomplete", p.String()+" has no interface with deviceIndex 0 on network card 0", "an instance cannot start without its primary interface")
 	}
 }

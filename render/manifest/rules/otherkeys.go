@@ -22,18 +22,18 @@ func otherKeys() map[string]string {
 // noteOtherKeys says of such keys that they have no effect, and what to write.
 func noteOtherKeys(r kinds.Reporter, m kinds.Meta) {
 	own := kinds.ReadOwnKeys(kinds.Reporter{To: &kinds.Faults{}}, m)
-	for _, place := range []struct {
+	for _, part := range []struct {
 		where  string
 		values map[string]string
 	}{{"annotations", m.Annotations}, {"labels", m.Labels}} {
-		for _, key := range slices.Sorted(maps.Keys(place.values)) {
+		for _, key := range slices.Sorted(maps.Keys(part.values)) {
 			prefix, name, _ := strings.Cut(key, "/")
 			instead := otherKeys()[name]
 			if _, said := own[instead]; instead == "" || said || prefix != "kubernetes.amazonaws.com" && prefix != "eks.amazonaws.com" {
 				continue
 			}
 			r.To.Add(kinds.Fault{Severity: diag.Warning, Code: "key-of-another-tool", Summary: fmt.Sprintf("%s is not read", key),
-				Detail: fmt.Sprintf("write %s%s, or remove it", kinds.OwnTemplatePrefix, instead), Ref: r.Ref, Path: path("metadata", place.where, key), Key: true})
+				Detail: fmt.Sprintf("write %s%s, or remove it", kinds.OwnTemplatePrefix, instead), Ref: r.Ref, Path: path("metadata", part.where, key), Key: true})
 		}
 	}
 }

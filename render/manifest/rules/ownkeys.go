@@ -113,19 +113,12 @@ func checkOwnCapacity(r kinds.Reporter, c kinds.OwnKey, source kinds.Object) {
 
 // noteOwnKeys reports the keys on an object where they are not read.
 func noteOwnKeys(r kinds.Reporter, m kinds.Meta) {
-	for _, key := range slices.Sorted(maps.Values(keyPlaces(kinds.ReadOwnKeys(kinds.Reporter{To: &kinds.Faults{}}, m)))) {
+	for _, name := range slices.Sorted(maps.Keys(kinds.ReadOwnKeys(kinds.Reporter{To: &kinds.Faults{}}, m))) {
+		key := kinds.OwnTemplatePrefix + name
 		at := path("metadata", "annotations", key)
 		if _, ok := m.Annotations[key]; !ok {
 			at = path("metadata", "labels", key)
 		}
 		r.Warn(at, "annotation-not-read", fmt.Sprintf("%s is not read on a %s", key, r.Ref.Kind), "write it on the infrastructure pool")
 	}
-}
-
-func keyPlaces(k kinds.OwnKeys) map[string]string {
-	out := map[string]string{}
-	for name := range k {
-		out[name] = kinds.OwnTemplatePrefix + name
-	}
-	return out
 }
