@@ -182,7 +182,7 @@ func TestACommentOfNobodyHoldsUpNobodyForEver(t *testing.T) {
 	if b.look(); b.approved() != nil {
 		t.Fatal("what cannot be told yet is not waited for")
 	}
-	b.clock = b.clock.Add(patience)
+	b.clock = b.clock.Add(holdUp)
 	if b.look(); len(b.approved()) != 1 {
 		t.Errorf("approved: %v", b.approved())
 	}

@@ -22,10 +22,10 @@ const (
 	overlap = 2 * time.Minute
 	// between is the least time between two answers in words on one pull request.
 	between = time.Minute
-	// patience is how long a comment that the forge cannot tell enough of holds up
+	// holdUp is how long a comment that the forge cannot tell enough of holds up
 	// the ones after it: its author may be gone, of whom a forge may fail to tell for
 	// ever.
-	patience = 30 * time.Minute
+	holdUp = 30 * time.Minute
 	// fullList is how many comments a forge lists at most, mostMarks how many of
 	// those whose authors may not give commands are marked at one look: strangers
 	// must not use up what the forge answers in an hour.
@@ -38,9 +38,17 @@ const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
 
-// comments reads what was commented since the last look, and does what it asks for.
-func (w *Watcher) comments(ctx context.Context) error {
-	since, err := w.since()
+// comments are those of one look. Rights are read when they are used, and once for all
+// that is read at that time.
+type comments struct {
+	*Watcher
+	levels map[string]forge.Level
+	marks  int
+}
+
+// readComments reads what was commented since the last look, and does what it asks for.
+func readComments(ctx context.Context, w *Watcher) error {
+	since, err := w.records.since()
 	if err != nil {
 		return err
 	}
@@ -51,7 +59,7 @@ func (w *Watcher) comments(ctx context.Context) error {
 	}
 	slices.SortFunc(list, func(a, b forge.Comment) int { return cmp.Compare(a.ID, b.ID) })
 	newest, last := since, time.Time{}
-	l := &sitting{levels: map[string]forge.Level{}}
+	l := &comments{Watcher: w, levels: map[string]forge.Level{}}
 	for _, c := range list {
 		if c.UpdatedAt.After(last) {
 			last = c.UpdatedAt
@@ -64,13 +72,13 @@ func (w *Watcher) comments(ctx context.Context) error {
 		if k == nil || k.merged() || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
 			continue
 		}
-		if err := w.obey(ctx, l, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(patience)) {
+		if err := l.obey(ctx, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(holdUp)) {
 			return err // it is read again, and those after it
 		} else if err != nil {
 			w.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
 		}
 		k.Comment = c.ID
-		w.save(k)
+		w.records.save(k)
 	}
 	if len(list) >= fullList {
 		// There are more. Where so many were made in a short time, reading them once
@@ -82,7 +90,7 @@ func (w *Watcher) comments(ctx context.Context) error {
 		for _, k := range w.open {
 			if k.Heeded != k.Seen {
 				k.Heeded = k.Seen
-				w.save(k)
+				w.records.save(k)
 			}
 		}
 	}
@@ -93,36 +101,15 @@ func (w *Watcher) comments(ctx context.Context) error {
 	return w.o.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, w.o.Source, newest) })
 }
 
-// sitting is what one look knows of those who commented: rights are read when they
-// are used, and once for all that is read at that time.
-type sitting struct {
-	levels map[string]forge.Level
-	marks  int
-}
-
 // passing reports whether a forge may answer otherwise in a moment.
 func passing(err error) bool {
 	var e *forgehttp.Error
 	return errors.As(err, &e) && e.Fault == forgehttp.FaultBusy || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// since is up to when comments were read. What was said before weir first looked
-// is not acted on.
-func (w *Watcher) since() (at time.Time, err error) {
-	err = w.o.DB.Update(func(tx *state.Tx) error {
-		var known bool
-		if at, known, err = readTo.Get(tx, w.o.Source); err != nil || known {
-			return err
-		}
-		at = w.o.Now()
-		return readTo.Put(tx, w.o.Source, at)
-	})
-	return at, err
-}
-
 // obey does what a comment asks for, if anything. An error is one of the forge:
 // the comment is read again.
-func (w *Watcher) obey(ctx context.Context, l *sitting, k *work, c forge.Comment) error {
+func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	if !ok {
 		return nil
@@ -130,12 +117,12 @@ func (w *Watcher) obey(ctx context.Context, l *sitting, k *work, c forge.Comment
 	level, known := l.levels[c.Author]
 	if !known {
 		var err error
-		if level, err = w.o.Forge.Permission(ctx, c.Author); err != nil {
+		if level, err = l.o.Forge.Permission(ctx, c.Author); err != nil {
 			return err
 		}
 		l.levels[c.Author] = level
 	}
-	log := w.log.With("command", command.Name, "by", c.Author, "pull", k.Number)
+	log := l.log.With("command", command.Name, "by", c.Author, "pull", k.Number)
 	need := forge.Write
 	if command.Name == forge.Help || command.Name == forge.Unknown {
 		need = forge.Read
@@ -145,33 +132,33 @@ func (w *Watcher) obey(ctx context.Context, l *sitting, k *work, c forge.Comment
 		if l.marks++; l.marks > mostMarks {
 			return nil
 		}
-		return w.answer(ctx, k, c, forge.Refused, "", false)
+		return l.answer(ctx, k, c, forge.Refused, "", false)
 	}
 	log.Info("comment")
 	switch command.Name {
 	case forge.Plan:
-		return w.obeyPlan(ctx, k, c)
+		return l.obeyPlan(ctx, k, c)
 	case forge.Approve:
-		return w.obeyApprove(ctx, k, c, command.Digest)
+		return l.obeyApprove(ctx, k, c, command.Digest)
 	case forge.Unknown:
-		return w.answer(ctx, k, c, forge.Refused, "That is no command of weir's.\n\n"+helpText, true)
+		return l.answer(ctx, k, c, forge.Refused, "That is no command of weir's.\n\n"+helpText, true)
 	default:
-		return w.answer(ctx, k, c, forge.Eyes, helpText, true)
+		return l.answer(ctx, k, c, forge.Eyes, helpText, true)
 	}
 }
 
 // answer acknowledges a comment, in words where something is to be said: on one
 // pull request not more often than once a minute, unless a person waits for it.
-func (w *Watcher) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, spare bool) error {
-	if err := w.o.Forge.React(ctx, k.Number, c.ID, r); err != nil {
-		w.log.Warn("comment is not acknowledged", "error", err)
+func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, spare bool) error {
+	if err := l.o.Forge.React(ctx, k.Number, c.ID, r); err != nil {
+		l.log.Warn("comment is not acknowledged", "error", err)
 	}
-	if text == "" || spare && w.o.Now().Before(k.replied.Add(between)) {
+	if text == "" || spare && l.o.Now().Before(k.replied.Add(between)) {
 		return nil
 	}
-	k.replied = w.o.Now()
-	if _, err := w.o.Forge.CreateComment(ctx, k.Number, text); err != nil {
-		w.log.Warn("comment is not answered", "error", err)
+	k.replied = l.o.Now()
+	if _, err := l.o.Forge.CreateComment(ctx, k.Number, text); err != nil {
+		l.log.Warn("comment is not answered", "error", err)
 	}
 	return nil
 }
@@ -179,46 +166,46 @@ func (w *Watcher) answer(ctx context.Context, k *work, c forge.Comment, r forge.
 // current reads a pull request at the moment of a command, and reports whether its
 // head is one that weir had seen before the comment: by the order of what it read,
 // and by the forge's clock, as the forge may tell of a comment late.
-func (w *Watcher) current(ctx context.Context, k *work, c forge.Comment) (bool, error) {
-	pr, err := w.o.Forge.Pull(ctx, k.Number)
+func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool, error) {
+	pr, err := l.o.Forge.Pull(ctx, k.Number)
 	if err != nil {
 		return false, err
 	}
-	if pr.State != forge.Open || !w.o.Follows("refs/heads/"+pr.BaseRef) {
-		w.heardAgain() // and the next look sees it to its end
+	if pr.State != forge.Open || !l.o.Follows("refs/heads/"+pr.BaseRef) {
+		l.listing.again() // and the next look sees it to its end
 		return false, nil
 	}
 	known := pr.HeadSHA == k.Seen && k.Heeded == k.Seen && !c.CreatedAt.Before(k.SeenAt)
-	w.take(pr)
+	l.take(pr)
 	return known, nil
 }
 
-func (w *Watcher) obeyPlan(ctx context.Context, k *work, c forge.Comment) error {
-	known, err := w.current(ctx, k, c)
+func (l *comments) obeyPlan(ctx context.Context, k *work, c forge.Comment) error {
+	known, err := l.current(ctx, k, c)
 	if err != nil {
 		return err
 	}
-	waits := k.wait(w.o.Policy) != ""
+	waits := k.wait(l.o.Policy) != ""
 	switch {
-	case waits && !k.allows(w.o.Policy):
-		return w.answer(ctx, k, c, forge.Refused, "Pull requests from forks are not planned for a comment here: the configuration does not allow it.", true)
+	case waits && !k.allows(l.o.Policy):
+		return l.answer(ctx, k, c, forge.Refused, "Pull requests from forks are not planned for a comment here: the configuration does not allow it.", true)
 	case waits && !known:
-		return w.answer(ctx, k, c, forge.Refused, "The branch was pushed to at the same time. Look at it as it is now, and comment again.", false)
+		return l.answer(ctx, k, c, forge.Refused, "The branch was pushed to at the same time. Look at it as it is now, and comment again.", false)
 	case waits:
 		k.Allowed = k.Seen
-		w.save(k)
+		l.records.save(k)
 	}
 	k.asked = true
-	return w.answer(ctx, k, c, forge.Eyes, "", false)
+	return l.answer(ctx, k, c, forge.Eyes, "", false)
 }
 
 // obeyApprove lets the plans run that the comment on the forge showed when its
 // reader approved them.
-func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
+func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
 	refuse := func(format string, args ...any) error {
-		return w.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
+		return l.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
 	}
-	known, err := w.current(ctx, k, c)
+	known, err := l.current(ctx, k, c)
 	if err != nil {
 		return err
 	}
@@ -243,34 +230,34 @@ func (w *Watcher) obeyApprove(ctx context.Context, k *work, c forge.Comment, dig
 	if len(chosen) == 0 {
 		return refuse("No plan of this pull request has the digest `%s`.", strings.Map(hexOnly, digest))
 	}
-	read, err := w.shownBefore(ctx, k, c, p.Digest)
+	read, err := l.shownBefore(ctx, k, c, p.Digest)
 	if err != nil {
 		return err
 	}
 	if !read {
 		return refuse("The plan changed at the time of your comment. Read it as it is now, and approve again.")
 	}
-	who := c.Author + " on " + string(w.o.Forge.Kind())
+	who := c.Author + " on " + string(l.o.Forge.Kind())
 	for _, d := range chosen {
-		if _, err := w.o.Approver.Approve(d, who); err != nil {
+		if _, err := l.o.Approver.Approve(d, who); err != nil {
 			return fmt.Errorf("approve: %w", err)
 		}
 	}
-	w.o.Approved()
-	w.o.Event(status.Event{Kind: "plan-approved", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
+	l.o.Approved()
+	l.o.Event(status.Event{Kind: "plan-approved", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
 	if len(chosen) == len(all) {
 		k.Approved = c.Author
 		switch {
 		case earlier:
-			w.save(k) // and it is shown with the plan
+			l.records.save(k) // and it is shown with the plan
 		case p.Unkept:
-			w.save(k)
+			l.records.save(k)
 			k.asked = true // to be shown
 		default:
-			w.show(k, p)
+			l.show(k, p)
 		}
 	}
-	return w.answer(ctx, k, c, forge.Done, "", false)
+	return l.answer(ctx, k, c, forge.Done, "", false)
 }
 
 // digestsOf are the digests of the targets' plans with something to do.
@@ -305,13 +292,13 @@ func chosenBy(combined string, all []string, digest string) []string {
 
 // shownBefore reports whether weir's comment showed the digest before c was
 // written, by the forge's own clock.
-func (w *Watcher) shownBefore(ctx context.Context, k *work, c forge.Comment, digest string) (bool, error) {
-	list, err := w.o.Forge.Comments(ctx, k.Number, time.Time{})
+func (l *comments) shownBefore(ctx context.Context, k *work, c forge.Comment, digest string) (bool, error) {
+	list, err := l.o.Forge.Comments(ctx, k.Number, time.Time{})
 	if err != nil {
 		return false, err
 	}
 	for _, own := range list {
-		if own.Author == w.Self() && strings.Contains(own.Body, w.o.Marker) && strings.Contains(own.Body, status.DigestMarker(digest)) && !own.UpdatedAt.After(c.CreatedAt) {
+		if own.Author == l.Self() && strings.Contains(own.Body, l.o.Marker) && strings.Contains(own.Body, status.DigestMarker(digest)) && !own.UpdatedAt.After(c.CreatedAt) {
 			return true, nil
 		}
 	}

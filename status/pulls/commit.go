@@ -5,17 +5,31 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
 // remembered bounds the commits of which it is known what was planned.
 const remembered = 64
+
+// commits are those that the source came to, of which it is known what was planned.
+type commits struct {
+	records
+
+	mu sync.Mutex // guards what follows
+	// known has them by revision, order the oldest first. Those that were evicted are in
+	// the state directory yet. begun says that this process came to one, also where it was
+	// there before.
+	known   map[string]*commit
+	order   []string
+	evicted []int64
+	begun   bool
+}
 
 // commit is what is known of a commit that the source came to.
 type commit struct {
@@ -107,14 +121,16 @@ func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited))
 func (c *commit) complete() bool { return c.followed && len(c.awaited) == 0 }
 
 // note takes in what a pass found of the commit that it was of, and of those before it
-// that the target was not planned at. mu is held.
-func (w *Watcher) note(r *plan.Report) (news bool) {
+// that the target was not planned at.
+func (l *commits) note(r *plan.Report) (news bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if r.Revision == "" {
 		return false
 	}
-	at := w.commits[r.Revision]
+	at := l.known[r.Revision]
 	if r.Touched && at == nil {
-		at = w.commit(r.Revision)
+		at = l.commit(r.Revision)
 	}
 	if at == nil {
 		return false
@@ -122,7 +138,7 @@ func (w *Watcher) note(r *plan.Report) (news bool) {
 	if r.Touched && (!at.followed || slices.Contains(at.touched, r.Target)) {
 		news = at.take(r)
 	}
-	for _, c := range w.commits {
+	for _, c := range l.known {
 		if c.number < at.number && c.awaited[r.Target] {
 			news = c.take(r) || news
 		}
@@ -131,38 +147,38 @@ func (w *Watcher) note(r *plan.Report) (news bool) {
 }
 
 // commit is the entry of a revision; mu is held.
-func (w *Watcher) commit(revision string) *commit {
-	c := w.commits[revision]
+func (l *commits) commit(revision string) *commit {
+	c := l.known[revision]
 	if c == nil {
-		c = &commit{revision: revision, number: 1, seen: w.o.Now(), plans: map[string]applied{}, unsaved: true}
-		if n := len(w.order); n > 0 {
-			last := w.commits[w.order[n-1]]
+		c = &commit{revision: revision, number: 1, seen: l.Now(), plans: map[string]applied{}, unsaved: true}
+		if n := len(l.order); n > 0 {
+			last := l.known[l.order[n-1]]
 			c.number, c.before = last.number+1, last.revision
 		}
 		c.unsure = c.before == ""
-		w.commits[revision] = c
-		if w.order = append(w.order, revision); len(w.order) > remembered {
-			w.evicted = append(w.evicted, w.commits[w.order[0]].number)
-			delete(w.commits, w.order[0])
-			w.order = w.order[1:]
+		l.known[revision] = c
+		if l.order = append(l.order, revision); len(l.order) > remembered {
+			l.evicted = append(l.evicted, l.known[l.order[0]].number)
+			delete(l.known, l.order[0])
+			l.order = l.order[1:]
 		}
 	}
 	return c
 }
 
 // follow notes what the source's commit changes, and reports whether it is a new one.
-func (w *Watcher) follow(base *fleet.Base) (fresh bool) {
-	now := base.View(w.o.Source).Snapshot
+func (l *commits) follow(base *fleet.Base) (fresh bool) {
+	now := base.View(l.Source).Snapshot
 	if now.Revision == "" {
 		return false
 	}
 	tree := treeOf(now)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	known := w.commits[now.Revision]
-	c := w.commit(now.Revision)
-	c.parent, c.tree, c.began, w.begun = now.Parent, tree, c.began || !c.followed && !w.begun, true
-	c.follow(base.Touched(w.o.Source))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.known[now.Revision]
+	c := l.commit(now.Revision)
+	c.parent, c.tree, c.began, l.begun = now.Parent, tree, c.began || !c.followed && !l.begun, true
+	c.follow(base.Touched(l.Source))
 	return known == nil
 }
 
@@ -178,21 +194,11 @@ func treeOf(s snapshot.Snapshot) string {
 	return root.Hash
 }
 
-// gives reports whether merging a pull request with a commit gives exactly a tree:
-// however it was merged, nothing else came with it.
-func (w *Watcher) gives(ctx context.Context, k *work, upon, tree string) bool {
-	if upon == "" || tree == "" || k.Seen == "" {
-		return false
-	}
-	m, err := w.bring(ctx, source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.Seen, Base: upon})
-	return err == nil && treeOf(m.Snapshot) == tree
-}
-
 // at is what is known of a commit.
-func (w *Watcher) at(revision string) (c commit) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if known := w.commits[revision]; known != nil {
+func (l *commits) at(revision string) (c commit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.known[revision]; known != nil {
 		c = *known
 		c.plans, c.awaited, c.reviewed = maps.Clone(c.plans), maps.Clone(c.awaited), maps.Clone(c.reviewed)
 	}
@@ -201,16 +207,16 @@ func (w *Watcher) at(revision string) (c commit) {
 
 // bringing is the first commit that the source came to with another one in it, "" where
 // it did not come to one yet: it may have come to several at once.
-func (w *Watcher) bringing(ctx context.Context, what string) (found string, err error) {
+func (l *commits) bringing(ctx context.Context, what string) (found string, err error) {
 	const most = 8 // that are asked about where main was moved away from it again
-	w.mu.Lock()
-	known, order := w.commits[what] != nil, slices.Clone(w.order)
-	w.mu.Unlock()
+	l.mu.Lock()
+	known, order := l.known[what] != nil, slices.Clone(l.order)
+	l.mu.Unlock()
 	if known || what == "" {
 		return what, nil
 	}
 	for i, revision := range slices.Backward(order) {
-		in, err := w.o.Git.Descends(ctx, revision, what)
+		in, err := l.Git.Descends(ctx, revision, what)
 		switch {
 		case err != nil:
 			return "", err
@@ -238,50 +244,45 @@ type keptCommit struct {
 
 var keptCommits = state.Bucket[keptCommit]{Name: "pull-commits"}
 
-// keepCommits writes what is known of commits, so that a merge can be compared whose
-// report this process does not live to hear.
-func (w *Watcher) keepCommits() {
-	w.mu.Lock()
-	kept, evicted := map[int64]keptCommit{}, w.evicted
-	w.evicted = nil
-	for _, c := range w.commits {
+// save writes what is known of commits, so that a merge can be compared whose report
+// this process does not live to hear.
+func (l *commits) save() {
+	l.mu.Lock()
+	kept, evicted := map[int64]keptCommit{}, l.evicted
+	l.evicted = nil
+	for _, c := range l.known {
 		if c.unsaved {
 			kept[c.number] = keptCommit{c.revision, c.parent, c.tree, c.before, c.followed, c.began, c.touched, maps.Clone(c.plans), maps.Clone(c.reviewed)}
 			c.unsaved = false
 		}
 	}
-	w.mu.Unlock()
+	l.mu.Unlock()
 	if len(kept)+len(evicted) == 0 {
 		return
 	}
-	err := w.o.DB.Update(func(tx *state.Tx) error {
+	l.write(func(tx *state.Tx) error {
 		for number, c := range kept {
-			if err := keptCommits.Put(tx, w.key(number), c); err != nil {
+			if err := keptCommits.Put(tx, l.key(number), c); err != nil {
 				return err
 			}
 		}
 		for _, number := range evicted {
-			if err := keptCommits.Delete(tx, w.key(number)); err != nil {
+			if err := keptCommits.Delete(tx, l.key(number)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		w.log.Error("state cannot be written", "error", err)
-	}
 }
 
-// recall reads what an earlier process knew of commits. Of what it did not see the
+// read reads what an earlier process knew of commits. Of what it did not see the
 // plans of, it may have applied a part.
-func (w *Watcher) recall() error {
-	return w.o.DB.View(func(tx *state.Tx) error {
-		return keptCommits.ForEach(tx, w.key(0), func(key string, k keptCommit) error {
-			if !w.owns(key) {
-				return state.ErrStop
-			}
-			c := &commit{revision: k.Revision, parent: k.Parent, tree: k.Tree, before: k.Before, seen: w.o.Now(), began: k.Began, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
-			if _, err := fmt.Sscanf(key[len(w.o.Source)+1:], "%d", &c.number); err != nil {
+func (l *commits) read() error {
+	l.known = map[string]*commit{}
+	return l.DB.View(func(tx *state.Tx) error {
+		return each(tx, l.records, keptCommits, func(key string, k keptCommit) error {
+			c := &commit{revision: k.Revision, parent: k.Parent, tree: k.Tree, before: k.Before, seen: l.Now(), began: k.Began, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
+			if _, err := fmt.Sscanf(key[len(l.Source)+1:], "%d", &c.number); err != nil {
 				return fmt.Errorf("read state: commit %q: %w", key, err)
 			}
 			if c.plans == nil {
@@ -291,8 +292,31 @@ func (w *Watcher) recall() error {
 				c.follow(k.Touched)
 			}
 			c.unsaved = false
-			w.commits[c.revision], w.order = c, append(w.order, c.revision)
+			l.known[c.revision], l.order = c, append(l.order, c.revision)
 			return nil
 		})
 	})
 }
+
+// reviewedAt notes that a pull request came with a commit, which is about to be
+// forgotten.
+func (l *commits) reviewedAt(revision string, r reviewed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.known[revision]
+	if c == nil || len(r.Digests) == 0 {
+		return
+	}
+	if c.reviewed == nil {
+		c.reviewed = map[string][]string{}
+	}
+	for target, digest := range r.Digests {
+		if !slices.Contains(c.reviewed[target], digest) {
+			c.reviewed[target] = append(c.reviewed[target], digest)
+			c.unsaved = true
+		}
+	}
+}
+
+// reportedBy is when a forge has reported which pull request brought main to a commit.
+func (l *commits) reportedBy(revision string) time.Time { return l.at(revision).seen.Add(reporting) }

@@ -18,12 +18,10 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 		}
 		b.w.Forget(name)
 	}
-	b.w.mu.Lock()
-	defer b.w.mu.Unlock()
-	if n := len(b.w.live) + len(b.w.moved); n > 0 {
+	if n := len(b.w.standings.live) + len(b.w.standings.moved); n > 0 {
 		t.Errorf("%d targets are remembered", n)
 	}
-	if len(b.w.commits) > remembered || len(b.w.order) > remembered {
-		t.Errorf("%d commits are remembered", len(b.w.commits))
+	if len(b.w.commits.known) > remembered || len(b.w.commits.order) > remembered {
+		t.Errorf("%d commits are remembered", len(b.w.commits.known))
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status"
 )
 
@@ -72,107 +72,124 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 	return out
 }
 
-// keepImages keeps what a plan resolved that is about to be shown. A fork's plan is
+// images are those that plans showed, by pull request. The state directory is written
+// first, and what it holds is then used.
+type images struct {
+	records
+	// changing is held by whoever changes them and the state directory together.
+	changing sync.Mutex
+
+	mu     sync.Mutex // guards what follows
+	byPull map[int64]imageRecord
+}
+
+// of is the record of a pull request.
+func (m *images) of(number int64) (imageRecord, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.byPull[number]
+	return r, known
+}
+
+// put writes records, and lets go of those that nothing is left of: that of an open
+// pull request stays though it is empty, so that what is applied of it stays so.
+func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) error) {
+	over := func(r imageRecord) bool { return len(r.Targets) == 0 && (r.At.IsZero() || !r.MergedAt.IsZero()) }
+	written := m.write(func(tx *state.Tx) error {
+		for number, r := range changed {
+			err := imageRecords.Put(tx, m.key(number), r)
+			if over(r) {
+				err = imageRecords.Delete(tx, m.key(number))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, do := range also {
+			if err := do(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !written {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for number, r := range changed {
+		if m.byPull[number] = r; over(r) {
+			delete(m.byPull, number)
+		}
+	}
+}
+
+// keep keeps what a plan resolved that is about to be shown. A fork's plan is
 // anybody's, and anybody may have the same content planned again: its images are never
 // applied for that reason.
-func (w *Watcher) keepImages(k *work, p status.Pull) {
+func (m *images) keep(k *work, p status.Pull) {
 	if p.State != status.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
 	}
-	w.imaging.Lock()
-	defer w.imaging.Unlock()
-	w.mu.Lock()
-	before, known := w.images[k.Number]
-	w.mu.Unlock()
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	before, known := m.of(k.Number)
 	if known && (before.isMerged() || before.At.Equal(k.planned)) {
 		return // merged, or shown once more: what is applied of it stays so
 	}
 	next := imagesOfPlans(k.Number, k.planned, p.Reports)
-	if len(next.Targets) == 0 && !known {
-		return
+	if len(next.Targets) == 0 {
+		next.At = time.Time{} // nothing to keep
 	}
-	w.changeImages(func(tx *state.Tx) error {
-		if len(next.Targets) == 0 {
-			return imageRecords.Delete(tx, w.key(k.Number))
+	if known || len(next.Targets) > 0 {
+		m.put(map[int64]imageRecord{k.Number: next})
+	}
+}
+
+// leave ends what is known of a pull request's images, once it is merged in its time,
+// in the transaction that forgets the pull request.
+func (m *images) leave(k *work, forget func(*state.Tx) error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	changed := map[int64]imageRecord{}
+	if r, known := m.of(k.Number); known {
+		if r.MergedAt = m.Now(); !k.merged() {
+			r.Targets = nil
 		}
-		return imageRecords.Put(tx, w.key(k.Number), next)
-	}, func() {
-		if delete(w.images, k.Number); len(next.Targets) > 0 {
-			w.images[k.Number] = next
-		}
+		changed[k.Number] = r
+	}
+	m.put(changed, forget)
+}
+
+// merge notes that the forge or Git has told of a merge: of the images that several plans
+// showed for one content, those count that are merged.
+func (m *images) merge(number int64) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if r, known := m.of(number); known && !r.Merged {
+		r.Merged = true
+		m.put(map[int64]imageRecord{number: r})
+	}
+}
+
+// read reads what an earlier process kept.
+func (m *images) read() error {
+	m.byPull = map[int64]imageRecord{}
+	return m.DB.View(func(tx *state.Tx) error {
+		return each(tx, m.records, imageRecords, func(_ string, r imageRecord) error { m.byPull[r.Number] = r; return nil })
 	})
 }
 
-// changeImages writes first what is then used.
-func (w *Watcher) changeImages(write func(*state.Tx) error, use func()) {
-	if err := w.o.DB.Update(write); err != nil {
-		w.log.Error("state cannot be written: reviewed images", "error", err)
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	use()
-}
-
-// leaveImages ends what is known of a pull request's images, once it is merged in its
-// time, and takes part in the transaction that forgets the pull request.
-func (w *Watcher) leaveImages(tx *state.Tx, k *work) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, known := w.images[k.Number]
-	switch {
-	case !known:
-		return nil
-	case !k.merged():
-		delete(w.images, k.Number)
-		return imageRecords.Delete(tx, w.key(k.Number))
-	}
-	r.MergedAt = w.o.Now()
-	w.images[k.Number] = r
-	return imageRecords.Put(tx, w.key(k.Number), r)
-}
-
-// mergeImages notes that the forge or Git has told of a merge: of the images that several
-// plans showed for one content, those count that are merged.
-func (w *Watcher) mergeImages(number int64) {
-	w.imaging.Lock()
-	defer w.imaging.Unlock()
-	w.mu.Lock()
-	r, known := w.images[number]
-	w.mu.Unlock()
-	if !known || r.Merged {
-		return
-	}
-	r.Merged = true
-	w.changeImages(func(tx *state.Tx) error { return imageRecords.Put(tx, w.key(number), r) }, func() { w.images[number] = r })
-}
-
-// readImages reads what an earlier process kept.
-func (w *Watcher) readImages() error {
-	w.images = map[int64]imageRecord{}
-	return w.o.DB.View(func(tx *state.Tx) error {
-		return imageRecords.ForEach(tx, w.key(0), func(key string, r imageRecord) error {
-			if !w.owns(key) {
-				return state.ErrStop
-			}
-			w.images[r.Number] = r
-			return nil
-		})
-	})
-}
-
-// Images gives a target the images that plans of its source's pull requests showed: of
-// those that were merged, and of those that may have been, as forges tell late. Where
-// these differ, and the commit changes the target, its steps wait until it is known which
-// pull request the commit merges.
-func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// give gives a target the images that plans of its source's pull requests showed: of
+// those that were merged, and of those that may have been, as forges tell late. doubt says
+// that these differ.
+func (m *images) give(d *reconciler.Desired) (doubt bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	d.Reviews, d.Reviewed = true, nil
-	now := w.o.Now()
+	now := m.Now()
 	open := map[string]bool{} // of what counts so far, what may not be merged
-	doubt := false
-	for _, r := range w.imagesInOrder() {
+	for _, r := range m.inOrder() {
 		for source, i := range r.Targets[d.Policy.Target] {
 			if i < 0 || i >= len(r.Images) {
 				continue
@@ -194,18 +211,13 @@ func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 			open[source] = open[source] || !r.isMerged()
 		}
 	}
-	if !doubt || !d.Touched || d.Policy.Gates.Waits != "" {
-		return
-	}
-	if _, known := w.ruled(commit); !known {
-		d.Policy.Gates.Waits = "which pull request the commit " + short(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
-	}
+	return doubt
 }
 
-// imagesInOrder are the records, those last that count most: what is merged, and of
-// that what was planned last. mu is held.
-func (w *Watcher) imagesInOrder() []imageRecord {
-	return slices.SortedFunc(maps.Values(w.images), func(a, b imageRecord) int {
+// inOrder are the records, those last that count most: what is merged, and of that what
+// was planned last. mu is held.
+func (m *images) inOrder() []imageRecord {
+	return slices.SortedFunc(maps.Values(m.byPull), func(a, b imageRecord) int {
 		if a.isMerged() != b.isMerged() {
 			if b.isMerged() {
 				return -1
@@ -217,7 +229,7 @@ func (w *Watcher) imagesInOrder() []imageRecord {
 }
 
 // realized lets go of the images that AWS holds as they were reviewed.
-func (w *Watcher) realized(r *plan.Report) {
+func (m *images) realized(r *plan.Report) {
 	if r.Plan == nil {
 		return
 	}
@@ -225,82 +237,47 @@ func (w *Watcher) realized(r *plan.Report) {
 	if len(done) == 0 {
 		return
 	}
-	w.imaging.Lock()
-	defer w.imaging.Unlock()
-	w.mu.Lock()
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	m.mu.Lock()
 	changed := map[int64]imageRecord{}
-	for number, rec := range w.images {
-		if !slices.ContainsFunc(done, func(source string) bool { _, has := rec.Targets[r.Target][source]; return has }) {
-			continue
-		}
-		rec.Targets = maps.Clone(rec.Targets)
+	for number, rec := range m.byPull {
 		left := maps.Clone(rec.Targets[r.Target])
 		for _, source := range done {
 			delete(left, source)
 		}
+		if len(left) == len(rec.Targets[r.Target]) {
+			continue
+		}
+		rec.Targets = maps.Clone(rec.Targets)
 		if rec.Targets[r.Target] = left; len(left) == 0 {
 			delete(rec.Targets, r.Target)
 		}
 		changed[number] = rec
 	}
-	w.mu.Unlock()
-	if len(changed) == 0 {
-		return
+	m.mu.Unlock()
+	if len(changed) > 0 {
+		m.put(changed)
 	}
-	w.changeImages(func(tx *state.Tx) error {
-		for number, rec := range changed {
-			if err := w.putImages(tx, rec, number); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func() {
-		for number, rec := range changed {
-			if w.images[number] = rec; len(rec.Targets) == 0 && !rec.MergedAt.IsZero() {
-				delete(w.images, number)
-			}
-		}
-	})
 }
 
-// putImages writes a record. That of an open pull request stays though it is empty, so
-// that what is applied of it stays so.
-func (w *Watcher) putImages(tx *state.Tx, rec imageRecord, number int64) error {
-	if len(rec.Targets) == 0 && !rec.MergedAt.IsZero() {
-		return imageRecords.Delete(tx, w.key(number))
-	}
-	return imageRecords.Put(tx, w.key(number), rec)
-}
-
-// pruneImages forgets images of pull requests that were merged long ago, and of too many.
-func (w *Watcher) pruneImages() {
-	w.imaging.Lock()
-	defer w.imaging.Unlock()
-	w.mu.Lock()
-	var old []int64
-	merged := 0
-	for _, r := range slices.Backward(w.imagesInOrder()) {
+// prune forgets images of pull requests that were merged long ago, and of too many.
+func (m *images) prune() {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	m.mu.Lock()
+	old, merged := map[int64]imageRecord{}, 0
+	for _, r := range slices.Backward(m.inOrder()) {
 		if r.MergedAt.IsZero() {
 			continue
 		}
-		if merged++; merged > imagesMerged || w.o.Now().Sub(r.MergedAt) > imagesFor {
-			old = append(old, r.Number)
+		if merged++; merged > imagesMerged || m.Now().Sub(r.MergedAt) > imagesFor {
+			r.Targets = nil
+			old[r.Number] = r
 		}
 	}
-	w.mu.Unlock()
-	if len(old) == 0 {
-		return
+	m.mu.Unlock()
+	if len(old) > 0 {
+		m.put(old)
 	}
-	w.changeImages(func(tx *state.Tx) error {
-		for _, number := range old {
-			if err := imageRecords.Delete(tx, w.key(number)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func() {
-		for _, number := range old {
-			delete(w.images, number)
-		}
-	})
 }

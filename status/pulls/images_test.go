@@ -12,7 +12,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status"
@@ -171,8 +170,8 @@ func TestAMergeAppliesTheImagesThatItsPlanShowed(t *testing.T) {
 				t.Errorf("afterwards: %v", later)
 			}
 			b.round()
-			if len(b.w.images) > 0 {
-				t.Errorf("kept for ever: %v", b.w.images)
+			if len(b.w.images.byPull) > 0 {
+				t.Errorf("kept for ever: %v", b.w.images.byPull)
 			}
 		})
 	}
@@ -195,13 +194,13 @@ func TestAReviewedImageThatCannotBeTaken(t *testing.T) {
 		edit func(*bench)
 		why  string
 	}{
-		"gone": {func(b *bench) { b.w.images[1].Images[0].ID = "ami-0123456789abcdef0" }, "none that image named ours-*"},
+		"gone": {func(b *bench) { b.w.images.byPull[1].Images[0].ID = "ami-0123456789abcdef0" }, "none that image named ours-*"},
 		"of somebody else": {func(b *bench) {
 			seed := `{"regions": {"eu-west-1": {"images": [{"id": "ami-0123456789abcdef0", "owner": "999999999999", "name": "ours-9", "architecture": "x86_64", "created": "2026-01-09T00:00:00Z"}]}}}`
 			if err := b.aws.Seed(strings.NewReader(seed)); err != nil {
 				b.t.Fatal(err)
 			}
-			b.w.images[1].Images[0].ID = "ami-0123456789abcdef0"
+			b.w.images.byPull[1].Images[0].ID = "ami-0123456789abcdef0"
 		}, "none that image named ours-*"},
 		"long ago": {func(b *bench) { b.clock = b.clock.Add(imagesFor + time.Minute) }, "the plan is of 2026-03-01, which is too long ago"},
 	} {
@@ -231,7 +230,7 @@ func TestAReviewedImageThatCannotBeTaken(t *testing.T) {
 
 // imagesFirst is the image that the record of pull request 1 begins with: that of one.
 func imagesFirst(b *bench) string {
-	r := b.w.images[1]
+	r := b.w.images.byPull[1]
 	for i := range r.Images {
 		if r.Images[i].ID != "" {
 			r.Images[0], r.Images[i] = r.Images[i], r.Images[0]
@@ -272,15 +271,15 @@ func TestImagesOfAPullRequestThatIsNotMerged(t *testing.T) {
 	if got := moves(b.teller.last().Reports)["two"]; got != "" {
 		t.Errorf("shown of two: %s", got)
 	}
-	if len(b.w.images) != 1 {
-		t.Errorf("kept: %v", b.w.images)
+	if len(b.w.images.byPull) != 1 {
+		t.Errorf("kept: %v", b.w.images.byPull)
 	}
 	b.forge.pulls[1].State = forge.Closed
 	b.forge.version++
 	b.round()
 	b.again()
-	if len(b.w.images) > 0 {
-		t.Errorf("kept of a closed pull request: %v", b.w.images)
+	if len(b.w.images.byPull) > 0 {
+		t.Errorf("kept of a closed pull request: %v", b.w.images.byPull)
 	}
 }
 
@@ -291,15 +290,15 @@ func TestImagesOfMergedPullRequestsAreBounded(t *testing.T) {
 	b.compose()
 	for i := range imagesMerged + 10 {
 		r := imageRecord{Number: int64(i + 1), At: b.now().Add(time.Duration(i) * time.Second), MergedAt: b.now(), Targets: map[string]map[string]int{"one": {"s": 0}}, Images: []basis.ReviewedImage{{ID: "ami-1"}}}
-		b.w.images[r.Number] = r
+		b.w.images.byPull[r.Number] = r
 	}
 	b.round()
-	if n := len(b.w.images); n != imagesMerged || b.w.images[1].Number != 0 {
+	if n := len(b.w.images.byPull); n != imagesMerged || b.w.images.byPull[1].Number != 0 {
 		t.Errorf("kept: %d", n)
 	}
 	b.clock = b.clock.Add(imagesFor + time.Minute)
 	b.round()
-	if n := len(b.w.images); n > 0 {
+	if n := len(b.w.images.byPull); n > 0 {
 		t.Errorf("kept for ever: %d", n)
 	}
 }
@@ -316,7 +315,7 @@ func TestWhoseImagesAreApplied(t *testing.T) {
 		return d.Reviewed["s"].ID
 	}
 	add := func(number int64, minutes int, id string) {
-		b.w.images[number] = imageRecord{
+		b.w.images.byPull[number] = imageRecord{
 			Number: number, At: b.now().Add(time.Duration(minutes) * time.Minute), Images: []basis.ReviewedImage{{ID: id}}, Targets: map[string]map[string]int{"one": {"s": 0}},
 		}
 	}
@@ -325,13 +324,13 @@ func TestWhoseImagesAreApplied(t *testing.T) {
 	if got := of(); got != "ami-other" {
 		t.Errorf("with nothing merged: %s", got)
 	}
-	b.w.mergeImages(1)
+	b.w.images.merge(1)
 	if got := of(); got != "ami-reviewed" {
 		t.Errorf("once the forge told of the merge: %s", got)
 	}
 	// What was noted is durable.
-	if err := b.w.readImages(); err != nil || !b.w.images[1].Merged {
-		t.Errorf("after a restart: %+v, %v", b.w.images, err)
+	if err := b.w.images.read(); err != nil || !b.w.images.byPull[1].Merged {
+		t.Errorf("after a restart: %+v, %v", b.w.images.byPull, err)
 	}
 }
 
@@ -355,18 +354,18 @@ func TestTheMergedPullRequestsImagesAreApplied(t *testing.T) {
 			files := map[string]string{"o/one/pool.yaml": lookedUp("one", false, largeMachine, biggerMachine)}
 			heads := map[int64]string{1: b.propose(1, files)}
 			b.round()
-			shown := b.w.images[1]
+			shown := b.w.images.byPull[1]
 			third := b.newImage(3)
 			b.again()
 			b.clock = b.clock.Add(time.Minute)
 			b.compose()
 			heads[2] = b.propose(2, map[string]string{"o/one/pool.yaml": files["o/one/pool.yaml"], "README.md": "of the second"})
 			b.round()
-			if len(b.w.images) != 2 {
-				t.Fatalf("images of %d pull requests", len(b.w.images))
+			if len(b.w.images.byPull) != 2 {
+				t.Fatalf("images of %d pull requests", len(b.w.images.byPull))
 			}
 			// The first one was not planned again meanwhile.
-			b.w.changeImages(func(tx *state.Tx) error { return imageRecords.Put(tx, b.w.key(1), shown) }, func() { b.w.images[1] = shown })
+			b.w.images.put(map[int64]imageRecord{1: shown})
 			tc.merge(b, tc.number, heads[tc.number])
 			b.forge.pulls[tc.number].State = forge.Open
 			want := map[int64]string{1: first + " → " + second, 2: first + " → " + third}[tc.number]
@@ -396,7 +395,7 @@ func TestANewerReviewCountsBeforeAnOlderMerge(t *testing.T) {
 	files := map[string]string{"o/one/pool.yaml": lookedUp("one", false, largeMachine, biggerMachine)}
 	b.propose(1, files)
 	b.round()
-	older := b.w.images[1]
+	older := b.w.images.byPull[1]
 	older.Merged, older.MergedAt = true, b.now() // and taken back before it was applied
 	delete(b.forge.pulls, 1)
 	third := b.newImage(3)
@@ -405,7 +404,7 @@ func TestANewerReviewCountsBeforeAnOlderMerge(t *testing.T) {
 	b.compose()
 	head := b.propose(2, files)
 	b.round()
-	b.w.images[1] = older
+	b.w.images.byPull[1] = older
 	b.squash(2, head)
 	b.forge.pulls[2].State = forge.Open
 	b.pass()
@@ -418,15 +417,15 @@ func TestANewerReviewCountsBeforeAnOlderMerge(t *testing.T) {
 func TestImagesOfAForkAreNotKept(t *testing.T) {
 	b, _, _ := withImages(t, "")
 	b.proposed()
-	if len(b.w.images) != 1 {
-		t.Fatalf("images of %d pull requests", len(b.w.images))
+	if len(b.w.images.byPull) != 1 {
+		t.Fatalf("images of %d pull requests", len(b.w.images.byPull))
 	}
 	for number, k := range b.w.open {
 		for _, fork := range []bool{true, false} {
-			delete(b.w.images, number)
+			delete(b.w.images.byPull, number)
 			k.pr.Fork = fork
-			if b.w.keepImages(k, k.shown); (len(b.w.images) == 0) != fork {
-				t.Errorf("fork %t: images of %d", fork, len(b.w.images))
+			if b.w.images.keep(k, k.shown); (len(b.w.images.byPull) == 0) != fork {
+				t.Errorf("fork %t: images of %d", fork, len(b.w.images.byPull))
 			}
 		}
 	}

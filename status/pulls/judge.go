@@ -15,22 +15,22 @@ import (
 )
 
 // judge plans what a review touches.
-func (w *Watcher) judge(ctx context.Context, at string, k *work, review *fleet.Review) status.Pull {
-	out := status.Pull{BaseSHA: at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: status.PullPlanned}
+func (p *planning) judge(ctx context.Context, review *fleet.Review) status.Pull {
+	out := status.Pull{BaseSHA: p.at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: status.PullPlanned}
 	if len(review.Touched)+len(review.Gone) == 0 {
 		out.State = status.PullUnaffected
 		return out
 	}
-	if k.pr.Fork && len(review.Roleless) > 0 {
+	if p.was.pr.Fork && len(review.Roleless) > 0 {
 		out.State = status.PullFailing
 		out.Reason = "pull requests from forks are planned with a role of their own: set planRoleARN of " + strings.Join(review.Roleless, ", ") + " in weir's configuration"
 		return out
 	}
 	opening, cancel := context.WithTimeout(ctx, answering)
-	review.Open(opening, w.o.Accounts)
+	review.Open(opening, p.Accounts)
 	cancel()
 	out.AsReviewed = asReviewed(review)
-	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return w.o.Turns.pass(ctx, b) })
+	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return p.Turns.pass(ctx, b) })
 	review.Planned()
 	var plans []*plan.Plan
 	for _, r := range out.Reports {

@@ -8,22 +8,36 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
+// listing is how far the list of open pull requests was read.
+type listing struct {
+	// cursor is where it was read to, listed when that was tried.
+	cursor forge.Cursor
+	listed time.Time
+	// read is when the list was asked for that was read last, revisit when it is to be
+	// asked for whenever that was.
+	read, revisit time.Time
+}
+
+// again has the next look read the whole list, though the forge tells of no change.
+func (l *listing) again() { l.cursor = "" }
+
+// due is when the list is to be read next.
+func (l *listing) due(interval time.Duration) time.Time {
+	due := l.listed.Add(interval)
+	if l.listed.Before(l.revisit) && l.revisit.Before(due) {
+		due = l.revisit
+	}
+	return due
+}
+
 // look reads the forge, where it is time to or the forge told of a change.
 func (w *Watcher) look(ctx context.Context) error {
-	w.mu.Lock()
-	heard := w.heard
-	w.heard = false
-	w.mu.Unlock()
-	due := w.listed.Add(w.o.Interval)
-	if w.listed.Before(w.revisit) && w.revisit.Before(due) {
-		due = w.revisit
-	}
-	if !heard && w.o.Now().Before(due) {
+	if !w.heard.Swap(false) && w.o.Now().Before(w.listing.due(w.o.Interval)) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	w.listed = w.o.Now()
+	w.listing.listed = w.o.Now()
 	if w.self.Load() == nil {
 		self, err := w.o.Forge.Self(ctx)
 		if err != nil {
@@ -31,19 +45,19 @@ func (w *Watcher) look(ctx context.Context) error {
 		}
 		w.self.Store(&self)
 	}
-	return errors.Join(w.list(ctx), w.comments(ctx))
+	return errors.Join(w.list(ctx), readComments(ctx, w))
 }
 
 // list takes in the open pull requests, and sees those to their end that are not
 // open any more.
 func (w *Watcher) list(ctx context.Context) error {
 	asked := w.o.Now()
-	list, cursor, unchanged, err := w.o.Forge.Pulls(ctx, w.cursor)
+	list, cursor, unchanged, err := w.o.Forge.Pulls(ctx, w.listing.cursor)
 	if err != nil {
-		w.heardAgain()
+		w.listing.again()
 		return err
 	}
-	w.cursor, w.read = cursor, asked
+	w.listing.cursor, w.listing.read = cursor, asked
 	if unchanged {
 		return nil
 	}
@@ -55,17 +69,12 @@ func (w *Watcher) list(ctx context.Context) error {
 		}
 	}
 	var errs []error
-	for _, number := range w.numbers() {
+	for _, number := range w.open.numbers() {
 		if k := w.open[number]; !listed[number] && k.MergeSHA == "" {
 			errs = append(errs, w.gone(ctx, k))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// heardAgain has the next round look anew, though nobody tells of it once more.
-func (w *Watcher) heardAgain() {
-	w.cursor = ""
 }
 
 // take takes in an open pull request.
@@ -83,5 +92,5 @@ func (w *Watcher) take(pr forge.PullRequest) {
 	k.drop()
 	k.Seen, k.SeenAt, k.tries, k.due, k.slow, k.heavy = pr.HeadSHA, pr.UpdatedAt, 0, time.Time{}, false, false
 	k.label(w.o.Policy, true)
-	w.save(k)
+	w.records.save(k)
 }

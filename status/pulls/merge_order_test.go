@@ -41,7 +41,7 @@ func (b *bench) glance() {
 // stop ends the process as it should end, and begins another one.
 func (b *bench) stop() {
 	b.t.Helper()
-	b.w.keepCommits()
+	b.w.commits.save()
 	b.restart()
 }
 

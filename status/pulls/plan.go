@@ -24,42 +24,6 @@ var (
 	errMerging = errors.New("the forge may report in a moment that it was merged")
 )
 
-// planning is a plan under way. It is made beside Run, from a copy, so that it holds up
-// neither the other pull requests nor the next look at this one.
-type planning struct {
-	k *work // whose plan it is; Run alone looks into it
-	// was is the pull request when the plan was begun, against base at commit at.
-	was   work
-	base  *fleet.Base
-	at    string
-	dirty bool
-	// What moves after from may be missing in it. began is by this machine's clock.
-	from, began time.Time
-	// early says that the forge may not have reported yet what brought main to at.
-	early bool
-	stop  context.CancelFunc
-	// dropped says that nobody wants it any more, noted that the state directory says
-	// that it was begun.
-	dropped, noted bool
-	// heavy says that it may hold much memory, which no other does meanwhile.
-	heavy bool
-
-	// What came of it: no review where the one that is known holds. slow says that
-	// rendering took long.
-	shown  status.Pull
-	review *fleet.Review
-	slow   bool
-	err    error
-}
-
-// drop ends the plan under way, which is of no use any more.
-func (k *work) drop() {
-	if k.planning != nil {
-		k.planning.dropped = true
-		k.planning.stop()
-	}
-}
-
 // advance does what there is to do for a pull request, and says when to come back.
 func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
 	if k.merged() {
@@ -88,7 +52,7 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 	}
 	at := base.View(w.o.Source).Snapshot.Revision
 	now := w.o.Now()
-	dirty := w.dirty(k)
+	dirty := w.standings.dirty(k)
 	if dirty > 0 && now.Before(k.planned.Add(settling)) {
 		return settling
 	}
@@ -128,12 +92,12 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 		k.Told = true // so that its end is told too, whatever becomes of the plan
 	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &planning{k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, early: w.read.Before(w.reportedBy(at)), from: w.o.Now(), began: time.Now(), stop: stop}
+	p := &planning{records: w.records, k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, early: w.listing.read.Before(w.commits.reportedBy(at)), from: w.o.Now(), began: time.Now(), stop: stop}
 	k.planning, k.asked, k.Killed = p, false, ""
 	w.under++
 	w.plans.Go(func() {
 		defer stop()
-		p.shown, p.review, p.err = w.propose(ctx, p)
+		p.shown, p.review, p.err = p.propose(ctx)
 		w.finished <- p
 	})
 }
@@ -160,13 +124,13 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 		// The reviewed plan stays, for the merge to be compared with.
 		w.again(k)
 		k.tries = 0
-		if by := w.reportedBy(at); by.After(w.o.Now()) {
-			k.due, w.revisit = by, by
+		if by := w.commits.reportedBy(at); by.After(w.o.Now()) {
+			k.due, w.listing.revisit = by, by
 		}
 		return
 	case errors.As(err, &moved):
 		// The forge's list and its Git are of different moments.
-		w.heardAgain()
+		w.listing.again()
 		w.again(k)
 		return
 	case err != nil:
@@ -205,114 +169,6 @@ func broken(reports []*plan.Report) bool {
 	return slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Err != nil || r.Plan != nil && r.Diagnostics.HasErrors() })
 }
 
-// propose makes the plan. It gives no review where the one that is known holds.
-func (w *Watcher) propose(ctx context.Context, p *planning) (status.Pull, *fleet.Review, error) {
-	defer w.survived(p)
-	defer w.lighter(p)
-	k := &p.was
-	ref := source.PullRef{Head: w.o.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
-	if k.holds(p.dirty) && w.still(ctx, p, ref) {
-		return k.shown, nil, nil
-	}
-	ref.MergeRef = k.pr.MergeRef
-	m, err := w.bring(ctx, ref)
-	if err != nil {
-		return status.Pull{}, nil, err
-	}
-	if len(m.Conflicts) > 0 && p.mayBeMerged() {
-		return status.Pull{}, nil, errMerging
-	}
-	if len(m.Conflicts) > 0 {
-		return status.Pull{State: status.PullConflict, BaseSHA: p.at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
-	}
-	review, err := w.review(ctx, p, m)
-	if err == nil && len(review.Touched)+len(review.Gone) == 0 && p.mayBeMerged() {
-		err = errMerging
-	}
-	if err != nil {
-		return status.Pull{}, nil, err
-	}
-	return w.judge(ctx, p.at, k, review), review, nil
-}
-
-// mayBeMerged reports whether a pull request that changes nothing any more, or is in the
-// way of what main holds now, may be what main holds now. Git comes before the forge's
-// word for it, and a squashed or rebased merge does not have the head.
-func (p *planning) mayBeMerged() bool {
-	was := p.was.reviewed
-	return p.early && was.Base != p.at && (was.State == status.PullPlanned || was.State == status.PullFailing)
-}
-
-// reportedBy is when a forge has reported which pull request brought main to a commit.
-func (w *Watcher) reportedBy(revision string) time.Time { return w.at(revision).seen.Add(reporting) }
-
-// bring merges a pull request with what is followed.
-func (w *Watcher) bring(ctx context.Context, ref source.PullRef) (source.Merge, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	return w.o.Git.Pull(ctx, ref)
-}
-
-// review renders what a merge would change, once it is its turn. Where that holds much
-// it is dropped, and begun anew once no other holds much: here, or as a plan of its own,
-// so that those that wait for it take no place.
-func (w *Watcher) review(ctx context.Context, p *planning, m source.Merge) (*fleet.Review, error) {
-	review, err := w.render(ctx, p, m)
-	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
-		return review, err
-	}
-	if p.heavy = w.o.Turns.takeHeavy(); !p.heavy {
-		return nil, err
-	}
-	return w.render(ctx, p, m)
-}
-
-// lighter ends what a plan held.
-func (w *Watcher) lighter(p *planning) {
-	if p.heavy {
-		<-w.o.Turns.heavy
-	}
-}
-
-func (w *Watcher) render(ctx context.Context, p *planning, m source.Merge) (review *fleet.Review, err error) {
-	p.slow, err = w.o.Turns.render(ctx, p.was.slow, func(ctx context.Context) error {
-		if err := w.attempt(p); err != nil {
-			return err
-		}
-		proposal := w.proposal(&p.was, m)
-		proposal.Light = !p.heavy
-		review, err = p.base.Review(ctx, w.o.Accounts, proposal)
-		return err
-	})
-	return review, err
-}
-
-// still reports whether the base moved only in what neither the proposal nor its
-// targets read, and no more targets are touched than before. The head is here, so
-// that nobody is asked, however many pull requests there are.
-func (w *Watcher) still(ctx context.Context, p *planning, ref source.PullRef) bool {
-	before := p.was.review
-	m, err := w.bring(ctx, ref)
-	if err != nil || len(m.Conflicts) > 0 || !before.Same(m.Snapshot.Tree) {
-		return false // the plan that follows says why
-	}
-	again, err := w.review(ctx, p, m)
-	return err == nil && slices.Equal(again.Touched, before.Touched) && slices.Equal(again.Gone, before.Gone) && again.Targets == before.Targets
-}
-
-// holds reports whether the plan that is shown may still be the one, though the
-// base moved.
-func (k *work) holds(dirty bool) bool {
-	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
-		(k.shown.State == status.PullPlanned || k.shown.State == status.PullUnaffected)
-}
-
-// proposal is a merge as the fleet looks at it. What comes from a fork is not to be
-// trusted, whoever let it be planned.
-func (w *Watcher) proposal(k *work, m source.Merge) fleet.Proposal {
-	return fleet.Proposal{Source: w.o.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", w.o.Source, k.Number), Untrusted: k.pr.Fork}
-}
-
 // show tells what became of a pull request.
 func (w *Watcher) show(k *work, p status.Pull) {
 	p.Source, p.Number = w.o.Source, k.Number
@@ -331,11 +187,11 @@ func (w *Watcher) show(k *work, p status.Pull) {
 	p = p.Lean()
 	k.shown, k.bytes = p, p.Bytes()
 	if !again {
-		w.keepImages(k, p)
+		w.images.keep(k, p)
 	}
 	w.o.Teller.Show(p)
 	k.note(p)
-	w.save(k)
+	w.records.save(k)
 	w.boundPlans()
 }
 
@@ -343,7 +199,7 @@ func (w *Watcher) show(k *work, p status.Pull) {
 // too much.
 func (w *Watcher) boundPlans() {
 	held := 0
-	for _, number := range slices.Backward(w.oldestFirst()) {
+	for _, number := range slices.Backward(w.open.oldestFirst()) {
 		k := w.open[number]
 		if held += k.bytes; held > w.kept && k.bytes > 0 {
 			held -= k.bytes

@@ -19,10 +19,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -129,19 +132,16 @@ const (
 // Watcher plans the pull requests of one source. Run does the work; the other
 // methods may be called at any time and do not block.
 type Watcher struct {
-	o    Options
+	o    *Options
 	log  *slog.Logger
 	bell chan struct{}
 	// self is weir's own login, written by Run alone.
 	self atomic.Pointer[string]
-	// cursor is where the list was read to, listed when.
-	cursor forge.Cursor
-	listed time.Time
-	// read is when the list was asked for that was read last, revisit when it is to be
-	// asked for whenever that was.
-	read, revisit time.Time
+	// heard says that the forge told of a change.
+	heard   atomic.Bool
+	listing listing
 	// open are the pull requests into the followed branch. Run alone uses them.
-	open map[int64]*work
+	open openPulls
 	// config is what the last round planned with.
 	config *fleet.Config
 
@@ -153,27 +153,11 @@ type Watcher struct {
 	plans    sync.WaitGroup
 	finished chan *planning
 
-	mu sync.Mutex // guards what follows
-	// heard says that the forge told of a change.
-	heard bool
-	// live says of each target how it was seen last, moved when that changed.
-	live  map[string]string
-	moved map[string]time.Time
-	// commits are those that the source came to, the oldest first in order. Those that
-	// were evicted are in the state directory yet. begun says that this process came to
-	// one, also where it was there before.
-	commits map[string]*commit
-	order   []string
-	evicted []int64
-	begun   bool
-	// ruling is about the trailers of the last commit of which that was asked, inquiry
-	// asks about another one.
-	ruling  ruling
-	inquiry *inquiry
-	// images are those that plans showed, by pull request. Whoever changes them and the
-	// state directory together holds imaging, before mu.
-	images  map[int64]imageRecord
-	imaging sync.Mutex
+	records   records
+	standings standings
+	commits   commits
+	trailers  trailers
+	images    images
 }
 
 // work is an open pull request.
@@ -208,24 +192,27 @@ func New(o Options) (*Watcher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	mine := records{&o}
 	w := &Watcher{
-		o: o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: map[int64]*work{}, beside: beside, kept: status.KeptPlans, finished: make(chan *planning, beside),
-		live: map[string]string{}, moved: map[string]time.Time{}, commits: map[string]*commit{},
+		o: &o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: openPulls{}, beside: beside, kept: status.KeptPlans, finished: make(chan *planning, beside),
+		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}},
+		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
-	records, err := w.records()
+	w.trailers.listen = func() { w.Heard(0) }
+	known, err := mine.all()
 	if err != nil {
 		return nil, err
 	}
-	if err := w.recall(); err != nil {
+	if err := w.commits.read(); err != nil {
 		return nil, err
 	}
-	if err := o.DB.View(func(tx *state.Tx) (err error) { w.ruling, _, err = rulings.Get(tx, o.Source); return err }); err != nil {
+	if err := o.DB.View(func(tx *state.Tx) (err error) { w.trailers.ruling, _, err = rulings.Get(tx, o.Source); return err }); err != nil {
 		return nil, err
 	}
-	if err := w.readImages(); err != nil {
+	if err := w.images.read(); err != nil {
 		return nil, err
 	}
-	for _, r := range records {
+	for _, r := range known {
 		w.open[r.Number] = &work{pr: forge.PullRequest{Number: r.Number, HeadSHA: r.Seen}, record: r}
 	}
 	return w, nil
@@ -234,7 +221,7 @@ func New(o Options) (*Watcher, error) {
 // Run looks and plans until ctx ends.
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.plans.Wait()
-	defer w.keepCommits()
+	defer w.commits.save()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -261,19 +248,52 @@ func (w *Watcher) Self() string {
 
 // Heard has the watcher look at the forge: it told of a change.
 func (w *Watcher) Heard(int64) {
-	w.mu.Lock()
-	w.heard = true
-	w.mu.Unlock()
+	w.heard.Store(true)
 	w.ring()
 }
 
 // Moved has the watcher see that the source came to another commit. It is called
 // before anything of that commit is reported.
 func (w *Watcher) Moved() {
-	if base := w.o.Base(); base != nil && w.follow(base) {
-		w.keepCommits() // before anything of it is applied
+	if base := w.o.Base(); base != nil && w.commits.follow(base) {
+		w.commits.save() // before anything of it is applied
 	}
 	w.ring()
+}
+
+// Reported takes in what a pass found: whether AWS or what is followed moved under
+// a plan, and what was planned first at a commit.
+func (w *Watcher) Reported(r *plan.Report) {
+	if r.Source != w.o.Source {
+		return
+	}
+	w.images.realized(r)
+	w.standings.take(r, w.o.Now())
+	if w.commits.note(r) {
+		w.ring()
+	}
+}
+
+// Forget lets go of a target that has gone.
+func (w *Watcher) Forget(target string) { w.standings.forget(target) }
+
+// Rule has the trailer of a target's commit count for what it may count for. It is
+// called for each pass; where nothing is known yet, what the trailer would let go
+// waits, and the loop is rung once it is.
+func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) { w.trailers.rule(d, commit) }
+
+// Images gives a target the images that plans of its source's pull requests showed. Where
+// these differ, and the commit changes the target, its steps wait until it is known which
+// pull request the commit merges.
+func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
+	if !w.images.give(d) || !d.Touched || d.Policy.Gates.Waits != "" {
+		return
+	}
+	if _, known := w.trailers.ruled(commit); known {
+		w.images.give(d) // it may have become known since
+		return
+	}
+	d.Policy.Gates.Waits = "which pull request the commit " + short(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
 }
 
 func (w *Watcher) ring() {
@@ -290,10 +310,13 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	if base == nil || base.View(w.o.Source).Snapshot.Revision == "" {
 		return time.Second // which branch is followed may not be known yet
 	}
-	w.follow(base)
-	w.keepCommits()
+	w.commits.follow(base)
+	w.commits.save()
 	w.configured(base.Config())
-	inquiry, due := w.asked()
+	inquiry, due := w.trailers.asked()
+	if due {
+		w.heard.Store(true)
+	}
 	err := w.look(ctx)
 	if err != nil && ctx.Err() == nil {
 		w.log.Warn("pull requests cannot be read", "error", err)
@@ -301,11 +324,11 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	next := w.o.Interval
 	if inquiry != nil {
 		if next = min(next, asking); due && err == nil {
-			w.rule(ctx, inquiry)
+			w.inquire(ctx, inquiry)
 		}
 	}
 	next = min(next, w.advanceAll(ctx, base))
-	w.pruneImages()
+	w.images.prune()
 	w.count()
 	return max(next, 100*time.Millisecond)
 }
@@ -313,7 +336,7 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 // advanceAll does what there is to do for all pull requests.
 func (w *Watcher) advanceAll(ctx context.Context, base *fleet.Base) time.Duration {
 	next := w.o.Interval
-	for _, number := range w.oldestFirst() {
+	for _, number := range w.open.oldestFirst() {
 		if ctx.Err() != nil {
 			break
 		}

@@ -87,7 +87,7 @@ func TestTheReviewedPlanIsApplied(t *testing.T) {
 	if b.w.open[1] != nil {
 		t.Error("the pull request is not forgotten")
 	}
-	if records, err := b.w.records(); err != nil || len(records) != 0 {
+	if records, err := b.w.records.all(); err != nil || len(records) != 0 {
 		t.Errorf("records: %v, %v", records, err)
 	}
 }

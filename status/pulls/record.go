@@ -2,7 +2,6 @@ package pulls
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,38 +54,53 @@ var bucket = state.Bucket[record]{Name: "pulls"}
 // a process starts may have killed the one before.
 var reviewing = state.Bucket[string]{Name: "pull-reviews"}
 
-func (w *Watcher) key(number int64) string { return fmt.Sprintf("%s\x00%019d", w.o.Source, number) }
+// records are what the state directory has of a source's pull requests.
+type records struct {
+	*Options
+}
 
-// records are those of the source, with what became of the reviews of the process
-// before.
-func (w *Watcher) records() ([]record, error) {
-	var out []record
-	err := w.o.DB.Update(func(tx *state.Tx) error {
+func (r records) key(number int64) string { return fmt.Sprintf("%s\x00%019d", r.Source, number) }
+
+// each calls do for all that a bucket has of the source.
+func each[V any](tx *state.Tx, of records, b state.Bucket[V], do func(key string, v V) error) error {
+	return b.ForEach(tx, of.key(0), func(key string, v V) error {
+		if !strings.HasPrefix(key, of.Source+"\x00") {
+			return state.ErrStop
+		}
+		return do(key, v)
+	})
+}
+
+// write changes the state directory, and reports whether that worked. What cannot be
+// written is known until the process ends.
+func (r records) write(change func(*state.Tx) error) bool {
+	err := r.DB.Update(change)
+	if err != nil {
+		r.Logger.Error("state cannot be written", "source", r.Source, "error", err)
+	}
+	return err == nil
+}
+
+// all are the pull requests that are known, with what became of the reviews of the
+// process before.
+func (r records) all() (out []record, err error) {
+	err = r.DB.Update(func(tx *state.Tx) error {
 		killed := map[string]string{}
-		err := reviewing.ForEach(tx, w.key(0), func(key, head string) error {
-			if !w.owns(key) {
-				return state.ErrStop
-			}
-			killed[key] = head
+		err := each(tx, r, reviewing, func(key, head string) error { killed[key] = head; return nil })
+		if err != nil {
+			return err
+		}
+		err = each(tx, r, bucket, func(key string, known record) error {
+			known.Killed = cmp.Or(killed[key], known.Killed)
+			out = append(out, known)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		err = bucket.ForEach(tx, w.key(0), func(key string, r record) error {
-			if !w.owns(key) {
-				return state.ErrStop
-			}
-			r.Killed = cmp.Or(killed[key], r.Killed)
-			out = append(out, r)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		for _, r := range out {
-			if key := w.key(r.Number); killed[key] != "" {
-				if err := bucket.Put(tx, key, r); err != nil {
+		for _, known := range out {
+			if key := r.key(known.Number); killed[key] != "" {
+				if err := bucket.Put(tx, key, known); err != nil {
 					return err
 				}
 			}
@@ -101,15 +115,13 @@ func (w *Watcher) records() ([]record, error) {
 	return out, err
 }
 
-func (w *Watcher) owns(key string) bool { return strings.HasPrefix(key, w.o.Source+"\x00") }
-
 // attempt notes that a head is about to be rendered and planned, before it is. Without
 // that nothing is begun: it would be begun again and again if it killed the process.
-func (w *Watcher) attempt(p *planning) error {
+func (r records) attempt(p *planning) error {
 	if p.noted {
 		return nil
 	}
-	err := w.o.DB.Update(func(tx *state.Tx) error { return reviewing.Put(tx, w.key(p.was.Number), p.was.pr.HeadSHA) })
+	err := r.DB.Update(func(tx *state.Tx) error { return reviewing.Put(tx, r.key(p.was.Number), p.was.pr.HeadSHA) })
 	if err != nil {
 		return fmt.Errorf("state cannot be written: %w", err)
 	}
@@ -118,21 +130,29 @@ func (w *Watcher) attempt(p *planning) error {
 }
 
 // survived notes that a head was rendered and planned, or given up.
-func (w *Watcher) survived(p *planning) {
-	if !p.noted {
-		return
-	}
-	if err := w.o.DB.Update(func(tx *state.Tx) error { return reviewing.Delete(tx, w.key(p.was.Number)) }); err != nil {
-		w.log.Error("state cannot be written", "error", err)
+func (r records) survived(p *planning) {
+	if p.noted {
+		r.write(func(tx *state.Tx) error { return reviewing.Delete(tx, r.key(p.was.Number)) })
 	}
 }
 
-// save writes what is known of a pull request. What cannot be written is known
-// until the process ends.
-func (w *Watcher) save(k *work) {
-	if err := w.o.DB.Update(func(tx *state.Tx) error { return bucket.Put(tx, w.key(k.Number), k.record) }); err != nil {
-		w.log.Error("state cannot be written", "error", err)
-	}
+// save writes what is known of a pull request.
+func (r records) save(k *work) {
+	r.write(func(tx *state.Tx) error { return bucket.Put(tx, r.key(k.Number), k.record) })
+}
+
+// since is up to when comments were read. What was said before weir first looked
+// is not acted on.
+func (r records) since() (at time.Time, err error) {
+	err = r.DB.Update(func(tx *state.Tx) error {
+		var known bool
+		if at, known, err = readTo.Get(tx, r.Source); err != nil || known {
+			return err
+		}
+		at = r.Now()
+		return readTo.Put(tx, r.Source, at)
+	})
+	return at, err
 }
 
 // forget ends a pull request.
@@ -142,21 +162,17 @@ func (w *Watcher) forget(k *work) {
 	if err := w.o.Git.Forget(w.o.Forge.HeadRef(k.Number)); err != nil {
 		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)
 	}
-	w.imaging.Lock()
-	defer w.imaging.Unlock()
-	err := w.o.DB.Update(func(tx *state.Tx) error {
-		return errors.Join(bucket.Delete(tx, w.key(k.Number)), w.leaveImages(tx, k))
-	})
-	if err != nil {
-		w.log.Error("state cannot be written", "error", err)
-	}
+	w.images.leave(k, func(tx *state.Tx) error { return bucket.Delete(tx, w.records.key(k.Number)) })
 }
 
-func (w *Watcher) numbers() []int64 { return slices.Sorted(maps.Keys(w.open)) }
+// openPulls are the pull requests into the followed branch, by number.
+type openPulls map[int64]*work
+
+func (o openPulls) numbers() []int64 { return slices.Sorted(maps.Keys(o)) }
 
 // oldestFirst are the pull requests in the order in which they were planned last.
-func (w *Watcher) oldestFirst() []int64 {
-	return slices.SortedFunc(maps.Keys(w.open), func(a, b int64) int {
-		return cmp.Or(w.open[a].planned.Compare(w.open[b].planned), cmp.Compare(a, b))
+func (o openPulls) oldestFirst() []int64 {
+	return slices.SortedFunc(maps.Keys(o), func(a, b int64) int {
+		return cmp.Or(o[a].planned.Compare(o[b].planned), cmp.Compare(a, b))
 	})
 }

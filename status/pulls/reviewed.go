@@ -79,23 +79,23 @@ func put[V any](m *map[string]V, key string, v V, says bool) {
 // reviewOf is what was shown of a pull request before the commit that merged it was in
 // what it was planned upon: a later plan shows what the merge left to do. Of the head
 // that was merged counts most, then what was planned at all.
-func (w *Watcher) reviewOf(ctx context.Context, k *work, merge string) (reviewed, error) {
+func (r *record) reviewOf(ctx context.Context, git Git, merge string) (reviewed, error) {
 	var found, planned *reviewed
-	for _, r := range slices.Backward(append(slices.Clone(k.Earlier), k.reviewed)) {
-		if r.Base != "" && merge != "" {
-			if in, err := w.o.Git.Descends(ctx, r.Base, merge); err != nil {
+	for _, shown := range slices.Backward(append(slices.Clone(r.Earlier), r.reviewed)) {
+		if shown.Base != "" && merge != "" {
+			if in, err := git.Descends(ctx, shown.Base, merge); err != nil {
 				return reviewed{}, err
 			} else if in {
 				continue
 			}
 		}
 		switch {
-		case r.Base != "" && r.Head == k.Seen:
-			return r, nil
-		case r.Base != "" && planned == nil:
-			planned = &r
+		case shown.Base != "" && shown.Head == r.Seen:
+			return shown, nil
+		case shown.Base != "" && planned == nil:
+			planned = &shown
 		case found == nil:
-			found = &r
+			found = &shown
 		}
 	}
 	switch {

@@ -6,75 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/fleet"
-	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 )
-
-// Reported takes in what a pass found: whether AWS or what is followed moved under
-// a plan, and what was planned first at a commit.
-func (w *Watcher) Reported(r *plan.Report) {
-	if r.Source != w.o.Source {
-		return
-	}
-	w.realized(r)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	seen := standing(r)
-	if last, known := w.live[r.Target]; known && last != seen {
-		w.moved[r.Target] = w.o.Now()
-	}
-	w.live[r.Target] = seen
-	if w.note(r) {
-		w.ring()
-	}
-}
-
-// Forget lets go of a target that has gone.
-func (w *Watcher) Forget(target string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.live, target)
-	delete(w.moved, target)
-}
-
-// standing is what a plan of the target depends on beside Git.
-func standing(r *plan.Report) string {
-	var b strings.Builder
-	if r.Err != nil {
-		b.WriteString("unread")
-	}
-	if r.Plan != nil {
-		b.WriteString(r.Plan.Digest())
-	}
-	for _, o := range r.Outcomes {
-		if o.Status == step.Done {
-			fmt.Fprintf(&b, " %s %s %s", o.Step.Verb, o.Step.Resource, o.Step.Name)
-		}
-	}
-	return b.String()
-}
-
-// dirty counts the targets that moved since a pull request was planned.
-func (w *Watcher) dirty(k *work) int {
-	if k.review == nil {
-		return 0
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for _, target := range k.review.Touched {
-		if at, ok := w.moved[target]; ok && !at.Before(k.planned) {
-			n++
-		}
-	}
-	return n
-}
 
 // gone finds out what became of a pull request that is not open any more, or not
 // into the followed branch.
@@ -88,13 +25,13 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 		return nil
 	}
 	if err != nil {
-		w.heardAgain() // to ask once more though the list stays as it is
+		w.listing.again() // to ask once more though the list stays as it is
 		return err
 	}
 	follows := w.o.Follows("refs/heads/" + pr.BaseRef)
 	byHand, err := w.mergedByHand(ctx, k, pr)
 	if err != nil {
-		w.heardAgain()
+		w.listing.again()
 		return err
 	}
 	switch {
@@ -107,10 +44,10 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 			k.MergedAt = w.o.Now()
 		}
 		if k.MergeSHA == "" {
-			w.heardAgain() // it may be said later
+			w.listing.again() // it may be said later
 		}
-		w.save(k)
-		w.mergeImages(k.Number)
+		w.records.save(k)
+		w.images.merge(k.Number)
 	default:
 		k.pr = pr
 		reason := ""
@@ -131,11 +68,11 @@ func (w *Watcher) mergedByHand(ctx context.Context, k *work, pr forge.PullReques
 	if pr.State != forge.Closed || pr.HeadSHA == "" {
 		return "", nil
 	}
-	with, err := w.bringing(ctx, pr.HeadSHA)
+	with, err := w.commits.bringing(ctx, pr.HeadSHA)
 	if err != nil || with == "" {
 		return "", err
 	}
-	r, err := w.reviewOf(ctx, k, with)
+	r, err := k.reviewOf(ctx, w.o.Git, with)
 	if err != nil || r.Base == "" {
 		return "", err // it was there before
 	}
@@ -147,7 +84,7 @@ func (w *Watcher) mergedByHand(ctx context.Context, k *work, pr forge.PullReques
 func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Duration {
 	over := w.o.Now().After(k.MergedAt.Add(waiting))
 	found, known, err := w.judgeMerge(ctx, base, k)
-	shown, err2 := w.reviewOf(ctx, k, k.MergeSHA)
+	shown, err2 := k.reviewOf(ctx, w.o.Git, k.MergeSHA)
 	if err = errors.Join(err, err2); err != nil && !over {
 		w.log.Debug("a merge cannot be compared yet", "pull", k.Number, "error", err)
 		return w.o.Interval
@@ -156,11 +93,11 @@ func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Du
 	case known:
 	case !over:
 		if k.shown.State != status.PullMerged && k.Told {
-			w.show(k, w.mergedAs(k, shown))
+			w.show(k, k.mergedAs(shown))
 		}
 		return w.o.Interval
 	default:
-		found = w.unplanned(k)
+		found = w.commits.at(k.MergeSHA).unplanned(k.MergeSHA)
 	}
 	if k.Told {
 		for _, line := range found.differs {
@@ -169,7 +106,7 @@ func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Du
 		for _, line := range found.untold {
 			w.log.Info("a merge cannot be compared", "pull", k.Number, "why", line)
 		}
-		p := w.mergedAs(k, shown)
+		p := k.mergedAs(shown)
 		p.Differs, p.Untold, p.Compared = found.differs, found.untold, known && len(found.untold) == 0
 		w.show(k, p)
 	}
@@ -183,38 +120,38 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 	view := base.View(w.o.Source)
 	if k.MergeSHA == "" {
 		// The forge does not say which commit it was. Git does, if the head is in main.
-		with, err := w.bringing(ctx, k.Seen)
+		with, err := w.commits.bringing(ctx, k.Seen)
 		if err != nil || with == "" {
 			return out, false, err
 		}
 		k.MergeSHA = with
-		w.save(k)
+		w.records.save(k)
 	}
-	with, err := w.bringing(ctx, k.MergeSHA)
+	with, err := w.commits.bringing(ctx, k.MergeSHA)
 	if err != nil {
 		return out, false, err
 	}
 	if with == "" {
 		// A source that has not come to the merge yet is waited for: the forge may tell
 		// first. One that went elsewhere since will not come to it.
-		now := w.at(view.Snapshot.Revision)
+		now := w.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval))
 		if gone {
 			out.untold = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, short(now.revision))}
 		}
 		return out, gone, nil
 	}
-	at := w.at(with)
+	at := w.commits.at(with)
 	if !at.complete() {
 		return out, false, nil
 	}
-	shown, err := w.reviewOf(ctx, k, k.MergeSHA)
+	shown, err := k.reviewOf(ctx, w.o.Git, k.MergeSHA)
 	if err != nil {
 		return out, false, err
 	}
 	m := merge{commit: at, head: k.Seen, explains: w.explains(k, at)}
-	m.alone = at.before != "" && (with == k.MergeSHA && at.parent == at.before || w.gives(ctx, k, at.before, at.tree))
-	w.reviewedAt(with, shown)
+	m.alone = at.before != "" && (with == k.MergeSHA && at.parent == at.before || w.o.gives(ctx, k, at.before, at.tree))
+	w.commits.reviewedAt(with, shown)
 	return compare(shown, m), true, nil
 }
 
@@ -236,45 +173,24 @@ func (w *Watcher) explains(k *work, at commit) func(target, digest string) bool 
 	}
 }
 
-// reviewedAt notes that a pull request came with a commit, which is about to be
-// forgotten.
-func (w *Watcher) reviewedAt(revision string, r reviewed) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	c := w.commits[revision]
-	if c == nil || len(r.Digests) == 0 {
-		return
-	}
-	if c.reviewed == nil {
-		c.reviewed = map[string][]string{}
-	}
-	for target, digest := range r.Digests {
-		if !slices.Contains(c.reviewed[target], digest) {
-			c.reviewed[target] = append(c.reviewed[target], digest)
-			c.unsaved = true
-		}
-	}
-}
-
 // unplanned says of a merge that was not planned for too long what is missing.
-func (w *Watcher) unplanned(k *work) (out findings) {
-	at := w.at(k.MergeSHA)
-	for _, target := range at.missing() {
+func (c commit) unplanned(merge string) (out findings) {
+	for _, target := range c.missing() {
 		out.untold = append(out.untold, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
 	}
 	switch {
 	case len(out.untold) > 0:
-	case k.MergeSHA == "":
+	case merge == "":
 		out.untold = []string{"the forge does not say as which commit it was merged"}
 	default:
-		out.untold = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", short(k.MergeSHA), waiting.Hours())}
+		out.untold = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", short(merge), waiting.Hours())}
 	}
 	return out
 }
 
 // mergedAs is the reviewed plan after the merge. Of an earlier process, or of a plan
 // that another one took the place of, only what the record holds is known.
-func (w *Watcher) mergedAs(k *work, r reviewed) status.Pull {
+func (k *work) mergedAs(r reviewed) status.Pull {
 	p := k.shown
 	if p.HeadSHA != r.Head || p.BaseSHA != r.Base || p.Digest != r.Digest {
 		p = status.Pull{AsReviewed: p.AsReviewed}

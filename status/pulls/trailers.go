@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -56,17 +57,28 @@ type inquiry struct {
 	warned      bool
 }
 
-// Rule has the trailer of a target's commit count for what it may count for. It is
+// trailers are what those of the followed commit may count for.
+type trailers struct {
+	records
+	// listen has what was merged meanwhile read.
+	listen func()
+
+	mu sync.Mutex // guards what follows
+	// ruling is about the last commit of which that was asked, inquiry asks about another
+	// one.
+	ruling  ruling
+	inquiry *inquiry
+}
+
+// rule has the trailer of a target's commit count for what it may count for. It is
 // called for each pass; where nothing is known yet, what the trailer would let go
 // waits, and the loop is rung once it is.
-func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) {
+func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune := &d.Policy.Prune
 	if len(prune.Allowed) == 0 {
 		return
 	}
-	w.mu.Lock()
-	r, known := w.ruled(commit)
-	w.mu.Unlock()
+	r, known := t.ruled(commit)
 	switch {
 	case !known:
 		prune.Allowed = nil
@@ -90,38 +102,50 @@ func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune.Allowed = counts
 }
 
-// ruled is what is known of a commit. The watcher finds out about one of which nothing is
-// known. mu is held.
-func (w *Watcher) ruled(commit snapshot.Snapshot) (ruling, bool) {
-	if w.ruling.Revision == commit.Revision {
-		return w.ruling, true
+// ruled is what is known of a commit. Of one that nothing is known of, it has the
+// watcher find out.
+func (t *trailers) ruled(commit snapshot.Snapshot) (ruling, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ruling.Revision == commit.Revision {
+		return t.ruling, true
 	}
-	if w.inquiry == nil || w.inquiry.revision != commit.Revision {
-		w.inquiry = &inquiry{revision: commit.Revision, parent: commit.Parent, tree: treeOf(commit), committed: commit.CommittedAt, since: w.o.Now()}
-		w.heard = true // so that what was merged meanwhile is known
-		w.ring()
+	if t.inquiry == nil || t.inquiry.revision != commit.Revision {
+		t.inquiry = &inquiry{revision: commit.Revision, parent: commit.Parent, tree: treeOf(commit), committed: commit.CommittedAt, since: t.Now()}
+		t.listen()
 	}
 	return ruling{}, false
 }
 
 // asked is the commit to be asked about, and whether now is the time.
-func (w *Watcher) asked() (*inquiry, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	q := w.inquiry
-	if q == nil || w.o.Now().Before(q.next) {
+func (t *trailers) asked() (*inquiry, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.inquiry
+	if q == nil || t.Now().Before(q.next) {
 		return q, false
 	}
-	now := w.o.Now()
+	now := t.Now()
 	if q.next = now.Add(asking); now.After(q.since.Add(2 * late)) {
-		q.next = now.Add(max(asking, w.o.Interval)) // a forge that cannot say is not asked in a hurry
+		q.next = now.Add(max(asking, t.Interval)) // a forge that cannot say is not asked in a hurry
 	}
-	w.heard = true
 	return q, true
 }
 
-// rule finds out about the commit that is asked about, if it can by now.
-func (w *Watcher) rule(ctx context.Context, q *inquiry) {
+// decided notes what was found out about a commit.
+func (t *trailers) decided(q *inquiry, r ruling) {
+	t.Logger.Info("which pull request a commit merges is known", "source", t.Source, "revision", q.revision, "pull", r.Pull, "why", r.Why)
+	t.write(func(tx *state.Tx) error { return rulings.Put(tx, t.Source, r) })
+	t.mu.Lock()
+	if t.ruling = r; t.inquiry == q {
+		t.inquiry = nil
+	}
+	t.mu.Unlock()
+	t.Approved()
+}
+
+// inquire finds out about the commit that is asked about, if it can by now.
+func (w *Watcher) inquire(ctx context.Context, q *inquiry) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	r, known, err := w.origin(ctx, q)
@@ -135,33 +159,24 @@ func (w *Watcher) rule(ctx context.Context, q *inquiry) {
 	if !known {
 		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
 	}
-	w.log.Info("which pull request a commit merges is known", "revision", q.revision, "pull", r.Pull, "why", r.Why)
-	if err := w.o.DB.Update(func(tx *state.Tx) error { return rulings.Put(tx, w.o.Source, r) }); err != nil {
-		w.log.Error("state cannot be written", "error", err)
-	}
-	w.mergeImages(r.Pull)
-	w.mu.Lock()
-	if w.ruling = r; w.inquiry == q {
-		w.inquiry = nil
-	}
-	w.mu.Unlock()
-	w.o.Approved()
+	w.images.merge(r.Pull) // first: whoever knows of the ruling has the images of it
+	w.trailers.decided(q, r)
 }
 
 // origin says which pull request a commit merges, and what its plan showed. known is
 // false as long as the forge may say otherwise in a moment.
 func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool, err error) {
-	for _, number := range w.numbers() {
+	for _, number := range w.open.numbers() {
 		k := w.open[number]
 		is := k.MergeSHA == q.revision
 		if !is && k.Seen != "" { // merged by hand
-			if is, err = w.brought(ctx, q, k.Seen); err != nil {
+			if is, err = q.brought(ctx, w.o.Git, k.Seen); err != nil {
 				return r, false, err
 			}
 		}
 		// Squashed or rebased, and the forge has not said so yet.
-		if is = is || k.Base != "" && w.gives(ctx, k, q.parent, q.tree); is {
-			shown, err := w.reviewOf(ctx, k, q.revision)
+		if is = is || k.Base != "" && w.o.gives(ctx, k, q.parent, q.tree); is {
+			shown, err := k.reviewOf(ctx, w.o.Git, q.revision)
 			return k.ruling(q.revision, shown), err == nil, err
 		}
 	}
@@ -176,7 +191,7 @@ func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool,
 	for _, pr := range merged {
 		is := pr.MergeSHA == q.revision
 		if !is && pr.HeadSHA != "" {
-			if is, err = w.brought(ctx, q, pr.HeadSHA); err != nil {
+			if is, err = q.brought(ctx, w.o.Git, pr.HeadSHA); err != nil {
 				return r, false, err
 			}
 		}
@@ -191,12 +206,12 @@ func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool,
 }
 
 // brought reports whether a commit brought a pull request's head into its branch.
-func (w *Watcher) brought(ctx context.Context, q *inquiry, head string) (bool, error) {
-	in, err := w.o.Git.Descends(ctx, q.revision, head)
+func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, error) {
+	in, err := git.Descends(ctx, q.revision, head)
 	if err != nil || !in || q.parent == "" {
 		return in, err
 	}
-	before, err := w.o.Git.Descends(ctx, q.parent, head)
+	before, err := git.Descends(ctx, q.parent, head)
 	return !before, err
 }
 

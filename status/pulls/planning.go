@@ -1,0 +1,165 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/status"
+)
+
+// planning is a plan under way. It is made beside Run, from a copy, so that it holds up
+// neither the other pull requests nor the next look at this one.
+type planning struct {
+	records
+	k *work // whose plan it is; Run alone looks into it
+	// was is the pull request when the plan was begun, against base at commit at.
+	was   work
+	base  *fleet.Base
+	at    string
+	dirty bool
+	// What moves after from may be missing in it. began is by this machine's clock.
+	from, began time.Time
+	// early says that the forge may not have reported yet what brought main to at.
+	early bool
+	stop  context.CancelFunc
+	// dropped says that nobody wants it any more, noted that the state directory says
+	// that it was begun.
+	dropped, noted bool
+	// heavy says that it may hold much memory, which no other does meanwhile.
+	heavy bool
+
+	// What came of it: no review where the one that is known holds. slow says that
+	// rendering took long.
+	shown  status.Pull
+	review *fleet.Review
+	slow   bool
+	err    error
+}
+
+// drop ends the plan under way, which is of no use any more.
+func (k *work) drop() {
+	if k.planning != nil {
+		k.planning.dropped = true
+		k.planning.stop()
+	}
+}
+
+// propose makes the plan. It gives no review where the one that is known holds.
+func (p *planning) propose(ctx context.Context) (status.Pull, *fleet.Review, error) {
+	defer p.survived(p)
+	defer p.lighter()
+	k := &p.was
+	ref := source.PullRef{Head: p.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
+	if k.holds(p.dirty) && p.still(ctx, ref) {
+		return k.shown, nil, nil
+	}
+	ref.MergeRef = k.pr.MergeRef
+	m, err := p.bring(ctx, ref)
+	if err != nil {
+		return status.Pull{}, nil, err
+	}
+	if len(m.Conflicts) > 0 && p.mayBeMerged() {
+		return status.Pull{}, nil, errMerging
+	}
+	if len(m.Conflicts) > 0 {
+		return status.Pull{State: status.PullConflict, BaseSHA: p.at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
+	}
+	review, err := p.changes(ctx, m)
+	if err == nil && len(review.Touched)+len(review.Gone) == 0 && p.mayBeMerged() {
+		err = errMerging
+	}
+	if err != nil {
+		return status.Pull{}, nil, err
+	}
+	return p.judge(ctx, review), review, nil
+}
+
+// mayBeMerged reports whether a pull request that changes nothing any more, or is in the
+// way of what main holds now, may be what main holds now. Git comes before the forge's
+// word for it, and a squashed or rebased merge does not have the head.
+func (p *planning) mayBeMerged() bool {
+	was := p.was.reviewed
+	return p.early && was.Base != p.at && (was.State == status.PullPlanned || was.State == status.PullFailing)
+}
+
+// bring merges a pull request with what is followed.
+func (o *Options) bring(ctx context.Context, ref source.PullRef) (source.Merge, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return o.Git.Pull(ctx, ref)
+}
+
+// gives reports whether merging a pull request with a commit gives exactly a tree:
+// however it was merged, nothing else came with it.
+func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
+	if upon == "" || tree == "" || k.Seen == "" {
+		return false
+	}
+	m, err := o.bring(ctx, source.PullRef{Head: o.Forge.HeadRef(k.Number), HeadSHA: k.Seen, Base: upon})
+	return err == nil && treeOf(m.Snapshot) == tree
+}
+
+// changes renders what a merge would change, once it is its turn. Where that holds much
+// it is dropped, and begun anew once no other holds much: here, or as a plan of its own,
+// so that those that wait for it take no place.
+func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, error) {
+	review, err := p.render(ctx, m)
+	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
+		return review, err
+	}
+	if p.heavy = p.Turns.takeHeavy(); !p.heavy {
+		return nil, err
+	}
+	return p.render(ctx, m)
+}
+
+// lighter ends what a plan held.
+func (p *planning) lighter() {
+	if p.heavy {
+		<-p.Turns.heavy
+	}
+}
+
+func (p *planning) render(ctx context.Context, m source.Merge) (review *fleet.Review, err error) {
+	p.slow, err = p.Turns.render(ctx, p.was.slow, func(ctx context.Context) error {
+		if err := p.attempt(p); err != nil {
+			return err
+		}
+		proposal := p.proposal(m)
+		proposal.Light = !p.heavy
+		review, err = p.base.Review(ctx, p.Accounts, proposal)
+		return err
+	})
+	return review, err
+}
+
+// still reports whether the base moved only in what neither the proposal nor its
+// targets read, and no more targets are touched than before. The head is here, so
+// that nobody is asked, however many pull requests there are.
+func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
+	before := p.was.review
+	m, err := p.bring(ctx, ref)
+	if err != nil || len(m.Conflicts) > 0 || !before.Same(m.Snapshot.Tree) {
+		return false // the plan that follows says why
+	}
+	again, err := p.changes(ctx, m)
+	return err == nil && slices.Equal(again.Touched, before.Touched) && slices.Equal(again.Gone, before.Gone) && again.Targets == before.Targets
+}
+
+// holds reports whether the plan that is shown may still be the one, though the
+// base moved.
+func (k *work) holds(dirty bool) bool {
+	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
+		(k.shown.State == status.PullPlanned || k.shown.State == status.PullUnaffected)
+}
+
+// proposal is a merge as the fleet looks at it. What comes from a fork is not to be
+// trusted, whoever let it be planned.
+func (p *planning) proposal(m source.Merge) fleet.Proposal {
+	return fleet.Proposal{Source: p.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", p.Source, p.was.Number), Untrusted: p.was.pr.Fork}
+}
