@@ -30,7 +30,7 @@ func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
-		outstanding: map[string]basis.Outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{},
+		outstanding: map[string]basis.Outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{},
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		c.shared[s.Key()] = s
@@ -55,7 +55,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 		Steps: c.Steps, Diagnostics: c.Diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
 	p.homes, p.watched, p.outstanding, p.wants, p.Summary = c.homes, c.Watched, c.outstanding, c.sharedWants(), c.summary()
-	p.resolved, p.reviewed, p.behind = c.Resolved, c.Reviewed, c.Behind
+	p.wantedImages, p.resolved, p.reviewed, p.behind = c.wantedImages, c.Resolved, c.Reviewed, c.Behind
 	p.Ahead = ahead
 	return p, c.Needs
 }
@@ -70,11 +70,13 @@ type computation struct {
 	shared map[string]*template.Shared
 	others map[string]string
 	images map[intent.Lookup][]byte
-	// outstanding, homes, settled and moved are what the results say, by pool.
-	outstanding map[string]basis.Outstanding
-	homes       map[string]observed.NodegroupName
-	settled     map[intent.Key]bool
-	moved       map[string]string
+	// outstanding, homes, settled, moved and wantedImages are what the results say, by
+	// pool.
+	outstanding  map[string]basis.Outstanding
+	homes        map[string]observed.NodegroupName
+	settled      map[intent.Key]bool
+	moved        map[string]string
+	wantedImages map[string]string
 }
 
 // begin begins work whose steps are held so.
@@ -106,6 +108,9 @@ func (c *computation) pool(pool *intent.Pool) {
 	}
 	if r.Moved != "" {
 		c.moved[key] = r.Moved
+	}
+	if r.Image != "" {
+		c.wantedImages[key] = r.Image
 	}
 	c.Take(r)
 }

@@ -129,7 +129,7 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 		case gates.Waits != "":
 			s.Held, s.HeldReason = step.HeldWaiting, gates.Waits
 		default:
-			if why := awaits(in, *s); why != "" {
+			if why := p.awaits(in, *s); why != "" {
 				s.Held, s.HeldReason = step.HeldWave, why
 			}
 		}

@@ -45,9 +45,10 @@ func Levels(set *intent.Set, known map[intent.Lookup]basis.Level) []basis.Level 
 	return slices.CompactFunc(out, func(a, b basis.Level) bool { return a.ID == b.ID })
 }
 
-// awaits says which earlier target a step waits for because what its pools go by has
-// moved and that target has not come there; empty if none.
-func awaits(in basis.Input, s step.Step) string {
+// awaits says which earlier target a step of the plan waits for because what its pools go
+// by has moved and that target has not come there; empty if none. A pool that keeps the
+// image that it has does not go by a newer one.
+func (p *Plan) awaits(in basis.Input, s step.Step) string {
 	if len(in.Policy.Gates.Earlier) == 0 || !s.MovesLevel() {
 		return ""
 	}
@@ -59,7 +60,8 @@ func awaits(in basis.Input, s step.Step) string {
 		}
 		for _, l := range pool.Lookups() {
 			level, ok := in.Levels[l]
-			if !ok {
+			image := p.wantedImages[pool.Key.String()]
+			if !ok || pool.LaunchTemplate != nil && l == pool.LaunchTemplate.Image && image != "" && image != level.ID {
 				continue
 			}
 			for _, e := range in.Policy.Gates.Earlier {

@@ -33,6 +33,8 @@ type Plan struct {
 	outstanding map[string]basis.Outstanding
 	// homes are the nodegroups that are what Git wants, by pool.
 	homes map[string]observed.NodegroupName
+	// wantedImages are those of the versions that pools want, by pool.
+	wantedImages map[string]string
 	// watched are the instance refreshes that its pools wait for, by group.
 	watched map[string]basis.Watched
 	// wants are the numbers of the versions that pools want of the templates that

@@ -182,6 +182,43 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 	}
 }
 
+// TestAnImageThatIsNotTakenHoldsNothing has a pool whose machines go back to the version
+// that it wants, while a newer image is published that an earlier target has not looked for.
+func TestAnImageThatIsNotTakenHoldsNothing(t *testing.T) {
+	lookup := intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux2023", Version: "1.33"}
+	published := func(in basis.Input, id string) basis.Input {
+		in.Answers = maps.Clone(in.Answers)
+		in.Answers[lookup] = observed.Answer{Image: &observed.Image{ID: id, Architecture: "x86_64", RootDevice: "/dev/xvda"}}
+		return in
+	}
+	for follows, want := range map[bool]step.Hold{false: "", true: step.HeldWave} {
+		m, pool := newModel(), groupPool("web", "m5.large", 2)
+		pool.LaunchTemplate.Image, pool.FollowImages = lookup, follows
+		other := groupPool("web", "m5.xlarge", 2)
+		other.LaunchTemplate.Image = lookup
+		converge(t, m, published(testInput(other), "ami-1"))
+		in := published(testInput(pool), "ami-1")
+		converge(t, m, in)
+		delete(m.state.Refreshes, "web")
+		g := m.state.Groups["web"]
+		g.Instances = slices.Clone(g.Instances)
+		g.Instances[0].Template.Version = "1"
+		m.state.Groups["web"] = g
+		in = published(in, "ami-2")
+		in.Levels = map[intent.Lookup]basis.Level{lookup: {ID: "ami-2", Since: in.Now}}
+		in.Policy.Gates.Earlier = []basis.Earlier{{Target: "dev", Fresh: in.Now.Add(-time.Hour), Levels: []basis.Level{{ID: "ami-1"}}}}
+		p, _ := m.pass(t, in)
+		if len(p.Steps) == 0 {
+			t.Fatalf("follows %v: no step, %v", follows, p.Diagnostics)
+		}
+		for _, s := range p.Steps {
+			if s.Held != want {
+				t.Errorf("follows %v: %s %s is held %q: %s", follows, s.Verb, s.Resource, s.Held, s.HeldReason)
+			}
+		}
+	}
+}
+
 func TestLevels(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lookup intent.Lookup

@@ -12,12 +12,12 @@ import (
 // whatever the number of targets that are planned against it.
 type Index struct {
 	owned map[ownerKey]owned
-	// inUse holds the ids and names of templates that something launches from.
+	// InUse holds the ids and names of templates that something launches from.
 	InUse map[string]bool
 	// ofPool and behind hold nodegroups, and the groups behind some, by the pool
 	// in their tags.
 	ofPool map[string][]observed.NodegroupName
-	// replacements holds nodegroups by what comes before the suffix of their names.
+	// Replacements holds nodegroups by what comes before the suffix of their names.
 	Replacements map[observed.NodegroupName][]observed.NodegroupName
 	Behind       map[string][]string
 }

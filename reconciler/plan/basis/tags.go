@@ -27,7 +27,7 @@ func (p Policy) ownTags(pool *intent.Pool) map[string]string {
 // Ownership is what the tags of a resource say about whose it is.
 type Ownership struct {
 	Ours bool
-	// why says who has it, where it is not ours.
+	// Why says who has it, where it is not ours.
 	Why string
 	// wayOut says what a person can do about that, where more is known than that
 	// the pool may be renamed.

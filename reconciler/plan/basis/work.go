@@ -22,10 +22,10 @@ func AddAll[K comparable, V any](to *map[K]V, more map[K]V) {
 // Outstanding is what Git asks for that AWS does not hold yet although no step is
 // left to plan: it passes by itself, or somebody has to look at it.
 type Outstanding struct {
-	// severity is Info for what passes by itself, Warning for what somebody has to
-	// look at; it, reason and message are those of the condition Ready.
+	// Severity is Info for what passes by itself, Warning for what somebody has to
+	// look at; it, Reason and Message are those of the condition Ready.
 	Severity, Reason, Message string
-	// failure is the pool's FailureReason, "" where it has not failed, and cause its
+	// Failure is the pool's FailureReason, "" where it has not failed, and Cause its
 	// FailureCause.
 	Failure, Cause string
 }
@@ -46,31 +46,33 @@ type Result struct {
 	Steps []step.Step
 	Diags diag.List
 	Needs observed.Needs
-	// conflicts are steps that stand for names which somebody else has. They are all that
+	// Conflicts are steps that stand for names which somebody else has. They are all that
 	// is left of a result that is blocked: it has an error.
 	Conflicts []step.Step
 	Blocked   bool
-	// waits is set where the pool cannot be planned yet though nothing is wrong with it.
+	// Waits is set where the pool cannot be planned yet though nothing is wrong with it.
 	Waits bool
-	// contested says that no further version is made: something undoes each rollout.
+	// Contested says that no further version is made: something undoes each rollout.
 	Contested bool
-	// adopts says that something is taken over, levels that the launch configuration of
+	// Adopts says that something is taken over, Levels that the launch configuration of
 	// the pool decides which kubelet its machines have.
 	Adopts, Levels bool
-	// home is the nodegroup that is what Git wants, replaces says that the pool's
+	// Home is the nodegroup that is what Git wants, Replaces says that the pool's
 	// nodegroup is the one of its cluster that is being replaced.
 	Home     observed.NodegroupName
 	Replaces bool
-	// moved says which launch templates that the pool brings along have moved.
+	// Moved says which launch templates that the pool brings along have moved.
 	Moved string
-	// settled says that the pool runs the version that it wants of a shared template,
-	// handover that this version changes nothing but who makes versions.
+	// Image is that of the version that the pool wants, empty where none is known.
+	Image string
+	// Settled says that the pool runs the version that it wants of a shared template,
+	// Handover that this version changes nothing but who makes versions.
 	Settled, Handover bool
-	// watched are the refreshes that the pool waits for, by group.
+	// Watched are the refreshes that the pool waits for, by group.
 	Watched map[string]Watched
-	// outstanding is nil where nothing is.
+	// Outstanding is nil where nothing is.
 	Outstanding *Outstanding
-	// resolved, reviewed and behind are the plan's.
+	// Resolved, Reviewed and Behind are the plan's.
 	Resolved map[string]ReviewedImage
 	Reviewed map[string]string
 	Behind   map[string]bool
@@ -87,9 +89,7 @@ func (r *Result) Take(o Result) {
 	if o.Home != (observed.NodegroupName{}) {
 		r.Home = o.Home
 	}
-	if o.Moved != "" {
-		r.Moved = o.Moved
-	}
+	r.Moved, r.Image = cmp.Or(o.Moved, r.Moved), cmp.Or(o.Image, r.Image)
 	if o.Outstanding != nil {
 		r.Outstanding = o.Outstanding
 	}
@@ -157,11 +157,11 @@ func (r *Result) Unread(pool *intent.Pool, what string, err *observed.Error) boo
 // result so far.
 type Work struct {
 	In Input
-	// hold is what holds the steps that are planned.
+	// Hold is what holds the steps that are planned.
 	Hold step.Hold
-	// others are the pools whose nodegroups are being replaced, by EKS cluster.
+	// Others are the pools whose nodegroups are being replaced, by EKS cluster.
 	Others map[string]string
-	// said are the diagnostics of the work that this one is part of.
+	// Said are the diagnostics of the work that this one is part of.
 	Said diag.List
 	Result
 }

@@ -18,7 +18,7 @@ import (
 // all pools that use it. Pools that need other content run other versions of it.
 type Shared struct {
 	Config *intent.LaunchConfig
-	// users are the pools of the target that name it, in order.
+	// Users are the pools of the target that name it, in order.
 	Users    []*intent.Pool
 	contents []*SharedContent
 	Of       map[intent.Key]*SharedContent
@@ -28,7 +28,7 @@ type Shared struct {
 	adopt bool
 	// problem says why none of the pools can be planned.
 	problem string
-	// hold keeps versions from being made, and the pools' steps that need them.
+	// Hold keeps versions from being made, and the pools' steps that need them.
 	Hold       step.Hold
 	HoldReason string
 }
@@ -37,7 +37,7 @@ type Shared struct {
 type SharedContent struct {
 	users []*intent.Pool
 	want  *Want
-	// version is the wanted one; known is false where it cannot be said yet.
+	// Version is the wanted one; Known is false where it cannot be said yet.
 	Version Version
 	Known   bool
 	// problem says why its pools cannot be planned.

@@ -28,9 +28,9 @@ import (
 // Planner plans launch templates.
 type Planner struct {
 	*basis.Work
-	// shared are the templates that pools share, by the key of the AWSLaunchConfig.
+	// Shared are the templates that pools share, by the key of the AWSLaunchConfig.
 	Shared map[string]*Shared
-	// images are the canonical forms of images that pools name, each worked out once.
+	// Images are the canonical forms of images that pools name, each worked out once.
 	Images map[intent.Lookup][]byte
 }
 
@@ -41,21 +41,21 @@ func (c Planner) Fork() Planner {
 
 // Version is the template version that a pool's machines should run.
 type Version struct {
-	// ref has an empty Version where a step of this plan makes it.
+	// Ref has an empty Version where a step of this plan makes it.
 	Ref observed.TemplateRef
-	// number is the version's number, predicted where it is yet to be made.
+	// Number is the version's number, predicted where it is yet to be made.
 	Number int64
-	// template is the observed template; found is false where it is to be created.
+	// Template is the observed template; Found is false where it is to be created.
 	Template observed.Template
 	Found    bool
-	// foreign says that the wanted content is in a version which weir did not make.
-	// handover and spared are as spare finds them.
+	// Foreign says that the wanted content is in a version which weir did not make.
+	// Handover and Spared are as the planner of groups finds them.
 	Foreign, Handover bool
-	// hasImage says that the version is of a template which the pool brings along,
+	// HasImage says that the version is of a template which the pool brings along,
 	// and names an image.
 	HasImage bool
 	Spared   map[int64]bool
-	// want is what the version holds; nil where somebody else makes the template.
+	// Want is what the version holds; nil where somebody else makes the template.
 	want *Want
 }
 
@@ -69,6 +69,14 @@ func (w Version) Version() string { return strconv.FormatInt(w.Number, 10) }
 // already has needs no new version. ok is false where the wanted version cannot
 // be said yet or at all.
 func (c Planner) Plan(pool *intent.Pool, want *Want, inUse []observed.TemplateRef) (w Version, ok bool) {
+	w, ok = c.version(pool, want, inUse)
+	if ok && want != nil {
+		c.Image = w.Content(want).ImageID
+	}
+	return w, ok
+}
+
+func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.TemplateRef) (w Version, ok bool) {
 	if pool.LaunchConfig != nil {
 		content := c.contentOf(pool)
 		return content.Version, content.Known
