@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
@@ -72,6 +73,9 @@ func (b *Builder) poolVersion(id poolID) string {
 	return b.index.ManagedPools[key].Ref().APIVersion
 }
 
+// sections are the parts of PoolOptions, and what they are about.
+var sections = map[string]field.Kind{"launchTemplate": field.Template, "autoScalingGroup": field.Group, "nodegroup": field.Nodegroup}
+
 // relateToPool shows, beside a member that belongs into the pool, where the pool
 // sets it.
 func (b *Builder) relateToPool(o *kinds.Decoded[kinds.PoolOptionsSpec], pool intent.ObjectRef) {
@@ -81,14 +85,7 @@ func (b *Builder) relateToPool(o *kinds.Decoded[kinds.PoolOptionsSpec], pool int
 		if f.Ref != o.Ref() || f.Code != "unknown-field" || len(f.Path) != len(kinds.OptionsTemplate)+1 {
 			continue
 		}
-		var at intent.Path
-		var ok bool
-		switch name := f.Path[len(f.Path)-1]; {
-		case kinds.Overlap(f.Path, kinds.OptionsTemplate):
-			at, ok = kinds.OfPool()[name]
-		case kinds.Overlap(f.Path, kinds.OptionsGroup):
-			at, ok = kinds.GroupOfPool()[name]
-		}
+		at, ok := field.InPool(sections[f.Path[1]], f.Path[2])
 		at = path("spec").Join(at...)
 		if field, is := config.Field(at); is && kinds.IsLaunchConfig(pool.Kind) {
 			f.Detail = strings.Replace(f.Detail, at.String()+" in the pool", field.String()+" in "+pool.String(), 1)

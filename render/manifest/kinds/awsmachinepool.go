@@ -1,6 +1,10 @@
 package kinds
 
-import "fmt"
+import (
+	"fmt"
+
+	rows "github.com/weir-gitops/weir/render/field"
+)
 
 // AWSMachinePoolSpec is AWSMachinePool.spec: one Auto Scaling group and one
 // launch template.
@@ -29,7 +33,7 @@ func (AWSMachinePoolSpec) unknownHint(name string) string {
 	if hasField[LaunchTemplate](name) {
 		return "write it under spec.awsLaunchTemplate"
 	}
-	if at, ok := GroupOfPool()[name]; ok {
+	if at, ok := rows.InPool(rows.Group, name); ok {
 		return fmt.Sprintf("Auto Scaling's %s is %q here", name, at)
 	}
 	if hasField[GroupOptions](name) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -48,7 +49,7 @@ func (AWSManagedMachinePoolSpec) unknownHint(name string) string {
 	if hasField[LaunchTemplate](name) {
 		return "write it under spec.awsLaunchTemplate"
 	}
-	if at, ok := nodegroupOfPool()[name]; ok {
+	if at, ok := rows.InPool(rows.Nodegroup, name); ok {
 		return fmt.Sprintf("EKS's %s is %q here", name, at)
 	}
 	if hasField[NodegroupOptions](name) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 	"go.yaml.in/yaml/v3"
 )
@@ -69,7 +70,7 @@ type LaunchTemplate struct {
 }
 
 func (LaunchTemplate) unknownHint(name string) string {
-	if at := OfPool()[name]; len(at) > 1 {
+	if at, _ := rows.InPool(rows.Template, name); len(at) > 1 {
 		return fmt.Sprintf("EC2's %s is %q here", name, strings.Join(at[1:], "."))
 	}
 	if hasField[TemplateOptions](name) {

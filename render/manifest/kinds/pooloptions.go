@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -33,25 +34,17 @@ type TemplateOptions struct {
 	intent.TemplateData
 }
 
-// OfPool are EC2's members that a pool's own manifests set, with the field below
-// spec that does so.
-func OfPool() map[string]intent.Path {
-	template := path("awsLaunchTemplate")
-	return map[string]intent.Path{
-		"blockDeviceMappings": template.Join("rootVolume"), "enclaveOptions": template.Join("enclaveOptions"),
-		"iamInstanceProfile": template.Join("iamInstanceProfile"), "imageId": template.Join("ami", "id"),
-		"instanceMarketOptions": template.Join("spotMarketOptions"), "instanceType": template.Join("instanceType"),
-		"keyName": template.Join("sshKeyName"), "metadataOptions": template.Join("instanceMetadataOptions"),
-		"privateDnsNameOptions": template.Join("privateDnsName"), "securityGroupIds": template.Join("additionalSecurityGroups"),
-		"securityGroups": template.Join("additionalSecurityGroups"), "tagSpecifications": path("additionalTags"),
+// inPool says of a member of AWS's that the pool's own object sets it, and how; "" where
+// it does not.
+func inPool(of rows.Kind, member string) string {
+	if at, ok := rows.InPool(of, member); ok {
+		return "write spec." + at.String() + " in the pool"
 	}
+	return ""
 }
 
 func (TemplateOptions) unknownHint(name string) string {
-	if at, ok := OfPool()[name]; ok {
-		return "write spec." + at.String() + " in the pool"
-	}
-	return rows.Refused(reflect.TypeFor[intent.TemplateData](), name)
+	return cmp.Or(inPool(rows.Template, name), rows.Refused(reflect.TypeFor[intent.TemplateData](), name))
 }
 
 // ReservationOptions say into which group of capacity reservations instances are
@@ -61,10 +54,7 @@ type ReservationOptions struct {
 }
 
 func (ReservationOptions) unknownHint(name string) string {
-	if name == "capacityReservationPreference" {
-		return "write spec.awsLaunchTemplate.capacityReservationPreference in the pool"
-	}
-	return ""
+	return inPool(rows.Template, "capacityReservationSpecification."+name)
 }
 
 // ReservationTarget is a resource group of capacity reservations.
@@ -73,10 +63,7 @@ type ReservationTarget struct {
 }
 
 func (ReservationTarget) unknownHint(name string) string {
-	if name == "capacityReservationId" {
-		return "write spec.awsLaunchTemplate.capacityReservationId in the pool"
-	}
-	return ""
+	return inPool(rows.Template, "capacityReservationSpecification.capacityReservationTarget."+name)
 }
 
 var OptionsTemplate = path("spec", "launchTemplate")

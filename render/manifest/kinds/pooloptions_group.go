@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 
+	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -18,8 +19,8 @@ type GroupOptions struct {
 }
 
 func (GroupOptions) unknownHint(name string) string {
-	if at, ok := GroupOfPool()[name]; ok {
-		return "write spec." + at.String() + " in the pool"
+	if said := inPool(rows.Group, name); said != "" {
+		return said
 	}
 	switch name {
 	case "desiredCapacity":
@@ -36,17 +37,6 @@ func (GroupOptions) unknownHint(name string) string {
 		return "write spec.availabilityZones in the pool, or its subnets"
 	}
 	return ""
-}
-
-// GroupOfPool are Auto Scaling's members that a pool's own manifests set, with
-// the field below spec that does so.
-func GroupOfPool() map[string]intent.Path {
-	return map[string]intent.Path{
-		"minSize": path("minSize"), "maxSize": path("maxSize"), "vpcZoneIdentifier": path("subnets"), "availabilityZones": path("availabilityZones"),
-		"defaultCooldown": path("defaultCoolDown"), "defaultInstanceWarmup": path("defaultInstanceWarmup"), "capacityRebalance": path("capacityRebalance"),
-		"launchTemplate": path("awsLaunchTemplate"), "tags": path("additionalTags"), "lifecycleHookSpecificationList": path("lifecycleHooks"),
-		"lifecycleHooks": path("lifecycleHooks"), "suspendProcesses": path("suspendProcesses"),
-	}
 }
 
 // MixedOptions add to the pool's mixedInstancesPolicy.
@@ -85,11 +75,7 @@ func (DistributionOptions) unknownHint(name string) string {
 type RefreshOptions struct{ intent.Refresh }
 
 func (RefreshOptions) unknownHint(name string) string {
-	switch name {
-	case "disable", "strategy", "instanceWarmup", "minHealthyPercentage", "maxHealthyPercentage":
-		return "write spec.refreshPreferences." + name + " in the pool"
-	}
-	return ""
+	return inPool(rows.Refresh, name)
 }
 
 // Whole has AWS's defaults filled in where a member is sent whole.
